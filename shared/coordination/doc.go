@@ -1,0 +1,32 @@
+// Package coordination is the group protocol of in-place restarts (seed 000): how N agents agree, through a store, on
+// how often their group has been restarted, and who has to restart now.
+//
+// # The idea
+//
+// Each worker slot has a total restart count, its round; the group has a desired one. An agent never counts by itself.
+// It reports an instance, one life of a worker process or container, and the store gives that instance its round, in one
+// atomic step. Equal rounds everywhere: in sync. An instance behind the desired round has to be restarted.
+//
+//	           all slots joined                   an instance of round d died, or was replaced
+//	FORMING(0) ----------------> RUNNING(d) ------------------------------------+
+//	                              ^    |                                        |
+//	        all slots joined d+1  |    | the budget is used up                  v
+//	RESTARTING(d+1) --------------+    +-------------> TERMINAL          RESTARTING(d+1)
+//	   |        \ one of them died meanwhile: dirty, d+2 opens when all have joined
+//	   | out of time, or a worker that cannot run again
+//	   v
+//	RECREATING    the leader writes epoch E+1, then deletes the Jobs; E+1 opens in FORMING(0)
+//	RECOVERING    an empty or older store collects what the agents know; equal rounds run on untouched
+//	CLOSED        suspended: joins change nothing
+//
+// Failures that come together coalesce: in RESTARTING(d) a new instance simply joins d. Every report may be repeated.
+// What is broadcast is the whole level, so a lost, repeated or late message does no harm.
+//
+// # The parts
+//
+// Group and its methods are the protocol: pure, with the time as an argument. Store is what agents and the leader call.
+// Package memory keeps groups in the process and calls Group; package valkey runs the same rules as server-side
+// functions. Package contract holds the test that both must pass, the comparison of the two step by step included.
+//
+// Times of the store are Unix milliseconds; births of instances and pods are Unix microseconds.
+package coordination

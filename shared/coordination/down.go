@@ -1,0 +1,50 @@
+package coordination
+
+// Down reports the death of an instance. A death of the desired round in Running opens the next round; one behind the
+// desired round was to be expected. A death that nobody had seen alive counts as a join and a death.
+//
+// Errors: as for Join.
+func (g *Group) Down(d Down, now int64) (Reply, error) {
+	held, newPod, err := g.admit(d.Member, d.Instance, d.Seen)
+	if err != nil {
+		return Reply{}, err
+	}
+	if g.Phase == Closed || (!newPod && isStale(held, d.Instance)) {
+		return g.reply(d.Slot), nil
+	}
+	if newPod || !g.hasJoined(held, d.Instance) {
+		if _, err := g.Join(Join{d.Member, d.Instance, d.Seen}, now); err != nil {
+			return Reply{}, err
+		}
+		held = g.Slots[d.Slot]
+	}
+	g.die(held, d, now)
+	g.settle(now)
+	return g.reply(d.Slot), nil
+}
+
+func (g *Group) die(s *Slot, d Down, now int64) {
+	counted := g.counted(s)
+	s.Dead = true
+	if counted && d.ExitCode == 0 && !d.Ordered {
+		s.Finished = true
+		g.Done++
+		return
+	}
+	if counted {
+		g.Joined--
+	}
+	f := Failure{Cause{d.Slot, KindExit, d.ExitCode}, d.FailedAt, d.DetectedAt}
+	switch {
+	case g.Phase == Running:
+		g.openRound(f, now)
+		g.countDown(now)
+	case g.Phase == Restarting && s.Round < g.Round:
+		g.countDown(now)
+		if !d.Ordered {
+			g.Record.Coalesced++
+		}
+	case counted:
+		g.soil(f)
+	}
+}

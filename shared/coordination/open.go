@@ -1,0 +1,153 @@
+package coordination
+
+import (
+	"fmt"
+	"slices"
+)
+
+// NewGroup creates the state of a group that the store does not hold.
+func NewGroup(o Open, now int64) (*Group, error) {
+	g := &Group{
+		Level: Level{Incarnation: o.Incarnation, Epoch: o.Epoch}, Token: o.Token, Limit: o.Limit, Stages: o.Stages,
+		Slots: map[string]*Slot{}, Fenced: map[string]bool{},
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	g.begin(o, now)
+	return g, nil
+}
+
+// Open makes the group what the leader wants: a later epoch starts anew with all counts 0 and fences every pod of the
+// epochs before; within the epoch it suspends, resumes, and follows a changed size or budget.
+//
+// Errors: ErrStaleLeader, ErrStaleEpoch, or what is wrong with o.
+func (g *Group) Open(o Open, now int64) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if err := g.lead(o.Token); err != nil {
+		return err
+	}
+	if o.Epoch < g.Epoch {
+		return fmt.Errorf("%w: %d, not %d", ErrStaleEpoch, g.Epoch, o.Epoch)
+	}
+	resized := !slices.Equal(g.Stages, o.Stages)
+	next := o.Epoch > g.Epoch
+	g.Token, g.Limit, g.Stages = o.Token, o.Limit, o.Stages
+	switch {
+	case next:
+		g.empty()
+		g.Epoch, g.Round = o.Epoch, 0
+		g.begin(Open{Epoch: o.Epoch, Suspended: o.Suspended}, now)
+	case o.Suspended && g.Phase != Closed:
+		g.to(Closed)
+	case o.Suspended:
+	case g.Phase == Closed:
+		g.empty()
+		g.begin(Open{Epoch: o.Epoch}, now)
+	case resized:
+		g.resize()
+		g.settle(now)
+	}
+	return nil
+}
+
+// begin enters the first phase of an epoch.
+func (g *Group) begin(o Open, now int64) {
+	g.Record = Record{Epoch: g.Epoch, Round: g.Round, ReportedAt: now}
+	switch {
+	case o.Suspended:
+		g.to(Closed)
+	case o.Recover:
+		g.addFinished(o.Done)
+		g.recover()
+	default:
+		g.to(Forming)
+	}
+	g.settle(now)
+}
+
+func (g *Group) addFinished(slots []string) {
+	for _, name := range slots {
+		if g.has(name) {
+			g.Slots[name] = &Slot{Round: NoRound, Dead: true, Finished: true}
+		}
+	}
+}
+
+// empty fences whoever holds a slot.
+func (g *Group) empty() {
+	for _, s := range g.Slots {
+		if s.Pod != "" {
+			g.Fenced[s.Pod] = true
+		}
+	}
+	g.Slots = map[string]*Slot{}
+	g.Joined, g.Done, g.Dirty, g.DirtyCause = 0, 0, false, Failure{}
+}
+
+// resize forgets the slots that are no more and counts the others anew.
+func (g *Group) resize() {
+	for name := range g.Slots {
+		if !g.has(name) {
+			delete(g.Slots, name)
+		}
+	}
+	g.recover()
+}
+
+func (g *Group) lead(t Token) error {
+	if t.Less(g.Token) {
+		return fmt.Errorf("%w: its token is %v, ours %v", ErrStaleLeader, g.Token, t)
+	}
+	return nil
+}
+
+// Recreate gives up the round if the group is still restarting it. It returns ErrStaleLeader; a group that has moved on
+// is left alone.
+func (g *Group) Recreate(t Token, epoch, round int64, kind string, _ int64) error {
+	if err := g.lead(t); err != nil {
+		return err
+	}
+	g.Token = t
+	if g.Phase == Restarting && g.Epoch == epoch && g.Round == round {
+		g.Record.Cause.Kind = kind
+		g.giveUp(Recreating)
+	}
+	return nil
+}
+
+// Ask requests the recreation of the group for a reason that no restart in place can mend. Only a pod that holds its
+// slot may ask. Errors: as for Join.
+func (g *Group) Ask(m Member, kind string) (Reply, error) {
+	held, newPod, err := g.admit(m, Instance{}, Unseen())
+	if err != nil {
+		return Reply{}, err
+	}
+	if held == nil || newPod {
+		return g.reply(m.Slot), nil
+	}
+	if g.Phase == Running || g.Phase == Restarting {
+		g.Record.Cause = Cause{Slot: m.Slot, Kind: kind}
+		g.giveUp(Recreating)
+	}
+	return g.reply(m.Slot), nil
+}
+
+func (o Open) check() error {
+	if o.Epoch < 1 || o.Epoch > MaxCount || o.Limit < 0 || o.Limit > MaxCount {
+		return fmt.Errorf("opening a group: epoch %d and limit %d must be counts, the epoch from 1", o.Epoch, o.Limit)
+	}
+	var n int64
+	for _, s := range o.Stages {
+		if s.Prefix == "" || s.Jobs < 0 || s.Pods < 0 || s.Jobs > 1<<20 || s.Pods > 1<<20 {
+			return fmt.Errorf("opening a group: stage %q has %d jobs of %d pods", s.Prefix, s.Jobs, s.Pods)
+		}
+		n += s.Slots()
+	}
+	if n < 1 {
+		return fmt.Errorf("opening a group: no slots in %v", o.Stages)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package coordination
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+const (
+	// NoRound stands for "no round assigned".
+	NoRound int64 = -1
+	// MaxCount bounds every count that comes from outside: 2^53-1, what the store's numbers hold exactly.
+	MaxCount int64 = 1<<53 - 1
+	// HistoryLength is how many finished restarts a group remembers.
+	HistoryLength = 100
+)
+
+// Member says who speaks for a slot: the slot's name (the seed's worker ID) and the pod in it.
+type Member struct {
+	Slot    string
+	Pod     string // pod UID
+	PodBorn int64  // when the pod's sandbox was created, Unix microseconds; the younger pod holds the slot
+}
+
+// Instance is one life of a worker: a container ID, or a process of the supervisor.
+type Instance struct {
+	ID   string
+	Born int64 // creation, Unix microseconds; orders the instances of one pod
+}
+
+// Seen is what the agent's start-up file knows of its slot. It matters only when the store has lost data.
+type Seen struct {
+	Epoch     int64 // the epoch of Round, or 0
+	Round     int64 // the last round the slot was in, or NoRound
+	Holds     bool  // the living instance is the one that was given Round
+	Running   bool  // that round was seen Running
+	Instances int64 // how many instances the slot had in that round
+}
+
+// Unseen is what the agent of a new pod knows.
+func Unseen() Seen { return Seen{Round: NoRound} }
+
+// Join reports a living instance.
+type Join struct {
+	Member
+	Instance
+	Seen Seen
+}
+
+// Down reports the death of an instance.
+type Down struct {
+	Member
+	Instance
+	ExitCode   int64
+	Ordered    bool  // the agent stopped it, following an order
+	FailedAt   int64 // when it exited, Unix milliseconds of the node's clock
+	DetectedAt int64 // when the agent knew, same clock
+	Seen       Seen
+}
+
+// Reply answers an agent: the level after the call, and the round of the slot's instance (NoRound if it has none).
+type Reply struct {
+	Level Level
+	Round int64
+}
+
+// Token is the right to lead: of two, the one of the younger Lease object, then of the later transition, wins.
+type Token struct {
+	LeaseCreated int64 // Unix seconds
+	Transitions  int64
+}
+
+// Less orders tokens.
+func (t Token) Less(u Token) bool {
+	if t.LeaseCreated != u.LeaseCreated {
+		return t.LeaseCreated < u.LeaseCreated
+	}
+	return t.Transitions < u.Transitions
+}
+
+// Stage is a set of slots: `Jobs` child Jobs of `Pods` pods each. Slot names are Prefix-JOB-POD, with both indexes
+// from 0: what the seed's manifest builds from the JobSet's name, the replicated job's name and the two indexes.
+type Stage struct {
+	Prefix string
+	Jobs   int64
+	Pods   int64
+}
+
+// Slots is the number of slots of a stage.
+func (s Stage) Slots() int64 { return s.Jobs * s.Pods }
+
+var slotName = regexp.MustCompile(`^(.+)-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)$`)
+
+// Has tells whether the slot belongs to the stage.
+func (s Stage) Has(slot string) bool {
+	m := slotName.FindStringSubmatch(slot)
+	if m == nil || m[1] != s.Prefix {
+		return false
+	}
+	job, errJob := strconv.ParseInt(m[2], 10, 64)
+	pod, errPod := strconv.ParseInt(m[3], 10, 64)
+	return errJob == nil && errPod == nil && job < s.Jobs && pod < s.Pods
+}
+
+// String is the stage as the store keeps it.
+func (s Stage) String() string { return fmt.Sprintf("%s %d %d", s.Prefix, s.Jobs, s.Pods) }
+
+// Open is what the leader wants a group to be. Opening is level-based: the same call creates, updates, suspends, resumes
+// and moves a group to its next epoch.
+type Open struct {
+	Token       Token
+	Incarnation string // used if the store holds no state
+	Epoch       int64
+	Limit       int64 // rounds that may open in this epoch: the budget less what was charged before it
+	Stages      []Stage
+	Suspended   bool
+	Recover     bool     // the group existed before: if the store holds no state, collect what the agents know
+	Done        []string // slots known to have finished, counted as joined when a group starts to recover
+	Reset       bool     // throw unreadable state away first
+}
+
+// Cause is why a round was opened or given up.
+type Cause struct {
+	Slot     string
+	Kind     string // one of the Kind constants, or what an agent asked for
+	ExitCode int64
+}
+
+// Kinds of causes.
+const (
+	KindExit     = "exit"     // the worker exited
+	KindReplaced = "replaced" // a new instance appeared; the death of the old one was not reported
+	KindPod      = "pod"      // a new pod took the slot
+	KindRecovery = "recovery" // found while recovering from lost data
+	KindFinished = "finished" // a finished worker cannot run again
+	KindGap      = "gap"      // the seed's guard: more than one round apart
+	KindTimeout  = "timeout"  // the round did not end in time
+	KindUnkilled = "unkilled" // the worker survived its kill
+)
+
+// Failure is a cause with the times its agent gave.
+type Failure struct {
+	Cause
+	FailedAt, DetectedAt int64
+}
+
+// Record is the account of one restart, or of the formation of an epoch (Round 0). Times are Unix milliseconds, 0 if
+// it did not happen; FailedAt and DetectedAt come from the node's clock, the others from the store's.
+type Record struct {
+	Epoch, Round int64
+	Cause        Cause
+	FailedAt     int64 // the worker exited
+	DetectedAt   int64 // its agent knew
+	ReportedAt   int64 // the store knew, opened the round and published the order, all in one step
+	LastDownAt   int64 // the last instance of the old round was reported down
+	LastUpAt     int64 // the last instance of the new round joined
+	InSyncAt     int64 // Running
+	Downs, Ups   int64
+	Coalesced    int64 // further deaths that this restart answered as well
+}
+
+// Summary is the whole state of a group but its slots: what the leader decides on.
+type Summary struct {
+	Level
+	Token  Token
+	Size   int64 // slots
+	Joined int64
+	Done   int64
+	Limit  int64
+	Dirty  bool
+	Stages []Stage
+	Record Record // the restart in progress, or the last one
+}

@@ -1,0 +1,73 @@
+package restart
+
+import (
+	"math"
+	"testing"
+)
+
+func TestBudget(t *testing.T) {
+	cases := map[string]struct {
+		budget           Budget
+		charged          int32
+		allows, exceeded bool
+		left             int32
+	}{
+		"nothing charged yet":                      {budget: 2, charged: 0, allows: true, left: 2},
+		"the last allowed restart is not exceeded": {budget: 2, charged: 2},
+		"one more than allowed is exceeded":        {budget: 2, charged: 3, exceeded: true},
+		"no budget allows no restart":              {budget: 0, charged: 0},
+		"a negative budget is no budget":           {budget: -5, charged: 0},
+		"a negative count is no count":             {budget: 1, charged: -3, allows: true, left: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.budget.Allows(tc.charged); got != tc.allows {
+				t.Errorf("Allows = %v, want %v", got, tc.allows)
+			}
+			if got := tc.budget.Exceeded(tc.charged); got != tc.exceeded {
+				t.Errorf("Exceeded = %v, want %v", got, tc.exceeded)
+			}
+			if got := tc.budget.Left(tc.charged); got != tc.left {
+				t.Errorf("Left = %v, want %v", got, tc.left)
+			}
+		})
+	}
+}
+
+func TestCharged(t *testing.T) {
+	cases := map[string]struct {
+		base  int32
+		round int64
+		want  int32
+	}{
+		"base and rounds add up":          {base: 3, round: 4, want: 7},
+		"negative parts count as nothing": {base: -1, round: -4, want: 0},
+		"the sum saturates":               {base: math.MaxInt32, round: 9, want: math.MaxInt32},
+		"a huge round saturates":          {base: 1, round: math.MaxInt64, want: math.MaxInt32},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Charged(tc.base, tc.round); got != tc.want {
+				t.Errorf("Charged(%d, %d) = %d, want %d", tc.base, tc.round, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLedgerCountsEachAttemptOnce(t *testing.T) {
+	var l Ledger
+	steps := []struct {
+		uid     string
+		attempt int64
+		want    bool
+	}{{"a", 1, true}, {"a", 1, false}, {"a", 3, true}, {"a", 2, false}, {"b", 1, true}}
+	for i, s := range steps {
+		if got := l.Record(s.uid, s.attempt); got != s.want {
+			t.Errorf("step %d: Record(%s, %d) = %v, want %v", i, s.uid, s.attempt, got, s.want)
+		}
+	}
+	l.Forget("a")
+	if !l.Record("a", 1) {
+		t.Error("a forgotten uid starts anew")
+	}
+}
