@@ -5,6 +5,9 @@ package coordination
 //
 // Errors: as for Join.
 func (g *Group) Down(d Down, now int64) (Reply, error) {
+	if err := d.check(); err != nil {
+		return Reply{}, err
+	}
 	held, newPod, err := g.admit(d.Member, d.Instance, d.Seen)
 	if err != nil {
 		return Reply{}, err

@@ -1,6 +1,22 @@
 package coordination
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// maxWord bounds every name that comes from outside.
+const maxWord = 512
+
+// isWord tells whether a string can be a field of the store's packed records: no blank, no control character.
+func isWord(s string) bool {
+	return len(s) <= maxWord && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
+}
+
+func isName(s string) bool { return s != "" && isWord(s) }
+
+func isCount(n int64) bool { return n >= 0 && n <= MaxCount }
 
 // admit checks who speaks. It returns the slot's record if it is of the same pod, and whether the pod is new in a slot
 // that another pod held; that one is then fenced, so that a slot has a single holder.
@@ -28,15 +44,31 @@ func (g *Group) check(m Member, i Instance, seen Seen) error {
 	if !g.has(m.Slot) {
 		return fmt.Errorf("%w: %q", ErrUnknownSlot, m.Slot)
 	}
-	if seen.Round > g.Limit && seen.Epoch == g.Epoch {
-		return &ForeignValueError{Key: m.Slot, Field: "round", Value: fmt.Sprint(seen.Round)}
+	if !isName(m.Pod) || !isWord(i.ID) {
+		return badArgument(m.Slot, m.Pod+" "+i.ID)
 	}
 	for _, n := range []int64{m.PodBorn, i.Born, seen.Epoch, seen.Round + 1, seen.Instances} {
-		if n < 0 || n > MaxCount {
-			return &ForeignValueError{Key: m.Slot, Field: "argument", Value: fmt.Sprint(n)}
+		if !isCount(n) {
+			return badArgument(m.Slot, fmt.Sprint(n))
 		}
 	}
+	// A budget that was lowered in the middle of an epoch does not make its rounds foreign.
+	if seen.Round > max(g.Limit, g.Round) && seen.Epoch == g.Epoch {
+		return &ForeignValueError{Key: m.Slot, Field: "round", Value: fmt.Sprint(seen.Round)}
+	}
 	return nil
+}
+
+// check is for what only a death brings with it.
+func (d Down) check() error {
+	if d.ExitCode < math.MinInt32 || d.ExitCode > math.MaxInt32 || !isCount(d.FailedAt) || !isCount(d.DetectedAt) {
+		return badArgument(d.Slot, fmt.Sprint(d.ExitCode, d.FailedAt, d.DetectedAt))
+	}
+	return nil
+}
+
+func badArgument(slot, value string) error {
+	return &ForeignValueError{Key: slot, Field: "argument", Value: value}
 }
 
 func (g *Group) reply(slot string) Reply {

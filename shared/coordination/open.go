@@ -1,6 +1,7 @@
 package coordination
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -13,6 +14,9 @@ func NewGroup(o Open, now int64) (*Group, error) {
 	}
 	if err := o.check(); err != nil {
 		return nil, err
+	}
+	if o.Incarnation == "" {
+		return nil, errors.New("opening a group: no incarnation")
 	}
 	g.begin(o, now)
 	return g, nil
@@ -98,6 +102,9 @@ func (g *Group) resize() {
 }
 
 func (g *Group) lead(t Token) error {
+	if err := t.check(); err != nil {
+		return err
+	}
 	if t.Less(g.Token) {
 		return fmt.Errorf("%w: its token is %v, ours %v", ErrStaleLeader, g.Token, t)
 	}
@@ -110,6 +117,9 @@ func (g *Group) Recreate(t Token, epoch, round int64, kind string, _ int64) erro
 	if err := g.lead(t); err != nil {
 		return err
 	}
+	if !isName(kind) {
+		return fmt.Errorf("recreating a group: kind %.80q is no name", kind)
+	}
 	g.Token = t
 	if g.Phase == Restarting && g.Epoch == epoch && g.Round == round {
 		g.Record.Cause.Kind = kind
@@ -121,6 +131,9 @@ func (g *Group) Recreate(t Token, epoch, round int64, kind string, _ int64) erro
 // Ask requests the recreation of the group for a reason that no restart in place can mend. Only a pod that holds its
 // slot may ask. Errors: as for Join.
 func (g *Group) Ask(m Member, kind string) (Reply, error) {
+	if !isName(kind) {
+		return Reply{}, badArgument(m.Slot, kind)
+	}
 	held, newPod, err := g.admit(m, Instance{}, Unseen())
 	if err != nil {
 		return Reply{}, err
@@ -135,13 +148,26 @@ func (g *Group) Ask(m Member, kind string) (Reply, error) {
 	return g.reply(m.Slot), nil
 }
 
+func (t Token) check() error {
+	if !isCount(t.LeaseCreated) || !isCount(t.Transitions) {
+		return fmt.Errorf("leading a group: token %v is not a pair of counts", t)
+	}
+	return nil
+}
+
 func (o Open) check() error {
-	if o.Epoch < 1 || o.Epoch > MaxCount || o.Limit < 0 || o.Limit > MaxCount {
+	if err := o.Token.check(); err != nil {
+		return err
+	}
+	if !isWord(o.Incarnation) {
+		return fmt.Errorf("opening a group: incarnation %.80q is no name", o.Incarnation)
+	}
+	if o.Epoch < 1 || !isCount(o.Epoch) || !isCount(o.Limit) {
 		return fmt.Errorf("opening a group: epoch %d and limit %d must be counts, the epoch from 1", o.Epoch, o.Limit)
 	}
 	var n int64
 	for _, s := range o.Stages {
-		if s.Prefix == "" || s.Jobs < 0 || s.Pods < 0 || s.Jobs > 1<<20 || s.Pods > 1<<20 {
+		if !isName(s.Prefix) || s.Jobs < 0 || s.Pods < 0 || s.Jobs > 1<<20 || s.Pods > 1<<20 {
 			return fmt.Errorf("opening a group: stage %q has %d jobs of %d pods", s.Prefix, s.Jobs, s.Pods)
 		}
 		n += s.Slots()

@@ -36,7 +36,8 @@ type Leader interface {
 	History(ctx context.Context, group string) ([]Record, error)
 	// Groups lists all groups that are stored.
 	Groups(ctx context.Context) ([]string, error)
-	// WatchAll calls `on` with the UID of each group that changes until ctx ends. Messages may be lost: read at intervals.
+	// WatchAll calls `on` with the UID of each group that changes until ctx ends, and with "" after every (re)connection:
+	// whatever happened meanwhile was not seen, so read everything. Messages may be lost: read at intervals too.
 	WatchAll(ctx context.Context, on func(group string))
 }
 

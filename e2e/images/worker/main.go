@@ -1,0 +1,61 @@
+// Command worker stands in for a training process in examples and end-to-end tests. It prints when it started, then a
+// step now and then. SIGUSR1 makes it fail (exit 1), SIGUSR2 makes it finish (exit 0). WORKER_ON_TERM says what SIGTERM
+// does: "exit" (default, exit 143), "finish" (exit 0, as a program that saves a checkpoint and leaves) or "ignore".
+// WORKER_STEPS ends it by itself after that many steps of WORKER_STEP_SECONDS (default 1).
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+func main() {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
+	host, _ := os.Hostname() // an empty name is as good for a log line
+	fmt.Printf("started unix_ms=%d worker=%s\n", time.Now().UnixMilli(), host)
+	last := number("WORKER_STEPS", 0)
+	steps := time.NewTicker(time.Duration(number("WORKER_STEP_SECONDS", 1)) * time.Second)
+	for step := 1; ; {
+		select {
+		case <-steps.C:
+			fmt.Printf("step %d\n", step)
+			if step == last {
+				return
+			}
+			step++
+		case s := <-signals:
+			if code, leave := exitCode(s); leave {
+				fmt.Printf("leaving on %s with exit code %d\n", s, code)
+				os.Exit(code)
+			}
+		}
+	}
+}
+
+func exitCode(s os.Signal) (code int, leave bool) {
+	switch {
+	case s == syscall.SIGUSR1:
+		return 1, true
+	case s == syscall.SIGUSR2:
+		return 0, true
+	case os.Getenv("WORKER_ON_TERM") == "ignore":
+		return 0, false
+	case os.Getenv("WORKER_ON_TERM") == "finish":
+		return 0, true
+	default:
+		return 128 + int(syscall.SIGTERM), true
+	}
+}
+
+func number(name string, otherwise int) int {
+	n, err := strconv.Atoi(os.Getenv(name))
+	if err != nil || n < 1 {
+		return otherwise
+	}
+	return n
+}

@@ -1,0 +1,131 @@
+package epoch
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	cases := map[string]struct {
+		value   string
+		want    Record
+		problem string
+	}{
+		"a full record is read":               {value: `{"epoch":2,"base":1,"recreate":2,"cause":"timeout/1/3"}`, want: Record{2, 1, 2, "timeout/1/3"}},
+		"absent numbers are zero":             {value: `{"epoch":1}`, want: Record{Epoch: 1}},
+		"fields of later versions are let be": {value: `{"epoch":3,"later":{"x":[1]}}`, want: Record{Epoch: 3}},
+		"the largest epoch is read":           {value: `{"epoch":2147483647}`, want: Record{Epoch: math.MaxInt32}},
+		"an empty value is refused":           {value: ``, problem: "unexpected end"},
+		"text is refused":                     {value: `two`, problem: "invalid character"},
+		"a plain number is refused":           {value: `2`, problem: "cannot unmarshal"},
+		"null is no record":                   {value: `null`, problem: "epoch must be 1 or more"},
+		"an absent epoch is refused":          {value: `{"base":1}`, problem: "epoch must be 1 or more"},
+		"a negative base is refused":          {value: `{"epoch":2,"base":-1}`, problem: "base must not be negative"},
+		"a negative recreate is refused":      {value: `{"epoch":2,"recreate":-1}`, problem: "recreate must be between"},
+		"a recreate to come is refused":       {value: `{"epoch":2,"recreate":3}`, problem: "recreate must be between"},
+		"an epoch beyond int32 is refused":    {value: `{"epoch":2147483648}`, problem: "cannot unmarshal"},
+		"trailing text is refused":            {value: `{"epoch":2} x`, problem: "invalid character"},
+		"a fraction is refused":               {value: `{"epoch":1.5}`, problem: "cannot unmarshal"},
+		"a string as a number is refused":     {value: `{"epoch":"2"}`, problem: "cannot unmarshal"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse(c.value)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			requireProblem(t, err, c.problem)
+		})
+	}
+}
+
+func requireProblem(t *testing.T, err error, problem string) {
+	t.Helper()
+	if problem == "" {
+		if err != nil {
+			t.Errorf("unexpected error: %v", err)
+		}
+		return
+	}
+	if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(err.Error(), Annotation) {
+		t.Errorf("got error %v, want one that names %s and says %q", err, Annotation, problem)
+	}
+}
+
+func TestAbsentAnnotationIsTheFirstEpoch(t *testing.T) {
+	got, err := Of(map[string]string{"other": "x"})
+	if err != nil || got != First() {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestNext(t *testing.T) {
+	now := Record{Epoch: 4, Base: 1, Recreate: 3, Cause: "suspend/7"}
+	cases := map[string]struct {
+		open   func() (Record, bool)
+		want   Record
+		opened bool
+	}{
+		"another cause opens the next epoch and keeps recreate": {
+			open: func() (Record, bool) { return now.Next("recreate/2", 2) },
+			want: Record{5, 2, 3, "recreate/2"}, opened: true,
+		},
+		"the same cause opens nothing": {
+			open: func() (Record, bool) { return now.Next("suspend/7", 9) },
+			want: now,
+		},
+		"a fail-over makes what came before stale": {
+			open: func() (Record, bool) { return now.NextRecreate("timeout/4/2", 3) },
+			want: Record{5, 3, 5, "timeout/4/2"}, opened: true,
+		},
+		"a fail-over for the same cause opens nothing": {
+			open: func() (Record, bool) { return now.NextRecreate("suspend/7", 3) },
+			want: now,
+		},
+		"the last number is never passed": {
+			open: func() (Record, bool) { return Record{Epoch: math.MaxInt32}.Next("suspend/1", 0) },
+			want: Record{Epoch: math.MaxInt32},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, opened := c.open()
+			if diff := cmp.Diff(c.want, got); diff != "" || opened != c.opened {
+				t.Errorf("opened %v, want %v\n%s", opened, c.opened, diff)
+			}
+		})
+	}
+}
+
+func TestJobsOfAnEarlierEpochThanTheFailOverAreStale(t *testing.T) {
+	r := Record{Epoch: 4, Recreate: 3}
+	for value, want := range map[string]bool{"": true, "nonsense": true, "-7": true, "2": true, "3": false, "4": false} {
+		if got := r.Stale(OfJob(map[string]string{Annotation: value})); got != want {
+			t.Errorf("epoch %q: stale %v, want %v", value, got, want)
+		}
+	}
+	if First().Stale(OfJob(nil)) {
+		t.Error("without a fail-over a Job without the annotation is stale")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{`{"epoch":2,"base":1,"recreate":2,"cause":"a/1"}`, `{}`, `null`, `[]`, `{"epoch":-1}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		r, err := Parse(value)
+		if err != nil {
+			return
+		}
+		if r.Epoch < 1 || r.Base < 0 || r.Recreate < 0 || r.Recreate > r.Epoch {
+			t.Fatalf("accepted %+v", r)
+		}
+		if again, err := Parse(r.Format()); err != nil || again != r {
+			t.Fatalf("%+v became %+v, %v", r, again, err)
+		}
+	})
+}

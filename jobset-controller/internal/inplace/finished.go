@@ -1,0 +1,38 @@
+package inplace
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// FinishedSlots lists the slots of a Job whose worker has succeeded, from the Job's completed indexes ("0,2-4"). Parts
+// that cannot be read are left out: such a slot is then waited for.
+func FinishedSlots(jobSet string, job *batchv1.Job) []string {
+	var slots []string
+	prefix := fmt.Sprintf("%s-%s-%s-", jobSet, job.Labels[v1alpha2.ReplicatedJobNameKey], job.Labels[v1alpha2.JobIndexKey])
+	for part := range strings.SplitSeq(job.Status.CompletedIndexes, ",") {
+		first, last, ok := indexRange(part)
+		for i := first; ok && i <= last; i++ {
+			slots = append(slots, prefix+strconv.Itoa(i))
+		}
+	}
+	return slots
+}
+
+func indexRange(part string) (first, last int, ok bool) {
+	from, to, isRange := strings.Cut(part, "-")
+	first, err := strconv.Atoi(from)
+	if err != nil || first < 0 {
+		return 0, 0, false
+	}
+	if !isRange {
+		return first, first, true
+	}
+	last, err = strconv.Atoi(to)
+	return first, last, err == nil && last <= 1<<20
+}

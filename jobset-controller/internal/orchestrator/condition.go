@@ -1,0 +1,100 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// ConditionInSync is True while all workers of the group have the same total restart count.
+const ConditionInSync = "InPlaceInSync"
+
+// reasons of ConditionInSync, by phase.
+var reasons = map[coordination.Phase]string{
+	coordination.Forming:    "WaitingForWorkers",
+	coordination.Running:    "InSync",
+	coordination.Restarting: "RestartingInPlace",
+	coordination.Recovering: "RecoveringFromStoreLoss",
+	coordination.Terminal:   "RestartsUsedUp",
+	coordination.Recreating: "FailingOver",
+	coordination.Closed:     "Suspended",
+}
+
+// conditionOf says what the group is doing. It changes with the phase and the count, not with each worker that joins.
+func conditionOf(g *coordination.Summary, generation int64) metav1.Condition {
+	c := metav1.Condition{
+		Type: ConditionInSync, Status: metav1.ConditionFalse, Reason: reasons[g.Phase], ObservedGeneration: generation,
+	}
+	where := fmt.Sprintf("total restart count %d of epoch %d", g.Round, g.Epoch)
+	switch g.Phase {
+	case coordination.Running:
+		c.Status = metav1.ConditionTrue
+		c.Message = fmt.Sprintf("all %d workers have %s", g.Size, where)
+	case coordination.Restarting:
+		c.Message = fmt.Sprintf("%s; restarting %d workers to %s", causeText(g.Record.Cause), g.Size, where)
+	case coordination.Terminal, coordination.Recreating:
+		c.Message = fmt.Sprintf("%s at %s", causeText(g.Record.Cause), where)
+	default:
+		c.Message = fmt.Sprintf("%d workers, %s", g.Size, where)
+	}
+	return c
+}
+
+// writeCondition applies the condition under the orchestrator's own field manager, so that the controller's conditions and
+// ours never overwrite each other, and reports a finished restart once that is written.
+func (r *Reconciler) writeCondition(ctx context.Context, s *scope) error {
+	old := meta.FindStatusCondition(s.js.Status.Conditions, ConditionInSync)
+	if s.group == nil {
+		if old == nil || s.wanted != nil {
+			return nil
+		}
+		return r.applyConditions(ctx, s.js, nil)
+	}
+	next := conditionOf(s.group, s.js.Generation)
+	if old != nil && sameCondition(*old, next) {
+		return nil
+	}
+	next.LastTransitionTime = metav1.NewTime(s.now)
+	if old != nil && old.Status == next.Status {
+		next.LastTransitionTime = old.LastTransitionTime
+	}
+	if err := r.applyConditions(ctx, s.js, []metav1.Condition{next}); err != nil {
+		return err
+	}
+	r.reportPhase(s, old)
+	return nil
+}
+
+func sameCondition(a, b metav1.Condition) bool {
+	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
+}
+
+func (r *Reconciler) applyConditions(ctx context.Context, js *v1alpha2.JobSet, conditions []metav1.Condition) error {
+	var list []any
+	for i := range conditions {
+		c, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&conditions[i])
+		if err != nil {
+			return fmt.Errorf("encoding a condition: %w", err)
+		}
+		list = append(list, c)
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": js.Name, "namespace": js.Namespace, "uid": string(js.UID)},
+		"status":   map[string]any{"conditions": list},
+	}}
+	obj.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("JobSet"))
+	err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(obj),
+		client.FieldOwner(FieldManager), client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing condition %s: %w", ConditionInSync, err)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/plan"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// FieldManager owns what the orchestrator writes: its annotations and its conditions.
+const FieldManager = "holdfast-orchestrator"
+
+const (
+	maxSteps    = 8 // of one reconcile; a healthy group needs at most three
+	resyncEvery = 20 * time.Second
+	retryStore  = time.Second
+)
+
+// Reconciler leads the group of one JobSet.
+type Reconciler struct {
+	Client   client.Client
+	Live     client.Reader // reads past the cache
+	Store    coordination.Leader
+	Tokens   Tokens
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+
+	rounds rounds
+	outage outage
+}
+
+// Register adds the reconciler to the manager. `wakeups` names the JobSets whose group has changed in the store.
+func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("orchestrator").
+		For(&v1alpha2.JobSet{}, builder.WithPredicates(jobSetChanged())).
+		Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{},
+			handler.OnlyControllerOwner()), builder.WithPredicates(jobComesOrGoes())).
+		WatchesRawSource(wakeups).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+}
+
+// Reconcile brings the group and the JobSet's annotations together, one step at a time.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	js := &v1alpha2.JobSet{}
+	if err := r.Client.Get(ctx, req.NamespacedName, js); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	again, err := r.lead(ctx, js)
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next look is at the newer object
+	case errors.As(err, new(*storeError)):
+		if r.outage.began() {
+			log.FromContext(ctx).Error(err, "the store does not answer; workers run on, time-outs and fail-overs wait")
+		}
+		return ctrl.Result{RequeueAfter: jitter(retryStore)}, nil
+	}
+	return ctrl.Result{RequeueAfter: again}, err
+}
+
+func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Duration, error) {
+	s, err := r.observe(ctx, js)
+	if err != nil {
+		return 0, err
+	}
+	for range maxSteps {
+		step := plan.Next(s.input())
+		if step.Kind == plan.Nothing {
+			return r.settle(ctx, s)
+		}
+		log.FromContext(ctx).V(1).Info("step", "step", step.Kind)
+		if err := r.apply(ctx, s, step); err != nil {
+			return 0, err
+		}
+	}
+	return 0, fmt.Errorf("the group of %s/%s does not settle after %d steps", js.Namespace, js.Name, maxSteps)
+}
+
+// settle does what follows from a group that is as it should be.
+func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
+	err := errors.Join(r.deleteStaleJobs(ctx, s), r.writeCondition(ctx, s))
+	if s.wanted == nil {
+		r.rounds.forget(s.js.UID)
+		return 0, err
+	}
+	return s.nextLook(), err
+}
+
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }

@@ -1,0 +1,95 @@
+package orchestrator
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Reasons of events on JobSets.
+const (
+	eventRestarting = "InPlaceRestart"      // a worker failed and the group restarts in place
+	eventRestarted  = "InPlaceRestarted"    // all workers are in sync again
+	eventFailOver   = "InPlaceFailOver"     // not recoverable in place: the Jobs are recreated
+	eventUsedUp     = "InPlaceRestartsOver" // the budget is used up
+	eventForeign    = "ForeignStoreValue"   // the store held something unreadable
+)
+
+const action = "Restarting"
+
+func (r *Reconciler) event(s *scope, kind, reason, format string, args ...any) {
+	r.Recorder.Eventf(s.js, nil, kind, reason, action, format, args...)
+}
+
+// reportCharge follows a charge that was written: a restart that has begun, or the one that cannot be.
+func (r *Reconciler) reportCharge(s *scope) {
+	g, budget := s.group, s.budget()
+	if budget.Exceeded(s.inPlace.Restarts) {
+		r.event(s, corev1.EventTypeWarning, eventUsedUp,
+			"%s, and all %d restarts are used up: the JobSet fails; no worker was stopped", causeText(g.Record.Cause), budget)
+		return
+	}
+	restarts.WithLabelValues(g.Record.Cause.Kind).Inc()
+	r.event(s, corev1.EventTypeWarning, eventRestarting, "%s; restarting all %d workers in place (restart %d of %d)",
+		causeText(g.Record.Cause), g.Size, s.inPlace.Restarts, budget)
+}
+
+func (r *Reconciler) reportFailOver(s *scope, old coordination.Summary) {
+	failOvers.WithLabelValues(old.Record.Cause.Kind).Inc()
+	r.event(s, corev1.EventTypeWarning, eventFailOver, "%s; deleting all Jobs for a full recreation (epoch %d, restart %d of %d)",
+		failOverText(s, old), s.epoch.Epoch, s.inPlace.Restarts, s.budget())
+}
+
+func failOverText(s *scope, old coordination.Summary) string {
+	if old.Record.Cause.Kind == coordination.KindTimeout {
+		return fmt.Sprintf("the in-place restart to total restart count %d did not end within %s: %d of %d workers joined",
+			old.Round, s.inPlace.Timeout, old.Joined, old.Size)
+	}
+	return causeText(old.Record.Cause) + ", which no restart in place can mend"
+}
+
+// reportPhase follows a condition that was written: the group has come back into sync.
+func (r *Reconciler) reportPhase(s *scope, old *metav1.Condition) {
+	g := s.group
+	back := g.Phase == coordination.Running && g.Round > 0 && old != nil && old.Status != metav1.ConditionTrue
+	if !back || g.Record.Cause.Kind == coordination.KindRecovery {
+		return
+	}
+	took := time.Duration(g.Record.InSyncAt-g.Record.ReportedAt) * time.Millisecond
+	restartSeconds.Observe(took.Seconds())
+	r.event(s, corev1.EventTypeNormal, eventRestarted, "all %d workers are in sync at total restart count %d, %s after the order",
+		g.Size, g.Round, took)
+}
+
+func (r *Reconciler) reportForeign(s *scope) {
+	r.event(s, corev1.EventTypeWarning, eventForeign,
+		"%v; the group's data are dropped and collected again from the agents, no worker is stopped for it", s.foreign)
+}
+
+// causeText says in words why a round was opened or given up.
+func causeText(c coordination.Cause) string {
+	switch c.Kind {
+	case coordination.KindExit:
+		return fmt.Sprintf("worker %s exited with code %d", c.Slot, c.ExitCode)
+	case coordination.KindReplaced:
+		return fmt.Sprintf("worker %s was restarted", c.Slot)
+	case coordination.KindPod:
+		return fmt.Sprintf("the pod of worker %s was replaced", c.Slot)
+	case coordination.KindFinished:
+		return fmt.Sprintf("worker %s failed after others had finished", c.Slot)
+	case coordination.KindGap:
+		return fmt.Sprintf("worker %s is more than one restart behind", c.Slot)
+	case coordination.KindUnkilled:
+		return fmt.Sprintf("worker %s could not be stopped", c.Slot)
+	case coordination.KindRecovery:
+		return "workers differed after the store had lost its data"
+	case coordination.KindTimeout:
+		return "the restart was out of time"
+	default:
+		return fmt.Sprintf("worker %s asked for it (%s)", c.Slot, c.Kind)
+	}
+}

@@ -1,0 +1,54 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+)
+
+// deleteStaleJobs deletes the Jobs that a fail-over has left behind. It is the level that counts, not the moment of the
+// fail-over, so a leader that dies in between is no loss. The UID keeps a Job of the same name that came later safe.
+func (r *Reconciler) deleteStaleJobs(ctx context.Context, s *scope) error {
+	var errs []error
+	for i := range s.jobs {
+		job := &s.jobs[i]
+		if !job.DeletionTimestamp.IsZero() || !s.epoch.Stale(epoch.OfJob(job.Annotations)) {
+			continue
+		}
+		err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground),
+			client.Preconditions{UID: &job.UID})
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("deleting Job %s: %w", job.Name, err))
+			continue
+		}
+		log.FromContext(ctx).Info("deleted a Job for full recreation", "job", job.Name, "epoch", s.epoch.Epoch)
+	}
+	return errors.Join(errs...)
+}
+
+// finishedSlots lists the workers that have finished, by the completed indexes of the Jobs.
+func finishedSlots(jobSet string, jobs []batchv1.Job, current epoch.Record) []string {
+	var slots []string
+	for i := range jobs {
+		if job := &jobs[i]; !current.Stale(epoch.OfJob(job.Annotations)) {
+			slots = append(slots, inplace.FinishedSlots(jobSet, job)...)
+		}
+	}
+	return slots
+}
+
+func ownerOf(job *batchv1.Job) types.UID {
+	if owner := metav1.GetControllerOf(job); owner != nil {
+		return owner.UID
+	}
+	return ""
+}

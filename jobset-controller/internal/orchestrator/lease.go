@@ -1,0 +1,59 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Lease reads the leader's token from the Lease it holds. The token grows with every change of leader, and with every new
+// Lease object, so the store can refuse a leader that has been replaced without knowing it. A process that loses its Lease
+// ends, so the token is read once.
+type Lease struct {
+	Live     client.Reader
+	Key      types.NamespacedName
+	Identity string
+
+	mu    sync.Mutex
+	token *coordination.Token
+}
+
+// Token is the token of this leader. It returns an error as long as this process does not hold the Lease.
+func (l *Lease) Token(ctx context.Context) (coordination.Token, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.token == nil {
+		t, err := l.read(ctx)
+		if err != nil {
+			return coordination.Token{}, err
+		}
+		l.token = &t
+	}
+	return *l.token, nil
+}
+
+func (l *Lease) read(ctx context.Context) (coordination.Token, error) {
+	var lease coordinationv1.Lease
+	if err := l.Live.Get(ctx, l.Key, &lease); err != nil {
+		return coordination.Token{}, fmt.Errorf("reading Lease %s: %w", l.Key, err)
+	}
+	if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); holder != l.Identity {
+		return coordination.Token{}, fmt.Errorf("the leader is %q, not this process (%q): Lease %s", holder, l.Identity, l.Key)
+	}
+	return coordination.Token{
+		LeaseCreated: lease.CreationTimestamp.Unix(),
+		Transitions:  int64(ptr.Deref(lease.Spec.LeaseTransitions, 0)),
+	}, nil
+}
+
+// Tokens gives the right to lead; see Lease.
+type Tokens interface {
+	Token(ctx context.Context) (coordination.Token, error)
+}

@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/restart"
+)
+
+// Next is the next step, Nothing when the group is as it should be.
+func Next(in Input) Step {
+	switch {
+	case in.Wanted == nil && in.Group == nil && !in.Foreign:
+		return Step{}
+	case in.Wanted == nil:
+		return Step{Kind: Drop}
+	case in.Group == nil || in.Foreign:
+		return Step{Kind: OpenGroup, Open: in.open()}
+	case int64(in.Epoch.Epoch) < in.Group.Epoch:
+		return Step{Kind: RestoreEpoch, Epoch: in.storedEpoch()}
+	case in.outOfDate():
+		return Step{Kind: OpenGroup, Open: in.open()}
+	case in.Charged < in.due() || !in.Counted:
+		return Step{Kind: Charge, Charged: max(in.Charged, in.due())}
+	}
+	return in.nextOfPhase()
+}
+
+func (in Input) nextOfPhase() Step {
+	switch {
+	case in.Group.Phase == coordination.Restarting && in.Overdue:
+		return Step{Kind: GiveUp}
+	case in.Group.Phase == coordination.Recreating:
+		return in.failOver()
+	}
+	return Step{}
+}
+
+// open is the group as it is wanted. The limit is what the epoch may still spend.
+func (in Input) open() coordination.Open {
+	return coordination.Open{
+		Epoch:     int64(in.Epoch.Epoch),
+		Limit:     int64(in.Budget.Left(in.Epoch.Base)),
+		Stages:    in.Wanted.Stages,
+		Suspended: in.Wanted.Suspended,
+		Recover:   in.Counted,
+		Done:      in.Wanted.Done,
+		Reset:     in.Foreign,
+	}
+}
+
+func (in Input) outOfDate() bool {
+	g, o := in.Group, in.open()
+	closed := g.Phase == coordination.Closed
+	return g.Epoch != o.Epoch || g.Limit != o.Limit || closed != o.Suspended || !slices.Equal(g.Stages, o.Stages)
+}
+
+// due is what inplace-restarts must say: every round of this epoch, and in Terminal the failure that had no restart
+// left, which takes the count over the budget (seed 000: "exceeds"). A closed group owes nothing.
+func (in Input) due() int32 {
+	if in.Group.Phase == coordination.Closed {
+		return in.Charged
+	}
+	charged := restart.Charged(in.Epoch.Base, in.Group.Round)
+	if in.Group.Phase == coordination.Terminal {
+		charged = restart.Charged(charged, 1)
+	}
+	return charged
+}
+
+// failOver is one more charge, for the recreation; without budget for it, the charge alone fails the JobSet.
+func (in Input) failOver() Step {
+	charged := restart.Charged(max(in.due(), in.Charged), 1)
+	spent := restart.Charged(in.Epoch.Base, in.Group.Round)
+	switch {
+	case in.Budget.Exceeded(in.Charged):
+		return Step{} // said already
+	case !in.Budget.Allows(spent):
+		return Step{Kind: Charge, Charged: charged}
+	}
+	cause := fmt.Sprintf("%s/%d/%d", in.Group.Record.Cause.Kind, in.Group.Epoch, in.Group.Round)
+	next, opened := in.Epoch.NextRecreate(cause, charged)
+	if !opened {
+		return Step{}
+	}
+	return Step{Kind: FailOver, Epoch: next, Charged: charged}
+}
+
+// storedEpoch rebuilds a lost annotation from the store.
+func (in Input) storedEpoch() epoch.Record {
+	base := max(0, int32(int64(in.Budget)-in.Group.Limit))
+	return epoch.Record{Epoch: int32(in.Group.Epoch), Base: base, Cause: "restored"}
+}

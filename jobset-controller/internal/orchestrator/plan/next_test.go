@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+var stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 8}}
+
+// steady is a group of epoch 2 in sync, with two restarts charged before it and one in it; 5 are allowed.
+func steady(change func(*Input)) Input {
+	in := Input{
+		Wanted: &Wanted{Stages: stages},
+		Group: &coordination.Summary{
+			Level: coordination.Level{Epoch: 2, Round: 1, Phase: coordination.Running}, Limit: 3, Stages: stages, Size: 8,
+		},
+		Epoch:  epoch.Record{Epoch: 2, Base: 2},
+		Budget: 5, Charged: 3, Counted: true,
+	}
+	if change != nil {
+		change(&in)
+	}
+	return in
+}
+
+func open(change func(*coordination.Open)) Step {
+	o := coordination.Open{Epoch: 2, Limit: 3, Stages: stages, Recover: true}
+	change(&o)
+	return Step{Kind: OpenGroup, Open: o}
+}
+
+func TestNext(t *testing.T) {
+	phase := func(p coordination.Phase) func(*Input) { return func(in *Input) { in.Group.Phase = p } }
+	cases := map[string]struct {
+		in   Input
+		want Step
+	}{
+		"in sync and charged: nothing":            {in: steady(nil)},
+		"no group wanted and none there: nothing": {in: Input{}},
+		"no group wanted: drop it": {
+			in:   steady(func(in *Input) { in.Wanted = nil }),
+			want: Step{Kind: Drop},
+		},
+		"a new JobSet opens its group": {
+			in:   steady(func(in *Input) { in.Group, in.Counted, in.Charged, in.Epoch = nil, false, 0, epoch.First() }),
+			want: open(func(o *coordination.Open) { o.Epoch, o.Limit, o.Recover = 1, 5, false }),
+		},
+		"an empty store is filled from what the agents know": {
+			in:   steady(func(in *Input) { in.Group = nil }),
+			want: open(func(*coordination.Open) {}),
+		},
+		"unreadable data are thrown away": {
+			in:   steady(func(in *Input) { in.Group, in.Foreign = nil, true }),
+			want: open(func(o *coordination.Open) { o.Reset = true }),
+		},
+		"the count starts at 0": {
+			in: steady(func(in *Input) {
+				in.Counted, in.Charged, in.Epoch = false, 0, epoch.Record{Epoch: 2}
+				in.Group.Round, in.Group.Limit = 0, 5
+			}),
+			want: Step{Kind: Charge},
+		},
+		"a round is charged": {
+			in:   steady(func(in *Input) { in.Group.Round = 2 }),
+			want: Step{Kind: Charge, Charged: 4},
+		},
+		"a count that is ahead is never lowered": {in: steady(func(in *Input) { in.Charged = 5 })},
+		"the failure after the last restart takes the count over the budget": {
+			in: steady(func(in *Input) {
+				in.Group.Round, in.Charged, in.Group.Phase = 3, 5, coordination.Terminal
+			}),
+			want: Step{Kind: Charge, Charged: 6},
+		},
+		"suspending closes the group": {
+			in:   steady(func(in *Input) { in.Wanted.Suspended = true }),
+			want: open(func(o *coordination.Open) { o.Suspended = true }),
+		},
+		"a closed group is left alone": {
+			in: steady(func(in *Input) { in.Wanted.Suspended = true; in.Group.Phase, in.Charged = coordination.Closed, 0 }),
+		},
+		"resuming opens it": {
+			in:   steady(phase(coordination.Closed)),
+			want: open(func(*coordination.Open) {}),
+		},
+		"a later epoch moves the group on": {
+			in:   steady(func(in *Input) { in.Epoch = epoch.Record{Epoch: 3, Base: 3} }),
+			want: open(func(o *coordination.Open) { o.Epoch, o.Limit = 3, 2 }),
+		},
+		"a lost epoch annotation is written again": {
+			in:   steady(func(in *Input) { in.Epoch = epoch.First() }),
+			want: Step{Kind: RestoreEpoch, Epoch: epoch.Record{Epoch: 2, Base: 2, Cause: "restored"}},
+		},
+		"a changed size reopens": {
+			in:   steady(func(in *Input) { in.Group.Stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 7}} }),
+			want: open(func(*coordination.Open) {}),
+		},
+		"a round within its time goes on": {in: steady(phase(coordination.Restarting))},
+		"a round out of time is given up": {
+			in:   steady(func(in *Input) { in.Group.Phase, in.Overdue = coordination.Restarting, true }),
+			want: Step{Kind: GiveUp},
+		},
+		"forming has no clock": {in: steady(func(in *Input) { in.Group.Phase, in.Overdue = coordination.Forming, true })},
+		"a group that cannot restart in place is recreated, for one more charge": {
+			in: steady(func(in *Input) {
+				in.Group.Phase, in.Group.Record.Cause.Kind = coordination.Recreating, coordination.KindTimeout
+			}),
+			want: Step{Kind: FailOver, Charged: 4, Epoch: epoch.Record{Epoch: 3, Base: 4, Recreate: 3, Cause: "timeout/2/1"}},
+		},
+		"without budget the recreation is charged and not done": {
+			in: steady(func(in *Input) {
+				in.Group.Phase, in.Group.Round, in.Charged = coordination.Recreating, 3, 5
+			}),
+			want: Step{Kind: Charge, Charged: 6},
+		},
+		"that charge is made once": {
+			in: steady(func(in *Input) {
+				in.Group.Phase, in.Group.Round, in.Charged = coordination.Recreating, 3, 6
+			}),
+		},
+		"a fail-over that was written is not written again": {
+			in: steady(func(in *Input) {
+				in.Group.Phase, in.Group.Record.Cause.Kind = coordination.Recreating, "timeout"
+				in.Epoch.Cause = "timeout/2/1"
+			}),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Next(tc.in)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/plan"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/grace"
+	"github.com/holdfast-project/holdfast/shared/restart"
+)
+
+// scope is what one reconcile has observed. Steps bring it up to date as they act.
+type scope struct {
+	js      *v1alpha2.JobSet
+	inPlace policy.InPlace
+	epoch   epoch.Record
+	jobs    []batchv1.Job
+	wanted  *plan.Wanted
+	group   *coordination.Summary
+	foreign error // the store holds something unreadable
+	clock   *grace.Deadline
+	now     time.Time
+}
+
+func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
+	s := &scope{js: js, now: r.Clock.Now()}
+	var jobs batchv1.JobList
+	if err := r.Client.List(ctx, &jobs, client.InNamespace(js.Namespace),
+		client.MatchingLabels{v1alpha2.JobSetNameKey: js.Name}); err != nil {
+		return nil, fmt.Errorf("listing the Jobs: %w", err)
+	}
+	for _, job := range jobs.Items {
+		if owner := ownerOf(&job); owner == js.UID {
+			s.jobs = append(s.jobs, job)
+		}
+	}
+	if err := s.readJobSet(); err != nil {
+		log.FromContext(ctx).Error(err, "the epoch is unreadable; taken from the store")
+	}
+	return s, r.readGroup(ctx, s)
+}
+
+// readJobSet derives what the JobSet wants. An unreadable epoch counts as the first; the store then has a later one.
+func (s *scope) readJobSet() error {
+	var err error
+	s.inPlace = policy.ReadInPlace(s.js.Annotations)
+	if s.epoch, err = epoch.Of(s.js.Annotations); err != nil {
+		s.epoch = epoch.First()
+	}
+	s.wanted = s.want()
+	return err
+}
+
+func (s *scope) want() *plan.Wanted {
+	stages := inplace.Stages(s.js)
+	over := s.js.Status.TerminalState != "" || !s.js.DeletionTimestamp.IsZero()
+	if !s.inPlace.Enabled || over || len(stages) == 0 {
+		return nil
+	}
+	return &plan.Wanted{
+		Stages:    stages,
+		Suspended: s.js.Spec.Suspend != nil && *s.js.Spec.Suspend,
+		Done:      finishedSlots(s.js.Name, s.jobs, s.epoch),
+	}
+}
+
+func (r *Reconciler) readGroup(ctx context.Context, s *scope) error {
+	sum, err := r.Store.Summary(ctx, string(s.js.UID))
+	return r.sawGroup(s, sum, err)
+}
+
+// sawGroup takes over what a store call returned, and keeps the clock of the round.
+func (r *Reconciler) sawGroup(s *scope, sum coordination.Summary, err error) error {
+	s.group, s.foreign, s.clock = nil, nil, nil
+	switch {
+	case err == nil:
+		s.group = &sum
+		s.clock = r.rounds.clock(s.js.UID, sum.Level, s.inPlace.Timeout, s.now)
+	case errors.Is(err, coordination.ErrNoGroup):
+	case errors.Is(err, coordination.ErrForeignValue):
+		s.foreign = err
+	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch):
+		return err
+	default:
+		return &storeError{err}
+	}
+	r.outage.ended()
+	return nil
+}
+
+func (s *scope) input() plan.Input {
+	_, counted := s.js.Annotations[v1alpha2.InPlaceRestartsKey]
+	return plan.Input{
+		Wanted: s.wanted, Group: s.group, Foreign: s.foreign != nil, Epoch: s.epoch,
+		Charged: s.inPlace.Restarts, Counted: counted, Budget: s.budget(),
+		Overdue: s.clock != nil && s.clock.Passed(s.now),
+	}
+}
+
+// budget: no failure policy allows no restart.
+func (s *scope) budget() restart.Budget {
+	if s.js.Spec.FailurePolicy == nil {
+		return 0
+	}
+	return restart.Budget(s.js.Spec.FailurePolicy.MaxRestarts)
+}
+
+// nextLook is when this group has to be looked at again though nothing was heard of it.
+func (s *scope) nextLook() time.Duration {
+	if s.clock != nil {
+		return min(s.clock.Remaining(s.now)+time.Millisecond, jitter(resyncEvery))
+	}
+	return jitter(resyncEvery)
+}
+
+// storeError marks that the store could not be asked.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string { return "asking the store: " + e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }

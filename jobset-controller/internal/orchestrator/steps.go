@@ -1,0 +1,113 @@
+package orchestrator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/plan"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// apply does one step and notes its effect in the scope.
+func (r *Reconciler) apply(ctx context.Context, s *scope, step plan.Step) error {
+	token, err := r.Tokens.Token(ctx)
+	if err != nil {
+		return err
+	}
+	switch step.Kind {
+	case plan.Drop:
+		return r.drop(ctx, s, token)
+	case plan.OpenGroup:
+		step.Open.Token = token
+		return r.open(ctx, s, step.Open)
+	case plan.GiveUp:
+		return r.giveUp(ctx, s, token)
+	case plan.RestoreEpoch:
+		return r.annotate(ctx, s, map[string]string{epoch.Annotation: step.Epoch.Format()})
+	case plan.Charge:
+		return r.charge(ctx, s, step.Charged)
+	case plan.FailOver:
+		return r.failOver(ctx, s, step)
+	}
+	return fmt.Errorf("unknown step %q", step.Kind)
+}
+
+func (r *Reconciler) open(ctx context.Context, s *scope, o coordination.Open) error {
+	o.Incarnation = incarnation()
+	if s.foreign != nil {
+		r.reportForeign(s)
+	}
+	sum, err := r.Store.Open(ctx, string(s.js.UID), o)
+	return r.sawGroup(s, sum, err)
+}
+
+func (r *Reconciler) drop(ctx context.Context, s *scope, token coordination.Token) error {
+	err := r.Store.Drop(ctx, string(s.js.UID), token)
+	if err == nil {
+		err = coordination.ErrNoGroup // the level after a drop
+	}
+	return r.sawGroup(s, coordination.Summary{}, err)
+}
+
+func (r *Reconciler) giveUp(ctx context.Context, s *scope, token coordination.Token) error {
+	g := s.group
+	sum, err := r.Store.Recreate(ctx, string(s.js.UID), token, g.Epoch, g.Round, coordination.KindTimeout)
+	return r.sawGroup(s, sum, err)
+}
+
+// charge raises inplace-restarts. The compare-and-set on the JobSet makes it count once, and never after the JobSet was
+// suspended, finished or moved to another epoch: such a change is a conflict.
+func (r *Reconciler) charge(ctx context.Context, s *scope, charged int32) error {
+	before := s.inPlace.Restarts
+	err := r.annotate(ctx, s, map[string]string{v1alpha2.InPlaceRestartsKey: strconv.Itoa(int(charged))})
+	if err == nil && charged > before {
+		r.reportCharge(s)
+	}
+	return err
+}
+
+// failOver writes the next epoch and its charge in one compare-and-set. From then on the Jobs of the epochs before are
+// stale, whoever deletes them.
+func (r *Reconciler) failOver(ctx context.Context, s *scope, step plan.Step) error {
+	old := *s.group
+	err := r.annotate(ctx, s, map[string]string{
+		epoch.Annotation:            step.Epoch.Format(),
+		v1alpha2.InPlaceRestartsKey: strconv.Itoa(int(step.Charged)),
+	})
+	if err == nil {
+		r.reportFailOver(s, old)
+	}
+	return err
+}
+
+func (r *Reconciler) annotate(ctx context.Context, s *scope, values map[string]string) error {
+	next := s.js.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	for key, value := range values {
+		next.Annotations[key] = value
+	}
+	patch := client.MergeFromWithOptions(s.js, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, next, patch, client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("annotating the JobSet: %w", err)
+	}
+	s.js = next
+	return s.readJobSet()
+}
+
+// incarnation names one life of a group's data in the store.
+func incarnation() string {
+	b := make([]byte, 8)
+	if _, err := rand.Read(b); err != nil {
+		panic(err) // the kernel's source of randomness never fails
+	}
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,88 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Sweep drops the groups of JobSets that are gone. A deletion is not waited for as an event, because it may have happened
+// while nobody led. It is a runnable of the leader.
+type Sweep struct {
+	Cache  client.Reader
+	Live   client.Reader
+	Store  coordination.Leader
+	Tokens Tokens
+	Every  time.Duration
+}
+
+// Start sweeps until ctx ends.
+func (s *Sweep) Start(ctx context.Context) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := s.once(ctx); err != nil {
+			log.FromContext(ctx).V(1).Info("sweeping the store", "error", err.Error())
+		}
+	}, s.Every)
+	return nil
+}
+
+// once asks the API server itself before it drops anything: the cache may be behind.
+func (s *Sweep) once(ctx context.Context) error {
+	groups, err := s.Store.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	known, err := uids(ctx, s.Cache)
+	if err != nil || !anyUnknown(groups, known) {
+		return err
+	}
+	if known, err = uids(ctx, s.Live); err != nil {
+		return err
+	}
+	return s.drop(ctx, groups, known)
+}
+
+func (s *Sweep) drop(ctx context.Context, groups []string, known map[string]bool) error {
+	token, err := s.Tokens.Token(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, group := range groups {
+		if known[group] {
+			continue
+		}
+		log.FromContext(ctx).Info("dropping the group of a JobSet that is gone", "group", group)
+		errs = append(errs, s.Store.Drop(ctx, group, token))
+	}
+	return errors.Join(errs...)
+}
+
+func anyUnknown(groups []string, known map[string]bool) bool {
+	for _, group := range groups {
+		if !known[group] {
+			return true
+		}
+	}
+	return false
+}
+
+func uids(ctx context.Context, from client.Reader) (map[string]bool, error) {
+	var list v1alpha2.JobSetList
+	if err := from.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing JobSets: %w", err)
+	}
+	known := make(map[string]bool, len(list.Items))
+	for i := range list.Items {
+		known[string(list.Items[i].UID)] = true
+	}
+	return known, nil
+}
