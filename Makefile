@@ -1,0 +1,74 @@
+# Everything a checkout can do. `make demo` and `make test` need nothing but Go, make and root on Debian 12; what else
+# they need is installed and built by them, at pinned versions.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+MODULES := shared agent jobset-controller e2e
+BIN := $(CURDIR)/bin
+# Go programs are static, so that an image needs nothing else.
+BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
+TESTBED := go run ./e2e/cmd/testbed
+TESTFLAGS ?=
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build all programs into bin/
+	@mkdir -p $(BIN)
+	cd agent && $(BUILD) -o $(BIN)/agent ./cmd/agent
+	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
+	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker
+
+.PHONY: prerequisites
+prerequisites: # Debian's packages and the API server for tests; quick when all is there
+	./hack/install-debian.sh
+	$(TESTBED) build --only kube-apiserver
+
+.PHONY: test
+test: prerequisites verify ## Unit tests, the store contract on a real redis-server, API tests on a real kube-apiserver
+	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest $(TESTFLAGS) ./...); done
+
+.PHONY: e2e
+e2e: ## End-to-end tests on a real node (root): real pods killed, the store stopped, emptied, poisoned
+	./hack/install-debian.sh
+	$(MAKE) build
+	cd e2e && go test -tags e2e -count=1 -timeout 25m -v ./tests/...
+
+.PHONY: demo
+demo: ## A worker dies and the whole JobSet restarts in place, on a real node (root); then the same by recreation
+	./hack/install-debian.sh
+	$(MAKE) --no-print-directory build
+	go run ./e2e/cmd/demo
+
+.PHONY: demo-clean
+demo-clean: testbed-down ## Remove all that the demo has left running
+
+.PHONY: testbed-up
+testbed-up: ## Start the real cluster (root) and print how to use it
+	./hack/install-debian.sh
+	$(TESTBED) up
+
+.PHONY: testbed-down
+testbed-down: ## Stop the real cluster and remove all it left on this machine
+	$(TESTBED) down
+
+.PHONY: generate
+generate: ## Write generated code and manifests again
+	$(MAKE) -C jobset-controller generate
+
+.PHONY: lint
+lint: ## Formatting, vet, static analysis and the repository's own rules
+	@unformatted=$$(gofmt -l $(MODULES) tools); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
+	for module in $(MODULES); do (cd $$module && go vet -tags envtest,e2e ./...); done
+	GOWORK=off go run -C tools/rules . $(CURDIR)
+	GOBIN=$(BIN) GOWORK=off go install -C tools/lint tool
+	for module in $(MODULES); do (cd $$module && $(BIN)/staticcheck -tags envtest,e2e ./...); done
+
+.PHONY: verify
+verify: lint ## lint, each module by itself, and nothing left to generate
+	for module in $(MODULES); do (cd $$module && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff); done
+	./hack/verify-generated.sh

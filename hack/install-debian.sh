@@ -1,0 +1,91 @@
+#!/bin/sh
+# Installs what the testbed takes from Debian 12. It does nothing, and that at
+# once, when everything is there; it starts no service and leaves none enabled.
+set -eu
+
+# The versions the tests were run with. One that has left the mirror is replaced
+# by the release's current one, with a notice.
+packages='
+containernetworking-plugins=1.1.1+ds1-3+b5
+etcd-server=3.4.23-4+b4
+iproute2=6.1.0-3
+nftables=1.0.6-2+deb12u2
+redis-server=5:7.0.15-1~deb12u10
+redis-tools=5:7.0.15-1~deb12u10
+runc=1.1.5+ds1-1+deb12u1
+'
+services='etcd redis-server nftables'
+policy=/usr/sbin/policy-rc.d
+
+fail() {
+	echo "install-debian.sh: $*" >&2
+	exit 1
+}
+
+# missing prints the packages, with their versions, that are not installed.
+missing() {
+	for package in $packages; do
+		status=$(dpkg-query -W -f '${db:Status-Status}' "${package%%=*}" 2>/dev/null || true)
+		[ "$status" = installed ] || echo "$package"
+	done
+}
+
+# available prints the package with its version, or without if that is gone.
+available() {
+	name=${1%%=*} version=${1#*=}
+	if apt-cache madison "$name" | awk -F ' *[|] *' '{print $2}' | grep -qxF "$version"; then
+		echo "$1"
+		return
+	fi
+	echo "notice: $name $version has left the mirror, taking the release's candidate" >&2
+	echo "$name"
+}
+
+# forbid_services keeps packages from starting what they bring. A policy that is
+# there already comes back afterwards.
+forbid_services() {
+	trap allow_services EXIT
+	trap 'exit 1' HUP INT TERM
+	[ ! -e "$policy" ] || mv "$policy" "$policy.holdfast"
+	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	chmod 755 "$policy"
+}
+
+allow_services() {
+	rm -f "$policy"
+	[ ! -e "$policy.holdfast" ] || mv "$policy.holdfast" "$policy"
+}
+
+# disable_services keeps them from starting at the next boot: those of packages
+# that were installed just now, for what was there before is the host's choice.
+disable_services() {
+	[ -d /run/systemd/system ] || return 0
+	for service in $services; do
+		case $1 in *"$service"*) systemctl disable --quiet "$service" 2>/dev/null || true ;; esac
+	done
+}
+
+[ -r /etc/os-release ] || fail 'this is not Debian: there is no /etc/os-release'
+# shellcheck disable=SC1091
+. /etc/os-release
+[ "${ID:-}" = debian ] || fail "this is ${ID:-an unknown system}, not Debian"
+
+wanted=$(missing)
+if [ -z "$wanted" ]; then
+	echo 'all packages are installed'
+	exit 0
+fi
+[ "$(id -u)" = 0 ] || fail "installing $(echo $wanted) needs root"
+[ "${VERSION_ID:-}" = 12 ] || echo "notice: this is Debian ${VERSION_ID:-unknown}, the tests were run on 12" >&2
+
+apt-get update -qq
+chosen=
+for package in $wanted; do
+	chosen="$chosen $(available "$package")"
+done
+echo "installing$chosen"
+forbid_services
+# shellcheck disable=SC2086
+DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $chosen >/dev/null
+disable_services "$chosen"
+echo 'done'

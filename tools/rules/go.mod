@@ -1,0 +1,3 @@
+module github.com/holdfast-project/holdfast/tools/rules
+
+go 1.26.0

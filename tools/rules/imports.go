@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const project = "github.com/holdfast-project/holdfast/"
+
+// rule forbids packages to depend on others, directly or not.
+type rule struct {
+	packages []string // prefixes of import paths below the project
+	deps     []string // prefixes of import paths
+	why      string
+}
+
+var rules = []rule{
+	{
+		packages: []string{"shared/"},
+		deps:     []string{"sigs.k8s.io/controller-runtime", "k8s.io/kubernetes/", "github.com/spf13/cobra"},
+		why:      "the library is linked into every program",
+	},
+	{
+		packages: []string{"agent/"},
+		deps:     []string{"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "k8s.io/kubernetes/", "github.com/spf13/cobra"},
+		why:      "the agent runs in every worker pod",
+	},
+	{
+		packages: []string{
+			"shared/restart", "shared/grace", "shared/coordination$", "agent/internal/core",
+			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "jobset-controller/internal/epoch",
+			"jobset-controller/internal/inplace", "jobset-controller/internal/orchestrator/plan",
+		},
+		deps: []string{
+			"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "github.com/redis/", "google.golang.org/grpc",
+		},
+		why: "a pure core does no I/O",
+	},
+}
+
+// controllers may not import each other, api packages apart.
+var controllers = []string{"jobset-controller/", "appwrapper-controller/", "elastic-operator/", "rescheduler/"}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func checkImports(root string) ([]string, error) {
+	var breaches []string
+	modules, err := filepath.Glob(filepath.Join(root, "*", "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	for _, module := range modules {
+		packages, err := list(filepath.Dir(module))
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range packages {
+			breaches = append(breaches, p.breaches()...)
+		}
+	}
+	return breaches, nil
+}
+
+func list(dir string) ([]goPackage, error) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "GOWORK=off"), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the packages of %s: %w", filepath.Base(dir), err)
+	}
+	var packages []goPackage
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, err
+		}
+		packages = append(packages, p)
+	}
+}
+
+func (p goPackage) breaches() []string {
+	var found []string
+	path := strings.TrimPrefix(p.ImportPath, project)
+	for _, r := range rules {
+		if !hasPrefix(path, r.packages) {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if hasPrefix(dep, r.deps) {
+				found = append(found, fmt.Sprintf("%s depends on %s: %s", path, dep, r.why))
+			}
+		}
+	}
+	return append(found, p.siblings(path)...)
+}
+
+func (p goPackage) siblings(path string) []string {
+	var found []string
+	for _, dep := range p.Deps {
+		other := strings.TrimPrefix(dep, project)
+		for _, c := range controllers {
+			foreign := other != dep && strings.HasPrefix(other, c) && !strings.HasPrefix(other, c+"api/")
+			if foreign && !strings.HasPrefix(path, c) && !strings.HasPrefix(path, "e2e/") {
+				found = append(found, fmt.Sprintf("%s imports %s: a module uses only the api of another controller", path, other))
+			}
+		}
+	}
+	return found
+}
+
+// hasPrefix: a prefix that ends in $ stands for the whole path.
+func hasPrefix(path string, prefixes []string) bool {
+	for _, prefix := range prefixes {
+		if whole, isWhole := strings.CutSuffix(prefix, "$"); isWhole && path == whole {
+			return true
+		}
+		if strings.HasPrefix(path, prefix) {
+			return true
+		}
+	}
+	return false
+}

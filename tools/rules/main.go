@@ -1,0 +1,30 @@
+// Command rules checks what no compiler does: who may import whom, that durations of users are parsed in one place, and
+// that all modules agree on versions. It prints every breach and exits 1 if there is any.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	root := "."
+	if len(os.Args) > 1 {
+		root = os.Args[1]
+	}
+	var breaches []string
+	for _, check := range []func(root string) ([]string, error){checkImports, checkDurations, checkVersions} {
+		found, err := check(root)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "rules:", err)
+			os.Exit(2)
+		}
+		breaches = append(breaches, found...)
+	}
+	for _, breach := range breaches {
+		fmt.Fprintln(os.Stderr, "rules:", breach)
+	}
+	if len(breaches) > 0 {
+		os.Exit(1)
+	}
+}

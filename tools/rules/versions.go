@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// checkVersions: modules that require the same dependency require the same version of it, and of Go.
+func checkVersions(root string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(root, "*", "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	type first struct{ version, file string }
+	seen := map[string]first{}
+	var breaches []string
+	for _, file := range files {
+		requires, err := directRequires(file)
+		if err != nil {
+			return nil, err
+		}
+		name := filepath.Base(filepath.Dir(file))
+		for module, version := range requires {
+			f, known := seen[module]
+			switch {
+			case !known:
+				seen[module] = first{version, name}
+			case f.version != version:
+				breaches = append(breaches, fmt.Sprintf("%s is %s in %s and %s in %s", module, f.version, f.file, version, name))
+			}
+		}
+	}
+	return breaches, nil
+}
+
+// directRequires reads the direct requirements of a go.mod, and its go line.
+func directRequires(file string) (map[string]string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	requires := map[string]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "require "))
+		words := strings.Fields(line)
+		if len(words) == 2 && (words[0] == "go" || strings.HasPrefix(words[1], "v")) {
+			requires[words[0]] = words[1]
+		}
+	}
+	return requires, nil
+}
