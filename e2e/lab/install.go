@@ -1,0 +1,127 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+	"github.com/holdfast-project/holdfast/e2e/testbed/image"
+)
+
+// Names of the programs that Install starts.
+const (
+	Manager      = "jobset-manager"
+	Orchestrator = "jobset-orchestrator"
+)
+
+const (
+	managerHealth      = "127.0.0.1:18081"
+	orchestratorHealth = "127.0.0.1:18082"
+)
+
+// images maps the name in the manifests to the program that `make build` left in bin/.
+var images = map[string]string{
+	"localhost/holdfast/agent:dev":  "agent",
+	"localhost/holdfast/worker:dev": "worker",
+}
+
+// Install loads the images, applies the CRD, and starts the manager and the orchestrator. It may be repeated.
+func (l *Lab) Install(ctx context.Context) error {
+	if err := l.LoadImages(ctx); err != nil {
+		return err
+	}
+	if err := l.Apply(ctx, "", l.File("jobset-controller", "config", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml")); err != nil {
+		return err
+	}
+	if err := l.awaitKind(ctx); err != nil {
+		return err
+	}
+	for _, start := range []func(context.Context) error{l.StartManager, l.StartOrchestrator} {
+		if err := start(ctx); err != nil {
+			return err
+		}
+	}
+	return l.labelNode(ctx)
+}
+
+// LoadImages makes images of the built programs and gives them to the node.
+func (l *Lab) LoadImages(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "holdfast-images-")
+	if err != nil {
+		return fmt.Errorf("making images: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	for name, program := range images {
+		archive := filepath.Join(dir, program+".tar")
+		img := image.Image{
+			Name: name, Entrypoint: []string{"/" + program},
+			Files: map[string]string{"/" + program: l.File("bin", program)},
+		}
+		if err := img.Write(archive); err != nil {
+			return err
+		}
+		if err := l.Cluster.LoadImage(ctx, archive); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StartManager starts the JobSet manager, if it does not run.
+func (l *Lab) StartManager(ctx context.Context) error {
+	return l.Cluster.StartProgram(ctx, testbed.Program{
+		Name: Manager,
+		Command: []string{
+			l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
+			"--metrics-bind-address=0", "--health-probe-bind-address=" + managerHealth,
+		},
+		Ready: healthy(managerHealth),
+	})
+}
+
+// StartOrchestrator starts the orchestrator, if it does not run.
+func (l *Lab) StartOrchestrator(ctx context.Context) error {
+	return l.Cluster.StartProgram(ctx, testbed.Program{
+		Name: Orchestrator,
+		Command: []string{
+			l.File("bin", "orchestrator"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
+			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=kube-system",
+			"--leader-election-lease-duration=5s", "--health-probe-bind-address=" + orchestratorHealth,
+		},
+		Ready: healthy(orchestratorHealth),
+	})
+}
+
+func healthy(address string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %s", address, response.Status)
+		}
+		return nil
+	}
+}
+
+// awaitKind returns once the API server serves JobSets.
+func (l *Lab) awaitKind(ctx context.Context) error {
+	return Until(ctx, "the API server serves JobSets", func(ctx context.Context) error {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("jobset.x-k8s.io/v1alpha2")
+		list.SetKind("JobSetList")
+		return l.Client.List(ctx, list, client.Limit(1))
+	})
+}

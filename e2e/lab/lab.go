@@ -1,0 +1,72 @@
+// Package lab is what the demo and the end-to-end tests do on a testbed: install Holdfast's programs as they were built,
+// apply manifests, kill workers, and look at what became of them.
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
+)
+
+// Lab is a testbed with clients for all of it.
+type Lab struct {
+	Cluster *testbed.Cluster
+	Client  client.WithWatch
+	Kube    kubernetes.Interface
+	Store   *valkey.Store
+	root    string // of the repository
+}
+
+// New brings the testbed up and connects to it. Close the lab after use; the testbed stays.
+func New(ctx context.Context, options testbed.Options, progress io.Writer) (*Lab, error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := testbed.Up(ctx, options, progress)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lab{Cluster: cluster, root: root}
+	return l, l.connect()
+}
+
+func (l *Lab) connect() error {
+	config, err := l.Cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("preparing the client: %w", err)
+		}
+	}
+	if l.Client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("preparing the client: %w", err)
+	}
+	if l.Kube, err = kubernetes.NewForConfig(config); err != nil {
+		return fmt.Errorf("preparing the client: %w", err)
+	}
+	l.Store, err = valkey.New(valkey.Options{Address: l.Cluster.RedisAddress(), ClientName: "holdfast-lab"})
+	return err
+}
+
+// Close ends the connections.
+func (l *Lab) Close() error { return l.Store.Close() }
+
+// File is a file of the repository.
+func (l *Lab) File(parts ...string) string {
+	return filepath.Join(append([]string{l.root}, parts...)...)
+}

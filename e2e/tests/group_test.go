@@ -1,0 +1,193 @@
+//go:build e2e
+
+package tests
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+const (
+	size          = 4
+	restartPeriod = time.Second
+)
+
+// group is one JobSet of four workers under test.
+type group struct {
+	*testing.T
+	*lab.Lab
+	ctx context.Context
+	js  *v1alpha2.JobSet
+}
+
+// start creates the example's JobSet, smaller and changed, in a namespace of its own.
+func start(t *testing.T, change func(*v1alpha2.JobSet)) *group {
+	t.Helper()
+	g := &group{T: t, Lab: shared, ctx: t.Context()}
+	namespace := "e2e-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	namespace = strings.TrimRight(namespace[:min(len(namespace), 60)], "-")
+	g.must(g.Namespace(g.ctx, namespace))
+	js, err := g.Load(namespace, g.File("examples", "in-place-restart.yaml"))
+	g.must(err)
+	js.Name = "js"
+	spec := &js.Spec.ReplicatedJobs[0].Template.Spec
+	spec.Parallelism, spec.Completions = ptr.To[int32](size), ptr.To[int32](size)
+	if change != nil {
+		change(js)
+	}
+	g.must(g.Remove(g.ctx, namespace, js.Name))
+	g.must(g.Client.Create(g.ctx, js))
+	g.js = js
+	t.Cleanup(g.cleanUp)
+	return g
+}
+
+// startInSync starts a JobSet and returns it with its workers once they are in sync.
+func startInSync(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[string]lab.Worker) {
+	t.Helper()
+	g := start(t, change)
+	workers := g.awaitWorkers()
+	g.awaitPhase(coordination.Running, 1, 0)
+	return g, workers
+}
+
+func (g *group) cleanUp() {
+	ctx := context.Background() // the test's own has ended
+	if g.Failed() {
+		g.dump(ctx)
+	}
+	if err := g.Remove(ctx, g.js.Namespace, g.js.Name); err != nil {
+		g.Error(err)
+	}
+}
+
+// dump shows what a reader of a red run needs.
+func (g *group) dump(ctx context.Context) {
+	sum, err := g.Store.Summary(ctx, string(g.js.UID))
+	g.Logf("the group: %+v %v", sum, err)
+	for _, args := range [][]string{
+		{"get", "jobset,job,pod", "-o", "wide"}, {"get", "events"}, {"logs", "-l", "jobset.sigs.k8s.io/jobset-name=js", "-c", "agent", "--tail=30", "--prefix"},
+	} {
+		args = append([]string{"--kubeconfig", g.Cluster.KubeconfigPath(), "-n", g.js.Namespace}, args...)
+		out, _ := exec.CommandContext(ctx, "kubectl", args...).CombinedOutput() // best effort: kubectl may be missing
+		g.Logf("kubectl %s\n%s", strings.Join(args[4:], " "), out)
+	}
+	for _, program := range []string{lab.Manager, lab.Orchestrator} {
+		out, _ := exec.CommandContext(ctx, "tail", "-n", "30", g.Cluster.ProgramLog(program)).CombinedOutput()
+		g.Logf("%s\n%s", program, out)
+	}
+}
+
+func (g *group) must(err error) {
+	g.Helper()
+	if err != nil {
+		g.Fatal(err)
+	}
+}
+
+func (g *group) awaitWorkers() map[string]lab.Worker {
+	g.Helper()
+	workers, err := g.AwaitWorkers(g.ctx, g.js.Namespace, g.js.Name, size)
+	g.must(err)
+	return workers
+}
+
+func (g *group) awaitPhase(p coordination.Phase, epoch, round int64) coordination.Summary {
+	g.Helper()
+	sum, err := g.AwaitPhase(g.ctx, g.js, p, epoch, round)
+	g.must(err)
+	return sum
+}
+
+func (g *group) awaitCharged(n int) {
+	g.Helper()
+	g.must(g.AwaitAnnotation(g.ctx, g.js, v1alpha2.InPlaceRestartsKey, fmt.Sprint(n)))
+}
+
+func (g *group) signal(w lab.Worker, s unix.Signal) {
+	g.Helper()
+	_, err := g.Signal(g.ctx, w, s)
+	g.must(err)
+}
+
+// worker is the n-th worker.
+func worker(workers map[string]lab.Worker, n int) lab.Worker { return workers[lab.IDs(workers)[n]] }
+
+// awaitRestarted returns the workers once each runs in its old pod with `more` restarts more.
+func (g *group) awaitRestarted(before map[string]lab.Worker, more int32) map[string]lab.Worker {
+	g.Helper()
+	var after map[string]lab.Worker
+	g.must(lab.Until(g.ctx, "every worker was restarted in its pod", func(ctx context.Context) error {
+		var err error
+		if after, err = g.Workers(ctx, g.js.Namespace, g.js.Name); err != nil {
+			return err
+		}
+		for id, was := range before {
+			switch is := after[id]; {
+			case is.PodUID != was.PodUID:
+				return fmt.Errorf("worker %s is in another pod", id)
+			case is.Restarts != was.Restarts+more || !is.Ready:
+				return fmt.Errorf("worker %s has restart count %d, ready %v", id, is.Restarts, is.Ready)
+			}
+		}
+		return nil
+	}))
+	return after
+}
+
+// stay fails the test if a worker changes its container or restart count within the time.
+func (g *group) stay(before map[string]lab.Worker, period time.Duration) {
+	g.Helper()
+	for end := time.Now().Add(period); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		after, err := g.Workers(g.ctx, g.js.Namespace, g.js.Name)
+		g.must(err)
+		for id, was := range before {
+			if is := after[id]; is.ContainerID != was.ContainerID || is.Restarts != was.Restarts {
+				g.Fatalf("worker %s was restarted: %+v, before %+v", id, is, was)
+			}
+		}
+	}
+}
+
+// events counts the events about the JobSet with the reason.
+func (g *group) events(reason string) []eventsv1.Event {
+	g.Helper()
+	var list eventsv1.EventList
+	g.must(g.Client.List(g.ctx, &list, client.InNamespace(g.js.Namespace)))
+	var found []eventsv1.Event
+	for _, e := range list.Items {
+		if e.Reason == reason && e.Regarding.UID == g.js.UID {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// awaitEvent returns the one event with the reason.
+func (g *group) awaitEvent(reason string) eventsv1.Event {
+	g.Helper()
+	g.must(lab.Until(g.ctx, "an event says "+reason, func(context.Context) error {
+		if len(g.events(reason)) == 0 {
+			return fmt.Errorf("none so far")
+		}
+		return nil
+	}))
+	found := g.events(reason)
+	if len(found) != 1 || found[0].Series != nil {
+		g.Fatalf("%d events %s, want 1: %+v", len(found), reason, found)
+	}
+	return found[0]
+}
