@@ -1,0 +1,114 @@
+package contract
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// testArguments gives what no agent or leader may give: it is refused, and nothing changes.
+func testArguments(t *testing.T, newStore func(t *testing.T) Harness) {
+	ctx := t.Context()
+	r := runner{Harness: newStore(t)}
+	opened := defaults("open")
+	before := r.run(opened)
+
+	m, i := speaker("0a")
+	join := coordination.Join{Member: m, Instance: i, Seen: coordination.Unseen()}
+	down := coordination.Down{Member: m, Instance: i, ExitCode: 1, Seen: coordination.Unseen()}
+	joining := func(change func(*coordination.Join)) func() error {
+		j := join
+		change(&j)
+		return func() error { _, err := r.Store.Join(ctx, group, j); return err }
+	}
+	dying := func(change func(*coordination.Down)) func() error {
+		d := down
+		change(&d)
+		return func() error { _, err := r.Store.Down(ctx, group, d); return err }
+	}
+	opening := func(change func(*coordination.Open)) func() error {
+		o := opened.Open
+		o.Limit = 77
+		change(&o)
+		return func() error { _, err := r.Store.Open(ctx, group, o); return err }
+	}
+	asking := func(kind string) func() error {
+		return func() error { _, err := r.Store.Ask(ctx, group, m, kind); return err }
+	}
+	recreating := func(token coordination.Token, kind string) func() error {
+		return func() error { _, err := r.Store.Recreate(ctx, group, token, 1, 0, kind); return err }
+	}
+	const tooMuch = coordination.MaxCount + 1
+	cases := map[string]struct {
+		call func() error
+		want string
+	}{
+		"no pod":                            {joining(func(j *coordination.Join) { j.Pod = "" }), "foreign"},
+		"a blank in a pod":                  {joining(func(j *coordination.Join) { j.Pod = "a b" }), "foreign"},
+		"a line break in a pod":             {joining(func(j *coordination.Join) { j.Pod = "a\nb" }), "foreign"},
+		"a NUL in a pod":                    {joining(func(j *coordination.Join) { j.Pod = "a\x00b" }), "foreign"},
+		"a pod that is too long":            {joining(func(j *coordination.Join) { j.Pod = strings.Repeat("p", 513) }), "foreign"},
+		"a blank in an instance":            {joining(func(j *coordination.Join) { j.ID = "a b" }), "foreign"},
+		"a DEL in an instance":              {joining(func(j *coordination.Join) { j.ID = "a\x7f" }), "foreign"},
+		"a negative birth":                  {joining(func(j *coordination.Join) { j.Born = -1 }), "foreign"},
+		"a birth beyond all counts":         {joining(func(j *coordination.Join) { j.Born = tooMuch }), "foreign"},
+		"a negative birth of a pod":         {joining(func(j *coordination.Join) { j.PodBorn = -1 }), "foreign"},
+		"a pod from the end of time":        {joining(func(j *coordination.Join) { j.PodBorn = math.MaxInt64 }), "foreign"},
+		"a negative epoch":                  {joining(func(j *coordination.Join) { j.Seen.Epoch = -1 }), "foreign"},
+		"an epoch beyond all counts":        {joining(func(j *coordination.Join) { j.Seen.Epoch = tooMuch }), "foreign"},
+		"a round below none":                {joining(func(j *coordination.Join) { j.Seen.Round = -2 }), "foreign"},
+		"the lowest round":                  {joining(func(j *coordination.Join) { j.Seen.Round = math.MinInt64 }), "foreign"},
+		"the highest round":                 {joining(func(j *coordination.Join) { j.Seen.Round = math.MaxInt64 }), "foreign"},
+		"a round beyond the budget":         {joining(func(j *coordination.Join) { j.Seen.Epoch, j.Seen.Round = 1, 6 }), "foreign"},
+		"negative instances":                {joining(func(j *coordination.Join) { j.Seen.Instances = -1 }), "foreign"},
+		"a slot without indexes":            {joining(func(j *coordination.Join) { j.Slot = "js-w" }), "unknownslot"},
+		"a slot with a leading zero":        {joining(func(j *coordination.Join) { j.Slot = "js-w-0-00" }), "unknownslot"},
+		"a slot of another group":           {joining(func(j *coordination.Join) { j.Slot = "other-w-0-0" }), "unknownslot"},
+		"a slot beyond the last job":        {joining(func(j *coordination.Join) { j.Slot = "js-w-1-0" }), "unknownslot"},
+		"a slot with a huge index":          {joining(func(j *coordination.Join) { j.Slot = "js-w-0-99999999999999999999999" }), "unknownslot"},
+		"a slot with a blank":               {joining(func(j *coordination.Join) { j.Slot = "js-w-0-0 " }), "unknownslot"},
+		"an empty slot":                     {joining(func(j *coordination.Join) { j.Slot = "" }), "unknownslot"},
+		"an exit code beyond 32 bits":       {dying(func(d *coordination.Down) { d.ExitCode = math.MaxInt32 + 1 }), "foreign"},
+		"an exit code below 32 bits":        {dying(func(d *coordination.Down) { d.ExitCode = math.MinInt32 - 1 }), "foreign"},
+		"a negative time of failure":        {dying(func(d *coordination.Down) { d.FailedAt = -1 }), "foreign"},
+		"a detection beyond all counts":     {dying(func(d *coordination.Down) { d.DetectedAt = tooMuch }), "foreign"},
+		"a death of an unknown slot":        {dying(func(d *coordination.Down) { d.Slot = "js-w-0-3" }), "unknownslot"},
+		"a request without a reason":        {asking(""), "foreign"},
+		"a blank in a reason":               {asking("a b"), "foreign"},
+		"a recreation without a reason":     {recreating(opened.Open.Token, ""), "error"},
+		"a blank in a recreation's reason":  {recreating(opened.Open.Token, "a b"), "error"},
+		"a token beyond all counts":         {recreating(coordination.Token{LeaseCreated: tooMuch}, "gap"), "error"},
+		"epoch 0":                           {opening(func(o *coordination.Open) { o.Epoch = 0 }), "error"},
+		"an epoch to open beyond counts":    {opening(func(o *coordination.Open) { o.Epoch = tooMuch }), "error"},
+		"a negative limit":                  {opening(func(o *coordination.Open) { o.Limit = -1 }), "error"},
+		"a limit beyond all counts":         {opening(func(o *coordination.Open) { o.Limit = math.MaxInt64 }), "error"},
+		"no stages":                         {opening(func(o *coordination.Open) { o.Stages = nil }), "error"},
+		"no slots":                          {opening(func(o *coordination.Open) { o.Stages = stage("js-w", 1, 0) }), "error"},
+		"a negative number of jobs":         {opening(func(o *coordination.Open) { o.Stages = stage("js-w", -1, -1) }), "error"},
+		"a stage that is too large":         {opening(func(o *coordination.Open) { o.Stages = stage("js-w", 1, 1<<20+1) }), "error"},
+		"a stage without a name":            {opening(func(o *coordination.Open) { o.Stages = stage("", 1, 1) }), "error"},
+		"a stage with a blank in its name":  {opening(func(o *coordination.Open) { o.Stages = stage("a b", 1, 1) }), "error"},
+		"a blank in an incarnation":         {opening(func(o *coordination.Open) { o.Incarnation = "a b" }), "error"},
+		"a leader's token that is negative": {opening(func(o *coordination.Open) { o.Token.Transitions = -1 }), "error"},
+		"a reset to nothing":                {opening(func(o *coordination.Open) { o.Reset, o.Incarnation, o.Stages = true, "B", nil }), "error"},
+		"a reset without an incarnation":    {opening(func(o *coordination.Open) { o.Reset, o.Incarnation = true, "" }), "error"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := errorKind(tc.call()); got != tc.want {
+				t.Errorf("error %q, want %q", got, tc.want)
+			}
+			if diff := cmp.Diff(before, r.run(Step{Verb: "save"})); diff != "" {
+				t.Errorf("something changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func stage(prefix string, jobs, pods int64) []coordination.Stage {
+	return []coordination.Stage{{Prefix: prefix, Jobs: jobs, Pods: pods}}
+}

@@ -1,0 +1,153 @@
+package contract
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+)
+
+const (
+	defaultSeeds = 150
+	seedLength   = 50
+	impatience   = 200 * time.Millisecond // while shrinking, when a broadcast is known to be missing
+)
+
+// Seeds is how many random sequences a test runs: HOLDFAST_SEEDS, or a number that takes seconds.
+func Seeds(t *testing.T) uint64 {
+	text := os.Getenv("HOLDFAST_SEEDS")
+	if text == "" {
+		return defaultSeeds
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		t.Fatalf("HOLDFAST_SEEDS: %v", err)
+	}
+	return n
+}
+
+// InMemory is the pure core behind the store interface: what every store is compared with.
+func InMemory() Harness {
+	s := memory.New(time.Now)
+	return Harness{
+		Store: s,
+		Save:  func() func() { d := s.Dump(); return func() { s.Restore(d) } },
+		Lose:  s.Wipe,
+	}
+}
+
+// testSameAsTheCore runs random sequences on the core and on the store under test: every reply, every error, all that can
+// be read after each step and all that was broadcast must be the same, times excluded.
+func testSameAsTheCore(t *testing.T, newStore func(t *testing.T) Harness) {
+	for seed := range Seeds(t) {
+		steps := sequence(seed)
+		if compare(t, newStore, steps, patience) == "" {
+			continue
+		}
+		steps = shrink(steps, func(s []Step) bool { return compare(t, newStore, s, impatience) != "" })
+		t.Fatalf("seed %d: the core and the store differ (-core +store) after\n%s\n%s",
+			seed, transcript(steps), compare(t, newStore, steps, impatience))
+	}
+}
+
+// compare returns the first difference. It waits so long for broadcasts that are missing.
+func compare(t *testing.T, newStore func(t *testing.T) Harness, steps []Step, patience time.Duration) string {
+	core, under := runner{Harness: InMemory()}, runner{Harness: newStore(t)}
+	watch := Watch(t, under.Store, group)
+	defer watch.Stop()
+	watch.AwaitCount(t, 1)
+	var level coordination.Level
+	var moves []coordination.Level
+	for _, s := range steps {
+		want := core.run(s)
+		if diff := cmp.Diff(timeless(want), timeless(under.run(s)), cmpopts.EquateEmpty()); diff != "" {
+			return fmt.Sprintf("%s\n%s", s, diff)
+		}
+		if want.Summary.Level != level && want.Exists && !isFault(s) {
+			moves = append(moves, want.Summary.Level)
+		}
+		level = want.Summary.Level
+	}
+	watch.await(patience, func(seen []coordination.Observation) bool { return len(broadcasts(seen)) >= len(moves) })
+	if diff := cmp.Diff(moves, broadcasts(watch.Seen())); diff != "" {
+		return "broadcasts\n" + diff
+	}
+	return ""
+}
+
+// isFault tells whether a step changes the data behind the back of the protocol, so that nothing is broadcast.
+func isFault(s Step) bool { return s.Verb == "restore" || s.Verb == "lose" }
+
+func broadcasts(seen []coordination.Observation) []coordination.Level {
+	var levels []coordination.Level
+	for _, o := range seen {
+		if !o.Read && o.Err == nil {
+			levels = append(levels, o.Level)
+		}
+	}
+	return levels
+}
+
+// timeless keeps of the store's times only whether they are there.
+func timeless(o Outcome) Outcome {
+	o.Summary.Record = timelessRecord(o.Summary.Record)
+	for i, r := range o.History {
+		o.History[i] = timelessRecord(r)
+	}
+	return o
+}
+
+func timelessRecord(r coordination.Record) coordination.Record {
+	for _, at := range []*int64{&r.ReportedAt, &r.LastDownAt, &r.LastUpAt, &r.InSyncAt} {
+		*at = min(*at, 1)
+	}
+	return r
+}
+
+// shrink drops steps as long as the rest still fails.
+func shrink(steps []Step, fails func([]Step) bool) []Step {
+	for size := len(steps) / 2; size > 0; {
+		shorter := false
+		for from := 0; from+size <= len(steps); {
+			rest := append(append([]Step(nil), steps[:from]...), steps[from+size:]...)
+			if fails(rest) {
+				steps, shorter = rest, true
+			} else {
+				from++
+			}
+		}
+		if !shorter {
+			size /= 2
+		}
+	}
+	return steps
+}
+
+func transcript(steps []Step) string {
+	var lines strings.Builder
+	for _, s := range steps {
+		fmt.Fprintf(&lines, "\t%s\n", s)
+	}
+	return lines.String()
+}
+
+// sequence is the random sequence of a seed. It runs along on a core of its own, so that what agents have seen is mostly
+// plausible.
+func sequence(seed uint64) []Step {
+	g := generator{rand: rand.New(rand.NewPCG(seed, 1)), core: runner{Harness: InMemory()}}
+	steps := []Step{g.open()}
+	for len(steps) < seedLength {
+		g.now = g.core.run(steps[len(steps)-1])
+		steps = append(steps, g.next())
+	}
+	return steps
+}

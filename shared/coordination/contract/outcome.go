@@ -1,0 +1,98 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+const group = "uid-1"
+
+// runner runs steps on one store.
+type runner struct {
+	Harness
+	saved func()
+}
+
+// Outcome is all that can be seen of a step, and of the group after it.
+type Outcome struct {
+	Err     string // kind of the error, "" if none
+	Reply   coordination.Reply
+	Exists  bool
+	Summary coordination.Summary
+	History []coordination.Record
+}
+
+func (r *runner) run(s Step) Outcome {
+	ctx := context.Background()
+	var o Outcome
+	var err error
+	o.Reply, err = r.call(ctx, s)
+	o.Err = errorKind(err)
+	summary, err := r.Store.Summary(ctx, group)
+	if errors.Is(err, coordination.ErrNoGroup) {
+		return o
+	}
+	history, errHistory := r.Store.History(ctx, group)
+	if err := errors.Join(err, errHistory); err != nil {
+		o.Err += fmt.Sprintf(" and then %v", err)
+	}
+	o.Exists, o.Summary, o.History = true, summary, history
+	return o
+}
+
+func (r *runner) call(ctx context.Context, s Step) (reply coordination.Reply, err error) {
+	switch s.Verb {
+	case "open":
+		_, err = r.Store.Open(ctx, group, s.Open)
+	case "recreate":
+		_, err = r.Store.Recreate(ctx, group, s.Open.Token, s.Open.Epoch, s.Round, s.Kind)
+	case "drop":
+		err = r.Store.Drop(ctx, group, s.Open.Token)
+	case "save":
+		r.saved = r.Save()
+	case "restore":
+		if r.saved != nil {
+			r.saved()
+		}
+	case "lose":
+		r.Lose()
+	default:
+		return r.report(ctx, s)
+	}
+	return reply, err
+}
+
+func (r *runner) report(ctx context.Context, s Step) (coordination.Reply, error) {
+	m, i := speaker(s.Who)
+	switch s.Verb {
+	case "join":
+		return r.Store.Join(ctx, group, coordination.Join{Member: m, Instance: i, Seen: s.Seen})
+	case "down":
+		return r.Store.Down(ctx, group, coordination.Down{
+			Member: m, Instance: i, ExitCode: s.Code, Ordered: s.Ordered, FailedAt: 11, DetectedAt: 12, Seen: s.Seen,
+		})
+	case "ask":
+		return r.Store.Ask(ctx, group, m, s.Kind)
+	}
+	panic("no such step: " + s.Verb)
+}
+
+var kinds = map[string]error{
+	"fenced": coordination.ErrFenced, "nogroup": coordination.ErrNoGroup, "unknownslot": coordination.ErrUnknownSlot,
+	"staleleader": coordination.ErrStaleLeader, "staleepoch": coordination.ErrStaleEpoch, "foreign": coordination.ErrForeignValue,
+}
+
+func errorKind(err error) string {
+	if err == nil {
+		return ""
+	}
+	for kind, sentinel := range kinds {
+		if errors.Is(err, sentinel) {
+			return kind
+		}
+	}
+	return "error"
+}

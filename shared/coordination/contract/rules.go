@@ -1,0 +1,414 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rules are scripts, see Step. What is expected after a line: Phase(round) joined/size, !error, and facts (see facts).
+// An error that is not expected fails the test.
+var rules = map[string]string{
+	"a group forms, runs, restarts and runs again": `
+		open                    => Forming(0) 0/3 epoch=1 gen=0
+		join 0a 1a              => Forming(0) 2/3 reply=0
+		join 2a                 => Running(0) 3/3 reply=0 history=1
+		down 1a code=137        => Restarting(1) 0/3 reply=-1 cause=exit/js-w-0-1/137
+		down 0a code=143 ordered
+		join 1b                 => Restarting(1) 1/3 reply=1
+		down 2a code=143 ordered
+		join 0b 2b              => Running(1) 3/3 history=2 downs=3 ups=3 coalesced=0`,
+	"simultaneous failures are one restart": `
+		open
+		join 0a 1a 2a
+		down 1a code=1          => Restarting(1) 0/3
+		down 2a code=1          => Restarting(1) 0/3 coalesced=1
+		join 2b 1b 0b           => Running(1) 3/3`,
+	"an ordered death is not a failure": `
+		open
+		join 0a 1a 2a
+		down 1a code=1
+		down 2a code=1 ordered  => Restarting(1) 0/3 coalesced=0 downs=2`,
+	"a death in the round in progress opens one more when all have joined": `
+		open
+		join 0a 1a 2a
+		down 0a code=1
+		join 0b
+		down 0b code=1          => Restarting(1) 0/3 dirty
+		join 0c 1b              => Restarting(1) 2/3 dirty
+		join 2b                 => Restarting(2) 0/3 clean cause=exit/js-w-0-0/1
+		join 0d 1c 2c           => Running(2) 3/3 history=2`,
+	"a replaced instance in the round in progress counts as its death": `
+		open
+		join 0a 1a 2a
+		down 0a code=1
+		join 0b 0c              => Restarting(1) 1/3 dirty coalesced=1
+		join 1b 2b              => Restarting(2) 0/3 cause=replaced/js-w-0-0/0`,
+	"a death while forming is not forgotten": `
+		open
+		join 0a
+		down 0a code=1          => Forming(0) 0/3 dirty
+		join 0b 1a 2a           => Restarting(1) 0/3`,
+	"an unreported death is seen by the next instance": `
+		open
+		join 0a 1a 2a
+		join 2b                 => Restarting(1) 1/3 reply=1 cause=replaced/js-w-0-2/0 downs=1 ups=1`,
+	"a death that nobody saw alive counts as a join and a death": `
+		open
+		join 0a 1a 2a
+		down 2b code=1          => Restarting(1) 0/3 dirty reply=-1`,
+	"repeated and late reports change nothing": `
+		open
+		join 0a 1a 2a           => seq=2
+		join 0a 1a 2a           => seq=2 Running(0) 3/3 reply=0
+		down 1a code=1          => seq=3
+		down 1a code=1          => seq=3 coalesced=0
+		join 1b
+		join 1a 1b              => seq=3 Restarting(1) 1/3
+		down 1a code=1          => seq=3 Restarting(1) 1/3 clean`,
+	"the failure after the last restart is terminal and kills nobody": `
+		open limit=1
+		join 0a 1a 2a
+		down 0a code=1
+		join 0b 1b 2b           => Running(1) 3/3
+		down 2b code=9          => Terminal(1) 2/3 history=3 cause=exit/js-w-0-2/9
+		join 2c                 => Terminal(1) 3/3
+		down 1b code=1          => Terminal(1) 2/3 history=3`,
+	"without a budget the first failure is terminal": `
+		open limit=0
+		join 0a 1a 2a
+		down 0a code=1          => Terminal(0) 2/3`,
+	"a dirty round without budget is terminal": `
+		open limit=0
+		join 0a
+		down 0a code=1
+		join 0b 1a 2a           => Terminal(0) 3/3`,
+	"exit 0 is the end of a worker, not a death": `
+		open
+		join 0a 1a 2a
+		down 0a code=0          => Running(0) 3/3 done=1
+		down 0a code=0          => Running(0) 3/3 done=1
+		down 1a code=0
+		down 2a code=0          => Running(0) 3/3 done=3`,
+	"a worker that finishes while the group forms has joined": `
+		open
+		join 0a
+		down 0a code=0          => Forming(0) 1/3 done=1
+		join 1a 2a              => Running(0) 3/3`,
+	"exit 0 on an order is a death": `
+		open
+		join 0a 1a 2a
+		down 0a code=1
+		down 1a code=0 ordered  => Restarting(1) 0/3 done=0
+		join 0b 1b 2b
+		down 0b code=0 ordered  => Restarting(2) 0/3 done=0`,
+	"a finished worker cannot run again": `
+		open
+		join 0a 1a 2a
+		down 0a code=0
+		down 1a code=1          => Recreating(0) 2/3 cause=finished/js-w-0-1/1 history=2`,
+	"a finished group without budget is terminal": `
+		open limit=0
+		join 0a 1a 2a
+		down 0a code=0
+		down 1a code=1          => Terminal(0) 2/3`,
+	"a new pod opens a round and fences the old one": `
+		open
+		join 0a 1a 2a
+		join 1a@2               => Restarting(1) 1/3 cause=pod/js-w-0-1/0
+		join 1b                 => !fenced Restarting(1) 1/3
+		down 1a code=1          => !fenced
+		ask 1a kind=gap         => !fenced`,
+	"an older pod is fenced": `
+		open
+		join 1a@2               => Forming(0) 1/3
+		join 1a                 => !fenced Forming(0) 1/3
+		join 1a@3               => Forming(0) 1/3 dirty
+		join 1a@2               => !fenced`,
+	"a new pod in a finished slot is finished no more": `
+		open
+		join 0a 1a 2a
+		down 1a code=0          => done=1
+		join 1a@2               => Restarting(1) 1/3 done=0 cause=pod/js-w-0-1/0`,
+	"an older instance of the same pod is stale": `
+		open
+		join 1b                 => Forming(0) 1/3
+		join 1a                 => Forming(0) 1/3 reply=0 clean
+		down 1a code=1          => Forming(0) 1/3 clean`,
+	"who asks for recreation gets it while running or restarting": `
+		open
+		join 0a 1a 2a
+		ask 1a kind=unkilled    => Recreating(0) 3/3 cause=unkilled/js-w-0-1/0 history=2 reply=0
+		ask 1a kind=gap         => Recreating(0) 3/3 cause=unkilled/js-w-0-1/0 history=2`,
+	"who asks while forming, or without a slot, asks in vain": `
+		open
+		join 0a 1a
+		ask 1a kind=gap         => Forming(0) 2/3
+		ask 2a kind=gap         => Forming(0) 2/3 reply=-1
+		ask 1a@2 kind=gap       => Forming(0) 2/3
+		join 2a
+		ask 1a@2 kind=gap       => Running(0) 3/3`,
+	"the leader gives up the round it means, and no other": `
+		open
+		join 0a 1a 2a
+		recreate epoch=1 round=0 kind=timeout => Running(0) 3/3
+		down 1a code=7
+		recreate epoch=1 round=2 kind=timeout => Restarting(1) 0/3
+		recreate epoch=2 round=1 kind=timeout => Restarting(1) 0/3
+		recreate epoch=1 round=1 kind=timeout => Recreating(1) 0/3 cause=timeout/js-w-0-1/7 history=2
+		recreate epoch=1 round=1 kind=gap     => Recreating(1) 0/3 cause=timeout/js-w-0-1/7 history=2`,
+	"a leader with an older token changes nothing": `
+		open token=2.5
+		join 0a 1a 2a
+		down 1a code=1
+		recreate epoch=1 round=1 kind=timeout token=2.4 => !staleleader Restarting(1) 0/3 token=2.5
+		open token=1.9 epoch=2  => !staleleader Restarting(1) 0/3
+		open token=1.9 reset inc=B => !staleleader Restarting(1) 0/3 inc=A
+		drop token=1.9          => !staleleader Restarting(1) 0/3
+		open token=3.0          => Restarting(1) 0/3 token=3.0
+		recreate epoch=1 round=9 kind=timeout token=3.1 => Restarting(1) 0/3 token=3.1`,
+	"an earlier epoch is refused": `
+		open epoch=4
+		open epoch=3            => !staleepoch Forming(0) 0/3 epoch=4`,
+	"a later epoch starts at zero and fences every pod": `
+		open
+		join 0a 1a 2a
+		down 1a code=1
+		open epoch=2 limit=3    => Forming(0) 0/3 epoch=2 limit=3 gen=0
+		join 0b                 => !fenced
+		join 0a@2 1a@2 2a@2     => Running(0) 3/3
+		join 0a@3 epoch=1 round=1 => !fenced Running(0) 3/3`,
+	"what a pod saw in an earlier epoch fences it, unless it holds the slot": `
+		open epoch=2
+		join 0a
+		join 0a epoch=1 round=4 => Forming(0) 1/3
+		join 1a epoch=1 round=4 => !fenced
+		join 1a                 => !fenced`,
+	"what a pod saw in a later epoch means that the data are old": `
+		open
+		join 0a epoch=2 round=0 => !nogroup Forming(0) 0/3`,
+	"opening again changes nothing": `
+		open
+		join 0a 1a 2a           => seq=2
+		open                    => seq=2 Running(0) 3/3
+		open inc=B recover      => seq=2 Running(0) 3/3 inc=A
+		open limit=9            => seq=2 limit=9`,
+	"a suspended group takes no reports, and resumes in formation": `
+		open
+		join 0a 1a 2a
+		down 1a code=1
+		open suspended          => Closed(1)
+		open suspended          => Closed(1)
+		down 0a code=1          => Closed(1)
+		join 1b                 => Closed(1)
+		open                    => Forming(1) 0/3
+		join 0b                 => !fenced
+		join 0a@2 1a@2 2a@2     => Running(1) 3/3`,
+	"a group may begin suspended": `
+		open suspended          => Closed(0)
+		join 0a                 => Closed(0) reply=-1
+		open                    => Forming(0) 0/3`,
+	"a later epoch may begin suspended": `
+		open
+		join 0a
+		open epoch=2 suspended  => Closed(0) epoch=2
+		open epoch=2            => Forming(0) 0/3`,
+	"a smaller group runs on": `
+		open
+		join 0a 1a 2a
+		open stages=w:1x2       => Recovering(0) 0/2 gen=1
+		join 2a                 => !unknownslot
+		join 0a epoch=1 round=0 holds running instances=1
+		join 1a epoch=1 round=0 holds running instances=1 => Running(0) 2/2 reply=0`,
+	"a larger group restarts, because a worker is new": `
+		open stages=w:1x2
+		join 0a 1a
+		open                    => Recovering(0) 0/3
+		join 0a epoch=1 round=0 holds running instances=1
+		join 1a epoch=1 round=0 holds running instances=1
+		join 2a                 => Restarting(1) 1/3 reply=1`,
+	"a finished worker keeps its place when the size changes": `
+		open
+		join 0a 1a 2a
+		down 0a code=0
+		open stages=w:1x2       => Recovering(0) 1/2 done=1
+		join 1a epoch=1 round=0 holds running instances=1 => Running(0) 2/2`,
+	"a group of several stages counts all of them": `
+		open stages=w:1x2,x:1x1 => Forming(0) 0/3
+		join 0a 1a              => Forming(0) 2/3
+		join x0a                => Running(0) 3/3
+		join x1a                => !unknownslot
+		down x0a code=1         => Restarting(1) 0/3 cause=exit/js-x-0-0/1`,
+	"lost data: equal rounds run on untouched": `
+		open recover            => Recovering(0) 0/3 gen=1
+		join 0a 1a epoch=1 round=4 holds running instances=1
+		join 2a epoch=1 round=4 holds running instances=1 => Running(4) 3/3 reply=4 cause=recovery//0`,
+	"lost data: nobody knows a round": `
+		open recover
+		join 0a 1a 2a           => Running(0) 3/3 reply=0`,
+	"lost data: merely unequal rounds go on to the highest": `
+		open recover
+		join 0a epoch=1 round=3 holds running instances=1
+		join 1a 2a epoch=1 round=4 holds instances=1 => Restarting(4) 2/3 reply=4
+		join 0b                 => Running(4) 3/3`,
+	"lost data: a worker that died meanwhile is one more round": `
+		open recover
+		join 0a 2a epoch=1 round=4 holds running instances=1
+		join 1b epoch=1 round=4 running instances=1 => Restarting(5) 1/3 reply=5`,
+	"lost data: a new pod among workers that were running is one more round": `
+		open recover
+		join 0a 2a epoch=1 round=4 holds running instances=1
+		join 1a@2               => Restarting(5) 1/3 cause=recovery//0`,
+	"lost data: a second instance of a round that never ran is one more round": `
+		open recover
+		join 0a 2a epoch=1 round=4 holds instances=1
+		join 1b epoch=1 round=4 holds instances=2 => Restarting(5) 0/3 cause=replaced/js-w-0-1/0`,
+	"lost data: a second instance of a round that ran is no news": `
+		open recover
+		join 0a 1b 2a epoch=1 round=4 holds running instances=2 => Running(4) 3/3`,
+	"lost data: a death while recovering is one more round": `
+		open recover
+		join 0a epoch=1 round=1 holds running instances=1
+		down 0a code=3 epoch=1 round=1 holds running instances=1 => Recovering(0) 0/3
+		join 0b 1a 2a epoch=1 round=1 running instances=2        => Running(2) 3/3 reply=2 cause=exit/js-w-0-0/3`,
+	"lost data: a replaced instance while recovering is one more round": `
+		open recover
+		join 0a epoch=1 round=1 holds running instances=1
+		join 0b                 => Recovering(0) 1/3
+		join 1a 2a epoch=1 round=1 holds running instances=1     => Restarting(2) 1/3 cause=replaced/js-w-0-0/0`,
+	"lost data: beyond the budget is terminal": `
+		open recover limit=4
+		join 0a 2a epoch=1 round=4 holds running instances=1
+		join 1b epoch=1 round=4 running instances=1 => Terminal(4) 3/3`,
+	"lost data: the finished ones are known to the leader": `
+		open recover done=0,1,7 => Recovering(0) 2/3 done=2
+		join 2a epoch=1 round=2 holds running instances=1 => Running(2) 3/3 done=2`,
+	"lost data: all have finished": `
+		open recover done=0,1,2 => Running(0) 3/3 done=3`,
+	"a store that lost its data has no group until the leader opens it": `
+		open
+		join 0a 1a 2a
+		lose                    => none
+		join 0a                 => !nogroup none
+		down 0a code=1          => !nogroup none
+		ask 0a kind=gap         => !nogroup none
+		recreate epoch=1 round=0 kind=gap => !nogroup none
+		open recover inc=B      => Recovering(0) 0/3 inc=B`,
+	"a store that went back collects anew": `
+		open
+		join 0a 1a 2a
+		save
+		down 0a code=1
+		join 0b 1b 2b           => Running(1) 3/3
+		restore                 => Running(0) 3/3
+		join 0b epoch=1 round=1 holds running instances=1 => Recovering(0) 1/3 gen=1
+		join 1b 2b epoch=1 round=1 holds running instances=1 => Running(1) 3/3`,
+	"a store that went back into an unfinished round collects anew": `
+		open
+		join 0a 1a 2a
+		down 0a code=1
+		join 0b 1b
+		save
+		join 2b                 => Running(1) 3/3
+		restore                 => Restarting(1) 2/3
+		join 0b epoch=1 round=1 holds running instances=1 => Recovering(1) 1/3
+		join 1b 2b epoch=1 round=1 holds running instances=1 => Running(1) 3/3`,
+	"a store that went back an epoch waits for its leader": `
+		open
+		save
+		open epoch=2
+		join 0a
+		restore                 => Forming(0) 0/3 epoch=1
+		join 0a epoch=2 round=0 => !nogroup
+		open epoch=2            => Forming(0) 0/3 epoch=2`,
+	"a budget lowered below the round does not make the agents foreign": `
+		open
+		join 0a 1a 2a
+		down 0a code=1
+		join 0b 1b 2b
+		open limit=0            => Running(1) 3/3
+		join 0b epoch=1 round=1 holds running instances=1 => Running(1) 3/3
+		down 0b code=1 epoch=1 round=1 running instances=1 => Terminal(1) 2/3`,
+	"a reset starts over, once": `
+		open
+		join 0a 1a 2a
+		open reset recover inc=B => Recovering(0) 0/3 inc=B history=0
+		join 0a epoch=1 round=0 holds running instances=1
+		open reset recover inc=B => Recovering(0) 1/3 inc=B`,
+	"a dropped group is gone, with its fences": `
+		open
+		join 1a@2
+		join 1a                 => !fenced
+		drop                    => none
+		drop                    => none
+		open
+		join 1a                 => Forming(0) 1/3`,
+	"unknown slots are refused": `
+		open stages=w:1x2
+		join 2a                 => !unknownslot
+		down 2a code=1          => !unknownslot
+		ask 2a kind=gap         => !unknownslot Forming(0) 0/2`,
+}
+
+func testRules(t *testing.T, newStore func(t *testing.T) Harness) {
+	for name, script := range rules {
+		t.Run(name, func(t *testing.T) { runScript(t, newStore(t), script) })
+	}
+}
+
+func runScript(t *testing.T, h Harness, script string) {
+	t.Helper()
+	r := runner{Harness: h}
+	for line := range strings.SplitSeq(strings.TrimSpace(script), "\n") {
+		line = strings.TrimSpace(line)
+		steps, want, err := parseLine(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range steps {
+			got = facts(r.run(s))
+		}
+		if missing := missingFrom(got, want); len(missing) > 0 {
+			t.Fatalf("%s\nis not so: %v\nbut: %v", line, missing, got)
+		}
+	}
+}
+
+// missingFrom returns what is wanted and not there. An error has to be wanted.
+func missingFrom(got, want []string) []string {
+	var missing []string
+	for _, w := range want {
+		if !slices.Contains(got, w) {
+			missing = append(missing, w)
+		}
+	}
+	for _, g := range got {
+		if strings.HasPrefix(g, "!") && !slices.Contains(want, g) {
+			missing = append(missing, "no "+g)
+		}
+	}
+	return missing
+}
+
+// facts are what a script can expect after a step.
+func facts(o Outcome) []string {
+	var f []string
+	if o.Err != "" {
+		f = append(f, "!"+o.Err)
+	}
+	if !o.Exists {
+		return append(f, "none")
+	}
+	s, rec := o.Summary, o.Summary.Record
+	dirty := map[bool]string{true: "dirty", false: "clean"}[s.Dirty]
+	return append(f, dirty,
+		fmt.Sprintf("%s(%d)", s.Phase, s.Round), fmt.Sprintf("%d/%d", s.Joined, s.Size),
+		fmt.Sprint("epoch=", s.Epoch), fmt.Sprint("gen=", s.Generation), fmt.Sprint("seq=", s.Seq), "inc="+s.Incarnation,
+		fmt.Sprint("done=", s.Done), fmt.Sprint("limit=", s.Limit), "token="+tokenText(s.Token),
+		fmt.Sprint("reply=", o.Reply.Round), fmt.Sprint("history=", len(o.History)),
+		fmt.Sprintf("cause=%s/%s/%d", rec.Cause.Kind, rec.Cause.Slot, rec.Cause.ExitCode),
+		fmt.Sprint("downs=", rec.Downs), fmt.Sprint("ups=", rec.Ups), fmt.Sprint("coalesced=", rec.Coalesced),
+	)
+}

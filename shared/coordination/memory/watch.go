@@ -1,0 +1,99 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// watcher is the mailbox of one Watch. It never loses and never blocks, so a slow reader cannot hold the store up.
+type watcher struct {
+	group string // "" watches all
+	wake  chan struct{}
+	mail  []letter // guarded by Store.mu
+}
+
+type letter struct {
+	group string
+	coordination.Observation
+}
+
+// Watch implements coordination.Agent. It runs `on` in the caller's goroutine.
+func (s *Store) Watch(ctx context.Context, group string, on func(coordination.Observation)) {
+	s.watch(ctx, group, func(l letter) { on(l.Observation) })
+}
+
+// WatchAll implements coordination.Leader.
+func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
+	s.watch(ctx, "", func(l letter) {
+		if l.Err == nil {
+			on(l.group)
+		}
+	})
+}
+
+func (s *Store) watch(ctx context.Context, group string, on func(letter)) {
+	w := &watcher{group: group, wake: make(chan struct{}, 1)}
+	s.mu.Lock()
+	s.watchers[w] = true
+	s.read(w)
+	s.mu.Unlock()
+	defer s.forget(w)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		}
+		for _, l := range s.collect(w) {
+			if ctx.Err() != nil {
+				return
+			}
+			on(l)
+		}
+	}
+}
+
+// read sends a watcher what it would find after connecting.
+func (s *Store) read(w *watcher) {
+	switch {
+	case s.unreachable:
+		w.send(letter{Observation: coordination.Observation{Err: ErrUnreachable}})
+	case w.group == "":
+		w.send(letter{})
+	case s.groups[w.group] == nil:
+		w.send(letter{w.group, coordination.Observation{Read: true, Err: coordination.ErrNoGroup}})
+	default:
+		w.send(letter{w.group, coordination.Observation{Read: true, Level: s.groups[w.group].Level}})
+	}
+}
+
+func (s *Store) broadcast(group string, o coordination.Observation) {
+	for w := range s.watchers {
+		if w.group == group || w.group == "" {
+			w.send(letter{group, o})
+		}
+	}
+}
+
+func (w *watcher) send(l letter) {
+	w.mail = append(w.mail, l)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Store) collect(w *watcher) []letter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mail := w.mail
+	w.mail = nil
+	return mail
+}
+
+func (s *Store) forget(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watchers, w)
+}

@@ -1,0 +1,47 @@
+package valkey
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Join implements coordination.Agent.
+func (s *Store) Join(ctx context.Context, group string, j coordination.Join) (coordination.Reply, error) {
+	return reply(s.call(ctx, functionJoin, group, instanceArgs(j.Member, j.Instance, j.Seen)...))
+}
+
+// Down implements coordination.Agent.
+func (s *Store) Down(ctx context.Context, group string, d coordination.Down) (coordination.Reply, error) {
+	args := append(instanceArgs(d.Member, d.Instance, d.Seen), d.ExitCode, bit(d.Ordered), d.FailedAt, d.DetectedAt)
+	return reply(s.call(ctx, functionDown, group, args...))
+}
+
+// Ask implements coordination.Agent.
+func (s *Store) Ask(ctx context.Context, group string, m coordination.Member, kind string) (coordination.Reply, error) {
+	return reply(s.call(ctx, functionAsk, group, m.Slot, m.Pod, m.PodBorn, kind))
+}
+
+func instanceArgs(m coordination.Member, i coordination.Instance, seen coordination.Seen) []any {
+	return []any{
+		m.Slot, m.Pod, m.PodBorn, i.ID, i.Born,
+		seen.Epoch, seen.Round, bit(seen.Holds), bit(seen.Running), seen.Instances,
+	}
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func reply(cmd *redis.Cmd) (coordination.Reply, error) {
+	fields, err := cmd.StringSlice()
+	if err != nil {
+		return coordination.Reply{}, asAgent(err)
+	}
+	return parseReply(fields)
+}

@@ -1,0 +1,35 @@
+package valkey
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	minPause   = 50 * time.Millisecond
+	firstRange = 200 * time.Millisecond
+)
+
+// pause is how long to wait before the given attempt (from 0) to connect again: full jitter over a range that doubles,
+// so that the agents of a restarted server do not come all at once.
+func pause(attempt int, longest time.Duration, random func(n int64) int64) time.Duration {
+	width := firstRange << min(attempt, 20)
+	width = max(1, min(width, longest-minPause))
+	return minPause + time.Duration(random(int64(width)))
+}
+
+// jittered is a time between half of an interval and all of it.
+func jittered(interval time.Duration) time.Duration {
+	half := max(1, interval/2)
+	return half + rand.N(half)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

@@ -1,0 +1,199 @@
+package valkey
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// TestForeignValues puts what the protocol never wrote into each place. Every call that meets it says so and changes
+// nothing; a reset by the leader mends it.
+func TestForeignValues(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	s, w, x, h := stateKey(uid), slotsKey(uid), fencedKey(uid), historyKey(uid)
+	field := func(name, value string) [][]any { return [][]any{{"HSET", s, name, value}} }
+	all := allCalls(store)
+	onSlot := pick(all, "join", "down", "ask", "next epoch", "resize")
+	onOther := pick(all, "next epoch", "resize")
+	onFences := pick(all, "join", "down", "ask", "next epoch")
+	onHistory := pick(all, "last join")
+	slot := func(value string) [][]any { return [][]any{{"HSET", w, "js-w-0-0", value}} }
+	cases := map[string]struct {
+		damage [][]any
+		calls  map[string]func() error
+		key    string
+	}{
+		"the state is a string":             {[][]any{{"DEL", s}, {"SET", s, "x"}}, all, s},
+		"the state is a list":               {[][]any{{"DEL", s}, {"RPUSH", s, "x"}}, all, s},
+		"the slots are a set":               {[][]any{{"DEL", w}, {"SADD", w, "x"}}, onSlot, w},
+		"the fences are a string":           {[][]any{{"DEL", x}, {"SET", x, "x"}}, onFences, x},
+		"the history is a hash":             {[][]any{{"DEL", h}, {"HSET", h, "x", "y"}}, onHistory, h},
+		"a field is missing":                {[][]any{{"HDEL", s, "joined"}}, all, s},
+		"the incarnation is gone":           {field("inc", ""), all, s},
+		"the incarnation has a blank":       {field("inc", "a b"), all, s},
+		"a word for a generation":           {field("gen", "one"), all, s},
+		"a negative epoch":                  {field("epoch", "-1"), all, s},
+		"an empty round":                    {field("round", ""), all, s},
+		"a round with an exponent":          {field("round", "1e3"), all, s},
+		"a hexadecimal round":               {field("round", "0x10"), all, s},
+		"a fraction for a limit":            {field("limit", "1.5"), all, s},
+		"a count beyond all counts":         {field("limit", "9007199254740993"), all, s},
+		"a seq of many digits":              {field("seq", "99999999999999999999999999999999999999"), all, s},
+		"a count with a blank":              {field("joined", " 1"), all, s},
+		"not a number":                      {field("joined", "nan"), all, s},
+		"infinitely many":                   {field("done", "inf"), all, s},
+		"an unknown phase":                  {field("phase", "Sleeping"), all, s},
+		"a phase in small letters":          {field("phase", "running"), all, s},
+		"half a token":                      {field("token", "1"), all, s},
+		"a token of words":                  {field("token", "a b"), all, s},
+		"no stages":                         {field("stages", ""), all, s},
+		"half a stage":                      {field("stages", "js-w 1"), all, s},
+		"a stage without a name":            {field("stages", " 1 2"), all, s},
+		"a dirty cause that is none":        {field("dirty", "yes"), all, s},
+		"a recovery that is none":           {field("recovery", "0 0 0 2 0   0 0 0"), all, s},
+		"a record that is too short":        {field("record", "1 1"), all, s},
+		"a record that is too long":         {field("record", "1 0   0 0 0 1 0 0 0 0 0 0 0"), all, s},
+		"a record with a word for a time":   {field("record", "1 0   0 0 0 now 0 0 0 0 0 0"), all, s},
+		"an empty slot record":              {slot(""), onSlot, w},
+		"a slot record of one word":         {slot("x"), onSlot, w},
+		"a slot record with a bad flag":     {slot("pod-0 1 i-0 1 0 0 true 0"), onSlot, w},
+		"a slot record with a bad round":    {slot("pod-0 1 i-0 1 none 0 0 0"), onSlot, w},
+		"a slot record with a bad birth":    {slot("pod-0 -1 i-0 1 0 0 0 0"), onSlot, w},
+		"a slot record with another ending": {slot("pod-0 1 i-0 1 0 0 0 0 0"), onSlot, w},
+		"a slot record with a line break":   {slot("pod\n0 1 i-0 1 0 0 0 0"), onSlot, w},
+		"a record in a place for no slot":   {[][]any{{"HSET", w, "elsewhere", "x"}}, onOther, w},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server.do("FLUSHALL")
+			openAndJoin(t, store)
+			for _, command := range tc.damage {
+				server.do(command...)
+			}
+			before := server.dump()
+			for call, do := range tc.calls {
+				expectForeign(t, call, do(), tc.key)
+			}
+			expectDump(t, server, before)
+			o := anOpening()
+			o.Reset, o.Incarnation = true, "B"
+			mustOpen(t, store, o)
+			openAndJoin(t, store)
+		})
+	}
+}
+
+func openAndJoin(t *testing.T, s *Store) {
+	t.Helper()
+	mustOpen(t, s, anOpening())
+	if _, err := s.Join(t.Context(), uid, aJoin("0")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func allCalls(s *Store) map[string]func() error {
+	ctx := context.Background()
+	j, o := aJoin("0"), anOpening()
+	opening := func(change func(*coordination.Open)) func() error {
+		o := anOpening()
+		change(&o)
+		return func() error { _, err := s.Open(ctx, uid, o); return err }
+	}
+	return map[string]func() error{
+		"join":      func() error { _, err := s.Join(ctx, uid, j); return err },
+		"last join": func() error { _, err := s.Join(ctx, uid, aJoin("1")); return err },
+		"down": func() error {
+			_, err := s.Down(ctx, uid, coordination.Down{Member: j.Member, Instance: j.Instance, ExitCode: 1})
+			return err
+		},
+		"ask":        func() error { _, err := s.Ask(ctx, uid, j.Member, coordination.KindGap); return err },
+		"recreate":   func() error { _, err := s.Recreate(ctx, uid, o.Token, 1, 1, coordination.KindGap); return err },
+		"summary":    func() error { _, err := s.Summary(ctx, uid); return err },
+		"open":       opening(func(*coordination.Open) {}),
+		"next epoch": opening(func(o *coordination.Open) { o.Epoch++ }),
+		"resize":     opening(func(o *coordination.Open) { o.Stages[0].Pods++ }),
+	}
+}
+
+func pick(from map[string]func() error, names ...string) map[string]func() error {
+	some := map[string]func() error{}
+	for _, name := range names {
+		some[name] = from[name]
+	}
+	return some
+}
+
+func expectForeign(t *testing.T, call string, err error, key string) {
+	t.Helper()
+	var foreign *coordination.ForeignValueError
+	if !errors.As(err, &foreign) || foreign.Key != key {
+		t.Errorf("%s: %v, want a foreign value at %s", call, err, key)
+	}
+}
+
+func expectDump(t *testing.T, s *server, before map[string]string) {
+	t.Helper()
+	if after := s.dump(); !maps.Equal(before, after) {
+		t.Errorf("something changed: %s", cmp.Diff(before, after))
+	}
+}
+
+func TestAForeignHistoryIsTold(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	mustOpen(t, store, anOpening())
+	server.do("RPUSH", historyKey(uid), "1 2 3")
+	_, err := store.History(t.Context(), uid)
+	expectForeign(t, "history", err, historyKey(uid))
+	server.do("DEL", historyKey(uid))
+	server.do("SET", historyKey(uid), "x")
+	_, err = store.History(t.Context(), uid)
+	expectForeign(t, "history", err, historyKey(uid))
+}
+
+func TestAForeignIndexIsTold(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	server.do("SET", indexKey, "x")
+	_, err := store.Groups(t.Context())
+	expectForeign(t, "groups", err, indexKey)
+}
+
+func TestWhatCannotBeReadIsDropped(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	for _, damage := range [][]any{
+		{"SET", stateKey(uid), "x"}, {"HSET", stateKey(uid), "token", "x"}, {"SET", slotsKey(uid), "x"},
+	} {
+		openAndJoin(t, store)
+		if damage[0] == "SET" {
+			server.do("DEL", damage[1])
+		}
+		server.do(damage...)
+		if err := store.Drop(t.Context(), uid, coordination.Token{LeaseCreated: 1, Transitions: 1}); err != nil {
+			t.Errorf("%v: %v", damage, err)
+		}
+		expectDump(t, server, map[string]string{})
+	}
+}
+
+// TestAResetRespectsAYoungerLeader: damage elsewhere does not open the door to an old leader.
+func TestAResetRespectsAYoungerLeader(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	openAndJoin(t, store)
+	server.do("HSET", stateKey(uid), "phase", "x")
+	before := server.dump()
+	o := anOpening()
+	o.Reset, o.Incarnation, o.Token = true, "B", coordination.Token{LeaseCreated: 1, Transitions: 0}
+	if _, err := store.Open(t.Context(), uid, o); !errors.Is(err, coordination.ErrStaleLeader) {
+		t.Errorf("error %v, want %v", err, coordination.ErrStaleLeader)
+	}
+	expectDump(t, server, before)
+}

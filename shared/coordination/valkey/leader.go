@@ -1,0 +1,99 @@
+package valkey
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Open implements coordination.Leader. A Reset needs an incarnation of its own: one that the store holds already is
+// taken for a repetition of the call that wrote it.
+func (s *Store) Open(ctx context.Context, group string, o coordination.Open) (coordination.Summary, error) {
+	args := []any{
+		formatToken(o.Token), o.Incarnation, o.Epoch, o.Limit, formatStages(o.Stages),
+		bit(o.Suspended), bit(o.Recover), bit(o.Reset),
+	}
+	for _, slot := range o.Done {
+		args = append(args, slot)
+	}
+	summary, err := s.summary(ctx, functionOpen, group, args...)
+	if err != nil {
+		return coordination.Summary{}, err
+	}
+	// The index is on another node of a cluster. A crash in between is mended by the next opening.
+	if err := s.client.SAdd(ctx, indexKey, group).Err(); err != nil {
+		return coordination.Summary{}, unreachable(err)
+	}
+	return summary, nil
+}
+
+// Recreate implements coordination.Leader.
+func (s *Store) Recreate(ctx context.Context, group string, t coordination.Token, epoch, round int64, kind string) (coordination.Summary, error) {
+	return s.summary(ctx, functionRecreate, group, formatToken(t), epoch, round, kind)
+}
+
+// Summary implements coordination.Leader.
+func (s *Store) Summary(ctx context.Context, group string) (coordination.Summary, error) {
+	return s.summary(ctx, functionSummary, group)
+}
+
+func (s *Store) summary(ctx context.Context, function, group string, args ...any) (coordination.Summary, error) {
+	cmd, err := s.asLeader(ctx, func() *redis.Cmd { return s.call(ctx, function, group, args...) })
+	if err != nil {
+		return coordination.Summary{}, err
+	}
+	fields, err := cmd.StringSlice()
+	if err != nil {
+		return coordination.Summary{}, fmt.Errorf("%w: %v", coordination.ErrForeignValue, err)
+	}
+	return parseSummary(fields)
+}
+
+// Drop implements coordination.Leader. What cannot be read is dropped as well.
+func (s *Store) Drop(ctx context.Context, group string, t coordination.Token) error {
+	_, err := s.asLeader(ctx, func() *redis.Cmd { return s.call(ctx, functionDrop, group, formatToken(t)) })
+	if err != nil {
+		return err
+	}
+	if err := s.client.SRem(ctx, indexKey, group).Err(); err != nil {
+		return unreachable(err)
+	}
+	return nil
+}
+
+// History implements coordination.Leader.
+func (s *Store) History(ctx context.Context, group string) ([]coordination.Record, error) {
+	var exists *redis.IntCmd
+	var list *redis.StringSliceCmd
+	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		exists = p.Exists(ctx, stateKey(group))
+		list = p.LRange(ctx, historyKey(group), 0, -1)
+		return nil
+	})
+	switch {
+	case isWrongType(err):
+		return nil, &coordination.ForeignValueError{Key: historyKey(group), Value: err.Error()}
+	case err != nil:
+		return nil, unreachable(err)
+	case exists.Val() == 0:
+		return nil, coordination.ErrNoGroup
+	}
+	return parseHistory(group, list.Val())
+}
+
+// Groups implements coordination.Leader.
+func (s *Store) Groups(ctx context.Context) ([]string, error) {
+	groups, err := s.client.SMembers(ctx, indexKey).Result()
+	if isWrongType(err) {
+		return nil, &coordination.ForeignValueError{Key: indexKey, Value: err.Error()}
+	}
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	slices.Sort(groups)
+	return groups, nil
+}

@@ -1,0 +1,57 @@
+#!lua name=holdfast1
+-- The group protocol of package coordination as server-side functions. The rules are those of the Go core, function by
+-- function and under the same names; this file set differs from it only in where the state is kept.
+--
+-- A call first reads and decides, then writes: a value that this protocol did not write ends the call with nothing
+-- changed. The files are concatenated in the order of their names.
+
+local PROTOCOL_VERSION = '1'
+local NO_ROUND = -1
+local MAX_COUNT = 9007199254740991 -- 2^53-1, the largest count that a Lua number holds exactly
+local MAX_CODE = 2147483647
+local MAX_WORD = 512
+local HISTORY_LENGTH = 100
+
+local Forming, Running, Restarting, Recovering = 'Forming', 'Running', 'Restarting', 'Recovering'
+local Terminal, Recreating, Closed = 'Terminal', 'Recreating', 'Closed'
+local PHASES = {
+  [Forming] = true, [Running] = true, [Restarting] = true, [Recovering] = true,
+  [Terminal] = true, [Recreating] = true, [Closed] = true,
+}
+
+-- fail ends the call with an error reply. Of the codes only HFFENCED keeps what the call has changed: the fence.
+local function fail(code, text)
+  error({ reply = code .. ' ' .. text, keep = code == 'HFFENCED' }, 0)
+end
+
+-- foreign ends the call: the place holds something that this protocol did not write.
+local function foreign(key, field, value)
+  fail('HFFOREIGN', cjson.encode({ key, field, string.sub(tostring(value), 1, 80) }))
+end
+
+-- format writes a number without an exponent, whatever its size.
+local function format(n)
+  return string.format('%.0f', n)
+end
+
+-- integer reads a decimal number, nil if it is none.
+local function integer(s)
+  if type(s) ~= 'string' or not string.find(s, '^%-?%d+$') then
+    return nil
+  end
+  return tonumber(s)
+end
+
+local function isCount(n)
+  return n >= 0 and n <= MAX_COUNT
+end
+
+-- argument reads a number that a caller gave. What is none becomes one that no range holds.
+local function argument(s)
+  return integer(s) or -math.huge
+end
+
+-- isWord tells whether a string can be a field of a packed record.
+local function isWord(s)
+  return #s <= MAX_WORD and not string.find(s, '[%z\1-\32\127]')
+end

@@ -1,0 +1,155 @@
+-- Packed records: fields in a fixed order, separated by one blank. A type of field has a pattern, a format, and reads
+-- the text that matched (nil if it is foreign). Records are read with one match and written with one format, because
+-- every report of an agent does both.
+
+local function countValue(s)
+  local n = tonumber(s)
+  return n <= MAX_COUNT and n or nil
+end
+
+local function signedValue(s)
+  local n = tonumber(s)
+  return n >= -MAX_COUNT and n <= MAX_COUNT and n or nil
+end
+
+local function asItIs(s)
+  return s
+end
+
+local count = { pattern = '(%d+)', format = '%.0f', value = countValue }
+local signed = { pattern = '(%-?%d+)', format = '%.0f', value = signedValue } -- a round, -1 is "none", or an exit code
+local word = { pattern = '([^%z\1-\32\127]*)', format = '%s', value = asItIs }
+local name = { pattern = '([^%z\1-\32\127]+)', format = '%s', value = asItIs }
+local phase = { pattern = '(%a+)', format = '%s', value = function(s) return PHASES[s] and s or nil end }
+local flag = { pattern = '([01])', format = '%d', value = function(s) return s == '1' end }
+
+local TOKEN = { { 'created', count }, { 'transitions', count } }
+local FAILURE = {
+  { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'failedAt', count }, { 'detectedAt', count },
+}
+local SLOT = {
+  { 'pod', word }, { 'podBorn', count }, { 'id', word }, { 'born', count },
+  { 'round', signed }, { 'generation', count }, { 'dead', flag }, { 'finished', flag },
+}
+local RECOVERY = {
+  { 'highest', signed }, { 'lowest', signed }, { 'unassigned', count }, { 'sawRunning', flag }, { 'hurt', flag },
+  { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'failedAt', count }, { 'detectedAt', count },
+}
+local RECORD = {
+  { 'epoch', count }, { 'round', count }, { 'slot', word }, { 'kind', word }, { 'exitCode', signed },
+  { 'failedAt', count }, { 'detectedAt', count }, { 'reportedAt', count },
+  { 'lastDownAt', count }, { 'lastUpAt', count }, { 'inSyncAt', count },
+  { 'downs', count }, { 'ups', count }, { 'coalesced', count },
+}
+local STAGE = { { 'prefix', name }, { 'jobs', count }, { 'pods', count } }
+
+-- packed makes a record's reader and writer. It runs while the library is loaded, when Lua's own libraries are not there.
+local function packed(schema)
+  local n = #schema
+  local pattern, template = '^' .. schema[1][2].pattern, schema[1][2].format
+  for i = 2, n do
+    pattern, template = pattern .. ' ' .. schema[i][2].pattern, template .. ' ' .. schema[i][2].format
+  end
+  pattern = pattern .. '$'
+
+  local function read(s)
+    local fields, record = { string.match(s, pattern) }, {}
+    if #fields == 0 then
+      return nil
+    end
+    for i = 1, n do
+      local value = schema[i][2].value(fields[i])
+      if value == nil then
+        return nil
+      end
+      record[schema[i][1]] = value
+    end
+    return record
+  end
+
+  local function write(record)
+    local fields = {}
+    for i = 1, n do
+      local value = record[schema[i][1]]
+      if schema[i][2] == flag then
+        value = value and 1 or 0
+      end
+      fields[i] = value
+    end
+    return string.format(template, unpack(fields, 1, n))
+  end
+
+  return { read = read, write = write }
+end
+
+local tokenRecord, slotRecord, recoveryRecord = packed(TOKEN), packed(SLOT), packed(RECOVERY)
+local restartRecord, failureRecord, stageRecord = packed(RECORD), packed(FAILURE), packed(STAGE)
+
+-- scalar is a field on its own.
+local function scalar(kind)
+  local pattern = '^' .. kind.pattern .. '$'
+  return {
+    read = function(s)
+      local text = string.match(s, pattern)
+      return text and kind.value(text)
+    end,
+    write = function(value) return string.format(kind.format, value) end,
+  }
+end
+
+-- dirty is the failure that made the group dirty; without one it is a table without a kind, and an empty string.
+local dirty = {
+  read = function(s) return s == '' and {} or failureRecord.read(s) end,
+  write = function(f) return f.kind and failureRecord.write(f) or '' end,
+}
+
+-- stages is a list of stages, their fields one after the other. Its tables are never changed, so that a text is read
+-- only once.
+local knownStages, known = {}, 0
+
+local function readStages(s)
+  local list, rest = {}, s
+  repeat
+    local first, tail = string.match(rest, '^([^ ]+ [^ ]+ [^ ]+)(.*)$')
+    local one = first and stageRecord.read(first)
+    if not one or (tail ~= '' and string.sub(tail, 1, 1) ~= ' ') then
+      return nil
+    end
+    list[#list + 1] = one
+    rest = string.sub(tail, 2)
+  until tail == ''
+  return list
+end
+
+local stages = {
+  read = function(s)
+    if not knownStages[s] then
+      if known >= 1000 then
+        knownStages, known = {}, 0
+      end
+      knownStages[s], known = readStages(s), known + 1
+    end
+    return knownStages[s]
+  end,
+  write = function(list)
+    local records = {}
+    for i = 1, #list do
+      records[i] = stageRecord.write(list[i])
+    end
+    return table.concat(records, ' ')
+  end,
+}
+
+-- STATE is the hash of a group: each field under its name in the rules.
+local STATE = {
+  { 'inc', scalar(name) }, { 'gen', scalar(count) }, { 'epoch', scalar(count) }, { 'round', scalar(count) },
+  { 'phase', scalar(phase) }, { 'seq', scalar(count) },
+  { 'token', tokenRecord }, { 'limit', scalar(count) }, { 'stages', stages },
+  { 'joined', scalar(count) }, { 'done', scalar(count) }, { 'dirty', dirty },
+  { 'record', restartRecord, inPlace = true }, -- its fields are changed one by one, so that only its text tells a change
+  { 'recovery', recoveryRecord, inPlace = true },
+}
+local STATE_FIELDS = {}
+for i = 1, #STATE do
+  STATE_FIELDS[i] = STATE[i][1]
+end

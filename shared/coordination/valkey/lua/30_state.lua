@@ -1,0 +1,200 @@
+-- Where a group is kept: its hash s, the slots w, the fenced pods x, the history h, and the channel. Reading validates;
+-- writing happens once, at the end of a call, and touches only what changed.
+
+local Group = {}
+Group.__index = Group
+
+function Group.at(keys, channel)
+  return setmetatable({
+    keys = { s = keys[1], w = keys[2], x = keys[3], h = keys[4] }, channel = channel,
+    raw = {}, loaded = {}, slots = {}, rawSlots = {}, fences = {}, finishedRecords = {},
+  }, Group)
+end
+
+-- get calls a reading command. A key of another type holds a foreign value.
+function Group:get(command, key, ...)
+  local reply = redis.pcall(command, key, ...)
+  if type(reply) == 'table' and reply.err then
+    if string.find(reply.err, 'WRONGTYPE', 1, true) then
+      foreign(key, '', 'a ' .. redis.call('TYPE', key).ok)
+    end
+    error(reply, 0)
+  end
+  return reply
+end
+
+-- load reads the state and tells whether there is one.
+function Group:load()
+  local raw = self:get('HMGET', self.keys.s, unpack(STATE_FIELDS))
+  local found = false
+  for i = 1, #STATE do
+    found = found or raw[i]
+  end
+  if not found then
+    return false
+  end
+  for i = 1, #STATE do
+    self:loadField(STATE[i][1], STATE[i][2], raw[i])
+  end
+  return true
+end
+
+function Group:loadField(field, kind, raw)
+  local value = raw and kind.read(raw)
+  if value == nil or value == false then
+    foreign(self.keys.s, field, raw or 'nothing')
+  end
+  self[field], self.loaded[field], self.raw[field] = value, value, raw
+end
+
+-- mustLoad is for calls that create no group.
+function Group:mustLoad()
+  if not self:load() then
+    fail('HFNOGROUP', 'no group is open under this JobSet UID')
+  end
+end
+
+-- slot reads one slot's record, nil if the slot has none.
+function Group:slot(name)
+  if self.slots[name] == nil and not self.replaceSlots and self.rawSlots[name] == nil then
+    local raw = self:get('HGET', self.keys.w, name)
+    if raw then
+      self:cache(name, raw)
+    end
+  end
+  return self.slots[name]
+end
+
+function Group:cache(name, raw)
+  local slot = slotRecord.read(raw)
+  if not slot then
+    foreign(self.keys.w, name, raw)
+  end
+  self.slots[name], self.rawSlots[name] = slot, raw
+end
+
+-- allSlots reads every slot: O(N), for the calls that change all of them.
+function Group:allSlots()
+  if not self.replaceSlots then
+    local flat = self:get('HGETALL', self.keys.w)
+    for i = 1, #flat, 2 do
+      if self.rawSlots[flat[i]] == nil then
+        self:cache(flat[i], flat[i + 1])
+      end
+    end
+  end
+  return self.slots
+end
+
+function Group:forgetSlots()
+  self.slots, self.rawSlots, self.replaceSlots = {}, {}, true
+end
+
+function Group:isFenced(pod)
+  return self.fences[pod] or self:get('SISMEMBER', self.keys.x, pod) == 1
+end
+
+function Group:fence(pod)
+  self.fences[pod] = true
+end
+
+function Group:level()
+  return table.concat({
+    PROTOCOL_VERSION, self.inc, format(self.gen), format(self.epoch), format(self.round), self.phase, format(self.seq),
+  }, ' ')
+end
+
+-- write notes a command; a long list of arguments is cut into parts that fit on Lua's stack.
+local function write(writes, command, key, args)
+  for from = 1, #args, 1000 do
+    writes[#writes + 1] = { command, key, unpack(args, from, math.min(from + 999, #args)) }
+  end
+end
+
+-- save writes what the call has changed. All of it is checked and formatted first, so that nothing is written in part;
+-- then the broadcast comes first: if it is refused, nothing has been written.
+function Group:save()
+  if self.dropped then
+    return self:removeAll()
+  end
+  local writes = {}
+  self:saveState(writes)
+  self:saveSlots(writes)
+  self:saveFences(writes)
+  self:saveHistory(writes)
+  if self.loaded.seq ~= self.seq then
+    redis.call('PUBLISH', self.channel, self:level())
+  end
+  if self.replaceAll then
+    self:removeAll()
+  end
+  for i = 1, #writes do
+    redis.call(unpack(writes[i]))
+  end
+end
+
+function Group:removeAll()
+  redis.call('DEL', self.keys.s, self.keys.w, self.keys.x, self.keys.h)
+end
+
+-- drop removes all that is stored of the group.
+function Group:drop()
+  self.dropped = true
+end
+
+function Group:saveState(writes)
+  local changed = {}
+  for i = 1, #STATE do
+    local field, kind, value = STATE[i][1], STATE[i][2], self[STATE[i][1]]
+    if STATE[i].inPlace or value ~= self.loaded[field] then
+      local text = kind.write(value)
+      if text ~= self.raw[field] then
+        changed[#changed + 1] = field
+        changed[#changed + 1] = text
+      end
+    end
+  end
+  write(writes, 'HSET', self.keys.s, changed)
+end
+
+function Group:saveSlots(writes)
+  if self.replaceSlots and not self.replaceAll then
+    writes[#writes + 1] = { 'DEL', self.keys.w }
+  end
+  local changed, gone = {}, {}
+  for name, slot in pairs(self.slots) do
+    local value = slotRecord.write(slot)
+    if value ~= self.rawSlots[name] then
+      changed[#changed + 1] = name
+      changed[#changed + 1] = value
+    end
+  end
+  for name in pairs(self.rawSlots) do
+    if self.slots[name] == nil then
+      gone[#gone + 1] = name
+    end
+  end
+  write(writes, 'HSET', self.keys.w, changed)
+  write(writes, 'HDEL', self.keys.w, gone)
+end
+
+function Group:saveFences(writes)
+  local pods = {}
+  for pod in pairs(self.fences) do
+    pods[#pods + 1] = pod
+  end
+  if #pods > 0 and not self.replaceAll then
+    self:get('SISMEMBER', self.keys.x, '')
+  end
+  write(writes, 'SADD', self.keys.x, pods)
+end
+
+function Group:saveHistory(writes)
+  if #self.finishedRecords > 0 then
+    if not self.replaceAll then
+      self:get('LLEN', self.keys.h)
+    end
+    write(writes, 'RPUSH', self.keys.h, self.finishedRecords)
+    writes[#writes + 1] = { 'LTRIM', self.keys.h, -HISTORY_LENGTH, -1 }
+  end
+end

@@ -1,0 +1,54 @@
+-- member.go: who speaks.
+
+-- admit checks who speaks. It returns the slot's record and whether the pod is new in a slot that another pod held.
+function Group:admit(call)
+  self:check(call)
+  local held = self:slot(call.slot)
+  local holds = held ~= nil and held.pod == call.pod
+  local older = held ~= nil and call.podBorn < held.podBorn
+  local fromEarlier = call.seen.epoch > 0 and call.seen.epoch < self.epoch
+  if not holds and (older or fromEarlier) then
+    self:fence(call.pod)
+  end
+  if self:isFenced(call.pod) then
+    fail('HFFENCED', 'this pod no longer holds its slot')
+  end
+  if call.seen.epoch > self.epoch then
+    fail('HFNOGROUP', 'the stored data are older than what the agent knows')
+  end
+  return held, held ~= nil and not holds
+end
+
+function Group:check(call)
+  if not self:has(call.slot) then
+    fail('HFUNKNOWNSLOT', 'not a slot of this group')
+  end
+  local seen = call.seen
+  if call.pod == '' or not isWord(call.pod) or not isWord(call.id) then
+    foreign(call.slot, 'argument', call.pod .. ' ' .. call.id)
+  end
+  for _, n in ipairs({ call.podBorn, call.born, seen.epoch, seen.round + 1, seen.instances }) do
+    if not isCount(n) then
+      foreign(call.slot, 'argument', n)
+    end
+  end
+  if seen.epoch == self.epoch and seen.round > math.max(self.limit, self.round) then
+    foreign(call.slot, 'round', seen.round)
+  end
+end
+
+-- checkDown is for what only a death brings with it.
+local function checkDown(call)
+  if call.exitCode < -MAX_CODE - 1 or call.exitCode > MAX_CODE or
+    not isCount(call.failedAt) or not isCount(call.detectedAt) then
+    foreign(call.slot, 'argument', call.exitCode .. ' ' .. call.failedAt .. ' ' .. call.detectedAt)
+  end
+end
+
+function Group:reply(slot)
+  local s, round = self:slot(slot), NO_ROUND
+  if s and not s.dead and s.generation == self.gen then
+    round = s.round
+  end
+  return { self:level(), format(round) }
+end

@@ -1,0 +1,43 @@
+-- down.go: a death.
+
+function Group:down(call, now)
+  checkDown(call)
+  local held, newPod = self:admit(call)
+  if self.phase == Closed or (not newPod and isStale(held, call)) then
+    return self:reply(call.slot)
+  end
+  if newPod or not self:hasJoined(held, call) then
+    self:join(call, now)
+    held = self:slot(call.slot)
+  end
+  self:die(held, call, now)
+  self:settle(now)
+  return self:reply(call.slot)
+end
+
+function Group:die(s, call, now)
+  local counted = self:counted(s)
+  s.dead = true
+  if counted and call.exitCode == 0 and not call.ordered then
+    s.finished = true
+    self.done = self.done + 1
+    return
+  end
+  if counted then
+    self.joined = self.joined - 1
+  end
+  local failure = {
+    slot = call.slot, kind = 'exit', exitCode = call.exitCode, failedAt = call.failedAt, detectedAt = call.detectedAt,
+  }
+  if self.phase == Running then
+    self:openRound(failure, now)
+    self:countDown(now)
+  elseif self.phase == Restarting and s.round < self.round then
+    self:countDown(now)
+    if not call.ordered then
+      self.record.coalesced = self.record.coalesced + 1
+    end
+  elseif counted then
+    self:soil(failure)
+  end
+end

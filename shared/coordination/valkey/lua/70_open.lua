@@ -1,0 +1,192 @@
+-- open.go: what the leader wants.
+
+local function less(t, u)
+  if t.created ~= u.created then
+    return t.created < u.created
+  end
+  return t.transitions < u.transitions
+end
+
+-- checkToken is the range check of a token that comes from outside.
+local function checkToken(t)
+  if not t then
+    fail('HFARGUMENT', 'the token is not a pair of counts')
+  end
+end
+
+local function checkOpen(o)
+  checkToken(o.token)
+  if not isWord(o.inc) then
+    fail('HFARGUMENT', 'opening a group: the incarnation is no name')
+  end
+  if not isCount(o.epoch) or o.epoch < 1 or not isCount(o.limit) then
+    fail('HFARGUMENT', 'opening a group: epoch and limit must be counts, the epoch from 1')
+  end
+  if not o.stages then
+    fail('HFARGUMENT', 'opening a group: the stages are not a list of names and sizes')
+  end
+  local n = 0
+  for _, stage in ipairs(o.stages) do
+    if stage.jobs > 1048576 or stage.pods > 1048576 then
+      fail('HFARGUMENT', 'opening a group: a stage has too many slots')
+    end
+    n = n + stage.jobs * stage.pods
+  end
+  if n < 1 then
+    fail('HFARGUMENT', 'opening a group: no slots')
+  end
+end
+
+-- create makes the state of a group that the store does not hold.
+function Group:create(o, now)
+  checkOpen(o)
+  if o.inc == '' then
+    fail('HFARGUMENT', 'opening a group: no incarnation')
+  end
+  self.replaceAll, self.replaceSlots = true, true
+  self.raw, self.loaded, self.slots, self.rawSlots = {}, {}, {}, {}
+  self.inc, self.gen, self.epoch, self.round, self.phase, self.seq = o.inc, 0, o.epoch, 0, Closed, 0
+  self.token, self.limit, self.stages = o.token, o.limit, o.stages
+  self.joined, self.done, self.dirty = 0, 0, {}
+  self.recovery = {
+    highest = 0, lowest = 0, unassigned = 0, sawRunning = false, hurt = false,
+    slot = '', kind = '', exitCode = 0, failedAt = 0, detectedAt = 0,
+  }
+  self:begin(o, now)
+end
+
+-- mayReset tells whether unreadable state is to be thrown away. A repeated reset must not throw away what joined since
+-- the first one: its incarnation tells that it was done.
+function Group:mayReset(o)
+  checkToken(o.token)
+  self:leadIfReadable(o.token)
+  local readable, exists = pcall(self.load, self)
+  return not readable or (exists and self.inc ~= o.inc)
+end
+
+-- leadIfReadable checks a token against a state that may be damaged.
+function Group:leadIfReadable(token)
+  if redis.call('TYPE', self.keys.s).ok ~= 'hash' then
+    return
+  end
+  self.token = tokenRecord.read(redis.call('HGET', self.keys.s, 'token') or '')
+  if self.token then
+    self:lead(token)
+  end
+end
+
+function Group:open(o, now)
+  if o.reset and self:mayReset(o) then
+    return self:create(o, now)
+  end
+  if not self:load() then
+    return self:create(o, now)
+  end
+  checkOpen(o)
+  self:lead(o.token)
+  if o.epoch < self.epoch then
+    fail('HFSTALEEPOCH', 'the group is in epoch ' .. format(self.epoch) .. ', not ' .. format(o.epoch))
+  end
+  local resized = stages.write(self.stages) ~= stages.write(o.stages)
+  local next = o.epoch > self.epoch
+  self.token, self.limit, self.stages = o.token, o.limit, o.stages
+  if next then
+    self:empty()
+    self.epoch, self.round = o.epoch, 0
+    self:begin({ suspended = o.suspended }, now)
+  elseif o.suspended then
+    if self.phase ~= Closed then
+      self:to(Closed)
+    end
+  elseif self.phase == Closed then
+    self:empty()
+    self:begin({}, now)
+  elseif resized then
+    self:resize()
+    self:settle(now)
+  end
+end
+
+-- begin enters the first phase of an epoch.
+function Group:begin(o, now)
+  self.record = newRecord(self.epoch, self.round, {}, now)
+  if o.suspended then
+    self:to(Closed)
+  elseif o.recover then
+    self:addFinished(o.done, o.doneFrom)
+    self:recover()
+  else
+    self:to(Forming)
+  end
+  self:settle(now)
+end
+
+function Group:addFinished(names, from)
+  for i = from, #names do
+    local name = names[i]
+    if self:has(name) then
+      self.slots[name] = {
+        pod = '', podBorn = 0, id = '', born = 0, round = NO_ROUND, generation = 0, dead = true, finished = true,
+      }
+    end
+  end
+end
+
+-- empty fences whoever holds a slot.
+function Group:empty()
+  for _, s in pairs(self:allSlots()) do
+    if s.pod ~= '' then
+      self:fence(s.pod)
+    end
+  end
+  self:forgetSlots()
+  self.joined, self.done, self.dirty = 0, 0, {}
+end
+
+-- resize forgets the slots that are no more and counts the others anew.
+function Group:resize()
+  local kept = {}
+  for name, s in pairs(self:allSlots()) do
+    if self:has(name) then
+      kept[name] = s
+    end
+  end
+  self.slots = kept
+  self:recover()
+end
+
+function Group:lead(token)
+  checkToken(token)
+  if less(token, self.token) then
+    fail('HFSTALELEADER', 'its token is ' .. tokenRecord.write(self.token) .. ', ours ' .. tokenRecord.write(token))
+  end
+end
+
+-- recreate gives up the round if the group is still restarting it.
+function Group:recreate(token, epoch, round, kind)
+  self:lead(token)
+  if kind == '' or not isWord(kind) then
+    fail('HFARGUMENT', 'recreating a group: the kind is no name')
+  end
+  self.token = token
+  if self.phase == Restarting and self.epoch == epoch and self.round == round then
+    self.record.kind = kind
+    self:giveUp(Recreating)
+  end
+end
+
+-- ask requests the recreation of the group for a reason that no restart in place can mend.
+function Group:ask(call, kind)
+  if kind == '' or not isWord(kind) then
+    foreign(call.slot, 'argument', kind)
+  end
+  local held, newPod = self:admit(call)
+  if held == nil or newPod then
+    return self:reply(call.slot)
+  end
+  if self.phase == Running or self.phase == Restarting then
+    self.record.slot, self.record.kind, self.record.exitCode = call.slot, kind, 0
+    self:giveUp(Recreating)
+  end
+  return self:reply(call.slot)
+end

@@ -1,0 +1,117 @@
+-- The functions: arguments in, decision, one write, reply out. KEYS are s, w, x, h; the first argument is the channel.
+
+local function clock()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+
+-- message is the error reply for what pcall has caught: ours is a table, the server's own a text that begins with a code
+-- in capitals, and anything else a mistake in these files.
+local function message(err)
+  if type(err) == 'table' then
+    return err.reply or err.err
+  end
+  return string.find(err, '^%u+ ') and err or 'HFBUG ' .. err
+end
+
+-- register wraps a call: an error reply writes nothing, but for a fence.
+local function register(name, arity, body, flags)
+  local function callback(keys, args)
+    if #keys ~= 4 or #args < arity then
+      return redis.error_reply('HFARGUMENT ' .. name .. ' takes 4 keys and ' .. arity .. ' arguments')
+    end
+    local g = Group.at(keys, args[1])
+    local ok, result = pcall(body, g, args)
+    if ok or (type(result) == 'table' and result.keep) then
+      local saved, err = pcall(g.save, g)
+      if not saved then
+        return redis.error_reply(message(err))
+      end
+    end
+    return ok and result or redis.error_reply(message(result))
+  end
+  redis.register_function({ function_name = name, callback = callback, flags = flags or {} })
+end
+
+-- member reads: slot pod podBorn.
+local function member(args)
+  return {
+    slot = args[2], pod = args[3], podBorn = argument(args[4]), id = '', born = 0,
+    seen = { epoch = 0, round = NO_ROUND, instances = 0 },
+  }
+end
+
+-- instance reads on: id born, and what was seen: epoch round holds running instances.
+local function instance(args)
+  local call = member(args)
+  call.id, call.born = args[5], argument(args[6])
+  call.seen = {
+    epoch = argument(args[7]), round = argument(args[8]), holds = args[9] == '1', running = args[10] == '1',
+    instances = argument(args[11]),
+  }
+  return call
+end
+
+local function summary(g)
+  local reply = { g:level() }
+  for _, field in ipairs({ 'token', 'limit', 'joined', 'done', 'dirty', 'stages', 'record' }) do
+    for _, column in ipairs(STATE) do
+      if column[1] == field then
+        reply[#reply + 1] = column[2].write(g[field])
+      end
+    end
+  end
+  return reply
+end
+
+register('hf1_join', 11, function(g, args)
+  g:mustLoad()
+  return g:join(instance(args), clock())
+end)
+
+-- hf1_down reads on: exitCode ordered failedAt detectedAt.
+register('hf1_down', 15, function(g, args)
+  g:mustLoad()
+  local call = instance(args)
+  call.exitCode, call.ordered = argument(args[12]), args[13] == '1'
+  call.failedAt, call.detectedAt = argument(args[14]), argument(args[15])
+  return g:down(call, clock())
+end)
+
+-- hf1_ask reads on: kind.
+register('hf1_ask', 5, function(g, args)
+  g:mustLoad()
+  return g:ask(member(args), args[5])
+end)
+
+-- hf1_open reads: token incarnation epoch limit stages suspended recover reset, then the finished slots.
+register('hf1_open', 9, function(g, args)
+  local o = {
+    token = tokenRecord.read(args[2]), inc = args[3], epoch = argument(args[4]), limit = argument(args[5]),
+    stages = stages.read(args[6]), suspended = args[7] == '1', recover = args[8] == '1', reset = args[9] == '1',
+    done = args, doneFrom = 10,
+  }
+  g:open(o, clock())
+  return summary(g)
+end)
+
+-- hf1_recreate reads: token epoch round kind.
+register('hf1_recreate', 5, function(g, args)
+  g:mustLoad()
+  g:recreate(tokenRecord.read(args[2]), argument(args[3]), argument(args[4]), args[5])
+  return summary(g)
+end)
+
+-- hf1_drop reads: token. What cannot be read is dropped as well.
+register('hf1_drop', 2, function(g, args)
+  local token = tokenRecord.read(args[2])
+  checkToken(token)
+  g:leadIfReadable(token)
+  g:drop()
+  return 'OK'
+end)
+
+register('hf1_summary', 1, function(g)
+  g:mustLoad()
+  return summary(g)
+end, { 'no-writes' })

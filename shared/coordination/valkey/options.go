@@ -1,0 +1,87 @@
+package valkey
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Options say how to reach the server. Only Address is required.
+type Options struct {
+	Address      string      // host:port
+	Username     string      // ACL user; empty is the default user
+	PasswordFile string      // read again for each connection, so that a rotated password needs no restart
+	TLS          *tls.Config // nil: no TLS; an empty ServerName becomes the host of Address
+	ClientName   string      // shown in CLIENT LIST
+
+	PoolSize     int           // connections for calls, next to one for each Watch; default 1, leaders want more
+	Timeout      time.Duration // of a dial, a write and an answer; default 2 s
+	Resync       time.Duration // a Watch reads the level again after half of it to all of it; default 30 s
+	PingInterval time.Duration // a subscription that stays silent for two of them is given up; default 3 s
+	MaxBackoff   time.Duration // the longest pause before a Watch reconnects; default 5 s
+}
+
+func (o Options) withDefaults() Options {
+	o.PoolSize = cmp.Or(o.PoolSize, 1)
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
+	o.Resync = cmp.Or(o.Resync, 30*time.Second)
+	o.PingInterval = cmp.Or(o.PingInterval, 3*time.Second)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Second)
+	return o
+}
+
+func (o Options) check() error {
+	host, port, err := net.SplitHostPort(o.Address)
+	if err != nil {
+		return fmt.Errorf("store address %q: want host:port: %w", o.Address, err)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" {
+		return fmt.Errorf("store address %q: want host:port with a port from 1 to 65535", o.Address)
+	}
+	return nil
+}
+
+// client is what go-redis is told. Retries are safe: every call may be repeated.
+func (o Options) client() *redis.Options {
+	return &redis.Options{
+		Protocol: 2, // no pushes: a subscription has a connection of its own
+		Addr:     o.Address, ClientName: o.ClientName, TLSConfig: o.tls(),
+		CredentialsProviderContext: o.credentials,
+		PoolSize:                   o.PoolSize,
+		MaxRetries:                 1, // a pooled connection may have died unnoticed
+		DialerRetries:              1,
+		DialTimeout:                o.Timeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout,
+		ContextTimeoutEnabled:    true,
+		DisableIdentity:          true, // no CLIENT SETINFO: a worker's user may not call it
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+func (o Options) tls() *tls.Config {
+	if o.TLS == nil || o.TLS.ServerName != "" {
+		return o.TLS
+	}
+	c := o.TLS.Clone()
+	c.ServerName, _, _ = net.SplitHostPort(o.Address)
+	return c
+}
+
+func (o Options) credentials(context.Context) (username, password string, err error) {
+	if o.PasswordFile == "" {
+		return o.Username, "", nil
+	}
+	secret, err := os.ReadFile(o.PasswordFile)
+	if err != nil {
+		return "", "", fmt.Errorf("reading the store's password: %w", err)
+	}
+	return o.Username, strings.TrimRight(string(secret), "\r\n"), nil
+}

@@ -1,0 +1,89 @@
+package valkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var errDialled = errors.New("a subscription connects once")
+
+// subscription is one connection that receives messages, from its acknowledgement to its first error. It never
+// reconnects by itself, because what was missed meanwhile has to be read.
+type subscription struct {
+	client   *redis.Client
+	pubsub   *redis.PubSub
+	messages chan any // *redis.Message or *redis.Pong
+	failed   chan error
+	closed   chan struct{}
+}
+
+// subscribe connects and waits for the acknowledgement of one channel or pattern.
+func (s *Store) subscribe(ctx context.Context, listen func(context.Context, *redis.PubSub) error) (*subscription, error) {
+	client := redis.NewClient(once(s.options.client()))
+	sub := &subscription{
+		client: client, pubsub: client.Subscribe(ctx),
+		messages: make(chan any), failed: make(chan error, 1), closed: make(chan struct{}),
+	}
+	if err := sub.listen(ctx, listen, s.options); err != nil {
+		sub.close()
+		return nil, err
+	}
+	go sub.receive(ctx)
+	return sub, nil
+}
+
+func (sub *subscription) listen(ctx context.Context, listen func(context.Context, *redis.PubSub) error, o Options) error {
+	if err := listen(ctx, sub.pubsub); err != nil {
+		return err
+	}
+	ack, err := sub.pubsub.ReceiveTimeout(ctx, o.Timeout)
+	if err != nil {
+		return err
+	}
+	if _, ok := ack.(*redis.Subscription); !ok {
+		return fmt.Errorf("the store answered a subscription with %T", ack)
+	}
+	return nil
+}
+
+// receive hands messages over until the connection is lost or closed.
+func (sub *subscription) receive(ctx context.Context) {
+	for {
+		m, err := sub.pubsub.Receive(ctx)
+		if err != nil {
+			sub.failed <- err
+			return
+		}
+		select {
+		case sub.messages <- m:
+		case <-sub.closed:
+			return
+		}
+	}
+}
+
+func (sub *subscription) ping(ctx context.Context) error { return sub.pubsub.Ping(ctx) }
+
+func (sub *subscription) close() {
+	close(sub.closed)
+	_ = sub.pubsub.Close()
+	_ = sub.client.Close()
+}
+
+// once keeps go-redis from reconnecting behind our back.
+func once(o *redis.Options) *redis.Options {
+	dial := redis.NewDialer(o)
+	var dialled atomic.Bool
+	o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if dialled.Swap(true) {
+			return nil, errDialled
+		}
+		return dial(ctx, network, address)
+	}
+	return o
+}
