@@ -1,0 +1,69 @@
+// The agent of seed 000: a sidecar that restarts its worker container together with the group.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/holdfast-project/holdfast/agent/internal/app"
+	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/agent/internal/cri"
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
+)
+
+// Exit codes.
+const (
+	done      = 0
+	failed    = 1
+	misplaced = 2 // the settings are wrong: restarting does not help
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	c, err := config.Parse(os.Args[1:], os.Getenv)
+	var help config.Help
+	if errors.As(err, &help) {
+		fmt.Print(string(help))
+		return done
+	}
+	if err != nil {
+		return end(misplaced, err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := start(ctx, c); err != nil {
+		return end(failed, err)
+	}
+	return done
+}
+
+func start(ctx context.Context, c config.Config) error {
+	driver, err := cri.New(cri.Options{
+		Socket: c.CRISocket, PodUID: c.PodUID, ContainerName: c.ContainerName, PollingInterval: c.PollingInterval,
+	})
+	if err != nil {
+		return err
+	}
+	defer driver.Close()
+	store, err := valkey.New(valkey.Options{
+		Address: c.ValkeyAddress, Username: c.ValkeyUsername, PasswordFile: c.ValkeyPasswordFile, ClientName: "holdfast-agent",
+	})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	log := app.NewLog(os.Stderr, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
+	return app.Run(ctx, c, app.Parts{Driver: driver, Watcher: driver, Store: store, Log: log})
+}
+
+// end tells the last error where an operator looks for it: the log and the pod's status.
+func end(code int, err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	app.Terminate(app.TerminationLog, err.Error())
+	return code
+}

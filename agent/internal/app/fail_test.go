@@ -1,0 +1,97 @@
+package app
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/core"
+	"github.com/holdfast-project/holdfast/agent/internal/cri"
+	"github.com/holdfast-project/holdfast/agent/internal/ready"
+	"github.com/holdfast-project/holdfast/agent/internal/startup"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+)
+
+func TestARuntimeThatIsGoneEndsTheAgentWithOneClearError(t *testing.T) {
+	n := newNode(t, memory.New(time.Now), 0)
+	n.runtime.Close()
+	driver, err := cri.New(cri.Options{Socket: n.socket, PodUID: "pod0", ContainerName: "worker", PollingInterval: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer driver.Close()
+	l := newLoop(n.config, Parts{Driver: driver, Watcher: driver, Store: n.store, Log: NewLog(n.log, slog.LevelInfo)},
+		core.New(core.Config{}, core.Fresh()), ready.New(""))
+	l.patience = 500 * time.Millisecond
+	err = l.run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), n.socket) || !strings.Contains(err.Error(), "hostPath") {
+		t.Errorf("error %v", err)
+	}
+	if got := n.log.count(`"level":"ERROR"`); got != 1 {
+		t.Errorf("%d errors are logged, want 1", got)
+	}
+}
+
+func TestAVolumeThatIsFullIsWrittenLater(t *testing.T) {
+	n := newNode(t, memory.New(time.Now), 0)
+	dir := n.config.StartupDir
+	n.config.StartupDir = filepath.Join(dir, "later")
+	n.start()
+	eventually(t, "trouble is told", func() bool { return n.log.count("the start-up file cannot be written") == 1 })
+	if err := os.Mkdir(n.config.StartupDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "written", func() bool {
+		m, err := startup.Load(n.config.StartupDir, "pod0")
+		return err == nil && m.PodBorn != 0
+	})
+}
+
+func TestAStartUpFileOfAnotherPodIsWarnedAboutOnce(t *testing.T) {
+	n := newNode(t, memory.New(time.Now), 0)
+	if err := startup.Save(n.config.StartupDir, "another", core.Memory{Epoch: 1, Round: core.Fresh().Round}); err != nil {
+		t.Fatal(err)
+	}
+	n.start()
+	eventually(t, "warned", func() bool { return n.log.count("the start-up file is of no use") == 1 })
+}
+
+func TestAPortInUseIsNamed(t *testing.T) {
+	n := newNode(t, memory.New(time.Now), 0)
+	other := newNode(t, n.store, 1)
+	other.start()
+	eventually(t, "listening", func() bool { code, _ := probe(other); return code != 0 })
+	n.config.ReadyPort = other.config.ReadyPort
+	err := Run(t.Context(), n.config, Parts{Store: n.store, Log: NewLog(n.log, slog.LevelInfo)})
+	if err == nil || !strings.Contains(err.Error(), "--ready-port") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTerminate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "termination-log")
+	Terminate(path, "nobody asked for a file")
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a file was created")
+	}
+	if err := os.WriteFile(path, []byte("an older and longer message"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	Terminate(path, "why")
+	if got, _ := os.ReadFile(path); string(got) != "why\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestTheLogHasMilliseconds(t *testing.T) {
+	var out lines
+	NewLog(&out, slog.LevelInfo).Info("hello")
+	line := out.all.String()
+	at := strings.TrimPrefix(line, `{"time":"`)[:24]
+	if _, err := time.Parse("2006-01-02T15:04:05.000Z", at); err != nil || strings.Count(line, "\n") != 1 {
+		t.Errorf("%q: %v", line, err)
+	}
+}

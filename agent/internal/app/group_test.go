@@ -1,0 +1,244 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/agent/internal/cri"
+	"github.com/holdfast-project/holdfast/agent/internal/cri/fake"
+	"github.com/holdfast-project/holdfast/agent/internal/startup"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+)
+
+// node is one pod: a runtime on a socket, its kubelet, a volume, and the agent, which can be ended and started again.
+type node struct {
+	t       *testing.T
+	runtime *fake.Runtime
+	store   coordination.Agent
+	socket  string
+	config  config.Config
+	log     *lines
+	started int
+
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// lines is a log that may be read while it is written.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+func (l *lines) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.all.String(), what)
+}
+
+func newNode(t *testing.T, store coordination.Agent, i int) *node {
+	uid := fmt.Sprint("pod", i)
+	dir := t.TempDir()
+	n := &node{t: t, runtime: fake.New(uid, "worker"), store: store, socket: filepath.Join(dir, "cri.sock"), log: &lines{}}
+	n.config = config.Config{
+		JobSetUID: "uid", WorkerID: fmt.Sprint("js-w-0-", i), PodUID: uid, ContainerName: "worker", GracePeriod: time.Second,
+		CRISocket: n.socket, PollingInterval: 50 * time.Millisecond, ReadyPort: freePort(t), StartupDir: dir,
+	}
+	if err := n.runtime.Serve(n.socket); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.runtime.Close)
+	return n
+}
+
+func freePort(t *testing.T) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// start runs the agent.
+func (n *node) start() {
+	driver, err := cri.New(cri.Options{
+		Socket: n.socket, PodUID: n.config.PodUID, ContainerName: "worker", PollingInterval: n.config.PollingInterval,
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(n.t.Context())
+	n.cancel, n.ended = cancel, make(chan error, 1)
+	go func() {
+		defer driver.Close()
+		n.ended <- Run(ctx, n.config, Parts{Driver: driver, Watcher: driver, Store: n.store, Log: NewLog(n.log, slog.LevelDebug)})
+	}()
+	n.t.Cleanup(n.end)
+}
+
+// end ends the agent as the kubelet does.
+func (n *node) end() {
+	if n.cancel == nil {
+		return
+	}
+	n.cancel()
+	n.cancel = nil
+	if err := <-n.ended; err != nil {
+		n.t.Errorf("%s ended with %v", n.config.PodUID, err)
+	}
+}
+
+// kubelet starts the next container for each that failed, after a while.
+func (n *node) kubelet(ctx context.Context) {
+	for ctx.Err() == nil {
+		time.Sleep(30 * time.Millisecond)
+		if _, running := n.runtime.Newest(); !running {
+			n.started++
+			n.runtime.Start(fmt.Sprintf("%s-c%d", n.config.PodUID, n.started))
+		}
+	}
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 500 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("not within 5s: %s", what)
+}
+
+func openGroup(t *testing.T, s *memory.Store, size int64) {
+	t.Helper()
+	_, err := s.Open(t.Context(), "uid", coordination.Open{
+		Incarnation: "i", Epoch: 1, Limit: 10, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: size}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func running(t *testing.T, s *memory.Store, round int64) func() bool {
+	return func() bool {
+		sum, err := s.Summary(t.Context(), "uid")
+		return err == nil && sum.Phase == coordination.Running && sum.Round == round
+	}
+}
+
+func TestAGroupRestartsTogetherInPlace(t *testing.T) {
+	store := memory.New(time.Now)
+	openGroup(t, store, 3)
+	var nodes []*node
+	ctx, cancel := context.WithCancel(t.Context())
+	var kubelets sync.WaitGroup
+	t.Cleanup(func() { cancel(); kubelets.Wait() })
+	for i := range 3 {
+		n := newNode(t, store, i)
+		n.start()
+		nodes = append(nodes, n)
+		kubelets.Go(func() { n.kubelet(ctx) })
+	}
+	nodes[2].runtime.Change(func() { nodes[2].runtime.StopCode = 0 })
+	eventually(t, "Running(0)", running(t, store, 0))
+
+	nodes[1].end()
+	nodes[1].start()
+	eventually(t, "the new agent joins", func() bool { return nodes[1].log.count(`"msg":"joined"`) == 2 })
+
+	nodes[0].runtime.Exit("pod0-c1", 9)
+	eventually(t, "Running(1)", running(t, store, 1))
+	for i, n := range nodes {
+		if id, _ := n.runtime.Newest(); id != fmt.Sprintf("pod%d-c2", i) {
+			t.Errorf("pod%d runs %s, want its second container", i, id)
+		}
+		eventually(t, "in sync", func() bool { return n.log.count(`"msg":"in sync"`) == 2 })
+		env, err := os.ReadFile(filepath.Join(n.config.StartupDir, startup.EnvName))
+		if err != nil || !strings.Contains(string(env), "HOLDFAST_RENDEZVOUS_ID=uid-1-1\n") {
+			t.Errorf("the worker may read %q (%v)", env, err)
+		}
+	}
+	eventually(t, "the container that exited 0 is removed", func() bool { return nodes[2].log.count("removed the exited containers") == 1 })
+	for i, want := range []int{0, 1, 1} {
+		nodes[i].runtime.Change(func() {
+			if got := len(nodes[i].runtime.Stops); got != want {
+				t.Errorf("pod%d was stopped %d times, want %d", i, got, want)
+			}
+		})
+	}
+}
+
+func TestALeavingAgentReportsADeathItDidNotSeeYet(t *testing.T) {
+	store := memory.New(time.Now)
+	openGroup(t, store, 1)
+	n := newNode(t, store, 0)
+	n.runtime.Silent = true
+	n.config.PollingInterval = time.Hour
+	n.runtime.Start("a")
+	n.start()
+	eventually(t, "Running(0)", running(t, store, 0))
+	n.runtime.Exit("a", 143)
+	start := time.Now()
+	n.end()
+	if took := time.Since(start); took > farewell {
+		t.Errorf("took %v", took)
+	}
+	if sum, err := store.Summary(t.Context(), "uid"); err != nil || sum.Round != 1 {
+		t.Errorf("the store knows %+v (%v), want the death", sum.Level, err)
+	}
+}
+
+func TestALeavingAgentDoesNotWaitForAStoreThatIsAway(t *testing.T) {
+	store := memory.New(time.Now)
+	store.SetReachable(false)
+	n := newNode(t, store, 0)
+	n.runtime.Start("a")
+	n.start()
+	eventually(t, "trouble is told", func() bool { return n.log.count("the store is unreachable") > 0 })
+	start := time.Now()
+	n.end()
+	if took := time.Since(start); took > farewell+500*time.Millisecond {
+		t.Errorf("took %v", took)
+	}
+}
+
+func probe(n *node) (int, time.Duration) {
+	start := time.Now()
+	r, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/ready", n.config.ReadyPort))
+	if err != nil {
+		return 0, 0
+	}
+	defer r.Body.Close()
+	return r.StatusCode, time.Since(start)
+}
+
+func TestReadyNeedsTheRuntimeAndNotTheStore(t *testing.T) {
+	store := memory.New(time.Now)
+	store.SetReachable(false)
+	n := newNode(t, store, 0)
+	n.runtime.Change(func() { n.runtime.Hangs = true })
+	n.start()
+	eventually(t, "an answer", func() bool { code, _ := probe(n); return code == http.StatusServiceUnavailable })
+	n.runtime.Change(func() { n.runtime.Hangs = false })
+	eventually(t, "ready", func() bool { code, _ := probe(n); return code == http.StatusOK })
+}

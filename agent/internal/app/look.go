@@ -1,0 +1,93 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+
+	"github.com/holdfast-project/holdfast/agent/internal/core"
+)
+
+const (
+	// runtimePatience is how long the runtime may be out of reach. Then the agent ends with an error: the kubelet starts it
+	// again with the socket mounted anew, which a restarted runtime has replaced. The worker does not notice.
+	runtimePatience = 20 * time.Second
+	// lookRetry is the pause after a look that failed.
+	lookRetry = 200 * time.Millisecond
+)
+
+// startLooking observes the worker whenever it is woken, starting now. The returned function ends that.
+func (l *loop) startLooking() (stop func()) {
+	ctx, cancel := context.WithCancel(l.work)
+	var looking sync.WaitGroup
+	looking.Go(func() { l.Watcher.Watch(ctx, l.wake) })
+	looking.Go(func() { l.look(ctx) })
+	l.wake()
+	return func() {
+		cancel()
+		looking.Wait()
+	}
+}
+
+// wake asks for a look. It never blocks: one that is due is enough.
+func (l *loop) wake() {
+	select {
+	case l.looks <- struct{}{}:
+	default:
+	}
+}
+
+func (l *loop) look(ctx context.Context) {
+	var failing time.Time // since when
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.looks:
+		}
+		o, err := l.Driver.Observe(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			failing = l.lookFailed(failing, err)
+		default:
+			l.lookWorked(failing)
+			failing = time.Time{}
+			l.post(o)
+		}
+	}
+}
+
+// lookFailed tells once what is wrong, and gives up after a while.
+func (l *loop) lookFailed(since time.Time, err error) time.Time {
+	why := l.Watcher.Explain(err)
+	l.gate.Wait(why)
+	if since.IsZero() {
+		since = time.Now()
+		l.Log.Error(why)
+	}
+	if time.Since(since) >= l.patience {
+		l.failure <- errors.New(why)
+		l.patience = far
+	}
+	time.AfterFunc(lookRetry, l.wake)
+	return since
+}
+
+func (l *loop) lookWorked(failing time.Time) {
+	if !failing.IsZero() {
+		l.Log.Info("the container runtime answers again", "afterMs", time.Since(failing).Milliseconds())
+	}
+	l.gate.Open()
+}
+
+// told passes on what the store's Watch saw.
+func (l *loop) told(o coordination.Observation) {
+	if !errors.Is(o.Err, context.Canceled) {
+		l.post(core.Told{Observation: o})
+	}
+}

@@ -1,0 +1,115 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/agent/internal/core"
+	"github.com/holdfast-project/holdfast/agent/internal/ready"
+)
+
+const (
+	// callTimeout bounds a call of the store.
+	callTimeout = 3 * time.Second
+	// farewell is how long a leaving agent reports.
+	farewell = time.Second
+	// far is when nothing is due.
+	far = 24 * time.Hour
+)
+
+// loop is the one goroutine that owns the core. It never waits for anything but events: what takes time runs beside it.
+type loop struct {
+	Parts
+	config config.Config
+	state  *core.State
+	gate   *ready.Gate
+
+	events  chan core.Event
+	looks   chan struct{} // one slot: a look is due
+	failure chan error    // the runtime is lost for good
+	timer   *time.Timer
+	unsaved *core.Memory // not on the volume yet
+
+	work     context.Context // what runs beside the loop
+	beside   sync.WaitGroup
+	patience time.Duration // with a runtime that does not answer
+}
+
+func newLoop(c config.Config, p Parts, s *core.State, gate *ready.Gate) *loop {
+	return &loop{
+		Parts: p, config: c, state: s, gate: gate, patience: runtimePatience,
+		events: make(chan core.Event, 64), looks: make(chan struct{}, 1), failure: make(chan error, 1), timer: time.NewTimer(far),
+	}
+}
+
+func (l *loop) run(ctx context.Context) error {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l.work = work
+	defer l.beside.Wait()
+	defer cancel()
+	stopLooking := l.startLooking()
+	l.beside.Go(func() { l.Store.Watch(work, l.config.JobSetUID, l.told) })
+	for {
+		select {
+		case e := <-l.events:
+			l.step(e)
+		case <-l.timer.C:
+			l.step(core.Tick{})
+		case err := <-l.failure:
+			return err
+		case <-ctx.Done():
+			stopLooking()
+			l.leave()
+			return nil
+		}
+	}
+}
+
+// step lets the core decide and does it.
+func (l *loop) step(e core.Event) {
+	now := time.Now()
+	for _, a := range l.state.Step(now, e) {
+		l.perform(a)
+	}
+	l.saveAgain()
+	wait := far
+	if next, ok := l.state.NextTick(); ok {
+		wait = time.Until(next)
+	}
+	if l.unsaved != nil {
+		wait = min(wait, saveRetry)
+	}
+	l.timer.Reset(max(0, wait))
+}
+
+// post hands an event to the loop, from beside it.
+func (l *loop) post(e core.Event) {
+	select {
+	case l.events <- e:
+	case <-l.work.Done():
+	}
+}
+
+// leave reports what is pending before the agent ends. The worker may have died just now, so there is a last look.
+func (l *loop) leave() {
+	l.Log.Info("leaving: the worker is left alone")
+	ctx, cancel := context.WithTimeout(l.work, farewell)
+	defer cancel()
+	l.step(core.Leaving{})
+	if o, err := l.Driver.Observe(ctx); err == nil {
+		l.step(o)
+	}
+	for !l.state.Settled() {
+		select {
+		case e := <-l.events:
+			l.step(e)
+		case <-l.timer.C:
+			l.step(core.Tick{})
+		case <-ctx.Done():
+			l.Log.Warn("left before everything was reported")
+			return
+		}
+	}
+}

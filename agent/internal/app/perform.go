@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/core"
+	"github.com/holdfast-project/holdfast/agent/internal/startup"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// saveRetry is the pause after the volume refused the start-up file.
+const saveRetry = time.Second
+
+// perform does one action. Files are written at once, before the actions that follow; all else runs beside the loop.
+func (l *loop) perform(a core.Action) {
+	group := l.config.JobSetUID
+	switch a := a.(type) {
+	case core.Join:
+		l.call(func(ctx context.Context) (coordination.Reply, error) { return l.Store.Join(ctx, group, a.Join) })
+	case core.Down:
+		l.call(func(ctx context.Context) (coordination.Reply, error) { return l.Store.Down(ctx, group, a.Down) })
+	case core.Ask:
+		l.call(func(ctx context.Context) (coordination.Reply, error) {
+			return l.Store.Ask(ctx, group, a.Member, a.Kind)
+		})
+	case core.Stop:
+		l.beside.Go(func() { l.stop(a) })
+	case core.Remove:
+		l.beside.Go(func() { l.remove(a) })
+	case core.Save:
+		l.save(a.Memory)
+	case core.WriteRound:
+		if err := startup.SaveEnv(l.config.StartupDir, group, a.Epoch, a.Round); err != nil {
+			l.Log.Warn("the worker cannot be told its round", "error", err)
+		}
+	case core.Look:
+		time.AfterFunc(l.config.PollingInterval, l.wake)
+	case core.Log:
+		l.Log.Log(l.work, severity(a.Severity), a.Message, a.Fields...)
+	}
+}
+
+func (l *loop) call(do func(context.Context) (coordination.Reply, error)) {
+	l.beside.Go(func() {
+		ctx, cancel := context.WithTimeout(l.work, callTimeout)
+		defer cancel()
+		reply, err := do(ctx)
+		l.post(core.Answered{Reply: reply, Err: err})
+	})
+}
+
+func (l *loop) stop(s core.Stop) {
+	start := time.Now()
+	err := l.Driver.Stop(l.work, s.ID, s.Grace)
+	l.wake()
+	l.post(core.StopEnded{ID: s.ID, Took: time.Since(start), Err: err})
+}
+
+func (l *loop) remove(r core.Remove) {
+	if err := l.Driver.Remove(l.work, r.IDs); err != nil {
+		l.Log.Warn("the exited containers are still there: the kubelet may take the worker for finished", "error", err)
+		time.AfterFunc(lookRetry, l.wake)
+		return
+	}
+	l.Log.Info("removed the exited containers, so that a new one is started", "containers", r.IDs)
+	l.wake()
+}
+
+func (l *loop) save(m core.Memory) {
+	err := startup.Save(l.config.StartupDir, l.config.PodUID, m)
+	if err == nil {
+		l.unsaved = nil
+		return
+	}
+	if l.unsaved == nil {
+		l.Log.Error("the start-up file cannot be written: trying again", "error", err)
+	}
+	l.unsaved = &m
+}
+
+// saveAgain writes what the volume has refused so far.
+func (l *loop) saveAgain() {
+	if l.unsaved != nil {
+		l.save(*l.unsaved)
+	}
+}
+
+func severity(s core.Severity) slog.Level {
+	return map[core.Severity]slog.Level{core.Info: slog.LevelInfo, core.Warning: slog.LevelWarn, core.Error: slog.LevelError}[s]
+}

@@ -1,0 +1,140 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/startup"
+	"github.com/holdfast-project/holdfast/shared/grace"
+)
+
+// check gives every setting its type. What is wrong with one does not keep the others from being checked.
+func (s settings) check(p *problems) Config {
+	return Config{
+		JobSetUID:          s.text(p, jobSetUID),
+		WorkerID:           s.slot(p),
+		PodUID:             s.text(p, podUID),
+		ContainerName:      s.text(p, containerName),
+		GracePeriod:        s.duration(p, gracePeriod, 10*time.Second, 0),
+		CRISocket:          s.socket(p),
+		PollingInterval:    s.duration(p, pollingInterval, time.Second, 10*time.Millisecond),
+		ValkeyAddress:      s.address(p),
+		ValkeyUsername:     s[valkeyUsername].value,
+		ValkeyPasswordFile: s.file(p, valkeyPassword),
+		ReadyPort:          s.port(p),
+		StartupDir:         s.folder(p, startupDir),
+		LogLevel:           s.level(p),
+	}
+}
+
+// bad notes what is wrong with a setting, where it can be set, and what to do.
+func (s settings) bad(p *problems, name, what string) {
+	p.add("--%s (environment: %s) %s; %s", name, s[name].env, what, s[name].fix)
+}
+
+var unexpanded = regexp.MustCompile(`\$\([A-Za-z_][A-Za-z0-9_.-]*\)`)
+
+// text is a setting that must be there. Kubernetes leaves $(NAME) as it is when the variable is not defined before it.
+func (s settings) text(p *problems, name string) string {
+	v := s[name].value
+	if left := unexpanded.FindAllString(v, -1); left != nil {
+		s.bad(p, name, fmt.Sprintf("is %q: %s was not expanded, because the container defines no such variable", v, strings.Join(left, ", ")))
+		return ""
+	}
+	if v == "" {
+		s.bad(p, name, "is missing")
+	}
+	return v
+}
+
+// slotName is what the manifest builds: names of the JobSet and the replicatedJob, which neither begin nor end with a
+// dash, and two indexes.
+var slotName = regexp.MustCompile(`^[^-].*-.*[^-]-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)$`)
+
+func (s settings) slot(p *problems) string {
+	v := s.text(p, workerID)
+	if v != "" && !slotName.MatchString(v) {
+		s.bad(p, workerID, fmt.Sprintf("is %q, not <JobSet>-<replicatedJob>-<job index>-<completion index>", v))
+	}
+	return v
+}
+
+func (s settings) duration(p *problems, name string, initial, least time.Duration) time.Duration {
+	d, err := grace.Rule{Name: "--" + name, Default: initial, Minimum: least}.Parse(s.text(p, name))
+	if err != nil {
+		s.bad(p, name, "is wrong: "+err.Error())
+	}
+	return d
+}
+
+func (s settings) socket(p *problems) string {
+	v := s.text(p, criSocket)
+	path := strings.TrimPrefix(v, "unix://")
+	if v != "" && !filepath.IsAbs(path) {
+		s.bad(p, criSocket, fmt.Sprintf("is %q, not a socket's path", v))
+	}
+	return path
+}
+
+func (s settings) address(p *problems) string {
+	v := s.text(p, valkeyAddress)
+	if v == "" {
+		return v
+	}
+	host, port, err := net.SplitHostPort(v)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" {
+		s.bad(p, valkeyAddress, fmt.Sprintf("is %q, not host:port", v))
+	}
+	return v
+}
+
+// file is the path of a file that can be read, or nothing.
+func (s settings) file(p *problems, name string) string {
+	v := s[name].value
+	if v == "" {
+		return v
+	}
+	f, err := os.Open(v)
+	if err != nil {
+		s.bad(p, name, "cannot be read: "+err.Error())
+		return v
+	}
+	f.Close()
+	return v
+}
+
+// folder is a path where files can be written.
+func (s settings) folder(p *problems, name string) string {
+	v := s.text(p, name)
+	if v == "" {
+		return v
+	}
+	if err := startup.Writable(v); err != nil {
+		s.bad(p, name, "cannot be written: "+err.Error())
+	}
+	return v
+}
+
+func (s settings) port(p *problems) int {
+	v := s.text(p, readyPort)
+	n, err := strconv.ParseUint(v, 10, 16)
+	if v != "" && (err != nil || n == 0) {
+		s.bad(p, readyPort, fmt.Sprintf("is %q, not a port", v))
+	}
+	return int(n)
+}
+
+func (s settings) level(p *problems) slog.Level {
+	var l slog.Level
+	if v := s.text(p, logLevel); v != "" && l.UnmarshalText([]byte(v)) != nil {
+		s.bad(p, logLevel, fmt.Sprintf("is %q, not a level", v))
+	}
+	return l
+}

@@ -1,0 +1,67 @@
+package core
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Action is something to do, in the order given. Join, Down and Ask are calls: each is answered by one Answered.
+type Action interface{ action() }
+
+// Join reports a living instance.
+type Join struct{ coordination.Join }
+
+// Down reports a death.
+type Down struct{ coordination.Down }
+
+// Ask requests the recreation of the group.
+type Ask struct {
+	coordination.Member
+	Kind string
+}
+
+// Stop ends one instance: a signal, then after Grace a kill. It must not hold up the loop; StopEnded answers it.
+type Stop struct {
+	coordination.Instance
+	Grace time.Duration
+}
+
+// Remove deletes the records of exited instances, so that a new one is started whatever their exit code was.
+type Remove struct{ IDs []string }
+
+// Save writes the start-up file.
+type Save struct{ Memory }
+
+// WriteRound tells the worker which round an instance that starts now belongs to.
+type WriteRound struct{ Epoch, Round int64 }
+
+// Look asks for another look at the workers soon.
+type Look struct{}
+
+// Severity of a Log.
+type Severity int
+
+// Severities.
+const (
+	Info Severity = iota
+	Warning
+	Error
+)
+
+// Log tells the operator one thing that happened. Fields are keys and values in turn.
+type Log struct {
+	Severity
+	Message string
+	Fields  []any
+}
+
+func (Join) action()       {}
+func (Down) action()       {}
+func (Ask) action()        {}
+func (Stop) action()       {}
+func (Remove) action()     {}
+func (Save) action()       {}
+func (WriteRound) action() {}
+func (Look) action()       {}
+func (Log) action()        {}

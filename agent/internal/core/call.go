@@ -1,0 +1,110 @@
+package core
+
+import "github.com/holdfast-project/holdfast/shared/coordination"
+
+// call is a store call, planned or in flight.
+type call struct {
+	action Action
+	id     string             // the instance it is about, or what was asked
+	level  coordination.Level // the newest known when it was made
+}
+
+// callNext makes the next call if none is in flight and none has to wait.
+func (s *State) callNext() {
+	if s.call != nil || s.memory.PodBorn == 0 {
+		return
+	}
+	c := s.nextCall()
+	switch {
+	case c == nil:
+	case s.now.Before(s.retry.at):
+		s.wakeAt(s.retry.at)
+	default:
+		s.call = c
+		s.call.level = s.level
+		s.do(c.action)
+	}
+}
+
+// nextCall is the most urgent call. Instances go in the order of their births, so that a death is reported before the
+// next one joins.
+func (s *State) nextCall() *call {
+	for _, l := range s.lives {
+		if l.exited {
+			return &call{action: s.down(l), id: l.ID}
+		}
+		if s.mustJoin(l) {
+			return &call{action: s.join(l), id: l.ID}
+		}
+	}
+	return s.nextAsk()
+}
+
+// mustJoin tells whether an instance has to join: never before, not in this life of the group, or without having been
+// given a round. Where that does not help it waits, so that no answer can make a hot loop.
+func (s *State) mustJoin(l *life) bool {
+	if l.exited || !l.present {
+		return false
+	}
+	waiting := s.level.Phase == coordination.Recovering || s.level.Phase == coordination.Closed
+	settled := l.under.SameLife(s.level) && (l.round != coordination.NoRound || waiting)
+	if l.under.Phase != "" && settled {
+		return false
+	}
+	if l.asOf == s.level && s.now.Before(l.again) {
+		s.wakeAt(l.again)
+		return false
+	}
+	return true
+}
+
+func (s *State) join(l *life) Join {
+	return Join{coordination.Join{Member: s.member(), Instance: l.Instance, Seen: s.memory.seen(l.ID)}}
+}
+
+func (s *State) down(l *life) Down {
+	return Down{coordination.Down{
+		Member: s.member(), Instance: l.Instance, ExitCode: l.code, Ordered: l.ordered(),
+		FailedAt: l.failedAt, DetectedAt: l.detectedAt, Seen: s.memory.seen(l.ID),
+	}}
+}
+
+func (a Answered) apply(s *State) {
+	c := s.call
+	s.call = nil
+	if c == nil || s.fenced {
+		return
+	}
+	if a.Err != nil {
+		s.callFailed(a.Err)
+		return
+	}
+	s.retry.clear()
+	s.callTrouble.end(s)
+	// If nothing newer was learnt meanwhile, the answer is as good as a read.
+	asOf, upToDate := c.level, c.level == s.level
+	if s.see(a.Reply.Level, upToDate); upToDate {
+		asOf = s.level
+	}
+	switch c.action.(type) {
+	case Join:
+		s.joined(s.find(c.id), a.Reply, asOf)
+	case Down:
+		s.log(Info, "death reported", "instance", c.id, "level", a.Reply.Level.String())
+		s.forget(c.id)
+	case Ask:
+		s.asked[c.id] = true
+	}
+}
+
+func (s *State) joined(l *life, r coordination.Reply, asOf coordination.Level) {
+	news := l.round != r.Round || !l.under.SameLife(r.Level)
+	l.under, l.round, l.asOf = r.Level, r.Round, asOf
+	l.again = s.now.Add(s.jitter(lastRetry))
+	if r.Round != coordination.NoRound {
+		s.memory.assign(l.Instance, r)
+	}
+	if news {
+		s.log(Info, "joined", "instance", l.ID, "epoch", r.Level.Epoch, "round", r.Round, "phase", string(r.Level.Phase))
+	}
+}

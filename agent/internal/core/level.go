@@ -1,0 +1,94 @@
+package core
+
+import (
+	"errors"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+func (t Told) apply(s *State) {
+	if s.fenced {
+		return
+	}
+	if t.Err != nil {
+		s.watchFailed(t.Err)
+		return
+	}
+	s.watchTrouble.end(s)
+	s.retry.clear()
+	s.see(t.Level, t.Read)
+	if t.Read {
+		s.confirm()
+	}
+}
+
+// confirm repeats after each read what the store may have lost without a trace in the level, by going back less than one
+// change of it: the join of a round that still waits for joins, and a request for recreation that was not followed.
+func (s *State) confirm() {
+	if unfinished(s.level.Phase) && s.behind() == 0 {
+		s.joinAgain()
+	}
+	if s.level.Phase == coordination.Running || s.level.Phase == coordination.Restarting {
+		clear(s.asked)
+	}
+}
+
+// unfinished phases wait for joins.
+func unfinished(p coordination.Phase) bool {
+	return p == coordination.Forming || p == coordination.Restarting || p == coordination.Recovering
+}
+
+func (s *State) watchFailed(err error) {
+	if errors.Is(err, coordination.ErrNoGroup) {
+		s.waitForGroup()
+	}
+	s.watchTrouble.begin(s, err)
+}
+
+// see takes in a level. What was read is what the store holds, even if it is older than what is known: the store went
+// back. What was broadcast may be late, and of another incarnation it proves nothing: the answer to a join will tell.
+func (s *State) see(l coordination.Level, read bool) {
+	known := s.level.Phase != ""
+	foreign := known && l.Incarnation != s.level.Incarnation
+	older := l.Older(s.level)
+	switch {
+	case !read && foreign:
+		s.joinAgain()
+		return
+	case !read && older:
+		return
+	case foreign || older:
+		s.log(Warning, "the store lost data: joining again", "level", l.String(), "known", s.level.String())
+		s.joinAgain()
+	}
+	s.adopt(l)
+}
+
+func (s *State) adopt(l coordination.Level) {
+	if l.Epoch != s.level.Epoch || l.Round != s.level.Round || l.Phase != s.level.Phase {
+		s.log(Info, "group", "phase", string(l.Phase), "epoch", l.Epoch, "round", l.Round)
+	}
+	s.level = l
+}
+
+// joinAgain makes the living instance join once more.
+func (s *State) joinAgain() {
+	for _, l := range s.lives {
+		l.under, l.again = coordination.Level{}, s.now
+	}
+}
+
+// inSync tells whether an instance is of the desired round in this life of the group.
+func (s *State) inSync(l *life) bool {
+	return l != nil && l.round == s.level.Round && l.under.SameLife(s.level)
+}
+
+// noteRunning remembers that the round of the living instance was seen Running.
+func (s *State) noteRunning() {
+	l := s.current()
+	if s.level.Phase != coordination.Running || !s.inSync(l) || s.memory.Running || !s.memory.holds(l.ID) {
+		return
+	}
+	s.memory.Running = true
+	s.log(Info, "in sync", "epoch", s.level.Epoch, "round", s.level.Round)
+}

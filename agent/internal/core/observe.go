@@ -1,0 +1,86 @@
+package core
+
+import "slices"
+
+func (o Observed) apply(s *State) {
+	if s.fenced {
+		return
+	}
+	s.notePod(o.PodBorn)
+	workers := slices.SortedFunc(slices.Values(o.Workers), func(a, b Worker) int {
+		return int(min(1, max(-1, a.Born-b.Born)))
+	})
+	seen := map[string]bool{}
+	for _, w := range workers {
+		seen[w.ID] = true
+		s.observe(w)
+	}
+	s.noteAbsent(seen)
+	s.remove(workers)
+}
+
+// notePod keeps the earliest birth: a pod does not grow younger by a new sandbox.
+func (s *State) notePod(born int64) {
+	if s.memory.PodBorn == 0 || born < s.memory.PodBorn {
+		s.memory.PodBorn = born
+	}
+}
+
+func (s *State) observe(w Worker) {
+	l := s.find(w.ID)
+	if l == nil {
+		if w.Born <= s.reported {
+			return
+		}
+		l = s.add(w.Instance)
+	}
+	l.present, l.absent = true, 0
+	if !w.Running && !l.exited {
+		s.exit(l, w)
+	}
+}
+
+func (s *State) exit(l *life, w Worker) {
+	l.exited, l.code, l.failedAt, l.detectedAt = true, w.ExitCode, w.FinishedAt, s.now.UnixMilli()
+	s.log(Info, "worker exited", "instance", l.ID, "exitCode", l.code, "ordered", l.ordered(), "round", l.round,
+		"failedAt", l.failedAt, "detectedAfterMs", l.detectedAt-l.failedAt)
+	if l.code == 0 && l.ordered() {
+		// restartPolicy OnFailure would take the exit for success and start nothing.
+		s.removing[l.ID] = true
+	}
+}
+
+// noteAbsent finds the instances whose record is gone. With a successor they are dead; without one a single look is not
+// believed, because missing data must never restart anybody.
+func (s *State) noteAbsent(seen map[string]bool) {
+	for i, l := range s.lives {
+		if l.exited || seen[l.ID] {
+			continue
+		}
+		l.present = false
+		l.absent++
+		if l.absent > 1 || i < len(s.lives)-1 {
+			s.exit(l, Worker{ExitCode: lostExitCode, FinishedAt: s.now.UnixMilli()})
+		} else {
+			s.do(Look{})
+		}
+	}
+}
+
+// remove asks for the removal of all exited records, because an older one that is kept would stand for the newest.
+// It repeats at each look until they are gone.
+func (s *State) remove(workers []Worker) {
+	var exited []string
+	wanted := false
+	for _, w := range workers {
+		if !w.Running {
+			exited = append(exited, w.ID)
+			wanted = wanted || s.removing[w.ID]
+		}
+	}
+	if wanted {
+		s.do(Remove{exited})
+		return
+	}
+	clear(s.removing)
+}

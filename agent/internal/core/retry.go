@@ -1,0 +1,89 @@
+package core
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+const (
+	firstRetry = 100 * time.Millisecond // after a transport error, doubled each time
+	lastRetry  = 5 * time.Second
+	slowRetry  = 30 * time.Second // for what only somebody else can mend; about the rhythm of the Watch
+)
+
+// retry is when the next call may be made.
+type retry struct {
+	at       time.Time
+	failures int
+}
+
+func (r *retry) clear() { *r = retry{} }
+
+// jitter is between half of d and d, so that agents that failed together do not return together.
+func (s *State) jitter(d time.Duration) time.Duration {
+	return d/2 + time.Duration(s.config.Random()*float64(d/2))
+}
+
+// callFailed decides how to go on after an error. The worker runs on whatever the error is.
+func (s *State) callFailed(err error) {
+	switch {
+	case errors.Is(err, coordination.ErrFenced):
+		s.fenced = true
+		s.log(Warning, "this pod no longer holds its slot: the agent is quiet from now on, the worker runs on")
+		return
+	case errors.Is(err, coordination.ErrNoGroup):
+		s.waitForGroup()
+	case isForeign(err):
+		s.retry.at = s.now.Add(s.jitter(slowRetry))
+	default:
+		s.retry.at = s.now.Add(s.jitter(min(lastRetry, firstRetry<<min(s.retry.failures, 10))))
+		s.retry.failures++
+	}
+	s.callTrouble.begin(s, err)
+}
+
+// waitForGroup leaves it to the Watch to tell that there is a group; the time is only a net.
+func (s *State) waitForGroup() {
+	if !s.retry.at.After(s.now) {
+		s.retry.at = s.now.Add(s.jitter(slowRetry))
+	}
+}
+
+func isForeign(err error) bool {
+	return errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
+}
+
+// trouble is what is wrong with one way to the store, told once until it changes.
+type trouble string
+
+func (t *trouble) begin(s *State, err error) {
+	kind, message, severity := explain(s.config.Slot, err)
+	if *t == trouble(kind) {
+		return
+	}
+	*t = trouble(kind)
+	s.log(severity, message, "error", err.Error())
+}
+
+func (t *trouble) end(s *State) {
+	if *t != "" {
+		*t = ""
+		s.log(Info, "the store answers again")
+	}
+}
+
+// explain gives an error's kind, which is the same as long as it is no news, and says what to do.
+func explain(slot string, err error) (kind, message string, v Severity) {
+	switch {
+	case errors.Is(err, coordination.ErrNoGroup):
+		return "no group", "no group is open for this JobSet: waiting for the orchestrator, the worker runs on", Warning
+	case errors.Is(err, coordination.ErrUnknownSlot):
+		return "unknown slot", "the group has no slot " + slot + ": check --worker-id; the worker runs on", Error
+	case errors.Is(err, coordination.ErrForeignValue):
+		return err.Error(), "the store holds a value that is not ours: nothing is done about it, the worker runs on", Error
+	default:
+		return "unreachable", "the store is unreachable: the worker runs on, reports wait", Warning
+	}
+}

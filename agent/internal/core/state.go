@@ -1,0 +1,106 @@
+package core
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Config is what an agent is told at its start.
+type Config struct {
+	Slot   string        // the worker ID
+	Pod    string        // pod UID
+	Grace  time.Duration // between the signal and the kill
+	Random func() float64
+}
+
+// State is all an agent knows. It is not safe for concurrent use.
+type State struct {
+	config Config
+	memory Memory
+	saved  Memory
+
+	lives    []*life // by birth; the dead ones are not reported yet
+	reported int64   // birth of the newest instance whose death is reported
+	removing map[string]bool
+
+	level   coordination.Level // the newest known; empty: none yet
+	call    *call              // in flight
+	retry   retry
+	asked   map[string]bool
+	fenced  bool
+	leaving bool
+
+	stops   []time.Time // of the last minute
+	guarded bool        // the guard has complained
+	told    WriteRound  // what the worker was told last
+
+	watchTrouble, callTrouble trouble
+
+	now  time.Time
+	next time.Time
+	out  []Action
+}
+
+// New starts from what an earlier run of the agent in the same pod remembered, or Fresh.
+func New(c Config, m Memory) *State {
+	if c.Random == nil {
+		c.Random = func() float64 { return 1 }
+	}
+	s := &State{config: c, memory: m, saved: m, removing: map[string]bool{}, asked: map[string]bool{}}
+	if m.Instance.ID != "" {
+		// The living instance of that time has to be accounted for; those before it were.
+		s.reported = m.Instance.Born - 1
+		s.add(m.Instance)
+	}
+	return s
+}
+
+// Step takes in one event and returns what to do about it.
+func (s *State) Step(now time.Time, e Event) []Action {
+	s.now, s.next, s.out = now, time.Time{}, nil
+	e.apply(s)
+	if !s.fenced {
+		s.decide()
+	}
+	return s.out
+}
+
+func (s *State) decide() {
+	s.noteRunning()
+	s.tellRound()
+	s.orderStop()
+	s.save()
+	s.callNext()
+}
+
+// NextTick is when a Tick is due; false if only an event can bring news.
+func (s *State) NextTick() (time.Time, bool) { return s.next, !s.next.IsZero() }
+
+// Settled tells whether nothing is left to report.
+func (s *State) Settled() bool {
+	return s.fenced || (s.call == nil && s.nextCall() == nil)
+}
+
+func (s *State) member() coordination.Member {
+	return coordination.Member{Slot: s.config.Slot, Pod: s.config.Pod, PodBorn: s.memory.PodBorn}
+}
+
+func (s *State) do(a Action) { s.out = append(s.out, a) }
+
+func (s *State) log(v Severity, message string, fields ...any) { s.do(Log{v, message, fields}) }
+
+// wakeAt asks for a Tick at t at the latest.
+func (s *State) wakeAt(t time.Time) {
+	if s.next.IsZero() || t.Before(s.next) {
+		s.next = t
+	}
+}
+
+// save writes the memory if it changed. It comes before a stop takes effect and after the store has answered.
+func (s *State) save() {
+	if s.memory != s.saved {
+		s.saved = s.memory
+		s.do(Save{s.memory})
+	}
+}

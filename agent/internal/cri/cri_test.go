@@ -1,0 +1,155 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/core"
+	"github.com/holdfast-project/holdfast/agent/internal/cri/fake"
+)
+
+func serve(t *testing.T, r *fake.Runtime, polling time.Duration) *Client {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "cri.sock")
+	if err := r.Serve(socket); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return dial(t, socket, polling)
+}
+
+func dial(t *testing.T, socket string, polling time.Duration) *Client {
+	t.Helper()
+	c, err := New(Options{Socket: socket, PodUID: "pod", ContainerName: "worker", PollingInterval: polling})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.backoff = 20 * time.Millisecond
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func observe(t *testing.T, c *Client) core.Observed {
+	t.Helper()
+	o, err := c.Observe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(o.Workers, func(a, b core.Worker) int { return int(a.Born - b.Born) })
+	return o
+}
+
+func TestObserveTellsTheInstancesApart(t *testing.T) {
+	r := fake.New("pod", "worker")
+	r.Sandboxes = []int64{9_000_500, 7_000_500}
+	c := serve(t, r, time.Second)
+	if o := observe(t, c); o.PodBorn != 7_000 || len(o.Workers) != 0 {
+		t.Errorf("an empty pod is %+v, want the birth of its first sandbox in microseconds", o)
+	}
+	r.Start("a")
+	before := time.Now().UnixMilli()
+	r.Exit("a", 3)
+	r.Start("b")
+	r.Create("c")
+	o := observe(t, c)
+	if len(o.Workers) != 2 {
+		t.Fatalf("%+v, want the dead and the living, without the one that was only created", o.Workers)
+	}
+	a, b := o.Workers[0], o.Workers[1]
+	if a.ID != "a" || a.Running || a.ExitCode != 3 || a.FinishedAt < before || a.FinishedAt > before+1000 {
+		t.Errorf("dead: %+v", a)
+	}
+	if b.ID != "b" || !b.Running || b.Born < before*1000-1000 || b.Born > before*1000+1_000_000 {
+		t.Errorf("living: %+v, want its birth in microseconds", b)
+	}
+}
+
+func TestStopAndRemove(t *testing.T) {
+	r := fake.New("pod", "worker")
+	c := serve(t, r, time.Second)
+	r.Start("a")
+	r.Exit("a", 1)
+	r.Start("b")
+	for _, id := range []string{"b", "gone"} {
+		if err := c.Stop(t.Context(), id, time.Second); err != nil {
+			t.Errorf("stopping %s: %v", id, err)
+		}
+	}
+	if o := observe(t, c); o.Workers[1].ExitCode != 143 {
+		t.Errorf("after the stop: %+v", o.Workers[1])
+	}
+	if err := c.Remove(t.Context(), []string{"a", "gone", "b"}); err != nil {
+		t.Error(err)
+	}
+	if o := observe(t, c); len(o.Workers) != 0 || len(c.exited) != 0 {
+		t.Errorf("left: %+v, remembered: %v", o.Workers, c.exited)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "file")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := fake.New("another pod", "worker")
+	cases := map[string]struct {
+		client *Client
+		want   []string
+	}{
+		"no socket":              {dial(t, filepath.Join(dir, "none"), time.Second), []string{"no such file", "cri-socket", "--cri-socket-path"}},
+		"a file":                 {dial(t, plain, time.Second), []string{plain, "is not a socket"}},
+		"the runtime of others":  {serve(t, other, time.Second), []string{"does not know this pod", "pod", "--worker-pod-uid"}},
+		"a runtime that is gone": {gone(t), []string{"does not answer", "cri.sock", "hostPath"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := tc.client.Observe(t.Context())
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range tc.want {
+				if got := tc.client.Explain(err); !strings.Contains(got, want) {
+					t.Errorf("%q is not in: %s", want, got)
+				}
+			}
+		})
+	}
+}
+
+// gone is a client of a socket that nobody listens on any more: what a pod sees whose runtime was restarted.
+func gone(t *testing.T) *Client {
+	socket := filepath.Join(t.TempDir(), "cri.sock")
+	r := fake.New("pod", "worker")
+	if err := r.Serve(socket); err != nil {
+		t.Fatal(err)
+	}
+	keep := socket + ".kept"
+	if err := os.Link(socket, keep); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if err := os.Rename(keep, socket); err != nil {
+		t.Fatal(err)
+	}
+	return dial(t, socket, time.Second)
+}
+
+func TestARuntimeThatHangsIsGivenUp(t *testing.T) {
+	r := fake.New("pod", "worker")
+	r.Hangs = true
+	c := serve(t, r, time.Second)
+	start := time.Now()
+	if _, err := c.Observe(t.Context()); err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if took := time.Since(start); took > callTimeout+time.Second {
+		t.Errorf("took %v", took)
+	}
+}

@@ -1,0 +1,145 @@
+// Package fake is a container runtime for tests: a CRI server on a unix socket that plays one pod and its kubelet's side.
+package fake
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Runtime is the server. Set the fields before Serve, or through Change.
+type Runtime struct {
+	Name, Version string
+	NoEvents      bool // GetContainerEvents is unimplemented
+	Silent        bool // events are accepted and never sent
+	Hangs         bool // lists never answer
+	Subscribed    int  // how often events were asked for
+
+	PodUID, ContainerName string
+	Sandboxes             []int64 // creation, Unix nanoseconds
+	StopCode              int32   // exit code of a stopped container
+	Stops                 []string
+
+	mu         sync.Mutex
+	server     *grpc.Server
+	containers []*runtime.ContainerStatus
+	streams    map[chan *runtime.ContainerEventResponse]bool
+	cut        chan struct{}
+}
+
+// New returns a runtime that holds a pod without containers.
+func New(podUID, container string) *Runtime {
+	return &Runtime{
+		Name: "containerd", Version: "v2.2.1", PodUID: podUID, ContainerName: container, Sandboxes: []int64{time.Now().UnixNano()},
+		StopCode: 143, streams: map[chan *runtime.ContainerEventResponse]bool{}, cut: make(chan struct{}),
+	}
+}
+
+// Serve listens on a socket until Close.
+func (r *Runtime) Serve(socket string) error {
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return err
+	}
+	r.server = grpc.NewServer()
+	runtime.RegisterRuntimeServiceServer(r.server, &calls{r: r})
+	go r.server.Serve(l) //nolint:errcheck // ends with Close
+	return nil
+}
+
+// Close ends the server and its connections.
+func (r *Runtime) Close() { r.server.Stop() }
+
+// Change sets fields while serving.
+func (r *Runtime) Change(do func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	do()
+}
+
+// CutEvents ends all event streams.
+func (r *Runtime) CutEvents() {
+	r.Change(func() {
+		close(r.cut)
+		r.cut = make(chan struct{})
+	})
+}
+
+// Create adds a container that does not run yet.
+func (r *Runtime) Create(id string) {
+	r.Change(func() {
+		r.containers = append(r.containers, &runtime.ContainerStatus{
+			Id: id, State: runtime.ContainerState_CONTAINER_CREATED, CreatedAt: time.Now().UnixNano(),
+		})
+	})
+}
+
+// Start runs a container, creating it if need be.
+func (r *Runtime) Start(id string) {
+	if r.find(id) == nil {
+		r.Create(id)
+	}
+	r.Change(func() {
+		c := r.get(id)
+		c.State, c.StartedAt = runtime.ContainerState_CONTAINER_RUNNING, time.Now().UnixNano()
+		r.send(id, runtime.ContainerEventType_CONTAINER_STARTED_EVENT)
+	})
+}
+
+// Exit ends a container.
+func (r *Runtime) Exit(id string, code int32) { r.Change(func() { r.exit(id, code) }) }
+
+func (r *Runtime) exit(id string, code int32) {
+	c := r.get(id)
+	if c == nil || c.State == runtime.ContainerState_CONTAINER_EXITED {
+		return
+	}
+	c.State, c.ExitCode, c.FinishedAt = runtime.ContainerState_CONTAINER_EXITED, code, time.Now().UnixNano()
+	r.send(id, runtime.ContainerEventType_CONTAINER_STOPPED_EVENT)
+}
+
+// Newest is the ID of the newest container and whether it runs; empty without any.
+func (r *Runtime) Newest() (id string, running bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.containers) == 0 {
+		return "", false
+	}
+	c := r.containers[len(r.containers)-1]
+	return c.Id, c.State == runtime.ContainerState_CONTAINER_RUNNING
+}
+
+func (r *Runtime) find(id string) *runtime.ContainerStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.get(id)
+}
+
+func (r *Runtime) get(id string) *runtime.ContainerStatus {
+	for _, c := range r.containers {
+		if c.Id == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// wait blocks while the runtime hangs.
+func (r *Runtime) wait(ctx context.Context) error {
+	r.mu.Lock()
+	hangs := r.Hangs
+	r.mu.Unlock()
+	if !hangs {
+		return nil
+	}
+	<-ctx.Done()
+	return status.FromContextError(ctx.Err()).Err()
+}
+
+var errNotFound = status.Error(codes.NotFound, "no such container")

@@ -1,0 +1,125 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/holdfast-project/holdfast/agent/internal/core"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Observe looks at all containers of the worker, dead ones included. The error is ErrNoPod or that of the runtime.
+func (c *Client) Observe(ctx context.Context) (core.Observed, error) {
+	if err := c.findPod(ctx); err != nil {
+		return core.Observed{}, err
+	}
+	list, err := c.list(ctx)
+	if err != nil {
+		return core.Observed{}, fmt.Errorf("listing the worker's containers: %w", err)
+	}
+	o := core.Observed{PodBorn: c.podBorn}
+	for _, one := range list {
+		w, known, err := c.worker(ctx, one)
+		if err != nil {
+			return core.Observed{}, fmt.Errorf("asking for the status of container %s: %w", one.Id, err)
+		}
+		if known {
+			o.Workers = append(o.Workers, w)
+		}
+	}
+	c.forget(list)
+	return o, nil
+}
+
+// findPod learns once when the pod's first sandbox was created.
+func (c *Client) findPod(ctx context.Context) error {
+	if c.podBorn != 0 {
+		return nil
+	}
+	ctx, cancel := within(ctx)
+	defer cancel()
+	r, err := c.rpc.ListPodSandbox(ctx, &runtime.ListPodSandboxRequest{
+		Filter: &runtime.PodSandboxFilter{LabelSelector: map[string]string{labelPodUID: c.options.PodUID}},
+	})
+	if err != nil {
+		return fmt.Errorf("listing the pod's sandboxes: %w", err)
+	}
+	for _, s := range r.Items {
+		if born := micros(s.CreatedAt); c.podBorn == 0 || born < c.podBorn {
+			c.podBorn = born
+		}
+	}
+	if c.podBorn == 0 {
+		return ErrNoPod
+	}
+	return nil
+}
+
+func (c *Client) list(ctx context.Context) ([]*runtime.Container, error) {
+	ctx, cancel := within(ctx)
+	defer cancel()
+	r, err := c.rpc.ListContainers(ctx, &runtime.ListContainersRequest{
+		Filter: &runtime.ContainerFilter{LabelSelector: map[string]string{
+			labelPodUID: c.options.PodUID, labelContainer: c.options.ContainerName,
+		}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.Containers, nil
+}
+
+// worker is what a container is to the agent; one that was not started yet, or has vanished since the list, is nothing.
+// A container whose state the runtime does not know is not known to have exited.
+func (c *Client) worker(ctx context.Context, one *runtime.Container) (w core.Worker, known bool, err error) {
+	switch one.State {
+	case runtime.ContainerState_CONTAINER_CREATED:
+		return core.Worker{}, false, nil
+	case runtime.ContainerState_CONTAINER_EXITED:
+		return c.exit(ctx, one)
+	default:
+		return core.Worker{Instance: instance(one), Running: true}, true, nil
+	}
+}
+
+func (c *Client) exit(ctx context.Context, one *runtime.Container) (w core.Worker, known bool, err error) {
+	if w, ok := c.exited[one.Id]; ok {
+		return w, true, nil
+	}
+	ctx, cancel := within(ctx)
+	defer cancel()
+	r, err := c.rpc.ContainerStatus(ctx, &runtime.ContainerStatusRequest{ContainerId: one.Id})
+	if status.Code(err) == codes.NotFound {
+		return core.Worker{}, false, nil
+	}
+	if err != nil {
+		return core.Worker{}, false, err
+	}
+	w = core.Worker{
+		Instance: instance(one), ExitCode: int64(r.GetStatus().GetExitCode()), FinishedAt: r.GetStatus().GetFinishedAt() / 1e6,
+	}
+	c.exited[one.Id] = w
+	return w, true, nil
+}
+
+// forget drops what is known of containers that are gone.
+func (c *Client) forget(list []*runtime.Container) {
+	kept := map[string]core.Worker{}
+	for _, one := range list {
+		if w, ok := c.exited[one.Id]; ok {
+			kept[one.Id] = w
+		}
+	}
+	c.exited = kept
+}
+
+func instance(one *runtime.Container) coordination.Instance {
+	return coordination.Instance{ID: one.Id, Born: micros(one.CreatedAt)}
+}
+
+// micros makes microseconds of the runtime's nanoseconds.
+func micros(nanos int64) int64 { return nanos / 1000 }

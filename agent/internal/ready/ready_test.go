@@ -1,0 +1,47 @@
+package ready
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func ask(g *Gate) (*httptest.ResponseRecorder, time.Duration) {
+	start := time.Now()
+	w := httptest.NewRecorder()
+	g.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/ready", nil))
+	return w, time.Since(start)
+}
+
+func TestTheFirstRequestWaitsForTheAgent(t *testing.T) {
+	g := New("the runtime")
+	time.AfterFunc(50*time.Millisecond, g.Open)
+	w, took := ask(g)
+	if w.Code != http.StatusOK || took < 50*time.Millisecond || took > Patience {
+		t.Errorf("answered %d after %v", w.Code, took)
+	}
+}
+
+func TestAClosedGateSaysWhy(t *testing.T) {
+	g := New("the runtime")
+	g.Wait("the socket")
+	w, took := ask(g)
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "the socket") {
+		t.Errorf("answered %d %q", w.Code, w.Body)
+	}
+	if took >= time.Second {
+		t.Errorf("took %v: the kubelet gives up after 1s", took)
+	}
+}
+
+func TestAnOpenGateStaysOpen(t *testing.T) {
+	g := New("the runtime")
+	g.Open()
+	g.Open()
+	g.Wait("the socket")
+	if w, took := ask(g); w.Code != http.StatusOK || took > 100*time.Millisecond {
+		t.Errorf("answered %d after %v", w.Code, took)
+	}
+}

@@ -1,0 +1,130 @@
+package startup
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-project/holdfast/agent/internal/core"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+var memory = core.Memory{
+	PodBorn: 5, Incarnation: "inc", Epoch: 2, Round: 3, Running: true, Instances: 1,
+	Instance: coordination.Instance{ID: "abc", Born: 77}, Ordered: "abc",
+}
+
+func TestSaveAndLoad(t *testing.T) {
+	dir := t.TempDir()
+	for name, m := range map[string]core.Memory{"a round": memory, "no round yet": {PodBorn: 5, Round: coordination.NoRound}} {
+		t.Run(name, func(t *testing.T) {
+			if err := Save(dir, "pod", m); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Load(dir, "pod")
+			if err != nil || got != m {
+				t.Errorf("loaded %+v (%v), want %+v", got, err, m)
+			}
+		})
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("the folder holds %v (%v), want the start-up file alone", left, err)
+	}
+}
+
+func TestLoadWhatIsOfNoUse(t *testing.T) {
+	with := func(from, to string) string { return strings.Replace(string(Encode("pod", memory)), from, to, 1) }
+	cases := map[string]struct{ content, want string }{
+		"an empty file":           {"", "not a start-up file"},
+		"half a file":             {string(Encode("pod", memory)[:30]), "not a start-up file"},
+		"another pod's file":      {string(Encode("old", memory)), `another pod, UID "old"`},
+		"a later version":         {with(`"version":1`, `"version":2`), "version 2, not 1"},
+		"a negative epoch":        {with(`"epoch":2`, `"epoch":-2`), "-2 is not a count"},
+		"a round out of range":    {with(`"round":3`, `"round":-7`), "round -7"},
+		"a round that is huge":    {with(`"round":3`, `"round":9007199254740993`), "not a count"},
+		"a round of no instance":  {with(`"instanceID":"abc"`, `"instanceID":""`), "round 3 and instance"},
+		"a number that is a text": {with(`"epoch":2`, `"epoch":"2"`), "not a start-up file"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, FileName), []byte(tc.content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Load(dir, "pod")
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+			if got != core.Fresh() {
+				t.Errorf("memory %+v, want that of a new pod", got)
+			}
+		})
+	}
+}
+
+func TestNoFileIsANewPod(t *testing.T) {
+	if got, err := Load(t.TempDir(), "pod"); err != nil || got != core.Fresh() {
+		t.Errorf("got %+v (%v)", got, err)
+	}
+}
+
+func TestEnv(t *testing.T) {
+	dir := t.TempDir()
+	if err := SaveEnv(dir, "uid", 2, 3); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, EnvName))
+	want := "HOLDFAST_RESTART_EPOCH=2\nHOLDFAST_RESTART_ROUND=3\nHOLDFAST_RENDEZVOUS_ID=uid-2-3\n"
+	if err != nil || string(got) != want {
+		t.Errorf("got %q (%v)", got, err)
+	}
+}
+
+// TestDamagedFiles flips, cuts and inserts bytes: whatever is accepted must be in range.
+func TestDamagedFiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	refused := 0
+	for range 20_000 {
+		data := Encode("pod", memory)
+		for range 1 + rng.IntN(3) {
+			at := rng.IntN(len(data))
+			switch rng.IntN(3) {
+			case 0:
+				data[at] = byte(rng.IntN(256))
+			case 1:
+				data = append(data[:at:at], data[min(len(data), at+1+rng.IntN(8)):]...)
+			case 2:
+				data = append(data[:at:at], append([]byte{"0123456789-e.\"{}"[rng.IntN(16)]}, data[at:]...)...)
+			}
+			if len(data) == 0 {
+				break
+			}
+		}
+		m, err := Decode("pod", data)
+		if err != nil {
+			refused++
+		}
+		if m.Round < coordination.NoRound || m.Round > coordination.MaxCount || m.Epoch < 0 || m.Instances < 0 || m.PodBorn < 0 {
+			t.Fatalf("%q gave %+v", data, m)
+		}
+	}
+	if refused == 0 || refused == 20_000 {
+		t.Errorf("%d of 20000 refused: the test tests nothing", refused)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(Encode("pod", memory))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := Decode("pod", data)
+		if err != nil {
+			return
+		}
+		if again, err := Decode("pod", Encode("pod", m)); err != nil || again != m {
+			t.Errorf("%+v became %+v (%v)", m, again, err)
+		}
+	})
+}
