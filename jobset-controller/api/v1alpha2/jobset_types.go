@@ -1,0 +1,38 @@
+package v1alpha2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// JobSet runs several groups of Jobs as one workload: they start, fail, restart, suspend and finish together.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=jobsets,scope=Namespaced
+// +kubebuilder:printcolumn:name="TerminalState",type=string,JSONPath=".status.terminalState",description="Completed or Failed once the JobSet has finished"
+// +kubebuilder:printcolumn:name="Restarts",type=string,JSONPath=".status.restarts",description="How often all Jobs were recreated"
+// +kubebuilder:printcolumn:name="Completed",type=string,JSONPath=`.status.conditions[?(@.type=="Completed")].status`
+// +kubebuilder:printcolumn:name="Suspended",type=string,JSONPath=".spec.suspend",description="Whether the JobSet is asked to be suspended"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
+type JobSet struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says what to run.
+	// +optional
+	Spec JobSetSpec `json:"spec,omitempty"`
+	// status says what has become of it. Written by controllers only.
+	// +optional
+	Status JobSetStatus `json:"status,omitempty"`
+}
+
+// JobSetList is a list of JobSets.
+//
+// +kubebuilder:object:root=true
+type JobSetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []JobSet `json:"items"`
+}

@@ -1,0 +1,57 @@
+package v1alpha2
+
+// Keys written on every child Job and on its pod template, each as a label and as an annotation with the same value.
+const (
+	// JobSetNameKey holds the name of the JobSet. Selectors use it; ownership is decided by UID.
+	JobSetNameKey = "jobset.sigs.k8s.io/jobset-name"
+	// JobSetUIDKey holds the UID of the JobSet.
+	JobSetUIDKey = "jobset.sigs.k8s.io/jobset-uid"
+	// ReplicatedJobNameKey holds the name of the replicatedJobs entry.
+	ReplicatedJobNameKey = "jobset.sigs.k8s.io/replicatedjob-name"
+	// ReplicatedJobReplicas holds the number of Jobs of the entry.
+	ReplicatedJobReplicas = "jobset.sigs.k8s.io/replicatedjob-replicas"
+	// GlobalReplicasKey holds the number of Jobs of the whole JobSet.
+	GlobalReplicasKey = "jobset.sigs.k8s.io/global-replicas"
+	// JobIndexKey holds the index of the Job in its entry, from 0.
+	JobIndexKey = "jobset.sigs.k8s.io/job-index"
+	// JobGlobalIndexKey holds the index of the Job in the JobSet, from 0, counted through all entries in spec order.
+	JobGlobalIndexKey = "jobset.sigs.k8s.io/job-global-index"
+	// JobKey holds the SHA-1 of "<namespace>/<job name>" in 40 hexadecimal digits, short enough for a label.
+	JobKey = "jobset.sigs.k8s.io/job-key"
+	// RestartsKey holds status.restarts as it was when the Job was created. A lower number marks a Job of an earlier attempt.
+	RestartsKey = "jobset.sigs.k8s.io/restart-attempt"
+	// GroupNameKey holds groupName of the entry.
+	GroupNameKey = "jobset.sigs.k8s.io/group-name"
+	// GroupReplicasKey holds the number of Jobs of the group.
+	GroupReplicasKey = "jobset.sigs.k8s.io/group-replicas"
+	// JobGroupIndexKey holds the index of the Job in its group, from 0, counted through its entries in spec order.
+	JobGroupIndexKey = "jobset.sigs.k8s.io/job-group-index"
+	// CoordinatorKey holds the network address of the coordinator pod; only with spec.coordinator.
+	CoordinatorKey = "jobset.sigs.k8s.io/coordinator"
+)
+
+// Annotations that users set.
+const (
+	// ExclusiveKey names a topology (a node label) of which each Job gets one domain for itself. Set on the JobSet or on the
+	// Job template of an entry; the latter wins. Copied to the Jobs and their pods.
+	ExclusiveKey = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+	// NodeSelectorStrategyKey asks for exclusive placement by node labels and taints that were put on the nodes beforehand.
+	NodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
+	// InPlaceTimeoutKey opts a JobSet into in-place restarts and bounds the time that one may take, as a duration such as
+	// "60s". When it has passed, all Jobs are recreated.
+	InPlaceTimeoutKey = "alpha.jobset.sigs.k8s.io/inplace-timeout"
+)
+
+// Keys that programs write.
+const (
+	// InPlaceRestartsKey is written on the JobSet by the orchestrator: the restarts charged so far, in place and by recreation.
+	// Above failurePolicy.maxRestarts the JobSet fails.
+	InPlaceRestartsKey = "alpha.jobset.sigs.k8s.io/inplace-restarts"
+	// NamespacedJobKey is the node label and node selector of the node selector strategy, with the value "<namespace>_<job name>".
+	NamespacedJobKey = "alpha.jobset.sigs.k8s.io/namespaced-job"
+	// NoScheduleTaintKey is the taint of nodes that the node selector strategy reserves.
+	NoScheduleTaintKey = "alpha.jobset.sigs.k8s.io/no-schedule"
+)
+
+// JobSetControllerName is the value of spec.managedBy that means this controller.
+const JobSetControllerName = "jobset.sigs.k8s.io/jobset-controller"

@@ -1,0 +1,112 @@
+package v1alpha2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// JobSetStatus is what has become of a JobSet.
+type JobSetStatus struct {
+	// conditions of the JobSet, see JobSetConditionType. Other programs may add types of their own.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// restarts is how often all Jobs were recreated by the failure policy. Each Job carries the number it was created under.
+	// +optional
+	Restarts int32 `json:"restarts"`
+	// restartsCountTowardsMax is how many of them count towards failurePolicy.maxRestarts.
+	// +optional
+	RestartsCountTowardsMax int32 `json:"restartsCountTowardsMax,omitempty"`
+	// terminalState is Completed or Failed once the JobSet has finished, and empty before.
+	// +optional
+	TerminalState string `json:"terminalState,omitempty"`
+	// replicatedJobsStatus counts the Jobs of each replicatedJobs entry.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	ReplicatedJobsStatus []ReplicatedJobStatus `json:"replicatedJobsStatus,omitempty"`
+	// previousInPlaceRestartAttempt is, for restartStrategy InPlaceRestart, the attempt whose workers must stop. 0 or more.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	PreviousInPlaceRestartAttempt *int32 `json:"previousInPlaceRestartAttempt,omitempty"`
+	// currentInPlaceRestartAttempt is, for restartStrategy InPlaceRestart, the attempt whose workers may run. 0 or more.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	CurrentInPlaceRestartAttempt *int32 `json:"currentInPlaceRestartAttempt,omitempty"`
+}
+
+// ReplicatedJobStatus counts the Jobs of the current attempt of one entry. A Job may be ready, active and suspended at once.
+type ReplicatedJobStatus struct {
+	// name of the replicatedJobs entry.
+	Name string `json:"name"`
+	// ready counts unfinished Jobs whose ready and succeeded pods are as many as may run at a time.
+	Ready int32 `json:"ready"`
+	// succeeded counts Jobs that are complete.
+	Succeeded int32 `json:"succeeded"`
+	// failed counts Jobs that have failed.
+	Failed int32 `json:"failed"`
+	// active counts unfinished Jobs with at least one pod that is pending or running.
+	Active int32 `json:"active"`
+	// suspended counts unfinished Jobs that are asked to be suspended.
+	Suspended int32 `json:"suspended"`
+	// jobRestarts counts, by Job index, the restarts of single Jobs. Absent until there is one. At most 1024.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	JobRestarts []int32 `json:"jobRestarts,omitempty"`
+	// jobRestartsCountTowardsMax counts, by Job index, those that count towards failurePolicy.maxRestarts. At most 1024.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	JobRestartsCountTowardsMax []int32 `json:"jobRestartsCountTowardsMax,omitempty"`
+}
+
+// JobSetConditionType is a type of condition that the JobSet controller writes.
+type JobSetConditionType string
+
+const (
+	// JobSetCompleted is True when the success policy is fulfilled.
+	JobSetCompleted JobSetConditionType = "Completed"
+	// JobSetFailed is True when the JobSet has failed for good.
+	JobSetFailed JobSetConditionType = "Failed"
+	// JobSetSuspended is True while the JobSet is suspended, and False after it was resumed.
+	JobSetSuspended JobSetConditionType = "Suspended"
+	// JobSetRestarting is True from a restart of all Jobs until they are ready again.
+	JobSetRestarting JobSetConditionType = "RestartingJobSet"
+	// JobSetStartupPolicyInProgress is True while an ordered start goes on.
+	JobSetStartupPolicyInProgress JobSetConditionType = "StartupPolicyInProgress"
+	// JobSetStartupPolicyCompleted is True when an ordered start has come to its end.
+	JobSetStartupPolicyCompleted JobSetConditionType = "StartupPolicyCompleted"
+)
+
+// Reasons of conditions.
+const (
+	// AllJobsCompletedReason is why a JobSet is Completed.
+	AllJobsCompletedReason = "AllJobsCompleted"
+	// FailedJobsReason is why a JobSet without a failure policy is Failed.
+	FailedJobsReason = "FailedJobs"
+	// ReachedMaxRestartsReason is why a JobSet without restarts left is Failed.
+	ReachedMaxRestartsReason = "ReachedMaxRestarts"
+	// FailJobSetActionReason is why a JobSet is Failed when a failure policy rule says so.
+	FailJobSetActionReason = "FailJobSetFailurePolicyAction"
+	// SuspendedJobsReason is why Suspended is True.
+	SuspendedJobsReason = "SuspendedJobs"
+	// ResumeJobsReason is why Suspended is False.
+	ResumeJobsReason = "ResumeJobs"
+	// DefaultFailurePolicyReason is why RestartingJobSet is True when no rule matched.
+	DefaultFailurePolicyReason = "DefaultFailurePolicy"
+	// FailurePolicyReasonPrefix, followed by the rule's name, is why RestartingJobSet is True when a rule matched.
+	FailurePolicyReasonPrefix = "FailurePolicy_"
+	// JobsReadyReason is why RestartingJobSet is False when all Jobs are ready again.
+	JobsReadyReason = "JobsReady"
+	// JobSetFailedReason is why RestartingJobSet is False when the JobSet has failed.
+	JobSetFailedReason = "JobSetFailed"
+	// JobSetCompletedReason is why RestartingJobSet is False when the JobSet is complete.
+	JobSetCompletedReason = "JobSetCompleted"
+	// JobSetSuspendedReason is why RestartingJobSet is False when the JobSet was suspended.
+	JobSetSuspendedReason = "JobSetSuspended"
+	// InOrderStartupPolicyInProgressReason is why StartupPolicyInProgress is True.
+	InOrderStartupPolicyInProgressReason = "InOrderStartupPolicyInProgress"
+	// InOrderStartupPolicyCompletedReason is why StartupPolicyCompleted is True.
+	InOrderStartupPolicyCompletedReason = "InOrderStartupPolicyCompleted"
+)

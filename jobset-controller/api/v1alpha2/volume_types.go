@@ -1,0 +1,39 @@
+package v1alpha2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// VolumeClaimPolicy describes PersistentVolumeClaims that share one retention policy.
+type VolumeClaimPolicy struct {
+	// templates of the claims; each claim is named <template>-<jobset> and lives in the JobSet's namespace, so no template may
+	// name another. At most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.metadata) || !has(t.metadata.namespace) || size(t.metadata.namespace) == 0)",message="namespace cannot be set in the metadata of a volume claim template"
+	Templates []corev1.PersistentVolumeClaim `json:"templates,omitempty"`
+	// retentionPolicy says what becomes of the claims. Absent means that they are deleted with the JobSet.
+	// +optional
+	RetentionPolicy *VolumeRetentionPolicy `json:"retentionPolicy,omitempty"`
+}
+
+// VolumeRetentionPolicy says what becomes of claims.
+type VolumeRetentionPolicy struct {
+	// whenDeleted is what happens to the claims when the JobSet is deleted: Delete or Retain. Default Delete.
+	// +optional
+	// +kubebuilder:default=Delete
+	WhenDeleted RetentionPolicyType `json:"whenDeleted,omitempty"`
+}
+
+// RetentionPolicyType is the fate of a claim.
+//
+// +kubebuilder:validation:Enum=Delete;Retain
+type RetentionPolicyType string
+
+const (
+	// RetentionPolicyDelete deletes the claim together with the JobSet, through an owner reference.
+	RetentionPolicyDelete RetentionPolicyType = "Delete"
+	// RetentionPolicyRetain keeps the claim.
+	RetentionPolicyRetain RetentionPolicyType = "Retain"
+)

@@ -1,0 +1,30 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/controller/jobset"
+)
+
+// addControllers lists all that runs in the manager.
+func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("adding indexes: %w", err)
+	}
+	jobSets := jobset.New(jobset.Options{
+		Client:   mgr.GetClient(),
+		Live:     mgr.GetAPIReader(),
+		Recorder: mgr.GetEventRecorder(jobset.Name),
+		Metrics:  jobset.NewMetrics(metrics.Registry),
+		Clock:    clock.RealClock{},
+	})
+	if err := jobSets.Register(mgr, o.Workers); err != nil {
+		return fmt.Errorf("adding the %s controller: %w", jobset.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package jobset
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// ownerIndex finds Jobs by the UID of the JobSet that controls them.
+const ownerIndex = "holdfast.controller-uid"
+
+// CacheOptions keep of the cluster's Jobs and Services only those of JobSets, and nothing of who wrote which field.
+func CacheOptions() cache.Options {
+	ofJobSets := cache.ByObject{Label: hasJobSetName()}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&batchv1.Job{}:    ofJobSets,
+			&corev1.Service{}: ofJobSets,
+		},
+	}
+}
+
+func hasJobSetName() labels.Selector {
+	exists, err := labels.NewRequirement(v1alpha2.JobSetNameKey, selection.Exists, nil)
+	utilruntime.Must(err)
+	return labels.NewSelector().Add(*exists)
+}
+
+// AddIndexes adds the indexes that the reconciler reads by.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &batchv1.Job{}, ownerIndex, controllingJobSet)
+}
+
+func controllingJobSet(object client.Object) []string {
+	owner := metav1.GetControllerOfNoCopy(object)
+	if owner == nil || owner.APIVersion != v1alpha2.GroupVersion.String() || owner.Kind != "JobSet" {
+		return nil
+	}
+	return []string{string(owner.UID)}
+}

@@ -1,0 +1,63 @@
+package jobset
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// raise makes a condition True. A transition, or a new reason, is announced.
+func (s *scope) raise(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType, n notice) {
+	old := meta.FindStatusCondition(status.Conditions, string(kind))
+	if old == nil || old.Status != metav1.ConditionTrue || old.Reason != n.reason {
+		s.pending = append(s.pending, n)
+	}
+	s.set(status, kind, metav1.ConditionTrue, n)
+}
+
+// lower makes a condition False that is True. One that was never raised is not added.
+func (s *scope) lower(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType, n notice) {
+	if !meta.IsStatusConditionTrue(status.Conditions, string(kind)) {
+		return
+	}
+	s.pending = append(s.pending, n)
+	s.set(status, kind, metav1.ConditionFalse, n)
+}
+
+func (s *scope) set(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType, to metav1.ConditionStatus, n notice) {
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type:               string(kind),
+		Status:             to,
+		Reason:             n.reason,
+		Message:            n.message,
+		ObservedGeneration: s.jobSet.Generation,
+	})
+}
+
+// setSequence tells how far an ordered start has come. Once complete it stays so until the sequence starts again, even if a Job
+// is not ready for a while.
+func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
+	if !policy.InOrder(&s.jobSet.Spec) || meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
+		return
+	}
+	if policy.AllStarted(&s.jobSet.Spec, s.tallies) {
+		s.raise(status, v1alpha2.JobSetStartupPolicyCompleted, normal(v1alpha2.InOrderStartupPolicyCompletedReason, "all replicated jobs have started in order"))
+		s.flip(status, v1alpha2.JobSetStartupPolicyInProgress)
+		return
+	}
+	s.raise(status, v1alpha2.JobSetStartupPolicyInProgress, normal(v1alpha2.InOrderStartupPolicyInProgressReason, "replicated jobs are starting in order"))
+}
+
+// restartSequence forgets that an ordered start was complete.
+func (s *scope) restartSequence(status *v1alpha2.JobSetStatus) {
+	s.flip(status, v1alpha2.JobSetStartupPolicyCompleted)
+}
+
+// flip makes a True condition False and keeps its reason and message, without an event: its counterpart tells the story.
+func (s *scope) flip(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType) {
+	if c := meta.FindStatusCondition(status.Conditions, string(kind)); c != nil && c.Status == metav1.ConditionTrue {
+		s.set(status, kind, metav1.ConditionFalse, normal(c.Reason, c.Message))
+	}
+}

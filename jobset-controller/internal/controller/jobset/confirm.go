@@ -1,0 +1,52 @@
+package jobset
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// confirm reads live what a decision that cannot be taken back rests on: the JobSet as it is, and the Job that failed.
+func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error) {
+	for _, check := range []func(context.Context, *scope) (bool, error){r.jobSetIsCurrent, r.failureIsCurrent} {
+		if current, err := check(ctx, s); err != nil || !current {
+			return ctrl.Result{RequeueAfter: staleRetry}, err
+		}
+	}
+	s.decided = true
+	return ctrl.Result{}, nil
+}
+
+func (r *Reconciler) jobSetIsCurrent(ctx context.Context, s *scope) (bool, error) {
+	var live v1alpha2.JobSet
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.jobSet), &live); err != nil {
+		return false, ignoreNotFound("getting the live JobSet", err)
+	}
+	return live.UID == s.jobSet.UID && live.ResourceVersion == s.jobSet.ResourceVersion, nil
+}
+
+// failureIsCurrent: a failed Job that was deleted meanwhile has been dealt with.
+func (r *Reconciler) failureIsCurrent(ctx context.Context, s *scope) (bool, error) {
+	failed := s.decision.Job
+	if failed == nil {
+		return true, nil
+	}
+	var live batchv1.Job
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(failed), &live); err != nil {
+		return false, ignoreNotFound("getting job "+failed.Name, err)
+	}
+	return live.UID == failed.UID && policy.FailedCondition(&live) != nil, nil
+}
+
+func ignoreNotFound(doing string, err error) error {
+	if err = client.IgnoreNotFound(err); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}

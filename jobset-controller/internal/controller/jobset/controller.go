@@ -1,0 +1,133 @@
+package jobset
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+//go:generate env GOWORK=off go tool -modfile=../../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role paths=. output:rbac:dir=../../../config/rbac
+
+// +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;update;patch;delete
+// +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets/finalizers,verbs=update
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=batch,resources=jobs/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch;update
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch;update
+
+// Name of the controller, in logs, metrics and as the reporter of events.
+const Name = "jobset"
+
+// Options of a Reconciler.
+type Options struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server. It confirms what must not rest on a stale cache.
+	Live client.Reader
+	// Recorder of events.
+	Recorder events.EventRecorder
+	// Metrics that the reconciler counts.
+	Metrics *Metrics
+	// Clock for times to live.
+	Clock clock.PassiveClock
+}
+
+// Reconciler makes the world follow JobSets.
+type Reconciler struct {
+	client  client.Client
+	live    client.Reader
+	metrics *Metrics
+	clock   clock.PassiveClock
+	report  *reporter
+}
+
+// New makes a Reconciler.
+func New(o Options) *Reconciler {
+	return &Reconciler{client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, report: newReporter(o.Recorder)}
+}
+
+// Register adds the controller to a manager.
+func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(Name).
+		For(&v1alpha2.JobSet{}).
+		Owns(&batchv1.Job{}).
+		Owns(&corev1.Service{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+}
+
+// Reconcile brings one JobSet a step further.
+func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
+	if !js.DeletionTimestamp.IsZero() || managedElsewhere(js) {
+		return ctrl.Result{}, nil
+	}
+	s, err := r.observe(ctx, js)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	r.reportProblems(s)
+	result, stepErr := runSteps(ctx, r.steps(s), s)
+	statusResult, statusErr := r.writeStatus(ctx, s)
+	return soonest(result, statusResult), errors.Join(stepErr, statusErr)
+}
+
+// managedElsewhere: another controller, such as that of MultiKueue, answers for the JobSet.
+func managedElsewhere(js *v1alpha2.JobSet) bool {
+	return ptr.Deref(js.Spec.ManagedBy, v1alpha2.JobSetControllerName) != v1alpha2.JobSetControllerName
+}
+
+// step brings one thing about. It is idempotent and may be run again at any point.
+type step func(context.Context, *scope) (ctrl.Result, error)
+
+// steps to take for what was decided.
+func (r *Reconciler) steps(s *scope) []step {
+	switch {
+	case s.finished():
+		return []step{r.deleteRemaining, r.expire}
+	case len(s.unsupported) > 0:
+		return nil
+	case s.decides():
+		return []step{r.confirm, r.openRestartEpoch, r.deletePrevious}
+	case s.suspended():
+		return []step{r.deletePrevious, r.ensureService, r.createJobs, r.suspendJobs}
+	default:
+		return []step{r.deletePrevious, r.ensureService, r.createJobs, r.resumeJobs}
+	}
+}
+
+// runSteps runs all of them: a failed one does not hold up those that do not need it.
+func runSteps(ctx context.Context, steps []step, s *scope) (ctrl.Result, error) {
+	var result ctrl.Result
+	var errs []error
+	for _, run := range steps {
+		r, err := run(ctx, s)
+		result = soonest(result, r)
+		errs = append(errs, err)
+	}
+	return result, errors.Join(errs...)
+}
+
+func soonest(a, b ctrl.Result) ctrl.Result {
+	if a.RequeueAfter == 0 || b.RequeueAfter == 0 {
+		return ctrl.Result{RequeueAfter: a.RequeueAfter + b.RequeueAfter}
+	}
+	return ctrl.Result{RequeueAfter: min(a.RequeueAfter, b.RequeueAfter)}
+}
+
+// staleRetry bounds the wait for the cache to catch up. The event that brings the news comes sooner as a rule.
+const staleRetry = 200 * time.Millisecond

@@ -1,0 +1,121 @@
+package jobset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+)
+
+const (
+	// createsPerPass bounds the Jobs that one reconcile holds in memory; the events of those created bring the next one.
+	createsPerPass = 5000
+	// passRetry is when the next pass comes if they do not.
+	passRetry = time.Second
+)
+
+// errForeign: the name belongs to an object of another owner.
+var errForeign = errors.New("exists and does not belong to this JobSet")
+
+// createJobs creates the Jobs that are missing and whose turn it is.
+func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if s.mustWaitForPrevious() {
+		return ctrl.Result{}, nil
+	}
+	missing := s.missingJobs()
+	if len(missing) == 0 {
+		return ctrl.Result{}, nil
+	}
+	if current, err := r.epochIsCurrent(ctx, s); err != nil || !current {
+		return ctrl.Result{RequeueAfter: staleRetry}, err
+	}
+	err := inParallel(ctx, missing, func(ctx context.Context, job *batchv1.Job) error {
+		return r.createJob(ctx, s.jobSet, job)
+	})
+	return r.afterCreation(s, len(missing), err)
+}
+
+// mustWaitForPrevious: with BlockingRecreate attempts never overlap.
+func (s *scope) mustWaitForPrevious() bool {
+	policy := s.jobSet.Spec.FailurePolicy
+	return policy != nil && policy.RestartStrategy == v1alpha2.BlockingRecreate && len(s.jobs.Previous) > 0
+}
+
+// missingJobs builds the Jobs without a predecessor. A Job whose predecessor is still being deleted is built later.
+func (s *scope) missingJobs() []*batchv1.Job {
+	var missing []*batchv1.Job
+	builder := plan.NewBuilder(s.jobSet, s.epoch)
+	for i := range s.jobSet.Spec.ReplicatedJobs {
+		entry := &s.jobSet.Spec.ReplicatedJobs[i]
+		for index := range int(entry.Replicas) {
+			if len(missing) == createsPerPass || !s.gates[i] {
+				break
+			}
+			if !s.jobs.Names[plan.JobName(s.jobSet.Name, entry.Name, index)] {
+				missing = append(missing, builder.Job(i, index))
+			}
+		}
+	}
+	return missing
+}
+
+// epochIsCurrent guards against a cache that shows the Jobs of a fail-over deleted but not yet its epoch: Jobs created now would
+// carry the old one and be deleted again.
+func (r *Reconciler) epochIsCurrent(ctx context.Context, s *scope) (bool, error) {
+	if !s.inPlace.Enabled {
+		return true, nil
+	}
+	var live v1alpha2.JobSet
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.jobSet), &live); err != nil {
+		return false, ignoreNotFound("getting the live JobSet", err)
+	}
+	return live.Annotations[epoch.Annotation] == s.jobSet.Annotations[epoch.Annotation], nil
+}
+
+func (r *Reconciler) createJob(ctx context.Context, js *v1alpha2.JobSet, job *batchv1.Job) error {
+	err := r.client.Create(ctx, job)
+	if apierrors.IsAlreadyExists(err) {
+		return r.checkExisting(ctx, js, job.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("creating job %s: %w", job.Name, err)
+	}
+	return nil
+}
+
+// checkExisting is satisfied with a Job of our own that the cache does not show yet.
+func (r *Reconciler) checkExisting(ctx context.Context, js *v1alpha2.JobSet, name string) error {
+	var existing batchv1.Job
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: js.Namespace, Name: name}, &existing)
+	switch {
+	case err != nil:
+		return fmt.Errorf("getting job %s: %w", name, err)
+	case !owns(js, &existing):
+		return fmt.Errorf("job %s %w", name, errForeign)
+	}
+	return nil
+}
+
+func (r *Reconciler) afterCreation(s *scope, attempted int, err error) (ctrl.Result, error) {
+	var result ctrl.Result
+	if attempted == createsPerPass {
+		result.RequeueAfter = passRetry
+	}
+	if errors.Is(err, errForeign) {
+		r.report.warnOnce(s.jobSet, jobCreationFailed, err.Error(), err.Error()+"; delete or rename it, it is tried again")
+		return soonest(result, ctrl.Result{RequeueAfter: foreignRetry}), nil
+	}
+	if err != nil {
+		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
+	}
+	return result, err
+}

@@ -1,0 +1,41 @@
+package jobset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// deletePrevious deletes the Jobs that a recorded restart or fail-over has replaced.
+func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result, error) {
+	return ctrl.Result{}, r.deleteJobs(ctx, s.jobs.Previous)
+}
+
+// deleteRemaining deletes the Jobs of a finished JobSet that still run. Finished Jobs are kept for their logs.
+func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result, error) {
+	running := slices.DeleteFunc(slices.Concat(s.jobs.Previous, s.jobs.Active), policy.Finished)
+	return ctrl.Result{}, r.deleteJobs(ctx, running)
+}
+
+// deleteJobs deletes in the foreground: the Job stays until its pods are gone, so that its successor, which has the same name
+// and gives its pods the same names, comes after them.
+func (r *Reconciler) deleteJobs(ctx context.Context, jobs []*batchv1.Job) error {
+	return inParallel(ctx, jobs, func(ctx context.Context, job *batchv1.Job) error {
+		if !job.DeletionTimestamp.IsZero() {
+			return nil
+		}
+		err := r.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground), exactly(job))
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil // gone, or replaced by a Job of another UID
+		}
+		return fmt.Errorf("deleting job %s: %w", job.Name, err)
+	})
+}

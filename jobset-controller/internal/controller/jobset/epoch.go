@@ -1,0 +1,61 @@
+package jobset
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// openEpoch writes the next epoch before the group is emptied, so that nobody takes the stop for a failure:
+//
+//	suspend:  epoch ──> Jobs suspended ──> status
+//	restart:  epoch ──> status ──> Jobs deleted (next reconcile)
+//
+// A crash after the first arrow finds its own cause in the annotation and goes on from there. It reports false if the JobSet
+// has changed since it was observed.
+func (r *Reconciler) openEpoch(ctx context.Context, s *scope, cause string, base int32) (bool, error) {
+	next, opened := s.epoch.Next(cause, base)
+	if !opened {
+		return true, nil
+	}
+	changed := s.jobSet.DeepCopy()
+	if changed.Annotations == nil {
+		changed.Annotations = map[string]string{}
+	}
+	changed.Annotations[epoch.Annotation] = next.Format()
+	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(s.jobSet, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("opening epoch %d: %w", next.Epoch, err)
+	}
+	s.epoch = next
+	s.jobSet.ResourceVersion, s.jobSet.Annotations = changed.ResourceVersion, changed.Annotations
+	return true, nil
+}
+
+// openRestartEpoch goes before a restart of a group is recorded. base includes the restart if it counts.
+func (r *Reconciler) openRestartEpoch(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if !s.decided || s.decision.Outcome != policy.Restart || !s.inPlace.Enabled {
+		return ctrl.Result{}, nil
+	}
+	base := s.charged()
+	if s.decision.Counts {
+		base++
+	}
+	var err error
+	s.decided, err = r.openEpoch(ctx, s, policy.RestartCause(s.jobSet.Status.Restarts+1), base)
+	if !s.decided {
+		return ctrl.Result{RequeueAfter: staleRetry}, err
+	}
+	return ctrl.Result{}, nil
+}
+
+func (s *scope) charged() int32 { return policy.Charged(&s.jobSet.Status, s.inPlace, s.epoch) }

@@ -1,0 +1,103 @@
+package jobset
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/lru"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// Reasons of events that are no conditions.
+const (
+	jobCreationFailed             = "JobCreationFailed"
+	jobUpdateFailed               = "JobUpdateFailed"
+	headlessServiceCreationFailed = "HeadlessServiceCreationFailed"
+	foreignService                = "ForeignService"
+	unsupportedField              = "UnsupportedField"
+	placementNotEnforced          = "ExclusivePlacementNotEnforced"
+	invalidInPlaceTimeout         = "InvalidInPlaceTimeout"
+	invalidInPlaceRestarts        = "InvalidInPlaceRestarts"
+	invalidEpoch                  = "InvalidEpoch"
+	// actionSuffix, after the name of a failure policy action, is the reason of the event for it.
+	actionSuffix = "FailurePolicyAction"
+)
+
+// invalidAnnotation is the reason for an annotation that cannot be read.
+var invalidAnnotation = map[string]string{
+	v1alpha2.InPlaceTimeoutKey:  invalidInPlaceTimeout,
+	v1alpha2.InPlaceRestartsKey: invalidInPlaceRestarts,
+	epoch.Annotation:            invalidEpoch,
+}
+
+const (
+	eventAction = "Reconciling"
+	// maxNote is what the events API accepts; a longer note loses the whole event.
+	maxNote = 1024
+	// remembered bounds the memory of what was warned of. What falls out of it may be said again.
+	remembered = 4096
+)
+
+// notice is an event that waits for the status to be written.
+type notice struct{ kind, reason, message string }
+
+func normal(reason, message string) notice { return notice{corev1.EventTypeNormal, reason, message} }
+
+func warning(reason, message string) notice { return notice{corev1.EventTypeWarning, reason, message} }
+
+// reporter sends events about JobSets.
+type reporter struct {
+	recorder events.EventRecorder
+	said     *lru.Cache
+}
+
+func newReporter(recorder events.EventRecorder) *reporter {
+	return &reporter{recorder: recorder, said: lru.New(remembered)}
+}
+
+func (r *reporter) send(js *v1alpha2.JobSet, n notice) {
+	note := n.message
+	if len(note) > maxNote {
+		note = strings.ToValidUTF8(note[:maxNote], "")
+	}
+	r.recorder.Eventf(js, nil, n.kind, n.reason, eventAction, "%s", note)
+}
+
+func (r *reporter) warn(js *v1alpha2.JobSet, reason, message string) {
+	r.send(js, warning(reason, message))
+}
+
+// warnOnce warns once for each JobSet, reason and value, however often the JobSet is reconciled.
+func (r *reporter) warnOnce(js *v1alpha2.JobSet, reason, value, message string) {
+	key := struct {
+		uid           types.UID
+		reason, value string
+	}{js.UID, reason, value}
+	if _, said := r.said.Get(key); said {
+		return
+	}
+	r.said.Add(key, nil)
+	r.warn(js, reason, message)
+}
+
+// reportProblems warns of what the user has to change. Finished JobSets have nothing left to change.
+func (r *Reconciler) reportProblems(s *scope) {
+	if s.finished() {
+		return
+	}
+	for _, p := range s.problems {
+		r.report.warnOnce(s.jobSet, invalidAnnotation[p.Annotation], p.Value, p.Message+"; the annotation is ignored")
+	}
+	for _, path := range s.unsupported {
+		r.report.warnOnce(s.jobSet, unsupportedField, path, path+" is not supported yet; no jobs are created")
+	}
+	for _, owner := range policy.UnenforcedPlacement(s.jobSet) {
+		r.report.warnOnce(s.jobSet, placementNotEnforced, owner, "annotation "+v1alpha2.ExclusiveKey+" of "+owner+
+			" is handed down to the jobs but not enforced yet; they may share a topology domain")
+	}
+}

@@ -1,0 +1,67 @@
+//go:build envtest
+
+package jobset
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+func TestAJobSetFailsWhenInPlaceRestartsExceedItsBudget(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).MaxRestarts(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
+	w.awaitJobs("a-workers-0@0")
+	w.annotate("a", v1alpha2.InPlaceRestartsKey, "1")
+	w.always(func() string { return differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
+	w.annotate("a", v1alpha2.InPlaceRestartsKey, "2")
+	w.awaitCondition("a", "Failed=True/ReachedMaxRestarts")
+	js := w.jobSet("a")
+	const want = "annotation alpha.jobset.sigs.k8s.io/inplace-restarts is 2, which exceeds maxRestarts of 1"
+	if got := meta.FindStatusCondition(js.Status.Conditions, "Failed").Message; got != want || js.Status.TerminalState != "Failed" {
+		t.Errorf("state %q, message %q", js.Status.TerminalState, got)
+	}
+	w.awaitJobs("a-workers-0@0-")
+}
+
+func TestAnnotationsThatCannotBeReadAreReportedOnceEach(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60").
+		Annotation(v1alpha2.InPlaceRestartsKey, "many").Annotation(epoch.Annotation, "two"))
+	w.awaitJobs("a-workers-0@0")
+	w.ready("a-workers-0")
+	w.suspend("a", true)
+	w.awaitSuspendedJobs("a-workers-0")
+	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
+	for reason, value := range map[string]string{"InvalidInPlaceTimeout": `"60"`, "InvalidInPlaceRestarts": `"many"`, "InvalidEpoch": `"two"`} {
+		if got := w.eventsWith(reason); len(got) != 1 || !strings.Contains(got[0], value) {
+			t.Errorf("%s: %q", reason, got)
+		}
+	}
+	if got := w.jobSet("a").Annotations[epoch.Annotation]; got != "two" {
+		t.Errorf("an epoch was opened for a JobSet without in-place restarts: %s", got)
+	}
+
+	w.annotate("a", v1alpha2.InPlaceTimeoutKey, "soon")
+	w.eventually(func() string {
+		if got := w.eventsWith("InvalidInPlaceTimeout"); len(got) != 2 || !strings.Contains(got[1], `"soon"`) {
+			return "a new value is not reported: " + strings.Join(got, "\n")
+		}
+		return ""
+	})
+}
+
+func (w *world) eventsWith(reason string) []string {
+	var found []string
+	for _, e := range w.eventsSoFar() {
+		if strings.HasPrefix(e, "Warning "+reason+": ") {
+			found = append(found, e)
+		}
+	}
+	return found
+}

@@ -1,0 +1,49 @@
+package jobset
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// Metrics of the controller. Labels have few values; none names an object.
+type Metrics struct {
+	completed prometheus.Counter
+	failed    *prometheus.CounterVec
+	restarts  *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		completed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "jobset_completed_total",
+			Help: "JobSets that have completed.",
+		}),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobset_failed_total",
+			Help: "JobSets that have failed, by the reason of their Failed condition.",
+		}, []string{"reason"}),
+		restarts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobset_restarts_total",
+			Help: "Restarts of JobSets that recreate all Jobs, by whether they count towards maxRestarts.",
+		}, []string{"counted"}),
+	}
+	registerer.MustRegister(m.completed, m.failed, m.restarts)
+	return m
+}
+
+// count is called after a decision was recorded. The record is made only onto the version of the JobSet that was observed, which
+// does not have it: so each restart, and each end, is counted once.
+func (m *Metrics) count(d policy.Decision) {
+	switch d.Outcome {
+	case policy.Complete:
+		m.completed.Inc()
+	case policy.Fail:
+		m.failed.WithLabelValues(d.Reason).Inc()
+	case policy.Restart:
+		m.restarts.WithLabelValues(strconv.FormatBool(d.Counts)).Inc()
+	}
+}

@@ -1,0 +1,79 @@
+package jobset
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// observe does all reads of a reconcile but the live ones, and all decisions.
+func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
+	s := &scope{jobSet: js}
+	s.readAnnotations()
+	if err := r.readJobs(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.readService(ctx, s); err != nil {
+		return nil, err
+	}
+	s.decide()
+	return s, nil
+}
+
+func (s *scope) readAnnotations() {
+	s.inPlace = policy.ReadInPlace(s.jobSet.Annotations)
+	s.problems = s.inPlace.Problems
+	current, err := epoch.Of(s.jobSet.Annotations)
+	if err != nil {
+		current = epoch.First()
+		s.problems = append(s.problems, policy.Problem{
+			Annotation: epoch.Annotation, Value: s.jobSet.Annotations[epoch.Annotation], Message: err.Error()})
+	}
+	s.epoch = current
+}
+
+func (r *Reconciler) readJobs(ctx context.Context, s *scope) error {
+	var jobs batchv1.JobList
+	err := r.client.List(ctx, &jobs, client.InNamespace(s.jobSet.Namespace),
+		client.MatchingFields{ownerIndex: string(s.jobSet.UID)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("listing jobs: %w", err)
+	}
+	s.jobs = policy.SortJobs(jobs.Items, s.jobSet.Status.Restarts, s.epoch)
+	return nil
+}
+
+func (r *Reconciler) readService(ctx context.Context, s *scope) error {
+	var service corev1.Service
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: s.jobSet.Namespace, Name: plan.Subdomain(s.jobSet)}, &service)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("getting service: %w", err)
+	}
+	s.service = &service
+	return nil
+}
+
+func (s *scope) decide() {
+	spec := &s.jobSet.Spec
+	s.unsupported = policy.Unsupported(spec)
+	s.tallies = policy.Tally(spec, s.jobs, s.jobSet.Status.ReplicatedJobsStatus)
+	s.gates = policy.Gates(spec, s.tallies)
+	if s.finished() || len(s.unsupported) > 0 {
+		return
+	}
+	s.decision = policy.Decide(policy.Facts{
+		Spec: spec, Status: &s.jobSet.Status, Tallies: s.tallies, Jobs: s.jobs, Epoch: s.epoch, InPlace: s.inPlace,
+	})
+}

@@ -1,0 +1,217 @@
+//go:build envtest
+
+package jobset
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+// counts of restarts: all, and those that count.
+func (w *world) awaitRestarts(name string, all, counted int32) {
+	w.Helper()
+	w.eventually(func() string {
+		s := w.jobSet(name).Status
+		return cmp.Diff([]int32{all, counted}, []int32{s.Restarts, s.RestartsCountTowardsMax})
+	})
+}
+
+func TestARestartRecreatesAllJobsUntilTheBudgetIsUsedUp(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(2).MaxRestarts(1))
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
+	w.fail("a-workers-0")
+	w.awaitRestarts("a", 1, 1)
+	w.awaitCondition("a", "RestartingJobSet=True/DefaultFailurePolicy")
+	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
+
+	w.collect("a-workers-1")
+	w.awaitJobs("a-workers-0@0-", "a-workers-1@1") // each Job follows its predecessor
+	w.collect("a-workers-0")
+	w.awaitJobs("a-workers-0@1", "a-workers-1@1")
+	w.ready("a-workers-0")
+	w.ready("a-workers-1")
+	w.awaitCondition("a", "RestartingJobSet=False/JobsReady")
+
+	w.fail("a-workers-1")
+	w.awaitCondition("a", "Failed=True/ReachedMaxRestarts")
+	w.awaitJobs("a-workers-0@1-", "a-workers-1@1")
+	w.awaitRestarts("a", 1, 1)
+	w.countIs("jobset_restarts_total", 1)
+}
+
+func TestSeveralFailedJobsCauseOneRestart(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(3).MaxRestarts(5))
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0", "a-workers-2@0")
+	w.stop()
+	w.fail("a-workers-0")
+	w.fail("a-workers-2")
+	w.start()
+	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-", "a-workers-2@0-")
+	w.always(func() string { return cmp.Diff(int32(1), w.jobSet("a").Status.Restarts) })
+}
+
+func TestBlockingRecreateWaitsForAllOldJobs(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(2).MaxRestarts(1).Strategy(v1alpha2.BlockingRecreate))
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
+	w.fail("a-workers-0")
+	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
+	w.collect("a-workers-1")
+	w.always(func() string { return differs("jobs", "a-workers-0@0-", w.jobNames()) })
+	w.collect("a-workers-0")
+	w.awaitJobs("a-workers-0@1", "a-workers-1@1")
+}
+
+func TestARuleMayRestartWithoutCharge(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).MaxRestarts(0).
+		Rule(v1alpha2.FailurePolicyRule{Name: "preempted", Action: v1alpha2.RestartJobSetAndIgnoreMaxRestarts}))
+	w.awaitJobs("a-workers-0@0")
+	w.fail("a-workers-0")
+	w.awaitRestarts("a", 1, 0)
+	w.awaitCondition("a", "RestartingJobSet=True/FailurePolicy_preempted")
+	w.eventually(func() string {
+		for _, e := range w.eventsSoFar() {
+			if strings.HasPrefix(e, "Warning RestartJobSetAndIgnoreMaxRestartsFailurePolicyAction: ") {
+				return ""
+			}
+		}
+		return "no event for the action: " + strings.Join(w.eventsSoFar(), "\n")
+	})
+}
+
+func TestARestartGoesOnAfterTheControllerHasRestarted(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(2).MaxRestarts(3))
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
+	w.failOn(func(call string, _ client.Object) error {
+		if strings.HasPrefix(call, "delete") {
+			return errCrash
+		}
+		return nil
+	})
+	w.fail("a-workers-0")
+	w.awaitRestarts("a", 1, 1)
+	w.stop()
+	if got := w.jobNames(); got != "a-workers-0@0 a-workers-1@0" {
+		t.Fatalf("the crash came too late: %s", got)
+	}
+
+	w.failOn(nil)
+	w.start()
+	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
+	w.collect("a-workers-0", "a-workers-1")
+	w.awaitJobs("a-workers-0@1", "a-workers-1@1")
+	w.awaitRestarts("a", 1, 1)
+}
+
+func TestARestartOfAGroupOpensAnEpochFirstAndSurvivesACrashBetween(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).MaxRestarts(3).Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Annotation(v1alpha2.InPlaceRestartsKey, "2"))
+	w.awaitJobs("a-workers-0@0")
+	want := `{"epoch":2,"base":3,"recreate":0,"cause":"recreate/1"}`
+	w.failOn(func(call string, _ client.Object) error {
+		if call == "apply status" {
+			return errCrash
+		}
+		return nil
+	})
+	w.fail("a-workers-0")
+	w.awaitEpoch("a", want)
+	w.stop()
+	if got := w.jobSet("a").Status.Restarts; got != 0 {
+		t.Fatalf("the crash came too late: %d restarts", got)
+	}
+
+	// The orchestrator publishes the charge of the epoch meanwhile. It must not be charged again.
+	w.annotate("a", v1alpha2.InPlaceRestartsKey, "3")
+	w.failOn(nil)
+	w.start()
+	w.awaitRestarts("a", 1, 1)
+	w.awaitJobs("a-workers-0@0-")
+	w.collect("a-workers-0")
+	w.awaitJobs("a-workers-0@1")
+	if job := w.job("a-workers-0"); job.Annotations[epoch.Annotation] != "2" || job.Spec.Template.Annotations[epoch.Annotation] != "2" {
+		t.Errorf("the new Job is not of the new epoch: %v", job.Annotations)
+	}
+	w.awaitEpoch("a", want)
+
+	w.fail("a-workers-0")
+	w.awaitCondition("a", "Failed=True/ReachedMaxRestarts")
+}
+
+func TestARestartWithoutInPlaceRestartsOpensNoEpoch(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).MaxRestarts(3))
+	w.awaitJobs("a-workers-0@0")
+	w.fail("a-workers-0")
+	w.awaitRestarts("a", 1, 1)
+	if got, found := w.jobSet("a").Annotations[epoch.Annotation]; found {
+		t.Errorf("epoch %s", got)
+	}
+}
+
+func TestJobsBeforeAFailOverAreReplacedWithoutACharge(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(2).MaxRestarts(3).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
+	failOver, _ := epoch.First().NextRecreate("timeout/1/1", 1)
+	w.annotate("a", epoch.Annotation, failOver.Format())
+	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
+	w.collect("a-workers-0", "a-workers-1")
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
+	w.always(func() string { return differs("jobs", "a-workers-0@0 a-workers-1@0", w.jobNames()) })
+	if got := w.job("a-workers-0").Annotations[epoch.Annotation]; got != "2" {
+		t.Errorf("the new Job is of epoch %q", got)
+	}
+	w.awaitRestarts("a", 0, 0)
+}
+
+// A failed Job that the cache still shows, but that a fail-over has deleted, must not be charged.
+func TestAFailureThatIsOverIsNotCharged(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).MaxRestarts(3))
+	w.awaitJobs("a-workers-0@0")
+	r := &Reconciler{live: w.Client}
+	s := &scope{jobSet: w.jobSet("a")}
+	s.decision.Job = w.job("a-workers-0").DeepCopy()
+	for name, c := range map[string]struct {
+		change func()
+		want   bool
+	}{
+		"the live Job has not failed": {func() {}, false},
+		"the live Job is another one": {func() { s.decision.Job.UID = "old" }, false},
+		"the live Job is gone":        {func() { s.decision.Job.Name = "gone" }, false},
+	} {
+		c.change()
+		if got, err := r.failureIsCurrent(t.Context(), s); err != nil || got != c.want {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	stale := s.jobSet.DeepCopy()
+	w.annotate("a", "example.com/touched", "yes")
+	if got, err := r.jobSetIsCurrent(t.Context(), &scope{jobSet: stale}); err != nil || got {
+		t.Errorf("a JobSet that has changed is taken for current: %v", err)
+	}
+}
+
+func (w *world) awaitEpoch(name, want string) {
+	w.Helper()
+	w.eventually(func() string { return differs("epoch", want, w.jobSet(name).Annotations[epoch.Annotation]) })
+}
+
+// before tells whether the first call of one kind came before the first of another.
+func before(calls []string, first, second string) bool {
+	a, b := slices.Index(calls, first), slices.Index(calls, second)
+	return a >= 0 && (b < 0 || a < b)
+}

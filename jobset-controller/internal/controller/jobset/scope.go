@@ -1,0 +1,54 @@
+package jobset
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// scope is all that one reconcile knows. observe fills it; steps write down what they achieved.
+type scope struct {
+	// jobSet as observed. Only its resourceVersion and epoch annotation move on, when the epoch is written.
+	jobSet *v1alpha2.JobSet
+	// jobs are shared with the cache and never changed.
+	jobs policy.Jobs
+	// service of the JobSet, nil if the cache has none.
+	service *corev1.Service
+	// epoch of the group.
+	epoch   epoch.Record
+	inPlace policy.InPlace
+	// problems with annotations, to be reported once each.
+	problems []policy.Problem
+	// unsupported field paths; if there are any, nothing is done but counting.
+	unsupported []string
+	tallies     []v1alpha2.ReplicatedJobStatus
+	// gates say which entries may start.
+	gates    []bool
+	decision policy.Decision
+
+	// decided: the decision was confirmed by live reads, and what goes before it was done.
+	decided bool
+	// settled: all Jobs are as spec.suspend asks.
+	settled bool
+	// pending events follow the status.
+	pending []notice
+}
+
+func (s *scope) suspended() bool { return ptr.Deref(s.jobSet.Spec.Suspend, false) }
+
+// decides tells whether there is something to record about the JobSet as a whole.
+func (s *scope) decides() bool { return s.decision.Outcome != policy.Continue }
+
+// finished: a terminal condition is recorded. It is the record of a decision, not of the world, hence read back.
+func (s *scope) finished() bool {
+	return s.has(v1alpha2.JobSetCompleted) || s.has(v1alpha2.JobSetFailed)
+}
+
+// has tells whether a condition was observed as True.
+func (s *scope) has(kind v1alpha2.JobSetConditionType) bool {
+	return meta.IsStatusConditionTrue(s.jobSet.Status.Conditions, string(kind))
+}

@@ -1,0 +1,155 @@
+//go:build envtest
+
+package jobset
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+const (
+	patchJobSet = "patch *v1alpha2.JobSet"
+	patchJob    = "patch *v1.Job"
+)
+
+// suspendedJobs gives the names of Jobs that are asked to be suspended.
+func (w *world) suspendedJobs() string {
+	w.Helper()
+	var names []string
+	for _, job := range w.jobs() {
+		if ptr.Deref(job.Spec.Suspend, false) {
+			names = append(names, job.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+func (w *world) awaitSuspendedJobs(want string) {
+	w.Helper()
+	w.eventually(func() string { return differs("suspended jobs", want, w.suspendedJobs()) })
+}
+
+func TestASuspendedJobSetCreatesSuspendedJobs(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(2).Suspend(true))
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
+	w.awaitSuspendedJobs("a-workers-0 a-workers-1")
+	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
+	want := []v1alpha2.ReplicatedJobStatus{{Name: "workers", Suspended: 2}}
+	w.eventually(func() string { return cmp.Diff(want, w.jobSet("a").Status.ReplicatedJobsStatus) })
+	if before(w.callsSoFar(), patchJobSet, patchJob) {
+		t.Error("an epoch was opened for Jobs that never ran")
+	}
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(2))
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
+	w.ready("a-workers-0")
+	w.ready("a-workers-1")
+	w.suspend("a", true)
+	w.awaitSuspendedJobs("a-workers-0 a-workers-1")
+	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
+	w.stopPods("a-workers-0")
+	w.stopPods("a-workers-1")
+	want := []v1alpha2.ReplicatedJobStatus{{Name: "workers", Suspended: 2}}
+	w.eventually(func() string { return cmp.Diff(want, w.jobSet("a").Status.ReplicatedJobsStatus) })
+
+	w.suspend("a", false)
+	w.awaitSuspendedJobs("")
+	w.awaitCondition("a", "Suspended=False/ResumeJobs")
+}
+
+func TestAResumedJobGetsTheTemplateOfItsAdmission(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1))
+	w.awaitJobs("a-workers-0@0")
+	w.ready("a-workers-0")
+	for _, flavor := range []string{"spot", "reserved"} {
+		w.suspend("a", true)
+		w.awaitSuspendedJobs("a-workers-0")
+		w.change("a", func(js *v1alpha2.JobSet) {
+			js.Spec.Suspend = ptr.To(false)
+			pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template
+			pod.Labels = map[string]string{"flavor": flavor}
+			pod.Spec.NodeSelector = map[string]string{flavor: "true"}
+			pod.Spec.Tolerations = []corev1.Toleration{{Key: flavor, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](5)}}
+		})
+		// The template cannot be changed before the Job controller has stopped the pods.
+		w.always(func() string { return differs("suspended jobs", "a-workers-0", w.suspendedJobs()) })
+		w.stopPods("a-workers-0")
+		w.awaitSuspendedJobs("")
+		pod := w.job("a-workers-0").Spec.Template
+		if diff := cmp.Diff(map[string]string{flavor: "true"}, pod.Spec.NodeSelector); diff != "" || len(pod.Spec.Tolerations) != 1 || pod.Labels["flavor"] != flavor {
+			t.Errorf("labels %v, tolerations %v\n%s", pod.Labels, pod.Spec.Tolerations, diff)
+		}
+		w.ready("a-workers-0")
+	}
+}
+
+func TestSuspendingAGroupOpensAnEpochFirst(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(2).MaxRestarts(5).Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Annotation(v1alpha2.InPlaceRestartsKey, "2"))
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
+	w.ready("a-workers-0")
+	w.ready("a-workers-1")
+	w.failOn(func(call string, _ client.Object) error {
+		if call == patchJob {
+			return errCrash
+		}
+		return nil
+	})
+	w.suspend("a", true)
+	want := `{"epoch":2,"base":2,"recreate":0,"cause":"suspend/2"}`
+	w.awaitEpoch("a", want)
+	w.stop()
+	if got := w.suspendedJobs(); got != "" {
+		t.Fatalf("suspended before the crash: %s", got)
+	}
+	if got := conditionOf(w.jobSet("a"), "Suspended"); got != "Suspended is absent" {
+		t.Errorf("said to be suspended before it is: %s", got)
+	}
+	if !before(w.callsSoFar(), patchJobSet, patchJob) {
+		t.Errorf("the epoch did not come first: %v", w.callsSoFar())
+	}
+
+	w.failOn(nil)
+	w.start()
+	w.awaitSuspendedJobs("a-workers-0 a-workers-1")
+	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
+	w.awaitEpoch("a", want) // the same one: the crash cost no epoch
+
+	w.stopPods("a-workers-0")
+	w.stopPods("a-workers-1")
+	w.suspend("a", false)
+	w.awaitSuspendedJobs("")
+	if got := w.job("a-workers-1").Spec.Template.Annotations[epoch.Annotation]; got != "2" {
+		t.Errorf("the pods of the resumed Job are of epoch %q", got)
+	}
+}
+
+func TestSuspendWithoutAnEpochDoesNotHappen(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
+	w.awaitJobs("a-workers-0@0")
+	w.failOn(func(call string, _ client.Object) error {
+		if call == patchJobSet {
+			return errCrash
+		}
+		return nil
+	})
+	w.suspend("a", true)
+	w.always(func() string { return differs("suspended jobs", "", w.suspendedJobs()) })
+	w.failOn(nil)
+	w.awaitSuspendedJobs("a-workers-0")
+}

@@ -1,0 +1,73 @@
+package plan
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+)
+
+// Builder builds the Jobs of one JobSet in its current attempt and epoch.
+type Builder struct {
+	jobSet *v1alpha2.JobSet
+	layout Layout
+	epoch  int32
+}
+
+// NewBuilder prepares a Builder. The JobSet is read, never changed.
+func NewBuilder(js *v1alpha2.JobSet, current epoch.Record) *Builder {
+	return &Builder{jobSet: js, layout: NewLayout(&js.Spec), epoch: current.Epoch}
+}
+
+// Job builds the Job with the given index of an entry of spec.replicatedJobs.
+func (b *Builder) Job(entryIndex, index int) *batchv1.Job {
+	js, entry := b.jobSet, &b.jobSet.Spec.ReplicatedJobs[entryIndex]
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            JobName(js.Name, entry.Name, index),
+			Namespace:       js.Namespace,
+			OwnerReferences: []metav1.OwnerReference{ownedBy(js)},
+		},
+		Spec: *entry.Template.Spec.DeepCopy(),
+	}
+	b.decorate(job, entry, b.identity(entryIndex, index))
+	job.Spec.Suspend = ptr.To(ptr.Deref(js.Spec.Suspend, false))
+	applyDefaults(&job.Spec)
+	if WantsService(js) {
+		job.Spec.Template.Spec.Subdomain = Subdomain(js)
+	}
+	pinToReservedNodes(job)
+	return job
+}
+
+func (b *Builder) decorate(job *batchv1.Job, entry *v1alpha2.ReplicatedJob, identity map[string]string) {
+	inherited := placement(b.jobSet)
+	own := merged(identity, map[string]string{epoch.Annotation: epoch.FormatNumber(b.epoch)})
+	job.Labels = merged(entry.Template.Labels, identity)
+	job.Annotations = merged(inherited, entry.Template.Annotations, own)
+
+	pod := &job.Spec.Template
+	pod.Labels = merged(pod.Labels, identity)
+	pod.Annotations = merged(pod.Annotations, placementOf(job), own)
+}
+
+// placementOf repeats on the pods what was decided for the Job.
+func placementOf(job *batchv1.Job) map[string]string {
+	return placement(&v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Annotations: job.Annotations}})
+}
+
+func applyDefaults(spec *batchv1.JobSpec) {
+	if spec.CompletionMode == nil {
+		spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+	}
+	if spec.Template.Spec.RestartPolicy == "" {
+		spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	}
+}
+
+func ownedBy(js *v1alpha2.JobSet) metav1.OwnerReference {
+	return *metav1.NewControllerRef(js, v1alpha2.GroupVersion.WithKind("JobSet"))
+}

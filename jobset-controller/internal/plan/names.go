@@ -1,0 +1,36 @@
+// Package plan builds the objects that a JobSet owns. It is pure: the same JobSet gives the same objects. Defaults that the
+// published webhook would have filled in are applied here, so that objects without them are built alike.
+package plan
+
+import (
+	"strconv"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// JobName gives "<jobset>-<entry>-<index>".
+func JobName(jobSet, entry string, index int) string {
+	return jobSet + "-" + entry + "-" + strconv.Itoa(index)
+}
+
+// Subdomain of the pods, which is also the name of the headless Service. It defaults to the name of the JobSet here and not at
+// admission, because a generated name is not known there.
+func Subdomain(js *v1alpha2.JobSet) string {
+	if js.Spec.Network != nil && js.Spec.Network.Subdomain != "" {
+		return js.Spec.Network.Subdomain
+	}
+	return js.Name
+}
+
+// WantsService tells whether pods get DNS names, which is the default.
+func WantsService(js *v1alpha2.JobSet) bool {
+	return js.Spec.Network == nil || ptr.Deref(js.Spec.Network.EnableDNSHostnames, true)
+}
+
+// coordinatorAddress is the DNS name of the coordinator pod within the namespace.
+func coordinatorAddress(js *v1alpha2.JobSet) string {
+	c := js.Spec.Coordinator
+	return JobName(js.Name, c.ReplicatedJob, c.JobIndex) + "-" + strconv.Itoa(c.PodIndex) + "." + Subdomain(js)
+}

@@ -1,0 +1,110 @@
+package policy
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/shared/grace"
+	"github.com/holdfast-project/holdfast/shared/restart"
+)
+
+// InPlace is what the annotations of a JobSet say about in-place restarts.
+type InPlace struct {
+	// Enabled: the JobSet carries a valid inplace-timeout.
+	Enabled bool
+	// Timeout after which an in-place restart gives way to a recreation.
+	Timeout time.Duration
+	// Restarts is the value of inplace-restarts, 0 if absent or invalid.
+	Restarts int32
+	// Problems are annotations that could not be read. They are ignored otherwise.
+	Problems []Problem
+}
+
+// Problem is a value that cannot be used.
+type Problem struct {
+	// Annotation and Value tell apart what was reported already.
+	Annotation, Value string
+	// Message names both and what would be right.
+	Message string
+}
+
+// timeoutRule has no default: a JobSet opts in by a value.
+var timeoutRule = grace.Rule{Name: "annotation " + v1alpha2.InPlaceTimeoutKey, Minimum: time.Millisecond}
+
+// ReadInPlace reads the annotations of a JobSet.
+func ReadInPlace(annotations map[string]string) InPlace {
+	var p InPlace
+	p.readTimeout(annotations)
+	p.readRestarts(annotations)
+	return p
+}
+
+func (p *InPlace) readTimeout(annotations map[string]string) {
+	value, found := annotations[v1alpha2.InPlaceTimeoutKey]
+	if !found {
+		return
+	}
+	timeout, err := timeoutRule.Parse(value)
+	if err == nil && timeout == 0 {
+		err = fmt.Errorf("%s: %q is empty; set a duration such as \"60s\"", timeoutRule.Name, value)
+	}
+	if err != nil {
+		p.problem(v1alpha2.InPlaceTimeoutKey, value, err.Error())
+		return
+	}
+	p.Enabled, p.Timeout = true, timeout
+}
+
+func (p *InPlace) readRestarts(annotations map[string]string) {
+	value, found := annotations[v1alpha2.InPlaceRestartsKey]
+	if !found {
+		return
+	}
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || n < 0 {
+		p.problem(v1alpha2.InPlaceRestartsKey, value,
+			fmt.Sprintf("annotation %s: %q is not a count from 0 to 2147483647 such as \"3\"", v1alpha2.InPlaceRestartsKey, value))
+		return
+	}
+	p.Restarts = int32(n)
+}
+
+func (p *InPlace) problem(annotation, value, message string) {
+	p.Problems = append(p.Problems, Problem{Annotation: annotation, Value: value, Message: message})
+}
+
+// Charged is the number of restarts that the budget has paid for. With in-place restarts three programs count; each knows of
+// the others' restarts sooner or later, so the largest number is the truth. The base of the epoch is among them because it is
+// written first.
+func Charged(status *v1alpha2.JobSetStatus, p InPlace, current epoch.Record) int32 {
+	if !p.Enabled {
+		return status.RestartsCountTowardsMax
+	}
+	return max(status.RestartsCountTowardsMax, p.Restarts, current.Base)
+}
+
+// inPlaceBudget fails a JobSet whose in-place restarts have used up more than the failure policy allows (seed 000).
+func inPlaceBudget(f Facts) Decision {
+	if !budget(f.Spec).Exceeded(f.InPlace.Restarts) {
+		return Decision{}
+	}
+	return Decision{
+		Outcome: Fail,
+		Reason:  v1alpha2.ReachedMaxRestartsReason,
+		Message: fmt.Sprintf("annotation %s is %d, which exceeds maxRestarts of %d",
+			v1alpha2.InPlaceRestartsKey, f.InPlace.Restarts, maxRestarts(f.Spec)),
+	}
+}
+
+func budget(spec *v1alpha2.JobSetSpec) restart.Budget { return restart.Budget(maxRestarts(spec)) }
+
+// maxRestarts without a failure policy is 0.
+func maxRestarts(spec *v1alpha2.JobSetSpec) int32 {
+	if spec.FailurePolicy == nil {
+		return 0
+	}
+	return spec.FailurePolicy.MaxRestarts
+}

@@ -1,0 +1,116 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+func TestSortJobs(t *testing.T) {
+	failOver := epoch.Record{Epoch: 3, Recreate: 3}
+	cases := map[string]struct {
+		job      *Job
+		restarts int32
+		epoch    epoch.Record
+		want     string
+	}{
+		"an unfinished Job is active":                         {job: MakeJob("a", "w"), want: "active"},
+		"a complete Job has succeeded":                        {job: MakeJob("a", "w").Succeeded(), want: "succeeded"},
+		"a failed Job has failed":                             {job: MakeJob("a", "w").Failed(1, "", ""), want: "failed"},
+		"a Job of an earlier attempt is previous":             {job: MakeJob("a", "w").Attempt(1), restarts: 2, want: "previous"},
+		"a failed Job of an earlier attempt is previous":      {job: MakeJob("a", "w").Failed(1, "", ""), restarts: 1, want: "previous"},
+		"a Job of the current attempt is active":              {job: MakeJob("a", "w").Attempt(2), restarts: 2, want: "active"},
+		"a Job of an attempt we have not heard of is active":  {job: MakeJob("a", "w").Attempt(3), restarts: 2, want: "active"},
+		"a Job without an attempt is of the first":            {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, ""), restarts: 1, want: "previous"},
+		"an attempt that is no number is the first":           {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, "x"), want: "active"},
+		"a Job of an epoch before the fail-over is previous":  {job: MakeJob("a", "w").Epoch(2), epoch: failOver, want: "previous"},
+		"a Job of the epoch of the fail-over is active":       {job: MakeJob("a", "w").Epoch(3), epoch: failOver, want: "active"},
+		"a Job without an epoch is older than a fail-over":    {job: MakeJob("a", "w"), epoch: failOver, want: "previous"},
+		"an epoch after a suspend leaves Jobs what they were": {job: MakeJob("a", "w").Epoch(1), epoch: epoch.Record{Epoch: 2}, want: "active"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			sorted := SortJobs([]batchv1.Job{*c.job.Obj()}, c.restarts, c.epoch)
+			got := map[string]int{"previous": len(sorted.Previous), "active": len(sorted.Active),
+				"succeeded": len(sorted.Succeeded), "failed": len(sorted.Failed)}
+			want := map[string]int{"previous": 0, "active": 0, "succeeded": 0, "failed": 0}
+			want[c.want] = 1
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if !sorted.Names["a"] {
+				t.Error("the name of the Job is free")
+			}
+		})
+	}
+}
+
+func TestTally(t *testing.T) {
+	cases := map[string]struct {
+		jobs []*Job
+		want v1alpha2.ReplicatedJobStatus
+	}{
+		"nothing is counted without Jobs":                      {},
+		"a Job with all pods ready is ready and active":        {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"a Job with a pod missing is active only":              {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(2, 1, 0)}, want: v1alpha2.ReplicatedJobStatus{Active: 1}},
+		"succeeded pods count as ready":                        {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(1, 1, 1)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"no more pods are expected than completions":           {jobs: []*Job{MakeJob("a", "w").Size(5, 2).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"without completions parallelism is expected":          {jobs: []*Job{MakeJob("a", "w").Size(2, 0).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"a suspended Job is suspended":                         {jobs: []*Job{MakeJob("a", "w").Suspended()}, want: v1alpha2.ReplicatedJobStatus{Suspended: 1}},
+		"a Job may be ready, active and suspended at once":     {jobs: []*Job{MakeJob("a", "w").Suspended().Pods(1, 1, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1, Suspended: 1}},
+		"finished Jobs are neither ready nor active":           {jobs: []*Job{MakeJob("a", "w").Pods(1, 1, 0).Succeeded(), MakeJob("b", "w").Pods(1, 1, 0).Failed(1, "", "")}, want: v1alpha2.ReplicatedJobStatus{Succeeded: 1, Failed: 1}},
+		"Jobs of an earlier attempt do not count":              {jobs: []*Job{MakeJob("a", "w").Attempt(-1).Pods(1, 1, 0)}},
+		"a Job of an entry that does not exist is not counted": {jobs: []*Job{MakeJob("a", "x").Pods(1, 1, 0)}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			spec := MakeJobSet("js").Entry("w", 2).Obj().Spec
+			c.want.Name = "w"
+			got := Tally(&spec, sorted(c.jobs), nil)
+			if diff := cmp.Diff([]v1alpha2.ReplicatedJobStatus{c.want}, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestTallyKeepsTheCountersOfSingleJobRestarts(t *testing.T) {
+	spec := MakeJobSet("js").Entry("w", 2).Obj().Spec
+	previous := []v1alpha2.ReplicatedJobStatus{{Name: "w", Ready: 9, JobRestarts: []int32{0, 3}, JobRestartsCountTowardsMax: []int32{0, 1}}}
+	want := []v1alpha2.ReplicatedJobStatus{{Name: "w", JobRestarts: []int32{0, 3}, JobRestartsCountTowardsMax: []int32{0, 1}}}
+	if diff := cmp.Diff(want, Tally(&spec, Jobs{}, previous)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAllReady(t *testing.T) {
+	spec := MakeJobSet("js").Entry("a", 1).Entry("b", 2).Obj().Spec
+	for name, c := range map[string]struct {
+		a, b v1alpha2.ReplicatedJobStatus
+		want bool
+	}{
+		"ready and succeeded Jobs together are all": {a: v1alpha2.ReplicatedJobStatus{Succeeded: 1}, b: v1alpha2.ReplicatedJobStatus{Ready: 2}, want: true},
+		"one is missing":            {a: v1alpha2.ReplicatedJobStatus{Ready: 1}, b: v1alpha2.ReplicatedJobStatus{Ready: 1}},
+		"failed Jobs are not ready": {a: v1alpha2.ReplicatedJobStatus{Ready: 1}, b: v1alpha2.ReplicatedJobStatus{Ready: 1, Failed: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := AllReady(&spec, []v1alpha2.ReplicatedJobStatus{c.a, c.b}); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// sorted Jobs of the current attempt 0 of the first epoch.
+func sorted(jobs []*Job) Jobs {
+	var list []batchv1.Job
+	for _, j := range jobs {
+		list = append(list, *j.Obj())
+	}
+	return SortJobs(list, 0, epoch.First())
+}

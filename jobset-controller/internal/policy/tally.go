@@ -1,0 +1,81 @@
+package policy
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// Tally counts the Jobs of the current attempt, one status for each entry in spec order. Counters of single-Job restarts, which
+// nothing here computes, are carried over from previous.
+func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
+	t := newTallies(spec, previous)
+	t.each(jobs.Failed, func(s *v1alpha2.ReplicatedJobStatus, _ *batchv1.Job) { s.Failed++ })
+	t.each(jobs.Succeeded, func(s *v1alpha2.ReplicatedJobStatus, _ *batchv1.Job) { s.Succeeded++ })
+	t.each(jobs.Active, countUnfinished)
+	return t.statuses
+}
+
+type tallies struct {
+	statuses []v1alpha2.ReplicatedJobStatus
+	byName   map[string]*v1alpha2.ReplicatedJobStatus
+}
+
+func newTallies(spec *v1alpha2.JobSetSpec, previous []v1alpha2.ReplicatedJobStatus) tallies {
+	t := tallies{
+		statuses: make([]v1alpha2.ReplicatedJobStatus, len(spec.ReplicatedJobs)),
+		byName:   make(map[string]*v1alpha2.ReplicatedJobStatus, len(spec.ReplicatedJobs)),
+	}
+	for i := range spec.ReplicatedJobs {
+		t.statuses[i].Name = spec.ReplicatedJobs[i].Name
+		t.byName[t.statuses[i].Name] = &t.statuses[i]
+	}
+	for _, old := range previous {
+		if s := t.byName[old.Name]; s != nil {
+			s.JobRestarts, s.JobRestartsCountTowardsMax = old.JobRestarts, old.JobRestartsCountTowardsMax
+		}
+	}
+	return t
+}
+
+func (t tallies) each(jobs []*batchv1.Job, count func(*v1alpha2.ReplicatedJobStatus, *batchv1.Job)) {
+	for _, job := range jobs {
+		if s := t.byName[job.Labels[v1alpha2.ReplicatedJobNameKey]]; s != nil {
+			count(s, job)
+		}
+	}
+}
+
+func countUnfinished(s *v1alpha2.ReplicatedJobStatus, job *batchv1.Job) {
+	if isReady(job) {
+		s.Ready++
+	}
+	if job.Status.Active > 0 {
+		s.Active++
+	}
+	if ptr.Deref(job.Spec.Suspend, false) {
+		s.Suspended++
+	}
+}
+
+// isReady: as many pods are ready or done as may run at a time.
+func isReady(job *batchv1.Job) bool {
+	expected := ptr.Deref(job.Spec.Parallelism, 1)
+	if job.Spec.Completions != nil {
+		expected = min(expected, *job.Spec.Completions)
+	}
+	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) >= expected
+}
+
+// AllReady tells whether every Job of the JobSet is ready or has succeeded.
+func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
+	var up, expected int64
+	for _, s := range statuses {
+		up += int64(s.Ready) + int64(s.Succeeded)
+	}
+	for i := range spec.ReplicatedJobs {
+		expected += int64(spec.ReplicatedJobs[i].Replicas)
+	}
+	return up == expected
+}
