@@ -8,7 +8,9 @@ set -eu
 packages='
 containernetworking-plugins=1.1.1+ds1-3+b5
 etcd-server=3.4.23-4+b4
+gcc=4:12.2.0-3
 iproute2=6.1.0-3
+libc6-dev=2.36-9+deb12u14
 nftables=1.0.6-2+deb12u2
 redis-server=5:7.0.15-1~deb12u10
 redis-tools=5:7.0.15-1~deb12u10

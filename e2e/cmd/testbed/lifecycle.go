@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+// optionFlags are shared by up and build: what is built depends on them.
+func optionFlags(flags *pflag.FlagSet) func() (testbed.Options, error) {
+	var options testbed.Options
+	var args []string
+	flags.IntVar(&options.Nodes, "nodes", 1, "number of real nodes")
+	flags.DurationVar(&options.KubeletRestartPeriod, "kubelet-restart-period", 0,
+		"ceiling of the kubelet's back-off between restarts of a container (0: the kubelet's own)")
+	flags.BoolVar(&options.EventedPLEG, "evented-pleg", false, "let the kubelet follow containerd's events")
+	flags.BoolVar(&options.KubeProxy, "kube-proxy", false, "run the service proxy, for services that are not headless")
+	flags.StringArrayVar(&args, "arg", nil, "a further argument, as COMPONENT=--FLAG=VALUE; may be repeated")
+	return func() (testbed.Options, error) {
+		var err error
+		options.Args, err = parseArgs(args)
+		return options, err
+	}
+}
+
+func upCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Build what is missing, start what does not run, wait until the cluster works",
+		Args:  cobra.NoArgs,
+	}
+	options := optionFlags(command.Flags())
+	command.RunE = func(cmd *cobra.Command, _ []string) error {
+		wanted, err := options()
+		if err != nil {
+			return err
+		}
+		cluster, err := testbed.Up(cmd.Context(), wanted, cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", cluster.KubeconfigPath())
+		return nil
+	}
+	return command
+}
+
+func downCommand() *cobra.Command {
+	var purge bool
+	command := &cobra.Command{
+		Use:   "down",
+		Short: "End the cluster and remove all it made on this host",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return testbed.Down(cmd.Context(), purge, cmd.ErrOrStderr())
+		},
+	}
+	command.Flags().BoolVar(&purge, "purge", false, "remove the built binaries too")
+	return command
+}
+
+func buildCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "build",
+		Short: "Only build the binaries",
+		Args:  cobra.NoArgs,
+	}
+	options := optionFlags(command.Flags())
+	only := command.Flags().StringSlice("only", nil, "just these components, separated by commas")
+	command.RunE = func(cmd *cobra.Command, _ []string) error {
+		wanted, err := options()
+		if err != nil {
+			return err
+		}
+		return testbed.Build(cmd.Context(), wanted, *only, cmd.ErrOrStderr())
+	}
+	return command
+}

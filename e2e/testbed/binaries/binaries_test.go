@@ -1,0 +1,115 @@
+package binaries
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestStamp(t *testing.T) {
+	root := t.TempDir()
+	component := Component{Name: "tool", Module: "tools/x", Package: "./tool", Inputs: []string{"go.mod", "*.go"}}
+	write := func(name, content string) {
+		file := filepath.Join(root, "tools/x", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stamp := func(c Component) string {
+		got, err := c.stamp(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	write("go.mod", "module x")
+	write("main.go", "package main")
+	first := stamp(component)
+
+	write("README.md", "changed")
+	if stamp(component) != first {
+		t.Error("a file that is no input changes the stamp")
+	}
+	flagged := component
+	flagged.LDFlags = "-X a=b"
+	if stamp(flagged) == first {
+		t.Error("other flags leave the stamp as it is")
+	}
+	write("main.go", "package  main")
+	changed := stamp(component)
+	if changed == first {
+		t.Error("a changed source leaves the stamp as it is")
+	}
+	write("more.go", "package main")
+	if stamp(component) == changed {
+		t.Error("a new source leaves the stamp as it is")
+	}
+}
+
+func TestCurrentNeedsTheBinaryToo(t *testing.T) {
+	dir := t.TempDir()
+	if err := keep(dir, "tool", "abc"); err != nil {
+		t.Fatal(err)
+	}
+	if got := current(dir, "tool"); got != "" {
+		t.Errorf("a stamp without a binary counts: %q", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "tool"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := current(dir, "tool"); got != "abc" {
+		t.Errorf("got %q, want abc", got)
+	}
+}
+
+// Each component's inputs must exist, else its stamp would never change.
+func TestInputsExist(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, component := range append(Default(), KubeProxy()) {
+		for _, pattern := range component.Inputs {
+			files, err := filepath.Glob(filepath.Join(root, component.Module, pattern))
+			if err != nil || len(files) == 0 {
+				t.Errorf("%s: no file matches %s in %s (%v)", component.Name, pattern, component.Module, err)
+			}
+		}
+	}
+}
+
+// What is told to users as the version must be what the modules pin.
+func TestVersionsMatchTheModules(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for module, line := range map[string]string{
+		"tools/kubernetes": "k8s.io/kubernetes " + kubernetesVersion,
+		"tools/containerd": "github.com/containerd/containerd/v2 " + containerdVersion,
+	} {
+		raw, err := os.ReadFile(filepath.Join(root, module, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), line) {
+			t.Errorf("%s does not require %s", module, line)
+		}
+	}
+}
+
+func TestTickTellsTheOutcome(t *testing.T) {
+	var out bytes.Buffer
+	tick(&out, "building a")(nil)
+	tick(&out, "building b")(errors.New("no"))
+	want := "building a: done after 0s\nbuilding b: failed after 0s\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}

@@ -1,0 +1,71 @@
+// Package binaries builds the cluster's programs from Go modules and keeps them
+// in a folder until their module changes.
+package binaries
+
+import "fmt"
+
+// Component is one program to build.
+type Component struct {
+	Name string
+	// Module is the folder of the module that pins it, from the repository root.
+	Module string
+	// Package is the import path, or the folder within Module.
+	Package string
+	// Inputs are patterns, within Module, of the files that decide what is built.
+	Inputs  []string
+	Tags    string
+	LDFlags string
+}
+
+const (
+	kubernetesVersion = "v1.36.3"
+	containerdVersion = "v2.2.1"
+)
+
+var pinned = []string{"go.mod", "go.sum"}
+
+// Default returns what every testbed needs, the slowest first.
+func Default() []Component {
+	return []Component{
+		kubernetes("kube-apiserver"),
+		kubernetes("kube-controller-manager"),
+		kubernetes("kube-scheduler"),
+		kubernetes("kubelet"),
+		containerd("containerd"),
+		containerd("containerd-shim-runc-v2"),
+		containerd("ctr"),
+		{Name: "coredns", Module: "tools/coredns", Package: ".", Inputs: append(pinned, "*.go")},
+		{Name: "pause", Module: "e2e", Package: "./testbed/pause", Inputs: []string{"testbed/pause/*.go"}},
+	}
+}
+
+// KubeProxy returns the service proxy, built only where it is asked for.
+func KubeProxy() Component {
+	return kubernetes("kube-proxy")
+}
+
+// kubernetes sets the version: without it the server reports one that clients
+// cannot parse.
+func kubernetes(name string) Component {
+	const version = "k8s.io/component-base/version"
+	return Component{
+		Name:    name,
+		Module:  "tools/kubernetes",
+		Package: "k8s.io/kubernetes/cmd/" + name,
+		Inputs:  pinned,
+		LDFlags: fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=1 -X %[1]s.gitMinor=36 -X %[1]s.gitTreeState=clean -X %[1]s.gitCommit=unknown",
+			version, kubernetesVersion),
+	}
+}
+
+// containerd leaves out the snapshotters that want C libraries or other tools.
+func containerd(name string) Component {
+	return Component{
+		Name:    name,
+		Module:  "tools/containerd",
+		Package: "github.com/containerd/containerd/v2/cmd/" + name,
+		Inputs:  pinned,
+		Tags:    "no_btrfs,no_devmapper,no_zfs",
+		LDFlags: "-X github.com/containerd/containerd/v2/version.Version=" + containerdVersion,
+	}
+}

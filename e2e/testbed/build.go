@@ -1,0 +1,47 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
+)
+
+// Build makes the binaries that are missing or out of date, and nothing else:
+// those the options need, or of these only the ones named. It needs no root.
+func Build(ctx context.Context, options Options, only []string, progress io.Writer) error {
+	layout, err := NewLayout()
+	if err != nil {
+		return err
+	}
+	components := options.components()
+	if len(only) > 0 {
+		if components, err = named(components, only); err != nil {
+			return err
+		}
+	}
+	_, err = binaries.Build(ctx, layout.Bin(), components, progress)
+	return err
+}
+
+func (o Options) components() []binaries.Component {
+	components := binaries.Default()
+	if o.KubeProxy {
+		components = append(components, binaries.KubeProxy())
+	}
+	return components
+}
+
+func named(components []binaries.Component, names []string) ([]binaries.Component, error) {
+	var chosen []binaries.Component
+	for _, name := range names {
+		i := slices.IndexFunc(components, func(c binaries.Component) bool { return c.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no component %q to build", name)
+		}
+		chosen = append(chosen, components[i])
+	}
+	return chosen, nil
+}

@@ -1,0 +1,102 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Group is a path that stands for the same group in every hierarchy.
+type Group string
+
+// Create makes the group in every hierarchy. A kubelet refuses a root group that
+// misses in one of them.
+func (g Group) Create() error {
+	for _, mount := range Mounts() {
+		if err := g.createIn(mount); err != nil {
+			return fmt.Errorf("making cgroup %s in %s: %w", g, mount.Path, err)
+		}
+	}
+	return nil
+}
+
+func (g Group) createIn(mount Mount) error {
+	dir := mount.Path
+	for _, part := range strings.Split(string(g), "/") {
+		if mount.V2 {
+			enableControllers(dir)
+		}
+		parent := dir
+		dir = filepath.Join(dir, part)
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := inheritCPUSet(parent, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enableControllers passes all controllers of a version 2 group on to its
+// children, one by one since a single refusal would drop them all. What the host
+// does not allow, the kubelet will name.
+func enableControllers(dir string) {
+	raw, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if err != nil {
+		return
+	}
+	for _, controller := range strings.Fields(string(raw)) {
+		_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0)
+	}
+}
+
+// inheritCPUSet fills in what version 1 leaves empty: a group without CPUs or
+// memory nodes takes no process.
+func inheritCPUSet(parent, dir string) error {
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		own, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil || strings.TrimSpace(string(own)) != "" {
+			continue // another controller, or filled in already
+		}
+		value, err := os.ReadFile(filepath.Join(parent, file))
+		if err != nil {
+			continue // version 2: empty means inherited
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), value, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Dirs returns the group's folders that exist.
+func (g Group) Dirs() []string {
+	var dirs []string
+	for _, mount := range Mounts() {
+		dir := filepath.Join(mount.Path, string(g))
+		if _, err := os.Stat(dir); err == nil {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// Entrances are the files through which a process joins the group by writing 0:
+// in the version 2 hierarchy, which the host's processes all have a place in,
+// or, where there is none, in the freezer's, which is free of side effects.
+func (g Group) Entrances() []string {
+	mounts := Mounts()
+	i := slices.IndexFunc(mounts, func(m Mount) bool { return m.V2 })
+	if i < 0 {
+		i = slices.IndexFunc(mounts, func(m Mount) bool { return slices.Contains(m.Options, "freezer") })
+	}
+	if i < 0 {
+		return nil
+	}
+	return []string{filepath.Join(mounts[i].Path, string(g), "cgroup.procs")}
+}

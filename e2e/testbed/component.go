@@ -1,0 +1,126 @@
+package testbed
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed/cgroup"
+	"github.com/holdfast-project/holdfast/e2e/testbed/process"
+)
+
+// Names of the components that run once. A node's are in node.go.
+const (
+	etcd              = "etcd"
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+	scheduler         = "kube-scheduler"
+	kubeProxy         = "kube-proxy"
+	coreDNS           = "coredns"
+	redis             = "redis"
+)
+
+const (
+	// rootGroup holds everything the testbed starts, pods included.
+	rootGroup cgroup.Group = "holdfast-testbed"
+	// systemGroup holds what does not belong to a node.
+	systemGroup = rootGroup + "/system"
+)
+
+const (
+	// startTimeout is generous: a cold disk cache on a busy machine.
+	startTimeout = 90 * time.Second
+	// recoverTimeout is how long a running but unhealthy component is given
+	// before it is started anew.
+	recoverTimeout = 5 * time.Second
+	pollInterval   = 50 * time.Millisecond
+)
+
+// component is a program together with the question whether it does its work.
+type component struct {
+	spec  process.Spec
+	ready func(context.Context) error
+}
+
+// startAll starts what does not run as it should, and waits until all do.
+func (u *up) startAll(ctx context.Context, components ...component) error {
+	for _, c := range components {
+		if err := u.start(ctx, c); err != nil {
+			return err
+		}
+	}
+	for _, c := range components {
+		if err := u.await(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start leaves a healthy program alone, whoever started it.
+func (u *up) start(ctx context.Context, c component) error {
+	record := u.table.Get(c.spec.Name)
+	if record.ID.Alive() {
+		same := record.Fingerprint == c.spec.Fingerprint()
+		if same && poll(ctx, recoverTimeout, c.ready) == nil {
+			return nil
+		}
+		if err := record.ID.Stop(ctx, recoverTimeout); err != nil {
+			return err
+		}
+	}
+	u.say("starting %s", c.spec.Name)
+	if err := os.MkdirAll(c.spec.Dir, 0o755); err != nil {
+		return fmt.Errorf("making the folder of %s: %w", c.spec.Name, err)
+	}
+	u.started[c.spec.Name] = time.Now()
+	_, err := u.table.Start(c.spec)
+	return err
+}
+
+// await gives up early on a program that has ended.
+func (u *up) await(ctx context.Context, c component) error {
+	id := u.table.Get(c.spec.Name).ID
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := poll(ctx, startTimeout, func(ctx context.Context) error {
+		if !id.Alive() {
+			cancel(process.ErrGone)
+			return process.ErrGone
+		}
+		return c.ready(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("%s does not come up: %w; the end of %s:\n%s", c.spec.Name, err, c.spec.Log, lastLines(c.spec.Log))
+	}
+	return nil
+}
+
+// poll asks until the answer is good, and returns the last bad one.
+func poll(ctx context.Context, timeout time.Duration, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+func lastLines(file string) []byte {
+	const lines = 10
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	all := bytes.Split(bytes.TrimSpace(raw), []byte("\n"))
+	return bytes.Join(all[max(0, len(all)-lines):], []byte("\n"))
+}

@@ -1,0 +1,103 @@
+// Package host changes the machine the testbed runs on, and changes it back:
+// bridges, address translation, kernel settings, folders.
+package host
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Bridge is a network device with an address of its own.
+type Bridge struct {
+	// Name is at most 15 characters long, the kernel's limit.
+	Name string
+	// MAC is fixed: an address that follows the ports leaves pods with stale
+	// neighbours, seen as stalls of a minute and more.
+	MAC string
+	// Address is the bridge's own address with the prefix length.
+	Address string
+}
+
+// Ensure makes the bridge, or completes one left half-made. The first device
+// works without ports too, in kernels that have no dummy devices.
+func (b Bridge) Ensure(ctx context.Context) error {
+	device, err := net.InterfaceByName(b.Name)
+	if err != nil {
+		if err := ip(ctx, "link", "add", "name", b.Name, "address", b.MAC, "type", "bridge"); err != nil {
+			return err
+		}
+		if device, err = net.InterfaceByName(b.Name); err != nil {
+			return fmt.Errorf("looking up bridge %s: %w", b.Name, err)
+		}
+	}
+	if !b.hasAddress(device) {
+		if err := ip(ctx, "address", "add", b.Address, "dev", b.Name); err != nil {
+			return err
+		}
+	}
+	if device.Flags&net.FlagUp == 0 {
+		return ip(ctx, "link", "set", b.Name, "up")
+	}
+	return nil
+}
+
+func (b Bridge) hasAddress(device *net.Interface) bool {
+	addresses, err := device.Addrs()
+	return err == nil && slices.ContainsFunc(addresses, func(a net.Addr) bool { return a.String() == b.Address })
+}
+
+// Remove deletes the bridge and the pods' devices on it.
+func (b Bridge) Remove(ctx context.Context) error {
+	for _, port := range b.Ports() {
+		// A pod's device vanishes by itself when its namespace goes.
+		if err := ip(ctx, "link", "delete", port); err != nil && exists(port) {
+			return err
+		}
+	}
+	if !exists(b.Name) {
+		return nil
+	}
+	return ip(ctx, "link", "delete", b.Name)
+}
+
+// Ports returns the devices attached to the bridge.
+func (b Bridge) Ports() []string {
+	paths, _ := filepath.Glob("/sys/class/net/" + b.Name + "/brif/*")
+	for i, path := range paths {
+		paths[i] = filepath.Base(path)
+	}
+	return paths
+}
+
+// Bridges returns the names of the devices that begin so.
+func Bridges(prefix string) []string {
+	paths, _ := filepath.Glob("/sys/class/net/" + prefix + "*")
+	for i, path := range paths {
+		paths[i] = filepath.Base(path)
+	}
+	return paths
+}
+
+func exists(device string) bool {
+	_, err := os.Lstat("/sys/class/net/" + device)
+	return err == nil
+}
+
+func ip(ctx context.Context, args ...string) error {
+	return run(ctx, "", "ip", args...)
+}
+
+func run(ctx context.Context, input, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdin = strings.NewReader(input)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

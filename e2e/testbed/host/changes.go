@@ -1,0 +1,102 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Changes is what must be put back on this host. It is written down before the
+// first change is made, and only once: what a second run finds is no longer what
+// the host had.
+type Changes struct {
+	// Sysctls maps the names under /proc/sys to the values found.
+	Sysctls map[string]string `json:"sysctls"`
+	// Dirs are the folders that did not exist, outermost first.
+	Dirs []string `json:"dirs"`
+}
+
+// Survey reads the kernel settings and finds the folders that would have to be
+// made. Settings this kernel does not have are left out.
+func Survey(sysctls, dirs []string) Changes {
+	changes := Changes{Sysctls: map[string]string{}}
+	for _, name := range sysctls {
+		if raw, err := os.ReadFile(sysctlFile(name)); err == nil {
+			changes.Sysctls[name] = strings.TrimSpace(string(raw))
+		}
+	}
+	for _, dir := range dirs {
+		changes.Dirs = append(changes.Dirs, missing(dir)...)
+	}
+	return changes
+}
+
+// missing returns the folders above and including dir that do not exist.
+func missing(dir string) []string {
+	var absent []string
+	for ; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		absent = append([]string{dir}, absent...)
+	}
+	return absent
+}
+
+// Load reads changes written down earlier.
+func Load(file string) (Changes, error) {
+	var changes Changes
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return changes, err
+	}
+	if err := json.Unmarshal(raw, &changes); err != nil {
+		return changes, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return changes, nil
+}
+
+// Save writes the changes down.
+func (c Changes) Save(file string) error {
+	raw, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file+".new", raw, 0o644); err != nil {
+		return fmt.Errorf("noting the state of the host: %w", err)
+	}
+	return os.Rename(file+".new", file)
+}
+
+// Undo puts the settings back and removes the folders that were made. A folder
+// somebody else uses by now is left.
+func (c Changes) Undo() error {
+	var errs []error
+	for name, value := range c.Sysctls {
+		errs = append(errs, SetSysctl(name, value))
+	}
+	for i := len(c.Dirs) - 1; i >= 0; i-- {
+		_ = os.Remove(c.Dirs[i])
+	}
+	return errors.Join(errs...)
+}
+
+// SetSysctl writes a kernel setting unless it has the value already.
+func SetSysctl(name, value string) error {
+	raw, err := os.ReadFile(sysctlFile(name))
+	if err == nil && strings.TrimSpace(string(raw)) == value {
+		return nil
+	}
+	if err := os.WriteFile(sysctlFile(name), []byte(value), 0); err != nil {
+		return fmt.Errorf("setting %s: %w", name, err)
+	}
+	return nil
+}
+
+func sysctlFile(name string) string {
+	return "/proc/sys/" + strings.ReplaceAll(name, ".", "/")
+}

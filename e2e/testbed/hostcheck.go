@@ -1,0 +1,72 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed/host"
+)
+
+// programs are what the testbed takes from the distribution.
+var programs = []string{
+	"/usr/bin/etcd", "/usr/bin/redis-server", "/usr/sbin/runc", "/usr/sbin/nft",
+	"/usr/bin/nsenter", "/usr/bin/unshare",
+	cniPlugins + "/bridge", cniPlugins + "/host-local", cniPlugins + "/loopback",
+}
+
+// checkHost names everything that is missing at once.
+func checkHost() error {
+	if os.Geteuid() != 0 {
+		return errors.New("the testbed needs root: it makes devices, mounts and control groups")
+	}
+	var absent []string
+	for _, program := range programs {
+		if _, err := os.Stat(program); err != nil {
+			absent = append(absent, program)
+		}
+	}
+	if len(absent) > 0 {
+		return fmt.Errorf("missing on this host: %s; hack/install-debian.sh installs what is needed", strings.Join(absent, ", "))
+	}
+	return nil
+}
+
+// checkOwner refuses to touch a testbed kept in another folder.
+func checkOwner(layout Layout) error {
+	raw, err := os.ReadFile(ownerFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading whose testbed this is: %w", err)
+	}
+	owner := strings.TrimSpace(string(raw))
+	if owner == layout.State() || owner == "" {
+		return nil
+	}
+	if _, err := os.Stat(owner); err != nil {
+		return nil // its folder is gone, so nobody else can clean up
+	}
+	return fmt.Errorf("another testbed is up on this host, kept in %s", owner)
+}
+
+func claim(layout Layout) error {
+	if err := os.MkdirAll(runDir, 0o755); err != nil {
+		return fmt.Errorf("claiming this host: %w", err)
+	}
+	if err := os.WriteFile(ownerFile(), []byte(layout.State()+"\n"), 0o644); err != nil {
+		return fmt.Errorf("claiming this host: %w", err)
+	}
+	return nil
+}
+
+// noteChanges writes down the host's settings, once per testbed.
+func noteChanges(layout Layout) error {
+	if _, err := host.Load(layout.changesFile()); err == nil {
+		return nil
+	}
+	return host.Survey(changedSysctls, mountPoints()).Save(layout.changesFile())
+}

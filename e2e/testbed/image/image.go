@@ -1,0 +1,81 @@
+// Package image makes container images out of static programs, as archives that
+// containerd imports: there is no registry to push to.
+package image
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// Image is what goes into an image for linux/amd64. Besides its files it has
+// /tmp, /etc/passwd, /etc/group and /etc/nsswitch.conf.
+type Image struct {
+	// Name is the full reference with a tag, such as localhost/agent:1. A tag of
+	// latest makes the kubelet pull unless the pod says otherwise.
+	Name string
+	// Files maps the path in the image to the file on this host it is taken
+	// from, with its permissions. Programs must be static: nothing else is there.
+	Files      map[string]string
+	Entrypoint []string
+	Cmd        []string
+	Env        []string
+	WorkingDir string
+	// User is a name of /etc/passwd (root, nonroot, nobody) or a numeric id;
+	// empty is root. runAsNonRoot accepts numeric ids only.
+	User   string
+	Labels map[string]string
+}
+
+// Write makes the archive. The same image makes the same archive, byte for byte.
+func (i Image) Write(path string) error {
+	tag, err := name.NewTag(i.Name)
+	if err != nil {
+		return fmt.Errorf("naming an image: %w", err)
+	}
+	img, err := i.build()
+	if err != nil {
+		return fmt.Errorf("building image %s: %w", i.Name, err)
+	}
+	temporary := path + ".new"
+	if err := tarball.WriteToFile(temporary, tag, img); err != nil {
+		return fmt.Errorf("writing image %s: %w", i.Name, err)
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return fmt.Errorf("writing image %s: %w", i.Name, err)
+	}
+	return nil
+}
+
+func (i Image) build() (v1.Image, error) {
+	layer, err := i.layer()
+	if err != nil {
+		return nil, err
+	}
+	img, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return nil, err
+	}
+	file, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	file = file.DeepCopy()
+	file.OS, file.Architecture = "linux", "amd64"
+	file.Created = v1.Time{Time: time.Unix(0, 0).UTC()}
+	file.Config = v1.Config{
+		Entrypoint: i.Entrypoint,
+		Cmd:        i.Cmd,
+		Env:        append([]string{"PATH=/usr/local/bin:/usr/bin:/bin:/"}, i.Env...),
+		WorkingDir: i.WorkingDir,
+		User:       i.User,
+		Labels:     i.Labels,
+	}
+	return mutate.ConfigFile(img, file)
+}

@@ -1,0 +1,79 @@
+package testbed
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// runDir holds sockets, whose paths must be short, and what must not survive a
+// reboot.
+const runDir = "/run/holdfast"
+
+// Layout says where the testbed keeps its files.
+type Layout struct {
+	cache string
+}
+
+// NewLayout uses the user's cache folder (XDG_CACHE_HOME is respected).
+func NewLayout() (Layout, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return Layout{}, fmt.Errorf("finding the cache folder: %w", err)
+	}
+	return Layout{cache: filepath.Join(dir, "holdfast")}, nil
+}
+
+// Bin holds the built binaries; they survive Down.
+func (l Layout) Bin() string { return filepath.Join(l.cache, "bin") }
+
+// State holds everything else; it goes with Down.
+func (l Layout) State() string { return filepath.Join(l.cache, "testbed") }
+
+// Kubeconfig is the administrator's.
+func (l Layout) Kubeconfig() string { return l.state("kubeconfig") }
+
+// Log is the file that receives a component's output.
+func (l Layout) Log(component string) string { return l.state("logs", component+".log") }
+
+func (l Layout) program(name string) string { return filepath.Join(l.Bin(), name) }
+
+func (l Layout) state(parts ...string) string {
+	return filepath.Join(append([]string{l.State()}, parts...)...)
+}
+
+func (l Layout) pkiDir() string      { return l.state("pki") }
+func (l Layout) processDir() string  { return l.state("processes") }
+func (l Layout) changesFile() string { return l.state("host.json") }
+func (l Layout) optionsFile() string { return l.state("options.json") }
+
+// lockFile lies outside the state folder: it must outlive it.
+func (l Layout) lockFile() string { return filepath.Join(l.cache, "testbed.lock") }
+
+// ownerFile names the state folder of the testbed on this host: addresses and
+// devices have fixed names, so there can be one only.
+func ownerFile() string { return filepath.Join(runDir, "owner") }
+
+// create makes the folders of the state.
+func (l Layout) create() error {
+	for _, dir := range []string{l.State(), l.pkiDir(), l.processDir(), l.state("logs"), l.state("kubeconfigs")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("making the testbed's folders: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeFile leaves an unchanged file alone.
+func writeFile(path, content string) error {
+	if old, err := os.ReadFile(path); err == nil && string(old) == content {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("making a folder: %w", err)
+	}
+	if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
+		return fmt.Errorf("writing a configuration: %w", err)
+	}
+	return os.Rename(path+".new", path)
+}

@@ -1,0 +1,66 @@
+package testbed
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed/host"
+	"github.com/holdfast-project/holdfast/e2e/testbed/process"
+)
+
+// Leftovers lists what the testbed has on this host: processes, mounts, devices,
+// rules, control groups, folders. After Down it is empty.
+func Leftovers(ctx context.Context) ([]string, error) {
+	layout, err := NewLayout()
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	add := func(kind string, names ...string) {
+		for _, name := range names {
+			left = append(left, kind+" "+name)
+		}
+	}
+	for _, found := range layout.processes() {
+		add("process", found.String())
+	}
+	add("mount", mountsBelow(append(mountPoints(), layout.State(), runDir)...)...)
+	add("device", host.Bridges(bridgePrefix)...)
+	if host.HasTable(ctx, "ip", redirectTable) {
+		add("nftables table", redirectTable)
+	}
+	add("cgroup", rootGroup.Dirs()...)
+	for _, dir := range []string{layout.State(), runDir} {
+		if _, err := os.Lstat(dir); err == nil {
+			add("folder", dir)
+		}
+	}
+	return left, nil
+}
+
+// ownPrograms are the names of what the testbed runs. Others that merely use a
+// folder of it, a user's shell or kubectl, are not ours to end.
+var ownPrograms = []string{
+	etcd, "redis-server", apiServer, controllerManager, scheduler, kubeProxy, coreDNS,
+	"kubelet", "containerd", "containerd-shim-runc-v2", "pause", "unshare", "nsenter",
+}
+
+// processes returns the members of our cgroup and the programs of ours that work
+// in our folders.
+func (l Layout) processes() []process.Found {
+	members := map[int]bool{}
+	for _, pid := range rootGroup.Pids() {
+		members[pid] = true
+	}
+	return process.Scan(func(f process.Found) bool { return members[f.ID.PID] || l.runsHere(f) })
+}
+
+// runsHere goes by the folders a program works on. That its binary is one of
+// ours says nothing: tests run API servers of their own from there.
+func (l Layout) runsHere(f process.Found) bool {
+	program := filepath.Base(f.Exe)
+	f.Exe, f.Args = "", slices.Clone(f.Args[min(1, len(f.Args)):])
+	return slices.Contains(ownPrograms, program) && f.Uses(l.State(), runDir)
+}

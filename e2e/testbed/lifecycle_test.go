@@ -1,0 +1,190 @@
+//go:build e2e
+
+package testbed_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+// TestLifecycle takes this host's one testbed up and down, so it wants none there.
+func TestLifecycle(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the testbed needs root")
+	}
+	if _, err := testbed.Attach(); !errors.Is(err, testbed.ErrNotUp) {
+		t.Skip("a testbed is up: take it down to run this test")
+	}
+	t.Cleanup(func() { down(t) })
+
+	cluster := up(t, testbed.Options{})
+	runPod(t, cluster, "before")
+	begin := time.Now()
+	up(t, testbed.Options{})
+	if again := time.Since(begin); again > 2*time.Second {
+		t.Errorf("bringing up what is up took %s", again)
+	}
+
+	t.Run("killed components come back and the pods live on", func(t *testing.T) {
+		pid := containerPID(t, cluster, "before")
+		kill(t, "etcd", "kube-apiserver", "node-1-containerd", "node-1-kubelet", "redis", "coredns")
+		cluster = up(t, testbed.Options{})
+		if now := containerPID(t, cluster, "before"); now != pid {
+			t.Errorf("the pod's process was %d and is %d", pid, now)
+		}
+		runPod(t, cluster, "after")
+	})
+	t.Run("a node whose namespace is gone is made anew", func(t *testing.T) {
+		kill(t, "node-1")
+		cluster = up(t, testbed.Options{})
+		runPod(t, cluster, "anew")
+	})
+	t.Run("down leaves nothing, with everything alive", func(t *testing.T) {
+		down(t)
+	})
+	t.Run("down leaves nothing after a start that was cut off", func(t *testing.T) {
+		for _, after := range []time.Duration{100, 400, 900, 1800, 2700} {
+			ctx, cancel := context.WithTimeout(t.Context(), after*time.Millisecond)
+			_, err := testbed.Up(ctx, testbed.Options{}, t.Output())
+			cancel()
+			t.Logf("cut off after %d ms: %v", after, err)
+			down(t)
+		}
+	})
+	t.Run("down leaves nothing after everything was killed", func(t *testing.T) {
+		runPod(t, up(t, testbed.Options{}), "orphan")
+		status := inspect(t)
+		for _, component := range status.Components {
+			kill(t, component.Name)
+		}
+		spoil(t, "etcd")
+		down(t)
+	})
+}
+
+func up(t *testing.T, options testbed.Options) *testbed.Cluster {
+	t.Helper()
+	cluster, err := testbed.Up(t.Context(), options, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster
+}
+
+// down works without the test's context: it cleans up after failures too.
+func down(t *testing.T) {
+	t.Helper()
+	if err := testbed.Down(context.Background(), false, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	left, err := testbed.Leftovers(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Fatalf("left on this host:\n%s", strings.Join(left, "\n"))
+	}
+}
+
+func inspect(t *testing.T) testbed.Status {
+	t.Helper()
+	status, err := testbed.Inspect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+func kill(t *testing.T, names ...string) {
+	t.Helper()
+	killed := 0
+	for _, component := range inspect(t).Components {
+		for _, name := range names {
+			if component.Name != name || !component.Alive {
+				continue
+			}
+			process, err := os.FindProcess(component.PID)
+			if err == nil {
+				err = process.Kill()
+			}
+			if err != nil {
+				t.Fatalf("killing %s: %v", name, err)
+			}
+			killed++
+		}
+	}
+	if killed != len(names) {
+		t.Fatalf("killed %d of %v", killed, names)
+	}
+}
+
+// spoil leaves a record as a writer would that was cut off.
+func spoil(t *testing.T, component string) {
+	t.Helper()
+	layout, err := testbed.NewLayout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(layout.State()+"/processes/"+component+".json", []byte(`{"na`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runPod runs the one image that is always there, and returns when it runs.
+func runPod(t *testing.T, cluster *testbed.Cluster, name string) {
+	t.Helper()
+	client := clientOf(t, cluster)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "main", Image: "localhost/pause:1"}},
+		},
+	}
+	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		got, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		return err == nil && got.Status.Phase == corev1.PodRunning, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for pod %s: %v", name, err)
+	}
+}
+
+func containerPID(t *testing.T, cluster *testbed.Cluster, pod string) int {
+	t.Helper()
+	object, err := clientOf(t, cluster).CoreV1().Pods("default").Get(t.Context(), pod, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := cluster.ContainerPID(t.Context(), string(object.UID), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func clientOf(t *testing.T, cluster *testbed.Cluster) kubernetes.Interface {
+	t.Helper()
+	config, err := cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}

@@ -1,0 +1,161 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed/cgroup"
+	"github.com/holdfast-project/holdfast/e2e/testbed/host"
+	"github.com/holdfast-project/holdfast/e2e/testbed/process"
+)
+
+// node is one real node: a kubelet and a containerd in a mount namespace of
+// their own, with a bridge for its pods.
+type node struct {
+	number int // from 1
+	layout Layout
+}
+
+func (l Layout) nodes(count int) []node {
+	nodes := make([]node, count)
+	for i := range nodes {
+		nodes[i] = node{number: i + 1, layout: l}
+	}
+	return nodes
+}
+
+func (n node) name() string    { return fmt.Sprintf("node-%d", n.number) }
+func (n node) address() string { return fmt.Sprintf("10.88.%d.1", n.number) }
+func (n node) subnet() string  { return fmt.Sprintf("10.88.%d.0/24", n.number) }
+
+func (n node) bridge() host.Bridge {
+	return host.Bridge{
+		Name:    bridgePrefix + n.name(),
+		MAC:     fmt.Sprintf("0a:58:0a:58:%02x:01", n.number),
+		Address: n.address() + "/24",
+	}
+}
+
+// group holds the node's programs and pods; below it, pods have their own place:
+// on cgroup version 2 a group has either members or children.
+func (n node) group() cgroup.Group       { return rootGroup + "/" + cgroup.Group(n.name()) }
+func (n node) systemGroup() cgroup.Group { return n.group() + "/system" }
+func (n node) podsGroup() cgroup.Group   { return n.group() + "/pods" }
+
+func (n node) dir(parts ...string) string {
+	return n.layout.state(append([]string{"nodes", n.name()}, parts...)...)
+}
+
+// runtimeDir is /run/containerd inside the node.
+func (n node) runtimeDir() string { return filepath.Join(runDir, n.name()) }
+
+// socket is containerd's, as seen from the host. Pods mount it from the path it
+// has inside the node: /run/containerd/containerd.sock.
+func (n node) socket() string { return filepath.Join(n.runtimeDir(), "containerd.sock") }
+
+// Names of the node's components.
+func (n node) holder() string     { return n.name() }
+func (n node) containerd() string { return n.name() + "-containerd" }
+func (n node) kubelet() string    { return n.name() + "-kubelet" }
+
+// nodePaths maps the paths inside a node to folders below node.dir on the host.
+var nodePaths = []struct{ inside, below string }{
+	{"/var/lib/containerd", "containerd"},
+	{"/var/lib/kubelet", "kubelet"},
+	{"/var/lib/cni", "cni"},
+	{"/var/log/pods", "log/pods"},
+	{"/var/log/containers", "log/containers"},
+	{"/run/netns", "netns"},
+}
+
+const runtimeInside = "/run/containerd"
+
+// mountPoints are the folders that must exist on the host for a node's own to be
+// laid over them.
+func mountPoints() []string {
+	points := []string{runtimeInside}
+	for _, path := range nodePaths {
+		points = append(points, path.inside)
+	}
+	return points
+}
+
+// enter is a shell script that lays folders over others, in pairs, and becomes
+// the pause program. Mounts made on the host later are seen inside, none made
+// inside is ever seen on the host.
+const enter = `mount --make-rshared /
+pause=$1; shift
+while [ $# -gt 0 ]; do mount --bind "$1" "$2"; shift 2; done
+exec "$pause"`
+
+// mountNamespace is the process that keeps the node's mount namespace.
+func (u *up) mountNamespace(n node) (component, error) {
+	pause := u.layout.program("pause")
+	command := []string{
+		"/usr/bin/unshare", "--mount", "--propagation", "slave",
+		"/bin/sh", "-ec", enter, "sh", pause, n.runtimeDir(), runtimeInside,
+	}
+	folders := []string{n.runtimeDir()}
+	for _, path := range nodePaths {
+		command = append(command, n.dir(path.below), path.inside)
+		folders = append(folders, n.dir(path.below))
+	}
+	for _, folder := range append(folders, mountPoints()...) {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return component{}, fmt.Errorf("making the folders of %s: %w", n.name(), err)
+		}
+	}
+	ready := func(context.Context) error {
+		id := u.table.Get(n.holder()).ID
+		if found, ok := process.Describe(id.PID); !ok || found.Exe != pause {
+			return errors.New("the mounts are not complete")
+		}
+		return nil
+	}
+	// The binary is not among the inputs: a new one would cost the node's pods.
+	spec := process.Spec{Name: n.holder(), Dir: n.dir(), Log: u.layout.Log(n.holder()), Group: n.systemGroup(), Command: command}
+	return component{spec: spec, ready: ready}, nil
+}
+
+// inside makes a command that runs in the node's mount namespace. It names the
+// holder's pid, so a node whose namespace is new gets new programs as well.
+func (u *up) inside(n node, command ...string) []string {
+	target := fmt.Sprintf("--mount=/proc/%d/ns/mnt", u.table.Get(n.holder()).ID.PID)
+	return append([]string{"/usr/bin/nsenter", target}, command...)
+}
+
+// ensureNode makes the ground on which the node's programs stand.
+func (u *up) ensureNode(ctx context.Context, n node) error {
+	if !u.table.Get(n.holder()).ID.Alive() {
+		// Containers that have outlived their namespace cannot be taken over.
+		if err := u.clearNode(ctx, n); err != nil {
+			return err
+		}
+	}
+	for _, group := range []cgroup.Group{n.systemGroup(), n.podsGroup()} {
+		if err := group.Create(); err != nil {
+			return err
+		}
+	}
+	return n.bridge().Ensure(ctx)
+}
+
+// clearNode ends all that runs on the node. Its images stay.
+func (u *up) clearNode(ctx context.Context, n node) error {
+	if err := n.group().Kill(ctx); err != nil {
+		return err
+	}
+	// A new kubelet would look for containers in every cgroup that is left.
+	if err := n.group().Remove(ctx); err != nil {
+		return err
+	}
+	for _, dir := range []string{n.runtimeDir(), n.dir("netns"), n.dir("cni")} {
+		if err := removeAll(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+// Package process starts programs that outlive their starter and finds them
+// again without ever mistaking another program for one of them.
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrGone says that the process has ended, though its pid may be in use again.
+var ErrGone = errors.New("process is gone")
+
+// ID names one process for ever: the kernel reuses pids, but not together with
+// the start time.
+type ID struct {
+	PID int `json:"pid"`
+	// Start is in clock ticks since boot, field 22 of /proc/PID/stat.
+	Start uint64 `json:"start"`
+}
+
+// Lookup returns the ID of the live process that has the pid now. A zombie
+// counts as gone: it waits for its parent, and nothing can be done to it.
+func Lookup(pid int) (ID, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ID{}, ErrGone
+	}
+	state, start, err := parseStat(raw)
+	if err != nil {
+		return ID{}, fmt.Errorf("reading the start time of process %d: %w", pid, err)
+	}
+	if state == 'Z' || state == 'X' {
+		return ID{}, ErrGone
+	}
+	return ID{PID: pid, Start: start}, nil
+}
+
+// parseStat reads what follows the command name, which is in brackets and may
+// itself contain brackets and spaces.
+func parseStat(raw []byte) (state byte, start uint64, err error) {
+	end := bytes.LastIndexByte(raw, ')')
+	if end < 0 {
+		return 0, 0, errors.New("no command name")
+	}
+	fields := bytes.Fields(raw[end+1:])
+	const startField = 22 - 3 // the fields behind the name begin with number 3
+	if len(fields) <= startField {
+		return 0, 0, errors.New("too few fields")
+	}
+	start, err = strconv.ParseUint(string(fields[startField]), 10, 64)
+	return fields[0][0], start, err
+}
+
+// Alive tells whether this very process still runs.
+func (id ID) Alive() bool {
+	if id.PID <= 0 {
+		return false
+	}
+	now, err := Lookup(id.PID)
+	return err == nil && now == id
+}
+
+// Signal sends a signal to this very process: the pidfd is checked against the
+// start time before it is used, so a reused pid is never hit.
+func (id ID) Signal(signal unix.Signal) error {
+	if id.PID <= 0 {
+		return ErrGone
+	}
+	fd, err := unix.PidfdOpen(id.PID, 0)
+	if err != nil {
+		return ErrGone
+	}
+	defer unix.Close(fd)
+	if !id.Alive() {
+		return ErrGone
+	}
+	if err := unix.PidfdSendSignal(fd, signal, nil, 0); err != nil {
+		if errors.Is(err, unix.ESRCH) {
+			return ErrGone
+		}
+		return fmt.Errorf("signalling process %d: %w", id.PID, err)
+	}
+	return nil
+}
+
+// Wait returns once the process has ended.
+func (id ID) Wait(ctx context.Context) error {
+	for id.Alive() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for process %d to end: %w", id.PID, ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// Stop asks the process to end and kills it when the grace period is over.
+func (id ID) Stop(ctx context.Context, grace time.Duration) error {
+	if err := id.Signal(unix.SIGTERM); errors.Is(err, ErrGone) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	polite, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	if id.Wait(polite) == nil {
+		return nil
+	}
+	return id.Kill(ctx)
+}
+
+// Kill ends the process at once and waits until it is gone.
+func (id ID) Kill(ctx context.Context) error {
+	if err := id.Signal(unix.SIGKILL); err != nil && !errors.Is(err, ErrGone) {
+		return err
+	}
+	return id.Wait(ctx)
+}

@@ -1,0 +1,112 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Status is what runs of the testbed.
+type Status struct {
+	Up         bool
+	Components []ComponentStatus
+	// Answers tells whether the API server does; if not, Nodes and Pods are empty.
+	Answers bool
+	Nodes   []string
+	Pods    int
+	// Leftovers are filled in when the testbed is not up.
+	Leftovers []string
+}
+
+// ComponentStatus is one line of the status.
+type ComponentStatus struct {
+	Name  string
+	PID   int
+	Alive bool
+	Log   string
+}
+
+// Inspect finds out what runs. It changes nothing and needs no lock.
+func Inspect(ctx context.Context) (Status, error) {
+	cluster, err := Attach()
+	if err != nil {
+		left, leftErr := Leftovers(ctx)
+		return Status{Leftovers: left}, leftErr
+	}
+	status := Status{Up: true}
+	for _, record := range cluster.table().All() {
+		status.Components = append(status.Components, ComponentStatus{
+			Name: record.Name, PID: record.ID.PID, Alive: record.ID.Alive(), Log: cluster.layout.Log(record.Name),
+		})
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	cluster.ask(ctx, &status)
+	return status, nil
+}
+
+// ask adds what the API server knows, as far as it answers.
+func (c *Cluster) ask(ctx context.Context, status *Status) {
+	client, err := c.up().client()
+	if err != nil {
+		return
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	status.Answers = true
+	for _, node := range nodes.Items {
+		state := "Ready"
+		if err := takesPods(&node, time.Time{}); err != nil {
+			state = err.Error()
+		}
+		status.Nodes = append(status.Nodes, node.Name+": "+state)
+	}
+	if pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{}); err == nil {
+		status.Pods = len(pods.Items)
+	}
+}
+
+// Healthy tells whether every component runs and the API server answers.
+func (s Status) Healthy() bool {
+	for _, c := range s.Components {
+		if !c.Alive {
+			return false
+		}
+	}
+	return s.Up && s.Answers
+}
+
+// Print writes the status for a reader.
+func (s Status) Print(w io.Writer) {
+	if !s.Up {
+		fmt.Fprintln(w, "the testbed is down")
+		for _, left := range s.Leftovers {
+			fmt.Fprintln(w, "left on this host:", left)
+		}
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "COMPONENT\tPID\tSTATE\tLOG")
+	for _, c := range s.Components {
+		state := "running"
+		if !c.Alive {
+			state = "not running"
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", c.Name, c.PID, state, c.Log)
+	}
+	table.Flush()
+	for _, node := range s.Nodes {
+		fmt.Fprintln(w, node)
+	}
+	if !s.Answers {
+		fmt.Fprintln(w, "the API server does not answer")
+		return
+	}
+	fmt.Fprintf(w, "%d pods\n", s.Pods)
+}

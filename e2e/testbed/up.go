@@ -1,0 +1,198 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
+	"github.com/holdfast-project/holdfast/e2e/testbed/process"
+)
+
+// up is one attempt to bring the testbed to the state the options ask for.
+type up struct {
+	layout   Layout
+	options  Options
+	nodes    []node
+	table    process.Table
+	stamps   map[string]string
+	started  map[string]time.Time // what this attempt started, and when
+	progress io.Writer
+}
+
+func newUp(layout Layout, options Options, progress io.Writer) *up {
+	return &up{
+		layout:   layout,
+		options:  options,
+		nodes:    layout.nodes(options.Nodes),
+		table:    process.Table{Dir: layout.processDir()},
+		started:  map[string]time.Time{},
+		progress: progress,
+	}
+}
+
+// Up builds what is missing, starts what does not run and returns when the nodes
+// are Ready and the cluster DNS answers. It takes a testbed in any state: absent,
+// complete, damaged, or with other options. What is healthy is left alone.
+func Up(ctx context.Context, options Options, progress io.Writer) (*Cluster, error) {
+	options = options.defaulted()
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	if err := checkHost(); err != nil {
+		return nil, err
+	}
+	layout, err := NewLayout()
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := lock(ctx, layout, progress)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := checkOwner(layout); err != nil {
+		return nil, err
+	}
+	u := newUp(layout, options, progress)
+	begin := time.Now()
+	if err := u.run(ctx); err != nil {
+		return nil, fmt.Errorf("bringing the testbed up: %w", err)
+	}
+	u.say("the testbed is up after %.1f s", time.Since(begin).Seconds())
+	return &Cluster{layout: layout, options: options}, nil
+}
+
+func (u *up) run(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		u.build,
+		u.prepare,
+		u.startStores,
+		u.startServers,
+		u.ensureObjects,
+		u.ensureSandboxImage,
+		u.startRest,
+		u.dropRedirect,
+		u.awaitNodes,
+		u.awaitAccount,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *up) build(ctx context.Context) error {
+	stamps, err := binaries.Build(ctx, u.layout.Bin(), u.options.components(), u.progress)
+	u.stamps = stamps
+	return err
+}
+
+// prepare notes what is about to change on the host before anything changes.
+func (u *up) prepare(ctx context.Context) error {
+	if err := u.layout.create(); err != nil {
+		return err
+	}
+	if err := claim(u.layout); err != nil {
+		return err
+	}
+	if err := noteChanges(u.layout); err != nil {
+		return err
+	}
+	if err := u.options.save(u.layout.optionsFile()); err != nil {
+		return err
+	}
+	if err := u.layout.ensureCertificates(u.nodes); err != nil {
+		return err
+	}
+	if err := systemGroup.Create(); err != nil {
+		return err
+	}
+	if err := apiBridge().Ensure(ctx); err != nil {
+		return err
+	}
+	if err := u.dropNodes(ctx); err != nil {
+		return err
+	}
+	for _, n := range u.nodes {
+		if err := u.ensureNode(ctx, n); err != nil {
+			return err
+		}
+	}
+	return u.ensureRedirect(ctx)
+}
+
+// startStores starts what stands on nothing else.
+func (u *up) startStores(ctx context.Context) error {
+	components := []component{u.etcd(), u.redis()}
+	for _, n := range u.nodes {
+		holder, err := u.mountNamespace(n)
+		if err != nil {
+			return err
+		}
+		components = append(components, holder)
+	}
+	return u.startAll(ctx, components...)
+}
+
+func (u *up) startServers(ctx context.Context) error {
+	components := []component{u.apiServer()}
+	for _, n := range u.nodes {
+		containerd, err := u.containerd(n)
+		if err != nil {
+			return err
+		}
+		components = append(components, containerd)
+	}
+	return u.startAll(ctx, components...)
+}
+
+func (u *up) startRest(ctx context.Context) error {
+	scheduler, err := u.scheduler()
+	if err != nil {
+		return err
+	}
+	dns, err := u.coreDNS()
+	if err != nil {
+		return err
+	}
+	components := []component{u.controllerManager(), scheduler, dns}
+	for _, n := range u.nodes {
+		kubelet, err := u.kubelet(n)
+		if err != nil {
+			return err
+		}
+		components = append(components, kubelet)
+	}
+	if u.options.KubeProxy {
+		proxy, err := u.kubeProxy()
+		if err != nil {
+			return err
+		}
+		components = append(components, proxy)
+	}
+	return u.startAll(ctx, components...)
+}
+
+// spec completes the specification of a component that belongs to no node.
+func (u *up) spec(spec process.Spec) process.Spec {
+	spec.Log = u.layout.Log(spec.Name)
+	spec.Group = systemGroup
+	spec.Command = append(spec.Command, u.options.Args[spec.Name]...)
+	spec.Inputs = append(spec.Inputs, u.stamps[spec.Name])
+	return spec
+}
+
+// stopComponent ends a component that the options no longer ask for.
+func (u *up) stopComponent(ctx context.Context, name string) error {
+	if err := u.table.Get(name).ID.Stop(ctx, recoverTimeout); err != nil {
+		return fmt.Errorf("stopping %s: %w", name, err)
+	}
+	return u.table.Forget(name)
+}
+
+func (u *up) say(format string, args ...any) {
+	fmt.Fprintf(u.progress, format+"\n", args...)
+}
