@@ -22,7 +22,9 @@ func TestForeignValues(t *testing.T) {
 	onSlot := pick(all, "join", "down", "ask", "next epoch", "resize")
 	onOther := pick(all, "next epoch", "resize")
 	onFences := pick(all, "join", "down", "ask", "next epoch")
-	onHistory := pick(all, "last join")
+	lastJoin := pick(all, "last join")
+	leaders := pick(all, "recreate", "summary", "open", "next epoch", "resize")
+	onRecord := pick(all, "recreate", "summary", "open", "resize", "last join")
 	slot := func(value string) [][]any { return [][]any{{"HSET", w, "js-w-0-0", value}} }
 	cases := map[string]struct {
 		damage [][]any
@@ -33,7 +35,7 @@ func TestForeignValues(t *testing.T) {
 		"the state is a list":               {[][]any{{"DEL", s}, {"RPUSH", s, "x"}}, all, s},
 		"the slots are a set":               {[][]any{{"DEL", w}, {"SADD", w, "x"}}, onSlot, w},
 		"the fences are a string":           {[][]any{{"DEL", x}, {"SET", x, "x"}}, onFences, x},
-		"the history is a hash":             {[][]any{{"DEL", h}, {"HSET", h, "x", "y"}}, onHistory, h},
+		"the history is a hash":             {[][]any{{"DEL", h}, {"HSET", h, "x", "y"}}, lastJoin, h},
 		"a field is missing":                {[][]any{{"HDEL", s, "joined"}}, all, s},
 		"the incarnation is gone":           {field("inc", ""), all, s},
 		"the incarnation has a blank":       {field("inc", "a b"), all, s},
@@ -50,16 +52,17 @@ func TestForeignValues(t *testing.T) {
 		"infinitely many":                   {field("done", "inf"), all, s},
 		"an unknown phase":                  {field("phase", "Sleeping"), all, s},
 		"a phase in small letters":          {field("phase", "running"), all, s},
-		"half a token":                      {field("token", "1"), all, s},
-		"a token of words":                  {field("token", "a b"), all, s},
+		"a tally that is none":              {field("ups", "few"), all, s},
+		"half a token":                      {field("token", "1"), leaders, s},
+		"a token of words":                  {field("token", "a b"), leaders, s},
 		"no stages":                         {field("stages", ""), all, s},
 		"half a stage":                      {field("stages", "js-w 1"), all, s},
 		"a stage without a name":            {field("stages", " 1 2"), all, s},
 		"a dirty cause that is none":        {field("dirty", "yes"), all, s},
-		"a recovery that is none":           {field("recovery", "0 0 0 2 0   0 0 0"), all, s},
-		"a record that is too short":        {field("record", "1 1"), all, s},
-		"a record that is too long":         {field("record", "1 0   0 0 0 1 0 0 0 0 0 0 0"), all, s},
-		"a record with a word for a time":   {field("record", "1 0   0 0 0 now 0 0 0 0 0 0"), all, s},
+		"a recovery that is none":           {[][]any{{"HSET", s, "phase", "Recovering", "recovery", "0 0 0 2 0   0 0 0"}}, lastJoin, s},
+		"a record that is too short":        {field("record", "1 1"), onRecord, s},
+		"a record that is too long":         {field("record", "1 0   0 0 0 1 0 0"), onRecord, s},
+		"a record with a word for a time":   {field("record", "1 0   0 0 0 now 0"), onRecord, s},
 		"an empty slot record":              {slot(""), onSlot, w},
 		"a slot record of one word":         {slot("x"), onSlot, w},
 		"a slot record with a bad flag":     {slot("pod-0 1 i-0 1 0 0 true 0"), onSlot, w},

@@ -52,13 +52,14 @@ func parseCount(s string) (int64, error) {
 	return f.count(), f.err
 }
 
+// parseRecord reads CAUSE_AND_TIMES and TALLY of lua/20_records.lua.
 func parseRecord(s string) (coordination.Record, error) {
 	f := split(s, 14)
 	r := coordination.Record{
 		Epoch: f.count(), Round: f.count(),
 		Cause:    coordination.Cause{Slot: f.word(), Kind: f.word(), ExitCode: f.number(-coordination.MaxCount)},
-		FailedAt: f.count(), DetectedAt: f.count(), ReportedAt: f.count(),
-		LastDownAt: f.count(), LastUpAt: f.count(), InSyncAt: f.count(),
+		FailedAt: f.count(), DetectedAt: f.count(), ReportedAt: f.count(), InSyncAt: f.count(),
+		LastDownAt: f.count(), LastUpAt: f.count(),
 		Downs: f.count(), Ups: f.count(), Coalesced: f.count(),
 	}
 	return r, f.err

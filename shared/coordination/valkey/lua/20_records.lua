@@ -20,7 +20,6 @@ local count = { pattern = '(%d+)', format = '%.0f', value = countValue }
 local signed = { pattern = '(%-?%d+)', format = '%.0f', value = signedValue } -- a round, -1 is "none", or an exit code
 local word = { pattern = '([^%z\1-\32\127]*)', format = '%s', value = asItIs }
 local name = { pattern = '([^%z\1-\32\127]+)', format = '%s', value = asItIs }
-local phase = { pattern = '(%a+)', format = '%s', value = function(s) return PHASES[s] and s or nil end }
 local flag = { pattern = '([01])', format = '%d', value = function(s) return s == '1' end }
 
 local TOKEN = { { 'created', count }, { 'transitions', count } }
@@ -35,12 +34,11 @@ local RECOVERY = {
   { 'highest', signed }, { 'lowest', signed }, { 'unassigned', count }, { 'sawRunning', flag }, { 'hurt', flag },
   { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'failedAt', count }, { 'detectedAt', count },
 }
-local RECORD = {
+local CAUSE_AND_TIMES = { -- of a record; the rest of it is in TALLY
   { 'epoch', count }, { 'round', count }, { 'slot', word }, { 'kind', word }, { 'exitCode', signed },
-  { 'failedAt', count }, { 'detectedAt', count }, { 'reportedAt', count },
-  { 'lastDownAt', count }, { 'lastUpAt', count }, { 'inSyncAt', count },
-  { 'downs', count }, { 'ups', count }, { 'coalesced', count },
+  { 'failedAt', count }, { 'detectedAt', count }, { 'reportedAt', count }, { 'inSyncAt', count },
 }
+local TALLY = { { 'lastDownAt', count }, { 'lastUpAt', count }, { 'downs', count }, { 'ups', count }, { 'coalesced', count } }
 local STAGE = { { 'prefix', name }, { 'jobs', count }, { 'pods', count } }
 
 -- packed makes a record's reader and writer. It runs while the library is loaded, when Lua's own libraries are not there.
@@ -83,19 +81,22 @@ local function packed(schema)
 end
 
 local tokenRecord, slotRecord, recoveryRecord = packed(TOKEN), packed(SLOT), packed(RECOVERY)
-local restartRecord, failureRecord, stageRecord = packed(RECORD), packed(FAILURE), packed(STAGE)
+local restartRecord, tallyRecord = packed(CAUSE_AND_TIMES), packed(TALLY)
+local failureRecord, stageRecord = packed(FAILURE), packed(STAGE)
 
--- scalar is a field on its own.
-local function scalar(kind)
-  local pattern = '^' .. kind.pattern .. '$'
-  return {
-    read = function(s)
-      local text = string.match(s, pattern)
-      return text and kind.value(text)
-    end,
-    write = function(value) return string.format(kind.format, value) end,
-  }
-end
+-- A field on its own needs no match.
+local number = {
+  read = function(s) return string.find(s, '^%d+$') and countValue(s) end,
+  write = format,
+}
+local text = {
+  read = function(s) return s ~= '' and isWord(s) and s end,
+  write = asItIs,
+}
+local phase = {
+  read = function(s) return PHASES[s] and s end,
+  write = asItIs,
+}
 
 -- dirty is the failure that made the group dirty; without one it is a table without a kind, and an empty string.
 local dirty = {
@@ -140,15 +141,14 @@ local stages = {
   end,
 }
 
--- STATE is the hash of a group: each field under its name in the rules.
+-- STATE is the hash of a group: each field under its name in the rules. What every report counts up in the record of a
+-- restart is kept in fields of its own, and the fields in LAZY are read only by the calls that need them.
 local STATE = {
-  { 'inc', scalar(name) }, { 'gen', scalar(count) }, { 'epoch', scalar(count) }, { 'round', scalar(count) },
-  { 'phase', scalar(phase) }, { 'seq', scalar(count) },
-  { 'token', tokenRecord }, { 'limit', scalar(count) }, { 'stages', stages },
-  { 'joined', scalar(count) }, { 'done', scalar(count) }, { 'dirty', dirty },
-  { 'record', restartRecord, inPlace = true }, -- its fields are changed one by one, so that only its text tells a change
-  { 'recovery', recoveryRecord, inPlace = true },
+  { 'inc', text }, { 'gen', number }, { 'epoch', number }, { 'round', number }, { 'phase', phase }, { 'seq', number },
+  { 'limit', number }, { 'stages', stages }, { 'joined', number }, { 'done', number }, { 'dirty', dirty },
+  { 'lastDownAt', number }, { 'lastUpAt', number }, { 'downs', number }, { 'ups', number }, { 'coalesced', number },
 }
+local LAZY = { token = tokenRecord, record = restartRecord, recovery = recoveryRecord }
 local STATE_FIELDS = {}
 for i = 1, #STATE do
   STATE_FIELDS[i] = STATE[i][1]

@@ -7,7 +7,7 @@ Group.__index = Group
 function Group.at(keys, channel)
   return setmetatable({
     keys = { s = keys[1], w = keys[2], x = keys[3], h = keys[4] }, channel = channel,
-    raw = {}, loaded = {}, slots = {}, rawSlots = {}, fences = {}, finishedRecords = {},
+    loaded = {}, slots = {}, rawSlots = {}, fences = {}, finishedRecords = {},
   }, Group)
 end
 
@@ -34,17 +34,28 @@ function Group:load()
     return false
   end
   for i = 1, #STATE do
-    self:loadField(STATE[i][1], STATE[i][2], raw[i])
+    local field = STATE[i][1]
+    local value = self:read(field, STATE[i][2], raw[i])
+    self[field], self.loaded[field] = value, value
   end
   return true
 end
 
-function Group:loadField(field, kind, raw)
+function Group:read(field, kind, raw)
   local value = raw and kind.read(raw)
-  if value == nil or value == false then
+  if not value then
     foreign(self.keys.s, field, raw or 'nothing')
   end
-  self[field], self.loaded[field], self.raw[field] = value, value, raw
+  return value
+end
+
+-- lazy reads a field of LAZY when it is first asked for.
+function Group:lazy(field)
+  if self[field] == nil then
+    local raw = self:get('HGET', self.keys.s, field)
+    self[field], self.loaded[field] = self:read(field, LAZY[field], raw), raw
+  end
+  return self[field]
 end
 
 -- mustLoad is for calls that create no group.
@@ -99,9 +110,8 @@ function Group:fence(pod)
 end
 
 function Group:level()
-  return table.concat({
-    PROTOCOL_VERSION, self.inc, format(self.gen), format(self.epoch), format(self.round), self.phase, format(self.seq),
-  }, ' ')
+  return string.format('%s %s %.0f %.0f %.0f %s %.0f',
+    PROTOCOL_VERSION, self.inc, self.gen, self.epoch, self.round, self.phase, self.seq)
 end
 
 -- write notes a command; a long list of arguments is cut into parts that fit on Lua's stack.
@@ -145,13 +155,17 @@ end
 function Group:saveState(writes)
   local changed = {}
   for i = 1, #STATE do
-    local field, kind, value = STATE[i][1], STATE[i][2], self[STATE[i][1]]
-    if STATE[i].inPlace or value ~= self.loaded[field] then
-      local text = kind.write(value)
-      if text ~= self.raw[field] then
-        changed[#changed + 1] = field
-        changed[#changed + 1] = text
-      end
+    local field = STATE[i][1]
+    if self[field] ~= self.loaded[field] then
+      changed[#changed + 1] = field
+      changed[#changed + 1] = STATE[i][2].write(self[field])
+    end
+  end
+  for field, kind in pairs(LAZY) do
+    local value = self[field] and kind.write(self[field])
+    if value and value ~= self.loaded[field] then
+      changed[#changed + 1] = field
+      changed[#changed + 1] = value
     end
   end
   write(writes, 'HSET', self.keys.s, changed)

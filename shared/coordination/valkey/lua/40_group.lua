@@ -45,28 +45,33 @@ end
 
 -- running ends a formation or a restart.
 function Group:running(now)
-  self.record.inSyncAt = now
+  self:lazy('record').inSyncAt = now
   self:to(Running)
   self:remember()
 end
 
 function Group:remember()
-  self.finishedRecords[#self.finishedRecords + 1] = restartRecord.write(self.record)
+  self.finishedRecords[#self.finishedRecords + 1] = self:wholeRecord()
 end
 
-local function newRecord(epoch, round, failure, now)
-  return {
-    epoch = epoch, round = round,
+function Group:newRecord(round, failure, now)
+  self.record = {
+    epoch = self.epoch, round = round,
     slot = failure.slot or '', kind = failure.kind or '', exitCode = failure.exitCode or 0,
-    failedAt = failure.failedAt or 0, detectedAt = failure.detectedAt or 0, reportedAt = now,
-    lastDownAt = 0, lastUpAt = 0, inSyncAt = 0, downs = 0, ups = 0, coalesced = 0,
+    failedAt = failure.failedAt or 0, detectedAt = failure.detectedAt or 0, reportedAt = now, inSyncAt = 0,
   }
+  self.lastDownAt, self.lastUpAt, self.downs, self.ups, self.coalesced = 0, 0, 0, 0, 0
+end
+
+-- wholeRecord is a record as the leader reads it.
+function Group:wholeRecord()
+  return restartRecord.write(self:lazy('record')) .. ' ' .. tallyRecord.write(self)
 end
 
 -- openRound answers a failure: the next round, or the end of what can be done in place.
 function Group:openRound(failure, now)
   self.dirty = {}
-  self.record = newRecord(self.epoch, self.round + 1, failure, now)
+  self:newRecord(self.round + 1, failure, now)
   if self.round + 1 > self.limit then
     self:giveUp(Terminal)
   elseif self.done > 0 then
@@ -105,7 +110,7 @@ function Group:soil(failure)
   if self.phase == Recovering then
     self:hurt(failure)
   elseif self.phase == Forming or self.phase == Restarting then
-    self.record.coalesced = self.record.coalesced + 1
+    self.coalesced = self.coalesced + 1
     if not self.dirty.kind then
       self.dirty = failure
     end

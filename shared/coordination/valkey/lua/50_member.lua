@@ -27,10 +27,9 @@ function Group:check(call)
   if call.pod == '' or not isWord(call.pod) or not isWord(call.id) then
     foreign(call.slot, 'argument', call.pod .. ' ' .. call.id)
   end
-  for _, n in ipairs({ call.podBorn, call.born, seen.epoch, seen.round + 1, seen.instances }) do
-    if not isCount(n) then
-      foreign(call.slot, 'argument', n)
-    end
+  if not (isCount(call.podBorn) and isCount(call.born) and
+    isCount(seen.epoch) and isCount(seen.round + 1) and isCount(seen.instances)) then
+    foreign(call.slot, 'argument', table.concat({ call.podBorn, call.born, seen.epoch, seen.round, seen.instances }, ' '))
   end
   if seen.epoch == self.epoch and seen.round > math.max(self.limit, self.round) then
     foreign(call.slot, 'round', seen.round)

@@ -89,15 +89,15 @@ end
 function Group:countUp(now)
   self.joined = self.joined + 1
   if self.phase == Forming or self.phase == Restarting then
-    self.record.ups = self.record.ups + 1
-    self.record.lastUpAt = now
+    self.ups = self.ups + 1
+    self.lastUpAt = now
   end
 end
 
 -- countDown accounts for the end of an instance of the old round.
 function Group:countDown(now)
   if self.phase == Restarting then
-    self.record.downs = self.record.downs + 1
-    self.record.lastDownAt = now
+    self.downs = self.downs + 1
+    self.lastDownAt = now
   end
 end

@@ -35,7 +35,7 @@ function Group:die(s, call, now)
   elseif self.phase == Restarting and s.round < self.round then
     self:countDown(now)
     if not call.ordered then
-      self.record.coalesced = self.record.coalesced + 1
+      self.coalesced = self.coalesced + 1
     end
   elseif counted then
     self:soil(failure)

@@ -42,7 +42,7 @@ end
 
 -- see adds what one agent knows to the picture. A slot that had a round and has none now lost its instance meanwhile.
 function Group:see(seen, failure)
-  local r, round = self.recovery, self:known(seen)
+  local r, round = self:lazy('recovery'), self:known(seen)
   local slotKnown = seen.epoch == self.epoch and seen.round >= 0
   if slotKnown then
     r.sawRunning = r.sawRunning or seen.running
@@ -61,7 +61,7 @@ function Group:see(seen, failure)
 end
 
 function Group:hurt(failure)
-  local r = self.recovery
+  local r = self:lazy('recovery')
   if not r.hurt then
     r.hurt = true
     r.slot, r.kind, r.exitCode = failure.slot, failure.kind, failure.exitCode
@@ -71,9 +71,9 @@ end
 
 -- recovered decides once every slot has told what it knows.
 function Group:recovered(now)
-  local r = self.recovery
+  local r = self:lazy('recovery')
   self.round = math.max(0, r.highest)
-  self.record = newRecord(self.epoch, self.round, { kind = 'recovery' }, now)
+  self:newRecord(self.round, { kind = 'recovery' }, now)
   if r.hurt or (r.unassigned > 0 and r.sawRunning) then
     local kind = r.kind ~= '' and r.kind or 'recovery'
     self:openRound(

@@ -44,7 +44,7 @@ function Group:create(o, now)
     fail('HFARGUMENT', 'opening a group: no incarnation')
   end
   self.replaceAll, self.replaceSlots = true, true
-  self.raw, self.loaded, self.slots, self.rawSlots = {}, {}, {}, {}
+  self.loaded, self.slots, self.rawSlots = {}, {}, {}
   self.inc, self.gen, self.epoch, self.round, self.phase, self.seq = o.inc, 0, o.epoch, 0, Closed, 0
   self.token, self.limit, self.stages = o.token, o.limit, o.stages
   self.joined, self.done, self.dirty = 0, 0, {}
@@ -69,8 +69,8 @@ function Group:leadIfReadable(token)
   if redis.call('TYPE', self.keys.s).ok ~= 'hash' then
     return
   end
-  self.token = tokenRecord.read(redis.call('HGET', self.keys.s, 'token') or '')
-  if self.token then
+  local raw = redis.call('HGET', self.keys.s, 'token')
+  if raw and tokenRecord.read(raw) then
     self:lead(token)
   end
 end
@@ -109,7 +109,7 @@ end
 
 -- begin enters the first phase of an epoch.
 function Group:begin(o, now)
-  self.record = newRecord(self.epoch, self.round, {}, now)
+  self:newRecord(self.round, {}, now)
   if o.suspended then
     self:to(Closed)
   elseif o.recover then
@@ -157,7 +157,7 @@ end
 
 function Group:lead(token)
   checkToken(token)
-  if less(token, self.token) then
+  if less(token, self:lazy('token')) then
     fail('HFSTALELEADER', 'its token is ' .. tokenRecord.write(self.token) .. ', ours ' .. tokenRecord.write(token))
   end
 end
@@ -170,7 +170,7 @@ function Group:recreate(token, epoch, round, kind)
   end
   self.token = token
   if self.phase == Restarting and self.epoch == epoch and self.round == round then
-    self.record.kind = kind
+    self:lazy('record').kind = kind
     self:giveUp(Recreating)
   end
 end
@@ -185,7 +185,8 @@ function Group:ask(call, kind)
     return self:reply(call.slot)
   end
   if self.phase == Running or self.phase == Restarting then
-    self.record.slot, self.record.kind, self.record.exitCode = call.slot, kind, 0
+    local record = self:lazy('record')
+    record.slot, record.kind, record.exitCode = call.slot, kind, 0
     self:giveUp(Recreating)
   end
   return self:reply(call.slot)

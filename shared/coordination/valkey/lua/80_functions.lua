@@ -53,15 +53,10 @@ local function instance(args)
 end
 
 local function summary(g)
-  local reply = { g:level() }
-  for _, field in ipairs({ 'token', 'limit', 'joined', 'done', 'dirty', 'stages', 'record' }) do
-    for _, column in ipairs(STATE) do
-      if column[1] == field then
-        reply[#reply + 1] = column[2].write(g[field])
-      end
-    end
-  end
-  return reply
+  return {
+    g:level(), tokenRecord.write(g:lazy('token')), format(g.limit), format(g.joined), format(g.done),
+    dirty.write(g.dirty), stages.write(g.stages), g:wholeRecord(),
+  }
 end
 
 register('hf1_join', 11, function(g, args)
