@@ -101,7 +101,7 @@ func TestOnlyMountsBelowOurFoldersAreOurs(t *testing.T) {
 33 22 0:8 / /var/lib/docker rw - tmpfs tmpfs rw
 `
 	want := []string{"/run/holdfast/node-1/a b", "/run/holdfast"}
-	if diff := cmp.Diff(want, parseMountsBelow(table, "/run/holdfast", "/root/.cache/holdfast/testbed")); diff != "" {
+	if diff := cmp.Diff(want, parseMountsBelow(table, "/run/holdfast", "/home/user/.cache/holdfast/testbed")); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
 }

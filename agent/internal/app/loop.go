@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
@@ -34,6 +35,7 @@ type loop struct {
 
 	work     context.Context // what runs beside the loop
 	beside   sync.WaitGroup
+	removing atomic.Bool
 	patience time.Duration // with a runtime that does not answer
 }
 

@@ -58,14 +58,19 @@ func (l *loop) stop(s core.Stop) {
 	l.post(core.StopEnded{ID: s.ID, Took: time.Since(start), Err: err})
 }
 
+// remove runs once at a time. A look during it asks for the same again, a look after it only if something is left.
 func (l *loop) remove(r core.Remove) {
+	if !l.removing.CompareAndSwap(false, true) {
+		return
+	}
+	defer l.removing.Store(false)
 	if err := l.Driver.Remove(l.work, r.IDs); err != nil {
 		l.Log.Warn("the exited containers are still there: the kubelet may take the worker for finished", "error", err)
 		time.AfterFunc(lookRetry, l.wake)
 		return
 	}
 	l.Log.Info("removed the exited containers, so that a new one is started", "containers", r.IDs)
-	l.wake()
+	time.AfterFunc(lookRetry, l.wake)
 }
 
 func (l *loop) save(m core.Memory) {

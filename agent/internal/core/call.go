@@ -17,6 +17,7 @@ func (s *State) callNext() {
 	c := s.nextCall()
 	switch {
 	case c == nil:
+		s.troubles[viaCall] = "" // nothing is left that it keeps waiting
 	case s.now.Before(s.retry.at):
 		s.wakeAt(s.retry.at)
 	default:
@@ -80,7 +81,7 @@ func (a Answered) apply(s *State) {
 		return
 	}
 	s.retry.clear()
-	s.callTrouble.end(s)
+	s.noTrouble(viaCall)
 	// If nothing newer was learnt meanwhile, the answer is as good as a read.
 	asOf, upToDate := c.level, c.level == s.level
 	if s.see(a.Reply.Level, upToDate); upToDate {
@@ -98,13 +99,14 @@ func (a Answered) apply(s *State) {
 }
 
 func (s *State) joined(l *life, r coordination.Reply, asOf coordination.Level) {
-	news := l.round != r.Round || !l.under.SameLife(r.Level)
+	news := l.round != r.Round || !l.told.SameLife(r.Level)
 	l.under, l.round, l.asOf = r.Level, r.Round, asOf
 	l.again = s.now.Add(s.jitter(lastRetry))
 	if r.Round != coordination.NoRound {
 		s.memory.assign(l.Instance, r)
 	}
 	if news {
+		l.told = r.Level
 		s.log(Info, "joined", "instance", l.ID, "epoch", r.Level.Epoch, "round", r.Round, "phase", string(r.Level.Phase))
 	}
 }

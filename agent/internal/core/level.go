@@ -14,7 +14,7 @@ func (t Told) apply(s *State) {
 		s.watchFailed(t.Err)
 		return
 	}
-	s.watchTrouble.end(s)
+	s.noTrouble(viaWatch)
 	s.retry.clear()
 	s.see(t.Level, t.Read)
 	if t.Read {
@@ -42,7 +42,7 @@ func (s *State) watchFailed(err error) {
 	if errors.Is(err, coordination.ErrNoGroup) {
 		s.waitForGroup()
 	}
-	s.watchTrouble.begin(s, err)
+	s.trouble(viaWatch, err)
 }
 
 // see takes in a level. What was read is what the store holds, even if it is older than what is known: the store went

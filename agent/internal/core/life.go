@@ -22,6 +22,7 @@ type life struct {
 
 	round int64              // coordination.NoRound until the store gave one
 	under coordination.Level // the level it joined under; empty: it has to join
+	told  coordination.Level // the level of the last join that was logged
 	asOf  coordination.Level // the newest level that the last join took into account
 	again time.Time          // no join before this while that is still the newest
 

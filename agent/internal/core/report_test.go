@@ -1,8 +1,6 @@
 package core
 
 import (
-	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -145,34 +143,6 @@ func TestReports(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			compare(t, play(newState(tc.memory), false, tc.moments...), tc.want)
-		})
-	}
-}
-
-func TestEachTroubleIsToldOnceUntilItChanges(t *testing.T) {
-	cases := map[string]struct {
-		errors []error
-		want   int
-	}{
-		"the same trouble in different words":  {[]error{errAway, errors.New("i/o timeout"), errAway}, 1},
-		"trouble that changes":                 {[]error{errAway, coordination.ErrUnknownSlot, errAway}, 3},
-		"an unknown slot that stays unknown":   {[]error{coordination.ErrUnknownSlot, fmt.Errorf("%w: x", coordination.ErrUnknownSlot)}, 1},
-		"a foreign value that becomes another": {[]error{&coordination.ForeignValueError{Value: "x"}, &coordination.ForeignValueError{Value: "y"}}, 2},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			s, got := newState(remembered), 0
-			play(s, false, look("a@10"))
-			for _, err := range tc.errors {
-				for _, line := range play(s, true, fails(err), tick(time.Hour)) {
-					if len(line) > 3 && line[:3] == "log" {
-						got++
-					}
-				}
-			}
-			if got != tc.want {
-				t.Errorf("%d lines, want %d", got, tc.want)
-			}
 		})
 	}
 }

@@ -41,7 +41,7 @@ func (s *State) callFailed(err error) {
 		s.retry.at = s.now.Add(s.jitter(min(lastRetry, firstRetry<<min(s.retry.failures, 10))))
 		s.retry.failures++
 	}
-	s.callTrouble.begin(s, err)
+	s.trouble(viaCall, err)
 }
 
 // waitForGroup leaves it to the Watch to tell that there is a group; the time is only a net.
@@ -55,21 +55,29 @@ func isForeign(err error) bool {
 	return errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
 }
 
-// trouble is what is wrong with one way to the store, told once until it changes.
-type trouble string
+// way is one of the two ways to the store.
+type way int
 
-func (t *trouble) begin(s *State, err error) {
+const (
+	viaCall way = iota
+	viaWatch
+)
+
+// trouble notes what is wrong with one way to the store. It is told once until it changes, and not by both ways.
+func (s *State) trouble(w way, err error) {
 	kind, message, severity := explain(s.config.Slot, err)
-	if *t == trouble(kind) {
-		return
+	known := s.troubles[viaCall] == kind || s.troubles[viaWatch] == kind
+	s.troubles[w] = kind
+	if !known {
+		s.log(severity, message, "error", err.Error())
 	}
-	*t = trouble(kind)
-	s.log(severity, message, "error", err.Error())
 }
 
-func (t *trouble) end(s *State) {
-	if *t != "" {
-		*t = ""
+// noTrouble notes that one way to the store works.
+func (s *State) noTrouble(w way) {
+	before := s.troubles
+	s.troubles[w] = ""
+	if s.troubles != before && s.troubles == [2]string{} {
 		s.log(Info, "the store answers again")
 	}
 }

@@ -35,7 +35,7 @@ type State struct {
 	guarded bool        // the guard has complained
 	told    WriteRound  // what the worker was told last
 
-	watchTrouble, callTrouble trouble
+	troubles [2]string // by way
 
 	now  time.Time
 	next time.Time

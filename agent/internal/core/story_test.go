@@ -58,8 +58,6 @@ func TestStories(t *testing.T) {
 				log worker exited instance=a exitCode=1 ordered=false round=1 failedAt=1000000 detectedAfterMs=0
 				round 1.2
 				down a code=1 ordered=false
-				log the store is unreachable: the worker runs on, reports wait error=connection refused
-				log the store answers again
 				log the store lost data: joining again level=1 B 1 1 0 Recovering 1 known=1 A 0 1 1 Running 5
 				log group phase=Recovering epoch=1 round=0
 				down a code=1 ordered=false

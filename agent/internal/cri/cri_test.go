@@ -3,6 +3,7 @@ package cri
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,18 +127,12 @@ func TestExplain(t *testing.T) {
 // gone is a client of a socket that nobody listens on any more: what a pod sees whose runtime was restarted.
 func gone(t *testing.T) *Client {
 	socket := filepath.Join(t.TempDir(), "cri.sock")
-	r := fake.New("pod", "worker")
-	if err := r.Serve(socket); err != nil {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket})
+	if err != nil {
 		t.Fatal(err)
 	}
-	keep := socket + ".kept"
-	if err := os.Link(socket, keep); err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	if err := os.Rename(keep, socket); err != nil {
-		t.Fatal(err)
-	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
 	return dial(t, socket, time.Second)
 }
 

@@ -1,7 +1,7 @@
 // Package ready answers the kubelet's startup probe.
 //
-// The kubelet probes at once when the sidecar runs, and with the manifest of seed 000 only 10 s later again. So the first
-// request must find a listener, and is held up to Patience for the agent to become ready: a "not yet" costs 10 s.
+// The kubelet probes once per period, which is 10 s with the manifest of seed 000. So a probe must find a listener as
+// early as can be, and is held up to Patience for the agent to become ready: a "not yet" costs a whole period.
 package ready
 
 import (

@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
 // optionFlags are shared by up and build: what is built depends on them.
-func optionFlags(flags *pflag.FlagSet) func() (testbed.Options, error) {
+func optionFlags(command *cobra.Command) func() (testbed.Options, error) {
+	flags := command.Flags()
 	var options testbed.Options
 	var args []string
 	flags.IntVar(&options.Nodes, "nodes", 1, "number of real nodes")
@@ -32,7 +32,7 @@ func upCommand() *cobra.Command {
 		Short: "Build what is missing, start what does not run, wait until the cluster works",
 		Args:  cobra.NoArgs,
 	}
-	options := optionFlags(command.Flags())
+	options := optionFlags(command)
 	command.RunE = func(cmd *cobra.Command, _ []string) error {
 		wanted, err := options()
 		if err != nil {
@@ -68,7 +68,7 @@ func buildCommand() *cobra.Command {
 		Short: "Only build the binaries",
 		Args:  cobra.NoArgs,
 	}
-	options := optionFlags(command.Flags())
+	options := optionFlags(command)
 	only := command.Flags().StringSlice("only", nil, "just these components, separated by commas")
 	command.RunE = func(cmd *cobra.Command, _ []string) error {
 		wanted, err := options()

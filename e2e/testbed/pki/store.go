@@ -52,11 +52,11 @@ func (s Store) Key(name string) string { return filepath.Join(s.Dir, name+".key"
 
 // ensure reads the pair or makes it. The key is written first: a pair whose
 // public half is there is complete.
-func (s Store) ensure(name, suffix string, make func() (Pair, error)) (Pair, error) {
+func (s Store) ensure(name, suffix string, produce func() (Pair, error)) (Pair, error) {
 	public := filepath.Join(s.Dir, name+suffix)
 	certificate, err := os.ReadFile(public)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.create(name, public, make)
+		return s.create(name, public, produce)
 	}
 	if err != nil {
 		return Pair{}, fmt.Errorf("reading a certificate: %w", err)
@@ -68,8 +68,8 @@ func (s Store) ensure(name, suffix string, make func() (Pair, error)) (Pair, err
 	return Pair{Certificate: certificate, Key: key}, nil
 }
 
-func (s Store) create(name, public string, make func() (Pair, error)) (Pair, error) {
-	pair, err := make()
+func (s Store) create(name, public string, produce func() (Pair, error)) (Pair, error) {
+	pair, err := produce()
 	if err != nil {
 		return Pair{}, err
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/controller/jobset"
 )
 
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role paths=. paths=../controller/... output:rbac:dir=../../config/rbac
+
 // addControllers lists all that runs in the manager.
 func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {

@@ -14,6 +14,7 @@ import (
 // Options is what the command line sets.
 type Options struct {
 	MetricsAddress string
+	MetricsSecure  bool
 	HealthAddress  string
 	LeaderElect    bool
 	LeaseNamespace string
@@ -27,6 +28,7 @@ type Options struct {
 // Flags registers the flags. --kubeconfig comes from controller-runtime.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 turns it off")
+	set.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics by HTTPS, to those whom the cluster lets get /metrics")
 	set.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
 	set.BoolVar(&o.LeaderElect, "leader-elect", false, "let one of several managers act at a time")
 	set.StringVar(&o.LeaseNamespace, "leader-election-namespace", os.Getenv("POD_NAMESPACE"),

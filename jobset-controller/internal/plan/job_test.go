@@ -174,7 +174,9 @@ func TestBuildingLeavesTheJobSetAsItWas(t *testing.T) {
 	js := threeEntries().Annotation(v1alpha2.ExclusiveKey, "rack").Annotation(v1alpha2.NodeSelectorStrategyKey, "true")
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Labels = map[string]string{"x": "y"}
 	before := js.DeepCopy()
-	build(js, 0, 1)
+	job := build(js, 0, 1)
+	job.Spec.Template.Spec.Containers[0].Image = "as the API server answers"
+	*job.Spec.Parallelism = 9
 	if diff := cmp.Diff(before, js.Obj()); diff != "" {
 		t.Error(diff)
 	}

@@ -190,6 +190,13 @@ func TestRules(t *testing.T) {
 	}
 }
 
+func TestARuleDoesNotMatchAJobOfNoEntry(t *testing.T) {
+	js := MakeJobSet("js").Entry("w", 1).MaxRestarts(1).Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.FailJobSet})
+	if d := decide(t, js, MakeJob("js-w-0", "").Failed(1, "", "")); d.Outcome != Restart || d.Reason != "DefaultFailurePolicy" {
+		t.Errorf("got %+v", verdictOf(d))
+	}
+}
+
 func TestRestartIgnoringMaxRestartsNeedsNoBudget(t *testing.T) {
 	js := MakeJobSet("js").Entry("w", 1).MaxRestarts(0).
 		Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJobSetAndIgnoreMaxRestarts})

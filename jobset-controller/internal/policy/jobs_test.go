@@ -60,6 +60,7 @@ func TestTally(t *testing.T) {
 		"a Job with a pod missing is active only":              {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(2, 1, 0)}, want: v1alpha2.ReplicatedJobStatus{Active: 1}},
 		"succeeded pods count as ready":                        {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(1, 1, 1)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
 		"no more pods are expected than completions":           {jobs: []*Job{MakeJob("a", "w").Size(5, 2).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"no more pods are expected than parallelism":           {jobs: []*Job{MakeJob("a", "w").Size(2, 5).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
 		"without completions parallelism is expected":          {jobs: []*Job{MakeJob("a", "w").Size(2, 0).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
 		"a suspended Job is suspended":                         {jobs: []*Job{MakeJob("a", "w").Suspended()}, want: v1alpha2.ReplicatedJobStatus{Suspended: 1}},
 		"a Job may be ready, active and suspended at once":     {jobs: []*Job{MakeJob("a", "w").Suspended().Pods(1, 1, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1, Suspended: 1}},

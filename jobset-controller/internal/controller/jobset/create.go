@@ -2,7 +2,6 @@ package jobset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -23,9 +22,6 @@ const (
 	passRetry = time.Second
 )
 
-// errForeign: the name belongs to an object of another owner.
-var errForeign = errors.New("exists and does not belong to this JobSet")
-
 // createJobs creates the Jobs that are missing and whose turn it is.
 func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.mustWaitForPrevious() {
@@ -38,10 +34,14 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	if current, err := r.epochIsCurrent(ctx, s); err != nil || !current {
 		return ctrl.Result{RequeueAfter: staleRetry}, err
 	}
+	var taken takenNames
 	err := inParallel(ctx, missing, func(ctx context.Context, job *batchv1.Job) error {
-		return r.createJob(ctx, s.jobSet, job)
+		return taken.unlessForeign(job.Name, r.createJob(ctx, s.jobSet, job))
 	})
-	return r.afterCreation(s, len(missing), err)
+	if err != nil {
+		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
+	}
+	return soonest(r.reportTaken(s, taken.names), morePasses(missing)), err
 }
 
 // mustWaitForPrevious: with BlockingRecreate attempts never overlap.
@@ -105,17 +105,9 @@ func (r *Reconciler) checkExisting(ctx context.Context, js *v1alpha2.JobSet, nam
 	return nil
 }
 
-func (r *Reconciler) afterCreation(s *scope, attempted int, err error) (ctrl.Result, error) {
-	var result ctrl.Result
-	if attempted == createsPerPass {
-		result.RequeueAfter = passRetry
+func morePasses(missing []*batchv1.Job) ctrl.Result {
+	if len(missing) < createsPerPass {
+		return ctrl.Result{}
 	}
-	if errors.Is(err, errForeign) {
-		r.report.warnOnce(s.jobSet, jobCreationFailed, err.Error(), err.Error()+"; delete or rename it, it is tried again")
-		return soonest(result, ctrl.Result{RequeueAfter: foreignRetry}), nil
-	}
-	if err != nil {
-		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
-	}
-	return result, err
+	return ctrl.Result{RequeueAfter: passRetry}
 }

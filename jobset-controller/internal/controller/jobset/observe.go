@@ -18,27 +18,31 @@ import (
 // observe does all reads of a reconcile but the live ones, and all decisions.
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
 	s := &scope{jobSet: js}
-	s.readAnnotations()
+	s.inPlace = policy.ReadInPlace(js.Annotations)
+	s.problems = s.inPlace.Problems
 	if err := r.readJobs(ctx, s); err != nil {
 		return nil, err
 	}
+	s.decide()
 	if err := r.readService(ctx, s); err != nil {
 		return nil, err
 	}
-	s.decide()
 	return s, nil
 }
 
-func (s *scope) readAnnotations() {
-	s.inPlace = policy.ReadInPlace(s.jobSet.Annotations)
-	s.problems = s.inPlace.Problems
+// readEpoch reads the annotation of the JobSet. If it was damaged, the Jobs tell the number, so that it does not go back.
+func (s *scope) readEpoch(jobs []batchv1.Job) epoch.Record {
 	current, err := epoch.Of(s.jobSet.Annotations)
-	if err != nil {
-		current = epoch.First()
-		s.problems = append(s.problems, policy.Problem{
-			Annotation: epoch.Annotation, Value: s.jobSet.Annotations[epoch.Annotation], Message: err.Error()})
+	if err == nil {
+		return current
 	}
-	s.epoch = current
+	s.problems = append(s.problems, policy.Problem{
+		Annotation: epoch.Annotation, Value: s.jobSet.Annotations[epoch.Annotation], Message: err.Error()})
+	current = epoch.First()
+	for i := range jobs {
+		current.Epoch = max(current.Epoch, epoch.OfJob(jobs[i].Annotations))
+	}
+	return current
 }
 
 func (r *Reconciler) readJobs(ctx context.Context, s *scope) error {
@@ -48,6 +52,7 @@ func (r *Reconciler) readJobs(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
+	s.epoch = s.readEpoch(jobs.Items)
 	s.jobs = policy.SortJobs(jobs.Items, s.jobSet.Status.Restarts, s.epoch)
 	return nil
 }

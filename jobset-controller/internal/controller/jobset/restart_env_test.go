@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -180,25 +181,34 @@ func TestJobsBeforeAFailOverAreReplacedWithoutACharge(t *testing.T) {
 // A failed Job that the cache still shows, but that a fail-over has deleted, must not be charged.
 func TestAFailureThatIsOverIsNotCharged(t *testing.T) {
 	w := newWorld(t)
-	w.create(MakeJobSet("a").Workers(1).MaxRestarts(3))
-	w.awaitJobs("a-workers-0@0")
+	w.create(MakeJobSet("a").Workers(1).Entry("other", 1).MaxRestarts(3))
+	w.awaitJobs("a-other-0@0", "a-workers-0@0")
+	w.stop()
+	w.fail("a-workers-0")
 	r := &Reconciler{live: w.Client}
-	s := &scope{jobSet: w.jobSet("a")}
-	s.decision.Job = w.job("a-workers-0").DeepCopy()
 	for name, c := range map[string]struct {
-		change func()
+		change func(*batchv1.Job)
 		want   bool
 	}{
-		"the live Job has not failed": {func() {}, false},
-		"the live Job is another one": {func() { s.decision.Job.UID = "old" }, false},
-		"the live Job is gone":        {func() { s.decision.Job.Name = "gone" }, false},
+		"the live Job has failed":     {func(*batchv1.Job) {}, true},
+		"the live Job is another one": {func(job *batchv1.Job) { job.UID = "old" }, false},
+		"the live Job is gone":        {func(job *batchv1.Job) { job.Name = "gone" }, false},
+		"the live Job runs":           {func(job *batchv1.Job) { *job = *w.job("a-other-0") }, false},
 	} {
-		c.change()
+		s := &scope{jobSet: w.jobSet("a")}
+		s.decision.Job = w.job("a-workers-0")
+		c.change(s.decision.Job)
 		if got, err := r.failureIsCurrent(t.Context(), s); err != nil || got != c.want {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	stale := s.jobSet.DeepCopy()
+}
+
+func TestADecisionAboutAJobSetThatHasChangedIsDropped(t *testing.T) {
+	w := newWorld(t)
+	stale := w.create(MakeJobSet("a").Workers(1)).DeepCopy()
+	w.awaitJobs("a-workers-0@0")
+	r := &Reconciler{live: w.Client}
 	w.annotate("a", "example.com/touched", "yes")
 	if got, err := r.jobSetIsCurrent(t.Context(), &scope{jobSet: stale}); err != nil || got {
 		t.Errorf("a JobSet that has changed is taken for current: %v", err)

@@ -95,6 +95,9 @@ func TestAResumedJobGetsTheTemplateOfItsAdmission(t *testing.T) {
 		}
 		w.ready("a-workers-0")
 	}
+	if got := w.eventsWith("JobUpdateFailed"); len(got) > 0 {
+		t.Errorf("resumed before the API server allows it: %q", got)
+	}
 }
 
 func TestSuspendingAGroupOpensAnEpochFirst(t *testing.T) {

@@ -18,13 +18,13 @@ import (
 // errNoAssets says what to do instead of skipping the tests.
 var errNoAssets = errors.New("no kube-apiserver and etcd: run `make envtest-assets`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to their folder")
 
-// Start runs both with the CRDs of a folder installed. stop ends them.
-func Start(crds string) (config *rest.Config, stop func() error, err error) {
+// Start runs both with the CRDs of the folders installed. stop ends them.
+func Start(crds ...string) (config *rest.Config, stop func() error, err error) {
 	apiServer, etcd, err := assets()
 	if err != nil {
 		return nil, nil, err
 	}
-	env := &envtest.Environment{CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true}
+	env := &envtest.Environment{CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true}
 	env.ControlPlane.GetAPIServer().Path = apiServer
 	env.ControlPlane.Etcd = &envtest.Etcd{Path: etcd}
 	config, err = env.Start()

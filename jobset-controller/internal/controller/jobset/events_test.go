@@ -1,0 +1,59 @@
+package jobset
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+// notes records what would be sent.
+type notes []string
+
+func (n *notes) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	*n = append(*n, fmt.Sprintf("%s %s %s: %s", regarding.(*v1alpha2.JobSet).Name, kind, reason, fmt.Sprintf(note, args...)))
+}
+
+func TestAWarningIsGivenOnceForEachJobSetReasonAndValue(t *testing.T) {
+	var sent notes
+	r := newReporter(&sent)
+	a, b := MakeJobSet("a").Obj(), MakeJobSet("b").Obj()
+	for range 2 {
+		r.warnOnce(a, "R", "x", "x is wrong")
+		r.warnOnce(a, "R", "y", "y is wrong")
+		r.warnOnce(a, "S", "x", "x is odd")
+		r.warnOnce(b, "R", "x", "x is wrong")
+	}
+	want := notes{"a Warning R: x is wrong", "a Warning R: y is wrong", "a Warning S: x is odd", "b Warning R: x is wrong"}
+	if diff := cmp.Diff(want, sent); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAMessageIsSentAsItIs(t *testing.T) {
+	var sent notes
+	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", "100%d of it")
+	if diff := cmp.Diff(notes{"a Warning R: 100%d of it"}, sent); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
+	var sent notes
+	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", strings.Repeat("é", maxNote))
+	note := strings.TrimPrefix(sent[0], "a Warning R: ")
+	if len(note) != maxNote || !utf8.ValidString(note) {
+		t.Errorf("%d bytes, valid: %v", len(note), utf8.ValidString(note))
+	}
+	sent = nil
+	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", "x"+strings.Repeat("é", maxNote))
+	if note = strings.TrimPrefix(sent[0], "a Warning R: "); len(note) != maxNote-1 || !utf8.ValidString(note) {
+		t.Errorf("%d bytes, valid: %v", len(note), utf8.ValidString(note))
+	}
+}

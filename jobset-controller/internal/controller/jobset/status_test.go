@@ -1,0 +1,175 @@
+package jobset
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+// withConditions sets conditions as "Type=Status/Reason" would read.
+func withConditions(js *JobSet, conditions ...metav1.Condition) *JobSet {
+	for _, c := range conditions {
+		c.LastTransitionTime = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		js.Status.Conditions = append(js.Status.Conditions, c)
+	}
+	return js
+}
+
+func isTrue(kind v1alpha2.JobSetConditionType, reason string) metav1.Condition {
+	return metav1.Condition{Type: string(kind), Status: metav1.ConditionTrue, Reason: reason}
+}
+
+func isFalse(kind v1alpha2.JobSetConditionType, reason string) metav1.Condition {
+	return metav1.Condition{Type: string(kind), Status: metav1.ConditionFalse, Reason: reason}
+}
+
+// conditions as a map from type to "Status/Reason".
+func conditions(list []metav1.Condition) map[string]string {
+	out := map[string]string{}
+	for _, c := range list {
+		out[c.Type] = string(c.Status) + "/" + c.Reason
+	}
+	return out
+}
+
+func TestStatus(t *testing.T) {
+	ready := []v1alpha2.ReplicatedJobStatus{{Name: "w", Ready: 1}}
+	starting := []v1alpha2.ReplicatedJobStatus{{Name: "w"}}
+	restarting := isTrue(v1alpha2.JobSetRestarting, "DefaultFailurePolicy")
+	fail := policy.Decision{Outcome: policy.Fail, Reason: "ReachedMaxRestarts"}
+	restart := policy.Decision{Outcome: policy.Restart, Reason: "DefaultFailurePolicy", Counts: true, Action: v1alpha2.RestartJobSet}
+	running := func(conditions ...metav1.Condition) *JobSet {
+		return withConditions(MakeJobSet("a").Entry("w", 1), conditions...)
+	}
+	inOrder := func(conditions ...metav1.Condition) *JobSet { return running(conditions...).InOrder() }
+	cases := map[string]struct {
+		scope  scope
+		want   map[string]string
+		events []string
+	}{
+		"a JobSet that starts has no conditions": {
+			scope: scope{jobSet: running().Obj(), tallies: starting}, want: map[string]string{},
+		},
+		"a JobSet that never restarted does not say that it is ready again": {
+			scope: scope{jobSet: running().Obj(), tallies: ready}, want: map[string]string{},
+		},
+		"a restart is announced with its action": {
+			scope:  scope{jobSet: running().Obj(), tallies: starting, decision: restart, decided: true},
+			want:   map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy"},
+			events: []string{"Warning DefaultFailurePolicy", "Warning RestartJobSetFailurePolicyAction"},
+		},
+		"a restart is over when all Jobs are ready": {
+			scope:  scope{jobSet: running(restarting).Obj(), tallies: ready},
+			want:   map[string]string{"RestartingJobSet": "False/JobsReady"},
+			events: []string{"Normal JobsReady"},
+		},
+		"a restart goes on while a Job is not ready": {
+			scope: scope{jobSet: running(restarting).Obj(), tallies: starting},
+			want:  map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy"},
+		},
+		"a JobSet that fails no longer restarts": {
+			scope:  scope{jobSet: running(restarting).Obj(), tallies: starting, decision: fail, decided: true},
+			want:   map[string]string{"Failed": "True/ReachedMaxRestarts", "RestartingJobSet": "False/JobSetFailed"},
+			events: []string{"Warning ReachedMaxRestarts", "Normal JobSetFailed"},
+		},
+		"a JobSet that completes no longer restarts": {
+			scope: scope{jobSet: running(restarting).Obj(), tallies: starting, decided: true,
+				decision: policy.Decision{Outcome: policy.Complete, Reason: "AllJobsCompleted"}},
+			want:   map[string]string{"Completed": "True/AllJobsCompleted", "RestartingJobSet": "False/JobSetCompleted"},
+			events: []string{"Normal AllJobsCompleted", "Normal JobSetCompleted"},
+		},
+		"a decision that is not confirmed is not recorded": {
+			scope: scope{jobSet: running(restarting).Obj(), tallies: ready, decision: fail},
+			want:  map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy"},
+		},
+		"a suspended JobSet says so and no longer restarts": {
+			scope:  scope{jobSet: running(restarting).Suspend(true).Obj(), tallies: starting, settled: true},
+			want:   map[string]string{"Suspended": "True/SuspendedJobs", "RestartingJobSet": "False/JobSetSuspended"},
+			events: []string{"Normal SuspendedJobs", "Normal JobSetSuspended"},
+		},
+		"a JobSet is not suspended before its Jobs are": {
+			scope: scope{jobSet: running().Suspend(true).Obj(), tallies: starting}, want: map[string]string{},
+		},
+		"a resumed JobSet says so": {
+			scope:  scope{jobSet: running(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs")).Obj(), tallies: starting},
+			want:   map[string]string{"Suspended": "False/ResumeJobs"},
+			events: []string{"Normal ResumeJobs"},
+		},
+		"a finished JobSet keeps its conditions": {
+			scope: scope{jobSet: running(isTrue(v1alpha2.JobSetFailed, "FailedJobs")).Suspend(true).Obj(), tallies: ready, settled: true},
+			want:  map[string]string{"Failed": "True/FailedJobs"},
+		},
+		"an ordered start is in progress": {
+			scope:  scope{jobSet: inOrder().Obj(), tallies: starting},
+			want:   map[string]string{"StartupPolicyInProgress": "True/InOrderStartupPolicyInProgress"},
+			events: []string{"Normal InOrderStartupPolicyInProgress"},
+		},
+		"an ordered start completes": {
+			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyInProgress, "InOrderStartupPolicyInProgress")).Obj(), tallies: ready},
+			want: map[string]string{"StartupPolicyInProgress": "False/InOrderStartupPolicyInProgress",
+				"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
+			events: []string{"Normal InOrderStartupPolicyCompleted"},
+		},
+		"a start that was complete is not undone by a pod that is unready for a while": {
+			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), tallies: starting},
+			want:  map[string]string{"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
+		},
+		"a resumed JobSet starts in order again": {
+			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs"),
+				isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), tallies: starting},
+			want: map[string]string{"Suspended": "False/ResumeJobs", "StartupPolicyCompleted": "False/InOrderStartupPolicyCompleted",
+				"StartupPolicyInProgress": "True/InOrderStartupPolicyInProgress"},
+			events: []string{"Normal ResumeJobs", "Normal InOrderStartupPolicyInProgress"},
+		},
+		"a restarted JobSet starts in order again": {
+			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), tallies: starting,
+				decision: restart, decided: true},
+			want:   map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy", "StartupPolicyCompleted": "False/InOrderStartupPolicyCompleted"},
+			events: []string{"Warning DefaultFailurePolicy", "Warning RestartJobSetFailurePolicyAction"},
+		},
+		"a condition that is False keeps why": {
+			scope:  scope{jobSet: running(isFalse(v1alpha2.JobSetRestarting, "JobsReady")).Suspend(true).Obj(), tallies: starting, settled: true},
+			want:   map[string]string{"Suspended": "True/SuspendedJobs", "RestartingJobSet": "False/JobsReady"},
+			events: []string{"Normal SuspendedJobs"},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			status := c.scope.status()
+			if diff := cmp.Diff(c.want, conditions(status.Conditions)); diff != "" {
+				t.Error(diff)
+			}
+			var events []string
+			for _, n := range c.scope.pending {
+				events = append(events, n.kind+" "+n.reason)
+			}
+			if diff := cmp.Diff(c.events, events); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAConditionTellsTheGenerationItIsAbout(t *testing.T) {
+	js := MakeJobSet("a").Entry("w", 1).Suspend(true).Change(func(js *v1alpha2.JobSet) { js.Generation = 7 })
+	s := scope{jobSet: js.Obj(), settled: true}
+	if c := meta.FindStatusCondition(s.status().Conditions, "Suspended"); c.ObservedGeneration != 7 {
+		t.Errorf("got %d", c.ObservedGeneration)
+	}
+}
+
+func TestTheSoonestRequeueIsKept(t *testing.T) {
+	for _, c := range []struct{ a, b, want time.Duration }{{0, 0, 0}, {0, 3, 3}, {2, 0, 2}, {2, 3, 2}, {4, 1, 1}} {
+		if got := soonest(ctrl.Result{RequeueAfter: c.a}, ctrl.Result{RequeueAfter: c.b}).RequeueAfter; got != c.want {
+			t.Errorf("of %d and %d: %d", c.a, c.b, got)
+		}
+	}
+}
