@@ -17,7 +17,7 @@
 //	   v
 //	RECREATING    the leader writes epoch E+1, then deletes the Jobs; E+1 opens in FORMING(0)
 //	RECOVERING    an empty or older store collects what the agents know; equal rounds run on untouched
-//	CLOSED        suspended: joins change nothing
+//	CLOSED        suspended: reports change nothing, nor in RECREATING
 //
 // Failures that come together coalesce: in RESTARTING(d) a new instance simply joins d. Every report may be repeated.
 // What is broadcast is the whole level, so a lost, repeated or late message does no harm.

@@ -12,7 +12,7 @@ func (g *Group) Down(d Down, now int64) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if g.Phase == Closed || (!newPod && isStale(held, d.Instance)) {
+	if g.leaving() || (!newPod && isStale(held, d.Instance)) {
 		return g.reply(d.Slot), nil
 	}
 	if newPod || !g.hasJoined(held, d.Instance) {

@@ -79,6 +79,10 @@ func (g *Group) counted(s *Slot) bool {
 	return s.Finished || (!s.Dead && g.current(s))
 }
 
+// leaving tells whether the pods of this epoch are about to go. What comes in then changes nothing: a pod of the next
+// epoch that is early must not take a slot of this one, because it would be fenced with it.
+func (g *Group) leaving() bool { return g.Phase == Closed || g.Phase == Recreating }
+
 func (g *Group) to(p Phase) {
 	g.Phase = p
 	g.Seq++

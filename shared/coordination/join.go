@@ -9,7 +9,7 @@ func (g *Group) Join(j Join, now int64) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if g.Phase == Closed || (!newPod && isStale(held, j.Instance)) {
+	if g.leaving() || (!newPod && isStale(held, j.Instance)) {
 		return g.reply(j.Slot), nil
 	}
 	if g.wentBack(j.Seen) {

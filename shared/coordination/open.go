@@ -50,7 +50,7 @@ func (g *Group) Open(o Open, now int64) error {
 	case g.Phase == Closed:
 		g.empty()
 		g.begin(Open{Epoch: o.Epoch}, now)
-	case resized:
+	case resized && g.Phase != Recreating && g.Phase != Terminal: // a failure is answered at any size
 		g.resize()
 		g.settle(now)
 	}

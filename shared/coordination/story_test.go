@@ -291,3 +291,27 @@ func TestALostMomentWithADeathInItIsNotMissed(t *testing.T) {
 	s.joinSeen("1b", ran)
 	s.is(Restarting, 2, 1)
 }
+
+func TestNothingJoinsAGroupThatIsAboutToGo(t *testing.T) {
+	s := formed(t, 5)
+	s.down("0a", 0, false)
+	s.down("1a", 1, false)
+	s.is(Recreating, 0, 2)
+	s.join("1aP", "0aP") // pods of the next epoch, early
+	s.is(Recreating, 0, 2)
+	if err := s.g.Open(Open{Token: Token{1, 1}, Epoch: 2, Limit: 3, Stages: s.g.Stages}, 50); err != nil {
+		t.Fatal(err)
+	}
+	s.join("0aP", "1aP", "2aP")
+	s.is(Running, 0, 3)
+}
+
+func TestAResizeDoesNotHideAFailure(t *testing.T) {
+	s := formed(t, 0)
+	s.down("0a", 1, false)
+	s.is(Terminal, 0, 2)
+	if err := s.g.Open(Open{Token: Token{1, 1}, Epoch: 1, Limit: 0, Stages: []Stage{{"js-w", 1, 4}}}, 50); err != nil {
+		t.Fatal(err)
+	}
+	s.is(Terminal, 0, 2)
+}

@@ -47,7 +47,7 @@ func (s *State) mustJoin(l *life) bool {
 	if l.exited || !l.present {
 		return false
 	}
-	waiting := s.level.Phase == coordination.Recovering || s.level.Phase == coordination.Closed
+	waiting := waitsForLeader(s.level.Phase) || s.level.Phase == coordination.Recovering
 	settled := l.under.SameLife(s.level) && (l.round != coordination.NoRound || waiting)
 	if l.under.Phase != "" && settled {
 		return false
@@ -57,6 +57,11 @@ func (s *State) mustJoin(l *life) bool {
 		return false
 	}
 	return true
+}
+
+// waitsForLeader: in these phases reports change nothing.
+func waitsForLeader(p coordination.Phase) bool {
+	return p == coordination.Closed || p == coordination.Recreating
 }
 
 func (s *State) join(l *life) Join {

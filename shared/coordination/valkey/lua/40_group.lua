@@ -38,6 +38,11 @@ function Group:counted(s)
   return s.finished or (not s.dead and self:current(s))
 end
 
+-- leaving tells whether the pods of this epoch are about to go. What comes in then changes nothing.
+function Group:leaving()
+  return self.phase == Closed or self.phase == Recreating
+end
+
 function Group:to(newPhase)
   self.phase = newPhase
   self.seq = self.seq + 1

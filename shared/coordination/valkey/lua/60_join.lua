@@ -13,7 +13,7 @@ end
 
 function Group:join(call, now)
   local held, newPod = self:admit(call)
-  if self.phase == Closed or (not newPod and isStale(held, call)) then
+  if self:leaving() or (not newPod and isStale(held, call)) then
     return self:reply(call.slot)
   end
   if self:wentBack(call.seen) then

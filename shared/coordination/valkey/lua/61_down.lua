@@ -3,7 +3,7 @@
 function Group:down(call, now)
   checkDown(call)
   local held, newPod = self:admit(call)
-  if self.phase == Closed or (not newPod and isStale(held, call)) then
+  if self:leaving() or (not newPod and isStale(held, call)) then
     return self:reply(call.slot)
   end
   if newPod or not self:hasJoined(held, call) then

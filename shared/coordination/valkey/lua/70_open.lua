@@ -101,7 +101,7 @@ function Group:open(o, now)
   elseif self.phase == Closed then
     self:empty()
     self:begin({}, now)
-  elseif resized then
+  elseif resized and self.phase ~= Recreating and self.phase ~= Terminal then
     self:resize()
     self:settle(now)
   end
