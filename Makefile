@@ -45,6 +45,12 @@ demo: ## A worker dies and the whole JobSet restarts in place, on a real node (r
 	$(MAKE) --no-print-directory build
 	go run ./e2e/cmd/demo
 
+.PHONY: bench
+bench: ## Measure first and second restarts at 8 and 32 workers, in place and by recreation, in one run (root)
+	./hack/install-debian.sh
+	$(MAKE) --no-print-directory build
+	go run ./e2e/cmd/bench
+
 .PHONY: demo-clean
 demo-clean: testbed-down ## Remove all that the demo has left running
 

@@ -58,7 +58,9 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 	if err != nil {
 		p.Log.Warn("the start-up file is of no use: going on as in a new pod", "error", err)
 	}
-	state := core.New(core.Config{Slot: c.WorkerID, Pod: c.PodUID, Grace: c.GracePeriod, Random: rand.Float64}, memory)
+	state := core.New(core.Config{
+		Slot: c.WorkerID, Pod: c.PodUID, Grace: c.GracePeriod, RemoveStopped: c.RemoveStopped, Random: rand.Float64,
+	}, memory)
 	return newLoop(c, p, state, gate).run(ctx)
 }
 

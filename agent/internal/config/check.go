@@ -30,6 +30,7 @@ func (s settings) check(p *problems) Config {
 		ValkeyPasswordFile: s.file(p, valkeyPassword),
 		ReadyPort:          s.port(p),
 		StartupDir:         s.folder(p, startupDir),
+		RemoveStopped:      s.flag(p, removeStopped),
 		LogLevel:           s.level(p),
 	}
 }
@@ -129,6 +130,15 @@ func (s settings) port(p *problems) int {
 		s.bad(p, readyPort, fmt.Sprintf("is %q, not a port", v))
 	}
 	return int(n)
+}
+
+func (s settings) flag(p *problems, name string) bool {
+	v := s.text(p, name)
+	on, err := strconv.ParseBool(v)
+	if v != "" && err != nil {
+		s.bad(p, name, fmt.Sprintf("is %q, neither true nor false", v))
+	}
+	return on
 }
 
 func (s settings) level(p *problems) slog.Level {

@@ -23,6 +23,7 @@ const (
 	valkeyPassword  = "valkey-password-file"
 	readyPort       = "ready-port"
 	startupDir      = "startup-dir"
+	removeStopped   = "remove-stopped-containers"
 	logLevel        = "log-level"
 )
 
@@ -40,6 +41,7 @@ type Config struct {
 	ValkeyPasswordFile string
 	ReadyPort          int
 	StartupDir         string
+	RemoveStopped      bool
 	LogLevel           slog.Level
 }
 

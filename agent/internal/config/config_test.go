@@ -28,7 +28,7 @@ func TestTheEnvironmentIsEnough(t *testing.T) {
 	want := Config{
 		JobSetUID: "js-uid", WorkerID: "js-workers-4-17", PodUID: "pod-uid", ContainerName: "worker", GracePeriod: 10 * time.Second,
 		CRISocket: "/run/containerd/containerd.sock", PollingInterval: time.Second, ValkeyAddress: "valkey:6379", ReadyPort: 80,
-		StartupDir: dir, LogLevel: slog.LevelInfo,
+		StartupDir: dir, RemoveStopped: true, LogLevel: slog.LevelInfo,
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v (%v)\nwant %+v", got, err, want)
@@ -49,7 +49,7 @@ func TestTheArgumentsOfTheSeedAreEnough(t *testing.T) {
 	want := Config{
 		JobSetUID: "u", WorkerID: "in-place-restart-example-workers-0-999", PodUID: "p", ContainerName: "trainer",
 		CRISocket: "/run/crio/crio.sock", PollingInterval: 100 * time.Millisecond, ValkeyAddress: "valkey.default.svc.cluster.local:6379",
-		ValkeyUsername: "me", ValkeyPasswordFile: secret, ReadyPort: 8080, StartupDir: dir, LogLevel: slog.LevelDebug,
+		ValkeyUsername: "me", ValkeyPasswordFile: secret, ReadyPort: 8080, StartupDir: dir, RemoveStopped: true, LogLevel: slog.LevelDebug,
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v (%v)\nwant %+v", got, err, want)

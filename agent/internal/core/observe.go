@@ -44,8 +44,8 @@ func (s *State) exit(l *life, w Worker) {
 	l.exited, l.code, l.failedAt, l.detectedAt = true, w.ExitCode, w.FinishedAt, s.now.UnixMilli()
 	s.log(Info, "worker exited", "instance", l.ID, "exitCode", l.code, "ordered", l.ordered(), "round", l.round,
 		"failedAt", l.failedAt, "detectedAfterMs", l.detectedAt-l.failedAt)
-	if l.code == 0 && l.ordered() {
-		// restartPolicy OnFailure would take the exit for success and start nothing.
+	if l.ordered() && (l.code == 0 || s.config.RemoveStopped) {
+		// restartPolicy OnFailure would take an exit 0 for success and start nothing.
 		s.removing[l.ID] = true
 	}
 }

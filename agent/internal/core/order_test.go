@@ -161,3 +161,19 @@ func TestNoMoreThanFiveStopsAMinuteWhateverTheStoreSays(t *testing.T) {
 		t.Errorf("%d stops after the minute, want 6", stops)
 	}
 }
+
+func TestRecordsOfOrderedStopsAreRemovedIfAsked(t *testing.T) {
+	for asked, want := range map[bool]string{
+		true:  `round 1.2  save a 1.1 x1 holds running  stop a 10s  remove a  down a code=143 ordered=true`,
+		false: `round 1.2  save a 1.1 x1 holds running  stop a 10s  down a code=143 ordered=true`,
+	} {
+		s := newState(Fresh())
+		s.config.RemoveStopped = asked
+		play(s, false, inRound()...)
+		compare(t, play(s, false, cast("A/0 1.2 Restarting #6"), look("a@10=143")), want)
+	}
+	s := newState(Fresh())
+	s.config.RemoveStopped = true
+	play(s, false, inRound()...)
+	compare(t, play(s, false, look("a@10=1")), `round 1.2 down a code=1 ordered=false`) // stays, to be looked at
+}

@@ -8,10 +8,13 @@ import (
 
 // Config is what an agent is told at its start.
 type Config struct {
-	Slot   string        // the worker ID
-	Pod    string        // pod UID
-	Grace  time.Duration // between the signal and the kill
-	Random func() float64
+	Slot  string        // the worker ID
+	Pod   string        // pod UID
+	Grace time.Duration // between the signal and the kill
+	// RemoveStopped removes the record of every container that was stopped on an order, not only of those that exited 0.
+	// The kubelet's back-off rests on that record: without it a worker that was ordered to restart starts at once.
+	RemoveStopped bool
+	Random        func() float64
 }
 
 // State is all an agent knows. It is not safe for concurrent use.
