@@ -65,7 +65,7 @@ testbed-down: ## Stop the real cluster and remove all it left on this machine
 
 .PHONY: generate
 generate: ## Write generated code and manifests again
-	$(MAKE) -C jobset-controller generate
+	cd jobset-controller && go generate ./...
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

@@ -23,7 +23,6 @@ type world struct {
 	queue   []happening
 	order   int
 	store   *memory.Store
-	lost    bool // the leader has to re-open what it once opened
 	level   coordination.Level
 	epoch   int64
 	inc     int

@@ -24,6 +24,15 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=orchestrator-role paths=. output:rbac:dir=../../config/rbac/orchestrator
+
+// +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets/status,verbs=patch
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
 // FieldManager owns what the orchestrator writes: its annotations and its conditions.
 const FieldManager = "holdfast-orchestrator"
 
