@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/controller/jobset"
 )
@@ -22,7 +21,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
 		Recorder: mgr.GetEventRecorder(jobset.Name),
-		Metrics:  jobset.NewMetrics(metrics.Registry),
+		Metrics:  jobset.NewMetrics(o.registry),
 		Clock:    clock.RealClock{},
 	})
 	if err := jobSets.Register(mgr, o.Workers); err != nil {

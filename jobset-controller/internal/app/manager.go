@@ -10,7 +10,9 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -27,8 +29,8 @@ import (
 const leaseName = "6d4f6a47.jobset.x-k8s.io"
 
 // Run manages JobSets until ctx ends.
-func Run(ctx context.Context, config *rest.Config, o Options) error {
-	mgr, err := NewManager(config, o)
+func Run(ctx context.Context, cluster *rest.Config, o Options) error {
+	mgr, err := NewManager(cluster, o)
 	if err != nil {
 		return err
 	}
@@ -39,8 +41,8 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 }
 
 // NewManager makes a manager with nothing in it but health checks. It fails if the cluster does not know JobSets.
-func NewManager(config *rest.Config, o Options) (ctrl.Manager, error) {
-	mgr, err := ctrl.NewManager(o.limit(config), managerOptions(o))
+func NewManager(cluster *rest.Config, o Options) (ctrl.Manager, error) {
+	mgr, err := ctrl.NewManager(o.limit(cluster), managerOptions(o))
 	if err != nil {
 		return nil, fmt.Errorf("setting up the manager: %w", err)
 	}
@@ -62,6 +64,7 @@ func managerOptions(o Options) ctrl.Options {
 		Cache:                         jobset.CacheOptions(),
 		Metrics:                       metricsOptions(o),
 		HealthProbeBindAddress:        o.HealthAddress,
+		Controller:                    config.Controller{SkipNameValidation: ptr.To(true)}, // controllers.go shows that names are unique
 		LeaderElection:                o.LeaderElect,
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       o.LeaseNamespace,

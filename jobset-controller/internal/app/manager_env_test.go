@@ -10,21 +10,40 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-func TestRunServesUntilItIsStopped(t *testing.T) {
-	config, stop, err := apiserver.Start("../../config/crd/bases")
+func TestRunManagesJobSetsUntilItIsStopped(t *testing.T) {
+	cluster, stop, err := apiserver.Start("../../config/crd/bases")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = stop() }()
 	health := freeAddress(t)
 	o := parse(t, "--metrics-bind-address=0", "--health-probe-bind-address="+health, "--leader-elect", "--leader-election-namespace=default")
+	o.registry = prometheus.NewRegistry()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, config, o) }()
-	awaitOK(t, "http://"+health+"/readyz")
+	go func() { ended <- Run(ctx, cluster, o) }()
+	eventually(t, "readyz is not OK", func() bool { return isOK("http://" + health + "/readyz") })
+
+	k8s, err := client.New(cluster, client.Options{Scheme: NewScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	js := MakeJobSet("a").Workers(1).Namespace("default").Obj()
+	if err := k8s.Create(t.Context(), js); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the Job is not created", func() bool {
+		return k8s.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "a-workers-0"}, &batchv1.Job{}) == nil
+	})
+
 	cancel()
 	select {
 	case err := <-ended:
@@ -37,12 +56,12 @@ func TestRunServesUntilItIsStopped(t *testing.T) {
 }
 
 func TestRunWithoutTheCRDSaysSo(t *testing.T) {
-	config, stop, err := apiserver.Start()
+	cluster, stop, err := apiserver.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = stop() }()
-	err = Run(t.Context(), config, parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0"))
+	err = Run(t.Context(), cluster, parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0"))
 	if err == nil || !strings.Contains(err.Error(), "install the custom resource definition first") {
 		t.Errorf("got %v", err)
 	}
@@ -58,17 +77,21 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-func awaitOK(t *testing.T, url string) {
+func isOK(url string) bool {
+	response, err := http.Get(url)
+	if err != nil {
+		return false
+	}
+	response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+func eventually(t *testing.T, complaint string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		response, err := http.Get(url)
-		if err != nil {
-			continue
-		}
-		response.Body.Close()
-		if response.StatusCode == http.StatusOK {
+		if done() {
 			return
 		}
 	}
-	t.Fatalf("%s is not OK", url)
+	t.Fatal(complaint)
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
 // Options is what the command line sets.
@@ -23,10 +25,14 @@ type Options struct {
 	Workers        int
 
 	Zap zap.Options
+
+	// registry of metrics; that of controller-runtime but in tests.
+	registry prometheus.Registerer
 }
 
 // Flags registers the flags. --kubeconfig comes from controller-runtime.
 func (o *Options) Flags(set *pflag.FlagSet) {
+	o.registry = metrics.Registry
 	set.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 turns it off")
 	set.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics by HTTPS, to those whom the cluster lets get /metrics")
 	set.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")

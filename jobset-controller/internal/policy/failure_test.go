@@ -289,3 +289,18 @@ func requireProblem(t *testing.T, got []Problem, annotation string, annotations 
 		}
 	}
 }
+
+func FuzzReadInPlace(f *testing.F) {
+	for _, seed := range [][2]string{{"60s", "3"}, {"", "-1"}, {"60", "2147483648"}, {"1h1m", "007"}} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, timeout, restarts string) {
+		p := ReadInPlace(map[string]string{timeoutKey: timeout, restartsKey: restarts})
+		if p.Enabled != (p.Timeout > 0) || p.Restarts < 0 || len(p.Problems) > 2 {
+			t.Errorf("%q and %q: %+v", timeout, restarts, p)
+		}
+		if !p.Enabled && (len(p.Problems) == 0 || p.Problems[0].Annotation != timeoutKey) {
+			t.Errorf("a timeout of %q is refused without a word", timeout)
+		}
+	})
+}

@@ -14,7 +14,7 @@ import (
 type Jobs struct {
 	// Previous are Jobs that a restart or a fail-over has replaced, in whatever state.
 	Previous []*batchv1.Job
-	// Active are unfinished Jobs of the current attempt.
+	// Active are unfinished Jobs of the current attempt, and those that failed only because they are being deleted.
 	Active []*batchv1.Job
 	// Succeeded and Failed are finished Jobs of the current attempt.
 	Succeeded []*batchv1.Job
@@ -38,7 +38,7 @@ func (j *Jobs) add(job *batchv1.Job, previous bool) {
 	switch {
 	case previous:
 		j.Previous = append(j.Previous, job)
-	case FailedCondition(job) != nil:
+	case FailedCondition(job) != nil && !failedByDeletion(job):
 		j.Failed = append(j.Failed, job)
 	case condition(job, batchv1.JobComplete) != nil:
 		j.Succeeded = append(j.Succeeded, job)
@@ -64,6 +64,12 @@ func attempt(job *batchv1.Job) int32 {
 // FailedCondition of a Job, or nil.
 func FailedCondition(job *batchv1.Job) *batchv1.JobCondition {
 	return condition(job, batchv1.JobFailed)
+}
+
+// failedByDeletion: the pods of a Job that is deleted in the foreground are killed before it goes, and the Job controller counts
+// them as failures. Somebody wants the Job created anew, which is no reason to charge a restart.
+func failedByDeletion(job *batchv1.Job) bool {
+	return job.DeletionTimestamp != nil && FailedCondition(job).LastTransitionTime.After(job.DeletionTimestamp.Time)
 }
 
 // Finished tells whether a Job has completed or failed.

@@ -19,19 +19,21 @@ func TestSortJobs(t *testing.T) {
 		epoch    epoch.Record
 		want     string
 	}{
-		"an unfinished Job is active":                         {job: MakeJob("a", "w"), want: "active"},
-		"a complete Job has succeeded":                        {job: MakeJob("a", "w").Succeeded(), want: "succeeded"},
-		"a failed Job has failed":                             {job: MakeJob("a", "w").Failed(1, "", ""), want: "failed"},
-		"a Job of an earlier attempt is previous":             {job: MakeJob("a", "w").Attempt(1), restarts: 2, want: "previous"},
-		"a failed Job of an earlier attempt is previous":      {job: MakeJob("a", "w").Failed(1, "", ""), restarts: 1, want: "previous"},
-		"a Job of the current attempt is active":              {job: MakeJob("a", "w").Attempt(2), restarts: 2, want: "active"},
-		"a Job of an attempt we have not heard of is active":  {job: MakeJob("a", "w").Attempt(3), restarts: 2, want: "active"},
-		"a Job without an attempt is of the first":            {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, ""), restarts: 1, want: "previous"},
-		"an attempt that is no number is the first":           {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, "x"), want: "active"},
-		"a Job of an epoch before the fail-over is previous":  {job: MakeJob("a", "w").Epoch(2), epoch: failOver, want: "previous"},
-		"a Job of the epoch of the fail-over is active":       {job: MakeJob("a", "w").Epoch(3), epoch: failOver, want: "active"},
-		"a Job without an epoch is older than a fail-over":    {job: MakeJob("a", "w"), epoch: failOver, want: "previous"},
-		"an epoch after a suspend leaves Jobs what they were": {job: MakeJob("a", "w").Epoch(1), epoch: epoch.Record{Epoch: 2}, want: "active"},
+		"an unfinished Job is active":                           {job: MakeJob("a", "w"), want: "active"},
+		"a complete Job has succeeded":                          {job: MakeJob("a", "w").Succeeded(), want: "succeeded"},
+		"a failed Job has failed":                               {job: MakeJob("a", "w").Failed(1, "", ""), want: "failed"},
+		"a Job that failed while it was deleted has not failed": {job: MakeJob("a", "w").Deleted(1).Failed(2, "", ""), want: "active"},
+		"a Job that failed and was then deleted has failed":     {job: MakeJob("a", "w").Failed(1, "", "").Deleted(2), want: "failed"},
+		"a Job of an earlier attempt is previous":               {job: MakeJob("a", "w").Attempt(1), restarts: 2, want: "previous"},
+		"a failed Job of an earlier attempt is previous":        {job: MakeJob("a", "w").Failed(1, "", ""), restarts: 1, want: "previous"},
+		"a Job of the current attempt is active":                {job: MakeJob("a", "w").Attempt(2), restarts: 2, want: "active"},
+		"a Job of an attempt we have not heard of is active":    {job: MakeJob("a", "w").Attempt(3), restarts: 2, want: "active"},
+		"a Job without an attempt is of the first":              {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, ""), restarts: 1, want: "previous"},
+		"an attempt that is no number is the first":             {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, "x"), want: "active"},
+		"a Job of an epoch before the fail-over is previous":    {job: MakeJob("a", "w").Epoch(2), epoch: failOver, want: "previous"},
+		"a Job of the epoch of the fail-over is active":         {job: MakeJob("a", "w").Epoch(3), epoch: failOver, want: "active"},
+		"a Job without an epoch is older than a fail-over":      {job: MakeJob("a", "w"), epoch: failOver, want: "previous"},
+		"an epoch after a suspend leaves Jobs what they were":   {job: MakeJob("a", "w").Epoch(1), epoch: epoch.Record{Epoch: 2}, want: "active"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

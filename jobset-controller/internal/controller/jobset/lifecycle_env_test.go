@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,22 +85,24 @@ func TestWithoutAFailurePolicyAFailedJobFailsTheJobSet(t *testing.T) {
 }
 
 func TestAnExpiredJobSetIsDeleted(t *testing.T) {
+	const ttl = 2
 	w := newWorld(t)
-	w.create(MakeJobSet("a").Workers(1).Change(func(js *v1alpha2.JobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](1) }))
+	w.create(MakeJobSet("a").Workers(1).Change(func(js *v1alpha2.JobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](ttl) }))
 	w.awaitJobs("a-workers-0@0")
 	w.succeed("a-workers-0")
-	w.awaitCondition("a", "Completed=True/AllJobsCompleted")
-	finished := time.Now()
+	var last v1alpha2.JobSet
 	w.eventually(func() string {
 		var js v1alpha2.JobSet
 		err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, &js)
-		if apierrors.IsNotFound(err) || err == nil && !js.DeletionTimestamp.IsZero() {
+		if apierrors.IsNotFound(err) || !js.DeletionTimestamp.IsZero() {
 			return ""
 		}
+		last = js
 		return "the JobSet is still there"
 	})
-	if early := time.Second - time.Since(finished); early > 800*time.Millisecond {
-		t.Errorf("deleted %s early", early)
+	completed := meta.FindStatusCondition(last.Status.Conditions, "Completed")
+	if completed == nil || time.Now().Before(completed.LastTransitionTime.Add(ttl*time.Second)) {
+		t.Errorf("deleted early: %v", completed)
 	}
 }
 

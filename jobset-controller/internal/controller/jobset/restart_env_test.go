@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -59,6 +61,23 @@ func TestSeveralFailedJobsCauseOneRestart(t *testing.T) {
 	w.start()
 	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-", "a-workers-2@0-")
 	w.always(func() string { return cmp.Diff(int32(1), w.jobSet("a").Status.Restarts) })
+}
+
+func TestAJobThatAUserDeletesIsCreatedAnewWithoutACharge(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1))
+	w.awaitJobs("a-workers-0@0")
+	first := w.job("a-workers-0")
+	w.ready("a-workers-0")
+	w.ok(w.Delete(t.Context(), first, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	time.Sleep(2 * time.Second) // the times that decide are in whole seconds
+	w.fail("a-workers-0")
+	w.always(func() string { return differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
+	w.collect("a-workers-0")
+	w.awaitJobs("a-workers-0@0")
+	if w.job("a-workers-0").UID == first.UID {
+		t.Error("the Job was not created anew")
+	}
 }
 
 func TestBlockingRecreateWaitsForAllOldJobs(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 )
 
 // errNoAssets says what to do instead of skipping the tests.
-var errNoAssets = errors.New("no kube-apiserver and etcd: run `make envtest-assets`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to their folder")
+var errNoAssets = errors.New("no kube-apiserver and etcd: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to their folder")
 
 // Start runs both with the CRDs of the folders installed. stop ends them.
 func Start(crds ...string) (config *rest.Config, stop func() error, err error) {
@@ -34,7 +34,7 @@ func Start(crds ...string) (config *rest.Config, stop func() error, err error) {
 	return config, env.Stop, nil
 }
 
-// assets finds the programs in the folder that the environment names, or in the cache that `make envtest-assets` fills. etcd may
+// assets finds the programs in the folder that the environment names, or in the cache that `make prerequisites` fills. etcd may
 // also come from the system.
 func assets() (apiServer, etcd string, err error) {
 	for _, folder := range folders() {

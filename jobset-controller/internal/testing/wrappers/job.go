@@ -74,7 +74,17 @@ func (w *Job) Pods(active, ready, succeeded int32) *Job {
 // Failed makes the Job fail so many seconds after an arbitrary moment.
 func (w *Job) Failed(second int, reason, message string) *Job {
 	return w.finish(batchv1.JobCondition{Type: batchv1.JobFailed, Reason: reason, Message: message,
-		LastTransitionTime: metav1.NewTime(time.Date(2026, 1, 1, 0, 0, second, 0, time.UTC))})
+		LastTransitionTime: at(second)})
+}
+
+// Deleted makes somebody delete the Job so many seconds after that moment.
+func (w *Job) Deleted(second int) *Job {
+	w.DeletionTimestamp = ptr.To(at(second))
+	return w
+}
+
+func at(second int) metav1.Time {
+	return metav1.NewTime(time.Date(2026, 1, 1, 0, 0, second, 0, time.UTC))
 }
 
 // Succeeded makes the Job complete.
