@@ -104,7 +104,7 @@ func (r *Reconciler) steps(s *scope) []step {
 	case s.suspended():
 		return []step{r.deletePrevious, r.ensureService, r.createJobs, r.suspendJobs}
 	default:
-		return []step{r.deletePrevious, r.ensureService, r.createJobs, r.resumeJobs}
+		return []step{r.deletePrevious, r.ensureService, r.createJobs, r.finishEmptying, r.resumeJobs}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
@@ -22,16 +23,36 @@ func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, er
 			return ctrl.Result{RequeueAfter: staleRetry}, err
 		}
 	}
-	err := inParallel(ctx, running, func(ctx context.Context, job *batchv1.Job) error {
-		suspended := job.DeepCopy()
-		suspended.Spec.Suspend = ptr.To(true)
-		return r.patchJob(ctx, job, suspended)
-	})
+	err := r.stopJobs(ctx, running)
 	s.settled = err == nil
 	if err != nil {
 		r.report.warn(s.jobSet, jobUpdateFailed, "the JobSet is not suspended yet: "+err.Error())
 	}
 	return ctrl.Result{}, err
+}
+
+func (r *Reconciler) stopJobs(ctx context.Context, running []*batchv1.Job) error {
+	return inParallel(ctx, running, func(ctx context.Context, job *batchv1.Job) error {
+		suspended := job.DeepCopy()
+		suspended.Spec.Suspend = ptr.To(true)
+		return r.patchJob(ctx, job, suspended)
+	})
+}
+
+// finishEmptying stops the Jobs of an earlier epoch that still run in a JobSet that is not suspended: the epoch was written,
+// and before its Jobs were stopped the JobSet was resumed, or this process died. Their pods are fenced by then, so the group
+// could never form with them. Stopped, they are resumed into the current epoch like any other.
+func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if !s.inPlace.Enabled {
+		return ctrl.Result{}, nil
+	}
+	var left []*batchv1.Job
+	for _, job := range s.activeJobs(false) {
+		if epoch.OfJob(job.Annotations) < s.epoch.Epoch {
+			left = append(left, job)
+		}
+	}
+	return ctrl.Result{}, r.stopJobs(ctx, left)
 }
 
 // activeJobs gives those that are suspended, or those that are not.

@@ -156,3 +156,30 @@ func TestSuspendWithoutAnEpochDoesNotHappen(t *testing.T) {
 	w.failOn(nil)
 	w.awaitSuspendedJobs("a-workers-0")
 }
+
+// The epoch was written, then the JobSet was resumed before its Jobs were stopped: pods of the old epoch are fenced, so they
+// have to go all the same.
+func TestAResumeBeforeTheJobsWereStoppedStillEmptiesTheGroup(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).MaxRestarts(5).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
+	w.awaitJobs("a-workers-0@0")
+	w.ready("a-workers-0")
+	w.failOn(func(call string, _ client.Object) error {
+		if call == patchJob {
+			return errCrash
+		}
+		return nil
+	})
+	w.suspend("a", true)
+	w.awaitEpoch("a", `{"epoch":2,"base":0,"recreate":0,"cause":"suspend/2"}`)
+	w.stop()
+	w.suspend("a", false)
+	w.failOn(nil)
+	w.start()
+	w.awaitSuspendedJobs("a-workers-0")
+	w.stopPods("a-workers-0")
+	w.awaitSuspendedJobs("")
+	if got := w.job("a-workers-0").Spec.Template.Annotations[epoch.Annotation]; got != "2" {
+		t.Errorf("the pods of the resumed Job are of epoch %q", got)
+	}
+}
