@@ -52,8 +52,8 @@ func (g *Group) Size() int64 {
 // Summary is the state without the slots.
 func (g *Group) Summary() Summary {
 	return Summary{
-		Level: g.Level, Token: g.Token, Size: g.Size(), Joined: g.Joined, Done: g.Done, Limit: g.Limit, Dirty: g.Dirty,
-		Stages: g.Stages, Record: g.Record,
+		Level: g.Level, Token: g.Token, Size: g.Size(), Joined: g.Joined, Done: g.Done, Limit: g.Limit,
+		Dirty: g.Dirty || (g.Phase == Recovering && g.Recovery.Hurt), Stages: g.Stages, Record: g.Record,
 	}
 }
 

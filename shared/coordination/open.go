@@ -19,6 +19,8 @@ func NewGroup(o Open, now int64) (*Group, error) {
 		return nil, errors.New("opening a group: no incarnation")
 	}
 	g.begin(o, now)
+	g.addFinished(o.Done)
+	g.settle(now)
 	return g, nil
 }
 
@@ -47,13 +49,15 @@ func (g *Group) Open(o Open, now int64) error {
 	case o.Suspended && g.Phase != Closed:
 		g.to(Closed)
 	case o.Suspended:
-	case g.Phase == Closed:
-		g.empty()
+	case g.Phase == Closed && len(g.Slots) == 0:
 		g.begin(Open{Epoch: o.Epoch}, now)
+	case g.Phase == Closed:
+		g.recover() // closed and opened within an epoch: its pods may never have been stopped
 	case resized && g.Phase != Recreating && g.Phase != Terminal: // a failure is answered at any size
 		g.resize()
-		g.settle(now)
 	}
+	g.addFinished(o.Done)
+	g.settle(now)
 	return nil
 }
 
@@ -64,19 +68,30 @@ func (g *Group) begin(o Open, now int64) {
 	case o.Suspended:
 		g.to(Closed)
 	case o.Recover:
-		g.addFinished(o.Done)
 		g.recover()
 	default:
 		g.to(Forming)
 	}
-	g.settle(now)
 }
 
+// addFinished counts slots whose worker is known to have finished, while the group waits for joins: nobody is left in
+// them to join. A living instance in such a slot knows better.
 func (g *Group) addFinished(slots []string) {
+	if g.Phase != Forming && g.Phase != Recovering {
+		return
+	}
 	for _, name := range slots {
-		if g.has(name) {
-			g.Slots[name] = &Slot{Round: NoRound, Dead: true, Finished: true}
+		s := g.Slots[name]
+		if !g.has(name) || (s != nil && (!s.Dead || g.counted(s))) {
+			continue
 		}
+		if s == nil {
+			s = &Slot{Round: NoRound, Dead: true}
+			g.Slots[name] = s
+		}
+		s.Finished, s.Generation = true, g.Generation
+		g.Joined++
+		g.Done++
 	}
 }
 
@@ -111,7 +126,7 @@ func (g *Group) lead(t Token) error {
 	return nil
 }
 
-// Recreate gives up the round if the group is still restarting it. It returns ErrStaleLeader; a group that has moved on
+// Recreate gives up the round if the group is still restarting it, or still recovering. It returns ErrStaleLeader; a group that has moved on
 // is left alone.
 func (g *Group) Recreate(t Token, epoch, round int64, kind string, _ int64) error {
 	if err := g.lead(t); err != nil {
@@ -121,7 +136,8 @@ func (g *Group) Recreate(t Token, epoch, round int64, kind string, _ int64) erro
 		return fmt.Errorf("recreating a group: kind %.80q is no name", kind)
 	}
 	g.Token = t
-	if g.Phase == Restarting && g.Epoch == epoch && g.Round == round {
+	stuck := g.Phase == Restarting || g.Phase == Recovering
+	if stuck && g.Epoch == epoch && g.Round == round {
 		g.Record.Cause.Kind = kind
 		g.giveUp(Recreating)
 	}

@@ -72,7 +72,7 @@ func (g *Group) hurt(f Failure) {
 //	merely unequal:                                                         the highest round, charged before
 func (g *Group) recovered(now int64) {
 	r := g.Recovery
-	g.Round = max(0, r.Highest)
+	g.Round = max(g.Round, r.Highest)
 	g.Record = Record{Epoch: g.Epoch, Round: g.Round, Cause: Cause{Kind: KindRecovery}, ReportedAt: now}
 	switch {
 	case r.Hurt || (r.Unassigned > 0 && r.SawRunning):

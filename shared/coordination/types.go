@@ -115,7 +115,7 @@ type Open struct {
 	Stages      []Stage
 	Suspended   bool
 	Recover     bool     // the group existed before: if the store holds no state, collect what the agents know
-	Done        []string // slots known to have finished, counted as joined when a group starts to recover
+	Done        []string // slots known to have finished, counted as joined while the group waits for joins
 	Reset       bool     // throw unreadable state away first
 }
 
@@ -167,7 +167,7 @@ type Summary struct {
 	Joined int64
 	Done   int64
 	Limit  int64
-	Dirty  bool
+	Dirty  bool // a worker died while the group waits for joins: its peers may hang, so one more round follows
 	Stages []Stage
 	Record Record // the restart in progress, or the last one
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
+// removeRetry is the pause after the runtime refused to remove containers.
+const removeRetry = 2 * time.Second
+
 // saveRetry is the pause after the volume refused the start-up file.
 const saveRetry = time.Second
 
@@ -66,7 +69,7 @@ func (l *loop) remove(r core.Remove) {
 	defer l.removing.Store(false)
 	if err := l.Driver.Remove(l.work, r.IDs); err != nil {
 		l.Log.Warn("the exited containers are still there: the kubelet may take the worker for finished", "error", err)
-		time.AfterFunc(lookRetry, l.wake)
+		time.AfterFunc(removeRetry, l.wake)
 		return
 	}
 	l.Log.Info("removed the exited containers, so that a new one is started", "containers", r.IDs)

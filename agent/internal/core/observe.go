@@ -41,7 +41,8 @@ func (s *State) observe(w Worker) {
 }
 
 func (s *State) exit(l *life, w Worker) {
-	l.exited, l.code, l.failedAt, l.detectedAt = true, w.ExitCode, w.FinishedAt, s.now.UnixMilli()
+	// A runtime that does not know the time may give one before 1970, which the store would refuse with the whole report.
+	l.exited, l.code, l.failedAt, l.detectedAt = true, w.ExitCode, max(0, w.FinishedAt), s.now.UnixMilli()
 	s.log(Info, "worker exited", "instance", l.ID, "exitCode", l.code, "ordered", l.ordered(), "round", l.round,
 		"failedAt", l.failedAt, "detectedAfterMs", l.detectedAt-l.failedAt)
 	if l.ordered() && (l.code == 0 || s.config.RemoveStopped) {

@@ -162,3 +162,18 @@ func TestLeavingIsSettledOnceAllIsReported(t *testing.T) {
 		t.Error("the report arrived: settled")
 	}
 }
+
+func TestADeathWithoutATimeIsReportedAllTheSame(t *testing.T) {
+	s := newState(Fresh())
+	play(s, false, inRound()...)
+	worker := Worker{Instance: coordination.Instance{ID: "a", Born: 10}, ExitCode: 1, FinishedAt: -6795364578871}
+	for _, a := range s.Step(start, Observed{PodBorn: 1, Workers: []Worker{worker}}) {
+		if d, ok := a.(Down); ok {
+			if d.FailedAt != 0 {
+				t.Errorf("failed at %d, want 0", d.FailedAt)
+			}
+			return
+		}
+	}
+	t.Error("the death was not reported")
+}

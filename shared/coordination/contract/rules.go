@@ -194,7 +194,7 @@ var rules = map[string]string{
 		open                    => seq=2 Running(0) 3/3
 		open inc=B recover      => seq=2 Running(0) 3/3 inc=A
 		open limit=9            => seq=2 limit=9`,
-	"a suspended group takes no reports, and resumes in formation": `
+	"a suspended group takes no reports, and asks the agents when it resumes within its epoch": `
 		open
 		join 0a 1a 2a
 		down 1a code=1
@@ -202,9 +202,28 @@ var rules = map[string]string{
 		open suspended          => Closed(1)
 		down 0a code=1          => Closed(1)
 		join 1b                 => Closed(1)
-		open                    => Forming(1) 0/3
-		join 0b                 => !fenced
+		open                    => Recovering(1) 0/3
 		join 0a@2 1a@2 2a@2     => Running(1) 3/3`,
+	"a suspend that is taken back before a pod was stopped stops nobody": `
+		open
+		join 0a 1a 2a           => Running(0)
+		open suspended          => Closed(0)
+		open                    => Recovering(0) 0/3
+		join 0a epoch=1 round=0 holds running instances=1
+		join 1a epoch=1 round=0 holds running instances=1
+		join 2a epoch=1 round=0 holds running instances=1 => Running(0) 3/3`,
+	"finished slots are counted while a group forms": `
+		open done=0             => Forming(0) 1/3 done=1
+		join 1a                 => Forming(0) 2/3
+		open done=0,2           => Running(0) 3/3 done=2`,
+	"a slot with a living worker is not finished": `
+		open
+		join 0a 1a
+		open done=0             => Forming(0) 2/3 done=0`,
+	"a recovery with a death in it can be given up": `
+		open recover
+		join 0a epoch=1 round=0 instances=1 running => dirty Recovering(0) 1/3
+		recreate round=0 kind=timeout => Recreating(0)`,
 	"a group may begin suspended": `
 		open suspended          => Closed(0)
 		join 0a                 => Closed(0) reply=-1

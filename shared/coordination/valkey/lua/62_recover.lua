@@ -72,7 +72,7 @@ end
 -- recovered decides once every slot has told what it knows.
 function Group:recovered(now)
   local r = self:lazy('recovery')
-  self.round = math.max(0, r.highest)
+  self.round = math.max(self.round, r.highest)
   self:newRecord(self.round, { kind = 'recovery' }, now)
   if r.hurt or (r.unassigned > 0 and r.sawRunning) then
     local kind = r.kind ~= '' and r.kind or 'recovery'

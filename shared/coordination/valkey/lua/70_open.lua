@@ -53,6 +53,8 @@ function Group:create(o, now)
     slot = '', kind = '', exitCode = 0, failedAt = 0, detectedAt = 0,
   }
   self:begin(o, now)
+  self:addFinished(o.done, o.doneFrom)
+  self:settle(now)
 end
 
 -- mayReset tells whether unreadable state is to be thrown away. A repeated reset must not throw away what joined since
@@ -88,9 +90,9 @@ function Group:open(o, now)
     fail('HFSTALEEPOCH', 'the group is in epoch ' .. format(self.epoch) .. ', not ' .. format(o.epoch))
   end
   local resized = stages.write(self.stages) ~= stages.write(o.stages)
-  local next = o.epoch > self.epoch
+  local later = o.epoch > self.epoch
   self.token, self.limit, self.stages = o.token, o.limit, o.stages
-  if next then
+  if later then
     self:empty()
     self.epoch, self.round = o.epoch, 0
     self:begin({ suspended = o.suspended }, now)
@@ -98,13 +100,15 @@ function Group:open(o, now)
     if self.phase ~= Closed then
       self:to(Closed)
     end
-  elseif self.phase == Closed then
-    self:empty()
+  elseif self.phase == Closed and next(self:allSlots()) == nil then
     self:begin({}, now)
+  elseif self.phase == Closed then
+    self:recover() -- closed and opened within an epoch: its pods may never have been stopped
   elseif resized and self.phase ~= Recreating and self.phase ~= Terminal then
     self:resize()
-    self:settle(now)
   end
+  self:addFinished(o.done, o.doneFrom)
+  self:settle(now)
 end
 
 -- begin enters the first phase of an epoch.
@@ -113,23 +117,34 @@ function Group:begin(o, now)
   if o.suspended then
     self:to(Closed)
   elseif o.recover then
-    self:addFinished(o.done, o.doneFrom)
     self:recover()
   else
     self:to(Forming)
   end
-  self:settle(now)
 end
 
+-- addFinished counts slots whose worker is known to have finished, while the group waits for joins.
 function Group:addFinished(names, from)
-  for i = from, #names do
-    local name = names[i]
-    if self:has(name) then
-      self.slots[name] = {
-        pod = '', podBorn = 0, id = '', born = 0, round = NO_ROUND, generation = 0, dead = true, finished = true,
-      }
-    end
+  if self.phase ~= Forming and self.phase ~= Recovering then
+    return
   end
+  for i = from, #names do
+    self:finish(names[i])
+  end
+end
+
+function Group:finish(name)
+  local s = self:slot(name)
+  if not self:has(name) or (s ~= nil and (not s.dead or self:counted(s))) then
+    return
+  end
+  if s == nil then
+    s = { pod = '', podBorn = 0, id = '', born = 0, round = NO_ROUND, dead = true }
+    self.slots[name] = s
+  end
+  s.finished, s.generation = true, self.gen
+  self.joined = self.joined + 1
+  self.done = self.done + 1
 end
 
 -- empty fences whoever holds a slot.
@@ -169,7 +184,8 @@ function Group:recreate(token, epoch, round, kind)
     fail('HFARGUMENT', 'recreating a group: the kind is no name')
   end
   self.token = token
-  if self.phase == Restarting and self.epoch == epoch and self.round == round then
+  local stuck = self.phase == Restarting or self.phase == Recovering
+  if stuck and self.epoch == epoch and self.round == round then
     self:lazy('record').kind = kind
     self:giveUp(Recreating)
   end

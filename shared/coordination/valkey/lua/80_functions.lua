@@ -53,9 +53,10 @@ local function instance(args)
 end
 
 local function summary(g)
+  local hurt = g.phase == Recovering and g:lazy('recovery').hurt
   return {
     g:level(), tokenRecord.write(g:lazy('token')), format(g.limit), format(g.joined), format(g.done),
-    dirty.write(g.dirty), stages.write(g.stages), g:wholeRecord(),
+    hurt and 'hurt' or dirty.write(g.dirty), stages.write(g.stages), g:wholeRecord(),
   }
 end
 
