@@ -57,10 +57,11 @@ func newRig(t *testing.T, change func(*v1alpha2.JobSet)) *rig {
 	if err := clientgoscheme.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(js).WithObjects(js, childJob(js)).Build()
+	c := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(js).WithObjects(js, childJob(js)).
+		WithIndex(&corev1.Pod{}, PodsOfJobSet, IndexByJobSet).Build()
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	g := &rig{
-		T: t, ctx: t.Context(), c: c, store: memory.New(time.Now),
-		clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), events: events.NewFakeRecorder(50),
+		T: t, ctx: t.Context(), c: c, store: memory.New(clock.Now), clock: clock, events: events.NewFakeRecorder(50),
 	}
 	g.r = g.leader(1)
 	return g

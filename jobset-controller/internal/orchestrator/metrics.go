@@ -14,6 +14,14 @@ var (
 		Name: "holdfast_inplace_failovers_total",
 		Help: "Restarts in place that gave way to a full recreation, by why.",
 	}, []string{"kind"})
+	evictions = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "holdfast_inplace_evictions_total",
+		Help: "Pods that were taken out of their slots because they were gone, had failed or were deleted to bring the slot back.",
+	})
+	escalations = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "holdfast_inplace_escalations_total",
+		Help: "What was recreated because a slot did not join a round: pod, job or group.",
+	}, []string{"rung"})
 	restartSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "holdfast_inplace_restart_duration_seconds",
 		Help:    "From the order to restart until all workers were in sync again.",
@@ -21,4 +29,6 @@ var (
 	})
 )
 
-func init() { metrics.Registry.MustRegister(restarts, failOvers, restartSeconds) }
+func init() {
+	metrics.Registry.MustRegister(restarts, failOvers, evictions, escalations, restartSeconds)
+}

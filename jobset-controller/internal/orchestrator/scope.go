@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -30,6 +31,8 @@ type scope struct {
 	group   *coordination.Summary
 	foreign error // the store holds something unreadable
 	clock   *grace.Deadline
+	losses  []loss                 // pods that were lost since the last look
+	pods    map[string]*corev1.Pod // the newest pod of each slot, once a repair has read them
 	now     time.Time
 }
 
@@ -119,7 +122,7 @@ func (s *scope) budget() restart.Budget {
 // nextLook is when this group has to be looked at again though nothing was heard of it.
 func (s *scope) nextLook() time.Duration {
 	if s.clock != nil {
-		return min(s.clock.Remaining(s.now)+time.Millisecond, jitter(resyncEvery))
+		return min(s.clock.Remaining(s.now)+time.Millisecond, s.lookAgain(), jitter(resyncEvery))
 	}
 	return jitter(resyncEvery)
 }
