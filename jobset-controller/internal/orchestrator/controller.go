@@ -84,6 +84,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next look is at the newer object
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil // the JobSet went meanwhile; the sweep drops its group
 	case errors.As(err, new(*storeError)):
 		if r.outage.began() {
 			log.FromContext(ctx).Error(err, "the store does not answer; workers run on, time-outs and fail-overs wait")

@@ -107,7 +107,7 @@ func (s *scope) input() plan.Input {
 	return plan.Input{
 		Wanted: s.wanted, Group: s.group, Foreign: s.foreign != nil, Epoch: s.epoch,
 		Charged: s.inPlace.Restarts, Counted: counted, Budget: s.budget(),
-		Overdue: s.clock != nil && s.clock.Passed(s.now),
+		Overdue: s.clock != nil && s.clock.Passed(s.now), Mark: s.marked(),
 	}
 }
 
