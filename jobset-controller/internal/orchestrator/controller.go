@@ -55,7 +55,10 @@ type Reconciler struct {
 
 	rounds rounds
 	losses losses
-	outage outage
+	phases phases
+
+	accounts accounts
+	outage   outage
 }
 
 // Register adds the reconciler to the manager. `wakeups` names the JobSets whose group has changed in the store.
@@ -76,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	js := &v1alpha2.JobSet{}
 	if err := r.Client.Get(ctx, req.NamespacedName, js); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.losses.take(req.NamespacedName)
+			r.forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -118,7 +121,8 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 
 // settle does what follows from a group that is as it should be.
 func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
-	err := errors.Join(r.deleteStaleJobs(ctx, s), r.repair(ctx, s), r.writeCondition(ctx, s))
+	err := errors.Join(r.deleteStaleJobs(ctx, s), r.repair(ctx, s), r.account(ctx, s), r.writeCondition(ctx, s))
+	r.phases.set(client.ObjectKeyFromObject(s.js), led{s.js.UID, s.phase()})
 	if s.wanted == nil {
 		r.rounds.forget(s.js.UID)
 		return 0, err

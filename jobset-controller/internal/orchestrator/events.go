@@ -91,7 +91,6 @@ func (r *Reconciler) reportPhase(s *scope, old *metav1.Condition) {
 		return
 	}
 	took := time.Duration(g.Record.InSyncAt-g.Record.ReportedAt) * time.Millisecond
-	restartSeconds.Observe(took.Seconds())
 	r.event(s, corev1.EventTypeNormal, eventRestarted, "all %d workers are in sync at total restart count %d, %s after the order",
 		g.Size, g.Round, took)
 }

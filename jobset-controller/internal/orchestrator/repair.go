@@ -35,7 +35,7 @@ func (r *Reconciler) repair(ctx context.Context, s *scope) error {
 		return nil // the next reconcile reads the group anew
 	}
 	if err != nil {
-		return &storeError{err}
+		return storeFailed(err)
 	}
 	slots, err := r.slots(ctx, s, missing)
 	if err != nil {

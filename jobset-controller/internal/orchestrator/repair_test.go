@@ -314,8 +314,8 @@ func TestLossesOfAJobSetThatIsGoneAreForgotten(t *testing.T) {
 	g.see(g.pod(1, 1), true)
 	g.must(g.c.Delete(g.ctx, g.jobSet()))
 	g.reconcile()
-	if n := len(g.r.losses.byJobSet); n != 0 {
-		t.Errorf("%d JobSets are still remembered", n)
+	if n := len(g.r.losses.byJobSet) + len(g.r.accounts.levels) + len(g.r.phases.of) + len(g.r.rounds.since); n != 0 {
+		t.Errorf("%d things are still remembered", n)
 	}
 }
 

@@ -61,6 +61,9 @@ func (r *Reconciler) drop(ctx context.Context, s *scope, token coordination.Toke
 func (r *Reconciler) giveUp(ctx context.Context, s *scope, token coordination.Token) error {
 	g := s.group
 	sum, err := r.Store.Recreate(ctx, string(s.js.UID), token, g.Epoch, g.Round, coordination.KindTimeout)
+	if err == nil && sum.Phase == coordination.Recreating && sum.Round == g.Round {
+		timeouts.Inc()
+	}
 	return r.sawGroup(s, sum, err)
 }
 
