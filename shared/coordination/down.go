@@ -27,24 +27,28 @@ func (g *Group) Down(d Down, now int64) (Reply, error) {
 }
 
 func (g *Group) die(s *Slot, d Down, now int64) {
-	counted := g.counted(s)
-	s.Dead = true
-	if counted && d.ExitCode == 0 && !d.Ordered {
-		s.Finished = true
+	if g.counted(s) && d.ExitCode == 0 && !d.Ordered {
+		s.Dead, s.Finished = true, true
 		g.Done++
 		return
 	}
+	g.bury(s, Failure{Cause{d.Slot, KindExit, d.ExitCode}, d.FailedAt, d.DetectedAt}, d.Ordered, now)
+}
+
+// bury takes a dead instance out of the counts and answers its death, by phase.
+func (g *Group) bury(s *Slot, f Failure, ordered bool, now int64) {
+	counted := g.counted(s)
+	s.Dead = true
 	if counted {
 		g.Joined--
 	}
-	f := Failure{Cause{d.Slot, KindExit, d.ExitCode}, d.FailedAt, d.DetectedAt}
 	switch {
 	case g.Phase == Running:
 		g.openRound(f, now)
 		g.countDown(now)
 	case g.Phase == Restarting && s.Round < g.Round:
 		g.countDown(now)
-		if !d.Ordered {
+		if !ordered {
 			g.Record.Coalesced++
 		}
 	case counted:

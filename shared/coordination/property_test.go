@@ -39,6 +39,9 @@ func randomCall(r *rand.Rand, g *Group, now int64) string {
 	case n < 10:
 		_, err := g.Join(Join{m, i, seen}, now)
 		return fmt.Sprintf("join %s %+v %v\n", i.ID, seen, err)
+	case n < 11:
+		err := g.Evict(Token{}, m.Slot, m.Pod, now)
+		return fmt.Sprintf("evict %s %v\n", m.Pod, err)
 	case n < 18:
 		code, ordered := r.Int64N(2), r.IntN(2) == 0
 		_, err := g.Down(Down{Member: m, Instance: i, ExitCode: code, Ordered: ordered, Seen: seen}, now)
@@ -61,14 +64,16 @@ func invariant(g *Group, before Level) string {
 		if s.Finished {
 			done++
 		}
-		if g.Fenced[s.Pod] {
-			return "a fenced pod holds a slot"
+		if g.Fenced[s.Pod] && !s.Dead {
+			return "a fenced pod lives in a slot"
 		}
 	}
 	switch {
 	case g.Phase == Closed: // nobody counts; the next opening starts anew
 	case joined != g.Joined:
 		return fmt.Sprintf("%d joined, counter says %d", joined, g.Joined)
+	case g.Size()-joined != int64(len(g.Missing())):
+		return fmt.Sprintf("%d of %d joined, missing %v", joined, g.Size(), g.Missing())
 	case done != g.Done:
 		return fmt.Sprintf("%d finished, counter says %d", done, g.Done)
 	case g.Phase == Running && joined != g.Size():

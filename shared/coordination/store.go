@@ -28,10 +28,15 @@ type Leader interface {
 	Open(ctx context.Context, group string, o Open) (Summary, error)
 	// Recreate gives a round up: from Restarting(round) to Recreating, if the group is still there.
 	Recreate(ctx context.Context, group string, t Token, epoch, round int64, kind string) (Summary, error)
+	// Evict takes a pod out of its slot on evidence that it cannot run any more; see Group.Evict.
+	Evict(ctx context.Context, group string, t Token, slot, pod string) (Summary, error)
 	// Drop removes all that is stored of a group.
 	Drop(ctx context.Context, group string, t Token) error
 	// Summary reads the state of a group.
 	Summary(ctx context.Context, group string) (Summary, error)
+	// Missing lists the slots that have not joined the desired round, at most MissingLimit. It costs the store a look at
+	// every slot.
+	Missing(ctx context.Context, group string) ([]string, error)
 	// History returns the finished restarts, oldest first, at most HistoryLength.
 	History(ctx context.Context, group string) ([]Record, error)
 	// Groups lists all groups that are stored.

@@ -34,9 +34,10 @@ var rules = []rule{
 	},
 	{
 		packages: []string{
-			"shared/restart", "shared/grace", "shared/coordination$", "agent/internal/core",
+			"shared/restart", "shared/grace", "shared/recovering", "shared/coordination$", "agent/internal/core",
 			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "jobset-controller/internal/epoch",
 			"jobset-controller/internal/inplace", "jobset-controller/internal/orchestrator/plan",
+			"jobset-controller/internal/orchestrator/ladder",
 		},
 		deps: []string{
 			"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "github.com/redis/", "google.golang.org/grpc",

@@ -17,6 +17,9 @@ import (
 // ConditionInSync is True while all workers of the group have the same total restart count.
 const ConditionInSync = "InPlaceInSync"
 
+// ConditionRecovering is there, and True, while the annotation of package recovering is.
+const ConditionRecovering = "Recovering"
+
 // reasons of ConditionInSync, by phase.
 var reasons = map[coordination.Phase]string{
 	coordination.Forming:    "WaitingForWorkers",
@@ -58,19 +61,45 @@ func (r *Reconciler) writeCondition(ctx context.Context, s *scope) error {
 		}
 		return r.applyConditions(ctx, s.js, nil)
 	}
-	next := conditionOf(s.group, s.js.Generation)
-	if old != nil && sameCondition(*old, next) {
+	next := s.conditions()
+	if allWritten(s.js.Status.Conditions, next) {
 		return nil
 	}
-	next.LastTransitionTime = metav1.NewTime(s.now)
-	if old != nil && old.Status == next.Status {
-		next.LastTransitionTime = old.LastTransitionTime
-	}
-	if err := r.applyConditions(ctx, s.js, []metav1.Condition{next}); err != nil {
+	if err := r.applyConditions(ctx, s.js, next); err != nil {
 		return err
 	}
 	r.reportPhase(s, old)
 	return nil
+}
+
+// conditions are those that the JobSet is to have of us. One that is left out is taken away.
+func (s *scope) conditions() []metav1.Condition {
+	inSync := conditionOf(s.group, s.js.Generation)
+	list := []metav1.Condition{inSync}
+	if s.group.Phase == coordination.Restarting {
+		list = append(list, metav1.Condition{
+			Type: ConditionRecovering, Status: metav1.ConditionTrue, Reason: inSync.Reason, Message: inSync.Message,
+			ObservedGeneration: inSync.ObservedGeneration,
+		})
+	}
+	for i := range list {
+		list[i].LastTransitionTime = metav1.NewTime(s.now)
+		if old := meta.FindStatusCondition(s.js.Status.Conditions, list[i].Type); old != nil && old.Status == list[i].Status {
+			list[i].LastTransitionTime = old.LastTransitionTime
+		}
+	}
+	return list
+}
+
+// allWritten tells whether the JobSet has these conditions, and no other of ours.
+func allWritten(have, want []metav1.Condition) bool {
+	for _, kind := range []string{ConditionInSync, ConditionRecovering} {
+		a, b := meta.FindStatusCondition(have, kind), meta.FindStatusCondition(want, kind)
+		if (a == nil) != (b == nil) || (a != nil && !sameCondition(*a, *b)) {
+			return false
+		}
+	}
+	return true
 }
 
 func sameCondition(a, b metav1.Condition) bool {

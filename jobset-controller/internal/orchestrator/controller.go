@@ -8,6 +8,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -29,6 +30,7 @@ import (
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets/status,verbs=patch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
@@ -52,7 +54,11 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 
 	rounds rounds
-	outage outage
+	losses losses
+	phases phases
+
+	accounts accounts
+	outage   outage
 }
 
 // Register adds the reconciler to the manager. `wakeups` names the JobSets whose group has changed in the store.
@@ -62,6 +68,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers i
 		For(&v1alpha2.JobSet{}, builder.WithPredicates(jobSetChanged())).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{},
 			handler.OnlyControllerOwner()), builder.WithPredicates(jobComesOrGoes())).
+		Watches(&corev1.Pod{}, r.podHandler()).
 		WatchesRawSource(wakeups).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
@@ -71,12 +78,17 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers i
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	js := &v1alpha2.JobSet{}
 	if err := r.Client.Get(ctx, req.NamespacedName, js); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	again, err := r.lead(ctx, js)
 	switch {
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next look is at the newer object
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil // the JobSet went meanwhile; the sweep drops its group
 	case errors.As(err, new(*storeError)):
 		if r.outage.began() {
 			log.FromContext(ctx).Error(err, "the store does not answer; workers run on, time-outs and fail-overs wait")
@@ -89,6 +101,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Duration, error) {
 	s, err := r.observe(ctx, js)
 	if err != nil {
+		return 0, err
+	}
+	if err := r.evictLost(ctx, s); err != nil {
 		return 0, err
 	}
 	for range maxSteps {
@@ -106,7 +121,8 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 
 // settle does what follows from a group that is as it should be.
 func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
-	err := errors.Join(r.deleteStaleJobs(ctx, s), r.writeCondition(ctx, s))
+	err := errors.Join(r.deleteStaleJobs(ctx, s), r.repair(ctx, s), r.account(ctx, s), r.writeCondition(ctx, s))
+	r.phases.set(client.ObjectKeyFromObject(s.js), led{s.js.UID, s.phase()})
 	if s.wanted == nil {
 		r.rounds.forget(s.js.UID)
 		return 0, err

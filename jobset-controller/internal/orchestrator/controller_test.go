@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
@@ -31,12 +32,21 @@ const uid = "uid-1"
 // rig is one JobSet of two workers, its Job, a store and a leader.
 type rig struct {
 	*testing.T
-	ctx    context.Context
-	c      client.Client
-	store  *memory.Store
-	clock  *clocktesting.FakePassiveClock
-	events *events.FakeRecorder
-	r      *Reconciler
+	ctx     context.Context
+	c       client.Client
+	store   *memory.Store
+	patches *patchCounter
+	clock   *clocktesting.FakePassiveClock
+	events  *events.FakeRecorder
+	r       *Reconciler
+}
+
+// patchCounter counts what is written to JobSets, the status apart.
+type patchCounter struct{ n int }
+
+func (p *patchCounter) count(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	p.n++
+	return c.Patch(ctx, o, patch, opts...)
 }
 
 type fixedToken coordination.Token
@@ -57,10 +67,13 @@ func newRig(t *testing.T, change func(*v1alpha2.JobSet)) *rig {
 	if err := clientgoscheme.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(js).WithObjects(js, childJob(js)).Build()
+	patches := &patchCounter{}
+	c := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(js).WithObjects(js, childJob(js)).
+		WithInterceptorFuncs(interceptor.Funcs{Patch: patches.count}).
+		WithIndex(&corev1.Pod{}, PodsOfJobSet, IndexByJobSet).Build()
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	g := &rig{
-		T: t, ctx: t.Context(), c: c, store: memory.New(time.Now),
-		clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), events: events.NewFakeRecorder(50),
+		T: t, ctx: t.Context(), c: c, store: memory.New(clock.Now), clock: clock, patches: patches, events: events.NewFakeRecorder(50),
 	}
 	g.r = g.leader(1)
 	return g

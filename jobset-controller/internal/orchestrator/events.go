@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
@@ -14,6 +15,8 @@ import (
 const (
 	eventRestarting = "InPlaceRestart"      // a worker failed and the group restarts in place
 	eventRestarted  = "InPlaceRestarted"    // all workers are in sync again
+	eventPod        = "InPlacePodRecreated" // a worker does not come back: its pod is recreated alone
+	eventJob        = "InPlaceJobRecreated" // its Job is recreated
 	eventFailOver   = "InPlaceFailOver"     // not recoverable in place: the Jobs are recreated
 	eventUsedUp     = "InPlaceRestartsOver" // the budget is used up
 	eventForeign    = "ForeignStoreValue"   // the store held something unreadable
@@ -38,8 +41,36 @@ func (r *Reconciler) reportCharge(s *scope) {
 		causeText(g.Record.Cause), g.Size, s.inPlace.Restarts, budget)
 }
 
+// reportRepairs says what a look has deleted, once for each rung.
+func (r *Reconciler) reportRepairs(s *scope, done map[ladder.Rung][]repaired) {
+	if s.group == nil {
+		return // lost by the store meanwhile: the repair goes on when it is back
+	}
+	if pods := done[ladder.Pod]; len(pods) > 0 {
+		escalations.WithLabelValues(string(ladder.Pod)).Add(float64(len(pods)))
+		r.event(s, corev1.EventTypeWarning, eventPod,
+			"%s %s; deleting only this pod (%s), so that its Job makes a new one; all Jobs are recreated if %d of %d workers have not joined in %s",
+			names(pods), pods[0].why, pods[0].Pod.Name, s.group.Size-s.group.Joined, s.group.Size, s.left())
+	}
+	if jobs := done[ladder.Job]; len(jobs) > 0 {
+		escalations.WithLabelValues(string(ladder.Job)).Add(float64(len(jobs)))
+		r.event(s, corev1.EventTypeWarning, eventJob,
+			"%s %s; deleting Job %s, which is made again in epoch %d; all Jobs are recreated if %d of %d workers have not joined in %s",
+			names(jobs), jobs[0].why, jobs[0].Job.Name, s.epoch.Epoch, s.group.Size-s.group.Joined, s.group.Size, s.left())
+	}
+}
+
+// left is what remains of the round's time.
+func (s *scope) left() time.Duration {
+	if s.clock == nil {
+		return 0
+	}
+	return s.clock.Remaining(s.now).Round(time.Second)
+}
+
 func (r *Reconciler) reportFailOver(s *scope, old coordination.Summary) {
 	failOvers.WithLabelValues(old.Record.Cause.Kind).Inc()
+	escalations.WithLabelValues("group").Inc()
 	r.event(s, corev1.EventTypeWarning, eventFailOver, "%s; deleting all Jobs for a full recreation (epoch %d, restart %d of %d)",
 		failOverText(s, old), s.epoch.Epoch, s.inPlace.Restarts, s.budget())
 }
@@ -60,7 +91,6 @@ func (r *Reconciler) reportPhase(s *scope, old *metav1.Condition) {
 		return
 	}
 	took := time.Duration(g.Record.InSyncAt-g.Record.ReportedAt) * time.Millisecond
-	restartSeconds.Observe(took.Seconds())
 	r.event(s, corev1.EventTypeNormal, eventRestarted, "all %d workers are in sync at total restart count %d, %s after the order",
 		g.Size, g.Round, took)
 }
@@ -78,7 +108,7 @@ func causeText(c coordination.Cause) string {
 	case coordination.KindReplaced:
 		return fmt.Sprintf("worker %s was restarted", c.Slot)
 	case coordination.KindPod:
-		return fmt.Sprintf("the pod of worker %s was replaced", c.Slot)
+		return fmt.Sprintf("the pod of worker %s was lost or replaced", c.Slot)
 	case coordination.KindFinished:
 		return fmt.Sprintf("worker %s failed after others had finished", c.Slot)
 	case coordination.KindGap:

@@ -41,6 +41,14 @@ func (r *rounds) clock(uid types.UID, l coordination.Level, timeout time.Duratio
 	return &grace.Deadline{Start: s.at, Period: timeout}
 }
 
+// restarting tells whether this leader watches a round of the JobSet.
+func (r *rounds) restarting(uid types.UID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.since[uid]
+	return ok
+}
+
 func (r *rounds) forget(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

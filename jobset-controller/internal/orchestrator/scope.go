@@ -7,6 +7,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -30,7 +32,12 @@ type scope struct {
 	group   *coordination.Summary
 	foreign error // the store holds something unreadable
 	clock   *grace.Deadline
+	losses  []loss                 // pods that were lost since the last look
+	pods    map[string]*corev1.Pod // the newest pod of each slot, once a repair has read them
 	now     time.Time
+
+	before        []metav1.Condition // and the charges, as they were when the reconcile began
+	chargedBefore int32
 }
 
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
@@ -48,6 +55,7 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	if err := s.readJobSet(); err != nil {
 		log.FromContext(ctx).Error(err, "the epoch is unreadable; taken from the store")
 	}
+	s.before, s.chargedBefore = js.Status.Conditions, s.inPlace.Restarts
 	return s, r.readGroup(ctx, s)
 }
 
@@ -93,7 +101,7 @@ func (r *Reconciler) sawGroup(s *scope, sum coordination.Summary, err error) err
 	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch):
 		return err
 	default:
-		return &storeError{err}
+		return storeFailed(err)
 	}
 	r.outage.ended()
 	return nil
@@ -104,7 +112,7 @@ func (s *scope) input() plan.Input {
 	return plan.Input{
 		Wanted: s.wanted, Group: s.group, Foreign: s.foreign != nil, Epoch: s.epoch,
 		Charged: s.inPlace.Restarts, Counted: counted, Budget: s.budget(),
-		Overdue: s.clock != nil && s.clock.Passed(s.now),
+		Overdue: s.clock != nil && s.clock.Passed(s.now), Mark: s.marked(),
 	}
 }
 
@@ -119,13 +127,18 @@ func (s *scope) budget() restart.Budget {
 // nextLook is when this group has to be looked at again though nothing was heard of it.
 func (s *scope) nextLook() time.Duration {
 	if s.clock != nil {
-		return min(s.clock.Remaining(s.now)+time.Millisecond, jitter(resyncEvery))
+		return min(s.clock.Remaining(s.now)+time.Millisecond, s.lookAgain(), jitter(resyncEvery))
 	}
 	return jitter(resyncEvery)
 }
 
 // storeError marks that the store could not be asked.
 type storeError struct{ err error }
+
+func storeFailed(err error) error {
+	storeErrors.Inc()
+	return &storeError{err}
+}
 
 func (e *storeError) Error() string { return "asking the store: " + e.err.Error() }
 func (e *storeError) Unwrap() error { return e.err }

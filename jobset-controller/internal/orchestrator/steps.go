@@ -32,7 +32,9 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, step plan.Step) error 
 	case plan.RestoreEpoch:
 		return r.annotate(ctx, s, map[string]string{epoch.Annotation: step.Epoch.Format()})
 	case plan.Charge:
-		return r.charge(ctx, s, step.Charged)
+		return r.charge(ctx, s, step)
+	case plan.WriteMark:
+		return r.annotate(ctx, s, s.mark(step.Mark))
 	case plan.FailOver:
 		return r.failOver(ctx, s, step)
 	}
@@ -59,15 +61,20 @@ func (r *Reconciler) drop(ctx context.Context, s *scope, token coordination.Toke
 func (r *Reconciler) giveUp(ctx context.Context, s *scope, token coordination.Token) error {
 	g := s.group
 	sum, err := r.Store.Recreate(ctx, string(s.js.UID), token, g.Epoch, g.Round, coordination.KindTimeout)
+	if err == nil && sum.Phase == coordination.Recreating && sum.Round == g.Round {
+		timeouts.Inc()
+	}
 	return r.sawGroup(s, sum, err)
 }
 
 // charge raises inplace-restarts. The compare-and-set on the JobSet makes it count once, and never after the JobSet was
 // suspended, finished or moved to another epoch: such a change is a conflict.
-func (r *Reconciler) charge(ctx context.Context, s *scope, charged int32) error {
+func (r *Reconciler) charge(ctx context.Context, s *scope, step plan.Step) error {
 	before := s.inPlace.Restarts
-	err := r.annotate(ctx, s, map[string]string{v1alpha2.InPlaceRestartsKey: strconv.Itoa(int(charged))})
-	if err == nil && charged > before {
+	values := s.mark(step.Mark)
+	values[v1alpha2.InPlaceRestartsKey] = strconv.Itoa(int(step.Charged))
+	err := r.annotate(ctx, s, values)
+	if err == nil && step.Charged > before {
 		r.reportCharge(s)
 	}
 	return err
@@ -77,23 +84,28 @@ func (r *Reconciler) charge(ctx context.Context, s *scope, charged int32) error 
 // stale, whoever deletes them.
 func (r *Reconciler) failOver(ctx context.Context, s *scope, step plan.Step) error {
 	old := *s.group
-	err := r.annotate(ctx, s, map[string]string{
-		epoch.Annotation:            step.Epoch.Format(),
-		v1alpha2.InPlaceRestartsKey: strconv.Itoa(int(step.Charged)),
-	})
+	values := s.mark(false)
+	values[epoch.Annotation] = step.Epoch.Format()
+	values[v1alpha2.InPlaceRestartsKey] = strconv.Itoa(int(step.Charged))
+	err := r.annotate(ctx, s, values)
 	if err == nil {
 		r.reportFailOver(s, old)
 	}
 	return err
 }
 
+// annotate writes annotations in one compare-and-set; an empty value takes its annotation away.
 func (r *Reconciler) annotate(ctx context.Context, s *scope, values map[string]string) error {
 	next := s.js.DeepCopy()
 	if next.Annotations == nil {
 		next.Annotations = map[string]string{}
 	}
 	for key, value := range values {
-		next.Annotations[key] = value
+		if value == "" {
+			delete(next.Annotations, key)
+		} else {
+			next.Annotations[key] = value
+		}
 	}
 	patch := client.MergeFromWithOptions(s.js, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, next, patch, client.FieldOwner(FieldManager)); err != nil {

@@ -42,6 +42,9 @@ func testArguments(t *testing.T, newStore func(t *testing.T) Harness) {
 	recreating := func(token coordination.Token, kind string) func() error {
 		return func() error { _, err := r.Store.Recreate(ctx, group, token, 1, 0, kind); return err }
 	}
+	evicting := func(token coordination.Token, pod string) func() error {
+		return func() error { _, err := r.Store.Evict(ctx, group, token, m.Slot, pod); return err }
+	}
 	const tooMuch = coordination.MaxCount + 1
 	cases := map[string]struct {
 		call func() error
@@ -81,6 +84,9 @@ func testArguments(t *testing.T, newStore func(t *testing.T) Harness) {
 		"a blank in a reason":               {asking("a b"), "foreign"},
 		"a recreation without a reason":     {recreating(opened.Open.Token, ""), "error"},
 		"a blank in a recreation's reason":  {recreating(opened.Open.Token, "a b"), "error"},
+		"an eviction without a pod":         {evicting(opened.Open.Token, ""), "error"},
+		"a blank in an evicted pod":         {evicting(opened.Open.Token, "a b"), "error"},
+		"an eviction by no token":           {evicting(coordination.Token{LeaseCreated: tooMuch}, "p"), "error"},
 		"a token beyond all counts":         {recreating(coordination.Token{LeaseCreated: tooMuch}, "gap"), "error"},
 		"epoch 0":                           {opening(func(o *coordination.Open) { o.Epoch = 0 }), "error"},
 		"an epoch to open beyond counts":    {opening(func(o *coordination.Open) { o.Epoch = tooMuch }), "error"},

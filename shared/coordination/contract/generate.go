@@ -18,6 +18,8 @@ func (g *generator) next() Step {
 	switch n := g.rand.IntN(100); {
 	case n < 52:
 		return Step{Verb: "join", Who: g.who(), Seen: g.seen()}
+	case n < 56:
+		return Step{Verb: "evict", Who: g.who(), Open: coordination.Open{Token: g.token()}}
 	case n < 82:
 		return Step{Verb: "down", Who: g.who(), Seen: g.seen(), Code: g.code(), Ordered: g.one(3)}
 	case n < 85:

@@ -22,6 +22,7 @@ type Outcome struct {
 	Reply   coordination.Reply
 	Exists  bool
 	Summary coordination.Summary
+	Missing []string
 	History []coordination.Record
 }
 
@@ -36,10 +37,11 @@ func (r *runner) run(s Step) Outcome {
 		return o
 	}
 	history, errHistory := r.Store.History(ctx, group)
-	if err := errors.Join(err, errHistory); err != nil {
+	missing, errMissing := r.Store.Missing(ctx, group)
+	if err := errors.Join(err, errHistory, errMissing); err != nil {
 		o.Err += fmt.Sprintf(" and then %v", err)
 	}
-	o.Exists, o.Summary, o.History = true, summary, history
+	o.Exists, o.Summary, o.Missing, o.History = true, summary, missing, history
 	return o
 }
 
@@ -49,6 +51,9 @@ func (r *runner) call(ctx context.Context, s Step) (reply coordination.Reply, er
 		_, err = r.Store.Open(ctx, group, s.Open)
 	case "recreate":
 		_, err = r.Store.Recreate(ctx, group, s.Open.Token, s.Open.Epoch, s.Round, s.Kind)
+	case "evict":
+		m, _ := speaker(s.Who)
+		_, err = r.Store.Evict(ctx, group, s.Open.Token, m.Slot, m.Pod)
 	case "drop":
 		err = r.Store.Drop(ctx, group, s.Open.Token)
 	case "save":

@@ -10,6 +10,7 @@ import (
 func testRecords(t *testing.T, newStore func(t *testing.T) Harness) {
 	t.Run("the times of a restart are all there and in order", func(t *testing.T) { testTimes(t, newStore(t)) })
 	t.Run("only the last hundred records are kept", func(t *testing.T) { testHistoryLength(t, newStore(t)) })
+	t.Run("no more than ten thousand missing slots are listed", func(t *testing.T) { testMissingLimit(t, newStore(t)) })
 	t.Run("the largest numbers come back as they went", func(t *testing.T) { testLargeNumbers(t, newStore(t)) })
 }
 
@@ -53,6 +54,22 @@ func testHistoryLength(t *testing.T, h Harness) {
 	}
 	if first, last := history[0].Round, history[len(history)-1].Round; first != 6 || last != coordination.HistoryLength+5 {
 		t.Errorf("rounds %d to %d, want 6 to %d", first, last, coordination.HistoryLength+5)
+	}
+}
+
+func testMissingLimit(t *testing.T, h Harness) {
+	runScript(t, h, "open stages=w:1x1")
+	open := defaults("open").Open
+	open.Stages = stage("js-w", 1<<20, 1<<20)
+	if _, err := h.Store.Open(t.Context(), "uid-2", open); err != nil {
+		t.Fatal(err)
+	}
+	missing, err := h.Store.Missing(t.Context(), "uid-2")
+	if err != nil || len(missing) != coordination.MissingLimit {
+		t.Fatalf("%d slots, error %v; want %d", len(missing), err, coordination.MissingLimit)
+	}
+	if last, want := missing[len(missing)-1], "js-w-0-9999"; last != want {
+		t.Errorf("the last is %s, want %s", last, want)
 	}
 }
 

@@ -363,6 +363,72 @@ var rules = map[string]string{
 		drop                    => none
 		open
 		join 1a                 => Forming(0) 1/3`,
+	"the leader knows who is missing": `
+		open stages=w:1x2,x:1x2 => missing=w-0-0,w-0-1,x-0-0,x-0-1
+		join 1a x0a             => missing=w-0-0,x-0-1
+		down 1a code=0          => missing=w-0-0,x-0-1
+		join 0a x1a             => Running(0) missing=
+		down 0a code=1          => Recreating(0) missing=w-0-0`,
+	"everybody is missing from a round that has just begun": `
+		open
+		join 0a 1a 2a           => missing=
+		down 1a code=1          => missing=w-0-0,w-0-1,w-0-2
+		join 2b                 => missing=w-0-0,w-0-1`,
+	"an evicted pod is a death, and speaks no more": `
+		open
+		join 0a 1a 2a
+		evict 1a                => Restarting(1) 0/3 cause=pod/js-w-0-1/0 downs=1
+		join 1b                 => !fenced
+		down 1a code=143        => !fenced Restarting(1) 0/3
+		join 1a@2 0b 2b         => Running(1) 3/3 clean`,
+	"who does not hold the slot, or is dead, is not evicted": `
+		open
+		join 0a 1a@2 2a
+		evict 1a                => Running(0) 3/3
+		evict 1a@3              => Running(0) 3/3
+		down 1a@2 code=1        => seq=3
+		evict 1a@2              => seq=3 Restarting(1) 0/3 coalesced=0
+		join 1b@2               => Restarting(1) 1/3`,
+	"evicting a slot that was never taken changes nothing": `
+		open
+		evict 1a                => Forming(0) 0/3 clean
+		join 1a                 => Forming(0) 1/3`,
+	"evicting an instance of the round in progress makes it dirty": `
+		open
+		join 0a 1a 2a
+		down 0a code=1
+		join 1b
+		evict 1b                => Restarting(1) 0/3 dirty coalesced=1
+		evict 2a                => Restarting(1) 0/3 downs=3 coalesced=2
+		join 0b 1a@2 2a@2       => Restarting(2) 0/3 cause=pod/js-w-0-1/0`,
+	"a worker that exited 0 because its pod was deleted has not finished": `
+		open
+		join 0a 1a 2a
+		down 1a code=0          => Running(0) 3/3 done=1
+		evict 1a                => Restarting(1) 0/3 done=0
+		join 0b 1a@2 2b         => Running(1) 3/3`,
+	"evicting while recovering hurts": `
+		open recover
+		join 0a epoch=1 round=2 holds running instances=1
+		evict 0a                => Recovering(0) 0/3
+		join 0a@2 1a 2a epoch=1 round=2 holds running instances=1 => Restarting(3) 0/3 cause=pod/js-w-0-0/0`,
+	"a suspended group evicts nobody": `
+		open
+		join 0a 1a 2a
+		open suspended
+		evict 1a                => Closed(0)
+		join 1a                 => Closed(0)`,
+	"without budget an eviction is terminal": `
+		open limit=0
+		join 0a 1a 2a
+		evict 1a                => Terminal(0) 2/3`,
+	"unknown slots are not evicted, and old leaders evict nobody": `
+		open token=2.5
+		join 0a 1a 2a
+		evict x0a token=2.5     => !unknownslot
+		evict 0a token=2.4      => !staleleader Running(0) 3/3
+		lose
+		evict 0a token=2.5      => !nogroup none`,
 	"unknown slots are refused": `
 		open stages=w:1x2
 		join 2a                 => !unknownslot
@@ -422,7 +488,7 @@ func facts(o Outcome) []string {
 	}
 	s, rec := o.Summary, o.Summary.Record
 	dirty := map[bool]string{true: "dirty", false: "clean"}[s.Dirty]
-	return append(f, dirty,
+	return append(f, dirty, "missing="+strings.ReplaceAll(strings.Join(o.Missing, ","), prefix, ""),
 		fmt.Sprintf("%s(%d)", s.Phase, s.Round), fmt.Sprintf("%d/%d", s.Joined, s.Size),
 		fmt.Sprint("epoch=", s.Epoch), fmt.Sprint("gen=", s.Generation), fmt.Sprint("seq=", s.Seq), "inc="+s.Incarnation,
 		fmt.Sprint("done=", s.Done), fmt.Sprint("limit=", s.Limit), "token="+tokenText(s.Token),

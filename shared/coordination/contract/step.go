@@ -14,13 +14,14 @@ import (
 //	down 1b code=137 [ordered] [seen as above]
 //	ask 1b kind=gap
 //	recreate epoch=1 round=2 kind=timeout token=1.1
+//	evict 1a@2 token=1.1                                     slot 1, its pod 2
 //	drop token=1.1
 //	save, restore, lose                                      faults: copy the data, go back to the copy, lose it all
 //
 // Slots are the pods of job 0 of the stage w, or of another one: x1b is of the stage x.
 type Step struct {
 	Verb string
-	Who  string // of join, down and ask
+	Who  string // of join, down, ask and evict
 
 	Open    coordination.Open
 	Seen    coordination.Seen
@@ -42,6 +43,8 @@ func (s Step) String() string {
 		return fmt.Sprintf("ask %s kind=%s", s.Who, s.Kind)
 	case "recreate":
 		return fmt.Sprintf("recreate epoch=%d round=%d kind=%s token=%s", s.Open.Epoch, s.Round, s.Kind, tokenText(s.Open.Token))
+	case "evict":
+		return fmt.Sprintf("evict %s token=%s", s.Who, tokenText(s.Open.Token))
 	case "drop":
 		return "drop token=" + tokenText(s.Open.Token)
 	}

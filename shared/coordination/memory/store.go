@@ -57,6 +57,19 @@ func (s *Store) Recreate(ctx context.Context, group string, t coordination.Token
 	})
 }
 
+// Evict implements coordination.Leader.
+func (s *Store) Evict(ctx context.Context, group string, t coordination.Token, slot, pod string) (coordination.Summary, error) {
+	return step(ctx, s, group, func(g *coordination.Group, now int64) (coordination.Summary, error) {
+		err := g.Evict(t, slot, pod, now)
+		return g.Summary(), err
+	})
+}
+
+// Missing implements coordination.Leader.
+func (s *Store) Missing(ctx context.Context, group string) ([]string, error) {
+	return step(ctx, s, group, func(g *coordination.Group, _ int64) ([]string, error) { return g.Missing(), nil })
+}
+
 // Summary implements coordination.Leader.
 func (s *Store) Summary(ctx context.Context, group string) (coordination.Summary, error) {
 	return step(ctx, s, group, func(g *coordination.Group, _ int64) (coordination.Summary, error) { return g.Summary(), nil })

@@ -7,7 +7,7 @@ import (
 )
 
 // TestAnOrdinaryRestartReadsNoOtherSlot: forming, failing, restarting and asking cost the same in a group of any size.
-// Only a recovery, a new size or a new epoch reads all slots.
+// Only a recovery, a new size, a new epoch and the question who is missing read all slots.
 func TestAnOrdinaryRestartReadsNoOtherSlot(t *testing.T) {
 	ctx := t.Context()
 	server := newServer(t)

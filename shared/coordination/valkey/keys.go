@@ -12,7 +12,9 @@ const (
 	functionAsk      = "hf1_ask"
 	functionOpen     = "hf1_open"
 	functionRecreate = "hf1_recreate"
+	functionEvict    = "hf1_evict"
 	functionDrop     = "hf1_drop"
+	functionMissing  = "hf1_missing"
 	functionSummary  = "hf1_summary"
 
 	indexKey    = "hf1:groups" // the UIDs of all groups

@@ -36,6 +36,24 @@ func (s *Store) Recreate(ctx context.Context, group string, t coordination.Token
 	return s.summary(ctx, functionRecreate, group, formatToken(t), epoch, round, kind)
 }
 
+// Evict implements coordination.Leader.
+func (s *Store) Evict(ctx context.Context, group string, t coordination.Token, slot, pod string) (coordination.Summary, error) {
+	return s.summary(ctx, functionEvict, group, formatToken(t), slot, pod)
+}
+
+// Missing implements coordination.Leader.
+func (s *Store) Missing(ctx context.Context, group string) ([]string, error) {
+	cmd, err := s.asLeader(ctx, func() *redis.Cmd { return s.call(ctx, functionMissing, group) })
+	if err != nil {
+		return nil, err
+	}
+	slots, err := cmd.StringSlice()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", coordination.ErrForeignValue, err)
+	}
+	return slots, nil
+}
+
 // Summary implements coordination.Leader.
 func (s *Store) Summary(ctx context.Context, group string) (coordination.Summary, error) {
 	return s.summary(ctx, functionSummary, group)

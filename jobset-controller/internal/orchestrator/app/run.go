@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
@@ -64,6 +65,9 @@ func register(ctx context.Context, mgr ctrl.Manager, store coordination.Leader, 
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha2.JobSet{}, orchestrator.UIDIndex, orchestrator.IndexByUID); err != nil {
 		return fmt.Errorf("indexing JobSets: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, orchestrator.PodsOfJobSet, orchestrator.IndexByJobSet); err != nil {
+		return fmt.Errorf("indexing pods: %w", err)
+	}
 	wakeups := orchestrator.NewWakeups(mgr.GetClient(), store)
 	reconciler := &orchestrator.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease,
@@ -108,14 +112,16 @@ func newManager(rc *rest.Config, o Options, identity string) (ctrl.Manager, erro
 	return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
 }
 
-// caches holds JobSets, and only the Jobs of JobSets.
+// caches holds JobSets, and only the Jobs and pods of JobSets; of pods only what is read.
 func caches() cache.Options {
 	ofJobSets, err := labels.NewRequirement(v1alpha2.JobSetNameKey, selection.Exists, nil)
 	utilruntime.Must(err)
+	selected := labels.NewSelector().Add(*ofJobSets)
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&batchv1.Job{}: {Label: labels.NewSelector().Add(*ofJobSets)},
+			&batchv1.Job{}: {Label: selected},
+			&corev1.Pod{}:  {Label: selected, Transform: orchestrator.StripPod},
 		},
 	}
 }

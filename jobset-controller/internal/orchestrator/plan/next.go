@@ -13,7 +13,7 @@ import (
 func Next(in Input) Step {
 	switch {
 	case in.Wanted == nil && in.Group == nil && !in.Foreign:
-		return Step{}
+		return in.mark()
 	case in.Wanted == nil:
 		return Step{Kind: Drop}
 	case in.Group == nil || in.Foreign:
@@ -23,7 +23,7 @@ func Next(in Input) Step {
 	case in.outOfDate():
 		return Step{Kind: OpenGroup, Open: in.open()}
 	case in.Charged < in.due() || !in.Counted:
-		return Step{Kind: Charge, Charged: max(in.Charged, in.due())}
+		return Step{Kind: Charge, Charged: max(in.Charged, in.due()), Mark: in.restarting()}
 	}
 	return in.nextOfPhase()
 }
@@ -35,7 +35,21 @@ func (in Input) nextOfPhase() Step {
 	case in.Group.Phase == coordination.Recreating:
 		return in.failOver()
 	}
+	return in.mark()
+}
+
+// mark is set as long as a round is being restarted. It mostly comes with the round's charge, so that a restart costs two
+// writes: this one afterwards takes it away.
+func (in Input) mark() Step {
+	switch wanted := in.restarting(); {
+	case wanted && in.Mark != Marked, !wanted && in.Mark != Unmarked:
+		return Step{Kind: WriteMark, Mark: wanted}
+	}
 	return Step{}
+}
+
+func (in Input) restarting() bool {
+	return in.Wanted != nil && in.Group != nil && in.Group.Phase == coordination.Restarting && !in.Overdue
 }
 
 // open is the group as it is wanted. The limit is what the epoch may still spend.

@@ -64,6 +64,30 @@ func TestNext(t *testing.T) {
 			}),
 			want: Step{Kind: Charge},
 		},
+		"a round in progress is charged and marked in one write": {
+			in:   steady(func(in *Input) { in.Group.Round, in.Group.Phase = 2, coordination.Restarting }),
+			want: Step{Kind: Charge, Charged: 4, Mark: true},
+		},
+		"a restart without a charge is marked by itself": {
+			in:   steady(phase(coordination.Restarting)),
+			want: Step{Kind: WriteMark, Mark: true},
+		},
+		"a mark that is out of date is written again": {
+			in:   steady(func(in *Input) { in.Group.Phase, in.Mark = coordination.Restarting, Outdated }),
+			want: Step{Kind: WriteMark, Mark: true},
+		},
+		"a mark goes when the group is in sync": {
+			in:   steady(func(in *Input) { in.Mark = Marked }),
+			want: Step{Kind: WriteMark},
+		},
+		"a mark that cannot be read goes too": {
+			in:   steady(func(in *Input) { in.Mark = Outdated }),
+			want: Step{Kind: WriteMark},
+		},
+		"a mark goes with the group": {
+			in:   Input{Mark: Marked},
+			want: Step{Kind: WriteMark},
+		},
 		"a round is charged": {
 			in:   steady(func(in *Input) { in.Group.Round = 2 }),
 			want: Step{Kind: Charge, Charged: 4},
@@ -98,7 +122,9 @@ func TestNext(t *testing.T) {
 			in:   steady(func(in *Input) { in.Group.Stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 7}} }),
 			want: open(func(*coordination.Open) {}),
 		},
-		"a round within its time goes on": {in: steady(phase(coordination.Restarting))},
+		"a round within its time goes on": {
+			in: steady(func(in *Input) { in.Group.Phase, in.Mark = coordination.Restarting, Marked }),
+		},
 		"a round out of time is given up": {
 			in:   steady(func(in *Input) { in.Group.Phase, in.Overdue = coordination.Restarting, true }),
 			want: Step{Kind: GiveUp},

@@ -23,7 +23,17 @@ type Input struct {
 	Counted bool  // that annotation is there: the group was opened before
 	Budget  restart.Budget
 	Overdue bool // the round in progress has used up its time
+	Mark    Mark
 }
+
+// Mark is the annotation by which higher rungs of the ladder are asked to wait (package recovering).
+type Mark int
+
+const (
+	Unmarked Mark = iota
+	Marked        // ours, and its deadline is ahead
+	Outdated      // unreadable, or its deadline has passed
+)
 
 // Kind names a step.
 type Kind string
@@ -35,6 +45,7 @@ const (
 	RestoreEpoch Kind = "RestoreEpoch" // the annotation is behind the store: write it again
 	Charge       Kind = "Charge"       // raise inplace-restarts to what happened
 	GiveUp       Kind = "GiveUp"       // the round is out of time: no more restart in place
+	WriteMark    Kind = "Mark"         // bring the mark up to date, without a charge
 	FailOver     Kind = "FailOver"     // write the next epoch; the Jobs of the epochs before are then stale
 )
 
@@ -44,4 +55,5 @@ type Step struct {
 	Open    coordination.Open // OpenGroup, without token and incarnation
 	Charged int32             // Charge, FailOver: the new value of inplace-restarts
 	Epoch   epoch.Record      // FailOver, RestoreEpoch
+	Mark    bool              // Charge, WriteMark: whether the JobSet is marked after it; FailOver takes the mark away
 }

@@ -11,6 +11,8 @@ local MAX_COUNT = 9007199254740991 -- 2^53-1, the largest count that a Lua numbe
 local MAX_CODE = 2147483647
 local MAX_WORD = 512
 local HISTORY_LENGTH = 100
+local MISSING_LIMIT = 10000
+local MISSING_STEP = 1000
 
 local Forming, Running, Restarting, Recovering = 'Forming', 'Running', 'Restarting', 'Recovering'
 local Terminal, Recreating, Closed = 'Terminal', 'Recreating', 'Closed'

@@ -98,6 +98,13 @@ register('hf1_recreate', 5, function(g, args)
   return summary(g)
 end)
 
+-- hf1_evict reads: token slot pod.
+register('hf1_evict', 4, function(g, args)
+  g:mustLoad()
+  g:evict(tokenRecord.read(args[2]), args[3], args[4], clock())
+  return summary(g)
+end)
+
 -- hf1_drop reads: token. What cannot be read is dropped as well.
 register('hf1_drop', 2, function(g, args)
   local token = tokenRecord.read(args[2])
@@ -106,6 +113,11 @@ register('hf1_drop', 2, function(g, args)
   g:drop()
   return 'OK'
 end)
+
+register('hf1_missing', 1, function(g)
+  g:mustLoad()
+  return g:missing()
+end, { 'no-writes' })
 
 register('hf1_summary', 1, function(g)
   g:mustLoad()

@@ -1,0 +1,143 @@
+//go:build e2e
+
+package tests
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+)
+
+// A container whose image cannot be had never starts again in its pod.
+func TestAWorkerWhosePodIsStuckIsRecreatedAlone(t *testing.T) {
+	g, before := startInSync(t, func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.InPlaceTimeoutKey] = "45s" })
+	hangs := worker(before, 1)
+	g.patchPod(hangs, `{"spec":{"containers":[{"name":"worker","image":"localhost/holdfast/nowhere:dev"}]}}`)
+	g.awaitPhase(coordination.Restarting, 1, 1)
+	g.awaitMark(true)
+	g.awaitPhase(coordination.Running, 1, 1)
+	g.onlyReplaced(before, hangs.ID)
+	g.awaitCharged(1)
+	g.awaitMark(false)
+	e := g.awaitEvent("InPlacePodRecreated")
+	t.Logf("the event says: %s", e.Note)
+	if want := "worker " + hangs.ID + " waits: "; !strings.HasPrefix(e.Note, want) || !strings.Contains(e.Note, hangs.Pod) {
+		t.Errorf("the event says %q, want %q and the pod's name", e.Note, want)
+	}
+	if n := len(g.events("InPlaceFailOver")); n != 0 {
+		t.Errorf("%d fail-overs", n)
+	}
+}
+
+func TestAPodThatIsDeletedIsReplacedAndTheOthersRestartInPlace(t *testing.T) {
+	cases := map[string][]client.DeleteOption{
+		"gracefully": nil,
+		"by force":   {client.GracePeriodSeconds(0)},
+	}
+	for name, options := range cases {
+		t.Run(name, func(t *testing.T) {
+			g, before := startInSync(t, nil)
+			gone := worker(before, 2)
+			g.deletePod(gone, options...)
+			g.awaitPhase(coordination.Running, 1, 1)
+			g.onlyReplaced(before, gone.ID)
+			g.awaitCharged(1)
+			g.awaitEvent("InPlaceRestart")
+		})
+	}
+}
+
+// The Job takes the deleted pod's exit 0 for the end of its work and makes no other pod.
+func TestAWorkerThatExits0WhenItsPodIsDeletedHasNotFinished(t *testing.T) {
+	g, before := startInSync(t, onTermFinish)
+	gone := worker(before, 3)
+	g.deletePod(gone)
+	var sum coordination.Summary
+	g.must(lab.Until(g.ctx, "the group is in sync again", func(ctx context.Context) error {
+		var err error
+		if sum, err = g.Store.Summary(ctx, string(g.js.UID)); err != nil {
+			return err
+		}
+		if sum.Phase != coordination.Running || sum.Round == 0 || sum.Epoch != 1 || sum.Done != 0 {
+			return fmt.Errorf("it is %s at %d of epoch %d, %d of %d joined", sum.Phase, sum.Round, sum.Epoch, sum.Joined, sum.Size)
+		}
+		return nil
+	}))
+	after := g.awaitWorkers()
+	if after[gone.ID].PodUID == gone.PodUID {
+		t.Errorf("worker %s is still in its old pod", gone.ID)
+	}
+	g.awaitCharged(int(sum.Round))
+	g.awaitEvent("InPlaceJobRecreated")
+	g.awaitMark(false)
+}
+
+func TestWorkersThatExit0OnTheOrderRestartInPlace(t *testing.T) {
+	g, before := startInSync(t, onTermFinish)
+	g.signal(worker(before, 0), unix.SIGUSR1)
+	g.awaitPhase(coordination.Running, 1, 1)
+	g.awaitCharged(1)
+	for id, is := range g.awaitWorkers() {
+		if is.PodUID != before[id].PodUID {
+			t.Errorf("worker %s is in another pod", id)
+		}
+	}
+}
+
+// onTermFinish makes workers save a checkpoint and leave with exit 0, as far as anybody can tell.
+func onTermFinish(js *v1alpha2.JobSet) {
+	worker := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0]
+	worker.Env = append(worker.Env, corev1.EnvVar{Name: "WORKER_ON_TERM", Value: "finish"})
+}
+
+// onlyReplaced expects one worker in a new pod, and all others restarted once in theirs.
+func (g *group) onlyReplaced(before map[string]lab.Worker, replaced string) {
+	g.Helper()
+	for id, is := range g.awaitWorkers() {
+		was := before[id]
+		switch same := is.PodUID == was.PodUID; {
+		case id == replaced && same:
+			g.Errorf("worker %s is still in its old pod", id)
+		case id != replaced && (!same || is.Restarts != was.Restarts+1):
+			g.Errorf("worker %s was not restarted in its pod: %+v, before %+v", id, is, was)
+		}
+	}
+}
+
+func (g *group) patchPod(w lab.Worker, patch string) {
+	g.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Pod}}
+	g.must(g.Client.Patch(g.ctx, pod, client.RawPatch(types.StrategicMergePatchType, []byte(patch))))
+}
+
+func (g *group) deletePod(w lab.Worker, options ...client.DeleteOption) {
+	g.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Pod}}
+	options = append(options, client.Preconditions{UID: ptr.To(types.UID(w.PodUID))})
+	g.must(g.Client.Delete(g.ctx, pod, options...))
+}
+
+// awaitMark returns once the JobSet is, or is not, marked as recovering.
+func (g *group) awaitMark(marked bool) {
+	g.Helper()
+	g.must(lab.Until(g.ctx, fmt.Sprintf("the mark is there: %v", marked), func(ctx context.Context) error {
+		js, err := g.JobSet(ctx, g.js.Namespace, g.js.Name)
+		if value, found := js.Annotations[recovering.Annotation]; err == nil && found != marked {
+			err = fmt.Errorf("it is %q", value)
+		}
+		return err
+	}))
+}

@@ -1,0 +1,65 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// evictLost tells the store of pods that are lost. An agent that could speak has reported the death itself; then nothing
+// changes. Pods that go because the JobSet is suspended, finished or recreated are no losses.
+func (r *Reconciler) evictLost(ctx context.Context, s *scope) error {
+	key := client.ObjectKeyFromObject(s.js)
+	s.losses = slices.DeleteFunc(r.losses.take(key), func(l loss) bool { return jobSetOf(l.pod) != s.js.UID })
+	for i, lost := range s.losses {
+		if s.wanted == nil || s.wanted.Suspended || s.group == nil {
+			return nil
+		}
+		if !lost.evict || s.expected(lost.pod) {
+			continue
+		}
+		if err := r.evict(ctx, s, lost.pod); err != nil {
+			for _, left := range s.losses[i:] {
+				r.losses.note(key, left)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// expected tells whether a pod had to go: with the Jobs of an earlier epoch, or after its worker had finished.
+func (s *scope) expected(pod *corev1.Pod) bool {
+	finished := slices.Contains(s.wanted.Done, inplace.SlotOf(pod)) && !ladder.Lost(pod)
+	return finished || s.epoch.Stale(epoch.OfJob(pod.Annotations))
+}
+
+// evict takes a pod out of its slot, and counts it if that made a difference.
+func (r *Reconciler) evict(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	token, err := r.Tokens.Token(ctx)
+	if err != nil {
+		return err
+	}
+	before := *s.group
+	sum, err := r.Store.Evict(ctx, string(s.js.UID), token, inplace.SlotOf(pod), string(pod.UID))
+	if errors.Is(err, coordination.ErrUnknownSlot) {
+		return nil // the group does not count this pod
+	}
+	if err := r.sawGroup(s, sum, err); err != nil || s.group == nil {
+		return err
+	}
+	if sum.Seq != before.Seq || sum.Joined != before.Joined || sum.Record.Coalesced != before.Record.Coalesced {
+		evictions.Inc()
+		log.FromContext(ctx).Info("evicted a pod from its slot", "slot", inplace.SlotOf(pod), "pod", pod.Name, "uid", pod.UID)
+	}
+	return nil
+}

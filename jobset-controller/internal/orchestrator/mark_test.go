@@ -1,0 +1,111 @@
+package orchestrator
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+)
+
+func (g *rig) wantMark(want string) {
+	g.Helper()
+	js := g.jobSet()
+	if got := js.Annotations[recovering.Annotation]; got != want {
+		g.Errorf("%s is %q, want %q", recovering.Annotation, got, want)
+	}
+	c := meta.FindStatusCondition(js.Status.Conditions, ConditionRecovering)
+	if (c != nil) != (want != "") {
+		g.Errorf("condition %+v with the annotation %q", c, want)
+	}
+}
+
+func TestARestartIsMarkedAndCostsTwoWrites(t *testing.T) {
+	g := formed(t)
+	before := g.patches.n
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.wantMark(`{"rung":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:17:40Z"}`)
+	g.pass(time.Second)
+	g.join(1, 2)
+	g.pass(time.Second)
+	g.wantMark("")
+	g.wantCharged("1")
+	g.reconcile()
+	if got := g.patches.n - before; got != 2 {
+		t.Errorf("%d writes to the JobSet, want 2", got)
+	}
+}
+
+func TestARestartThatIsOverWhenItIsSeenIsNotMarked(t *testing.T) {
+	g := formed(t)
+	before := g.patches.n
+	g.fail("js-w-0-1", 1, 1)
+	g.join(1, 2)
+	g.reconcile()
+	g.wantMark("")
+	g.wantCharged("1")
+	if got := g.patches.n - before; got != 1 {
+		t.Errorf("%d writes to the JobSet, want 1", got)
+	}
+}
+
+func TestTheNextRoundMovesTheDeadline(t *testing.T) {
+	g := formed(t)
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.join(1, 2)
+	g.fail("js-w-0-0", 1, 2)
+	g.pass(30 * time.Second)
+	g.wantMark(`{"rung":2,"reason":"worker js-w-0-0 exited with code 1","deadline":"1970-01-01T00:18:10Z"}`)
+}
+
+func TestAnotherLeaderKeepsTheMarkUntilItsDeadlineAndThenSetsItsOwn(t *testing.T) {
+	g := formed(t)
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.clock.SetTime(g.clock.Now().Add(50 * time.Second))
+	g.r = g.leader(2) // its clock for the round begins now
+	g.reconcile()
+	g.wantMark(`{"rung":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:17:40Z"}`)
+	g.pass(20 * time.Second)
+	g.wantMark(`{"rung":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:18:30Z"}`)
+}
+
+func TestTheMarkGoesWithTheRound(t *testing.T) {
+	cases := map[string]func(*rig){
+		"out of time": func(g *rig) { g.clock.SetTime(g.clock.Now().Add(61 * time.Second)) },
+		"the annotation is removed": func(g *rig) {
+			g.change(func(js *v1alpha2.JobSet) { delete(js.Annotations, v1alpha2.InPlaceTimeoutKey) })
+		},
+		"it is unreadable and the group in sync": func(g *rig) {
+			g.change(func(js *v1alpha2.JobSet) { js.Annotations[recovering.Annotation] = "soon" })
+			g.join(1, 2)
+		},
+	}
+	for name, end := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := formed(t)
+			g.fail("js-w-0-1", 1, 1)
+			g.reconcile()
+			end(g)
+			g.reconcile()
+			g.reconcile()
+			g.wantMark("")
+		})
+	}
+}
+
+func TestTheMarkOfAnotherRungIsLeftAlone(t *testing.T) {
+	g := formed(t)
+	other := `{"rung":5,"reason":"x","deadline":"2030-01-01T00:00:00Z"}`
+	g.change(func(js *v1alpha2.JobSet) { js.Annotations[recovering.Annotation] = other })
+	g.reconcile()
+	if got := g.jobSet().Annotations[recovering.Annotation]; got != other {
+		t.Errorf("it is %q", got)
+	}
+	g.wantPhase(coordination.Running, 1, 0)
+}

@@ -1,0 +1,207 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+const (
+	// repairsPerLook bounds how long one look keeps a worker of the orchestrator.
+	repairsPerLook = 200
+	minLook        = 500 * time.Millisecond
+	maxLook        = 5 * time.Second
+)
+
+// repair tries for the slots that hold a round up what is cheaper than to recreate the group. The store is asked who they
+// are only when there is a reason: a share of the time is over, or a pod was seen to end.
+func (r *Reconciler) repair(ctx context.Context, s *scope) error {
+	if s.group == nil || s.clock == nil || (len(s.losses) == 0 && !s.round().Repairs()) {
+		return nil
+	}
+	missing, err := r.Store.Missing(ctx, string(s.js.UID))
+	if errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) {
+		return nil // the next reconcile reads the group anew
+	}
+	if err != nil {
+		return storeFailed(err)
+	}
+	slots, err := r.slots(ctx, s, missing)
+	if err != nil {
+		return err
+	}
+	return r.climb(ctx, s, slots)
+}
+
+// round is the restart in progress as the ladder sees it.
+func (s *scope) round() ladder.Round {
+	return ladder.Round{
+		Opened: time.UnixMilli(s.group.Record.ReportedAt), Clock: *s.clock, Now: s.now, Size: s.group.Size,
+	}
+}
+
+// slots puts the missing slots together with their Jobs and pods.
+func (r *Reconciler) slots(ctx context.Context, s *scope, missing []string) ([]ladder.Slot, error) {
+	if err := r.readPods(ctx, s); err != nil {
+		return nil, err
+	}
+	jobs := map[string]*batchv1.Job{}
+	completed := map[string]bool{}
+	for i := range s.jobs {
+		jobs[s.jobs[i].Name] = &s.jobs[i]
+		for _, slot := range inplace.FinishedSlots(s.js.Name, &s.jobs[i]) {
+			completed[slot] = true
+		}
+	}
+	list := make([]ladder.Slot, len(missing))
+	for i, name := range missing {
+		job, _, _ := inplace.JobOf(name)
+		list[i] = ladder.Slot{Name: name, Job: jobs[job], Completed: completed[name], Pod: s.pods[name]}
+	}
+	return list, nil
+}
+
+// readPods finds the newest pod of each slot. A pod that was just lost stands for its slot until a newer one is there.
+func (r *Reconciler) readPods(ctx context.Context, s *scope) error {
+	var list corev1.PodList
+	if err := r.Client.List(ctx, &list, client.InNamespace(s.js.Namespace),
+		client.MatchingFields{PodsOfJobSet: string(s.js.UID)}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the pods: %w", err)
+	}
+	s.pods = map[string]*corev1.Pod{}
+	for _, lost := range s.losses {
+		s.newest(lost.pod)
+	}
+	for i := range list.Items {
+		s.newest(&list.Items[i])
+	}
+	return nil
+}
+
+func (s *scope) newest(pod *corev1.Pod) {
+	slot := inplace.SlotOf(pod)
+	if known := s.pods[slot]; known == nil || !pod.CreationTimestamp.Before(&known.CreationTimestamp) {
+		s.pods[slot] = pod
+	}
+}
+
+// climb deletes what the ladder says. Of a Job that is deleted no pod is deleted by itself.
+func (r *Reconciler) climb(ctx context.Context, s *scope, slots []ladder.Slot) error {
+	round := s.round()
+	done := map[ladder.Rung][]repaired{}
+	jobs := map[string]bool{}
+	var errs []error
+	for _, rung := range []ladder.Rung{ladder.Job, ladder.Pod} {
+		for _, slot := range slots {
+			action := ladder.Decide(round, slot)
+			if action.Rung != rung || jobs[slot.Job.Name] || len(done[rung]) == repairsPerLook {
+				continue
+			}
+			jobs[slot.Job.Name] = jobs[slot.Job.Name] || rung == ladder.Job
+			ok, err := r.recreate(ctx, s, slot, rung)
+			if err != nil {
+				errs = append(errs, err)
+			} else if ok {
+				done[rung] = append(done[rung], repaired{slot, action.Why})
+			}
+		}
+	}
+	r.reportRepairs(s, done)
+	return errors.Join(errs...)
+}
+
+type repaired struct {
+	ladder.Slot
+	why string
+}
+
+func (r *Reconciler) recreate(ctx context.Context, s *scope, slot ladder.Slot, rung ladder.Rung) (bool, error) {
+	if !s.restarting() {
+		return false, nil
+	}
+	if rung == ladder.Job {
+		return r.recreateJob(ctx, s, slot.Job)
+	}
+	return r.recreatePod(ctx, s, slot)
+}
+
+// recreatePod deletes a pod after a live look at it: the cache may not show yet that its worker is back. The eviction
+// comes first, so that a worker that exits 0 when it is stopped is not taken for finished.
+func (r *Reconciler) recreatePod(ctx context.Context, s *scope, slot ladder.Slot) (bool, error) {
+	uid := slot.Pod.UID
+	live := &corev1.Pod{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(slot.Pod), live); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	slot.Pod = live
+	if live.UID != uid || ladder.Decide(s.round(), slot).Rung != ladder.Pod {
+		return false, nil
+	}
+	if err := r.evict(ctx, s, live); err != nil || !s.restarting() {
+		return false, err
+	}
+	return r.delete(ctx, live, client.Preconditions{UID: &uid})
+}
+
+// recreateJob deletes a Job in the foreground; the JobSet controller makes it again in the same epoch, so that its pods
+// join the round that is waiting for them.
+func (r *Reconciler) recreateJob(ctx context.Context, s *scope, job *batchv1.Job) (bool, error) {
+	live := &batchv1.Job{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(job), live); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if live.UID != job.UID || !live.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	for slot, pod := range s.pods {
+		if name, _, _ := inplace.JobOf(slot); name != job.Name {
+			continue
+		}
+		if err := r.evict(ctx, s, pod); err != nil || !s.restarting() {
+			return false, err
+		}
+	}
+	return r.delete(ctx, live, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+}
+
+// restarting tells whether the round that was looked at still goes on; a step of the group ends the repair.
+func (s *scope) restarting() bool { return s.group != nil && s.clock != nil }
+
+func (r *Reconciler) delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) (bool, error) {
+	if err := r.Client.Delete(ctx, obj, opts...); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return false, nil
+		}
+		return false, fmt.Errorf("deleting %s for its slot's sake: %w", obj.GetName(), err)
+	}
+	log.FromContext(ctx).Info("deleted to bring a slot back", "name", obj.GetName(), "uid", obj.GetUID())
+	return true, nil
+}
+
+// lookAgain is how often a round is looked at once its first share is over.
+func (s *scope) lookAgain() time.Duration {
+	round := s.round()
+	if next := round.NextShare(); !round.Repairs() {
+		return next + time.Millisecond
+	}
+	return min(max(s.inPlace.Timeout/12, minLook), maxLook)
+}
+
+// names lists a few workers.
+func names(list []repaired) string {
+	if len(list) == 1 {
+		return "worker " + list[0].Name
+	}
+	return fmt.Sprintf("worker %s and %d others", list[0].Name, len(list)-1)
+}

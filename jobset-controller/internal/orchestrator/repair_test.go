@@ -1,0 +1,369 @@
+package orchestrator
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// twoJobs is a group in sync of two Jobs with two pods each, an hour old.
+func twoJobs(t *testing.T) *rig {
+	g := newRig(t, func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 2 })
+	js := g.jobSet()
+	second := childJob(js)
+	second.Name, second.UID = "js-w-1", "job-uid-1"
+	g.must(g.c.Create(g.ctx, second))
+	g.reconcile()
+	for job := range 2 {
+		for index := range 2 {
+			g.makePod(job, index, nil)
+			g.joinSlot(slotName(job, index), 1, 1)
+		}
+	}
+	g.reconcile()
+	g.wantReason("InSync")
+	g.wantEvents()
+	return g
+}
+
+func slotName(job, index int) string { return fmt.Sprintf("js-w-%d-%d", job, index) }
+
+func (g *rig) must(err error) {
+	g.Helper()
+	if err != nil {
+		g.Fatal(err)
+	}
+}
+
+// makePod creates a slot's pod with the UID that the slot's agent gives, of a worker that runs.
+func (g *rig) makePod(job, index int, change func(*corev1.Pod)) *corev1.Pod {
+	g.Helper()
+	m, _ := member(slotName(job, index), 1, 1)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: slotName(job, index), UID: types.UID(m.Pod), Finalizers: []string{"batch.kubernetes.io/job-tracking"},
+			CreationTimestamp: metav1.NewTime(g.clock.Now().Add(-time.Hour)),
+			Annotations: map[string]string{
+				v1alpha2.JobSetNameKey: "js", v1alpha2.JobSetUIDKey: uid, v1alpha2.ReplicatedJobNameKey: "w",
+				v1alpha2.JobIndexKey: fmt.Sprint(job), batchv1.JobCompletionIndexAnnotation: fmt.Sprint(index), epoch.Annotation: "1",
+			},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "worker", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+		}},
+	}
+	if change != nil {
+		change(pod)
+	}
+	g.must(g.c.Create(g.ctx, pod))
+	return pod
+}
+
+func (g *rig) pod(job, index int) *corev1.Pod {
+	g.Helper()
+	pod := &corev1.Pod{}
+	g.must(g.c.Get(g.ctx, types.NamespacedName{Namespace: "ns", Name: slotName(job, index)}, pod))
+	return pod
+}
+
+func (g *rig) changePod(job, index int, change func(*corev1.Pod)) *corev1.Pod {
+	g.Helper()
+	pod := g.pod(job, index)
+	change(pod)
+	status := pod.Status
+	g.must(g.c.Update(g.ctx, pod))
+	pod.Status = status
+	g.must(g.c.Status().Update(g.ctx, pod))
+	return pod
+}
+
+// see is what the watch does with a pod.
+func (g *rig) see(pod *corev1.Pod, gone bool) {
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+	defer q.ShutDown()
+	g.r.sawPod(pod, gone, q)
+}
+
+func (g *rig) pass(d time.Duration) {
+	g.Helper()
+	g.clock.SetTime(g.clock.Now().Add(d))
+	g.reconcile()
+}
+
+func (g *rig) wantDeleted(names ...string) {
+	g.Helper()
+	want := map[string]bool{}
+	for _, name := range names {
+		want[name] = true
+	}
+	var pods corev1.PodList
+	var jobs batchv1.JobList
+	g.must(g.c.List(g.ctx, &pods))
+	g.must(g.c.List(g.ctx, &jobs))
+	objects := map[string]client.Object{}
+	for i := range pods.Items {
+		objects["pod "+pods.Items[i].Name] = &pods.Items[i]
+	}
+	for i := range jobs.Items {
+		objects["job "+jobs.Items[i].Name] = &jobs.Items[i]
+	}
+	for name, obj := range objects {
+		if got := !obj.GetDeletionTimestamp().IsZero(); got != want[name] {
+			g.Errorf("%s being deleted: %v, want %v", name, got, want[name])
+		}
+	}
+}
+
+func cannotPull(pod *corev1.Pod) {
+	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{
+		Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"},
+	}
+}
+
+// oneHangs is a round that js-w-1-1 does not join, because its container cannot be started again.
+func oneHangs(t *testing.T) *rig {
+	g := twoJobs(t)
+	g.fail("js-w-0-0", 1, 1)
+	g.reconcile()
+	for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-1-0"} {
+		g.joinSlot(slot, 1, 2)
+	}
+	g.changePod(1, 1, cannotPull)
+	g.wantEvents("restarting all 4 workers in place")
+	return g
+}
+
+func TestAStuckPodIsRecreatedAloneAndOnce(t *testing.T) {
+	g := oneHangs(t)
+	g.pass(19 * time.Second)
+	g.wantDeleted()
+	g.pass(2 * time.Second)
+	g.wantDeleted("pod js-w-1-1")
+	g.wantEvents("worker js-w-1-1 waits: ImagePullBackOff; deleting only this pod (js-w-1-1), so that its Job makes a new one; " +
+		"all Jobs are recreated if 1 of 4 workers have not joined in 39s")
+	g.pass(5 * time.Second)
+	g.r = g.leader(2)
+	g.reconcile()
+	g.pass(25 * time.Second)
+	g.wantDeleted("pod js-w-1-1")
+	g.wantEvents()
+	m, i := member("js-w-1-1", 1, 1)
+	m.Pod, m.PodBorn, i.ID = "new", 2, "new"
+	_, err := g.store.Join(g.ctx, uid, coordination.Join{Member: m, Instance: i, Seen: coordination.Unseen()})
+	g.must(err)
+	g.reconcile()
+	g.wantPhase(coordination.Running, 1, 1)
+	g.wantCharged("1")
+}
+
+func TestASmallJobIsRecreatedWhenItsPodDoesNotHelp(t *testing.T) {
+	g := oneHangs(t)
+	g.pass(0) // the leader sees the round
+	g.must(g.c.Delete(g.ctx, g.changePod(1, 1, func(p *corev1.Pod) { p.Finalizers = nil })))
+	g.clock.SetTime(g.clock.Now().Add(10 * time.Second))
+	g.makePod(1, 1, func(p *corev1.Pod) {
+		p.UID, p.CreationTimestamp = "second", metav1.NewTime(g.clock.Now())
+		cannotPull(p)
+	})
+	g.pass(20 * time.Second)
+	g.wantDeleted()
+	g.pass(11 * time.Second)
+	g.wantDeleted("job js-w-1")
+	g.wantEvents("worker js-w-1-1 waits: ImagePullBackOff; deleting Job js-w-1, which is made again in epoch 1")
+	if sum := g.group(); !sum.Dirty || sum.Joined != 2 {
+		t.Errorf("the Job's other worker still counts: %+v", sum)
+	}
+	g.pass(5 * time.Second)
+	g.wantEvents()
+	g.wantPhase(coordination.Restarting, 1, 1)
+}
+
+func TestAWorkerThatComesBackByItselfIsLeftAlone(t *testing.T) {
+	g := oneHangs(t)
+	g.changePod(1, 1, func(p *corev1.Pod) {
+		p.Status.ContainerStatuses[0] = corev1.ContainerStatus{
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+				Reason: "CrashLoopBackOff", Message: "back-off 20s restarting failed container=worker pod=js-w-1-1",
+			}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(g.clock.Now())}},
+		}
+	})
+	for range 5 {
+		g.pass(11 * time.Second)
+	}
+	g.wantDeleted()
+	g.wantEvents()
+}
+
+func TestAPodThatSucceededOnAnOrderNeedsANewJobAtOnce(t *testing.T) {
+	g := oneHangs(t)
+	g.see(g.changePod(1, 1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), false)
+	g.reconcile()
+	g.wantDeleted("job js-w-1")
+	g.wantEvents("worker js-w-1-1 exited 0 when it was stopped, so that its Job takes it for finished; deleting Job js-w-1")
+	g.reconcile()
+	g.wantEvents()
+}
+
+func TestAPodThatSucceedsWhileTheGroupRunsIsNoNews(t *testing.T) {
+	g := twoJobs(t)
+	g.see(g.changePod(1, 1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), false)
+	g.reconcile()
+	g.wantPhase(coordination.Running, 1, 0)
+	g.wantDeleted()
+}
+
+func TestALostPodIsADeath(t *testing.T) {
+	cases := map[string]struct {
+		change func(*corev1.Pod)
+		gone   bool
+		want   coordination.Phase
+	}{
+		"a pod that is gone":   {func(*corev1.Pod) {}, true, coordination.Restarting},
+		"a pod that failed":    {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, false, coordination.Restarting},
+		"a pod that is going":  {func(*corev1.Pod) {}, false, coordination.Running},
+		"another pod":          {func(p *corev1.Pod) { p.UID = "another" }, true, coordination.Running},
+		"a pod that was done":  {func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, true, coordination.Running},
+		"another JobSet's pod": {func(p *corev1.Pod) { p.Annotations[v1alpha2.JobSetUIDKey] = "uid-0" }, true, coordination.Running},
+		"a pod of no slot":     {func(p *corev1.Pod) { p.Annotations[v1alpha2.JobIndexKey] = "7" }, true, coordination.Running},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := twoJobs(t)
+			pod := g.pod(1, 1)
+			tc.change(pod)
+			g.see(pod, tc.gone)
+			g.reconcile()
+			if got := g.group().Phase; got != tc.want {
+				t.Errorf("phase %s, want %s", got, tc.want)
+			}
+			if tc.want == coordination.Restarting {
+				g.wantCharged("1")
+				g.wantEvents("the pod of worker js-w-1-1 was lost or replaced; restarting all 4 workers in place (restart 1 of 2)")
+			}
+		})
+	}
+}
+
+// The agent cannot know that the exit was a deletion's; the store believes that the worker has finished.
+func TestAWorkerThatExits0BecauseItsPodIsDeletedHasNotFinished(t *testing.T) {
+	g := twoJobs(t)
+	m, i := member("js-w-1-1", 1, 1)
+	_, err := g.store.Down(g.ctx, uid, coordination.Down{Member: m, Instance: i, Seen: coordination.Unseen()})
+	g.must(err)
+	if sum := g.group(); sum.Done != 1 {
+		t.Fatalf("%+v", sum)
+	}
+	pod := g.pod(1, 1)
+	pod.Status.Phase = corev1.PodSucceeded
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(g.clock.Now().Add(30*time.Second))), ptr.To[int64](30)
+	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(g.clock.Now())},
+	}
+	g.changePod(1, 1, func(p *corev1.Pod) { p.Status = pod.Status })
+	g.see(pod, false)
+	g.reconcile()
+	g.wantPhase(coordination.Restarting, 1, 1)
+	g.wantCharged("1")
+	g.wantDeleted("job js-w-1")
+	if sum := g.group(); sum.Done != 0 {
+		t.Errorf("%+v", sum)
+	}
+}
+
+func TestNobodyIsEvictedFromASuspendedGroup(t *testing.T) {
+	g := twoJobs(t)
+	g.change(func(js *v1alpha2.JobSet) {
+		js.Spec.Suspend = ptr.To(true)
+		js.Annotations[epoch.Annotation] = `{"epoch":2,"base":0}`
+	})
+	g.see(g.pod(1, 1), true)
+	g.reconcile()
+	g.change(func(js *v1alpha2.JobSet) { js.Spec.Suspend = nil })
+	g.reconcile()
+	g.wantPhase(coordination.Forming, 2, 0)
+	g.wantCharged("0")
+}
+
+func TestALossOutlivesAnOutageOfTheStore(t *testing.T) {
+	g := twoJobs(t)
+	g.see(g.pod(1, 1), true)
+	g.store.SetReachable(false)
+	g.reconcile()
+	g.store.SetReachable(true)
+	g.reconcile()
+	g.wantPhase(coordination.Restarting, 1, 1)
+}
+
+func TestLossesOfAJobSetThatIsGoneAreForgotten(t *testing.T) {
+	g := twoJobs(t)
+	g.see(g.pod(1, 1), true)
+	g.must(g.c.Delete(g.ctx, g.jobSet()))
+	g.reconcile()
+	if n := len(g.r.losses.byJobSet) + len(g.r.accounts.levels) + len(g.r.phases.of) + len(g.r.rounds.since); n != 0 {
+		t.Errorf("%d things are still remembered", n)
+	}
+}
+
+// Two processes that both believe to lead: the one with the lower token changes neither the store nor, before the store
+// has agreed, a pod.
+func TestASupersededLeaderDeletesNothing(t *testing.T) {
+	g := oneHangs(t)
+	old := g.leader(1)
+	g.r = old
+	g.reconcile()
+	g.r = g.leader(2)
+	_, err := g.store.Open(g.ctx, uid, coordination.Open{
+		Token: coordination.Token{LeaseCreated: 1, Transitions: 2}, Epoch: 1, Limit: 2, Stages: g.group().Stages,
+	})
+	g.must(err)
+	g.clock.SetTime(g.clock.Now().Add(25 * time.Second))
+	g.r = old
+	_, err = old.Reconcile(g.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}})
+	if !errors.Is(err, coordination.ErrStaleLeader) {
+		t.Errorf("error %v, want %v", err, coordination.ErrStaleLeader)
+	}
+	g.wantDeleted()
+	g.wantEvents()
+	g.r = g.leader(2)
+	g.reconcile()
+	g.pass(21 * time.Second)
+	g.wantDeleted("pod js-w-1-1")
+}
+
+func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {
+	full := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "p", UID: "u", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{}},
+			Annotations: map[string]string{"other": "x", v1alpha2.JobSetUIDKey: uid},
+		},
+		Spec:   corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "worker"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "1.2.3.4", ContainerStatuses: []corev1.ContainerStatus{{Name: "worker", ImageID: "i"}}},
+	}
+	got, err := StripPod(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Annotations: map[string]string{v1alpha2.JobSetUIDKey: uid}},
+		Spec:       corev1.PodSpec{NodeName: "n"},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "worker"}}},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+}
