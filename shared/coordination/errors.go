@@ -17,6 +17,8 @@ var (
 	ErrStaleLeader = errors.New("a newer leader has taken over")
 	// ErrStaleEpoch: the group is in a later epoch.
 	ErrStaleEpoch = errors.New("the group is in a later epoch")
+	// ErrArgument: a call that no state could make right.
+	ErrArgument = errors.New("argument out of range")
 	// ErrForeignValue: the store holds something this protocol did not write. Nothing was changed.
 	ErrForeignValue = errors.New("foreign value in the store")
 )

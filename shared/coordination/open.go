@@ -1,7 +1,6 @@
 package coordination
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -16,7 +15,7 @@ func NewGroup(o Open, now int64) (*Group, error) {
 		return nil, err
 	}
 	if o.Incarnation == "" {
-		return nil, errors.New("opening a group: no incarnation")
+		return nil, fmt.Errorf("%w: opening a group: no incarnation", ErrArgument)
 	}
 	g.begin(o, now)
 	g.addFinished(o.Done)
@@ -176,20 +175,20 @@ func (o Open) check() error {
 		return err
 	}
 	if !isWord(o.Incarnation) {
-		return fmt.Errorf("opening a group: incarnation %.80q is no name", o.Incarnation)
+		return fmt.Errorf("%w: opening a group: incarnation %.80q is no name", ErrArgument, o.Incarnation)
 	}
 	if o.Epoch < 1 || !isCount(o.Epoch) || !isCount(o.Limit) {
-		return fmt.Errorf("opening a group: epoch %d and limit %d must be counts, the epoch from 1", o.Epoch, o.Limit)
+		return fmt.Errorf("%w: opening a group: epoch %d and limit %d must be counts, the epoch from 1", ErrArgument, o.Epoch, o.Limit)
 	}
 	var n int64
 	for _, s := range o.Stages {
 		if !isName(s.Prefix) || s.Jobs < 0 || s.Pods < 0 || s.Jobs > 1<<20 || s.Pods > 1<<20 {
-			return fmt.Errorf("opening a group: stage %q has %d jobs of %d pods", s.Prefix, s.Jobs, s.Pods)
+			return fmt.Errorf("%w: opening a group: stage %q has %d jobs of %d pods", ErrArgument, s.Prefix, s.Jobs, s.Pods)
 		}
 		n += s.Slots()
 	}
 	if n < 1 {
-		return fmt.Errorf("opening a group: no slots in %v", o.Stages)
+		return fmt.Errorf("%w: opening a group: no slots in %v", ErrArgument, o.Stages)
 	}
 	return nil
 }

@@ -61,10 +61,15 @@ func TestStages(t *testing.T) {
 			entry("none", 0, agent, nil, nil),
 		}},
 	}
-	want := []coordination.Stage{
-		{Prefix: "js-workers", Jobs: 5, Pods: 8}, {Prefix: "js-few", Jobs: 2, Pods: 3}, {Prefix: "js-one", Jobs: 1, Pods: 1},
+	// The Jobs of an entry keep the size they were created with.
+	older := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha2.ReplicatedJobNameKey: "workers"}},
+		Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](6), Completions: ptr.To[int32](6)},
 	}
-	if diff := cmp.Diff(want, Stages(js)); diff != "" {
+	want := []coordination.Stage{
+		{Prefix: "js-workers", Jobs: 5, Pods: 6}, {Prefix: "js-few", Jobs: 2, Pods: 3}, {Prefix: "js-one", Jobs: 1, Pods: 1},
+	}
+	if diff := cmp.Diff(want, Stages(js, []*batchv1.Job{older})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -20,12 +20,15 @@ const ConditionInSync = "InPlaceInSync"
 // ConditionRecovering is there, and True, while the annotation of package recovering is.
 const ConditionRecovering = "Recovering"
 
+// reasonRefused: the JobSet asks for in-place restarts and cannot have them.
+const reasonRefused = "NotPossible"
+
 // reasons of ConditionInSync, by phase.
 var reasons = map[coordination.Phase]string{
 	coordination.Forming:    "WaitingForWorkers",
 	coordination.Running:    "InSync",
 	coordination.Restarting: "RestartingInPlace",
-	coordination.Recovering: "RecoveringFromStoreLoss",
+	coordination.Recovering: "AskingAgents",
 	coordination.Terminal:   "RestartsUsedUp",
 	coordination.Recreating: "FailingOver",
 	coordination.Closed:     "Suspended",
@@ -55,7 +58,7 @@ func conditionOf(g *coordination.Summary, generation int64) metav1.Condition {
 // ours never overwrite each other, and reports a finished restart once that is written.
 func (r *Reconciler) writeCondition(ctx context.Context, s *scope) error {
 	old := meta.FindStatusCondition(s.js.Status.Conditions, ConditionInSync)
-	if s.group == nil {
+	if s.group == nil && s.refused == "" {
 		if old == nil || s.wanted != nil {
 			return nil
 		}
@@ -68,15 +71,17 @@ func (r *Reconciler) writeCondition(ctx context.Context, s *scope) error {
 	if err := r.applyConditions(ctx, s.js, next); err != nil {
 		return err
 	}
-	r.reportPhase(s, old)
+	if s.group != nil {
+		r.reportPhase(s, old)
+	}
 	return nil
 }
 
 // conditions are those that the JobSet is to have of us. One that is left out is taken away.
 func (s *scope) conditions() []metav1.Condition {
-	inSync := conditionOf(s.group, s.js.Generation)
+	inSync := s.inSync()
 	list := []metav1.Condition{inSync}
-	if s.group.Phase == coordination.Restarting {
+	if s.group != nil && s.group.Phase == coordination.Restarting {
 		list = append(list, metav1.Condition{
 			Type: ConditionRecovering, Status: metav1.ConditionTrue, Reason: inSync.Reason, Message: inSync.Message,
 			ObservedGeneration: inSync.ObservedGeneration,
@@ -89,6 +94,16 @@ func (s *scope) conditions() []metav1.Condition {
 		}
 	}
 	return list
+}
+
+func (s *scope) inSync() metav1.Condition {
+	if s.group != nil {
+		return conditionOf(s.group, s.js.Generation)
+	}
+	return metav1.Condition{
+		Type: ConditionInSync, Status: metav1.ConditionFalse, Reason: reasonRefused, Message: s.refused,
+		ObservedGeneration: s.js.Generation,
+	}
 }
 
 // allWritten tells whether the JobSet has these conditions, and no other of ours.

@@ -327,7 +327,7 @@ func TestAnEmptyStoreIsFilledFromTheAgents(t *testing.T) {
 	g.store.Wipe()
 	g.reconcile()
 	g.wantPhase(coordination.Recovering, 1, 0)
-	g.wantReason("RecoveringFromStoreLoss")
+	g.wantReason("AskingAgents")
 	g.join(1, 1)
 	g.reconcile()
 	g.wantPhase(coordination.Running, 1, 0)

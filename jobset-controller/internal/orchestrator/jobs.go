@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
 // deleteStaleJobs deletes the Jobs that a fail-over has left behind. It is the level that counts, not the moment of the
@@ -36,14 +38,24 @@ func (r *Reconciler) deleteStaleJobs(ctx context.Context, s *scope) error {
 }
 
 // finishedSlots lists the workers that have finished, by the completed indexes of the Jobs.
-func finishedSlots(jobSet string, jobs []batchv1.Job, current epoch.Record) []string {
+func finishedSlots(jobSet string, jobs []*batchv1.Job) []string {
 	var slots []string
-	for i := range jobs {
-		if job := &jobs[i]; !current.Stale(epoch.OfJob(job.Annotations)) {
-			slots = append(slots, inplace.FinishedSlots(jobSet, job)...)
-		}
+	for _, job := range jobs {
+		slots = append(slots, inplace.FinishedSlots(jobSet, job)...)
 	}
 	return slots
+}
+
+// currentJobs are those of the current attempt that nobody has deleted.
+func (s *scope) currentJobs() []*batchv1.Job {
+	sorted := policy.SortJobs(s.jobs, s.js.Status.Restarts, s.epoch)
+	var jobs []*batchv1.Job
+	for _, job := range slices.Concat(sorted.Active, sorted.Succeeded, sorted.Failed) {
+		if job.DeletionTimestamp.IsZero() {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs
 }
 
 func ownerOf(job *batchv1.Job) types.UID {

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/plan"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
@@ -18,24 +19,25 @@ type rounds struct {
 }
 
 type started struct {
+	phase        coordination.Phase
 	epoch, round int64
 	at           time.Time
 }
 
 // clock returns the deadline of the round in progress, nil if none is restarting.
-func (r *rounds) clock(uid types.UID, l coordination.Level, timeout time.Duration, now time.Time) *grace.Deadline {
+func (r *rounds) clock(uid types.UID, g coordination.Summary, timeout time.Duration, now time.Time) *grace.Deadline {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if l.Phase != coordination.Restarting {
+	if !plan.Timed(g) {
 		delete(r.since, uid)
 		return nil
 	}
 	s, ok := r.since[uid]
-	if !ok || s.epoch != l.Epoch || s.round != l.Round {
+	if !ok || s.phase != g.Phase || s.epoch != g.Epoch || s.round != g.Round {
 		if r.since == nil {
 			r.since = map[types.UID]started{}
 		}
-		s = started{l.Epoch, l.Round, now}
+		s = started{g.Phase, g.Epoch, g.Round, now}
 		r.since[uid] = s
 	}
 	return &grace.Deadline{Start: s.at, Period: timeout}

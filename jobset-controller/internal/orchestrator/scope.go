@@ -8,7 +8,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -38,6 +40,8 @@ type scope struct {
 
 	before        []metav1.Condition // and the charges, as they were when the reconcile began
 	chargedBefore int32
+	opened        bool   // by this reconcile
+	refused       string // why a JobSet that asks for in-place restarts has no group
 }
 
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
@@ -56,6 +60,9 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 		log.FromContext(ctx).Error(err, "the epoch is unreadable; taken from the store")
 	}
 	s.before, s.chargedBefore = js.Status.Conditions, s.inPlace.Restarts
+	if !s.concerned() {
+		return s, nil
+	}
 	return s, r.readGroup(ctx, s)
 }
 
@@ -66,21 +73,52 @@ func (s *scope) readJobSet() error {
 	if s.epoch, err = epoch.Of(s.js.Annotations); err != nil {
 		s.epoch = epoch.First()
 	}
-	s.wanted = s.want()
+	// Restarts that the controller counted before in-place restarts were turned on have used up the budget too.
+	s.epoch.Base = max(s.epoch.Base, s.js.Status.RestartsCountTowardsMax)
+	s.wanted, s.refused = s.want()
 	return err
 }
 
-func (s *scope) want() *plan.Wanted {
-	stages := inplace.Stages(s.js)
+// want is the group that the JobSet asks for; none, with a reason, if it asks for what cannot be done.
+func (s *scope) want() (*plan.Wanted, string) {
 	over := s.js.Status.TerminalState != "" || !s.js.DeletionTimestamp.IsZero()
-	if !s.inPlace.Enabled || over || len(stages) == 0 {
-		return nil
+	elsewhere := ptr.Deref(s.js.Spec.ManagedBy, v1alpha2.JobSetControllerName) != v1alpha2.JobSetControllerName
+	if !s.inPlace.Enabled || over || elsewhere {
+		return nil, ""
+	}
+	jobs := s.currentJobs()
+	stages := inplace.Stages(s.js, jobs)
+	switch {
+	case slotsOf(stages) > maxSlots:
+		return nil, fmt.Sprintf("%d workers are more than the %d that a group can have", slotsOf(stages), maxSlots)
+	case len(stages) == 0:
+		return nil, "no pod of this JobSet has an agent"
+	case len(stages) > 1 && inplace.Ordered(&s.js.Spec):
+		return nil, "in-place restarts do not support an ordered start of several replicatedJobs with agents yet"
 	}
 	return &plan.Wanted{
 		Stages:    stages,
-		Suspended: s.js.Spec.Suspend != nil && *s.js.Spec.Suspend,
-		Done:      finishedSlots(s.js.Name, s.jobs, s.epoch),
+		Suspended: ptr.Deref(s.js.Spec.Suspend, false),
+		Done:      finishedSlots(s.js.Name, jobs),
+	}, ""
+}
+
+// maxSlots is what the store's functions take in one call.
+const maxSlots = 1 << 20
+
+func slotsOf(stages []coordination.Stage) int64 {
+	var n int64
+	for _, stage := range stages {
+		n += stage.Slots()
 	}
+	return n
+}
+
+// concerned tells whether there is anything to ask the store about this JobSet.
+func (s *scope) concerned() bool {
+	_, counted := s.js.Annotations[v1alpha2.InPlaceRestartsKey]
+	condition := meta.FindStatusCondition(s.js.Status.Conditions, ConditionInSync)
+	return s.wanted != nil || counted || condition != nil
 }
 
 func (r *Reconciler) readGroup(ctx context.Context, s *scope) error {
@@ -94,11 +132,12 @@ func (r *Reconciler) sawGroup(s *scope, sum coordination.Summary, err error) err
 	switch {
 	case err == nil:
 		s.group = &sum
-		s.clock = r.rounds.clock(s.js.UID, sum.Level, s.inPlace.Timeout, s.now)
+		s.clock = r.rounds.clock(s.js.UID, sum, s.inPlace.Timeout, s.now)
 	case errors.Is(err, coordination.ErrNoGroup):
 	case errors.Is(err, coordination.ErrForeignValue):
 		s.foreign = err
-	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch):
+	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch),
+		errors.Is(err, coordination.ErrArgument):
 		return err
 	default:
 		return storeFailed(err)
@@ -112,7 +151,7 @@ func (s *scope) input() plan.Input {
 	return plan.Input{
 		Wanted: s.wanted, Group: s.group, Foreign: s.foreign != nil, Epoch: s.epoch,
 		Charged: s.inPlace.Restarts, Counted: counted, Budget: s.budget(),
-		Overdue: s.clock != nil && s.clock.Passed(s.now), Mark: s.marked(),
+		Overdue: s.clock != nil && s.clock.Passed(s.now), Mark: s.marked(), Opened: s.opened,
 	}
 }
 

@@ -47,6 +47,7 @@ func (r *Reconciler) open(ctx context.Context, s *scope, o coordination.Open) er
 		r.reportForeign(s)
 	}
 	sum, err := r.Store.Open(ctx, string(s.js.UID), o)
+	s.opened = true
 	return r.sawGroup(s, sum, err)
 }
 

@@ -36,7 +36,7 @@ func protocolError(err error) error {
 	case code == "HFFOREIGN":
 		return foreignValue(text)
 	case code == "HFARGUMENT":
-		return errors.New(text)
+		return fmt.Errorf("%w: %s", coordination.ErrArgument, text)
 	default:
 		return unreachable(err)
 	}

@@ -20,7 +20,7 @@ func Next(in Input) Step {
 		return Step{Kind: OpenGroup, Open: in.open()}
 	case int64(in.Epoch.Epoch) < in.Group.Epoch:
 		return Step{Kind: RestoreEpoch, Epoch: in.storedEpoch()}
-	case in.outOfDate():
+	case in.outOfDate(), in.knowsMoreFinished():
 		return Step{Kind: OpenGroup, Open: in.open()}
 	case in.Charged < in.due() || !in.Counted:
 		return Step{Kind: Charge, Charged: max(in.Charged, in.due()), Mark: in.restarting()}
@@ -30,12 +30,18 @@ func Next(in Input) Step {
 
 func (in Input) nextOfPhase() Step {
 	switch {
-	case in.Group.Phase == coordination.Restarting && in.Overdue:
+	case in.Overdue && Timed(*in.Group):
 		return Step{Kind: GiveUp}
 	case in.Group.Phase == coordination.Recreating:
 		return in.failOver()
 	}
 	return in.mark()
+}
+
+// Timed tells whether the group is against the clock: while it restarts, and while it asks the agents though somebody has
+// died meanwhile, because the peers may hang. Merely lost data are no reason to stop anybody.
+func Timed(g coordination.Summary) bool {
+	return g.Phase == coordination.Restarting || (g.Phase == coordination.Recovering && g.Dirty)
 }
 
 // mark is set as long as a round is being restarted. It mostly comes with the round's charge, so that a restart costs two
@@ -71,6 +77,12 @@ func (in Input) outOfDate() bool {
 	return g.Epoch != o.Epoch || g.Limit != o.Limit || closed != o.Suspended || !slices.Equal(g.Stages, o.Stages)
 }
 
+// knowsMoreFinished: while a group waits for joins, nobody will join for a worker that has finished.
+func (in Input) knowsMoreFinished() bool {
+	waits := in.Group.Phase == coordination.Forming || in.Group.Phase == coordination.Recovering
+	return waits && !in.Opened && int64(len(in.Wanted.Done)) > in.Group.Done
+}
+
 // due is what inplace-restarts must say: every round of this epoch, and in Terminal the failure that had no restart
 // left, which takes the count over the budget (seed 000: "exceeds"). A closed group owes nothing.
 func (in Input) due() int32 {
@@ -87,7 +99,7 @@ func (in Input) due() int32 {
 // failOver is one more charge, for the recreation; without budget for it, the charge alone fails the JobSet.
 func (in Input) failOver() Step {
 	charged := restart.Charged(max(in.due(), in.Charged), 1)
-	spent := restart.Charged(in.Epoch.Base, in.Group.Round)
+	spent := max(in.Charged, restart.Charged(in.Epoch.Base, in.Group.Round))
 	switch {
 	case in.Budget.Exceeded(in.Charged):
 		return Step{} // said already

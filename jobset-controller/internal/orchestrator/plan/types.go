@@ -24,6 +24,7 @@ type Input struct {
 	Budget  restart.Budget
 	Overdue bool // the round in progress has used up its time
 	Mark    Mark
+	Opened  bool // this reconcile has opened the group already: what it was told is known
 }
 
 // Mark is the annotation by which higher rungs of the ladder are asked to wait (package recovering).

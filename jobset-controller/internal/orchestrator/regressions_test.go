@@ -1,0 +1,215 @@
+package orchestrator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// job is the child Job; finished marks worker 0 of it as succeeded.
+func (g *rig) job() *batchv1.Job {
+	g.Helper()
+	job := &batchv1.Job{}
+	if err := g.c.Get(g.ctx, types.NamespacedName{Namespace: "ns", Name: "js-w-0"}, job); err != nil {
+		g.Fatal(err)
+	}
+	return job
+}
+
+func (g *rig) finishWorker0() {
+	g.Helper()
+	job := g.job()
+	job.Labels[v1alpha2.ReplicatedJobNameKey], job.Labels[v1alpha2.JobIndexKey], job.Labels[v1alpha2.RestartsKey] = "w", "0", "0"
+	job.Spec.Parallelism, job.Spec.Completions = ptr.To[int32](2), ptr.To[int32](2)
+	if err := g.c.Update(g.ctx, job); err != nil {
+		g.Fatal(err)
+	}
+	job.Status.CompletedIndexes = "0"
+	if err := g.c.Status().Update(g.ctx, job); err != nil {
+		g.Fatal(err)
+	}
+}
+
+// waitHours lets time pass, with a look now and then.
+func (g *rig) waitHours(n int) {
+	g.Helper()
+	for range n {
+		g.clock.SetTime(g.clock.Now().Add(time.Hour))
+		g.reconcile()
+	}
+}
+
+func TestASuspendTakenBackBeforeItsEpochFencesNobody(t *testing.T) {
+	g := formed(t)
+	g.change(func(js *v1alpha2.JobSet) { js.Spec.Suspend = ptr.To(true) })
+	g.reconcile()
+	g.wantPhase(coordination.Closed, 1, 0)
+	g.change(func(js *v1alpha2.JobSet) { js.Spec.Suspend = nil })
+	g.reconcile()
+	g.join(1, 1) // the pods were never stopped
+	g.wantPhase(coordination.Running, 1, 0)
+}
+
+func TestAGroupFormsWithoutItsFinishedWorkers(t *testing.T) {
+	g := formed(t)
+	g.finishWorker0()
+	g.change(func(js *v1alpha2.JobSet) {
+		js.Spec.Suspend = ptr.To(true)
+		js.Annotations[epoch.Annotation] = `{"epoch":2,"base":0,"recreate":0,"cause":"suspend/2"}`
+	})
+	g.reconcile()
+	g.change(func(js *v1alpha2.JobSet) { js.Spec.Suspend = nil })
+	g.reconcile()
+	g.joinSlot("js-w-0-1", 2, 1)
+	g.wantPhase(coordination.Running, 2, 0)
+}
+
+func TestAWorkerFoundFinishedLaterCountsToo(t *testing.T) {
+	g := newRig(t, nil)
+	g.reconcile()
+	g.joinSlot("js-w-0-1", 1, 1)
+	g.wantPhase(coordination.Forming, 1, 0)
+	g.finishWorker0()
+	g.reconcile()
+	g.wantPhase(coordination.Running, 1, 0)
+}
+
+func TestADeathWhileTheAgentsAreAskedIsNotWaitedForWithoutEnd(t *testing.T) {
+	g := formed(t)
+	g.store.Wipe()
+	g.reconcile()
+	g.joinSlot("js-w-0-0", 1, 1)
+	g.fail("js-w-0-0", 1, 1)
+	g.joinSlot("js-w-0-0", 1, 2)
+	g.reconcile()
+	g.wantPhase(coordination.Recovering, 1, 0)
+	g.waitHours(2)
+	g.wantPhase(coordination.Forming, 2, 0)
+}
+
+func TestLostDataAloneAreNoReasonToStopAnybody(t *testing.T) {
+	g := formed(t)
+	g.store.Wipe()
+	g.reconcile()
+	g.joinSlot("js-w-0-0", 1, 1)
+	g.waitHours(100)
+	g.wantPhase(coordination.Recovering, 1, 0)
+}
+
+func TestRestartsOfBeforeTheAnnotationCount(t *testing.T) {
+	g := newRig(t, func(js *v1alpha2.JobSet) { js.Status.Restarts, js.Status.RestartsCountTowardsMax = 2, 2 })
+	g.reconcile()
+	if l := g.group().Limit; l != 0 {
+		t.Errorf("two of two restarts are charged, and the group may restart %d times more", l)
+	}
+	g.wantCharged("2")
+}
+
+func TestAJobSetOfAnotherControllerIsLeftAlone(t *testing.T) {
+	g := newRig(t, func(js *v1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") })
+	g.reconcile()
+	if _, err := g.store.Summary(g.ctx, uid); err == nil {
+		t.Error("a group was opened")
+	}
+}
+
+func TestAChangedJobSetDoesNotChangeTheSizeOfItsJobs(t *testing.T) {
+	g := formed(t)
+	g.finishWorker0() // gives the Job its labels and size
+	g.change(func(js *v1alpha2.JobSet) {
+		s := &js.Spec.ReplicatedJobs[0].Template.Spec
+		s.Parallelism, s.Completions = ptr.To(int32(3)), ptr.To(int32(3))
+	})
+	g.reconcile()
+	g.wantPhase(coordination.Running, 1, 0)
+}
+
+func TestNoJobIsDeletedWhenNoRestartIsLeft(t *testing.T) {
+	g := formed(t)
+	g.change(func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.InPlaceRestartsKey] = "2" })
+	g.reconcile()
+	g.fail("js-w-0-0", 1, 1)
+	g.reconcile()
+	g.waitHours(1)
+	g.wantCharged("3")
+	if !g.job().DeletionTimestamp.IsZero() {
+		t.Error("the Job is deleted although the JobSet fails")
+	}
+}
+
+func TestAnOutageDoesNotTouchOtherJobSets(t *testing.T) {
+	g := newRig(t, func(js *v1alpha2.JobSet) { js.Annotations = nil })
+	g.store.SetReachable(false)
+	if next := g.reconcile(); next != 0 {
+		t.Errorf("a JobSet without the annotation is looked at again after %s", next)
+	}
+}
+
+func TestFinishedWorkersOfThePreviousAttemptDoNotCount(t *testing.T) {
+	g := formed(t)
+	g.finishWorker0()
+	g.change(func(js *v1alpha2.JobSet) {
+		js.Annotations[epoch.Annotation] = `{"epoch":2,"base":1,"recreate":0,"cause":"recreate/1"}`
+	})
+	js := g.jobSet()
+	js.Status.Restarts, js.Status.RestartsCountTowardsMax = 1, 1
+	if err := g.c.Status().Update(g.ctx, js); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.c.Delete(g.ctx, g.job()); err != nil { // in the foreground: it stays for a while
+		t.Fatal(err)
+	}
+	g.store.Wipe()
+	g.reconcile()
+	g.join(2, 1)
+	g.wantPhase(coordination.Running, 2, 0)
+}
+
+func TestWhatCannotBeDoneIsSaidAndLeftAlone(t *testing.T) {
+	cases := map[string]struct {
+		change func(*v1alpha2.JobSet)
+		says   string
+	}{
+		"no agent": {
+			change: func(js *v1alpha2.JobSet) {
+				js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.InitContainers = nil
+			},
+			says: "no pod of this JobSet has an agent",
+		},
+		"stages": {
+			change: func(js *v1alpha2.JobSet) {
+				b := *js.Spec.ReplicatedJobs[0].DeepCopy()
+				b.Name, b.DependsOn = "b", []v1alpha2.DependsOn{{Name: "w", Status: v1alpha2.DependencyComplete}}
+				js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, b)
+			},
+			says: "ordered start",
+		},
+		"more workers than the store takes": {
+			change: func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 1 << 20 },
+			says:   "more than the",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, tc.change)
+			g.reconcile()
+			g.wantReason("NotPossible")
+			c := meta.FindStatusCondition(g.jobSet().Status.Conditions, ConditionInSync)
+			if !strings.Contains(c.Message, tc.says) {
+				t.Errorf("the condition says %q", c.Message)
+			}
+			if groups, _ := g.store.Groups(g.ctx); len(groups) != 0 {
+				t.Error("a group was opened")
+			}
+		})
+	}
+}
