@@ -81,21 +81,29 @@ func TestAFailureDuringAnOutageIsAnsweredAfterIt(t *testing.T) {
 }
 
 func TestAForeignValueIsOneErrorAndNothingIsLost(t *testing.T) {
-	g, workers := startInSync(t, nil)
-	workers = g.restartOnce(workers)
-	redis := goredis.NewClient(&goredis.Options{Addr: g.Cluster.RedisAddress()})
-	defer redis.Close()
-	key := fmt.Sprintf("hf1:{%s}:s", g.js.UID)
-	if err := redis.HSet(g.ctx, key, "round", "many").Err(); err != nil {
-		t.Fatal(err)
+	cases := map[string]func(g *group) (key, field string){
+		"in the state": func(g *group) (string, string) { return fmt.Sprintf("hf1:{%s}:s", g.js.UID), "round" },
+		"in a slot":    func(g *group) (string, string) { return fmt.Sprintf("hf1:{%s}:w", g.js.UID), "js-workers-0-2" },
 	}
-	e := g.awaitEvent("ForeignStoreValue")
-	t.Logf("the event says: %s", e.Note)
-	g.awaitPhase(coordination.Running, 1, 1)
-	g.stay(workers, 3*time.Second)
-	g.signal(worker(workers, 3), unix.SIGUSR1)
-	g.awaitPhase(coordination.Running, 1, 2)
-	g.awaitRestarted(workers, 1)
-	g.awaitCharged(2)
-	g.awaitEvent("ForeignStoreValue")
+	for name, place := range cases {
+		t.Run(name, func(t *testing.T) {
+			g, workers := startInSync(t, nil)
+			workers = g.restartOnce(workers)
+			redis := goredis.NewClient(&goredis.Options{Addr: g.Cluster.RedisAddress()})
+			defer redis.Close()
+			key, field := place(g)
+			if err := redis.HSet(g.ctx, key, field, "many").Err(); err != nil {
+				t.Fatal(err)
+			}
+			e := g.awaitEvent("ForeignStoreValue")
+			t.Logf("the event says: %s", e.Note)
+			g.awaitPhase(coordination.Running, 1, 1)
+			g.stay(workers, 3*time.Second)
+			g.signal(worker(workers, 2), unix.SIGUSR1)
+			g.awaitPhase(coordination.Running, 1, 2)
+			g.awaitRestarted(workers, 1)
+			g.awaitCharged(2)
+			g.awaitEvent("ForeignStoreValue")
+		})
+	}
 }

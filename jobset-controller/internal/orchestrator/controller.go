@@ -57,8 +57,9 @@ type Reconciler struct {
 	losses losses
 	phases phases
 
-	accounts accounts
-	outage   outage
+	inspections inspections
+	accounts    accounts
+	outage      outage
 }
 
 // Register adds the reconciler to the manager. `wakeups` names the JobSets whose group has changed in the store.
@@ -103,7 +104,7 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 	if err != nil {
 		return 0, err
 	}
-	if err := r.evictLost(ctx, s); err != nil {
+	if err := errors.Join(r.evictLost(ctx, s), r.inspect(ctx, s)); err != nil {
 		return 0, err
 	}
 	for range maxSteps {

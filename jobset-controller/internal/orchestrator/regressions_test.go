@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,38 @@ func TestFinishedWorkersOfThePreviousAttemptDoNotCount(t *testing.T) {
 	g.reconcile()
 	g.join(2, 1)
 	g.wantPhase(coordination.Running, 2, 0)
+}
+
+// damaged is a store in which one slot's record is unreadable until the group is opened anew.
+type damaged struct {
+	coordination.Leader
+	unreadable bool
+}
+
+func (d *damaged) Missing(ctx context.Context, group string) ([]string, error) {
+	if d.unreadable {
+		return nil, &coordination.ForeignValueError{Key: "w", Field: "js-w-0-1", Value: "x"}
+	}
+	return d.Leader.Missing(ctx, group)
+}
+
+func (d *damaged) Open(ctx context.Context, group string, o coordination.Open) (coordination.Summary, error) {
+	d.unreadable = d.unreadable && !o.Reset
+	return d.Leader.Open(ctx, group, o)
+}
+
+func TestAnUnreadableSlotOfAGroupAtRestIsFound(t *testing.T) {
+	g := formed(t)
+	g.wantEvents()
+	g.r.Store = &damaged{Leader: g.store, unreadable: true}
+	g.reconcile()
+	g.wantPhase(coordination.Running, 1, 0) // not looked at again so soon
+	g.clock.SetTime(g.clock.Now().Add(inspectEvery))
+	g.reconcile()
+	g.wantPhase(coordination.Recovering, 1, 0)
+	g.wantEvents("js-w-0-1")
+	g.join(1, 1)
+	g.wantPhase(coordination.Running, 1, 0)
 }
 
 func TestWhatCannotBeDoneIsSaidAndLeftAlone(t *testing.T) {
