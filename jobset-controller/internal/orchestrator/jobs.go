@@ -35,11 +35,12 @@ func (r *Reconciler) deleteStaleJobs(ctx context.Context, s *scope) error {
 	return errors.Join(errs...)
 }
 
-// finishedSlots lists the workers that have finished, by the completed indexes of the Jobs.
+// finishedSlots lists the workers that have finished, by the completed indexes of the Jobs. A Job that is being deleted is
+// made again, and all of its workers run again.
 func finishedSlots(jobSet string, jobs []batchv1.Job, current epoch.Record) []string {
 	var slots []string
 	for i := range jobs {
-		if job := &jobs[i]; !current.Stale(epoch.OfJob(job.Annotations)) {
+		if job := &jobs[i]; job.DeletionTimestamp.IsZero() && !current.Stale(epoch.OfJob(job.Annotations)) {
 			slots = append(slots, inplace.FinishedSlots(jobSet, job)...)
 		}
 	}
