@@ -47,7 +47,8 @@ func (r *Reconciler) repair(ctx context.Context, s *scope) error {
 // round is the restart in progress as the ladder sees it.
 func (s *scope) round() ladder.Round {
 	return ladder.Round{
-		Opened: time.UnixMilli(s.group.Record.ReportedAt), Clock: *s.clock, Now: s.now, Size: s.group.Size,
+		Opened: time.UnixMilli(s.group.Record.ReportedAt), Clock: *s.clock, Now: s.now,
+		Size: s.group.Size, Missing: s.group.Size - s.group.Joined,
 	}
 }
 
