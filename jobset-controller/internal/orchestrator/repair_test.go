@@ -395,6 +395,35 @@ func TestASupersededLeaderDeletesNothing(t *testing.T) {
 	g.wantDeleted("pod js-w-1-1")
 }
 
+// A Job whose pods are gone has nobody to evict; its deletion needs the token all the same.
+func TestASupersededLeaderDeletesNoJobWithoutPods(t *testing.T) {
+	g := oneHangs(t)
+	for index := range 2 {
+		g.must(g.c.Delete(g.ctx, g.changePod(1, index, func(p *corev1.Pod) { p.Finalizers = nil })))
+	}
+	job := &batchv1.Job{}
+	g.must(g.c.Get(g.ctx, types.NamespacedName{Namespace: "ns", Name: "js-w-1"}, job))
+	job.Status.Failed, job.Status.CompletedIndexes = 9, ""
+	g.must(g.c.Status().Update(g.ctx, job))
+	old := g.r
+	g.reconcile()
+	_, err := g.store.Open(g.ctx, uid, coordination.Open{
+		Token: coordination.Token{LeaseCreated: 1, Transitions: 2}, Epoch: 1, Limit: 2, Stages: g.group().Stages,
+	})
+	g.must(err)
+	g.clock.SetTime(g.clock.Now().Add(45 * time.Second))
+	_, err = old.Reconcile(g.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}})
+	if !errors.Is(err, coordination.ErrStaleLeader) {
+		t.Errorf("error %v, want %v", err, coordination.ErrStaleLeader)
+	}
+	g.wantDeleted()
+	g.r = g.leader(2)
+	g.reconcile()
+	g.pass(45 * time.Second)
+	g.wantDeleted("job js-w-1")
+	g.wantEvents("worker js-w-1-1 has no pod, and its Job makes a new one too late; deleting Job js-w-1")
+}
+
 func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {
 	full := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
