@@ -46,7 +46,8 @@ func finishedSlots(jobSet string, jobs []*batchv1.Job) []string {
 	return slots
 }
 
-// currentJobs are those of the current attempt that nobody has deleted.
+// currentJobs are those of the current attempt that nobody has deleted: a Job that is being deleted is made again, and all
+// of its workers run again.
 func (s *scope) currentJobs() []*batchv1.Job {
 	sorted := policy.SortJobs(s.jobs, s.js.Status.Restarts, s.epoch)
 	var jobs []*batchv1.Job

@@ -47,7 +47,8 @@ func (r *Reconciler) repair(ctx context.Context, s *scope) error {
 // round is the restart in progress as the ladder sees it.
 func (s *scope) round() ladder.Round {
 	return ladder.Round{
-		Opened: time.UnixMilli(s.group.Record.ReportedAt), Clock: *s.clock, Now: s.now, Size: s.group.Size,
+		Opened: time.UnixMilli(s.group.Record.ReportedAt), Clock: *s.clock, Now: s.now,
+		Size: s.group.Size, Missing: s.group.Size - s.group.Joined,
 	}
 }
 
@@ -131,7 +132,7 @@ func (r *Reconciler) recreate(ctx context.Context, s *scope, slot ladder.Slot, r
 		return false, nil
 	}
 	if rung == ladder.Job {
-		return r.recreateJob(ctx, s, slot.Job)
+		return r.recreateJob(ctx, s, slot)
 	}
 	return r.recreatePod(ctx, s, slot)
 }
@@ -156,13 +157,16 @@ func (r *Reconciler) recreatePod(ctx context.Context, s *scope, slot ladder.Slot
 
 // recreateJob deletes a Job in the foreground; the JobSet controller makes it again in the same epoch, so that its pods
 // join the round that is waiting for them.
-func (r *Reconciler) recreateJob(ctx context.Context, s *scope, job *batchv1.Job) (bool, error) {
-	live := &batchv1.Job{}
+func (r *Reconciler) recreateJob(ctx context.Context, s *scope, slot ladder.Slot) (bool, error) {
+	job, live := slot.Job, &batchv1.Job{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(job), live); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	if live.UID != job.UID || !live.DeletionTimestamp.IsZero() {
 		return false, nil
+	}
+	if err := r.confirmLead(ctx, s, slot); err != nil || !s.restarting() {
+		return false, err
 	}
 	for slot, pod := range s.pods {
 		if name, _, _ := inplace.JobOf(slot); name != job.Name {
@@ -173,6 +177,17 @@ func (r *Reconciler) recreateJob(ctx context.Context, s *scope, job *batchv1.Job
 		}
 	}
 	return r.delete(ctx, live, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+}
+
+// confirmLead lets the store refuse a leader that has been replaced, where there may be no pod to evict. No pod has the UID
+// of a Job, so nothing is evicted.
+func (r *Reconciler) confirmLead(ctx context.Context, s *scope, slot ladder.Slot) error {
+	token, err := r.Tokens.Token(ctx)
+	if err != nil {
+		return err
+	}
+	sum, err := r.Store.Evict(ctx, string(s.js.UID), token, slot.Name, string(slot.Job.UID))
+	return r.sawGroup(s, sum, err)
 }
 
 // restarting tells whether the round that was looked at still goes on; a step of the group ends the repair.

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
 // twoJobs is a group in sync of two Jobs with two pods each, an hour old.
@@ -287,6 +289,7 @@ func TestAWorkerThatExits0BecauseItsPodIsDeletedHasNotFinished(t *testing.T) {
 
 func TestNobodyIsEvictedFromASuspendedGroup(t *testing.T) {
 	g := twoJobs(t)
+	evicted := newMeter(t, metric(t, "holdfast_inplace_evictions_total", ""))
 	g.change(func(js *v1alpha2.JobSet) {
 		js.Spec.Suspend = ptr.To(true)
 		js.Annotations[epoch.Annotation] = `{"epoch":2,"base":0}`
@@ -297,6 +300,14 @@ func TestNobodyIsEvictedFromASuspendedGroup(t *testing.T) {
 	g.reconcile()
 	g.wantPhase(coordination.Forming, 2, 0)
 	g.wantCharged("0")
+	evicted.want(0)
+}
+
+// deafStore answers reads, but no eviction.
+type deafStore struct{ coordination.Leader }
+
+func (deafStore) Evict(context.Context, string, coordination.Token, string, string) (coordination.Summary, error) {
+	return coordination.Summary{}, memory.ErrUnreachable
 }
 
 func TestALossOutlivesAnOutageOfTheStore(t *testing.T) {
@@ -305,8 +316,47 @@ func TestALossOutlivesAnOutageOfTheStore(t *testing.T) {
 	g.store.SetReachable(false)
 	g.reconcile()
 	g.store.SetReachable(true)
+	g.r.Store = deafStore{g.store}
+	g.reconcile()
+	g.wantPhase(coordination.Running, 1, 0)
+	g.r.Store = g.store
 	g.reconcile()
 	g.wantPhase(coordination.Restarting, 1, 1)
+}
+
+// newer is an API server that knows a pod better than the cache does.
+type newer struct {
+	client.Reader
+	pod *corev1.Pod
+}
+
+func (n newer) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if pod, ok := obj.(*corev1.Pod); ok && key.Name == n.pod.Name {
+		n.pod.DeepCopyInto(pod)
+		return nil
+	}
+	return n.Reader.Get(ctx, key, obj, opts...)
+}
+
+func TestAPodIsLookedAtLiveBeforeItIsDeleted(t *testing.T) {
+	cases := map[string]func(*corev1.Pod){
+		"its worker runs again": func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		},
+		"it is another pod": func(p *corev1.Pod) { p.UID = "another" },
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := oneHangs(t)
+			live := g.pod(1, 1)
+			change(live)
+			g.r.Live = newer{g.c, live}
+			g.reconcile()
+			g.pass(21 * time.Second)
+			g.wantDeleted()
+			g.wantEvents()
+		})
+	}
 }
 
 func TestLossesOfAJobSetThatIsGoneAreForgotten(t *testing.T) {
@@ -343,6 +393,35 @@ func TestASupersededLeaderDeletesNothing(t *testing.T) {
 	g.reconcile()
 	g.pass(21 * time.Second)
 	g.wantDeleted("pod js-w-1-1")
+}
+
+// A Job whose pods are gone has nobody to evict; its deletion needs the token all the same.
+func TestASupersededLeaderDeletesNoJobWithoutPods(t *testing.T) {
+	g := oneHangs(t)
+	for index := range 2 {
+		g.must(g.c.Delete(g.ctx, g.changePod(1, index, func(p *corev1.Pod) { p.Finalizers = nil })))
+	}
+	job := &batchv1.Job{}
+	g.must(g.c.Get(g.ctx, types.NamespacedName{Namespace: "ns", Name: "js-w-1"}, job))
+	job.Status.Failed, job.Status.CompletedIndexes = 9, ""
+	g.must(g.c.Status().Update(g.ctx, job))
+	old := g.r
+	g.reconcile()
+	_, err := g.store.Open(g.ctx, uid, coordination.Open{
+		Token: coordination.Token{LeaseCreated: 1, Transitions: 2}, Epoch: 1, Limit: 2, Stages: g.group().Stages,
+	})
+	g.must(err)
+	g.clock.SetTime(g.clock.Now().Add(45 * time.Second))
+	_, err = old.Reconcile(g.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}})
+	if !errors.Is(err, coordination.ErrStaleLeader) {
+		t.Errorf("error %v, want %v", err, coordination.ErrStaleLeader)
+	}
+	g.wantDeleted()
+	g.r = g.leader(2)
+	g.reconcile()
+	g.pass(45 * time.Second)
+	g.wantDeleted("job js-w-1")
+	g.wantEvents("worker js-w-1-1 has no pod, and its Job makes a new one too late; deleting Job js-w-1")
 }
 
 func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {

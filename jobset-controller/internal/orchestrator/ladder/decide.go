@@ -16,7 +16,7 @@ func Decide(r Round, s Slot) Action {
 		return Action{} // the Job is on its way already
 	case s.finished():
 		return Action{Job, "exited 0 when it was stopped, so that its Job takes it for finished"}
-	case !r.past(podShare):
+	case !r.past(podShare) || !r.few():
 		return Action{}
 	}
 	state, why := stateOf(s.Pod, r)
@@ -59,6 +59,10 @@ func (r Round) small(job *batchv1.Job) bool {
 	pods := int64(ptr.Deref(job.Spec.Parallelism, 1))
 	return pods <= SmallJob && pods < r.Size
 }
+
+// few: with most of the group missing it is no slot's own fault, and to recreate one after the other is dearer than to
+// recreate the group.
+func (r Round) few() bool { return 2*r.Missing <= r.Size }
 
 // made tells whether an object was created in this round. API servers give whole seconds.
 func (r Round) made(o metav1.Object) bool {

@@ -23,7 +23,7 @@ const (
 
 // at is a round of 60 s in a group of 8 slots.
 func at(elapsed time.Duration) Round {
-	return Round{Opened: opened, Clock: grace.Deadline{Start: opened, Period: time.Minute}, Now: opened.Add(elapsed), Size: 8}
+	return Round{Opened: opened, Clock: grace.Deadline{Start: opened, Period: time.Minute}, Now: opened.Add(elapsed), Size: 8, Missing: 1}
 }
 
 func older() metav1.Time   { return metav1.NewTime(opened.Add(-time.Hour)) }
@@ -119,15 +119,21 @@ func TestDecide(t *testing.T) {
 		"late, a Job that is being deleted is left alone":                        {late, Slot{Job: job(4, func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(younger()) }), Pod: pullFails()}, None, ""},
 		"late, without a Job there is nothing to delete":                         {late, Slot{Pod: pullFails()}, None, ""},
 
-		"a pod that has succeeded needs a new Job at once": {0, Slot{Job: job(8), Pod: pod(corev1.PodSucceeded, ended(0, 0))}, Job, "exited 0"},
-		"so does a slot that its Job counts as completed":  {0, Slot{Job: job(8), Completed: true}, Job, "exited 0"},
-		"but not if it runs all the same":                  {0, Slot{Job: job(8), Completed: true, Pod: pod(corev1.PodRunning, runs)}, None, ""},
-		"nor twice in a round":                             {early, Slot{Job: job(8, func(j *batchv1.Job) { j.CreationTimestamp = younger() }), Completed: true}, None, ""},
-		"a failed pod is replaced by its Job":              {middle, Slot{Job: job(4), Pod: pod(corev1.PodFailed)}, None, ""},
+		"with most of the group missing, no pod is deleted":               {middle, Slot{Job: job(4), Pod: pullFails()}, None, ""},
+		"with most of the group missing, late, no Job either":             {late, Slot{Job: job(4), Pod: pullFails()}, None, ""},
+		"with most of the group missing, a Job that is done is recreated": {middle, Slot{Job: job(4), Completed: true}, Job, "exited 0"},
+		"a pod that has succeeded needs a new Job at once":                {0, Slot{Job: job(8), Pod: pod(corev1.PodSucceeded, ended(0, 0))}, Job, "exited 0"},
+		"so does a slot that its Job counts as completed":                 {0, Slot{Job: job(8), Completed: true}, Job, "exited 0"},
+		"but not if it runs all the same":                                 {0, Slot{Job: job(8), Completed: true, Pod: pod(corev1.PodRunning, runs)}, None, ""},
+		"nor twice in a round":                                            {early, Slot{Job: job(8, func(j *batchv1.Job) { j.CreationTimestamp = younger() }), Completed: true}, None, ""},
+		"a failed pod is replaced by its Job":                             {middle, Slot{Job: job(4), Pod: pod(corev1.PodFailed)}, None, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := at(tc.elapsed)
+			if strings.Contains(name, "most of the group") {
+				r.Missing = 5
+			}
 			if strings.Contains(name, "large Job") {
 				r.Size = 100
 			}

@@ -21,10 +21,11 @@ const (
 
 // Round is the restart in progress.
 type Round struct {
-	Opened time.Time // by the store's clock; what was created later belongs to the round
-	Clock  grace.Deadline
-	Now    time.Time
-	Size   int64 // slots of the group
+	Opened  time.Time // by the store's clock; what was created later belongs to the round
+	Clock   grace.Deadline
+	Now     time.Time
+	Size    int64 // slots of the group
+	Missing int64 // of them, those that have not joined
 }
 
 // Slot is a slot that has not joined the round.

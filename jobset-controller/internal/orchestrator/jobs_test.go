@@ -1,0 +1,45 @@
+package orchestrator
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+)
+
+func TestFinishedSlots(t *testing.T) {
+	cases := map[string]struct {
+		change func(*batchv1.Job)
+		want   []string
+	}{
+		"of a Job that runs":       {func(*batchv1.Job) {}, []string{"js-w-0-1"}},
+		"of an earlier epoch":      {func(j *batchv1.Job) { j.Annotations[epoch.Annotation] = "1" }, nil},
+		"of an earlier attempt":    {func(j *batchv1.Job) { j.Labels[v1alpha2.RestartsKey] = "0" }, nil},
+		"of a Job that is deleted": {func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(metav1.NewTime(time.Unix(1, 0))) }, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			job := batchv1.Job{
+				ObjectMeta: metav1.ObjectMeta{
+					Labels: map[string]string{
+						v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "0", v1alpha2.RestartsKey: "1",
+					},
+					Annotations: map[string]string{epoch.Annotation: "2"},
+				},
+				Status: batchv1.JobStatus{CompletedIndexes: "1"},
+			}
+			tc.change(&job)
+			s := &scope{js: jobSet(), jobs: []batchv1.Job{job}, epoch: epoch.Record{Epoch: 2, Recreate: 2}}
+			s.js.Status.Restarts = 1
+			if got := finishedSlots("js", s.currentJobs()); !slices.Equal(got, tc.want) {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+		})
+	}
+}
