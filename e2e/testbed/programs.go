@@ -42,12 +42,12 @@ func (c *Cluster) StartProgram(ctx context.Context, p Program) error {
 	})
 }
 
-// StopProgram ends the program; it is no error if it does not run.
+// StopProgram ends the program; it is no error if it does not run. Nobody misses it then: the status does not name it.
 func (c *Cluster) StopProgram(ctx context.Context, name string) error {
-	return c.exclusively(func() error { return c.table().Get(name).ID.Stop(ctx, programGrace) })
+	return c.exclusively(func() error { return c.up().stopComponent(ctx, name, programGrace) })
 }
 
-// KillProgram ends the program at once, without a chance to clean up.
+// KillProgram ends the program at once, without a chance to clean up. To the status it is a program that died.
 func (c *Cluster) KillProgram(ctx context.Context, name string) error {
 	return c.table().Get(name).ID.Kill(ctx)
 }
