@@ -34,10 +34,10 @@ test: prerequisites verify ## Unit tests, the store contract on a real redis-ser
 
 .PHONY: e2e
 e2e: ## End-to-end tests on a real node (root): real pods killed, the store stopped, emptied, poisoned
-	./hack/install-debian.sh
+	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests_testbed ./tests
 
 .PHONY: demo
 demo: ## A worker dies and the whole JobSet restarts in place, on a real node (root); then the same by recreation
