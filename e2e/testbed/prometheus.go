@@ -49,13 +49,21 @@ func (c *Cluster) Prometheus(ctx context.Context, targets ...prometheus.Target) 
 	return server, nil
 }
 
-// StopPrometheus ends it; its data is kept until Down.
+// StopPrometheus ends it and removes its data: to the next one, what was scraped before would look as if it were up.
 func (c *Cluster) StopPrometheus(ctx context.Context) error {
-	return c.StopProgram(ctx, prometheusName)
+	if err := c.StopProgram(ctx, prometheusName); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(c.prometheusData()); err != nil {
+		return fmt.Errorf("removing Prometheus' data: %w", err)
+	}
+	return nil
 }
 
+func (c *Cluster) prometheusData() string { return c.layout.state(prometheusName, "data") }
+
 func (c *Cluster) prometheusProgram(targets []prometheus.Target) (Program, error) {
-	pki, dir := c.layout.store(), c.layout.state(prometheusName)
+	pki := c.layout.store()
 	files := prometheus.Files{
 		Targets:           c.layout.state("config", "prometheus-targets.json"),
 		ClientCertificate: pki.Certificate(adminCert + "-client"),
@@ -76,7 +84,7 @@ func (c *Cluster) prometheusProgram(targets []prometheus.Target) (Program, error
 	return Program{
 		Name: prometheusName,
 		Command: []string{
-			prometheusBinary, "--config.file=" + path, "--storage.tsdb.path=" + dir + "/data",
+			prometheusBinary, "--config.file=" + path, "--storage.tsdb.path=" + c.prometheusData(),
 			"--web.listen-address=" + prometheusAddress, "--log.level=warn",
 		},
 		Inputs: []string{config},

@@ -38,7 +38,7 @@ func prometheusCommand() *cobra.Command {
 	up.Flags().StringArrayVar(&targets, "target", nil, "what to scrape, as JOB=HOST:PORT; may be repeated")
 	down := &cobra.Command{
 		Use:   "down",
-		Short: "Stop it; its data is kept until the cluster goes down",
+		Short: "Stop it and remove its data",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cluster, err := testbed.Attach()
