@@ -36,7 +36,13 @@ func namespace(t *testing.T, name string) string {
 // until asks until the answer is good, and fails the test with the last bad one.
 func until(t *testing.T, patience time.Duration, what string, ask func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	untilIn(t.Context(), t, patience, what, ask)
+}
+
+// untilIn is until for clean-ups, where the test's own context has ended.
+func untilIn(ctx context.Context, t *testing.T, patience time.Duration, what string, ask func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		err := ask(ctx)

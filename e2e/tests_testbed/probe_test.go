@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -62,10 +63,19 @@ func runPod(t *testing.T, namespace string, pod *corev1.Pod) {
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// A namespace alone would leave it the usual 30 s.
-	t.Cleanup(func() {
-		second := int64(1)
-		_ = pods.Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &second})
+	t.Cleanup(func() { removePod(t, namespace, pod.Name) })
+}
+
+// removePod returns when the pod is gone: its node may be the next to go, and a namespace alone would leave it the usual 30 s.
+func removePod(t *testing.T, namespace, name string) {
+	ctx, second := context.Background(), int64(1)
+	pods := client.CoreV1().Pods(namespace)
+	_ = pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &second})
+	untilIn(ctx, t, 20*time.Second, name+" is gone", func(ctx context.Context) error {
+		if _, err := pods.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there (%v)", err)
+		}
+		return nil
 	})
 }
 
