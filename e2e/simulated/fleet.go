@@ -33,6 +33,7 @@ type Fleet struct {
 
 	addresses atomic.Uint32 // given to pods so far
 	repeated  atomic.Int64
+	lastError atomic.Pointer[error]
 }
 
 // Start registers the nodes and plays until Close. It returns when all nodes take pods. A fleet of the same name that
@@ -97,8 +98,18 @@ func (f *Fleet) NodeNames() []string {
 	return names
 }
 
-// Repeated is the number of API calls that failed and were made again.
-func (f *Fleet) Repeated() int64 { return f.repeated.Load() }
+// Repeated is the number of API calls that failed and are made again, and the last failure.
+func (f *Fleet) Repeated() (int64, error) {
+	if last := f.lastError.Load(); last != nil {
+		return f.repeated.Load(), *last
+	}
+	return 0, nil
+}
+
+func (f *Fleet) failed(err error) {
+	f.repeated.Add(1)
+	f.lastError.Store(&err)
+}
 
 // Exit ends a container of a pod as if its process had left with the code; the first one that is no sidecar if the name is
 // empty. Returns ErrNotRunning.

@@ -3,6 +3,7 @@ package simulated
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -46,8 +47,8 @@ func (f *Fleet) beat(ctx context.Context) {
 				return
 			case <-ticker.C:
 			}
-			if err := f.renew(ctx, node, time.Now()); err != nil {
-				f.repeated.Add(1)
+			if err := f.renew(ctx, node, time.Now()); err != nil && ctx.Err() == nil {
+				f.failed(fmt.Errorf("renewing the lease of %s: %w", node.Name, err))
 			}
 		}
 	}

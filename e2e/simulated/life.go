@@ -20,6 +20,14 @@ type Life struct {
 	stopAt     time.Time // zero until the pod is deleted
 	gone       bool
 	version    int
+	starts     []Started
+}
+
+// Started is a container that began to run, again if Restarts is not 0.
+type Started struct {
+	Container string
+	Restarts  int32
+	At        time.Time
 }
 
 // Begin is the life of a pod that was bound at the given time.
@@ -36,6 +44,13 @@ func (l *Life) Version() int { return l.version }
 
 // Gone tells whether the pod has been stopped after its deletion.
 func (l *Life) Gone() bool { return l.gone }
+
+// TakeStarts returns the starts since the last call, in order.
+func (l *Life) TakeStarts() []Started {
+	starts := l.starts
+	l.starts = nil
+	return starts
+}
 
 // Phase is the pod's phase.
 func (l *Life) Phase() corev1.PodPhase {
@@ -138,6 +153,7 @@ func (l *Life) run(c *container, at time.Time) {
 	if l.shape.SucceedAfter > 0 && !c.Sidecar {
 		c.due = at.Add(l.shape.SucceedAfter)
 	}
+	l.starts = append(l.starts, Started{Container: c.Name, Restarts: c.restarts, At: at})
 	l.version++
 }
 

@@ -3,6 +3,7 @@ package simulated
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func half() float64 { return 0.5 }
 
 func after(seconds float64) time.Time {
-	return epoch.Add(time.Duration(seconds * float64(time.Second)))
+	return epoch.Add(time.Duration(math.Round(seconds*1000)) * time.Millisecond)
 }
 
 func one(policy corev1.RestartPolicy) Shape {
@@ -241,5 +242,25 @@ func TestLifeInvariants(t *testing.T) {
 			}
 			restarts, version = sum, l.Version()
 		}
+	}
+}
+
+// However late the player is, it hears of every start.
+func TestEveryStartIsTold(t *testing.T) {
+	shape := withSidecar(corev1.RestartPolicyAlways)
+	shape.SucceedAfter = time.Second
+	l := Begin(epoch, shape, KubeletRules(), half)
+	l.Advance(after(20))
+	want := []Started{
+		{Container: "agent", At: after(1)},
+		{Container: "main", At: after(1)},
+		{Container: "main", Restarts: 1, At: after(2.7)},  // noticed at 2.5
+		{Container: "main", Restarts: 2, At: after(16.9)}, // noticed at 4.2, tried again after 12.5 s
+	}
+	if diff := cmp.Diff(want, l.TakeStarts()); diff != "" {
+		t.Errorf("starts (-want +got):\n%s", diff)
+	}
+	if again := l.TakeStarts(); again != nil {
+		t.Errorf("told twice: %v", again)
 	}
 }

@@ -41,15 +41,9 @@ type Options struct {
 	Heartbeat time.Duration
 	// Workers is the number of API calls under way at the same time; 64 by default.
 	Workers int
-	// Observe, if set, is called with each container that has started. It must return at once.
-	Observe func(Started)
-}
-
-// Started is a container that began to run, again if Restarts is not 0.
-type Started struct {
-	Namespace, Pod, UID, Container string
-	Restarts                       int32
-	At                             time.Time
+	// Observe, if set, is told of each start of a container, in the order of each pod's. It must return at once, for it holds
+	// up a worker.
+	Observe func(pod *corev1.Pod, start Started)
 }
 
 func (o Options) defaulted() Options {

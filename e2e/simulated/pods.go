@@ -25,8 +25,6 @@ type part struct {
 	address string
 	written int
 	deleted bool
-	// told is the restart count of the last start that Observe was told of, by container.
-	told map[string]int32
 }
 
 // retryAfter is the pause after a failed API call.
@@ -95,7 +93,7 @@ func (f *Fleet) work(ctx context.Context) {
 			return
 		}
 		if err := f.advance(ctx, key); err != nil && ctx.Err() == nil {
-			f.repeated.Add(1)
+			f.failed(err)
 			f.queue.AddAfter(key, retryAfter)
 		}
 		f.queue.Done(key)
@@ -121,8 +119,10 @@ func (f *Fleet) advance(ctx context.Context, key types.NamespacedName) error {
 		p.life.Stop(now)
 	}
 	p.life.Advance(now)
-	if f.options.Observe != nil {
-		p.tell(pod, f.options.Observe)
+	for _, start := range p.life.TakeStarts() {
+		if f.options.Observe != nil {
+			f.options.Observe(pod, start)
+		}
 	}
 	if err := f.write(ctx, pod, p, now); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (f *Fleet) partOf(key types.NamespacedName, pod *corev1.Pod) *part {
 	}
 	// A bad annotation stands for none: what a kubelet does not know it ignores too.
 	shape, _ := ShapeOf(pod)
-	p := &part{uid: pod.UID, address: pod.Status.PodIP, written: -1, told: map[string]int32{}}
+	p := &part{uid: pod.UID, address: pod.Status.PodIP, written: -1}
 	if p.address == "" {
 		p.address = podAddress(f.addresses.Add(1))
 	}
@@ -202,20 +202,4 @@ func statusPatch(pod *corev1.Pod, status corev1.PodStatus) ([]byte, error) {
 		return nil, fmt.Errorf("rendering the status of pod %s: %w", pod.Name, err)
 	}
 	return patch, nil
-}
-
-// tell reports each start once.
-func (p *part) tell(pod *corev1.Pod, observe func(Started)) {
-	for i := range p.life.containers {
-		c := &p.life.containers[i]
-		last, known := p.told[c.Name]
-		if c.state != running || (known && last == c.restarts) {
-			continue
-		}
-		p.told[c.Name] = c.restarts
-		observe(Started{
-			Namespace: pod.Namespace, Pod: pod.Name, UID: string(pod.UID),
-			Container: c.Name, Restarts: c.restarts, At: c.since,
-		})
-	}
 }

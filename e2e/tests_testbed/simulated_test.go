@@ -38,7 +38,8 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 	n := size(t)
 	ns := namespace(t, "simulated")
 	begin := time.Now()
-	fleet, err := cluster.Simulate(t.Context(), simulated.Options{Name: "e2e", Nodes: n, Pools: 4})
+	options := simulated.Options{Name: "e2e", Nodes: n, Pools: 4}
+	fleet, err := cluster.Simulate(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,18 +53,19 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 	t.Logf("%d pods ready after %.1f s", n, time.Since(begin).Seconds())
 	eachOnItsNode(t, ns, n)
 
+	pod := podsOf(t, ns)[0]
 	t.Run("a container that exits is restarted in place", func(t *testing.T) {
-		pod := podsOf(t, ns)[0]
-		if err := fleet.Exit(types.NamespacedName{Namespace: ns, Name: pod.Name}, "main", 1); err != nil {
+		restart(t, fleet, pod, 1)
+	})
+	t.Run("another process takes the fleet over", func(t *testing.T) {
+		fleet.Close()
+		if fleet, err = cluster.Simulate(t.Context(), options); err != nil {
 			t.Fatal(err)
 		}
-		until(t, 10*time.Second, "its restart is counted", func(ctx context.Context) error {
-			got, err := client.CoreV1().Pods(ns).Get(ctx, pod.Name, metav1.GetOptions{})
-			if err == nil && (got.UID != pod.UID || got.Status.ContainerStatuses[0].RestartCount != 1 || !ready(got)) {
-				err = fmt.Errorf("it is %s with %d restarts", got.UID, got.Status.ContainerStatuses[0].RestartCount)
-			}
-			return err
-		})
+		restart(t, fleet, pod, 2)
+		if err := count(t.Context(), ns, n, ready); err != nil {
+			t.Error("ready pods:", err)
+		}
 	})
 	t.Run("a deleted Job's pods go", func(t *testing.T) {
 		begin := time.Now()
@@ -87,9 +89,24 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 			return err
 		})
 	})
-	if repeated := fleet.Repeated(); repeated > 0 {
-		t.Errorf("%d API calls had to be repeated", repeated)
+	if repeated, err := fleet.Repeated(); repeated > 0 {
+		t.Errorf("%d API calls had to be repeated, the last for: %v", repeated, err)
 	}
+}
+
+// restart has a container exit, and expects the same pod to be ready again with the restart counted.
+func restart(t *testing.T, fleet *simulated.Fleet, pod corev1.Pod, want int32) {
+	t.Helper()
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	// A fleet that has just begun may not have met the pod.
+	until(t, 10*time.Second, "the container exits", func(context.Context) error { return fleet.Exit(key, "main", 1) })
+	until(t, 10*time.Second, "its restart is counted", func(ctx context.Context) error {
+		got, err := client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if err == nil && (got.UID != pod.UID || got.Status.ContainerStatuses[0].RestartCount != want || !ready(got)) {
+			err = fmt.Errorf("it is %s with %d restarts", got.UID, got.Status.ContainerStatuses[0].RestartCount)
+		}
+		return err
+	})
 }
 
 // gpuJob has one pod for each simulated node, which it fills.
