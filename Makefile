@@ -34,10 +34,17 @@ test: prerequisites verify ## Unit tests, the store contract on a real redis-ser
 
 .PHONY: e2e
 e2e: ## End-to-end tests on a real node (root): real pods killed, the store stopped, emptied, poisoned
-	./hack/install-debian.sh
+	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests_testbed ./tests
+
+.PHONY: e2e-all
+e2e-all: ## What make e2e runs, and what takes long to build: Kueue's manager (root)
+	./hack/install-debian.sh prometheus
+	$(MAKE) build
+	$(TESTBED) down
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 60m -p 1 ./testbed ./tests_testbed ./tests
 
 .PHONY: demo
 demo: ## A worker dies and the whole JobSet restarts in place, on a real node (root); then the same by recreation
@@ -70,10 +77,10 @@ generate: ## Write generated code and manifests again
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules
 	@unformatted=$$(gofmt -l $(MODULES) tools); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
-	for module in $(MODULES); do (cd $$module && go vet -tags envtest,e2e ./...); done
+	for module in $(MODULES); do (cd $$module && go vet -tags envtest,e2e,e2e_all ./...); done
 	GOWORK=off go run -C tools/rules . $(CURDIR)
 	GOBIN=$(BIN) GOWORK=off go install -C tools/lint tool
-	for module in $(MODULES); do (cd $$module && $(BIN)/staticcheck -tags envtest,e2e ./...); done
+	for module in $(MODULES); do (cd $$module && $(BIN)/staticcheck -tags envtest,e2e,e2e_all ./...); done
 
 .PHONY: verify
 verify: lint ## lint, each module by itself, and nothing left to generate

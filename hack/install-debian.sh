@@ -1,6 +1,10 @@
 #!/bin/sh
 # Installs what the testbed takes from Debian 12. It does nothing, and that at
 # once, when everything is there; it starts no service and leaves none enabled.
+#
+#	install-debian.sh [FEATURE...]
+#
+# adds what a feature needs that not every testbed has: prometheus.
 set -eu
 
 # The versions the tests were run with. One that has left the mirror is replaced
@@ -16,7 +20,10 @@ redis-server=5:7.0.15-1~deb12u10
 redis-tools=5:7.0.15-1~deb12u10
 runc=1.1.5+ds1-1+deb12u1
 '
-services='etcd redis-server nftables'
+services='etcd redis-server nftables prometheus'
+prometheus='
+prometheus=2.42.0+ds-5+deb12u1
+'
 policy=/usr/sbin/policy-rc.d
 
 fail() {
@@ -66,6 +73,13 @@ disable_services() {
 		case $1 in *"$service"*) systemctl disable --quiet "$service" 2>/dev/null || true ;; esac
 	done
 }
+
+for feature; do
+	case $feature in
+	prometheus) packages="$packages$prometheus" ;;
+	*) fail "there is no feature $feature" ;;
+	esac
+done
 
 [ -r /etc/os-release ] || fail 'this is not Debian: there is no /etc/os-release'
 # shellcheck disable=SC1091

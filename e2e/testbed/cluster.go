@@ -48,6 +48,9 @@ func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
+// Options are those of the last Up.
+func (c *Cluster) Options() Options { return c.options }
+
 // Layout says where logs and binaries lie.
 func (c *Cluster) Layout() Layout { return c.layout }
 

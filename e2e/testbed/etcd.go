@@ -8,7 +8,8 @@ import (
 
 // The ports differ from etcd's own, which a host may have in use.
 const (
-	etcdURL     = "http://127.0.0.1:23790"
+	etcdAddress = "127.0.0.1:23790"
+	etcdURL     = "http://" + etcdAddress
 	etcdPeerURL = "http://127.0.0.1:23800"
 )
 

@@ -43,7 +43,7 @@ func Leftovers(ctx context.Context) ([]string, error) {
 // ownPrograms are the names of what the testbed runs. Others that merely use a
 // folder of it, a user's shell or kubectl, are not ours to end.
 var ownPrograms = []string{
-	etcd, "redis-server", apiServer, controllerManager, scheduler, kubeProxy, coreDNS,
+	etcd, "redis-server", apiServer, controllerManager, scheduler, kubeProxy, coreDNS, prometheusName, kueueName,
 	"kubelet", "containerd", "containerd-shim-runc-v2", "pause", "unshare", "nsenter",
 }
 

@@ -20,12 +20,14 @@ type Program struct {
 	// Name is unique among programs and components.
 	Name    string
 	Command []string
+	// Inputs are contents that the program reads at its start, such as its configuration: another one calls for a restart.
+	Inputs []string
 	// Ready tells whether it does its work.
 	Ready func(context.Context) error
 }
 
-// StartProgram runs the program, and waits until it is ready. One that runs already with the same command and the same
-// binary is left alone.
+// StartProgram runs the program, and waits until it is ready. One that runs already with the same command, inputs
+// and binary is left alone.
 func (c *Cluster) StartProgram(ctx context.Context, p Program) error {
 	binary, err := digest(p.Command[0])
 	if err != nil {
@@ -36,18 +38,18 @@ func (c *Cluster) StartProgram(ctx context.Context, p Program) error {
 		return u.startAll(ctx, component{
 			ready: p.Ready,
 			spec: u.spec(process.Spec{
-				Name: p.Name, Command: p.Command, Inputs: []string{binary}, Dir: u.layout.state(p.Name),
+				Name: p.Name, Command: p.Command, Inputs: append([]string{binary}, p.Inputs...), Dir: u.layout.state(p.Name),
 			}),
 		})
 	})
 }
 
-// StopProgram ends the program; it is no error if it does not run.
+// StopProgram ends the program; it is no error if it does not run. Nobody misses it then: the status does not name it.
 func (c *Cluster) StopProgram(ctx context.Context, name string) error {
-	return c.exclusively(func() error { return c.table().Get(name).ID.Stop(ctx, programGrace) })
+	return c.exclusively(func() error { return c.up().stopComponent(ctx, name, programGrace) })
 }
 
-// KillProgram ends the program at once, without a chance to clean up.
+// KillProgram ends the program at once, without a chance to clean up. To the status it is a program that died.
 func (c *Cluster) KillProgram(ctx context.Context, name string) error {
 	return c.table().Get(name).ID.Kill(ctx)
 }

@@ -59,9 +59,7 @@ func (r Redis) PID() int {
 
 // Stop ends the server; what was acknowledged is kept on disk.
 func (r Redis) Stop(ctx context.Context) error {
-	return r.cluster.exclusively(func() error {
-		return r.cluster.table().Get(redis).ID.Stop(ctx, redisGrace)
-	})
+	return r.cluster.exclusively(func() error { return r.cluster.up().stopComponent(ctx, redis, redisGrace) })
 }
 
 // Start runs the server again and returns when it answers, with the data of

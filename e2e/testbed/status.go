@@ -8,6 +8,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-project/holdfast/e2e/simulated"
 )
 
 // Status is what runs of the testbed.
@@ -17,7 +19,9 @@ type Status struct {
 	// Answers tells whether the API server does; if not, Nodes and Pods are empty.
 	Answers bool
 	Nodes   []string
-	Pods    int
+	// Simulated is the number of simulated nodes, which are not among Nodes.
+	Simulated int
+	Pods      int
 	// Leftovers are filled in when the testbed is not up.
 	Leftovers []string
 }
@@ -61,6 +65,10 @@ func (c *Cluster) ask(ctx context.Context, status *Status) {
 	}
 	status.Answers = true
 	for _, node := range nodes.Items {
+		if node.Labels[simulated.TypeLabel] == simulated.Type {
+			status.Simulated++
+			continue
+		}
 		state := "Ready"
 		if err := takesPods(&node, time.Time{}); err != nil {
 			state = err.Error()
@@ -103,6 +111,9 @@ func (s Status) Print(w io.Writer) {
 	table.Flush()
 	for _, node := range s.Nodes {
 		fmt.Fprintln(w, node)
+	}
+	if s.Simulated > 0 {
+		fmt.Fprintf(w, "%d simulated nodes\n", s.Simulated)
 	}
 	if !s.Answers {
 		fmt.Fprintln(w, "the API server does not answer")

@@ -133,9 +133,9 @@ func (u *up) spec(spec process.Spec) process.Spec {
 	return spec
 }
 
-// stopComponent ends a component that the options no longer ask for.
-func (u *up) stopComponent(ctx context.Context, name string) error {
-	if err := u.table.Get(name).ID.Stop(ctx, recoverTimeout); err != nil {
+// stopComponent ends what is no longer asked for, and forgets it.
+func (u *up) stopComponent(ctx context.Context, name string, grace time.Duration) error {
+	if err := u.table.Get(name).ID.Stop(ctx, grace); err != nil {
 		return fmt.Errorf("stopping %s: %w", name, err)
 	}
 	return u.table.Forget(name)

@@ -28,6 +28,6 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	command.AddCommand(upCommand(), downCommand(), buildCommand(), statusCommand(),
-		loadCommand(), imageCommand(), kubeconfigCommand(), redisCommand())
+		loadCommand(), imageCommand(), kubeconfigCommand(), redisCommand(), simulateCommand(), prometheusCommand(), kueueCommand())
 	return command
 }

@@ -74,7 +74,7 @@ func TestInputsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, component := range append(Default(), KubeProxy()) {
+	for _, component := range append(Default(), KubeProxy(), Kueue()) {
 		for _, pattern := range component.Inputs {
 			files, err := filepath.Glob(filepath.Join(root, component.Module, pattern))
 			if err != nil || len(files) == 0 {
@@ -93,6 +93,7 @@ func TestVersionsMatchTheModules(t *testing.T) {
 	for module, line := range map[string]string{
 		"tools/kubernetes": "k8s.io/kubernetes " + kubernetesVersion,
 		"tools/containerd": "github.com/containerd/containerd/v2 " + containerdVersion,
+		"tools/kueue":      "sigs.k8s.io/kueue " + kueueVersion,
 	} {
 		raw, err := os.ReadFile(filepath.Join(root, module, "go.mod"))
 		if err != nil {

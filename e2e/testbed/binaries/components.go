@@ -20,6 +20,7 @@ type Component struct {
 const (
 	kubernetesVersion = "v1.36.3"
 	containerdVersion = "v2.2.1"
+	kueueVersion      = "v0.18.3"
 )
 
 var pinned = []string{"go.mod", "go.sum"}
@@ -42,6 +43,20 @@ func Default() []Component {
 // KubeProxy returns the service proxy, built only where it is asked for.
 func KubeProxy() Component {
 	return kubernetes("kube-proxy")
+}
+
+// KueueModule is the folder of the module that pins Kueue.
+const KueueModule = "tools/kueue"
+
+// Kueue returns Kueue's manager, built only where it is asked for: it takes three minutes.
+func Kueue() Component {
+	return Component{
+		Name:    "kueue",
+		Module:  KueueModule,
+		Package: "sigs.k8s.io/kueue/cmd/kueue",
+		Inputs:  pinned,
+		LDFlags: "-X sigs.k8s.io/kueue/pkg/version.GitVersion=" + kueueVersion,
+	}
 }
 
 // kubernetes sets the version: without it the server reports one that clients

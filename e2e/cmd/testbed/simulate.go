@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-project/holdfast/e2e/simulated"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+// removeTimeout bounds the clean-up after an interrupt.
+const removeTimeout = 2 * time.Minute
+
+func simulateCommand() *cobra.Command {
+	rules := simulated.KubeletRules()
+	options := simulated.Options{Rules: &rules}
+	command := &cobra.Command{
+		Use:   "simulate",
+		Short: "Play nodes and their pods until interrupted, then remove them",
+		Long: `Play nodes and their pods until interrupted, then remove them.
+
+Pods get there with a toleration of the taint "simulated" and, best, the node selector type=simulated. A pod with
+the annotation ` + simulated.SucceedAfter + `: 30s succeeds 30 s after its start.`,
+		Example: "  testbed simulate --nodes 1000 --pools 10",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return simulate(cmd, options)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.Name, "name", "sim", "name of the fleet; begins the names of its nodes")
+	flags.IntVar(&options.Nodes, "nodes", 100, "number of nodes; 0 removes what a killed run has left")
+	flags.IntVar(&options.Pools, "pools", 1, "number of node pools, label "+simulated.PoolLabel)
+	flags.IntVar(&options.GPUs, "gpus", 8, "nvidia.com/gpu of each node")
+	flags.DurationVar(&options.Heartbeat, "heartbeat", 20*time.Second, "period in which leases are renewed; negative: never")
+	flags.DurationVar(&rules.StartDelay, "start-delay", rules.StartDelay, "time from a pod's binding until it runs")
+	flags.DurationVar(&rules.StopDelay, "stop-delay", rules.StopDelay, "time from a pod's deletion until it is gone")
+	flags.DurationVar(&rules.BackOff.Max, "kubelet-restart-period", rules.BackOff.Max,
+		"ceiling of the back-off between restarts of a container")
+	return command
+}
+
+func simulate(cmd *cobra.Command, options simulated.Options) error {
+	cluster, err := testbed.Attach()
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	fleet, err := cluster.Simulate(cmd.Context(), options)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%d nodes are ready after %.1f s; interrupt to remove them\n",
+		options.Nodes, time.Since(begin).Seconds())
+	if options.Nodes > 0 {
+		<-cmd.Context().Done()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), removeTimeout)
+	defer cancel()
+	return fleet.Remove(ctx)
+}

@@ -1,0 +1,144 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Fleet plays simulated nodes and the pods bound to them.
+type Fleet struct {
+	options Options
+	client  kubernetes.Interface
+	nodes   map[string]*corev1.Node // as registered; fixed once the fleet runs
+	hosts   map[string]string       // addresses of the nodes
+	pods    cache.Store
+	queue   workqueue.TypedDelayingInterface[types.NamespacedName]
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	parts map[types.NamespacedName]*part
+
+	addresses atomic.Uint32 // given to pods so far
+	repeated  atomic.Int64
+	lastError atomic.Pointer[error]
+}
+
+// Start registers the nodes and plays until Close. It returns when all nodes take pods. A fleet of the same name that
+// another process has left is taken over: its surplus nodes are removed, its pods live on.
+func Start(ctx context.Context, config *rest.Config, options Options) (*Fleet, error) {
+	options = options.defaulted()
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	client, err := newClient(config)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fleet{
+		options: options,
+		client:  client,
+		nodes:   map[string]*corev1.Node{},
+		hosts:   map[string]string{},
+		queue:   workqueue.NewTypedDelayingQueue[types.NamespacedName](),
+		parts:   map[types.NamespacedName]*part{},
+	}
+	if err := f.removeNodes(ctx, options.Nodes); err != nil {
+		return nil, err
+	}
+	if err := f.register(ctx); err != nil {
+		return nil, err
+	}
+	// The fleet outlives the context of its start.
+	playing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	f.stop = stop
+	if err := f.play(ctx, playing); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if err := f.awaitNodes(ctx); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// newClient speaks protobuf and is not throttled: a kubelet of its own for each node would not wait for others either.
+func newClient(config *rest.Config) (kubernetes.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.QPS = -1
+	config.UserAgent = "holdfast-simulated"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the simulated nodes' client: %w", err)
+	}
+	return client, nil
+}
+
+// NodeNames are the names of the nodes, in order.
+func (f *Fleet) NodeNames() []string {
+	var names []string
+	for i := range f.options.Nodes {
+		names = append(names, f.options.nodeName(i))
+	}
+	return names
+}
+
+// Repeated is the number of API calls that failed and are made again, and the last failure.
+func (f *Fleet) Repeated() (int64, error) {
+	if last := f.lastError.Load(); last != nil {
+		return f.repeated.Load(), *last
+	}
+	return 0, nil
+}
+
+func (f *Fleet) failed(err error) {
+	f.repeated.Add(1)
+	f.lastError.Store(&err)
+}
+
+// Exit ends a container of a pod as if its process had left with the code; the first one that is no sidecar if the name is
+// empty. Returns ErrNotRunning.
+func (f *Fleet) Exit(pod types.NamespacedName, container string, code int32) error {
+	f.mu.Lock()
+	p := f.parts[pod]
+	f.mu.Unlock()
+	if p == nil {
+		return fmt.Errorf("pod %s: %w", pod, ErrNotRunning)
+	}
+	p.mu.Lock()
+	err := p.life.Exit(time.Now(), container, code)
+	p.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("pod %s: %w", pod, err)
+	}
+	f.queue.Add(pod)
+	return nil
+}
+
+// Close ends the playing. The objects stay as they are, and their nodes become unready after a while.
+func (f *Fleet) Close() {
+	f.stop()
+	f.queue.ShutDown()
+	f.running.Wait()
+}
+
+// Remove deletes the nodes and what ran on them, then closes the fleet.
+func (f *Fleet) Remove(ctx context.Context) error {
+	defer f.Close()
+	return errors.Join(f.removeNodes(ctx, 0), f.removePods(ctx))
+}

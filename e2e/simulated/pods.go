@@ -1,0 +1,205 @@
+package simulated
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+)
+
+// part is the role of one pod: its life, and how much of it the API server knows.
+type part struct {
+	mu      sync.Mutex
+	uid     types.UID
+	life    *Life
+	address string
+	written int
+	deleted bool
+}
+
+// retryAfter is the pause after a failed API call.
+const retryAfter = 500 * time.Millisecond
+
+// play starts the informer and the workers, and returns when the pods that are there are known.
+func (f *Fleet) play(ctx, playing context.Context) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(f.client, 0,
+		informers.WithTransform(strip),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermNotEqualSelector("spec.nodeName", "").String()
+		}))
+	informer := factory.Core().V1().Pods().Informer()
+	f.pods = informer.GetStore()
+	if _, err := informer.AddEventHandler(cache.FilteringResourceEventHandler{
+		FilterFunc: f.ours,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    f.enqueue,
+			UpdateFunc: func(_, pod any) { f.enqueue(pod) },
+			DeleteFunc: f.enqueue,
+		},
+	}); err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	f.running.Go(func() { informer.Run(playing.Done()) })
+	for range f.options.Workers {
+		f.running.Go(func() { f.work(playing) })
+	}
+	if f.options.Heartbeat > 0 {
+		f.running.Go(func() { f.beat(playing) })
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return fmt.Errorf("listing pods: %w", ctx.Err())
+	}
+	return nil
+}
+
+// strip keeps thousands of pods small.
+func strip(object any) (any, error) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		pod.ManagedFields = nil
+		pod.Spec.Volumes, pod.Spec.Affinity = nil, nil
+	}
+	return object, nil
+}
+
+func (f *Fleet) ours(object any) bool {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	pod, ok := object.(*corev1.Pod)
+	return ok && f.nodes[pod.Spec.NodeName] != nil
+}
+
+func (f *Fleet) enqueue(object any) {
+	name, err := cache.DeletionHandlingObjectToName(object)
+	if err == nil {
+		f.queue.Add(types.NamespacedName{Namespace: name.Namespace, Name: name.Name})
+	}
+}
+
+func (f *Fleet) work(ctx context.Context) {
+	for {
+		key, shutdown := f.queue.Get()
+		if shutdown {
+			return
+		}
+		if err := f.advance(ctx, key); err != nil && ctx.Err() == nil {
+			f.failed(err)
+			f.queue.AddAfter(key, retryAfter)
+		}
+		f.queue.Done(key)
+	}
+}
+
+// advance brings a pod's life to this moment, and the API server to the life.
+func (f *Fleet) advance(ctx context.Context, key types.NamespacedName) error {
+	object, exists, err := f.pods.GetByKey(key.String())
+	if err != nil {
+		return err
+	}
+	if !exists {
+		f.forget(key)
+		return nil
+	}
+	pod := object.(*corev1.Pod)
+	p := f.partOf(key, pod)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if pod.DeletionTimestamp != nil {
+		p.life.Stop(now)
+	}
+	p.life.Advance(now)
+	for _, start := range p.life.TakeStarts() {
+		if f.options.Observe != nil {
+			f.options.Observe(pod, start)
+		}
+	}
+	if err := f.write(ctx, pod, p, now); err != nil {
+		return err
+	}
+	if next, ok := p.life.Next(); ok {
+		f.queue.AddAfter(key, time.Until(next))
+	}
+	return nil
+}
+
+func (f *Fleet) forget(key types.NamespacedName) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.parts, key)
+}
+
+// partOf returns the pod's part, a new one if the pod is another than before.
+func (f *Fleet) partOf(key types.NamespacedName, pod *corev1.Pod) *part {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.parts[key]; p != nil && p.uid == pod.UID {
+		return p
+	}
+	// A bad annotation stands for none: what a kubelet does not know it ignores too.
+	shape, _ := ShapeOf(pod)
+	p := &part{uid: pod.UID, address: pod.Status.PodIP, written: -1}
+	if p.address == "" {
+		p.address = podAddress(f.addresses.Add(1))
+	}
+	p.life = Resume(time.Now(), pod, shape, *f.options.Rules, rand.Float64)
+	if len(pod.Status.ContainerStatuses) > 0 || p.life.Phase() == corev1.PodPending {
+		p.written = p.life.Version() // the API server says so already
+	}
+	f.parts[key] = p
+	return p
+}
+
+// write reports what has changed, and the end.
+func (f *Fleet) write(ctx context.Context, pod *corev1.Pod, p *part, now time.Time) error {
+	if p.deleted {
+		return nil
+	}
+	if p.life.Version() != p.written {
+		version := p.life.Version()
+		patch, err := statusPatch(pod, p.life.Status(pod, now, Addresses{Host: f.hosts[pod.Spec.NodeName], Pod: p.address}))
+		if err != nil {
+			return err
+		}
+		_, err = f.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{}, "status")
+		if err != nil && !over(err) {
+			return fmt.Errorf("reporting pod %s: %w", pod.Name, err)
+		}
+		p.written = version
+	}
+	if !p.life.Gone() {
+		return nil
+	}
+	zero := int64(0)
+	err := f.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &zero, Preconditions: &metav1.Preconditions{UID: &p.uid},
+	})
+	if err != nil && !over(err) {
+		return fmt.Errorf("removing pod %s: %w", pod.Name, err)
+	}
+	p.deleted = true
+	return nil
+}
+
+// over tells that the pod is gone, or that its name has been given to another.
+func over(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
+
+// statusPatch names the pod by UID, so that it never hits another of the same name.
+func statusPatch(pod *corev1.Pod, status corev1.PodStatus) ([]byte, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+	if err != nil {
+		return nil, fmt.Errorf("rendering the status of pod %s: %w", pod.Name, err)
+	}
+	return patch, nil
+}

@@ -1,0 +1,46 @@
+package kueue
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+)
+
+// Frameworks are those that Kueue manages unless told otherwise.
+func Frameworks() []string { return []string{"batch/job", "jobset.x-k8s.io/jobset"} }
+
+// Settings are what the manager is told.
+type Settings struct {
+	Frameworks []string
+	// WebhookHost and WebhookPort are where it serves its webhooks, CertDir has tls.crt and tls.key for that.
+	WebhookHost string
+	WebhookPort int
+	CertDir     string
+	// Health and Metrics are HOST:PORT.
+	Health, Metrics string
+	QPS, Burst      int
+}
+
+// Config renders the manager's configuration. waitForPodsReady is on, and says so: the manager here is a minor version
+// behind the library that Holdfast's programs link, and its default is another one.
+func Config(s Settings) (string, error) {
+	// JSON is YAML too.
+	raw, err := json.MarshalIndent(map[string]any{
+		"apiVersion":             "config.kueue.x-k8s.io/v1beta2",
+		"kind":                   "Configuration",
+		"health":                 map[string]any{"healthProbeBindAddress": s.Health},
+		"metrics":                map[string]any{"bindAddress": s.Metrics, "enableClusterQueueResources": true},
+		"webhook":                map[string]any{"host": s.WebhookHost, "port": s.WebhookPort, "certDir": s.CertDir},
+		"leaderElection":         map[string]any{"leaderElect": false},
+		"clientConnection":       map[string]any{"qps": s.QPS, "burst": s.Burst},
+		"internalCertManagement": map[string]any{"enable": false},
+		"waitForPodsReady":       map[string]any{"timeout": "5m", "blockAdmission": false},
+		"integrations":           map[string]any{"frameworks": s.Frameworks},
+	}, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("rendering Kueue's configuration: %w", err)
+	}
+	return string(raw), nil
+}
+
+func encode(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }

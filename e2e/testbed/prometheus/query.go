@@ -1,0 +1,106 @@
+package prometheus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// Sample is one series of an answer.
+type Sample struct {
+	Labels map[string]string
+	Value  float64
+}
+
+// Server is a running Prometheus.
+type Server struct {
+	// URL has no path, such as http://10.87.0.1:9090.
+	URL string
+}
+
+// Query evaluates an expression now. Its result must be a vector or a scalar; an empty one is no error.
+func (s Server) Query(ctx context.Context, expression string) ([]Sample, error) {
+	address := s.URL + "/api/v1/query?query=" + url.QueryEscape(expression)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("asking Prometheus: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking Prometheus: %w", err)
+	}
+	defer response.Body.Close()
+	var a answer
+	if err := json.NewDecoder(response.Body).Decode(&a); err != nil {
+		return nil, fmt.Errorf("reading Prometheus' answer (%s): %w", response.Status, err)
+	}
+	samples, err := a.samples()
+	if err != nil {
+		return nil, fmt.Errorf("asking Prometheus for %s: %w", expression, err)
+	}
+	return samples, nil
+}
+
+// answer is that of Prometheus' HTTP API, version 1.
+type answer struct {
+	Status string `json:"status"`
+	Error  string `json:"error"`
+	Data   struct {
+		ResultType string          `json:"resultType"`
+		Result     json.RawMessage `json:"result"`
+	} `json:"data"`
+}
+
+func (a answer) samples() ([]Sample, error) {
+	if a.Status != "success" {
+		return nil, errors.New(a.Error)
+	}
+	switch a.Data.ResultType {
+	case "vector":
+		return vector(a.Data.Result)
+	case "scalar":
+		var p point
+		if err := json.Unmarshal(a.Data.Result, &p); err != nil {
+			return nil, err
+		}
+		return []Sample{{Value: float64(p)}}, nil
+	default:
+		return nil, fmt.Errorf("the result is a %s, not a vector or a scalar", a.Data.ResultType)
+	}
+}
+
+func vector(raw json.RawMessage) ([]Sample, error) {
+	var series []struct {
+		Metric map[string]string `json:"metric"`
+		Value  point             `json:"value"`
+	}
+	if err := json.Unmarshal(raw, &series); err != nil {
+		return nil, err
+	}
+	var samples []Sample
+	for _, s := range series {
+		samples = append(samples, Sample{Labels: s.Metric, Value: float64(s.Value)})
+	}
+	return samples, nil
+}
+
+// point is [seconds, "value"]; the value is in quotes because JSON has no NaN and no infinity.
+type point float64
+
+func (p *point) UnmarshalJSON(raw []byte) error {
+	var pair [2]any
+	if err := json.Unmarshal(raw, &pair); err != nil {
+		return err
+	}
+	text, ok := pair[1].(string)
+	if !ok {
+		return fmt.Errorf("%s is no point", raw)
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	*p = point(value)
+	return err
+}
