@@ -27,7 +27,7 @@ const (
 // repair tries for the slots that hold a round up what is cheaper than to recreate the group. The store is asked who they
 // are only when there is a reason: a share of the time is over, or a pod was seen to end.
 func (r *Reconciler) repair(ctx context.Context, s *scope) error {
-	if s.group == nil || s.clock == nil || (len(s.losses) == 0 && !s.round().Repairs()) {
+	if !s.restarting() || (len(s.losses) == 0 && !s.round().Repairs()) {
 		return nil
 	}
 	missing, err := r.Store.Missing(ctx, string(s.js.UID))
@@ -190,8 +190,11 @@ func (r *Reconciler) confirmLead(ctx context.Context, s *scope, slot ladder.Slot
 	return r.sawGroup(s, sum, err)
 }
 
-// restarting tells whether the round that was looked at still goes on; a step of the group ends the repair.
-func (s *scope) restarting() bool { return s.group != nil && s.clock != nil }
+// restarting tells whether the round that was looked at still goes on; a step of the group ends the repair. While the agents
+// are asked nobody is known to be behind, and no worker is touched.
+func (s *scope) restarting() bool {
+	return s.group != nil && s.clock != nil && s.group.Phase == coordination.Restarting
+}
 
 func (r *Reconciler) delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) (bool, error) {
 	if err := r.Client.Delete(ctx, obj, opts...); err != nil {

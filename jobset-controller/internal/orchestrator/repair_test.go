@@ -424,6 +424,25 @@ func TestASupersededLeaderDeletesNoJobWithoutPods(t *testing.T) {
 	g.wantEvents("worker js-w-1-1 has no pod, and its Job makes a new one too late; deleting Job js-w-1")
 }
 
+func TestNobodyIsRepairedWhileTheAgentsAreAsked(t *testing.T) {
+	g := twoJobs(t)
+	g.store.Wipe()
+	g.reconcile()
+	g.joinSlot("js-w-0-0", 1, 1)
+	g.fail("js-w-0-0", 1, 1)
+	g.joinSlot("js-w-0-0", 1, 2)
+	g.joinSlot("js-w-0-1", 1, 1)
+	g.joinSlot("js-w-1-0", 1, 1)
+	g.changePod(1, 1, cannotPull)
+	g.reconcile()
+	for range 2 {
+		g.pass(25 * time.Second)
+	}
+	g.wantPhase(coordination.Recovering, 1, 0)
+	g.wantDeleted()
+	g.wantEvents()
+}
+
 func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {
 	full := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
