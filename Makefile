@@ -5,7 +5,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared agent jobset-controller e2e
+MODULES := shared agent jobset-controller charts e2e
+JOBSET_CHART := charts/jobset-controller/files
 BIN := $(CURDIR)/bin
 # Go programs are static, so that an image needs nothing else; grpcnotrace leaves out half of the agent.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w"
@@ -66,6 +67,9 @@ testbed-down: ## Stop the real cluster and remove all it left on this machine
 .PHONY: generate
 generate: ## Write generated code and manifests again
 	cd jobset-controller && go generate ./...
+	cp jobset-controller/config/crd/bases/*.yaml $(JOBSET_CHART)/crds/
+	cp jobset-controller/config/rbac/role.yaml $(JOBSET_CHART)/rbac/manager.yaml
+	cp jobset-controller/config/rbac/orchestrator/role.yaml $(JOBSET_CHART)/rbac/orchestrator.yaml
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules
