@@ -38,7 +38,7 @@ e2e: ## End-to-end tests on a real node (root): real pods killed, the store stop
 	./hack/install-debian.sh
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests ./tests_chart
 
 .PHONY: demo
 demo: ## A worker dies and the whole JobSet restarts in place, on a real node (root); then the same by recreation
