@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -65,6 +66,23 @@ func TestTheAddressLeadsToTheStore(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An upgrade that does not concern the store has to leave its pod alone, and with it what the pod holds.
+func TestOnlyTheStoresOwnValuesChangeItsPod(t *testing.T) {
+	const on = "orchestrator: {enabled: true, logLevel: debug}\nvalkey: {enabled: true, agents: %d}\n"
+	pod := func(values string) corev1.PodTemplateSpec {
+		set := mustParse(t, jobSetChart, values).find("StatefulSet")[0]
+		return as[appsv1.StatefulSet](t, set).Spec.Template
+	}
+	before := pod(fmt.Sprintf(on, 100))
+	other := "logLevel: debug\nreplicaCount: 2\ncommonLabels: {a: b}\npodLabels: {c: d}\npodAnnotations: {e: f}\n"
+	if diff := cmp.Diff(before, pod(other+fmt.Sprintf(on, 100))); diff != "" {
+		t.Errorf("values of the manager change the store's pod (-before +after):\n%s", diff)
+	}
+	if cmp.Equal(before, pod(fmt.Sprintf(on, 200))) {
+		t.Error("its own values do not")
 	}
 }
 
