@@ -5,7 +5,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared agent jobset-controller e2e
+MODULES := shared agent jobset-controller charts e2e
+JOBSET_CHART := charts/jobset-controller/files
 BIN := $(CURDIR)/bin
 # Go programs are static, so that an image needs nothing else; grpcnotrace leaves out half of the agent.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w"
@@ -37,14 +38,14 @@ e2e: ## End-to-end tests on a real node (root): real pods killed, the store stop
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests_testbed ./tests
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests
 
 .PHONY: e2e-all
 e2e-all: ## What make e2e runs, and what takes long to build: Kueue's manager (root)
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 60m -p 1 ./testbed ./tests_testbed ./tests
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 60m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests
 
 .PHONY: demo
 demo: ## A worker dies and the whole JobSet restarts in place, on a real node (root); then the same by recreation
@@ -73,6 +74,9 @@ testbed-down: ## Stop the real cluster and remove all it left on this machine
 .PHONY: generate
 generate: ## Write generated code and manifests again
 	cd jobset-controller && go generate ./...
+	cp jobset-controller/config/crd/bases/*.yaml $(JOBSET_CHART)/crds/
+	cp jobset-controller/config/rbac/role.yaml $(JOBSET_CHART)/rbac/manager.yaml
+	cp jobset-controller/config/rbac/orchestrator/role.yaml $(JOBSET_CHART)/rbac/orchestrator.yaml
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

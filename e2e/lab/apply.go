@@ -96,8 +96,8 @@ func (l *Lab) Remove(ctx context.Context, namespace, name string) error {
 	})
 }
 
-// labelNode makes the first node the pool that the examples select.
-func (l *Lab) labelNode(ctx context.Context) error {
+// LabelNode makes the first node the pool that the examples select.
+func (l *Lab) LabelNode(ctx context.Context) error {
 	node := &corev1.Node{}
 	if err := l.Client.Get(ctx, client.ObjectKey{Name: l.Cluster.NodeNames()[0]}, node); err != nil {
 		return fmt.Errorf("labelling the node: %w", err)

@@ -47,7 +47,7 @@ func (l *Lab) Install(ctx context.Context) error {
 			return err
 		}
 	}
-	return l.labelNode(ctx)
+	return l.LabelNode(ctx)
 }
 
 // LoadImages makes images of the built programs and gives them to the node.

@@ -1,0 +1,79 @@
+{{- define "jobset-controller.podNamespace" -}}
+- name: POD_NAMESPACE # of the Lease
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+{{- end }}
+
+{{- /* Probes of a program, given the name of its health port. */}}
+{{- define "jobset-controller.probes" -}}
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: {{ . }}
+  initialDelaySeconds: 15
+  periodSeconds: 20
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: {{ . }}
+  periodSeconds: 5
+{{- end }}
+
+{{- /* The container that leads in-place restarts. */}}
+{{- define "jobset-controller.orchestrator" -}}
+{{- $o := .Values.orchestrator -}}
+- name: orchestrator
+  image: {{ include "jobset-controller.image" (dict "image" $o.image "context" .) }}
+  imagePullPolicy: {{ $o.image.pullPolicy }}
+  args:
+    - --valkey-address={{ include "jobset-controller.valkeyAddress" . }}
+    {{- with .Values.valkey.username }}
+    - --valkey-username={{ . }}
+    {{- end }}
+    {{- if .Values.valkey.existingSecret }}
+    - --valkey-password-file=/etc/valkey-password/password
+    {{- end }}
+    - --leader-election-lease-duration={{ $o.leaseDuration }}
+    - --health-probe-bind-address=:8082
+    {{- if $o.metrics.enabled }}
+    - --metrics-bind-address=:{{ $o.metrics.port }}
+    {{- else }}
+    - --metrics-bind-address=0
+    {{- end }}
+    - --kube-api-qps={{ $o.clientConnection.qps }}
+    - --kube-api-burst={{ int $o.clientConnection.burst }}
+    - --max-concurrent-reconciles={{ int $o.maxConcurrentReconciles }}
+    - --zap-log-level={{ $o.logLevel }}
+    {{- with $o.extraArgs }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  env:
+    {{- include "jobset-controller.podNamespace" . | nindent 4 }}
+    {{- with $o.extraEnv }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  ports:
+    - name: orch-health
+      containerPort: 8082
+    {{- if $o.metrics.enabled }}
+    - name: orch-metrics
+      containerPort: {{ $o.metrics.port }}
+    {{- end }}
+  {{- include "jobset-controller.probes" "orch-health" | nindent 2 }}
+  resources:
+    {{- toYaml $o.resources | nindent 4 }}
+  securityContext:
+    {{- toYaml .Values.securityContext | nindent 4 }}
+  {{- if or .Values.valkey.existingSecret $o.extraVolumeMounts }}
+  volumeMounts:
+    {{- if .Values.valkey.existingSecret }}
+    - name: valkey-password
+      mountPath: /etc/valkey-password
+      readOnly: true
+    {{- end }}
+    {{- with $o.extraVolumeMounts }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- end }}
+{{- end }}

@@ -1,0 +1,234 @@
+package charts
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	jobSetChart = "jobset-controller"
+	notes       = "NOTES.txt"
+)
+
+// settings are the values of the renderings that all tests look at.
+var settings = map[string]string{
+	"default": ``,
+	"orchestrator and valkey": `
+orchestrator: {enabled: true}
+valkey: {enabled: true}`,
+	"external valkey": `
+orchestrator: {enabled: true}
+valkey: {address: "redis.data.svc:6380", username: holdfast, existingSecret: redis-user, existingSecretKey: secret}`,
+	"everything": everything,
+}
+
+const everything = `
+nameOverride: jobsets
+commonLabels: {team: training}
+replicaCount: 2
+image: {registry: registry.example, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
+imagePullSecrets: [{name: pull}]
+serviceAccount: {name: jobsets, annotations: {a: b}}
+crds: {keep: false}
+maxConcurrentReconciles: 16
+clientConnection: {qps: 0.5, burst: 1000000}
+logLevel: 5
+extraArgs: [--zap-encoder=console]
+extraEnv: [{name: GOMEMLIMIT, value: 400MiB}]
+extraVolumes: [{name: extra, emptyDir: {}}]
+extraVolumeMounts: [{name: extra, mountPath: /extra}]
+podAnnotations: {c: d}
+podLabels: {e: f}
+priorityClassName: system-cluster-critical
+nodeSelector: {role: system}
+tolerations: [{key: role, operator: Exists}]
+affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: []}}
+topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway}]
+podDisruptionBudget: {enabled: true, minAvailable: 50%, maxUnavailable: null}
+metrics: {port: 9443, serviceMonitor: {enabled: true, labels: {prometheus: main}}}
+orchestrator:
+  enabled: true
+  image: {registry: "", repository: localhost/orchestrator, tag: dev}
+  leaseDuration: 30s
+  extraArgs: [--zap-encoder=console]
+  extraEnv: [{name: GOMEMLIMIT, value: 400MiB}]
+  extraVolumeMounts: [{name: extra, mountPath: /extra}]
+  metrics: {enabled: true}
+valkey:
+  enabled: true
+  existingSecret: store
+  serviceName: store
+  port: 6400
+  agents: 500
+  persistence: {enabled: true, storageClassName: fast}
+  podAnnotations: {c: d}
+  podLabels: {e: f}
+  nodeSelector: {role: system}
+  tolerations: [{key: role, operator: Exists}]
+  affinity: {nodeAffinity: {}}
+`
+
+// objects are what one rendering would apply, in the order of the templates.
+type objects []*unstructured.Unstructured
+
+func loadChart(t *testing.T, name string) *chart.Chart {
+	t.Helper()
+	c, err := loader.LoadDir(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// render returns the files that a chart makes of values: templates by their path in the chart.
+func render(t *testing.T, name, values string) (map[string]string, error) {
+	t.Helper()
+	overrides := map[string]any{}
+	if err := yaml.Unmarshal([]byte(values), &overrides); err != nil {
+		t.Fatal(err)
+	}
+	c := loadChart(t, name)
+	all, err := util.ToRenderValues(c, overrides, common.ReleaseOptions{
+		Name: "test", Namespace: "holdfast", Revision: 1, IsInstall: true,
+	}, common.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(c, all)
+}
+
+func mustRender(t *testing.T, name, values string) map[string]string {
+	t.Helper()
+	files, err := render(t, name, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// mustParse returns the objects of a rendering; every document has to be one.
+func mustParse(t *testing.T, name, values string) objects {
+	t.Helper()
+	files := mustRender(t, name, values)
+	var all objects
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if filepath.Ext(file) != ".yaml" {
+			continue
+		}
+		all = append(all, parse(t, file, files[file])...)
+	}
+	return all
+}
+
+func parse(t *testing.T, file, content string) objects {
+	t.Helper()
+	var found objects
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(content))); ; {
+		raw, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		obj := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict(raw, &obj.Object); err != nil { // a key that is there twice is an error
+			t.Fatalf("%s: %v\n%s", file, err, raw)
+		}
+		if len(obj.Object) > 0 {
+			found = append(found, obj)
+		}
+	}
+}
+
+// find returns the objects of a kind.
+func (o objects) find(kind string) objects {
+	var found objects
+	for _, obj := range o {
+		if obj.GetKind() == kind {
+			found = append(found, obj)
+		}
+	}
+	return found
+}
+
+// named returns the object of a kind whose name has the ending.
+func (o objects) named(t *testing.T, kind, ending string) *unstructured.Unstructured {
+	t.Helper()
+	for _, obj := range o.find(kind) {
+		if strings.HasSuffix(obj.GetName(), ending) {
+			return obj
+		}
+	}
+	t.Fatalf("there is no %s *%s", kind, ending)
+	return nil
+}
+
+// as converts an object; a field that the type does not have fails the test.
+func as[T any](t *testing.T, obj *unstructured.Unstructured) *T {
+	t.Helper()
+	into := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, into, true); err != nil {
+		t.Fatalf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
+	}
+	return into
+}
+
+// podTemplates returns the pods of a rendering by the name of what runs them.
+func (o objects) podTemplates(t *testing.T) map[string]corev1.PodTemplateSpec {
+	t.Helper()
+	found := map[string]corev1.PodTemplateSpec{}
+	for _, obj := range o.find("Deployment") {
+		found[obj.GetName()] = as[appsv1.Deployment](t, obj).Spec.Template
+	}
+	for _, obj := range o.find("StatefulSet") {
+		found[obj.GetName()] = as[appsv1.StatefulSet](t, obj).Spec.Template
+	}
+	if len(found) == 0 {
+		t.Fatal("no pod is rendered")
+	}
+	return found
+}
+
+// container returns a container of the manager's pod.
+func (o objects) container(t *testing.T, name string) corev1.Container {
+	t.Helper()
+	for _, pod := range o.podTemplates(t) {
+		for _, c := range pod.Spec.Containers {
+			if c.Name == name {
+				return c
+			}
+		}
+	}
+	t.Fatalf("there is no container %s", name)
+	return corev1.Container{}
+}
+
+func mustRead(t *testing.T, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.TrimSpace(content)
+}

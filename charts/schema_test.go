@@ -1,0 +1,77 @@
+package charts
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestValuesAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ values, want string }{
+		"a typo at the top":                 {`replicas: 2`, "additional properties 'replicas' not allowed"},
+		"a typo below":                      {`metrics: {serviceMonitor: {enable: true}}`, "additional properties 'enable' not allowed"},
+		"a typo in the sidecar":             {`orchestrator: {image: {name: x}}`, "additional properties 'name' not allowed"},
+		"a word for a number":               {`replicaCount: two`, "/replicaCount"},
+		"a word for a flag":                 {`crds: {keep: "no"}`, "/crds/keep"},
+		"a port that is none":               {`metrics: {port: 70000}`, "/metrics/port"},
+		"an address without a port":         {`valkey: {address: redis.data.svc}`, "/valkey/address"},
+		"a duration without a unit":         {`orchestrator: {leaseDuration: "15"}`, "/orchestrator/leaseDuration"},
+		"an argument that is no flag":       {`extraArgs: [verbose]`, "/extraArgs/0"},
+		"an image that may change":          {`image: {tag: latest}`, "/image/tag"},
+		"a digest that is none":             {`valkey: {image: {digest: "sha256:12"}}`, "/valkey/image/digest"},
+		"an orchestrator without a store":   {`orchestrator: {enabled: true}`, "orchestrator.enabled: the orchestrator needs a store"},
+		"two stores":                        {`valkey: {enabled: true, address: "a:1"}`, "valkey.address: leave it empty"},
+		"a user that the store has not":     {`valkey: {enabled: true, username: a}`, "valkey.username: the chart's own store"},
+		"two managers without an election":  {`{replicaCount: 2, leaderElection: {enabled: false}}`, "replicaCount: more than one manager needs"},
+		"a disruption budget of two kinds":  {`podDisruptionBudget: {enabled: true, minAvailable: 1}`, "podDisruptionBudget: set exactly one"},
+		"a disruption budget of no kind":    {`podDisruptionBudget: {enabled: true, maxUnavailable: null}`, "podDisruptionBudget: set exactly one"},
+		"a service name that DNS refuses":   {`valkey: {serviceName: Valkey.a}`, "/valkey/serviceName"},
+		"room for no agent":                 {`valkey: {agents: 0}`, "/valkey/agents"},
+		"a log level that does not exist":   {`logLevel: verbose`, "/logLevel"},
+		"nothing that may be done at once":  {`maxConcurrentReconciles: 0`, "/maxConcurrentReconciles"},
+		"a volume of an unknown size":       {`valkey: {persistence: {size: 2GB}}`, "/valkey/persistence/size"},
+		"an access mode that is read-only":  {`valkey: {persistence: {accessModes: [ReadOnlyMany]}}`, "/valkey/persistence/accessModes/0"},
+		"a pull policy in the wrong letter": {`image: {pullPolicy: always}`, "/image/pullPolicy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := render(t, jobSetChart, c.values)
+			if err == nil {
+				t.Fatal("they are taken")
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error does not say %q: %v", c.want, err)
+			}
+		})
+	}
+}
+
+// What the schema does not list is refused, so it has to list what values.yaml documents, and nothing that is not there.
+func TestSchemaListsTheValues(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal(mustRead(t, filepath.Join(jobSetChart, "values.schema.json")), &schema); err != nil {
+		t.Fatal(err)
+	}
+	definitions, _ := schema["definitions"].(map[string]any)
+	compareKeys(t, "", schema, definitions, loadChart(t, jobSetChart).Values)
+}
+
+func compareKeys(t *testing.T, at string, schema, definitions map[string]any, values map[string]any) {
+	t.Helper()
+	if ref, ok := schema["$ref"].(string); ok {
+		schema, _ = definitions[strings.TrimPrefix(ref, "#/definitions/")].(map[string]any)
+	}
+	if schema["additionalProperties"] != false {
+		return // an object of Kubernetes
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for key, property := range properties {
+		if _, there := values[key]; !there && at+key != "global" && key != "claims" {
+			t.Errorf("values.yaml does not have %s", at+key)
+		}
+		below, _ := property.(map[string]any)
+		if value, ok := values[key].(map[string]any); ok {
+			compareKeys(t, at+key+".", below, definitions, value)
+		}
+	}
+}

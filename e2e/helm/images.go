@@ -1,0 +1,86 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed/image"
+)
+
+// Images that LoadImages makes, and the values that make the chart of the JobSet controller use them.
+const (
+	managerImage      = "localhost/holdfast/jobset-manager"
+	orchestratorImage = "localhost/holdfast/jobset-orchestrator"
+	valkeyImage       = "localhost/holdfast/valkey"
+	tag               = "dev"
+)
+
+// redisServer is Debian's; it stands in for valkey-server, which has the same arguments.
+const redisServer = "/usr/bin/redis-server"
+
+// ImageValues are the values under which the chart of the JobSet controller finds the images of LoadImages.
+func ImageValues() Values {
+	return Values{
+		"image":        local(managerImage),
+		"orchestrator": Values{"image": local(orchestratorImage)},
+		"valkey":       Values{"image": local(valkeyImage)},
+	}
+}
+
+func local(repository string) Values {
+	return Values{"registry": "", "repository": repository, "tag": tag}
+}
+
+// Node takes the archives of images.
+type Node interface {
+	LoadImage(ctx context.Context, archive string) error
+}
+
+// LoadImages makes images of the manager and the orchestrator as `make build` left them in bin, and of a store, and gives
+// them to the node.
+func LoadImages(ctx context.Context, node Node, bin string) error {
+	store, err := storeImage(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "holdfast-images-")
+	if err != nil {
+		return fmt.Errorf("making images: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	images := []image.Image{
+		programImage(managerImage, filepath.Join(bin, "manager")),
+		programImage(orchestratorImage, filepath.Join(bin, "orchestrator")),
+		store,
+	}
+	for _, img := range images {
+		archive := filepath.Join(dir, filepath.Base(img.Entrypoint[0])+".tar")
+		if err := img.Write(archive); err != nil {
+			return err
+		}
+		if err := node.LoadImage(ctx, archive); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func programImage(name, program string) image.Image {
+	entrypoint := "/" + filepath.Base(program)
+	return image.Image{
+		Name: name + ":" + tag, Entrypoint: []string{entrypoint}, User: "65532:65532",
+		Files: map[string]string{entrypoint: program},
+	}
+}
+
+func storeImage(ctx context.Context) (image.Image, error) {
+	files, err := image.Libraries(ctx, redisServer)
+	if err != nil {
+		return image.Image{}, err
+	}
+	const entrypoint = "/usr/local/bin/valkey-server"
+	files[entrypoint] = redisServer
+	return image.Image{Name: valkeyImage + ":" + tag, Entrypoint: []string{entrypoint}, User: "999:999", Files: files}, nil
+}

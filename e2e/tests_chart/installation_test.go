@@ -1,0 +1,255 @@
+//go:build e2e
+
+package tests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/helm"
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
+)
+
+// installation is the release under test and a JobSet that it runs.
+type installation struct {
+	*testing.T
+	*lab.Lab
+	release helm.Release
+	ctx     context.Context
+}
+
+func start(t *testing.T) *installation {
+	t.Helper()
+	c := &installation{T: t, Lab: shared, ctx: t.Context(), release: helm.Release{
+		Name: releaseName, Namespace: namespace, Chart: shared.File("charts", "jobset-controller"),
+		Kubeconfig: shared.Cluster.KubeconfigPath(), Adopt: true,
+	}}
+	c.cleanUp()
+	c.must(c.Namespace(c.ctx, jobs))
+	c.must(c.Namespace(c.ctx, namespace))
+	restricted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	patch := client.RawPatch("application/merge-patch+json",
+		[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`))
+	c.must(c.Client.Patch(c.ctx, restricted, patch))
+	t.Cleanup(func() {
+		if t.Failed() {
+			c.dump()
+		}
+		c.cleanUp()
+	})
+	return c
+}
+
+// cleanUp removes the JobSet and the release; the definition stays for whoever else uses it.
+func (c *installation) cleanUp() {
+	c.Helper()
+	ctx := context.Background() // the test's own may have ended
+	c.must(c.release.Uninstall())
+	if err := c.Remove(ctx, jobs, "js"); err != nil && !strings.Contains(err.Error(), "no matches for kind") {
+		c.Error(err)
+	}
+}
+
+// step is one subtest; the steps after one that failed are not run.
+func (c *installation) step(name string, do func()) {
+	c.Helper()
+	parent := c.T
+	passed := parent.Run(name, func(t *testing.T) {
+		c.T, c.ctx = t, t.Context()
+		do()
+	})
+	c.T, c.ctx = parent, parent.Context()
+	if !passed {
+		c.FailNow()
+	}
+}
+
+func (c *installation) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// pod returns the one pod of a component that is not on its way out.
+func (c *installation) pod(component string) corev1.Pod {
+	c.Helper()
+	var found []corev1.Pod
+	c.must(lab.Until(c.ctx, "there is one pod of the "+component, func(ctx context.Context) error {
+		var list corev1.PodList
+		err := c.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/component": component})
+		found = nil
+		for _, pod := range list.Items {
+			if pod.DeletionTimestamp.IsZero() {
+				found = append(found, pod)
+			}
+		}
+		if err == nil && len(found) != 1 {
+			err = fmt.Errorf("there are %d", len(found))
+		}
+		return err
+	}))
+	return found[0]
+}
+
+// uid is the user that a container's process runs as.
+func (c *installation) uid(pod corev1.Pod, container string) int {
+	c.Helper()
+	pid, err := c.Cluster.ContainerPID(c.ctx, string(pod.UID), container)
+	c.must(err)
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	c.must(err)
+	var uid int
+	for _, line := range strings.Split(string(status), "\n") {
+		if _, err := fmt.Sscanf(line, "Uid: %d", &uid); err == nil {
+			return uid
+		}
+	}
+	c.Fatalf("process %d has no user", pid)
+	return 0
+}
+
+// checkNothingForbidden: a right that is missing shows in the log only.
+func (c *installation) checkNothingForbidden(pod corev1.Pod, containers ...string) {
+	c.Helper()
+	for _, container := range containers {
+		raw, err := c.Kube.CoreV1().Pods(namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container}).DoRaw(c.ctx)
+		c.must(err)
+		for _, line := range strings.Split(string(raw), "\n") {
+			if strings.Contains(line, "forbidden") {
+				c.Errorf("%s: %s", container, line)
+			}
+		}
+	}
+}
+
+// startJobSet starts the example with four workers, whose agents use the chart's store, and returns them in sync.
+func (c *installation) startJobSet() (*v1alpha2.JobSet, map[string]lab.Worker) {
+	c.Helper()
+	js, err := c.Load(jobs, c.File("examples", "in-place-restart.yaml"))
+	c.must(err)
+	js.Name = "js"
+	spec := &js.Spec.ReplicatedJobs[0].Template.Spec
+	spec.Parallelism, spec.Completions = ptr.To[int32](size), ptr.To[int32](size)
+	args := spec.Template.Spec.InitContainers[0].Args
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "--valkey-address=") {
+			args[i] = fmt.Sprintf("--valkey-address=valkey.%s.svc.cluster.local:6379", namespace)
+		}
+	}
+	c.must(c.Client.Create(c.ctx, js))
+	workers, err := c.AwaitWorkers(c.ctx, jobs, js.Name, size)
+	c.must(err)
+	c.awaitRound(js, 0)
+	return js, workers
+}
+
+// awaitRound asks the chart's own store, by the address of its pod: the host does not resolve names of the cluster.
+func (c *installation) awaitRound(js *v1alpha2.JobSet, round int64) {
+	c.Helper()
+	store, err := valkey.New(valkey.Options{Address: c.pod("valkey").Status.PodIP + ":6379", ClientName: "holdfast-lab"})
+	c.must(err)
+	defer store.Close()
+	own := *c.Lab
+	own.Store = store
+	_, err = own.AwaitPhase(c.ctx, js, coordination.Running, 1, round)
+	c.must(err)
+	c.must(c.AwaitAnnotation(c.ctx, js, v1alpha2.InPlaceRestartsKey, fmt.Sprint(round)))
+}
+
+func (c *installation) signal(workers map[string]lab.Worker, n int, s unix.Signal) {
+	c.Helper()
+	_, err := c.Signal(c.ctx, workers[lab.IDs(workers)[n]], s)
+	c.must(err)
+}
+
+// awaitRestarted returns the workers once each was restarted once more in its pod.
+func (c *installation) awaitRestarted(js *v1alpha2.JobSet, before map[string]lab.Worker) map[string]lab.Worker {
+	c.Helper()
+	var after map[string]lab.Worker
+	c.must(lab.Until(c.ctx, "every worker was restarted in its pod", func(ctx context.Context) error {
+		var err error
+		if after, err = c.Workers(ctx, jobs, js.Name); err != nil {
+			return err
+		}
+		for id, was := range before {
+			if is := after[id]; is.PodUID != was.PodUID || is.Restarts != was.Restarts+1 || !is.Ready {
+				return fmt.Errorf("worker %s is %+v, was %+v", id, is, was)
+			}
+		}
+		return nil
+	}))
+	return after
+}
+
+// checkUntouched: every worker still runs in the container it ran in.
+func (c *installation) checkUntouched(js *v1alpha2.JobSet, before map[string]lab.Worker) {
+	c.Helper()
+	after, err := c.Workers(c.ctx, jobs, js.Name)
+	c.must(err)
+	for id, was := range before {
+		if is := after[id]; is != was {
+			c.Errorf("worker %s is %+v, was %+v", id, is, was)
+		}
+	}
+}
+
+// checkUninstalled: the definition and its JobSets are there, all else that carries the release's name is not.
+func (c *installation) checkUninstalled() {
+	c.Helper()
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	c.must(c.Client.Get(c.ctx, client.ObjectKey{Name: "jobsets.jobset.x-k8s.io"}, crd))
+	if !crd.GetDeletionTimestamp().IsZero() {
+		c.Error("the definition is being deleted")
+	}
+	for _, gvk := range []schema.GroupVersionKind{
+		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "apps", Version: "v1", Kind: "StatefulSet"},
+		{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
+	} {
+		c.must(lab.Until(c.ctx, "no "+gvk.Kind+" of the release is left", func(ctx context.Context) error {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(gvk)
+			err := c.Client.List(ctx, list, client.MatchingLabels{"app.kubernetes.io/instance": releaseName})
+			if err == nil && len(list.Items) > 0 {
+				err = fmt.Errorf("%s is left", list.Items[0].GetName())
+			}
+			return err
+		}))
+	}
+}
+
+// dump shows what a reader of a red run needs.
+func (c *installation) dump() {
+	for _, args := range [][]string{
+		{"-n", namespace, "get", "all", "-o", "wide"},
+		{"-n", namespace, "get", "events"},
+		{"-n", namespace, "logs", "deploy/" + fullname, "--all-containers", "--tail=40"},
+		{"-n", namespace, "logs", "statefulset/" + fullname + "-valkey", "--tail=20"},
+		{"-n", jobs, "get", "jobset,job,pod", "-o", "wide"},
+		{"-n", jobs, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=js", "-c", "agent", "--tail=20", "--prefix"},
+	} {
+		all := append([]string{"--kubeconfig", c.Cluster.KubeconfigPath()}, args...)
+		out, _ := exec.CommandContext(context.Background(), "kubectl", all...).CombinedOutput() // best effort: kubectl may be missing
+		c.Logf("kubectl %s\n%s", strings.Join(args, " "), out)
+	}
+}
