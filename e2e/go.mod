@@ -31,7 +31,7 @@ require (
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-openapi/jsonpointer v0.21.0 // indirect
-	github.com/go-openapi/jsonreference v0.20.2 // indirect
+	github.com/go-openapi/jsonreference v0.21.0 // indirect
 	github.com/go-openapi/swag v0.23.0 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
@@ -79,3 +79,5 @@ require (
 replace github.com/holdfast-project/holdfast/shared => ../shared
 
 replace github.com/holdfast-project/holdfast/jobset-controller => ../jobset-controller
+
+replace github.com/holdfast-project/holdfast/shared/bootstrap => ../shared/bootstrap
