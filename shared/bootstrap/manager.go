@@ -62,6 +62,7 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 		Controller:                          config.Controller{SkipNameValidation: ptr.To(true)}, // tests start several managers
 		GracefulShutdownTimeout:             ptr.To(graceTime),
 		LeaderElection:                      o.Leader.Elect,
+		LeaderElectionID:                    o.Leader.Name, // the label of leader_election_master_status
 		LeaderElectionResourceLockInterface: lock,
 		LeaderElectionReleaseOnCancel:       true, // the process ends when the manager does
 		LeaseDuration:                       ptr.To(o.Leader.Lease),
