@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
@@ -72,6 +74,26 @@ func TestAFileThatIsWrongIsOneClearError(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+func TestTheDocumentedFileIsTheDefaults(t *testing.T) {
+	t.Setenv("TMPDIR", "/tmp")
+	page, err := os.ReadFile("../../../docs/managers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "```yaml\n")
+	block, _, _ = strings.Cut(block, "```")
+	got, want := parse(t, "--config="+write(t, block)).Options, NewOptions().Options
+	if got.Leader.Renew != 10*time.Second || got.Leader.Retry != 2*time.Second || got.TLS.MinVersion != "VersionTLS12" {
+		t.Errorf("got %+v", got)
+	}
+	want.Leader.Elect, want.Leader.Namespace, want.Leader.Renew, want.Leader.Retry = true, "jobset-system", 10*time.Second, 2*time.Second
+	want.TLS.MinVersion = "VersionTLS12"
+	ignored := cmpopts.IgnoreFields(bootstrap.Options{}, "ConfigFile", "Zap", "Registry")
+	if diff := cmp.Diff(want, got, ignored); diff != "" {
+		t.Error(diff)
 	}
 }
 
