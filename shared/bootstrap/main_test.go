@@ -106,7 +106,7 @@ func signalled(stubborn bool) int {
 		os.Stdout.WriteString("running\n")
 		<-ctx.Done()
 		if stubborn {
-			time.Sleep(50 * time.Millisecond) // the handler is removed in a goroutine
+			time.Sleep(500 * time.Millisecond) // the handler is removed in a goroutine
 			os.Stdout.WriteString("stopping\n")
 			time.Sleep(time.Minute)
 		}
