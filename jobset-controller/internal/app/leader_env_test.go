@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,6 +41,7 @@ func TestALostLeaseIsOneClearError(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	o := parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect", "--leader-election-namespace=default",
 		"--leader-election-lease-duration=3s")
+	o.Registry = prometheus.NewRegistry()
 	ended := make(chan error, 1)
 	go func() { ended <- o.Run(t.Context(), cluster) }()
 	eventually(t, "nobody leads", func() bool { return holder(t, k8s) != "" })
