@@ -59,7 +59,7 @@ func freeAddress(t *testing.T) string {
 
 func eventually(t *testing.T, complaint string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if done() {
 			return
 		}
