@@ -140,3 +140,5 @@ require (
 replace github.com/holdfast-project/holdfast/shared => ../shared
 
 replace github.com/holdfast-project/holdfast/jobset-controller => ../jobset-controller
+
+replace github.com/holdfast-project/holdfast/shared/bootstrap => ../shared/bootstrap

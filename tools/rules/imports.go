@@ -17,6 +17,7 @@ const project = "github.com/holdfast-project/holdfast/"
 // rule forbids packages to depend on others, directly or not.
 type rule struct {
 	packages []string // prefixes of import paths below the project
+	except   []string // prefixes too: packages that may
 	deps     []string // prefixes of import paths
 	why      string
 }
@@ -24,8 +25,14 @@ type rule struct {
 var rules = []rule{
 	{
 		packages: []string{"shared/"},
-		deps:     []string{"sigs.k8s.io/controller-runtime", "k8s.io/kubernetes/", "github.com/spf13/cobra"},
+		except:   []string{"shared/bootstrap"},
+		deps:     []string{"sigs.k8s.io/controller-runtime", "k8s.io/kubernetes/", "github.com/spf13/cobra", project + "shared/bootstrap"},
 		why:      "the library is linked into every program",
+	},
+	{
+		packages: []string{"shared/bootstrap"},
+		deps:     []string{"k8s.io/kubernetes/"},
+		why:      "every manager starts with it",
 	},
 	{
 		packages: []string{"agent/"},
@@ -57,12 +64,12 @@ type goPackage struct {
 
 func checkImports(root string) ([]string, error) {
 	var breaches []string
-	modules, err := filepath.Glob(filepath.Join(root, "*", "go.mod"))
+	folders, err := modules(root)
 	if err != nil {
 		return nil, err
 	}
-	for _, module := range modules {
-		packages, err := list(filepath.Dir(module))
+	for _, folder := range folders {
+		packages, err := list(folder)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +103,7 @@ func (p goPackage) breaches() []string {
 	var found []string
 	path := strings.TrimPrefix(p.ImportPath, project)
 	for _, r := range rules {
-		if !hasPrefix(path, r.packages) {
+		if !hasPrefix(path, r.packages) || hasPrefix(path, r.except) {
 			continue
 		}
 		for _, dep := range p.Deps {

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
 func main() {
@@ -27,4 +28,19 @@ func main() {
 	if len(breaches) > 0 {
 		os.Exit(1)
 	}
+}
+
+// modules are the folders of the modules that make up the product, one level deep, and those inside of the library.
+func modules(root string) ([]string, error) {
+	var folders []string
+	for _, pattern := range []string{"*", "shared/*"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern, "go.mod"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			folders = append(folders, filepath.Dir(file))
+		}
+	}
+	return folders, nil
 }

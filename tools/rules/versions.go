@@ -10,19 +10,22 @@ import (
 
 // checkVersions: modules that require the same dependency require the same version of it, and of Go.
 func checkVersions(root string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(root, "*", "go.mod"))
+	folders, err := modules(root)
 	if err != nil {
 		return nil, err
 	}
 	type first struct{ version, file string }
 	seen := map[string]first{}
 	var breaches []string
-	for _, file := range files {
-		requires, err := directRequires(file)
+	for _, folder := range folders {
+		requires, err := directRequires(filepath.Join(folder, "go.mod"))
 		if err != nil {
 			return nil, err
 		}
-		name := filepath.Base(filepath.Dir(file))
+		name, err := filepath.Rel(root, folder)
+		if err != nil {
+			return nil, err
+		}
 		for module, version := range requires {
 			f, known := seen[module]
 			switch {

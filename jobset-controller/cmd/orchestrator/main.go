@@ -2,30 +2,10 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
-	"github.com/spf13/pflag"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/app"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-func main() {
-	var o app.Options
-	o.Flags(pflag.CommandLine)
-	pflag.Parse()
-	if err := o.Validate(); err != nil {
-		fail(2, err)
-	}
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&o.Zap)))
-	if err := app.Run(ctrl.SetupSignalHandler(), o); err != nil {
-		fail(1, err)
-	}
-}
-
-func fail(code int, err error) {
-	fmt.Fprintln(os.Stderr, "orchestrator:", err)
-	os.Exit(code)
-}
+func main() { os.Exit(bootstrap.Main("orchestrator", app.NewOptions(), os.Args[1:])) }

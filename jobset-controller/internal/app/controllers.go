@@ -8,12 +8,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/controller/jobset"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/webhook"
 )
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role paths=. paths=../controller/... output:rbac:dir=../../config/rbac
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../config/webhook
 
 // addControllers lists all that runs in the manager.
-func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
+func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
 	}
@@ -21,11 +23,19 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
 		Recorder: mgr.GetEventRecorder(jobset.Name),
-		Metrics:  jobset.NewMetrics(o.registry),
+		Metrics:  jobset.NewMetrics(o.Registry),
 		Clock:    clock.RealClock{},
 	})
 	if err := jobSets.Register(mgr, o.Workers); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", jobset.Name, err)
+	}
+	return nil
+}
+
+// addWebhooks lists all webhooks that the manager serves.
+func addWebhooks(mgr ctrl.Manager) error {
+	if err := webhook.RegisterJobSet(mgr); err != nil {
+		return fmt.Errorf("adding the JobSet webhook: %w", err)
 	}
 	return nil
 }

@@ -1,68 +1,71 @@
 package app
 
 import (
-	"flag"
-	"fmt"
-	"os"
-
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-// Options is what the command line sets.
+// Names of the published installation, which other projects wait for.
+const (
+	// leaseName lets this and the published controller never act at the same time.
+	leaseName         = "6d4f6a47.jobset.x-k8s.io"
+	serviceName       = "jobset-webhook-service"
+	secretName        = "jobset-webhook-server-cert"
+	caName            = "jobset-ca"
+	validatingWebhook = "jobset-validating-webhook-configuration"
+)
+
+// configKind is that of the published controller, whose files can be read.
+var configKind = schema.GroupVersionKind{Group: "config.jobset.x-k8s.io", Version: "v1alpha1", Kind: "Configuration"}
+
+// Configuration is the content of --config.
+type Configuration struct {
+	metav1.TypeMeta  `json:",inline"`
+	bootstrap.Config `json:",inline"`
+}
+
+// Options is what the command line and the configuration file set.
 type Options struct {
-	MetricsAddress string
-	MetricsSecure  bool
-	HealthAddress  string
-	LeaderElect    bool
-	LeaseNamespace string
-	QPS            float32
-	Burst          int
-	Workers        int
-
-	Zap zap.Options
-
-	// registry of metrics; that of controller-runtime but in tests.
-	registry prometheus.Registerer
+	bootstrap.Options
 }
 
-// Flags registers the flags. --kubeconfig comes from controller-runtime.
-func (o *Options) Flags(set *pflag.FlagSet) {
-	o.registry = metrics.Registry
-	set.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 turns it off")
-	set.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics by HTTPS, to those whom the cluster lets get /metrics")
-	set.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
-	set.BoolVar(&o.LeaderElect, "leader-elect", false, "let one of several managers act at a time")
-	set.StringVar(&o.LeaseNamespace, "leader-election-namespace", os.Getenv("POD_NAMESPACE"),
-		"namespace of the Lease (env POD_NAMESPACE); the pod's own if empty")
-	set.Float32Var(&o.QPS, "kube-api-qps", 500, "requests per second to the API server")
-	set.IntVar(&o.Burst, "kube-api-burst", 500, "burst of requests to the API server")
-	set.IntVar(&o.Workers, "max-concurrent-reconciles", 8, "JobSets that are worked on at a time")
-	goFlags := flag.NewFlagSet("", flag.ContinueOnError)
-	config.RegisterFlags(goFlags)
-	o.Zap.BindFlags(goFlags)
-	set.AddGoFlagSet(goFlags)
+// NewOptions has the defaults of the published controller, apart from --webhooks: they are served when they are installed.
+func NewOptions() *Options {
+	o := &Options{Options: bootstrap.Defaults()}
+	o.Leader.Name = leaseName
+	o.Certificates.ServiceName = serviceName
+	o.Certificates.SecretName = secretName
+	o.Certificates.CAName = caName
+	o.Certificates.Validating = []string{validatingWebhook}
+	o.Gates = gates()
+	return o
 }
 
-// Validate returns what is wrong with the options.
-func (o *Options) Validate() error {
-	switch {
-	case o.Workers < 1:
-		return fmt.Errorf("--max-concurrent-reconciles: %d is not 1 or more", o.Workers)
-	case o.QPS <= 0:
-		return fmt.Errorf("--kube-api-qps: %g is not above 0", o.QPS)
-	case o.Burst < 1:
-		return fmt.Errorf("--kube-api-burst: %d is not 1 or more", o.Burst)
+// gates are those of the published controller. None can be changed yet; the names are known so that its files can be read.
+func gates() map[string]bootstrap.Gate {
+	off := bootstrap.Gate{Locked: true}
+	return map[string]bootstrap.Gate{
+		"InPlaceRestart": off,
+		"RestartJob":     off,
+		"ElasticJobSet":  off,
+		"TLSOptions":     {On: true, Locked: true},
 	}
-	return nil
 }
 
-func (o *Options) limit(c *rest.Config) *rest.Config {
-	limited := rest.CopyConfig(c)
-	limited.QPS, limited.Burst = o.QPS, o.Burst
-	return limited
+// Complete reads the configuration file and returns all that is wrong.
+func (o *Options) Complete(set *pflag.FlagSet) error {
+	var file Configuration
+	if o.ConfigFile != "" {
+		if err := bootstrap.ReadConfig(o.ConfigFile, configKind, &file); err != nil {
+			return err
+		}
+	}
+	return bootstrap.Join(o.Options.Complete(set, file.Config))
 }
+
+// Logging is what the zap flags say.
+func (o *Options) Logging() *zap.Options { return &o.Zap }

@@ -1,72 +1,107 @@
 package app
 
 import (
-	"crypto/tls"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
+
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-func parse(t *testing.T, args ...string) Options {
+func parse(t *testing.T, args ...string) *Options {
 	t.Helper()
-	var o Options
-	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
-	o.Flags(flags)
-	if err := flags.Parse(args); err != nil {
+	o, err := tryParse(args...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-func TestFlags(t *testing.T) {
-	got := parse(t, "--kubeconfig=a", "--metrics-bind-address=:1", "--metrics-secure=false", "--health-probe-bind-address=:2", "--leader-elect",
-		"--leader-election-namespace=b", "--kube-api-qps=3", "--kube-api-burst=4", "--max-concurrent-reconciles=5", "--zap-log-level=debug")
-	want := Options{MetricsAddress: ":1", HealthAddress: ":2", LeaderElect: true, LeaseNamespace: "b", QPS: 3, Burst: 4, Workers: 5}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Zap"), cmpopts.IgnoreUnexported(Options{})); diff != "" {
-		t.Error(diff)
+func tryParse(args ...string) (*Options, error) {
+	o := NewOptions()
+	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	o.Flags(flags)
+	if err := flags.Parse(args); err != nil {
+		return nil, err
 	}
+	return o, o.Complete(flags)
 }
 
-func TestValidate(t *testing.T) {
-	for flag, wanted := range map[string]string{
-		"":                              "",
-		"--max-concurrent-reconciles=0": "--max-concurrent-reconciles",
-		"--kube-api-qps=0":              "--kube-api-qps",
-		"--kube-api-burst=-1":           "--kube-api-burst",
-	} {
-		o := parse(t, strings.Fields(flag)...)
-		err := o.Validate()
-		if (err == nil) != (wanted == "") || err != nil && !strings.Contains(err.Error(), wanted) {
-			t.Errorf("%s: got %v", flag, err)
-		}
-	}
-}
+// published is the file of the published installation.
+const published = `
+apiVersion: config.jobset.x-k8s.io/v1alpha1
+kind: Configuration
+leaderElection: {leaderElect: true, resourceNamespace: jobset-system}
+internalCertManagement: {enable: true, webhookServiceName: jobset-webhook-service, webhookSecretName: jobset-webhook-server-cert}
+clientConnection: {qps: 500, burst: 500}
+featureGates: {TLSOptions: true, InPlaceRestart: false}
+`
 
-func TestLimitLeavesTheConfigAsItWas(t *testing.T) {
-	var config rest.Config
+func TestDefaultsAreThoseOfThePublishedController(t *testing.T) {
 	o := parse(t)
-	if limited := o.limit(&config); limited.QPS != 500 || limited.Burst != 500 || config.QPS != 0 {
-		t.Errorf("limited to %g and %d, the original to %g", limited.QPS, limited.Burst, config.QPS)
+	if o.Metrics != (bootstrap.Metrics{Address: ":8443", Secure: true}) || o.Health.Address != ":8081" || o.Client != (bootstrap.Client{QPS: 500, Burst: 500}) {
+		t.Errorf("got %+v", o.Options)
+	}
+	if o.Leader.Name != "6d4f6a47.jobset.x-k8s.io" || o.Leader.Elect || o.Leader.Lease != 15*time.Second || o.Webhooks {
+		t.Errorf("got %+v", o.Options)
 	}
 }
 
-func TestMetricsAreServedSecurelyAndWithoutHTTP2(t *testing.T) {
-	secure := metricsOptions(parse(t))
-	if !secure.SecureServing || secure.FilterProvider == nil {
-		t.Error("metrics are open to everybody")
+func TestThePublishedFileIsRead(t *testing.T) {
+	o := parse(t, "--config="+write(t, published))
+	if !o.Leader.Elect || o.Leader.Namespace != "jobset-system" || !o.Certificates.Internal {
+		t.Errorf("got %+v", o.Options)
 	}
-	var config tls.Config
-	for _, change := range secure.TLSOpts {
-		change(&config)
+}
+
+func TestAFileThatIsWrongIsOneClearError(t *testing.T) {
+	for name, tc := range map[string]struct{ from, to, want string }{
+		"an unknown field":    {"clientConnection", "clientConection", `unknown field "clientConection"`},
+		"an unknown gate":     {"InPlaceRestart", "InPlaceRestarts", "featureGates.InPlaceRestarts: unknown; known are ElasticJobSet, InPlaceRestart, RestartJob, TLSOptions"},
+		"a gate we lack":      {"InPlaceRestart: false", "InPlaceRestart: true", "featureGates.InPlaceRestart: this version has it at false only"},
+		"another version":     {"v1alpha1", "v1beta1", "want apiVersion: config.jobset.x-k8s.io/v1alpha1, kind: Configuration"},
+		"a value that is low": {"qps: 500", "qps: 0", "clientConnection.qps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tryParse("--config=" + write(t, strings.Replace(published, tc.from, tc.to, 1)))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
-	if diff := cmp.Diff([]string{"http/1.1"}, config.NextProtos); diff != "" {
+}
+
+func TestTheDocumentedFileIsTheDefaults(t *testing.T) {
+	t.Setenv("TMPDIR", "/tmp")
+	page, err := os.ReadFile("../../../docs/managers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "```yaml\n")
+	block, _, _ = strings.Cut(block, "```")
+	got, want := parse(t, "--config="+write(t, block)).Options, NewOptions().Options
+	if got.Leader.Renew != 10*time.Second || got.Leader.Retry != 2*time.Second || got.TLS.MinVersion != "VersionTLS12" {
+		t.Errorf("got %+v", got)
+	}
+	want.Leader.Elect, want.Leader.Namespace, want.Leader.Renew, want.Leader.Retry = true, "jobset-system", 10*time.Second, 2*time.Second
+	want.TLS.MinVersion = "VersionTLS12"
+	ignored := cmpopts.IgnoreFields(bootstrap.Options{}, "ConfigFile", "Zap", "Registry")
+	if diff := cmp.Diff(want, got, ignored); diff != "" {
 		t.Error(diff)
 	}
-	if open := metricsOptions(parse(t, "--metrics-secure=false")); open.SecureServing || open.FilterProvider != nil {
-		t.Error("--metrics-secure=false has no effect")
+}
+
+func write(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	return path
 }

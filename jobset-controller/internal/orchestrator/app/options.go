@@ -2,90 +2,95 @@
 package app
 
 import (
+	"cmp"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"os"
-	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-// Options is what the command line sets.
+const flagValkeyAddress = "valkey-address"
+
+var configKind = schema.GroupVersionKind{Group: "config.holdfast.dev", Version: "v1alpha1", Kind: "OrchestratorConfiguration"}
+
+// Configuration is the content of --config.
+type Configuration struct {
+	metav1.TypeMeta  `json:",inline"`
+	bootstrap.Config `json:",inline"`
+
+	Valkey ValkeyConfig `json:"valkey,omitempty"`
+}
+
+// ValkeyConfig is the store. A flag that is set overrides a field.
+type ValkeyConfig struct {
+	Address      string `json:"address,omitempty"` // host:port; overrides VALKEY_ADDRESS
+	Username     string `json:"username,omitempty"`
+	PasswordFile string `json:"passwordFile,omitempty"`
+}
+
+// Options is what the command line and the configuration file set.
 type Options struct {
+	bootstrap.Options
+
 	ValkeyAddress      string
 	ValkeyUsername     string
 	ValkeyPasswordFile string
-
-	MetricsAddress string
-	HealthAddress  string
-	LeaseNamespace string
-	LeaseName      string
-	LeaseDuration  time.Duration
-	QPS            float32
-	Burst          int
-	Workers        int
-
-	Zap zap.Options
 }
 
-// Flags registers the flags. --kubeconfig comes from controller-runtime.
+// NewOptions differs from the manager beside which it runs by addresses; and it always holds a Lease, whose token it leads by.
+func NewOptions() *Options {
+	o := &Options{Options: bootstrap.Defaults()}
+	o.Leader.Elect = true
+	o.Leader.Name = "holdfast-orchestrator"
+	o.Metrics = bootstrap.Metrics{Address: "0"}
+	o.Health.Address = ":8082"
+	return o
+}
+
+// Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
-	set.StringVar(&o.ValkeyAddress, "valkey-address", os.Getenv("VALKEY_ADDRESS"), "host:port of Valkey or Redis 7 (env VALKEY_ADDRESS)")
+	o.Options.Flags(set)
+	set.StringVar(&o.ValkeyAddress, flagValkeyAddress, os.Getenv("VALKEY_ADDRESS"), "host:port of Valkey or Redis 7 (env VALKEY_ADDRESS)")
 	set.StringVar(&o.ValkeyUsername, "valkey-username", "", "ACL user")
 	set.StringVar(&o.ValkeyPasswordFile, "valkey-password-file", "", "file with the password; read again at every connection")
-	set.StringVar(&o.MetricsAddress, "metrics-bind-address", "0", "address of the metrics endpoint; 0 turns it off")
-	set.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8082", "address of /healthz and /readyz; 0 turns it off")
-	set.StringVar(&o.LeaseNamespace, "leader-election-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the Lease (env POD_NAMESPACE)")
-	set.StringVar(&o.LeaseName, "leader-election-name", "holdfast-orchestrator", "name of the Lease")
-	set.DurationVar(&o.LeaseDuration, "leader-election-lease-duration", 15*time.Second, "how long a silent leader keeps the Lease")
-	set.Float32Var(&o.QPS, "kube-api-qps", 500, "requests per second to the API server")
-	set.IntVar(&o.Burst, "kube-api-burst", 500, "burst of requests to the API server")
-	set.IntVar(&o.Workers, "max-concurrent-reconciles", 8, "JobSets that are worked on at a time")
-	goFlags := flag.NewFlagSet("", flag.ContinueOnError)
-	config.RegisterFlags(goFlags)
-	o.Zap.BindFlags(goFlags)
-	set.AddGoFlagSet(goFlags)
 }
 
-// Validate returns all that is wrong, in one error.
-func (o *Options) Validate() error {
+// Complete reads the configuration file and returns all that is wrong, in one error.
+func (o *Options) Complete(set *pflag.FlagSet) error {
+	var file Configuration
+	if o.ConfigFile != "" {
+		if err := bootstrap.ReadConfig(o.ConfigFile, configKind, &file); err != nil {
+			return err
+		}
+	}
+	if !set.Changed(flagValkeyAddress) {
+		o.ValkeyAddress = cmp.Or(file.Valkey.Address, o.ValkeyAddress)
+	}
+	o.ValkeyUsername = cmp.Or(o.ValkeyUsername, file.Valkey.Username)
+	o.ValkeyPasswordFile = cmp.Or(o.ValkeyPasswordFile, file.Valkey.PasswordFile)
+	errs := append(o.Options.Complete(set, file.Config), o.validate()...)
+	return bootstrap.Join(errs)
+}
+
+func (o *Options) validate() []error {
 	var errs []error
 	if o.ValkeyAddress == "" {
-		errs = append(errs, errors.New("--valkey-address is missing: give host:port of Valkey or Redis 7, or set VALKEY_ADDRESS"))
+		errs = append(errs, errors.New("--valkey-address (valkey.address) is missing: give host:port of Valkey or Redis 7, or set VALKEY_ADDRESS"))
 	} else if _, port, err := net.SplitHostPort(o.ValkeyAddress); err != nil || port == "" {
-		errs = append(errs, fmt.Errorf("--valkey-address: %q is not host:port", o.ValkeyAddress))
+		errs = append(errs, fmt.Errorf("--valkey-address (valkey.address): %q is not host:port", o.ValkeyAddress))
 	}
-	if o.LeaseNamespace == "" {
-		errs = append(errs, errors.New("--leader-election-namespace is missing: give a namespace, or set POD_NAMESPACE"))
+	if !o.Leader.Elect {
+		errs = append(errs, errors.New("--leader-elect (leaderElection.leaderElect): false is not possible, the store knows the leader by its Lease"))
 	}
-	if o.Workers < 1 {
-		errs = append(errs, fmt.Errorf("--max-concurrent-reconciles: %d is not 1 or more", o.Workers))
-	}
-	if o.LeaseDuration < 3*time.Second {
-		errs = append(errs, fmt.Errorf("--leader-election-lease-duration: %s is below 3s", o.LeaseDuration))
-	}
-	return join(errs)
+	return errs
 }
 
-// join puts the problems on one line each, without hiding how many there are.
-func join(errs []error) error {
-	if len(errs) == 0 {
-		return nil
-	}
-	lines := make([]string, len(errs))
-	for i, err := range errs {
-		lines[i] = err.Error()
-	}
-	return errors.New(strings.Join(lines, "; "))
-}
-
-func (o *Options) limit(c *rest.Config) *rest.Config {
-	c.QPS, c.Burst = o.QPS, o.Burst
-	return c
-}
+// Logging is what the zap flags say.
+func (o *Options) Logging() *zap.Options { return &o.Zap }

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,29 +13,22 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
 // Run leads until ctx ends. It returns an error if it could not start or lost the Lease.
-func Run(ctx context.Context, o Options) error {
-	rc, err := ctrl.GetConfig()
-	if err != nil {
-		return fmt.Errorf("no cluster to work on: %w", err)
-	}
+func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	store, err := valkey.New(valkey.Options{
 		Address: o.ValkeyAddress, Username: o.ValkeyUsername, PasswordFile: o.ValkeyPasswordFile,
 		ClientName: "holdfast-orchestrator",
@@ -45,14 +37,13 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer store.Close()
-	identity := identity()
-	mgr, err := newManager(o.limit(rc), o, identity)
+	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{Program: "orchestrator", Scheme: scheme(), Cache: caches()})
 	if err != nil {
 		return err
 	}
 	lease := &orchestrator.Lease{
-		Live: mgr.GetAPIReader(), Identity: identity,
-		Key: types.NamespacedName{Namespace: o.LeaseNamespace, Name: o.LeaseName},
+		Live: mgr.GetAPIReader(), Identity: mgr.Identity,
+		Key: types.NamespacedName{Namespace: o.Leader.Namespace, Name: o.Leader.Name},
 	}
 	if err := register(ctx, mgr, store, lease, o.Workers); err != nil {
 		return err
@@ -84,34 +75,6 @@ func register(ctx context.Context, mgr ctrl.Manager, store coordination.Leader, 
 	})
 }
 
-func newManager(rc *rest.Config, o Options, identity string) (ctrl.Manager, error) {
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.LeaseNamespace, o.LeaseName,
-		resourcelock.ResourceLockConfig{Identity: identity}, rc, o.LeaseDuration/3)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the Lease: %w", err)
-	}
-	renew, retry := o.LeaseDuration*2/3, o.LeaseDuration/8
-	mgr, err := ctrl.NewManager(rc, ctrl.Options{
-		Scheme:                              scheme(),
-		Cache:                               caches(),
-		Metrics:                             server.Options{BindAddress: o.MetricsAddress},
-		HealthProbeBindAddress:              o.HealthAddress,
-		LeaderElection:                      true,
-		LeaderElectionResourceLockInterface: lock,
-		LeaderElectionReleaseOnCancel:       true,
-		LeaseDuration:                       &o.LeaseDuration,
-		RenewDeadline:                       &renew,
-		RetryPeriod:                         &retry,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("preparing the orchestrator: %w", err)
-	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return nil, err
-	}
-	return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
-}
-
 // caches holds JobSets, and only the Jobs and pods of JobSets; of pods only what is read.
 func caches() cache.Options {
 	ofJobSets, err := labels.NewRequirement(v1alpha2.JobSetNameKey, selection.Exists, nil)
@@ -132,12 +95,4 @@ func scheme() *runtime.Scheme {
 	utilruntime.Must(coordinationv1.AddToScheme(s))
 	utilruntime.Must(v1alpha2.AddToScheme(s))
 	return s
-}
-
-func identity() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return host + "_" + string(uuid.NewUUID())
 }

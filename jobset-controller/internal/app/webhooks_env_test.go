@@ -1,0 +1,165 @@
+//go:build envtest
+
+package app
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+// TestWebhooksFromNoCertificateToARefusal follows the certificate: the manager writes the Secret, the kubelet (played here)
+// brings it into the folder, the API server trusts it and calls the webhook.
+func TestWebhooksFromNoCertificateToARefusal(t *testing.T) {
+	cluster, k8s := startCluster(t)
+	health, folder := freeAddress(t), t.TempDir()
+	port := portOf(t, freeAddress(t))
+	install(t, k8s, "https://localhost:"+port)
+	file := write(t, `
+apiVersion: config.jobset.x-k8s.io/v1alpha1
+kind: Configuration
+webhook: {host: localhost, port: `+port+`, certDir: `+folder+`}
+`)
+	t.Setenv("POD_NAMESPACE", "default")
+	start(t, cluster, parse(t, "--config="+file, "--webhooks", "--metrics-bind-address=0", "--health-probe-bind-address="+health))
+
+	var secret corev1.Secret
+	eventually(t, "the Secret stays empty", func() bool {
+		key := client.ObjectKey{Namespace: "default", Name: secretName}
+		return k8s.Get(t.Context(), key, &secret) == nil && len(secret.Data["tls.crt"]) > 0
+	})
+	eventually(t, "healthz is not OK", func() bool { return isOK("http://" + health + "/healthz") })
+	if isOK("http://" + health + "/readyz") {
+		t.Error("ready before the certificate is in its folder")
+	}
+	mount(t, folder, secret.Data)
+	eventually(t, "readyz is not OK", func() bool { return isOK("http://" + health + "/readyz") })
+
+	// The API server takes a moment to learn the authority that was written into the configuration.
+	var err error
+	eventually(t, "nothing is refused", func() bool {
+		err = k8s.Create(t.Context(), MakeJobSet("a").Workers(1).Namespace("default").Annotation(v1alpha2.InPlaceTimeoutKey, "60").Obj())
+		return apierrors.IsInvalid(err)
+	})
+	wanted := `metadata.annotations[` + v1alpha2.InPlaceTimeoutKey + `]: Invalid value: "60"`
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), wanted) || !strings.Contains(err.Error(), "vjobset.kb.io") {
+		t.Errorf("got %v", err)
+	}
+	if err := k8s.Create(t.Context(), MakeJobSet("b").Workers(1).Namespace("default").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Obj()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWebhooksWithoutTheirSecretSaySo(t *testing.T) {
+	cluster, _ := startCluster(t)
+	t.Setenv("POD_NAMESPACE", "default")
+	o := parse(t, "--webhooks", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	if err := o.Run(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), "there is no Secret default/"+secretName) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// startCluster is an API server that knows JobSets; it ends with the test.
+func startCluster(t *testing.T) (*rest.Config, client.Client) {
+	t.Helper()
+	cluster, stop, err := apiserver.Start("../../config/crd/bases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stop() })
+	k8s, err := client.New(cluster, client.Options{Scheme: NewScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster, k8s
+}
+
+// start runs a manager that must end without an error when it is told to, at the latest with the test.
+func start(t *testing.T, cluster *rest.Config, o *Options) (stop func()) {
+	t.Helper()
+	o.Registry = prometheus.NewRegistry()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- o.Run(ctx, cluster) }()
+	stopped := false
+	stop = func() {
+		if cancel(); stopped {
+			return
+		}
+		stopped = true
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// install creates what a chart brings: an empty Secret, and the generated webhook configuration, here with a URL.
+func install(t *testing.T, k8s client.Client, url string) {
+	t.Helper()
+	content, err := os.ReadFile("../../config/webhook/manifests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var configuration admissionv1.ValidatingWebhookConfiguration
+	if err := yaml.UnmarshalStrict(content, &configuration); err != nil {
+		t.Fatal(err)
+	}
+	for i := range configuration.Webhooks {
+		c := &configuration.Webhooks[i].ClientConfig
+		c.URL, c.Service = ptr.To(url+*c.Service.Path), nil
+	}
+	secret := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: secretName}}
+	for _, object := range []client.Object{&configuration, &secret} {
+		if err := k8s.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mount is what the kubelet does with a Secret. The certificate comes last, since it is what the manager waits for.
+func mount(t *testing.T, folder string, data map[string][]byte) {
+	t.Helper()
+	for _, name := range []string{"ca.crt", "ca.key", "tls.key", "tls.crt"} {
+		if err := os.WriteFile(filepath.Join(folder, name), data[name], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func portOf(t *testing.T, address string) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func isOK(url string) bool {
+	response, err := http.Get(url)
+	if err != nil {
+		return false
+	}
+	response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}

@@ -1,0 +1,65 @@
+package webhook
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+const timeout = v1alpha2.InPlaceTimeoutKey
+
+func TestCreate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		js   *JobSet
+		want string // in the refusal; empty: accepted
+	}{
+		"no annotation":    {js: MakeJobSet("a").Workers(1)},
+		"a good timeout":   {js: MakeJobSet("a").Workers(1).Annotation(timeout, "60s")},
+		"no unit":          {js: MakeJobSet("a").Workers(1).Annotation(timeout, "60"), want: `"60" is not a duration such as "60s" or "1m30s"`},
+		"an empty timeout": {js: MakeJobSet("a").Workers(1).Annotation(timeout, ""), want: "is empty"},
+		"a negative one":   {js: MakeJobSet("a").Workers(1).Annotation(timeout, "-1s"), want: "below the minimum"},
+		"a count that a program wrote": {
+			js: MakeJobSet("a").Workers(1).Annotation(v1alpha2.InPlaceRestartsKey, "many"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := jobSets{}.ValidateCreate(t.Context(), tc.js.Obj())
+			refusal(t, err, tc.want)
+		})
+	}
+}
+
+func TestUpdateRefusesOnlyWhatItChanges(t *testing.T) {
+	none, good, bad := MakeJobSet("a").Obj(), MakeJobSet("a").Annotation(timeout, "60s").Obj(), MakeJobSet("a").Annotation(timeout, "60").Obj()
+	for name, tc := range map[string]struct {
+		old, new *v1alpha2.JobSet
+		want     string
+	}{
+		"a bad value that was there": {old: bad, new: bad},
+		"a bad value removed":        {old: bad, new: none},
+		"a bad value corrected":      {old: bad, new: good},
+		"a bad value added":          {old: none, new: bad, want: "is not a duration"},
+		"an empty value added":       {old: none, new: MakeJobSet("a").Annotation(timeout, "").Obj(), want: "is empty"},
+		"a good value spoilt":        {old: good, new: bad, want: "is not a duration"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := jobSets{}.ValidateUpdate(t.Context(), tc.old, tc.new)
+			refusal(t, err, tc.want)
+		})
+	}
+}
+
+func refusal(t *testing.T, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("refused: %v", err)
+	case want == "":
+	case !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "metadata.annotations["+timeout+"]"):
+		t.Errorf("got %v", err)
+	}
+}

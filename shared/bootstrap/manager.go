@@ -1,0 +1,120 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// graceTime for controllers to finish what they do; the rest of a pod's 30 s is for the Lease and the servers.
+const graceTime = 20 * time.Second
+
+// Setup is what a program adds to its options.
+type Setup struct {
+	Program string // in the User-Agent and in holdfast_build_info
+	Scheme  *runtime.Scheme
+	Cache   cache.Options
+	// Lock replaces the Lease of the options.
+	Lock resourcelock.Interface
+	// Webhooks registers them; called once, when the certificate is there. nil: there are none.
+	Webhooks func(ctrl.Manager) error
+}
+
+// Manager runs controllers and webhooks until it is told to stop.
+type Manager struct {
+	ctrl.Manager
+	// Identity of this process: the holder of the Lease if it leads.
+	Identity string
+
+	options *Options
+}
+
+// New makes a manager with nothing in it but metrics, health checks and, if they are on, webhooks.
+func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
+	cluster = o.cluster(cluster, s.Program)
+	change, err := o.TLS.change()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := s.lock(cluster, o)
+	if err != nil {
+		return nil, err
+	}
+	server := o.webhookServer(change)
+	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
+		Scheme:                              s.Scheme,
+		Cache:                               s.Cache,
+		Metrics:                             o.metricsServer(change),
+		HealthProbeBindAddress:              o.Health.Address,
+		ReadinessEndpointName:               o.Health.Readiness,
+		LivenessEndpointName:                o.Health.Liveness,
+		WebhookServer:                       server,
+		Controller:                          config.Controller{SkipNameValidation: ptr.To(true)}, // tests start several managers
+		GracefulShutdownTimeout:             ptr.To(graceTime),
+		LeaderElection:                      o.Leader.Elect,
+		LeaderElectionID:                    o.Leader.Name, // the label of leader_election_master_status
+		LeaderElectionResourceLockInterface: lock,
+		LeaderElectionReleaseOnCancel:       true, // the process ends when the manager does
+		LeaseDuration:                       ptr.To(o.Leader.Lease),
+		RenewDeadline:                       ptr.To(o.Leader.renew()),
+		RetryPeriod:                         ptr.To(o.Leader.retry()),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("setting up the manager: %w", err)
+	}
+	if err := registerBuildInfo(o.Registry, s.Program); err != nil {
+		return nil, err
+	}
+	m := &Manager{Manager: mgr, Identity: lock.Identity(), options: o}
+	return m, m.addChecks(server, s.Webhooks)
+}
+
+func (s Setup) lock(cluster *rest.Config, o *Options) (resourcelock.Interface, error) {
+	if s.Lock != nil {
+		return s.Lock, nil
+	}
+	return o.Leader.lock(cluster, newIdentity())
+}
+
+// addChecks: alive as long as it answers; ready when all webhooks are served.
+func (m *Manager) addChecks(server webhook.Server, register func(ctrl.Manager) error) error {
+	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
+	}
+	ready := map[string]healthz.Checker{"ping": healthz.Ping}
+	if m.options.Webhooks && register != nil {
+		certificate, err := m.options.addCertificates(m)
+		if err != nil {
+			return err
+		}
+		if err := registerWhenReady(m, certificate, register); err != nil {
+			return err
+		}
+		ready["certificate"], ready["webhooks"] = certificateCheck(certificate), server.StartedChecker()
+	}
+	for name, check := range ready {
+		if err := m.AddReadyzCheck(name, check); err != nil {
+			return fmt.Errorf("adding the readiness check %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Start runs until ctx ends, releases the Lease and returns nil. It returns an error if the Lease was lost.
+func (m *Manager) Start(ctx context.Context) error {
+	err := m.Manager.Start(ctx)
+	if err != nil && err.Error() == "leader election lost" { // controller-runtime has no value for it
+		return fmt.Errorf("lost the Lease %s/%s: another process may lead now", m.options.Leader.Namespace, m.options.Leader.Name)
+	}
+	return err
+}

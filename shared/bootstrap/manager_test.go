@@ -1,0 +1,99 @@
+package bootstrap
+
+import (
+	"crypto/tls"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+)
+
+func TestMetricsAreServedSecurelyAndWithoutHTTP2(t *testing.T) {
+	o := Defaults()
+	o.TLS.MinVersion = "VersionTLS13"
+	change, err := o.TLS.change()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secure := o.metricsServer(change)
+	if !secure.SecureServing || secure.FilterProvider == nil {
+		t.Error("metrics are open to everybody")
+	}
+	var config tls.Config
+	for _, change := range secure.TLSOpts {
+		change(&config)
+	}
+	if diff := cmp.Diff([]string{"http/1.1"}, config.NextProtos); diff != "" {
+		t.Error(diff)
+	}
+	if config.MinVersion != tls.VersionTLS13 {
+		t.Error("tls.minVersion has no effect")
+	}
+	o.Metrics.Secure = false
+	if open := o.metricsServer(change); open.SecureServing || open.FilterProvider != nil {
+		t.Error("--metrics-secure=false has no effect")
+	}
+}
+
+func TestClusterLeavesTheConfigAsItWas(t *testing.T) {
+	var config rest.Config
+	o := Defaults()
+	own := o.cluster(&config, "jobset")
+	if own.QPS != 500 || own.Burst != 500 || config.QPS != 0 || config.UserAgent != "" {
+		t.Errorf("own %g and %d, the original %g", own.QPS, own.Burst, config.QPS)
+	}
+	if form := regexp.MustCompile(`^jobset/\S+ \(\w+/\w+\) \w+$`); !form.MatchString(own.UserAgent) {
+		t.Errorf("User-Agent %q", own.UserAgent)
+	}
+}
+
+func TestBuildInfoIsRegisteredOnce(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for range 2 {
+		if err := registerBuildInfo(registry, "jobset"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 || families[0].GetName() != "holdfast_build_info" || families[0].GetMetric()[0].GetGauge().GetValue() != 1 {
+		t.Errorf("got %v, %v", families, err)
+	}
+}
+
+func TestTheCertificateNamesTheServiceAndAHost(t *testing.T) {
+	o := Defaults()
+	o.Certificates = Certificates{Namespace: "ns", ServiceName: "svc", SecretName: "secret", CAName: "ca", Validating: []string{"v"}, Mutating: []string{"m"}}
+	for host, want := range map[string][]string{"": nil, "10.0.0.1": nil, "localhost": {"localhost"}} {
+		o.Webhook.Host = host
+		r := o.rotator(nil)
+		if diff := cmp.Diff(want, r.ExtraDNSNames); diff != "" || r.DNSName != "svc.ns.svc" || len(r.Webhooks) != 2 {
+			t.Errorf("host %q: %s %s %v", host, diff, r.DNSName, r.Webhooks)
+		}
+	}
+}
+
+func TestWaitsForTheCertificateOfSomebodyElse(t *testing.T) {
+	folder, ready := t.TempDir(), make(chan struct{})
+	check := certificateCheck(ready)
+	ended := make(chan error, 1)
+	go func() { ended <- waitForCertificate(t.Context(), folder, ready) }()
+	if check(nil) == nil {
+		t.Error("ready without a certificate")
+	}
+	if err := os.WriteFile(filepath.Join(folder, certificateFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil || check(nil) != nil {
+			t.Errorf("got %v, %v", err, check(nil))
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it does not see the certificate")
+	}
+}
