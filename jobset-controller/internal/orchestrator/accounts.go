@@ -18,6 +18,16 @@ type accounts struct {
 	mu     sync.Mutex
 	ledger restart.Ledger
 	levels map[types.UID]coordination.Level // at the last look into the history
+
+	announced restart.Ledger // restarts whose end was told by an event
+}
+
+// announce tells whether the end of a restart is to be told. The condition alone does not say: a stale cache shows the one
+// from before.
+func (a *accounts) announce(uid types.UID, r coordination.Record) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.announced.Record(string(uid), attempt(r))
 }
 
 // news tells whether the group has moved since the last look, and whether this is the first one.
@@ -50,6 +60,7 @@ func (a *accounts) forget(uid types.UID) {
 	defer a.mu.Unlock()
 	delete(a.levels, uid)
 	a.ledger.Forget(string(uid))
+	a.announced.Forget(string(uid))
 }
 
 // attempt orders the rounds of all epochs of a group. Epochs are 32 bits wide, and so are counts of restarts.

@@ -87,7 +87,7 @@ func failOverText(s *scope, old coordination.Summary) string {
 func (r *Reconciler) reportPhase(s *scope, old *metav1.Condition) {
 	g := s.group
 	back := g.Phase == coordination.Running && g.Round > 0 && old != nil && old.Status != metav1.ConditionTrue
-	if !back || g.Record.Cause.Kind == coordination.KindRecovery {
+	if !back || g.Record.Cause.Kind == coordination.KindRecovery || !r.accounts.announce(s.js.UID, g.Record) {
 		return
 	}
 	took := time.Duration(g.Record.InSyncAt-g.Record.ReportedAt) * time.Millisecond

@@ -207,6 +207,24 @@ func TestAnUnreadableSlotOfAGroupAtRestIsFound(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 }
 
+func TestAStaleCacheDoesNotTellTheEndOfARestartTwice(t *testing.T) {
+	g := formed(t)
+	g.fail("js-w-0-0", 1, 1)
+	g.reconcile()
+	stale := g.jobSet().Status.Conditions
+	g.join(1, 2)
+	g.reconcile()
+	g.wantEvents("restarting all 2 workers", "all 2 workers are in sync")
+	js := g.jobSet()
+	js.Status.Conditions = stale
+	if err := g.c.Status().Update(g.ctx, js); err != nil {
+		t.Fatal(err)
+	}
+	g.reconcile()
+	g.wantReason("InSync")
+	g.wantEvents()
+}
+
 func TestWhatCannotBeDoneIsSaidAndLeftAlone(t *testing.T) {
 	cases := map[string]struct {
 		change func(*v1alpha2.JobSet)
