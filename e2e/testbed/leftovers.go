@@ -2,9 +2,12 @@ package testbed
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-project/holdfast/e2e/testbed/host"
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
@@ -38,6 +41,18 @@ func Leftovers(ctx context.Context) ([]string, error) {
 		}
 	}
 	return left, nil
+}
+
+// DownClean is Down with proof: an error lists what it left on this host.
+func DownClean(ctx context.Context, progress io.Writer) error {
+	if err := Down(ctx, false, progress); err != nil {
+		return err
+	}
+	left, err := Leftovers(ctx)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("the testbed left on this host:\n%s", strings.Join(left, "\n"))
+	}
+	return err
 }
 
 // ownPrograms are the names of what the testbed runs. Others that merely use a

@@ -44,16 +44,5 @@ func runAll(m *testing.M) (int, error) {
 	if os.Getenv("HOLDFAST_KEEP_TESTBED") != "" {
 		return code, nil
 	}
-	return code, leaveNothing(ctx)
-}
-
-func leaveNothing(ctx context.Context) error {
-	if err := testbed.Down(ctx, false, os.Stdout); err != nil {
-		return err
-	}
-	left, err := testbed.Leftovers(ctx)
-	if err == nil && len(left) > 0 {
-		err = fmt.Errorf("the testbed left behind: %v", left)
-	}
-	return err
+	return code, testbed.DownClean(ctx, os.Stdout)
 }

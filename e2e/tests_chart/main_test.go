@@ -46,7 +46,7 @@ func runAll(m *testing.M) (int, error) {
 	if os.Getenv("HOLDFAST_KEEP_TESTBED") != "" {
 		return code, nil
 	}
-	return code, testbed.Down(ctx, false, os.Stdout)
+	return code, testbed.DownClean(ctx, os.Stdout)
 }
 
 // prepare gives the node all images, and ends programs of the host that would work on the same JobSets.

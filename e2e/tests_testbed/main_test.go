@@ -56,7 +56,7 @@ func runAll(m *testing.M) (int, error) {
 		_, err := testbed.Up(ctx, before, os.Stdout)
 		return code, err
 	}
-	return code, leaveNothing(ctx)
+	return code, testbed.DownClean(ctx, os.Stdout)
 }
 
 // present returns the options of the testbed that is up, or none.
@@ -69,15 +69,4 @@ func present() (testbed.Options, error) {
 		return testbed.Options{}, err
 	}
 	return up.Options(), nil
-}
-
-func leaveNothing(ctx context.Context) error {
-	if err := testbed.Down(ctx, false, os.Stdout); err != nil {
-		return err
-	}
-	left, err := testbed.Leftovers(ctx)
-	if err == nil && len(left) > 0 {
-		err = fmt.Errorf("the testbed left behind: %v", left)
-	}
-	return err
 }
