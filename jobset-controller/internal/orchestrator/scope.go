@@ -155,13 +155,7 @@ func (s *scope) input() plan.Input {
 	}
 }
 
-// budget: no failure policy allows no restart.
-func (s *scope) budget() restart.Budget {
-	if s.js.Spec.FailurePolicy == nil {
-		return 0
-	}
-	return restart.Budget(s.js.Spec.FailurePolicy.MaxRestarts)
-}
+func (s *scope) budget() restart.Budget { return policy.Budget(&s.js.Spec) }
 
 // nextLook is when this group has to be looked at again though nothing was heard of it.
 func (s *scope) nextLook() time.Duration {

@@ -34,7 +34,7 @@ func restartWithinBudget(f Facts, rule chosenRule, job *batchv1.Job) Decision {
 	charged := Charged(f.Status, f.InPlace, f.Epoch)
 	// A crash between the epoch and the status leaves a restart that was charged but not begun: it is not charged again.
 	begun := f.InPlace.Enabled && f.Epoch.Cause == RestartCause(f.Status.Restarts+1)
-	if !begun && !budget(f.Spec).Allows(charged) {
+	if !begun && !Budget(f.Spec).Allows(charged) {
 		return fail(v1alpha2.ReachedMaxRestartsReason, job,
 			fmt.Sprintf("%d restarts were counted and maxRestarts is %d", charged, maxRestarts(f.Spec)))
 	}

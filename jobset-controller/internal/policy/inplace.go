@@ -88,7 +88,7 @@ func Charged(status *v1alpha2.JobSetStatus, p InPlace, current epoch.Record) int
 
 // inPlaceBudget fails a JobSet whose in-place restarts have used up more than the failure policy allows (seed 000).
 func inPlaceBudget(f Facts) Decision {
-	if !budget(f.Spec).Exceeded(f.InPlace.Restarts) {
+	if !Budget(f.Spec).Exceeded(f.InPlace.Restarts) {
 		return Decision{}
 	}
 	return Decision{
@@ -99,7 +99,8 @@ func inPlaceBudget(f Facts) Decision {
 	}
 }
 
-func budget(spec *v1alpha2.JobSetSpec) restart.Budget { return restart.Budget(maxRestarts(spec)) }
+// Budget is what a JobSet may restart; no failure policy allows no restart.
+func Budget(spec *v1alpha2.JobSetSpec) restart.Budget { return restart.Budget(maxRestarts(spec)) }
 
 // maxRestarts without a failure policy is 0.
 func maxRestarts(spec *v1alpha2.JobSetSpec) int32 {
