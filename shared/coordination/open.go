@@ -127,7 +127,7 @@ func (g *Group) lead(t Token) error {
 
 // Recreate gives up the round if the group is still restarting it, or still recovering. It returns ErrStaleLeader; a group that has moved on
 // is left alone.
-func (g *Group) Recreate(t Token, epoch, round int64, kind string, _ int64) error {
+func (g *Group) Recreate(t Token, epoch, round int64, kind string) error {
 	if err := g.lead(t); err != nil {
 		return err
 	}

@@ -51,8 +51,8 @@ func (s *Store) Ask(ctx context.Context, group string, m coordination.Member, ki
 
 // Recreate implements coordination.Leader.
 func (s *Store) Recreate(ctx context.Context, group string, t coordination.Token, epoch, round int64, kind string) (coordination.Summary, error) {
-	return step(ctx, s, group, func(g *coordination.Group, now int64) (coordination.Summary, error) {
-		err := g.Recreate(t, epoch, round, kind, now)
+	return step(ctx, s, group, func(g *coordination.Group, _ int64) (coordination.Summary, error) {
+		err := g.Recreate(t, epoch, round, kind)
 		return g.Summary(), err
 	})
 }
