@@ -41,9 +41,9 @@ var rules = []rule{
 	},
 	{
 		packages: []string{
-			"shared/restart", "shared/grace", "shared/recovering", "shared/coordination$", "agent/internal/core",
-			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "jobset-controller/internal/epoch",
-			"jobset-controller/internal/inplace", "jobset-controller/internal/orchestrator/plan",
+			"shared/restart", "shared/grace", "shared/recovering", "shared/coordination$", "shared/coordination/member",
+			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "shared/coordination/epoch",
+			"jobset-controller/internal/inplace", "shared/coordination/leader",
 			"jobset-controller/internal/orchestrator/ladder",
 		},
 		deps: []string{

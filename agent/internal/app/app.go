@@ -12,16 +12,16 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
-	"github.com/holdfast-project/holdfast/agent/internal/core"
 	"github.com/holdfast-project/holdfast/agent/internal/ready"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
 // Driver reaches the instances of the worker.
 type Driver interface {
 	// Observe looks at all instances, the dead ones included. It is never called concurrently.
-	Observe(context.Context) (core.Observed, error)
+	Observe(context.Context) (member.Observed, error)
 	// Stop ends one instance and returns when it has exited.
 	Stop(ctx context.Context, id string, grace time.Duration) error
 	// Remove deletes the records of exited instances.
@@ -58,7 +58,7 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 	if err != nil {
 		p.Log.Warn("the start-up file is of no use: going on as in a new pod", "error", err)
 	}
-	state := core.New(core.Config{
+	state := member.New(member.Config{
 		Slot: c.WorkerID, Pod: c.PodUID, Grace: c.GracePeriod, RemoveStopped: c.RemoveStopped, Random: rand.Float64,
 	}, memory)
 	return newLoop(c, p, state, gate).run(ctx)

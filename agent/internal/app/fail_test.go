@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-project/holdfast/agent/internal/core"
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
 	"github.com/holdfast-project/holdfast/agent/internal/ready"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
@@ -24,7 +24,7 @@ func TestARuntimeThatIsGoneEndsTheAgentWithOneClearError(t *testing.T) {
 	}
 	defer driver.Close()
 	l := newLoop(n.config, Parts{Driver: driver, Watcher: driver, Store: n.store, Log: NewLog(n.log, slog.LevelInfo)},
-		core.New(core.Config{}, core.Fresh()), ready.New(""))
+		member.New(member.Config{}, member.Fresh()), ready.New(""))
 	l.patience = 500 * time.Millisecond
 	err = l.run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), n.socket) || !strings.Contains(err.Error(), "hostPath") {
@@ -52,7 +52,7 @@ func TestAVolumeThatIsFullIsWrittenLater(t *testing.T) {
 
 func TestAStartUpFileOfAnotherPodIsWarnedAboutOnce(t *testing.T) {
 	n := newNode(t, memory.New(time.Now), 0)
-	if err := startup.Save(n.config.StartupDir, "another", core.Memory{Epoch: 1, Round: core.Fresh().Round}); err != nil {
+	if err := startup.Save(n.config.StartupDir, "another", member.Memory{Epoch: 1, Round: member.Fresh().Round}); err != nil {
 		t.Fatal(err)
 	}
 	n.start()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 
-	"github.com/holdfast-project/holdfast/agent/internal/core"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
 const (
@@ -88,6 +88,6 @@ func (l *loop) lookWorked(failing time.Time) {
 // told passes on what the store's Watch saw.
 func (l *loop) told(o coordination.Observation) {
 	if !errors.Is(o.Err, context.Canceled) {
-		l.post(core.Told{Observation: o})
+		l.post(member.Told{Observation: o})
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
-	"github.com/holdfast-project/holdfast/agent/internal/core"
 	"github.com/holdfast-project/holdfast/agent/internal/ready"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
 const (
@@ -20,18 +20,18 @@ const (
 	far = 24 * time.Hour
 )
 
-// loop is the one goroutine that owns the core. It never waits for anything but events: what takes time runs beside it.
+// loop is the one goroutine that owns the member. It never waits for anything but events: what takes time runs beside it.
 type loop struct {
 	Parts
 	config config.Config
-	state  *core.State
+	state  *member.State
 	gate   *ready.Gate
 
-	events  chan core.Event
+	events  chan member.Event
 	looks   chan struct{} // one slot: a look is due
 	failure chan error    // the runtime is lost for good
 	timer   *time.Timer
-	unsaved *core.Memory // not on the volume yet
+	unsaved *member.Memory // not on the volume yet
 
 	work     context.Context // what runs beside the loop
 	beside   sync.WaitGroup
@@ -39,10 +39,10 @@ type loop struct {
 	patience time.Duration // with a runtime that does not answer
 }
 
-func newLoop(c config.Config, p Parts, s *core.State, gate *ready.Gate) *loop {
+func newLoop(c config.Config, p Parts, s *member.State, gate *ready.Gate) *loop {
 	return &loop{
 		Parts: p, config: c, state: s, gate: gate, patience: runtimePatience,
-		events: make(chan core.Event, 64), looks: make(chan struct{}, 1), failure: make(chan error, 1), timer: time.NewTimer(far),
+		events: make(chan member.Event, 64), looks: make(chan struct{}, 1), failure: make(chan error, 1), timer: time.NewTimer(far),
 	}
 }
 
@@ -58,7 +58,7 @@ func (l *loop) run(ctx context.Context) error {
 		case e := <-l.events:
 			l.step(e)
 		case <-l.timer.C:
-			l.step(core.Tick{})
+			l.step(member.Tick{})
 		case err := <-l.failure:
 			return err
 		case <-ctx.Done():
@@ -70,7 +70,7 @@ func (l *loop) run(ctx context.Context) error {
 }
 
 // step lets the core decide and does it.
-func (l *loop) step(e core.Event) {
+func (l *loop) step(e member.Event) {
 	now := time.Now()
 	for _, a := range l.state.Step(now, e) {
 		l.perform(a)
@@ -87,7 +87,7 @@ func (l *loop) step(e core.Event) {
 }
 
 // post hands an event to the loop, from beside it.
-func (l *loop) post(e core.Event) {
+func (l *loop) post(e member.Event) {
 	select {
 	case l.events <- e:
 	case <-l.work.Done():
@@ -99,7 +99,7 @@ func (l *loop) leave() {
 	l.Log.Info("leaving: the worker is left alone")
 	ctx, cancel := context.WithTimeout(l.work, farewell)
 	defer cancel()
-	l.step(core.Leaving{})
+	l.step(member.Leaving{})
 	if o, err := l.Driver.Observe(ctx); err == nil {
 		l.step(o)
 	}
@@ -108,7 +108,7 @@ func (l *loop) leave() {
 		case e := <-l.events:
 			l.step(e)
 		case <-l.timer.C:
-			l.step(core.Tick{})
+			l.step(member.Tick{})
 		case <-ctx.Done():
 			l.Log.Warn("left before everything was reported")
 			return

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast-project/holdfast/agent/internal/core"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
 // removeRetry is the pause after the runtime refused to remove containers.
@@ -17,30 +17,30 @@ const removeRetry = 2 * time.Second
 const saveRetry = time.Second
 
 // perform does one action. Files are written at once, before the actions that follow; all else runs beside the loop.
-func (l *loop) perform(a core.Action) {
+func (l *loop) perform(a member.Action) {
 	group := l.config.JobSetUID
 	switch a := a.(type) {
-	case core.Join:
+	case member.Join:
 		l.call(func(ctx context.Context) (coordination.Reply, error) { return l.Store.Join(ctx, group, a.Join) })
-	case core.Down:
+	case member.Down:
 		l.call(func(ctx context.Context) (coordination.Reply, error) { return l.Store.Down(ctx, group, a.Down) })
-	case core.Ask:
+	case member.Ask:
 		l.call(func(ctx context.Context) (coordination.Reply, error) {
 			return l.Store.Ask(ctx, group, a.Member, a.Kind)
 		})
-	case core.Stop:
+	case member.Stop:
 		l.beside.Go(func() { l.stop(a) })
-	case core.Remove:
+	case member.Remove:
 		l.beside.Go(func() { l.remove(a) })
-	case core.Save:
+	case member.Save:
 		l.save(a.Memory)
-	case core.WriteRound:
+	case member.WriteRound:
 		if err := startup.SaveEnv(l.config.StartupDir, group, a.Epoch, a.Round); err != nil {
 			l.Log.Warn("the worker cannot be told its round", "error", err)
 		}
-	case core.Look:
+	case member.Look:
 		time.AfterFunc(l.config.PollingInterval, l.wake)
-	case core.Log:
+	case member.Log:
 		l.Log.Log(l.work, severity(a.Severity), a.Message, a.Fields...)
 	}
 }
@@ -50,19 +50,19 @@ func (l *loop) call(do func(context.Context) (coordination.Reply, error)) {
 		ctx, cancel := context.WithTimeout(l.work, callTimeout)
 		defer cancel()
 		reply, err := do(ctx)
-		l.post(core.Answered{Reply: reply, Err: err})
+		l.post(member.Answered{Reply: reply, Err: err})
 	})
 }
 
-func (l *loop) stop(s core.Stop) {
+func (l *loop) stop(s member.Stop) {
 	start := time.Now()
 	err := l.Driver.Stop(l.work, s.ID, s.Grace)
 	l.wake()
-	l.post(core.StopEnded{ID: s.ID, Took: time.Since(start), Err: err})
+	l.post(member.StopEnded{ID: s.ID, Took: time.Since(start), Err: err})
 }
 
 // remove runs once at a time. A look during it asks for the same again, a look after it only if something is left.
-func (l *loop) remove(r core.Remove) {
+func (l *loop) remove(r member.Remove) {
 	if !l.removing.CompareAndSwap(false, true) {
 		return
 	}
@@ -76,7 +76,7 @@ func (l *loop) remove(r core.Remove) {
 	time.AfterFunc(lookRetry, l.wake)
 }
 
-func (l *loop) save(m core.Memory) {
+func (l *loop) save(m member.Memory) {
 	err := startup.Save(l.config.StartupDir, l.config.PodUID, m)
 	if err == nil {
 		l.unsaved = nil
@@ -95,6 +95,6 @@ func (l *loop) saveAgain() {
 	}
 }
 
-func severity(s core.Severity) slog.Level {
-	return map[core.Severity]slog.Level{core.Info: slog.LevelInfo, core.Warning: slog.LevelWarn, core.Error: slog.LevelError}[s]
+func severity(s member.Severity) slog.Level {
+	return map[member.Severity]slog.Level{member.Info: slog.LevelInfo, member.Warning: slog.LevelWarn, member.Error: slog.LevelError}[s]
 }

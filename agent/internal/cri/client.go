@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/holdfast-project/holdfast/agent/internal/core"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
 const (
@@ -51,7 +51,7 @@ type Client struct {
 	rpc     runtime.RuntimeServiceClient
 
 	podBorn int64
-	exited  map[string]core.Worker // an exit does not change any more
+	exited  map[string]member.Worker // an exit does not change any more
 
 	live    atomic.Bool // events arrive
 	backoff time.Duration
@@ -71,7 +71,7 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("the socket path %q: %w", o.Socket, err)
 	}
 	return &Client{
-		options: o, conn: conn, rpc: runtime.NewRuntimeServiceClient(conn), exited: map[string]core.Worker{},
+		options: o, conn: conn, rpc: runtime.NewRuntimeServiceClient(conn), exited: map[string]member.Worker{},
 		backoff: time.Second, safety: max(safetyPoll, o.PollingInterval),
 	}, nil
 }

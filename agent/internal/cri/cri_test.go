@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-project/holdfast/agent/internal/core"
 	"github.com/holdfast-project/holdfast/agent/internal/cri/fake"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
 func serve(t *testing.T, r *fake.Runtime, polling time.Duration) *Client {
@@ -36,13 +36,13 @@ func dial(t *testing.T, socket string, polling time.Duration) *Client {
 	return c
 }
 
-func observe(t *testing.T, c *Client) core.Observed {
+func observe(t *testing.T, c *Client) member.Observed {
 	t.Helper()
 	o, err := c.Observe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(o.Workers, func(a, b core.Worker) int { return int(a.Born - b.Born) })
+	slices.SortFunc(o.Workers, func(a, b member.Worker) int { return int(a.Born - b.Born) })
 	return o
 }
 

@@ -8,24 +8,24 @@ import (
 	"google.golang.org/grpc/status"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/holdfast-project/holdfast/agent/internal/core"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
 // Observe looks at all containers of the worker, dead ones included. The error is ErrNoPod or that of the runtime.
-func (c *Client) Observe(ctx context.Context) (core.Observed, error) {
+func (c *Client) Observe(ctx context.Context) (member.Observed, error) {
 	if err := c.findPod(ctx); err != nil {
-		return core.Observed{}, err
+		return member.Observed{}, err
 	}
 	list, err := c.list(ctx)
 	if err != nil {
-		return core.Observed{}, fmt.Errorf("listing the worker's containers: %w", err)
+		return member.Observed{}, fmt.Errorf("listing the worker's containers: %w", err)
 	}
-	o := core.Observed{PodBorn: c.podBorn}
+	o := member.Observed{PodBorn: c.podBorn}
 	for _, one := range list {
 		w, known, err := c.worker(ctx, one)
 		if err != nil {
-			return core.Observed{}, fmt.Errorf("asking for the status of container %s: %w", one.Id, err)
+			return member.Observed{}, fmt.Errorf("asking for the status of container %s: %w", one.Id, err)
 		}
 		if known {
 			o.Workers = append(o.Workers, w)
@@ -75,18 +75,18 @@ func (c *Client) list(ctx context.Context) ([]*runtime.Container, error) {
 
 // worker is what a container is to the agent; one that was not started yet, or has vanished since the list, is nothing.
 // A container whose state the runtime does not know is not known to have exited.
-func (c *Client) worker(ctx context.Context, one *runtime.Container) (w core.Worker, known bool, err error) {
+func (c *Client) worker(ctx context.Context, one *runtime.Container) (w member.Worker, known bool, err error) {
 	switch one.State {
 	case runtime.ContainerState_CONTAINER_CREATED:
-		return core.Worker{}, false, nil
+		return member.Worker{}, false, nil
 	case runtime.ContainerState_CONTAINER_EXITED:
 		return c.exit(ctx, one)
 	default:
-		return core.Worker{Instance: instance(one), Running: true}, true, nil
+		return member.Worker{Instance: instance(one), Running: true}, true, nil
 	}
 }
 
-func (c *Client) exit(ctx context.Context, one *runtime.Container) (w core.Worker, known bool, err error) {
+func (c *Client) exit(ctx context.Context, one *runtime.Container) (w member.Worker, known bool, err error) {
 	if w, ok := c.exited[one.Id]; ok {
 		return w, true, nil
 	}
@@ -94,12 +94,12 @@ func (c *Client) exit(ctx context.Context, one *runtime.Container) (w core.Worke
 	defer cancel()
 	r, err := c.rpc.ContainerStatus(ctx, &runtime.ContainerStatusRequest{ContainerId: one.Id})
 	if status.Code(err) == codes.NotFound {
-		return core.Worker{}, false, nil
+		return member.Worker{}, false, nil
 	}
 	if err != nil {
-		return core.Worker{}, false, err
+		return member.Worker{}, false, err
 	}
-	w = core.Worker{
+	w = member.Worker{
 		Instance: instance(one), ExitCode: int64(r.GetStatus().GetExitCode()), FinishedAt: r.GetStatus().GetFinishedAt() / 1e6,
 	}
 	c.exited[one.Id] = w
@@ -108,7 +108,7 @@ func (c *Client) exit(ctx context.Context, one *runtime.Container) (w core.Worke
 
 // forget drops what is known of containers that are gone.
 func (c *Client) forget(list []*runtime.Container) {
-	kept := map[string]core.Worker{}
+	kept := map[string]member.Worker{}
 	for _, one := range list {
 		if w, ok := c.exited[one.Id]; ok {
 			kept[one.Id] = w

@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/holdfast-project/holdfast/agent/internal/core"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
 const (
@@ -37,7 +37,7 @@ type file struct {
 }
 
 // Encode writes the memory of a pod's agent as JSON.
-func Encode(podUID string, m core.Memory) []byte {
+func Encode(podUID string, m member.Memory) []byte {
 	out, err := json.Marshal(file{
 		Version: Version, PodUID: podUID, PodBorn: m.PodBorn, Incarnation: m.Incarnation, Epoch: m.Epoch, Round: m.Round,
 		Running: m.Running, Instances: m.Instances, InstanceID: m.Instance.ID, Born: m.Instance.Born, Ordered: m.Ordered,
@@ -49,15 +49,15 @@ func Encode(podUID string, m core.Memory) []byte {
 }
 
 // Decode reads what Encode wrote for the same pod. The error says why the content is of no use.
-func Decode(podUID string, data []byte) (core.Memory, error) {
+func Decode(podUID string, data []byte) (member.Memory, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		return core.Fresh(), fmt.Errorf("not a start-up file: %w", err)
+		return member.Fresh(), fmt.Errorf("not a start-up file: %w", err)
 	}
 	if err := f.check(podUID); err != nil {
-		return core.Fresh(), err
+		return member.Fresh(), err
 	}
-	return core.Memory{
+	return member.Memory{
 		PodBorn: f.PodBorn, Incarnation: f.Incarnation, Epoch: f.Epoch, Round: f.Round, Running: f.Running, Instances: f.Instances,
 		Instance: coordination.Instance{ID: f.InstanceID, Born: f.Born}, Ordered: f.Ordered,
 	}, nil
@@ -82,18 +82,18 @@ func (f file) check(podUID string) error {
 
 // Load reads the start-up file in dir. A missing file is a new pod and no error; with an error the memory is that of a
 // new pod as well.
-func Load(dir, podUID string) (core.Memory, error) {
+func Load(dir, podUID string) (member.Memory, error) {
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return core.Fresh(), nil
+		return member.Fresh(), nil
 	}
 	if err != nil {
-		return core.Fresh(), fmt.Errorf("reading the start-up file: %w", err)
+		return member.Fresh(), fmt.Errorf("reading the start-up file: %w", err)
 	}
 	return Decode(podUID, data)
 }
 
 // Save writes the start-up file.
-func Save(dir, podUID string, m core.Memory) error {
+func Save(dir, podUID string, m member.Memory) error {
 	return write(dir, FileName, Encode(podUID, m))
 }

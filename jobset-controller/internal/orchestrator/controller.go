@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/plan"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=orchestrator-role paths=. output:rbac:dir=../../config/rbac/orchestrator
@@ -108,8 +108,8 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 		return 0, err
 	}
 	for range maxSteps {
-		step := plan.Next(s.input())
-		if step.Kind == plan.Nothing {
+		step := leader.Next(s.input())
+		if step.Kind == leader.Nothing {
 			return r.settle(ctx, s)
 		}
 		log.FromContext(ctx).V(1).Info("step", "step", step.Kind)

@@ -1,7 +1,7 @@
 package orchestrator
 
 import (
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/plan"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
@@ -9,7 +9,7 @@ import (
 // what takes ours away; a mark of another rung is not ours.
 func (s *scope) mark(set bool) map[string]string {
 	if !set {
-		if s.marked() == plan.Unmarked {
+		if s.marked() == leader.Unmarked {
 			return map[string]string{}
 		}
 		return map[string]string{recovering.Annotation: ""}
@@ -22,19 +22,19 @@ func (s *scope) mark(set bool) map[string]string {
 
 // marked tells what the JobSet carries. A deadline that has passed is one of an earlier round, or of a leader whose clock
 // for this round began earlier.
-func (s *scope) marked() plan.Mark {
+func (s *scope) marked() leader.Mark {
 	value, found := s.js.Annotations[recovering.Annotation]
 	if !found {
-		return plan.Unmarked
+		return leader.Unmarked
 	}
 	state, err := recovering.Parse(value)
 	switch {
 	case err != nil:
-		return plan.Outdated
+		return leader.Outdated
 	case state.Rung != recovering.RungGroup:
-		return plan.Unmarked
+		return leader.Unmarked
 	case !s.now.Before(state.Deadline):
-		return plan.Outdated
+		return leader.Outdated
 	}
-	return plan.Marked
+	return leader.Marked
 }

@@ -38,7 +38,7 @@ var (
 		Name: "holdfast_orchestrator_store_errors_total",
 		Help: "Calls of the orchestrator that the store did not answer.",
 	})
-	leader = prometheus.NewGauge(prometheus.GaugeOpts{
+	leading = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "holdfast_orchestrator_leader",
 		Help: "1 while this process leads.",
 	})
@@ -51,6 +51,6 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(restarts, failOvers, evictions, escalations, groups, roundsEnded, timeouts, storeErrors, leader,
+	metrics.Registry.MustRegister(restarts, failOvers, evictions, escalations, groups, roundsEnded, timeouts, storeErrors, leading,
 		restartSeconds)
 }

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
 // PodsOfJobSet is the cache index that finds the pods of a JobSet by its UID.

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/plan"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
@@ -28,7 +28,7 @@ type started struct {
 func (r *rounds) clock(uid types.UID, g coordination.Summary, timeout time.Duration, now time.Time) *grace.Deadline {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !plan.Timed(g) {
+	if !leader.Timed(g) {
 		delete(r.since, uid)
 		return nil
 	}

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/plan"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/grace"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
@@ -30,7 +30,7 @@ type scope struct {
 	inPlace policy.InPlace
 	epoch   epoch.Record
 	jobs    []batchv1.Job
-	wanted  *plan.Wanted
+	wanted  *leader.Wanted
 	group   *coordination.Summary
 	foreign error // the store holds something unreadable
 	clock   *grace.Deadline
@@ -80,7 +80,7 @@ func (s *scope) readJobSet() error {
 }
 
 // want is the group that the JobSet asks for; none, with a reason, if it asks for what cannot be done.
-func (s *scope) want() (*plan.Wanted, string) {
+func (s *scope) want() (*leader.Wanted, string) {
 	over := s.js.Status.TerminalState != "" || !s.js.DeletionTimestamp.IsZero()
 	elsewhere := ptr.Deref(s.js.Spec.ManagedBy, v1alpha2.JobSetControllerName) != v1alpha2.JobSetControllerName
 	if !s.inPlace.Enabled || over || elsewhere {
@@ -96,7 +96,7 @@ func (s *scope) want() (*plan.Wanted, string) {
 	case len(stages) > 1 && inplace.Ordered(&s.js.Spec):
 		return nil, "in-place restarts do not support an ordered start of several replicatedJobs with agents yet"
 	}
-	return &plan.Wanted{
+	return &leader.Wanted{
 		Stages:    stages,
 		Suspended: ptr.Deref(s.js.Spec.Suspend, false),
 		Done:      finishedSlots(s.js.Name, jobs),
@@ -146,9 +146,9 @@ func (r *Reconciler) sawGroup(s *scope, sum coordination.Summary, err error) err
 	return nil
 }
 
-func (s *scope) input() plan.Input {
+func (s *scope) input() leader.Input {
 	_, counted := s.js.Annotations[v1alpha2.InPlaceRestartsKey]
-	return plan.Input{
+	return leader.Input{
 		Wanted: s.wanted, Group: s.group, Foreign: s.foreign != nil, Epoch: s.epoch,
 		Charged: s.inPlace.Restarts, Counted: counted, Budget: s.budget(),
 		Overdue: s.clock != nil && s.clock.Passed(s.now), Mark: s.marked(), Opened: s.opened,

@@ -10,32 +10,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/plan"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
 // apply does one step and notes its effect in the scope.
-func (r *Reconciler) apply(ctx context.Context, s *scope, step plan.Step) error {
+func (r *Reconciler) apply(ctx context.Context, s *scope, step leader.Step) error {
 	token, err := r.Tokens.Token(ctx)
 	if err != nil {
 		return err
 	}
 	switch step.Kind {
-	case plan.Drop:
+	case leader.Drop:
 		return r.drop(ctx, s, token)
-	case plan.OpenGroup:
+	case leader.OpenGroup:
 		step.Open.Token = token
 		return r.open(ctx, s, step.Open)
-	case plan.GiveUp:
+	case leader.GiveUp:
 		return r.giveUp(ctx, s, token)
-	case plan.RestoreEpoch:
+	case leader.RestoreEpoch:
 		return r.annotate(ctx, s, map[string]string{epoch.Annotation: step.Epoch.Format()})
-	case plan.Charge:
+	case leader.Charge:
 		return r.charge(ctx, s, step)
-	case plan.WriteMark:
+	case leader.WriteMark:
 		return r.annotate(ctx, s, s.mark(step.Mark))
-	case plan.FailOver:
+	case leader.FailOver:
 		return r.failOver(ctx, s, step)
 	}
 	return fmt.Errorf("unknown step %q", step.Kind)
@@ -70,7 +70,7 @@ func (r *Reconciler) giveUp(ctx context.Context, s *scope, token coordination.To
 
 // charge raises inplace-restarts. The compare-and-set on the JobSet makes it count once, and never after the JobSet was
 // suspended, finished or moved to another epoch: such a change is a conflict.
-func (r *Reconciler) charge(ctx context.Context, s *scope, step plan.Step) error {
+func (r *Reconciler) charge(ctx context.Context, s *scope, step leader.Step) error {
 	before := s.inPlace.Restarts
 	values := s.mark(step.Mark)
 	values[v1alpha2.InPlaceRestartsKey] = strconv.Itoa(int(step.Charged))
@@ -83,7 +83,7 @@ func (r *Reconciler) charge(ctx context.Context, s *scope, step plan.Step) error
 
 // failOver writes the next epoch and its charge in one compare-and-set. From then on the Jobs of the epochs before are
 // stale, whoever deletes them.
-func (r *Reconciler) failOver(ctx context.Context, s *scope, step plan.Step) error {
+func (r *Reconciler) failOver(ctx context.Context, s *scope, step leader.Step) error {
 	old := *s.group
 	values := s.mark(false)
 	values[epoch.Annotation] = step.Epoch.Format()

@@ -38,8 +38,8 @@ func (w *Wakeups) Source() source.Source {
 
 // Start listens until ctx ends.
 func (w *Wakeups) Start(ctx context.Context) error {
-	leader.Set(1)
-	defer leader.Set(0)
+	leading.Set(1)
+	defer leading.Set(0)
 	w.Store.WatchAll(ctx, func(group string) { w.wake(ctx, group) })
 	return nil
 }

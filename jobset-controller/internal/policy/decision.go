@@ -4,7 +4,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
 // Outcome is what becomes of a JobSet.

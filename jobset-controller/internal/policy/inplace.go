@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/grace"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )

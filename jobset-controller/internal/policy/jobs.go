@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
 // Jobs are the child Jobs of a JobSet by what they mean for it. Each Job is in exactly one of the lists.

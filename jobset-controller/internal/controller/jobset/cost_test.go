@@ -5,10 +5,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
 // A JobSet of thousands of Jobs is reconciled at each event of each Job: what it costs to find nothing to do must grow with the

@@ -1,4 +1,4 @@
-// Package plan decides what the orchestrator does about one group: it compares what the JobSet asks for with what the
+// Package leader decides what the orchestrator does about one group: it compares what the JobSet asks for with what the
 // store and the annotations hold, and names the next step. It is pure; each step brings the two closer, so that the
 // orchestrator may die between any two of them and another one goes on.
-package plan
+package leader

@@ -1,4 +1,4 @@
-package core
+package member
 
 import "github.com/holdfast-project/holdfast/shared/coordination"
 

@@ -1,12 +1,12 @@
-package plan
+package leader
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
 var stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 8}}

@@ -1,8 +1,8 @@
-package plan
+package leader
 
 import (
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 

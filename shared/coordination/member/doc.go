@@ -1,4 +1,4 @@
-// Package core decides what an agent does: when to report, when to ask, and when to stop its worker. It is pure: no I/O,
+// Package member decides what an agent does: when to report, when to ask, and when to stop its worker. It is pure: no I/O,
 // no clock, no logger. What happened comes in as an Event with the time, what to do goes out as Actions, and what is
 // pending is derived from the state, so that a lost answer loses nothing and a repeated one doubles nothing.
 //
@@ -15,4 +15,4 @@
 // a store that is away, empty or unreadable leaves the worker running.
 //
 // A driver that waits at a barrier, or that has no containers to remove, fits the same events and actions.
-package core
+package member

@@ -1,11 +1,11 @@
-package plan
+package leader
 
 import (
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
