@@ -30,6 +30,20 @@ func TestHasAgent(t *testing.T) {
 			pod:  corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"/holdfast/holdfast-exec", "--", "python"}}}},
 			want: true,
 		},
+		"the supervisor behind an init program": {
+			pod:  corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"tini", "--"}, Args: []string{"holdfast-exec", "--", "python"}}}},
+			want: true,
+		},
+		"the supervisor in the second container": {
+			pod:  corev1.PodSpec{Containers: []corev1.Container{{}, {Command: []string{"holdfast-exec"}}}},
+			want: true,
+		},
+		"a program that is named like it": {
+			pod: corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"/bin/not-holdfast-exec", "holdfast-executor"}}}},
+		},
+		"the installer of the supervisor is no agent": {
+			pod: corev1.PodSpec{InitContainers: []corev1.Container{{Command: []string{"/holdfast-exec", "install", "/holdfast"}}}},
+		},
 		"a worker that is told the UID is no agent": {
 			pod: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "JOBSET_UID"}}}}},
 		},

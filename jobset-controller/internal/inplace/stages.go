@@ -1,20 +1,11 @@
 package inplace
 
 import (
-	"strings"
-
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-)
-
-const (
-	agentFlag  = "--worker-jobset-uid"
-	agentEnv   = "JOBSET_UID"
-	supervisor = "holdfast-exec"
 )
 
 // Stages are the slots of a JobSet's group: the replicated jobs whose pods carry an agent and that have any pods. How many
@@ -52,45 +43,6 @@ func Ordered(spec *v1alpha2.JobSetSpec) bool {
 	}
 	for i := range spec.ReplicatedJobs {
 		if len(spec.ReplicatedJobs[i].DependsOn) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// HasAgent recognises an agent: a sidecar with the seed's flag or its environment variable, or the supervisor as the
-// entry point of a container.
-func HasAgent(pod *corev1.PodSpec) bool {
-	for i := range pod.InitContainers {
-		if isSidecarAgent(&pod.InitContainers[i]) {
-			return true
-		}
-	}
-	for i := range pod.Containers {
-		if isSupervised(&pod.Containers[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-func isSidecarAgent(c *corev1.Container) bool {
-	for _, arg := range append(c.Command, c.Args...) {
-		if strings.HasPrefix(arg, agentFlag) {
-			return true
-		}
-	}
-	for _, env := range c.Env {
-		if env.Name == agentEnv {
-			return true
-		}
-	}
-	return false
-}
-
-func isSupervised(c *corev1.Container) bool {
-	for _, words := range [][]string{c.Command, c.Args} {
-		if len(words) > 0 && strings.HasSuffix(words[0], supervisor) {
 			return true
 		}
 	}
