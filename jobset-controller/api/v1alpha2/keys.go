@@ -40,6 +40,13 @@ const (
 	// InPlaceTimeoutKey opts a JobSet into in-place restarts and bounds the time that one may take, as a duration such as
 	// "60s". When it has passed, all Jobs are recreated.
 	InPlaceTimeoutKey = "alpha.jobset.sigs.k8s.io/inplace-timeout"
+	// InPlaceDriverKey says what restarts the workers of a JobSet that opts in and brings no agent: "exec" (the default; a
+	// supervisor in the worker's container), "cri" (a sidecar at the node's container runtime) or "none". Set on the JobSet or
+	// on the Job template of an entry; the latter wins.
+	InPlaceDriverKey = "holdfast.dev/inplace-driver"
+	// InPlaceContainerKey names the container that is restarted, where a pod has several. Set on the JobSet or on the Job
+	// template of an entry; the latter wins.
+	InPlaceContainerKey = "holdfast.dev/inplace-container"
 )
 
 // Keys that programs write.
@@ -47,6 +54,9 @@ const (
 	// InPlaceRestartsKey is written on the JobSet by the orchestrator: the restarts charged so far, in place and by recreation.
 	// Above failurePolicy.maxRestarts the JobSet fails.
 	InPlaceRestartsKey = "alpha.jobset.sigs.k8s.io/inplace-restarts"
+	// InPlaceInjectionKey is written on Jobs: "true" if agents are added to the Jobs of the attempt, "false" if they could not be.
+	// Absent on Jobs of JobSets that ask for none. What is decided for the first Job of an attempt holds for all of them.
+	InPlaceInjectionKey = "holdfast.dev/inplace-injection"
 	// NamespacedJobKey is the node label and node selector of the node selector strategy, with the value "<namespace>_<job name>".
 	NamespacedJobKey = "alpha.jobset.sigs.k8s.io/namespaced-job"
 	// NoScheduleTaintKey is the taint of nodes that the node selector strategy reserves.

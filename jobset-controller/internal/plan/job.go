@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -15,11 +16,18 @@ type Builder struct {
 	jobSet *v1alpha2.JobSet
 	layout Layout
 	epoch  int32
+	agents inject.Plan
 }
 
 // NewBuilder prepares a Builder. The JobSet is read, never changed.
 func NewBuilder(js *v1alpha2.JobSet, current epoch.Record) *Builder {
 	return &Builder{jobSet: js, layout: NewLayout(&js.Spec), epoch: current.Epoch}
+}
+
+// Adding makes the Builder add agents as planned.
+func (b *Builder) Adding(agents inject.Plan) *Builder {
+	b.agents = agents
+	return b
 }
 
 // Job builds the Job with the given index of an entry of spec.replicatedJobs.
@@ -40,6 +48,7 @@ func (b *Builder) Job(entryIndex, index int) *batchv1.Job {
 		job.Spec.Template.Spec.Subdomain = Subdomain(js)
 	}
 	pinToReservedNodes(job)
+	b.agents.Into(entryIndex, job)
 	return job
 }
 

@@ -1,0 +1,69 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+)
+
+// oneAnnotation asks for in-place restarts and brings no agent.
+func oneAnnotation() *JobSet {
+	return MakeJobSet("js").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Entry("workers", 2, func(e *v1alpha2.ReplicatedJob) {
+		e.Template.Spec.Template.Spec.Containers[0].Command = []string{"python", "train.py"}
+	})
+}
+
+func withAgents(js *JobSet) *Builder {
+	settings := inject.Settings{StoreAddress: "valkey:6379", ExecImage: "exec"}
+	return NewBuilder(js.Obj(), epoch.First()).Adding(inject.For(inject.Assess(js.Obj()), nil, settings))
+}
+
+func TestEachJobIsBuiltWithItsAgent(t *testing.T) {
+	js := oneAnnotation()
+	before := js.DeepCopy()
+	for index := range 2 {
+		job := withAgents(js).Job(0, index)
+		if !inplace.HasAgent(&job.Spec.Template.Spec) || job.Annotations[v1alpha2.InPlaceInjectionKey] != "true" {
+			t.Errorf("job %s has no agent", job.Name)
+		}
+		if job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure || *job.Spec.BackoffLimit != 1<<31-1 {
+			t.Errorf("job %s does not outlive restarts", job.Name)
+		}
+	}
+	if diff := cmp.Diff(before, js.Obj()); diff != "" {
+		t.Errorf("the JobSet was changed: %s", diff)
+	}
+}
+
+// The agent is in containers and volumes, which a resume leaves alone; so a Job with one is resumed like any other.
+func TestResumeKeepsTheAgent(t *testing.T) {
+	js := oneAnnotation()
+	current := withAgents(js).Job(0, 0)
+	resumed, differs := Resume(current, withAgents(js).Job(0, 0))
+	if differs {
+		t.Error("the template differs")
+	}
+	if diff := cmp.Diff(current.Spec.Template, resumed.Spec.Template); diff != "" || resumed.Annotations[v1alpha2.InPlaceInjectionKey] != "true" {
+		t.Error(diff)
+	}
+	without := build(js, 0, 0)
+	resumed, differs = Resume(without, withAgents(js).Job(0, 0))
+	if differs || inplace.HasAgent(&resumed.Spec.Template.Spec) {
+		t.Error("a Job without an agent was given one that it cannot take")
+	}
+}
+
+func TestJobsWithAgentsByHandAreBuiltAsBefore(t *testing.T) {
+	js := oneAnnotation()
+	templateOf(js).Spec.Containers[0].Command = []string{"holdfast-exec", "--", "python"}
+	if diff := cmp.Diff(build(js, 0, 0), withAgents(js).Job(0, 0)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,79 @@
+package inject
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+)
+
+// Entry is what one entry of spec.replicatedJobs gets.
+type Entry struct {
+	// Driver to add; None if there is nothing to add.
+	Driver Driver
+	// Container is the index of the worker's container in the pod.
+	Container int
+}
+
+// Assessment of a JobSet that asks for in-place restarts.
+type Assessment struct {
+	// Entries are those of spec.replicatedJobs, in order.
+	Entries []Entry
+	// Problems, by field path. Any of them keeps all drivers out: workers of which only some restart in place would wait for
+	// each other forever.
+	Problems field.ErrorList
+	// Warnings are settings that work against a restart in place, each with its field path.
+	Warnings []string
+}
+
+// Assess says what the JobSet is to get. An agent that a template brings is left alone.
+func Assess(js *v1alpha2.JobSet) Assessment {
+	a := Assessment{Entries: make([]Entry, len(js.Spec.ReplicatedJobs))}
+	byHand := slices.ContainsFunc(js.Spec.ReplicatedJobs, bringsAgent)
+	for i := range js.Spec.ReplicatedJobs {
+		t := templateOf(js, i)
+		if bringsAgent(*t.entry) {
+			t.Driver = None
+			a.Warnings = append(a.Warnings, warningsByHand(t)...)
+		} else if err := t.findDriver(byHand); err != nil {
+			a.refuse(err)
+		} else if t.Driver != None {
+			a.examine(t)
+		}
+		a.Entries[i] = t.Entry
+	}
+	return a
+}
+
+// Adds tells whether there is anything to add.
+func (a Assessment) Adds() bool {
+	return slices.ContainsFunc(a.Entries, func(e Entry) bool { return e.Driver != None })
+}
+
+func bringsAgent(entry v1alpha2.ReplicatedJob) bool {
+	return inplace.HasAgent(&entry.Template.Spec.Template.Spec)
+}
+
+// examine looks at a template that is to get a driver.
+func (a *Assessment) examine(t *template) {
+	if err := t.findContainer(); err != nil {
+		a.refuse(err)
+		return
+	}
+	for _, rule := range rules {
+		if err := rule(t); err != nil {
+			a.refuse(err)
+		}
+	}
+	a.Warnings = append(a.Warnings, warningsOf(t)...)
+}
+
+// refuse adds a problem. That of an annotation on the JobSet is found once for each entry and said once.
+func (a *Assessment) refuse(err *field.Error) {
+	same := func(known *field.Error) bool { return known.Error() == err.Error() }
+	if !slices.ContainsFunc(a.Problems, same) {
+		a.Problems = append(a.Problems, err)
+	}
+}

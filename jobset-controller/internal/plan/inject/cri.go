@@ -1,0 +1,55 @@
+package inject
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	sidecarName = "holdfast-agent"
+	// readyPort is out of the way of what workers listen on; all containers of a pod share its ports.
+	readyPort = 28080
+)
+
+// addSidecar adds the sidecar of seed 000. The worker finds its round in round.env on the start-up volume.
+func (s Settings) addSidecar(pod *corev1.PodSpec, worker int) {
+	c := &pod.Containers[worker]
+	pod.InitContainers = append(pod.InitContainers, s.sidecar(c.Name))
+	pod.Volumes = append(append(pod.Volumes, s.shared()...), socket())
+	round := startupMount()
+	round.ReadOnly = true
+	c.VolumeMounts = append(c.VolumeMounts, round)
+}
+
+func (s Settings) sidecar(worker string) corev1.Container {
+	return corev1.Container{
+		Name:          sidecarName,
+		Image:         s.AgentImage,
+		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+		Env: append(s.environment(),
+			corev1.EnvVar{Name: envContainer, Value: worker},
+			corev1.EnvVar{Name: envReadyPort, Value: strconv.Itoa(readyPort)},
+		),
+		VolumeMounts:    append(s.agentMounts(), corev1.VolumeMount{Name: socketVolume, MountPath: socketPath}),
+		SecurityContext: privileged(),
+		StartupProbe:    agentIsReady(),
+	}
+}
+
+// privileged is what the socket of the container runtime asks for, whatever the pod says of its other containers.
+func privileged() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		Privileged: ptr.To(true), RunAsNonRoot: ptr.To(false), RunAsUser: ptr.To[int64](0), RunAsGroup: ptr.To[int64](0),
+	}
+}
+
+// agentIsReady holds the worker back until its agent is. The default period of ten seconds would hold each pod back for so long.
+func agentIsReady() *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(readyPort)}},
+		PeriodSeconds: 1, FailureThreshold: 60,
+	}
+}

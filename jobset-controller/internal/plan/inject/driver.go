@@ -1,0 +1,105 @@
+package inject
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// Driver is what restarts a worker.
+type Driver string
+
+const (
+	// Exec is a supervisor in the worker's container.
+	Exec Driver = "exec"
+	// CRI is a sidecar at the node's container runtime.
+	CRI Driver = "cri"
+	// None leaves the pods as they are.
+	None Driver = "none"
+)
+
+var drivers = []Driver{Exec, CRI, None}
+
+// template is one entry of spec.replicatedJobs and what is known of it.
+type template struct {
+	jobSet *v1alpha2.JobSet
+	entry  *v1alpha2.ReplicatedJob
+	path   *field.Path // of the Job template
+	// Entry is what the template gets; the rules look at it.
+	Entry
+}
+
+func templateOf(js *v1alpha2.JobSet, i int) *template {
+	return &template{
+		jobSet: js, entry: &js.Spec.ReplicatedJobs[i],
+		path: field.NewPath("spec", "replicatedJobs").Index(i).Child("template"),
+	}
+}
+
+func (t *template) job() *batchv1.JobSpec { return &t.entry.Template.Spec }
+
+func (t *template) pod() *corev1.PodSpec { return &t.job().Template.Spec }
+
+func (t *template) worker() *corev1.Container { return &t.pod().Containers[t.Container] }
+
+func (t *template) jobPath() *field.Path { return t.path.Child("spec") }
+
+func (t *template) podPath() *field.Path { return t.path.Child("spec", "template", "spec") }
+
+func (t *template) workerPath() *field.Path {
+	return t.podPath().Child("containers").Index(t.Container)
+}
+
+// annotation of the template, else of the JobSet, and where it is. One that is on neither would be on the template.
+func (t *template) annotation(key string) (value string, path *field.Path, found bool) {
+	annotations := field.NewPath("metadata", "annotations").Key(key)
+	onTemplate := t.path.Child("metadata", "annotations").Key(key)
+	if value, found = t.entry.Template.Annotations[key]; found {
+		return value, onTemplate, true
+	}
+	if value, found = t.jobSet.Annotations[key]; found {
+		return value, annotations, true
+	}
+	return "", onTemplate, false
+}
+
+// findDriver takes what the annotation says. Without one it is Exec, but None in a JobSet that has agents by hand: its author
+// has chosen which pods carry one.
+func (t *template) findDriver(byHand bool) *field.Error {
+	value, path, found := t.annotation(v1alpha2.InPlaceDriverKey)
+	switch {
+	case found:
+		t.Driver = Driver(value)
+	case byHand:
+		t.Driver = None
+	default:
+		t.Driver = Exec
+	}
+	if !slices.Contains(drivers, t.Driver) {
+		t.Driver = None
+		return field.NotSupported(path, Driver(value), drivers)
+	}
+	return nil
+}
+
+// findContainer takes the only container, or the one that the annotation names.
+func (t *template) findContainer() *field.Error {
+	containers := t.pod().Containers
+	if len(containers) == 1 {
+		return nil
+	}
+	name, path, found := t.annotation(v1alpha2.InPlaceContainerKey)
+	if !found {
+		return field.Required(path, fmt.Sprintf("the pod has %d containers; name the one to restart", len(containers)))
+	}
+	t.Container = slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
+	if t.Container < 0 {
+		return field.Invalid(path, name, "no container of "+t.podPath().Child("containers").String()+" has this name")
+	}
+	return nil
+}

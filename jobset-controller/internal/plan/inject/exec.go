@@ -1,0 +1,58 @@
+package inject
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+)
+
+const installerName = "holdfast-install"
+
+// nobody is the user of distroless images.
+const nobody = 65532
+
+// addSupervisor makes the supervisor the entry point of the worker's container.
+func (s Settings) addSupervisor(pod *corev1.PodSpec, worker int) {
+	pod.InitContainers = append(pod.InitContainers, s.installer())
+	pod.Volumes = append(pod.Volumes, s.shared()...)
+	c := &pod.Containers[worker]
+	c.Command = append([]string{startupDir + "/" + inplace.Supervisor, "--"}, c.Command...)
+	c.Env = withEnvironment(c.Env, s.environment())
+	c.VolumeMounts = append(c.VolumeMounts, s.agentMounts()...)
+}
+
+// installer copies the supervisor to where the worker's container finds it.
+func (s Settings) installer() corev1.Container {
+	return corev1.Container{
+		Name:            installerName,
+		Image:           s.ExecImage,
+		Args:            []string{"install", startupDir}, // the image's entry point is the supervisor
+		VolumeMounts:    []corev1.VolumeMount{startupMount()},
+		Resources:       little(),
+		SecurityContext: restricted(),
+	}
+}
+
+// little is the same for requests and limits, so that a pod of guaranteed quality stays one. It adds nothing to what the pod
+// asks for: init containers are over when the worker starts.
+func little() corev1.ResourceRequirements {
+	amounts := func() corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi")}
+	}
+	return corev1.ResourceRequirements{Requests: amounts(), Limits: amounts()}
+}
+
+// restricted is what namespaces of the restricted pod security standard ask for.
+func restricted() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false),
+		ReadOnlyRootFilesystem:   ptr.To(true),
+		RunAsNonRoot:             ptr.To(true),
+		RunAsUser:                ptr.To[int64](nobody),
+		RunAsGroup:               ptr.To[int64](nobody),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}

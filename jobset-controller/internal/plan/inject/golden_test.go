@@ -1,0 +1,106 @@
+package inject
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+var update = flag.Bool("update", false, "write the golden files again")
+
+// complete is a manager that can add everything.
+var complete = Settings{
+	StoreAddress: "valkey.holdfast.svc:6379", StoreUsername: "workers", StoreSecret: "store", StoreSecretKey: "token",
+	ExecImage: "registry.example/holdfast-exec:1", AgentImage: "registry.example/agent:1",
+}
+
+// plain is a JobSet that asks for in-place restarts and brings nothing else.
+func plain(changes ...func(*v1alpha2.ReplicatedJob)) *JobSet {
+	command := func(e *v1alpha2.ReplicatedJob) {
+		c := &e.Template.Spec.Template.Spec.Containers[0]
+		c.Command, c.Args = []string{"python"}, []string{"train.py", "--steps=100"}
+	}
+	return MakeJobSet("js").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").
+		Entry("workers", 2, append([]func(*v1alpha2.ReplicatedJob){command}, changes...)...)
+}
+
+// on sets an annotation of the Job template.
+func on(key, value string) func(*v1alpha2.ReplicatedJob) {
+	return func(e *v1alpha2.ReplicatedJob) {
+		if e.Template.Annotations == nil {
+			e.Template.Annotations = map[string]string{}
+		}
+		e.Template.Annotations[key] = value
+	}
+}
+
+// rich has what the driver must leave as it is, and what it must change.
+func rich(e *v1alpha2.ReplicatedJob) {
+	pod := &e.Template.Spec.Template.Spec
+	pod.RestartPolicy = corev1.RestartPolicyNever
+	e.Template.Spec.BackoffLimit = new(int32)
+	pod.Volumes = []corev1.Volume{{Name: "data"}}
+	pod.InitContainers = []corev1.Container{{Name: "fetch", Image: "fetch-image"}}
+	pod.Containers = append([]corev1.Container{{Name: "logs", Image: "logs-image"}}, pod.Containers...)
+	worker := &pod.Containers[1]
+	worker.Env = []corev1.EnvVar{{Name: "STEPS", Value: "100"}, fromField("JOB_INDEX", "metadata.labels['jobset.sigs.k8s.io/job-index']")}
+	worker.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+}
+
+func build(js *JobSet, entry int, s Settings, current ...*batchv1.Job) *batchv1.Job {
+	job := &batchv1.Job{Spec: *js.Spec.ReplicatedJobs[entry].Template.Spec.DeepCopy()}
+	job.Annotations = map[string]string{}
+	For(Assess(js.Obj()), current, s).Into(entry, job)
+	return job
+}
+
+func TestGoldens(t *testing.T) {
+	worker := on(v1alpha2.InPlaceContainerKey, "worker")
+	for name, c := range map[string]struct {
+		js       *JobSet
+		settings Settings
+	}{
+		"exec":      {plain(), Settings{StoreAddress: complete.StoreAddress, ExecImage: complete.ExecImage}},
+		"exec-rich": {plain(rich, worker), complete},
+		"cri":       {plain(on(v1alpha2.InPlaceDriverKey, "cri")), Settings{StoreAddress: complete.StoreAddress, AgentImage: complete.AgentImage}},
+		"cri-rich":  {plain(rich, worker, on(v1alpha2.InPlaceDriverKey, "cri")), complete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := c.js.DeepCopy()
+			job := build(c.js, 0, c.settings)
+			got, err := yaml.Marshal(map[string]any{"annotations": job.Annotations, "spec": job.Spec})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, filepath.Join("testdata", name+".yaml"), got)
+			if diff := cmp.Diff(before, c.js.Obj()); diff != "" {
+				t.Errorf("the JobSet was changed: %s", diff)
+			}
+		})
+	}
+}
+
+func compare(t *testing.T, golden string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("not as in %s (go test -update writes it again), -want +got:\n%s", golden, diff)
+	}
+}

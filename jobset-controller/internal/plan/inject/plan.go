@@ -1,0 +1,95 @@
+package inject
+
+import (
+	"math"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+)
+
+const (
+	injected    = "true"
+	notInjected = "false"
+)
+
+// Plan is what the Jobs of one attempt get. The zero Plan adds nothing.
+type Plan struct {
+	settings Settings
+	entries  []Entry
+	mark     string // value of InPlaceInjectionKey; empty: the JobSet asks for nothing to be added
+}
+
+// For plans the attempt that the current Jobs belong to. Its first Jobs decide: an annotation that was set while workers without
+// agents run takes effect when all of them are recreated, because a group of which some workers carry none never forms.
+func For(a Assessment, current []*batchv1.Job, s Settings) Plan {
+	if !a.Adds() {
+		return Plan{}
+	}
+	possible := len(a.Problems) == 0 && s.Lacks(a) == ""
+	injects, began := Began(current)
+	if !possible || (began && !injects) {
+		return Plan{mark: notInjected}
+	}
+	return Plan{settings: s, entries: a.Entries, mark: injected}
+}
+
+// Began tells whether an attempt has Jobs, and whether agents are added to them.
+func Began(current []*batchv1.Job) (injects, began bool) {
+	for _, job := range current {
+		if job.Annotations[v1alpha2.InPlaceInjectionKey] == injected {
+			return true, true
+		}
+	}
+	return false, len(current) > 0
+}
+
+// Into adds to a Job that is being built from the entry of the given index. The Job must not share memory with its template.
+func (p Plan) Into(entry int, job *batchv1.Job) {
+	if p.mark == "" {
+		return
+	}
+	job.Annotations[v1alpha2.InPlaceInjectionKey] = p.mark
+	if p.mark != injected {
+		return
+	}
+	switch e := p.entries[entry]; e.Driver {
+	case Exec:
+		p.settings.addSupervisor(&job.Spec.Template.Spec, e.Container)
+		outliveRestarts(&job.Spec)
+	case CRI:
+		p.settings.addSidecar(&job.Spec.Template.Spec, e.Container)
+		outliveRestarts(&job.Spec)
+	}
+}
+
+// outliveRestarts: containers that are restarted on an order count as failures of their Job.
+func outliveRestarts(job *batchv1.JobSpec) {
+	job.BackoffLimit = ptr.To[int32](math.MaxInt32)
+	job.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+}
+
+// Carriers tells for each entry whether its pods carry an agent: as all of its current Jobs are or, where it has none yet, as
+// they will be.
+func Carriers(js *v1alpha2.JobSet, a Assessment, current []*batchv1.Job) []bool {
+	injects, _ := Began(current)
+	carries := make([]bool, len(js.Spec.ReplicatedJobs))
+	index := make(map[string]int, len(carries))
+	for i := range carries {
+		entry := &js.Spec.ReplicatedJobs[i]
+		index[entry.Name] = i
+		carries[i] = bringsAgent(*entry) || (injects && len(a.Problems) == 0 && a.Entries[i].Driver != None)
+	}
+	seen := make([]bool, len(carries))
+	for _, job := range current {
+		if i, known := index[job.Labels[v1alpha2.ReplicatedJobNameKey]]; known {
+			has := inplace.HasAgent(&job.Spec.Template.Spec)
+			carries[i] = has && (carries[i] || !seen[i])
+			seen[i] = true
+		}
+	}
+	return carries
+}
