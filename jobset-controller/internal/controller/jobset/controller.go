@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 )
 
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;update;patch;delete
@@ -42,6 +43,8 @@ type Options struct {
 	Metrics *Metrics
 	// Clock for times to live.
 	Clock clock.PassiveClock
+	// Agents to add to JobSets that ask for in-place restarts and bring none.
+	Agents inject.Settings
 }
 
 // Reconciler makes the world follow JobSets.
@@ -50,12 +53,15 @@ type Reconciler struct {
 	live    client.Reader
 	metrics *Metrics
 	clock   clock.PassiveClock
+	agents  inject.Settings
 	report  *reporter
 }
 
 // New makes a Reconciler.
 func New(o Options) *Reconciler {
-	return &Reconciler{client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, report: newReporter(o.Recorder)}
+	return &Reconciler{
+		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, agents: o.Agents, report: newReporter(o.Recorder),
+	}
 }
 
 // Register adds the controller to a manager.

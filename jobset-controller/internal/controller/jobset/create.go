@@ -53,7 +53,7 @@ func (s *scope) mustWaitForPrevious() bool {
 // missingJobs builds the Jobs without a predecessor. A Job whose predecessor is still being deleted is built later.
 func (s *scope) missingJobs() []*batchv1.Job {
 	var missing []*batchv1.Job
-	builder := plan.NewBuilder(s.jobSet, s.epoch)
+	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		entry := &s.jobSet.Spec.ReplicatedJobs[i]
 		for index := range int(entry.Replicas) {

@@ -93,6 +93,7 @@ func (r *Reconciler) reportProblems(s *scope) {
 	for _, p := range s.problems {
 		r.report.warnOnce(s.jobSet, invalidAnnotation[p.Annotation], p.Value, p.Message+"; the annotation is ignored")
 	}
+	r.reportAgents(s)
 	for _, path := range s.unsupported {
 		r.report.warnOnce(s.jobSet, unsupportedField, path, path+" is not supported yet; no jobs are created")
 	}

@@ -23,6 +23,7 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	if err := r.readJobs(ctx, s); err != nil {
 		return nil, err
 	}
+	s.planAgents(r.agents)
 	s.decide()
 	if err := r.readService(ctx, s); err != nil {
 		return nil, err

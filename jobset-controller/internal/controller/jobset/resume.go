@@ -43,7 +43,7 @@ func (s *scope) jobsToResume() []resumption {
 		byName[job.Name] = job
 	}
 	var pairs []resumption
-	builder := plan.NewBuilder(s.jobSet, s.epoch)
+	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		entry := &s.jobSet.Spec.ReplicatedJobs[i]
 		for index := range int(entry.Replicas) {

@@ -21,6 +21,7 @@ type scope struct {
 	// epoch of the group.
 	epoch   epoch.Record
 	inPlace policy.InPlace
+	agents  agents
 	// problems with annotations, to be reported once each.
 	problems []policy.Problem
 	// unsupported field paths; if there are any, nothing is done but counting.

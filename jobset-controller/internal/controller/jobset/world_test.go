@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
 )
 
@@ -56,6 +57,7 @@ type world struct {
 	*testing.T
 	client.Client
 	namespace string
+	agents    inject.Settings
 	metrics   *prometheus.Registry
 
 	mu     sync.Mutex
@@ -70,8 +72,14 @@ type world struct {
 // newWorld starts a controller in a namespace of its own.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldThatAdds(t, inject.Settings{})
+}
+
+// newWorldThatAdds has a controller that adds agents.
+func newWorldThatAdds(t *testing.T, agents inject.Settings) *world {
+	t.Helper()
 	t.Parallel()
-	w := &world{T: t}
+	w := &world{T: t, agents: agents}
 	w.Client = must(client.New(apiServer, client.Options{Scheme: testScheme()}))
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "jobset-"}}
 	w.ok(w.Create(t.Context(), ns))
@@ -109,7 +117,9 @@ func (w *world) start() {
 	w.cancel, w.ended, w.metrics = cancel, make(chan error, 1), prometheus.NewRegistry()
 	mgr := must(ctrl.NewManager(apiServer, w.managerOptions()))
 	w.ok(AddIndexes(ctx, mgr.GetFieldIndexer()))
-	r := New(Options{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: w, Metrics: NewMetrics(w.metrics), Clock: clock.RealClock{}})
+	r := New(Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: w, Metrics: NewMetrics(w.metrics), Clock: clock.RealClock{}, Agents: w.agents,
+	})
 	w.ok(r.Register(mgr, 1))
 	go func() { w.ended <- mgr.Start(ctx) }()
 }

@@ -1,0 +1,54 @@
+package jobset
+
+import (
+	"slices"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+)
+
+// Reasons of events about agents that are added.
+const (
+	inPlaceRefused       = "InPlaceNotPossible"   // something in the JobSet stands against it
+	inPlaceNotConfigured = "InPlaceNotConfigured" // the manager does not know what to add
+	inPlaceDoubtful      = "InPlaceDoubtful"      // a setting works against restarts in place
+)
+
+// agents of a JobSet that asks for in-place restarts.
+type agents struct {
+	assessment inject.Assessment
+	plan       inject.Plan
+	lacks      string // see Settings.Lacks
+}
+
+func (s *scope) planAgents(settings inject.Settings) {
+	if !s.inPlace.Enabled {
+		return
+	}
+	assessment := inject.Assess(s.jobSet)
+	current := slices.Concat(s.jobs.Active, s.jobs.Succeeded, s.jobs.Failed)
+	s.agents = agents{
+		assessment: assessment,
+		plan:       inject.For(assessment, current, settings),
+		lacks:      settings.Lacks(assessment),
+	}
+}
+
+// builder of the Jobs of this attempt.
+func (s *scope) builder() *plan.Builder {
+	return plan.NewBuilder(s.jobSet, s.epoch).Adding(s.agents.plan)
+}
+
+// reportAgents warns of what keeps workers from restarting in place. The Jobs run without.
+func (r *Reconciler) reportAgents(s *scope) {
+	for _, warning := range s.agents.assessment.Warnings {
+		r.report.warnOnce(s.jobSet, inPlaceDoubtful, warning, warning)
+	}
+	if s.agents.lacks != "" {
+		r.report.warnOnce(s.jobSet, inPlaceNotConfigured, s.agents.lacks, s.agents.lacks+"; the jobs run without in-place restarts")
+		return
+	}
+	for _, problem := range s.agents.assessment.Problems {
+		r.report.warnOnce(s.jobSet, inPlaceRefused, problem.Error(), problem.Error()+"; the jobs run without in-place restarts")
+	}
+}
