@@ -25,6 +25,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 		Recorder: mgr.GetEventRecorder(jobset.Name),
 		Metrics:  jobset.NewMetrics(o.Registry),
 		Clock:    clock.RealClock{},
+		Agents:   o.Agents,
 	})
 	if err := jobSets.Register(mgr, o.Workers); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", jobset.Name, err)
@@ -33,8 +34,8 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 }
 
 // addWebhooks lists all webhooks that the manager serves.
-func addWebhooks(mgr ctrl.Manager) error {
-	if err := webhook.RegisterJobSet(mgr); err != nil {
+func addWebhooks(mgr ctrl.Manager, o *Options) error {
+	if err := webhook.RegisterJobSet(mgr, o.Agents); err != nil {
 		return fmt.Errorf("adding the JobSet webhook: %w", err)
 	}
 	return nil

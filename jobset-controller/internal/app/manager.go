@@ -9,6 +9,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/controller/jobset"
@@ -24,7 +25,8 @@ import (
 // Run manages JobSets until ctx ends. It fails at once if the cluster does not know JobSets.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
-		Program: "jobset", Scheme: NewScheme(), Cache: jobset.CacheOptions(), Webhooks: addWebhooks,
+		Program: "jobset", Scheme: NewScheme(), Cache: jobset.CacheOptions(),
+		Webhooks: func(mgr ctrl.Manager) error { return addWebhooks(mgr, o) },
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
@@ -26,11 +27,21 @@ var configKind = schema.GroupVersionKind{Group: "config.jobset.x-k8s.io", Versio
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
+
+	InPlace InPlaceConfig `json:"inPlace,omitempty"`
 }
 
 // Options is what the command line and the configuration file set.
 type Options struct {
 	bootstrap.Options
+
+	Agents inject.Settings
+}
+
+// Flags registers the flags.
+func (o *Options) Flags(set *pflag.FlagSet) {
+	o.Options.Flags(set)
+	inPlaceFlags(set, &o.Agents)
 }
 
 // NewOptions has the defaults of the published controller, apart from --webhooks: they are served when they are installed.
@@ -64,7 +75,8 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 			return err
 		}
 	}
-	return bootstrap.Join(o.Options.Complete(set, file.Config))
+	errs := o.Options.Complete(set, file.Config)
+	return bootstrap.Join(append(errs, completeInPlace(set, &o.Agents, file.InPlace)...))
 }
 
 // Logging is what the zap flags say.

@@ -7,10 +7,21 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
 const timeout = v1alpha2.InPlaceTimeoutKey
+
+// agents of a manager that adds the supervisor.
+var agents = inject.Settings{StoreAddress: "valkey:6379", ExecImage: "exec"}
+
+// runnable has workers that the supervisor can run.
+func runnable() *JobSet {
+	return MakeJobSet("a").Entry("workers", 1, func(e *v1alpha2.ReplicatedJob) {
+		e.Template.Spec.Template.Spec.Containers[0].Command = []string{"python"}
+	})
+}
 
 func TestCreate(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -18,7 +29,7 @@ func TestCreate(t *testing.T) {
 		want string // in the refusal; empty: accepted
 	}{
 		"no annotation":    {js: MakeJobSet("a").Workers(1)},
-		"a good timeout":   {js: MakeJobSet("a").Workers(1).Annotation(timeout, "60s")},
+		"a good timeout":   {js: runnable().Annotation(timeout, "60s")},
 		"no unit":          {js: MakeJobSet("a").Workers(1).Annotation(timeout, "60"), want: `"60" is not a duration such as "60s" or "1m30s"`},
 		"an empty timeout": {js: MakeJobSet("a").Workers(1).Annotation(timeout, ""), want: "is empty"},
 		"a negative one":   {js: MakeJobSet("a").Workers(1).Annotation(timeout, "-1s"), want: "below the minimum"},
@@ -27,7 +38,7 @@ func TestCreate(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := jobSets{}.ValidateCreate(t.Context(), tc.js.Obj())
+			_, err := jobSets{agents}.ValidateCreate(t.Context(), tc.js.Obj())
 			refusal(t, err, tc.want)
 		})
 	}
@@ -47,7 +58,7 @@ func TestUpdateRefusesOnlyWhatItChanges(t *testing.T) {
 		"a good value spoilt":        {old: good, new: bad, want: "is not a duration"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := jobSets{}.ValidateUpdate(t.Context(), tc.old, tc.new)
+			_, err := jobSets{agents}.ValidateUpdate(t.Context(), tc.old, tc.new)
 			refusal(t, err, tc.want)
 		})
 	}

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+)
+
+// InPlaceConfig is what the manager adds to the pods of JobSets that ask for in-place restarts and bring no agent. A flag that
+// is set overrides a field.
+type InPlaceConfig struct {
+	StoreAddress   string `json:"storeAddress,omitempty"` // host:port, as pods reach it
+	StoreUsername  string `json:"storeUsername,omitempty"`
+	StoreSecret    string `json:"storeSecret,omitempty"`    // in the namespace of the JobSet
+	StoreSecretKey string `json:"storeSecretKey,omitempty"` // default password
+	ExecImage      string `json:"execImage,omitempty"`
+	AgentImage     string `json:"agentImage,omitempty"`
+}
+
+const defaultSecretKey = "password"
+
+func inPlaceFlags(set *pflag.FlagSet, s *inject.Settings) {
+	set.StringVar(&s.StoreAddress, inject.FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; without it no agents are added to JobSets")
+	set.StringVar(&s.StoreUsername, inject.FlagStoreUsername, "", "ACL user of the agents that are added")
+	set.StringVar(&s.StoreSecret, inject.FlagStoreSecret, "", "Secret with the agents' password, in the namespace of the JobSet")
+	set.StringVar(&s.StoreSecretKey, inject.FlagStoreSecretKey, defaultSecretKey, "key of the password in that Secret")
+	set.StringVar(&s.ExecImage, inject.FlagExecImage, "", "image of the supervisor that is added to workers (exec driver)")
+	set.StringVar(&s.AgentImage, inject.FlagAgentImage, "", "image of the sidecar that is added to workers (cri driver)")
+}
+
+// completeInPlace lets fields of the file stand for flags that are not set, and returns what is wrong.
+func completeInPlace(set *pflag.FlagSet, s *inject.Settings, file InPlaceConfig) []error {
+	for _, one := range []struct {
+		flag, file string
+		into       *string
+	}{
+		{inject.FlagStoreAddress, file.StoreAddress, &s.StoreAddress},
+		{inject.FlagStoreUsername, file.StoreUsername, &s.StoreUsername},
+		{inject.FlagStoreSecret, file.StoreSecret, &s.StoreSecret},
+		{inject.FlagStoreSecretKey, file.StoreSecretKey, &s.StoreSecretKey},
+		{inject.FlagExecImage, file.ExecImage, &s.ExecImage},
+		{inject.FlagAgentImage, file.AgentImage, &s.AgentImage},
+	} {
+		if one.file != "" && !set.Changed(one.flag) {
+			*one.into = one.file
+		}
+	}
+	return checkInPlace(*s)
+}
+
+func checkInPlace(s inject.Settings) []error {
+	if s.StoreAddress == "" {
+		return nil
+	}
+	if host, port, err := net.SplitHostPort(s.StoreAddress); err != nil || host == "" || port == "" {
+		return []error{fmt.Errorf("--%s (inPlace.storeAddress): %q is not host:port", inject.FlagStoreAddress, s.StoreAddress)}
+	}
+	return nil
+}

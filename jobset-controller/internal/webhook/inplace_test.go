@@ -1,0 +1,102 @@
+package webhook
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+const command = "spec.replicatedJobs[0].template.spec.template.spec.containers[0].command"
+
+func TestWhatNoAgentCanBeAddedToIsRefused(t *testing.T) {
+	noCommand := func() *JobSet { return MakeJobSet("a").Workers(1) }
+	for name, tc := range map[string]struct {
+		js     *JobSet
+		agents inject.Settings
+		want   string // in the refusal; empty: accepted
+		warned string
+	}{
+		"workers without a command":           {js: noCommand().Annotation(timeout, "60s"), agents: agents, want: command},
+		"the same without in-place restarts":  {js: noCommand(), agents: agents},
+		"the same with a timeout that is bad": {js: noCommand().Annotation(timeout, "60"), agents: agents, want: "is not a duration"},
+		"the same where no agents are added":  {js: noCommand().Annotation(timeout, "60s"), warned: "--inplace-store-address"},
+		"the sidecar where there is no image": {
+			js: noCommand().Annotation(timeout, "60s").Annotation(v1alpha2.InPlaceDriverKey, "cri"), agents: agents, warned: "--inplace-agent-image"},
+		"a liveness probe": {
+			js: runnable().Annotation(timeout, "60s").Change(probed), agents: agents, warned: "livenessProbe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			warnings, err := jobSets{tc.agents}.ValidateCreate(t.Context(), tc.js.Obj())
+			if got := text(err); !strings.Contains(got, tc.want) || (tc.want == "") != (got == "") {
+				t.Errorf("refused because of %q, want %q", got, tc.want)
+			}
+			warnedOf(t, warnings, tc.warned)
+		})
+	}
+}
+
+func TestUpdateRefusesAnAgentThatItMakesImpossible(t *testing.T) {
+	plain, asking := MakeJobSet("a").Workers(1), MakeJobSet("a").Workers(1).Annotation(timeout, "60s")
+	for name, tc := range map[string]struct {
+		old, new *JobSet
+		want     string
+	}{
+		"the annotation is added":             {plain, asking, command},
+		"it was there":                        {asking, MakeJobSet("a").Workers(1).Annotation(timeout, "90s").Suspend(true), ""},
+		"it is removed":                       {asking, plain, ""},
+		"another problem comes to the one":    {asking, MakeJobSet("a").Workers(1).Annotation(timeout, "60s").Entry("b", 1), "spec.replicatedJobs[1]"},
+		"the container that is named is gone": {runnable().Annotation(timeout, "60s"), runnable().Annotation(timeout, "60s").Change(twoContainers), "inplace-container"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := jobSets{agents}.ValidateUpdate(t.Context(), tc.old.Obj(), tc.new.Obj())
+			if got := text(err); !strings.Contains(got, tc.want) || (tc.want == "") != (got == "") {
+				t.Errorf("refused because of %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAWarningIsGivenOnce(t *testing.T) {
+	js := runnable().Annotation(timeout, "60s").Change(probed).Obj()
+	warnings, err := jobSets{agents}.ValidateUpdate(t.Context(), js, js)
+	if err != nil || len(warnings) > 0 {
+		t.Errorf("got %q (%v)", warnings, err)
+	}
+	warnings, err = jobSets{agents}.ValidateUpdate(t.Context(), runnable().Obj(), js)
+	if err != nil {
+		t.Error(err)
+	}
+	warnedOf(t, warnings, "livenessProbe")
+}
+
+func probed(js *v1alpha2.JobSet) {
+	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].LivenessProbe = &corev1.Probe{}
+}
+
+func twoContainers(js *v1alpha2.JobSet) {
+	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
+	pod.Containers = append(pod.Containers, corev1.Container{Name: "logs"})
+}
+
+func text(err error) string {
+	if apierrors.IsInvalid(err) {
+		return err.Error()
+	}
+	return ""
+}
+
+func warnedOf(t *testing.T, warnings admission.Warnings, want string) {
+	t.Helper()
+	about := slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, want) })
+	if (want == "") != (len(warnings) == 0) || (want != "" && !about) {
+		t.Errorf("warnings %q, want %q", warnings, want)
+	}
+}
