@@ -59,20 +59,19 @@ func TestHasAgent(t *testing.T) {
 }
 
 func TestStages(t *testing.T) {
-	agent := corev1.PodSpec{InitContainers: []corev1.Container{{Args: []string{"--worker-jobset-uid=x"}}}}
-	entry := func(name string, replicas int32, pod corev1.PodSpec, parallelism, completions *int32) v1alpha2.ReplicatedJob {
+	entry := func(name string, replicas int32, parallelism, completions *int32) v1alpha2.ReplicatedJob {
 		return v1alpha2.ReplicatedJob{Name: name, Replicas: replicas, Template: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
-			Parallelism: parallelism, Completions: completions, Template: corev1.PodTemplateSpec{Spec: pod},
+			Parallelism: parallelism, Completions: completions,
 		}}}
 	}
 	js := &v1alpha2.JobSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "js"},
 		Spec: v1alpha2.JobSetSpec{ReplicatedJobs: []v1alpha2.ReplicatedJob{
-			entry("driver", 1, corev1.PodSpec{}, nil, nil),
-			entry("workers", 5, agent, ptr.To(int32(8)), ptr.To(int32(8))),
-			entry("few", 2, agent, ptr.To(int32(8)), ptr.To(int32(3))),
-			entry("one", 1, agent, nil, nil),
-			entry("none", 0, agent, nil, nil),
+			entry("driver", 1, nil, nil),
+			entry("workers", 5, ptr.To(int32(8)), ptr.To(int32(8))),
+			entry("few", 2, ptr.To(int32(8)), ptr.To(int32(3))),
+			entry("one", 1, nil, nil),
+			entry("none", 0, nil, nil),
 		}},
 	}
 	// The Jobs of an entry keep the size they were created with.
@@ -81,9 +80,11 @@ func TestStages(t *testing.T) {
 		Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](6), Completions: ptr.To[int32](6)},
 	}
 	want := []coordination.Stage{
-		{Prefix: "js-workers", Jobs: 5, Pods: 6}, {Prefix: "js-few", Jobs: 2, Pods: 3}, {Prefix: "js-one", Jobs: 1, Pods: 1},
+		{Prefix: "js-workers", Jobs: 5, Pods: 6, Release: "needed"},
+		{Prefix: "js-few", Jobs: 2, Pods: 3, Release: "needed"},
+		{Prefix: "js-one", Jobs: 1, Pods: 1, Release: "needed"},
 	}
-	if diff := cmp.Diff(want, Stages(js, []*batchv1.Job{older})); diff != "" {
+	if diff := cmp.Diff(want, Stages(js, []*batchv1.Job{older}, []bool{false, true, true, true, true})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

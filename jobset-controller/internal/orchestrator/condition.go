@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,7 @@ var reasons = map[coordination.Phase]string{
 	coordination.Terminal:   "RestartsUsedUp",
 	coordination.Recreating: "FailingOver",
 	coordination.Closed:     "Suspended",
+	coordination.Completed:  "Completed",
 }
 
 // conditionOf says what the group is doing. It changes with the phase and the count, not with each worker that joins.
@@ -43,9 +45,11 @@ func conditionOf(g *coordination.Summary, generation int64) metav1.Condition {
 	switch g.Phase {
 	case coordination.Running:
 		c.Status = metav1.ConditionTrue
-		c.Message = fmt.Sprintf("all %d workers have %s", g.Size, where)
+		c.Message = fmt.Sprintf("all %d workers have %s%s", g.Size, where, formingText(g))
 	case coordination.Restarting:
-		c.Message = fmt.Sprintf("%s; restarting %d workers to %s", causeText(g.Record.Cause), g.Size, where)
+		c.Message = fmt.Sprintf("%s; restarting %d workers to %s%s", causeText(g.Record.Cause), g.Size, where, formingText(g))
+	case coordination.Completed:
+		c.Message = fmt.Sprintf("%d workers have finished; none is restarted any more", g.Done)
 	case coordination.Terminal, coordination.Recreating:
 		c.Message = fmt.Sprintf("%s at %s", causeText(g.Record.Cause), where)
 	default:
@@ -53,6 +57,26 @@ func conditionOf(g *coordination.Summary, generation int64) metav1.Condition {
 	}
 	return c
 }
+
+// formingText names what has not started yet beside what has: it is not waited for, and no restart stops it.
+func formingText(g *coordination.Summary) string {
+	var names []string
+	for _, stage := range g.Stages {
+		if _, entered := g.Entered(stage.Step); !entered && !g.Left(stage.Step) {
+			names = append(names, stage.Prefix)
+		}
+	}
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n > maxNamed:
+		return fmt.Sprintf("; %s and %d more have still to start", strings.Join(names[:maxNamed], ", "), n-maxNamed)
+	}
+	return fmt.Sprintf("; %s still to start", strings.Join(names, ", "))
+}
+
+// maxNamed keeps a message readable.
+const maxNamed = 5
 
 // writeCondition applies the condition under the orchestrator's own field manager, so that the controller's conditions and
 // ours never overwrite each other, and reports a finished restart once that is written.

@@ -39,9 +39,9 @@ import (
 const FieldManager = "holdfast-orchestrator"
 
 const (
-	maxSteps    = 8 // of one reconcile; a healthy group needs at most three
-	resyncEvery = 20 * time.Second
-	retryStore  = time.Second
+	stepsPerLook = 8 // of one reconcile; a healthy group needs at most three
+	resyncEvery  = 20 * time.Second
+	retryStore   = time.Second
 )
 
 // Reconciler leads the group of one JobSet.
@@ -107,7 +107,7 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 	if err := errors.Join(r.evictLost(ctx, s), r.inspect(ctx, s)); err != nil {
 		return 0, err
 	}
-	for range maxSteps {
+	for range stepsPerLook {
 		step := leader.Next(s.input())
 		if step.Kind == leader.Nothing {
 			return r.settle(ctx, s)
@@ -117,7 +117,7 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 			return 0, err
 		}
 	}
-	return 0, fmt.Errorf("the group of %s/%s does not settle after %d steps", js.Namespace, js.Name, maxSteps)
+	return 0, fmt.Errorf("the group of %s/%s does not settle after %d steps", js.Namespace, js.Name, stepsPerLook)
 }
 
 // settle does what follows from a group that is as it should be.

@@ -106,12 +106,15 @@ func jobSet() *v1alpha2.JobSet {
 }
 
 func childJob(js *v1alpha2.JobSet) *batchv1.Job {
-	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: "js-w-0", UID: "job-uid", Labels: map[string]string{v1alpha2.JobSetNameKey: "js"},
-		Annotations:     map[string]string{epoch.Annotation: "1"},
-		Finalizers:      []string{"foregroundDeletion"},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(js, v1alpha2.GroupVersion.WithKind("JobSet"))},
-	}}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "js-w-0", UID: "job-uid", Labels: map[string]string{v1alpha2.JobSetNameKey: "js"},
+			Annotations:     map[string]string{epoch.Annotation: "1"},
+			Finalizers:      []string{"foregroundDeletion"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(js, v1alpha2.GroupVersion.WithKind("JobSet"))},
+		},
+		Spec: batchv1.JobSpec{Template: *js.Spec.ReplicatedJobs[0].Template.Spec.Template.DeepCopy()},
+	}
 }
 
 func (g *rig) reconcile() time.Duration {

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -232,17 +233,31 @@ func TestWhatCannotBeDoneIsSaidAndLeftAlone(t *testing.T) {
 	}{
 		"no agent": {
 			change: func(js *v1alpha2.JobSet) {
-				js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.InitContainers = nil
+				plain(js)
+				js.Annotations[v1alpha2.InPlaceDriverKey] = "none"
 			},
 			says: "no pod of this JobSet has an agent",
 		},
-		"stages": {
+		"an agent that cannot be added": {
 			change: func(js *v1alpha2.JobSet) {
-				b := *js.Spec.ReplicatedJobs[0].DeepCopy()
-				b.Name, b.DependsOn = "b", []v1alpha2.DependsOn{{Name: "w", Status: v1alpha2.DependencyComplete}}
-				js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, b)
+				plain(js)
+				js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Command = nil
 			},
-			says: "ordered start",
+			says: "no agent can be added to the pods: spec.replicatedJobs[0].template.spec.template.spec.containers[0].command: Required value",
+		},
+		"workers that run without agents": {
+			change: plain,
+			says:   "the Jobs were created without agents; they get some when they are recreated",
+		},
+		"more steps than the store takes": {
+			change: func(js *v1alpha2.JobSet) {
+				for i := range maxSteps {
+					js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, *js.Spec.ReplicatedJobs[0].DeepCopy())
+					js.Spec.ReplicatedJobs[i+1].Name = "w" + strconv.Itoa(i)
+				}
+				js.Spec.StartupPolicy = &v1alpha2.StartupPolicy{StartupPolicyOrder: v1alpha2.InOrder}
+			},
+			says: "more than the 256 steps",
 		},
 		"more workers than the store takes": {
 			change: func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 1 << 20 },

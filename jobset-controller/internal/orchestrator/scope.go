@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
@@ -42,6 +41,7 @@ type scope struct {
 	chargedBefore int32
 	opened        bool   // by this reconcile
 	refused       string // why a JobSet that asks for in-place restarts has no group
+	undecided     bool   // whether agents are added is for the JobSet's first Job to say; a group that is there stays as it is
 }
 
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
@@ -63,7 +63,11 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	if !s.concerned() {
 		return s, nil
 	}
-	return s, r.readGroup(ctx, s)
+	if err := r.readGroup(ctx, s); err != nil {
+		return nil, err
+	}
+	s.wanted, s.refused = s.want()
+	return s, nil
 }
 
 // readJobSet derives what the JobSet wants. An unreadable epoch counts as the first; the store then has a later one.
@@ -87,14 +91,9 @@ func (s *scope) want() (*leader.Wanted, string) {
 		return nil, ""
 	}
 	jobs := s.currentJobs()
-	stages := inplace.Stages(s.js, jobs)
-	switch {
-	case slotsOf(stages) > maxSlots:
-		return nil, fmt.Sprintf("%d workers are more than the %d that a group can have", slotsOf(stages), maxSlots)
-	case len(stages) == 0:
-		return nil, "no pod of this JobSet has an agent"
-	case len(stages) > 1 && inplace.Ordered(&s.js.Spec):
-		return nil, "in-place restarts do not support an ordered start of several replicatedJobs with agents yet"
+	stages, refused := s.stages(jobs)
+	if len(stages) == 0 {
+		return nil, refused
 	}
 	return &leader.Wanted{
 		Stages:    stages,
@@ -103,8 +102,11 @@ func (s *scope) want() (*leader.Wanted, string) {
 	}, ""
 }
 
-// maxSlots is what the store's functions take in one call.
-const maxSlots = 1 << 20
+// maxSlots and maxSteps are what the store's functions take in one call.
+const (
+	maxSlots = 1 << 20
+	maxSteps = 256
+)
 
 func slotsOf(stages []coordination.Stage) int64 {
 	var n int64
@@ -118,7 +120,7 @@ func slotsOf(stages []coordination.Stage) int64 {
 func (s *scope) concerned() bool {
 	_, counted := s.js.Annotations[v1alpha2.InPlaceRestartsKey]
 	condition := meta.FindStatusCondition(s.js.Status.Conditions, ConditionInSync)
-	return s.wanted != nil || counted || condition != nil
+	return s.wanted != nil || s.undecided || counted || condition != nil
 }
 
 func (r *Reconciler) readGroup(ctx context.Context, s *scope) error {

@@ -1,0 +1,46 @@
+package inplace
+
+import (
+	"slices"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// hold says until when the finished workers of each stage are held, so that a restart can run them again: until the success
+// policy has what it needs, or a gate that waits for their completion.
+func hold(stages []coordination.Stage, spec *v1alpha2.JobSetSpec, counted []int) {
+	awaited := completionsAwaited(spec)
+	for i, entry := range counted {
+		name := spec.ReplicatedJobs[entry].Name
+		stages[i].Release = releaseOf(spec.SuccessPolicy, name, awaited[name])
+	}
+}
+
+// releaseOf an entry. With the operator Any one Job that succeeds completes the JobSet, so nothing may hold it back. A gate
+// that were not opened would hold all that comes after it.
+func releaseOf(policy *v1alpha2.SuccessPolicy, entry string, awaited bool) coordination.Release {
+	target := policy == nil || len(policy.TargetReplicatedJobs) == 0 || slices.Contains(policy.TargetReplicatedJobs, entry)
+	switch {
+	case target && policy != nil && policy.Operator == v1alpha2.OperatorAny:
+		return coordination.ReleaseFree
+	case awaited:
+		return coordination.ReleaseGate
+	case target:
+		return coordination.ReleaseNeeded
+	}
+	return coordination.ReleaseHeld
+}
+
+// completionsAwaited are the entries that others wait for to complete.
+func completionsAwaited(spec *v1alpha2.JobSetSpec) map[string]bool {
+	awaited := map[string]bool{}
+	for i := range spec.ReplicatedJobs {
+		for _, d := range spec.ReplicatedJobs[i].DependsOn {
+			if d.Status == v1alpha2.DependencyComplete {
+				awaited[d.Name] = true
+			}
+		}
+	}
+	return awaited
+}

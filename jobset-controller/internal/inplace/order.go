@@ -1,0 +1,75 @@
+package inplace
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// gate is what an entry waits for before its Jobs start. Entries with the same gate start together and form one step; those
+// with different gates never wait for each other, but for the order of the steps:
+//
+//	fewest completions first   nothing that can start waits for something that has to finish
+//	then the shortest way      a step comes after all that it depends on
+//	then the order of the spec
+//
+// Entries without agents open gates like all others; they are only not counted.
+type gate struct {
+	completions int    // on the longest way to it: how often an entry must have completed
+	depth       int    // likewise: how many gates lie on it
+	key         string // what it waits for itself
+}
+
+// gatesOf the entries of spec.replicatedJobs, in order. With startupPolicy InOrder each waits for the one before.
+func gatesOf(spec *v1alpha2.JobSetSpec) []gate {
+	inOrder := spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == v1alpha2.InOrder
+	gates := make([]gate, len(spec.ReplicatedJobs))
+	byName := make(map[string]gate, len(gates))
+	for i := range spec.ReplicatedJobs {
+		entry := &spec.ReplicatedJobs[i]
+		if inOrder {
+			gates[i] = gate{depth: i}
+		} else {
+			gates[i] = gateOf(entry.DependsOn, byName)
+		}
+		byName[entry.Name] = gates[i]
+	}
+	return gates
+}
+
+// gateOf looks dependencies up among earlier entries; the API allows no others.
+func gateOf(dependencies []v1alpha2.DependsOn, earlier map[string]gate) gate {
+	var g gate
+	var parts []string
+	for _, d := range dependencies {
+		before := earlier[d.Name]
+		if d.Status == v1alpha2.DependencyComplete {
+			before.completions++
+		}
+		g.completions = max(g.completions, before.completions)
+		g.depth = max(g.depth, before.depth+1)
+		parts = append(parts, d.Name+"="+string(d.Status))
+	}
+	slices.Sort(parts)
+	g.key = strings.Join(parts, " ")
+	return g
+}
+
+// order numbers the steps of the stages, of which counted says to which entries they belong.
+func order(stages []coordination.Stage, gates []gate, counted []int) {
+	var steps []gate
+	for _, entry := range counted {
+		if !slices.Contains(steps, gates[entry]) {
+			steps = append(steps, gates[entry])
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b gate) int {
+		return cmp.Or(cmp.Compare(a.completions, b.completions), cmp.Compare(a.depth, b.depth))
+	})
+	for i, entry := range counted {
+		stages[i].Step = int64(slices.Index(steps, gates[entry]))
+	}
+}
