@@ -8,7 +8,7 @@
 // Exec puts the supervisor in front of the worker's command; an init container brings the program on a volume in memory:
 //
 //	init container   holdfast-exec install /holdfast
-//	worker           /holdfast/holdfast-exec -- original command and arguments
+//	worker           /holdfast/holdfast-exec flags -- original command and arguments
 //
 // CRI adds the sidecar of seed 000. Both are told who they are by the downward API.
 package inject

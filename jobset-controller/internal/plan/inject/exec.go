@@ -1,6 +1,8 @@
 package inject
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
@@ -18,9 +20,21 @@ func (s Settings) addSupervisor(pod *corev1.PodSpec, worker int) {
 	pod.InitContainers = append(pod.InitContainers, s.installer())
 	pod.Volumes = append(pod.Volumes, s.shared()...)
 	c := &pod.Containers[worker]
-	c.Command = append([]string{startupDir + "/" + inplace.Supervisor, "--"}, c.Command...)
+	c.Command = append(supervisor(pod), c.Command...)
 	c.Env = withEnvironment(c.Env, s.environment())
 	c.VolumeMounts = append(c.VolumeMounts, s.agentMounts()...)
+}
+
+// supervisor is what goes before the worker's command. LOG_LEVEL is a common name for a setting of the worker's own, so a flag
+// overrides it.
+func supervisor(pod *corev1.PodSpec) []string {
+	grace := ptr.Deref(pod.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	return []string{
+		startupDir + "/" + inplace.Supervisor,
+		fmt.Sprintf("--pod-termination-grace-period=%ds", grace),
+		"--log-level=info",
+		"--",
+	}
 }
 
 // installer copies the supervisor to where the worker's container finds it.

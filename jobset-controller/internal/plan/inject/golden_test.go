@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -47,6 +48,7 @@ func on(key, value string) func(*v1alpha2.ReplicatedJob) {
 func rich(e *v1alpha2.ReplicatedJob) {
 	pod := &e.Template.Spec.Template.Spec
 	pod.RestartPolicy = corev1.RestartPolicyNever
+	pod.TerminationGracePeriodSeconds = ptr.To[int64](120)
 	e.Template.Spec.BackoffLimit = new(int32)
 	pod.Volumes = []corev1.Volume{{Name: "data"}}
 	pod.InitContainers = []corev1.Container{{Name: "fetch", Image: "fetch-image"}}
