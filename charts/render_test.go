@@ -74,6 +74,13 @@ orchestrator:
   extraEnv: [{name: GOMEMLIMIT, value: 400MiB}]
   extraVolumeMounts: [{name: extra, mountPath: /extra}]
   metrics: {enabled: true}
+injection:
+  execImage: {registry: registry.example, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
+  agentImage: {repository: localhost/agent, tag: dev}
+  storeAddress: store.example:6400
+  storeUsername: workers
+  existingSecret: workers
+  existingSecretKey: token
 valkey:
   enabled: true
   existingSecret: store

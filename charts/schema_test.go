@@ -16,6 +16,8 @@ func TestValuesAreRefused(t *testing.T) {
 		"a word for a flag":                 {`crds: {keep: "no"}`, "/crds/keep"},
 		"a port that is none":               {`metrics: {port: 70000}`, "/metrics/port"},
 		"an address without a port":         {`valkey: {address: redis.data.svc}`, "/valkey/address"},
+		"an address of agents without one":  {`injection: {storeAddress: valkey}`, "/injection/storeAddress"},
+		"a policy that nobody follows":      {`injection: {execImage: {pullPolicy: Always}}`, "additional properties 'pullPolicy' not allowed"},
 		"a duration without a unit":         {`orchestrator: {leaseDuration: "15"}`, "/orchestrator/leaseDuration"},
 		"an argument that is no flag":       {`extraArgs: [verbose]`, "/extraArgs/0"},
 		"an image that may change":          {`image: {tag: latest}`, "/image/tag"},

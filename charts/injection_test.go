@@ -1,0 +1,60 @@
+package charts
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatTheManagerAddsToPods(t *testing.T) {
+	for name, c := range map[string]struct {
+		values string
+		want   []string // images without their tags
+	}{
+		"without an orchestrator nothing": {``, nil},
+		"nothing if it is off": {settings["orchestrator and valkey"] + `
+injection: {enabled: false}`, nil},
+		"agents of the chart's own store": {settings["orchestrator and valkey"], []string{
+			"--inplace-store-address=valkey.holdfast.svc:6379",
+			"--inplace-exec-image=holdfast-project/holdfast-exec", "--inplace-agent-image=holdfast-project/agent"}},
+		"agents of a store that is there, as the orchestrator": {settings["external valkey"], []string{
+			"--inplace-store-address=redis.data.svc:6380", "--inplace-store-username=holdfast",
+			"--inplace-store-secret=redis-user", "--inplace-store-secret-key=secret",
+			"--inplace-exec-image=holdfast-project/holdfast-exec", "--inplace-agent-image=holdfast-project/agent"}},
+		"agents with an address and a user of their own": {settings["everything"], []string{
+			"--inplace-store-address=store.example:6400", "--inplace-store-username=workers",
+			"--inplace-store-secret=workers", "--inplace-store-secret-key=token",
+			"--inplace-exec-image=registry.example/holdfast-project/holdfast-exec@sha256", "--inplace-agent-image=localhost/agent"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, arg := range mustParse(t, jobSetChart, c.values).container(t, "manager").Args {
+				if !strings.HasPrefix(arg, "--inplace-") {
+					continue
+				}
+				if strings.Contains(arg, "-image=") {
+					arg = arg[:strings.LastIndex(arg, ":")]
+				}
+				got = append(got, arg)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The agents and the orchestrator must meet in one store.
+func TestAgentsAndOrchestratorShareAStore(t *testing.T) {
+	for _, name := range []string{"orchestrator and valkey", "external valkey"} {
+		all := mustParse(t, jobSetChart, settings[name])
+		for _, arg := range all.container(t, "orchestrator").Args {
+			address, is := strings.CutPrefix(arg, "--valkey-address=")
+			if is && !slices.Contains(all.container(t, "manager").Args, "--inplace-store-address="+address) {
+				t.Errorf("%s: the agents are not given %s", name, address)
+			}
+		}
+	}
+}

@@ -1,0 +1,14 @@
+{{- /* What the manager adds to the pods of JobSets that ask for in-place restarts and bring no agent. */}}
+{{- define "jobset-controller.injectionArgs" -}}
+{{- $i := .Values.injection -}}
+- --inplace-store-address={{ default (include "jobset-controller.valkeyAddress" .) $i.storeAddress }}
+{{- with default .Values.valkey.username $i.storeUsername }}
+- --inplace-store-username={{ . }}
+{{- end }}
+{{- with default .Values.valkey.existingSecret $i.existingSecret }}
+- --inplace-store-secret={{ . }}
+- --inplace-store-secret-key={{ default $.Values.valkey.existingSecretKey $i.existingSecretKey }}
+{{- end }}
+- --inplace-exec-image={{ include "jobset-controller.image" (dict "image" $i.execImage "context" .) }}
+- --inplace-agent-image={{ include "jobset-controller.image" (dict "image" $i.agentImage "context" .) }}
+{{- end }}
