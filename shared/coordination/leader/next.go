@@ -77,10 +77,25 @@ func (in Input) outOfDate() bool {
 	return g.Epoch != o.Epoch || g.Limit != o.Limit || closed != o.Suspended || !slices.Equal(g.Stages, o.Stages)
 }
 
-// knowsMoreFinished: while a group waits for joins, nobody will join for a worker that has finished.
+// knowsMoreFinished: while slots are waited for, nobody will join for a worker that has finished.
 func (in Input) knowsMoreFinished() bool {
-	waits := in.Group.Phase == coordination.Forming || in.Group.Phase == coordination.Recovering
-	return waits && !in.Opened && int64(len(in.Wanted.Done)) > in.Group.Done
+	return in.waitsForJoins() && !in.Opened && int64(len(in.Wanted.Done)) > in.Group.Done
+}
+
+// waitsForJoins tells whether slots are still to join for the first time: a step may form while others run.
+func (in Input) waitsForJoins() bool {
+	switch in.Group.Phase {
+	case coordination.Forming, coordination.Recovering:
+		return true
+	case coordination.Running, coordination.Restarting:
+		return slices.ContainsFunc(in.Group.Stages, in.forms)
+	}
+	return false
+}
+
+func (in Input) forms(s coordination.Stage) bool {
+	_, entered := in.Group.Entered(s.Step)
+	return !entered && !in.Group.Left(s.Step)
 }
 
 // due is what inplace-restarts must say: every round of this epoch, and in Terminal the failure that had no restart
