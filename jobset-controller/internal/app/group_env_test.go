@@ -1,0 +1,153 @@
+//go:build envtest
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+)
+
+// staged is the example of an ordered start on an API server, with a manager, an orchestrator and a store. The test plays the
+// Job controller and the agents.
+type staged struct {
+	*testing.T
+	k8s    client.Client
+	key    client.ObjectKey
+	store  *memory.Store
+	leader *orchestrator.Reconciler
+}
+
+type firstToken struct{}
+
+func (firstToken) Token(context.Context) (coordination.Token, error) {
+	return coordination.Token{LeaseCreated: 1}, nil
+}
+
+func newStaged(t *testing.T) *staged {
+	cluster, k8s := startCluster(t)
+	start(t, cluster, parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--inplace-store-address=valkey:6379", "--inplace-exec-image=exec"))
+	content, err := os.ReadFile("../../../examples/one-annotation-stages.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	js := &v1alpha2.JobSet{}
+	if err := yaml.UnmarshalStrict(content, js); err != nil {
+		t.Fatal(err)
+	}
+	js.Namespace = "default"
+	if err := k8s.Create(t.Context(), js); err != nil {
+		t.Fatal(err)
+	}
+	s := &staged{T: t, k8s: k8s, key: client.ObjectKeyFromObject(js), store: memory.New(time.Now)}
+	s.leader = &orchestrator.Reconciler{
+		Client: k8s, Live: k8s, Store: s.store, Tokens: firstToken{}, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{},
+	}
+	return s
+}
+
+func (s *staged) jobSet() *v1alpha2.JobSet {
+	s.Helper()
+	js := &v1alpha2.JobSet{}
+	if err := s.k8s.Get(s.Context(), s.key, js); err != nil {
+		s.Fatal(err)
+	}
+	return js
+}
+
+// lead lets the orchestrator look, as often as the JobSet changes under its hands.
+func (s *staged) lead() {
+	s.Helper()
+	for range 5 {
+		if _, err := s.leader.Reconcile(s.Context(), ctrl.Request{NamespacedName: s.key}); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// await waits for a Job of the JobSet, and then reports what its pods do.
+func (s *staged) await(entry string, index int, status func(*batchv1.JobStatus)) {
+	s.Helper()
+	job := &batchv1.Job{}
+	key := client.ObjectKey{Namespace: s.key.Namespace, Name: fmt.Sprintf("%s-%s-%d", s.key.Name, entry, index)}
+	eventually(s.T, "there is no Job "+key.Name, func() bool { return s.k8s.Get(s.Context(), key, job) == nil })
+	job.Status.StartTime = ptr.To(metav1.Now())
+	status(&job.Status)
+	if err := s.k8s.Status().Update(s.Context(), job); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func completed(status *batchv1.JobStatus) {
+	status.Succeeded, status.CompletedIndexes, status.CompletionTime = 1, "0", ptr.To(metav1.Now())
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
+		status.Conditions = append(status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: "CompletionsReached"})
+	}
+}
+
+func ready(pods int32) func(*batchv1.JobStatus) {
+	return func(status *batchv1.JobStatus) { status.Active, status.Ready = pods, &pods }
+}
+
+// join is what a supervisor does when its container runs.
+func (s *staged) join(entry string, job, pod int) {
+	s.Helper()
+	slot := fmt.Sprintf("%s-%s-%d-%d", s.key.Name, entry, job, pod)
+	j := coordination.Join{
+		Member:   coordination.Member{Slot: slot, Pod: slot, PodBorn: 1},
+		Instance: coordination.Instance{ID: slot + "/1", Born: 1}, Barrier: true, Seen: coordination.Unseen(),
+	}
+	if _, err := s.store.Join(s.Context(), string(s.jobSet().UID), j); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// is checks the steps of the group, and that the condition says the rest.
+func (s *staged) is(steps, message string) {
+	s.Helper()
+	s.lead()
+	group, err := s.store.Summary(s.Context(), string(s.jobSet().UID))
+	if err != nil || group.Steps != steps {
+		s.Fatalf("steps %q (%v), want %q", group.Steps, err, steps)
+	}
+	c := meta.FindStatusCondition(s.jobSet().Status.Conditions, orchestrator.ConditionInSync)
+	if c == nil || c.Message != message {
+		s.Errorf("the condition is %+v, want %q", c, message)
+	}
+}
+
+func TestAnOrderedStartOfAgentsThatAreAdded(t *testing.T) {
+	s := newStaged(t)
+	s.lead()
+	s.await("fetch", 0, completed)
+	s.is("-,-", "9 workers, total restart count 0 of epoch 1")
+	s.await("driver", 0, ready(1))
+	s.join("driver", 0, 0)
+	s.is("0,-", "all 1 workers have total restart count 0 of epoch 1; one-annotation-stages-workers still to start")
+	for job := range 2 {
+		s.await("workers", job, ready(4))
+		for pod := range 4 {
+			s.join("workers", job, pod)
+		}
+	}
+	s.is("0,0", "all 9 workers have total restart count 0 of epoch 1")
+}
