@@ -48,10 +48,10 @@ func conditionOf(g *coordination.Summary, generation int64) metav1.Condition {
 		c.Message = fmt.Sprintf("all %d workers have %s%s", g.Size, where, formingText(g))
 	case coordination.Restarting:
 		c.Message = fmt.Sprintf("%s; restarting %d workers to %s%s", causeText(g.Record.Cause), g.Size, where, formingText(g))
-	case coordination.Completed:
-		c.Message = fmt.Sprintf("%d workers have finished; none is restarted any more", g.Done)
 	case coordination.Terminal, coordination.Recreating:
 		c.Message = fmt.Sprintf("%s at %s", causeText(g.Record.Cause), where)
+	case coordination.Completed:
+		c.Message = fmt.Sprintf("all workers that are needed have finished with %s", where)
 	default:
 		c.Message = fmt.Sprintf("%d workers, %s", g.Size, where)
 	}

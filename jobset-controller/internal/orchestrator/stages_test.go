@@ -117,7 +117,7 @@ func TestAGroupThatHasFinishedSaysSo(t *testing.T) {
 	g.reconcile()
 	g.wantPhase(coordination.Completed, 1, 0)
 	g.wantReason("Completed")
-	g.wantMessage("2 workers have finished; none is restarted any more")
+	g.wantMessage("all workers that are needed have finished with total restart count 0 of epoch 1")
 	g.waitHours(3)
 	g.wantPhase(coordination.Completed, 1, 0)
 	g.wantCharged("0")

@@ -77,25 +77,28 @@ func (in Input) outOfDate() bool {
 	return g.Epoch != o.Epoch || g.Limit != o.Limit || closed != o.Suspended || !slices.Equal(g.Stages, o.Stages)
 }
 
-// knowsMoreFinished: while slots are waited for, nobody will join for a worker that has finished.
+// knowsMoreFinished: while a group or a step of it waits for joins, nobody will join for a worker that has finished.
+// And a stage whose Jobs are complete goes, even if the store never heard the last of its workers.
 func (in Input) knowsMoreFinished() bool {
-	return in.waitsForJoins() && !in.Opened && int64(len(in.Wanted.Done)) > in.Group.Done
+	active := in.Group.Phase == coordination.Running || in.Group.Phase == coordination.Restarting
+	waits := in.Group.Phase == coordination.Forming || in.Group.Phase == coordination.Recovering || (active && in.Group.Forms())
+	more := int64(len(in.Wanted.Done)) > in.Group.Done
+	return !in.Opened && ((waits && more) || (active && more && in.knowsWholeStage()))
 }
 
-// waitsForJoins tells whether slots are still to join for the first time: a step may form while others run.
-func (in Input) waitsForJoins() bool {
-	switch in.Group.Phase {
-	case coordination.Forming, coordination.Recovering:
-		return true
-	case coordination.Running, coordination.Restarting:
-		return slices.ContainsFunc(in.Group.Stages, in.forms)
+func (in Input) knowsWholeStage() bool {
+	for i, s := range in.Group.Stages {
+		n := int64(0)
+		for _, slot := range in.Wanted.Done {
+			if s.Has(slot) {
+				n++
+			}
+		}
+		if n == s.Slots() && i < len(in.Group.Counts) && !in.Group.Counts[i].Left {
+			return true
+		}
 	}
 	return false
-}
-
-func (in Input) forms(s coordination.Stage) bool {
-	_, entered := in.Group.Entered(s.Step)
-	return !entered && !in.Group.Left(s.Step)
 }
 
 // due is what inplace-restarts must say: every round of this epoch, and in Terminal the failure that had no restart
