@@ -124,8 +124,8 @@ func (g *Group) leaveStages() {
 	}
 }
 
-// succeeded tells whether all that is needed has finished: the stages that say so and the gates; if none says so, all that
-// are not free; if all but gates are free, every one.
+// succeeded tells whether all that is needed has finished: the stages that say so and the gates; if none says so, every
+// one. A free worker that is still at work may fail, and then needs those that have finished beside it.
 func (g *Group) succeeded() bool {
 	for i, s := range g.Stages {
 		if g.Counts[i].Done < s.Slots() && g.needed(s.Release) {
@@ -136,16 +136,8 @@ func (g *Group) succeeded() bool {
 }
 
 func (g *Group) needed(r Release) bool {
-	has := func(wanted Release) bool {
-		return slices.ContainsFunc(g.Stages, func(s Stage) bool { return s.Release == wanted })
-	}
-	switch {
-	case has(ReleaseNeeded):
-		return r == ReleaseNeeded || r == ReleaseGate
-	case has(ReleaseHeld):
-		return r != ReleaseFree
-	}
-	return true
+	says := func(s Stage) bool { return s.Release == ReleaseNeeded }
+	return r == ReleaseNeeded || r == ReleaseGate || !slices.ContainsFunc(g.Stages, says)
 }
 
 // nextRound takes the steps that have entered out of sync. Their finished workers run again.

@@ -376,6 +376,13 @@ var rules = map[string]string{
 		join 0a 1a 2a barrier
 		down 0a barrier code=0  => Running(0) 3/3 done=1 released
 		down 1a barrier code=1  => Recreating(0) 2/3 cause=finished/js-w-0-1/1`,
+	"a free worker that is at work keeps the others for a restart": `
+		open stages=d:1x1/0/free,w:1x2
+		join d0a 0a 1a barrier
+		down 0a 1a barrier code=0 => Running(0) 3/3 done=2 kept
+		down d0a barrier code=1 => Restarting(1) 0/3 done=0
+		join d0b 0b 1b barrier  => Running(1) 3/3
+		down 0b 1b d0b barrier code=0 => Completed(1) done=3 released`,
 	"what is needed decides when all is done": `
 		open stages=n:1x1/0/needed,w:1x2
 		join n0a 0a 1a barrier

@@ -137,20 +137,14 @@ function Group:succeeded()
   return true
 end
 
-function Group:hasRelease(release)
-  for i = 1, #self.stages do
-    if self.stages[i].release == release then
-      return true
-    end
-  end
-  return false
-end
-
 function Group:needed(release)
-  if self:hasRelease('needed') then
-    return release == 'needed' or release == 'gate'
-  elseif self:hasRelease('held') then
-    return release ~= 'free'
+  if release == 'needed' or release == 'gate' then
+    return true
+  end
+  for i = 1, #self.stages do
+    if self.stages[i].release == 'needed' then
+      return false
+    end
   end
   return true
 end
