@@ -78,10 +78,27 @@ func (in Input) outOfDate() bool {
 }
 
 // knowsMoreFinished: while a group or a step of it waits for joins, nobody will join for a worker that has finished.
+// And a stage whose Jobs are complete goes, even if the store never heard the last of its workers.
 func (in Input) knowsMoreFinished() bool {
 	active := in.Group.Phase == coordination.Running || in.Group.Phase == coordination.Restarting
 	waits := in.Group.Phase == coordination.Forming || in.Group.Phase == coordination.Recovering || (active && in.Group.Forms())
-	return waits && !in.Opened && int64(len(in.Wanted.Done)) > in.Group.Done
+	more := int64(len(in.Wanted.Done)) > in.Group.Done
+	return !in.Opened && ((waits && more) || (active && more && in.knowsWholeStage()))
+}
+
+func (in Input) knowsWholeStage() bool {
+	for i, s := range in.Group.Stages {
+		n := int64(0)
+		for _, slot := range in.Wanted.Done {
+			if s.Has(slot) {
+				n++
+			}
+		}
+		if n == s.Slots() && i < len(in.Group.Counts) && !in.Group.Counts[i].Left {
+			return true
+		}
+	}
+	return false
 }
 
 // due is what inplace-restarts must say: every round of this epoch, and in Terminal the failure that had no restart

@@ -33,6 +33,15 @@ func open(change func(*coordination.Open)) Step {
 	return Step{Kind: OpenGroup, Open: o}
 }
 
+// slots are the first n of the group.
+func slots(n int64) []string {
+	var list []string
+	for pod := range n {
+		list = append(list, stages[0].Slot(0, pod))
+	}
+	return list
+}
+
 func TestNext(t *testing.T) {
 	phase := func(p coordination.Phase) func(*Input) { return func(in *Input) { in.Group.Phase = p } }
 	cases := map[string]struct {
@@ -137,6 +146,19 @@ func TestNext(t *testing.T) {
 		},
 		"a running group does not need to": {
 			in: steady(func(in *Input) { in.Group.Steps, in.Wanted.Done = "0,x", []string{"js-w-0-0"} }),
+		},
+		"but it does when all of a stage has finished": {
+			in: steady(func(in *Input) {
+				in.Group.Counts = []coordination.Count{{Joined: 8}}
+				in.Wanted.Done = slots(8)
+			}),
+			want: open(func(o *coordination.Open) { o.Done = slots(8) }),
+		},
+		"which the store may know": {
+			in: steady(func(in *Input) {
+				in.Group.Counts, in.Group.Done = []coordination.Count{{Joined: 8, Done: 8, Left: true}}, 8
+				in.Wanted.Done = slots(8)
+			}),
 		},
 		"a completed group waits for the end of its JobSet": {
 			in: steady(func(in *Input) { in.Group.Phase, in.Group.Steps, in.Overdue = coordination.Completed, "x,-", true }),
