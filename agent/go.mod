@@ -13,7 +13,6 @@ require (
 )
 
 require (
-	golang.org/x/sys v0.48.0
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/redis/go-redis/v9 v9.23.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect

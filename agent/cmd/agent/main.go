@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/app"
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
+	"github.com/holdfast-project/holdfast/agent/internal/journal"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -60,13 +61,13 @@ func start(ctx context.Context, c config.Config) error {
 		return err
 	}
 	defer store.Close()
-	log := app.NewLog(os.Stderr, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
+	log := journal.New(os.Stderr, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
 	return app.Run(ctx, c, app.Parts{Driver: driver, Watcher: driver, Store: store, Log: log})
 }
 
 // end tells the last error where an operator looks for it: the log and the pod's status.
 func end(code int, err error) int {
 	fmt.Fprintln(os.Stderr, err)
-	app.Terminate(app.TerminationLog, err.Error())
+	journal.Terminate(journal.TerminationLog, err.Error())
 	return code
 }

@@ -22,16 +22,14 @@ var ErrUnkilled = errors.New("processes survived their kill")
 
 // End ends the tree and returns when none of its processes lives: TERM to the leader's group, at most the grace for all
 // of them to go, then KILL to each. It may be called again after an error, never concurrently.
-func (c *Child) End(grace time.Duration) error { return c.end(grace, killPatience) }
-
-func (c *Child) end(grace, patience time.Duration) error {
+func (c *Child) End(grace time.Duration) error {
 	if grace > 0 {
 		c.Signal(syscall.SIGTERM)
 		if err := c.leave(time.Now().Add(grace)); err != nil {
 			return err
 		}
 	}
-	if err := c.kill(time.Now().Add(patience)); err != nil {
+	if err := c.kill(time.Now().Add(killPatience)); err != nil {
 		return err
 	}
 	c.bury()
