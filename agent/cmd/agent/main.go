@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
-	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
+	"github.com/holdfast-project/holdfast/agent/internal/store"
 )
 
 // Exit codes.
@@ -54,15 +54,13 @@ func start(ctx context.Context, c config.Config) error {
 		return err
 	}
 	defer driver.Close()
-	store, err := valkey.New(valkey.Options{
-		Address: c.ValkeyAddress, Username: c.ValkeyUsername, PasswordFile: c.ValkeyPasswordFile, ClientName: "holdfast-agent",
-	})
+	groups, err := store.Open(c.Store, "holdfast-agent")
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer groups.Close()
 	log := journal.New(os.Stderr, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
-	return app.Run(ctx, c, app.Parts{Driver: driver, Watcher: driver, Store: store, Log: log})
+	return app.Run(ctx, c, app.Parts{Driver: driver, Watcher: driver, Store: groups, Log: log})
 }
 
 // end tells the last error where an operator looks for it: the log and the pod's status.

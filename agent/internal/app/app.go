@@ -42,7 +42,7 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 		return err
 	}
 	defer closeServer()
-	p.Log.Info("agent started", "group", c.JobSetUID, "store", c.ValkeyAddress)
+	p.Log.Info("agent started", "group", c.JobSetUID, "store", c.Store.Address)
 	memory, err := startup.Load(c.StartupDir, c.PodUID)
 	if err != nil {
 		p.Log.Warn("the start-up file is of no use: going on as in a new pod", "error", err)

@@ -56,7 +56,7 @@ func newNode(t *testing.T, store coordination.Agent, i int) *node {
 	dir := t.TempDir()
 	n := &node{t: t, runtime: fake.New(uid, "worker"), store: store, socket: filepath.Join(dir, "cri.sock"), log: &lines{}}
 	n.config = config.Config{
-		JobSetUID: "uid", WorkerID: fmt.Sprint("js-w-0-", i), PodUID: uid, ContainerName: "worker", GracePeriod: time.Second,
+		Identity: config.Identity{JobSetUID: "uid", WorkerID: fmt.Sprint("js-w-0-", i), PodUID: uid}, ContainerName: "worker", GracePeriod: time.Second,
 		CRISocket: n.socket, PollingInterval: 50 * time.Millisecond, ReadyPort: freePort(t), StartupDir: dir,
 	}
 	if err := n.runtime.Serve(n.socket); err != nil {
