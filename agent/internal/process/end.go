@@ -20,11 +20,12 @@ const (
 // ErrUnkilled means that processes survived SIGKILL.
 var ErrUnkilled = errors.New("processes survived their kill")
 
-// End ends the tree and returns when none of its processes lives: TERM to the leader's group, at most the grace for all
-// of them to go, then KILL to each. It may be called again after an error, never concurrently.
-func (c *Child) End(grace time.Duration) error {
+// End ends the tree and returns when none of its processes lives: the signal to the leader's group, at most the grace for
+// all of them to go, then KILL to each. Without a grace there is only the KILL. End may be called again after an error,
+// never concurrently.
+func (c *Child) End(first syscall.Signal, grace time.Duration) error {
 	if grace > 0 {
-		c.Signal(syscall.SIGTERM)
+		c.Signal(first)
 		if err := c.leave(time.Now().Add(grace)); err != nil {
 			return err
 		}

@@ -22,13 +22,13 @@ func start(t *testing.T, w *witness, role string) *Child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.End(0) })
+	t.Cleanup(func() { _ = c.End(syscall.SIGTERM, 0) })
 	return c
 }
 
 func mustEnd(t *testing.T, c *Child, grace time.Duration) {
 	t.Helper()
-	if err := c.End(grace); err != nil {
+	if err := c.End(syscall.SIGTERM, grace); err != nil {
 		t.Error(err)
 	}
 }
