@@ -32,13 +32,15 @@ type loop struct {
 	timer   *time.Timer
 	unsaved *member.Memory // not on the volume yet
 
+	released bool // nothing will ask for this worker any more
+
 	work     context.Context // what runs beside the loop
 	beside   sync.WaitGroup
 	removing atomic.Bool
 }
 
-// Run runs the member until ctx ends, which is no error, or until it cannot reach its worker any more. The worker is left
-// alone in either case.
+// Run runs the member until it is released or ctx ends, which are no errors, or until it cannot reach its worker any more.
+// The worker is left alone in any case.
 func Run(ctx context.Context, c Config, p Parts, s *member.State) error {
 	l := &loop{
 		Parts: p, config: c, state: s,
@@ -53,13 +55,17 @@ func (l *loop) run(ctx context.Context) error {
 	defer l.beside.Wait()
 	defer cancel()
 	stopLooking := l.startLooking()
+	leaving := l.config.Leaving
 	l.beside.Go(func() { l.Store.Watch(work, l.config.Group, l.told) })
-	for {
+	for !l.released {
 		select {
 		case e := <-l.events:
 			l.step(e)
 		case <-l.timer.C:
 			l.step(member.Tick{})
+		case <-leaving:
+			l.step(member.Leaving{})
+			leaving = nil
 		case err := <-l.failure:
 			return err
 		case <-ctx.Done():
@@ -68,6 +74,8 @@ func (l *loop) run(ctx context.Context) error {
 			return nil
 		}
 	}
+	stopLooking()
+	return nil
 }
 
 // step lets the core decide and does it.

@@ -15,7 +15,8 @@ type Config struct {
 	Pod             string // UID of the pod
 	StartupDir      string // where the member remembers; empty: nowhere, what it knows ends with the program
 	PollingInterval time.Duration
-	Patience        time.Duration // how long the worker may be out of reach before Run gives up
+	Leaving         <-chan struct{} // closed when the pod ends, before its worker is ended
+	Patience        time.Duration   // how long the worker may be out of reach before Run gives up
 }
 
 // Driver reaches the instances of the worker.
@@ -36,6 +37,14 @@ type Watcher interface {
 	Explain(error) string
 }
 
+// Barrier is what a driver has whose instances wait for the group. None of its calls blocks.
+type Barrier interface {
+	// Begin puts the next instance at the barrier.
+	Begin()
+	// Lift lets one instance run, as a part of a round.
+	Lift(id string, epoch, round int64)
+}
+
 // Gate is told whether the worker can be reached.
 type Gate interface {
 	Wait(reason string)
@@ -46,6 +55,7 @@ type Gate interface {
 type Parts struct {
 	Driver  Driver
 	Watcher Watcher
+	Barrier Barrier // nil for a member without one
 	Gate    Gate
 	Store   coordination.Agent
 	Log     *slog.Logger

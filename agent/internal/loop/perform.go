@@ -38,6 +38,12 @@ func (l *loop) perform(a member.Action) {
 		l.writeRound(a)
 	case member.Look:
 		time.AfterFunc(l.config.PollingInterval, l.wake)
+	case member.Begin:
+		l.Barrier.Begin()
+	case member.Lift:
+		l.Barrier.Lift(a.ID, a.Epoch, a.Round)
+	case member.Release:
+		l.released = true
 	case member.Log:
 		l.Log.Log(l.work, severity(a.Severity), a.Message, a.Fields...)
 	}
