@@ -24,7 +24,7 @@ func TestAFinishedWorkerIsHeldUntilAllHaveFinished(t *testing.T) {
 	g := newGroup(t, store, 2, "trains")
 	g.open(limit)
 	g.start()
-	pids := g.witness.hear(2, "started", "0")
+	pids := g.witness.Hear(2, "started", "0")
 	finish(t, pids, "js-w-0-0")
 	eventually(t, "one has finished", func() bool { s, err := store.Summary(t.Context(), "uid"); return err == nil && s.Done == 1 })
 	if !g.pods[0].runs() {
@@ -43,11 +43,11 @@ func TestAHeldWorkerRunsAgainInTheNextRound(t *testing.T) {
 	g := newGroup(t, store, 2, "trains")
 	g.open(limit)
 	g.start()
-	pids := g.witness.hear(2, "started", "0")
+	pids := g.witness.Hear(2, "started", "0")
 	finish(t, pids, "js-w-0-0")
 	eventually(t, "one has finished", func() bool { s, err := store.Summary(t.Context(), "uid"); return err == nil && s.Done == 1 })
 	kill(t, pids["js-w-0-1"], syscall.SIGKILL)
-	pids = g.witness.hear(2, "started", "1")
+	pids = g.witness.Hear(2, "started", "1")
 	finish(t, pids, "js-w-0-0", "js-w-0-1")
 	for i, p := range g.pods {
 		if code := p.exit(); code != 0 {
@@ -60,7 +60,7 @@ func TestAWorkerOfAPolicyThatNeedsItNoMoreIsReleased(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	g.open(limit, func(o *coordination.Open) { o.Stages[0].Release = coordination.ReleaseFree })
 	g.start()
-	pids := g.witness.hear(2, "started", "0")
+	pids := g.witness.Hear(2, "started", "0")
 	finish(t, pids, "js-w-0-0")
 	if code := g.pods[0].exit(); code != 0 {
 		t.Errorf("exits %d", code)
@@ -88,7 +88,7 @@ func TestThePodsEnd(t *testing.T) {
 			g.pods[0].role, g.pods[0].config.PodGrace = tc.role, tc.grace
 			g.open(limit)
 			g.start()
-			pid := g.witness.hear(2, "started", "0")["js-w-0-0"]
+			pid := g.witness.Hear(2, "started", "0")["js-w-0-0"]
 			g.pods[0].signals <- syscall.SIGTERM
 			if code := g.pods[0].exit(); code != 143 {
 				t.Errorf("exits %d, want 143", code)
@@ -119,22 +119,22 @@ func TestOtherSignalsReachTheWorker(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 1, "trains")
 	g.open(limit)
 	g.start()
-	g.witness.hear(1, "started", "0")
+	g.witness.Hear(1, "started", "0")
 	g.pods[0].signals <- syscall.SIGHUP
-	g.witness.hear(1, "hangup", "0")
+	g.witness.Hear(1, "hangup", "0")
 }
 
 func TestANewPodTakesTheSlot(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	g.open(limit)
 	g.start()
-	g.witness.hear(2, "started", "0")
+	g.witness.Hear(2, "started", "0")
 	g.pods[0].signals <- syscall.SIGTERM
 	g.pods[0].exit()
 	next := g.pod(0, "trains")
 	next.config.PodUID = "younger"
 	next.start()
-	g.witness.hear(2, "started", "1")
+	g.witness.Hear(2, "started", "1")
 }
 
 // volume gives a pod a start-up volume.
@@ -153,11 +153,11 @@ func TestAContainerThatStartsAgainJoinsTheRound(t *testing.T) {
 			}
 			g.open(limit)
 			g.start()
-			g.witness.hear(2, "started", "0")
+			g.witness.Hear(2, "started", "0")
 			g.pods[0].signals <- syscall.SIGTERM // as good as a death: the test cannot lose a part of itself
 			g.pods[0].exit()
 			g.pods[0].start()
-			g.witness.hear(2, "started", "1")
+			g.witness.Hear(2, "started", "1")
 		})
 	}
 }
@@ -168,14 +168,14 @@ func TestAnEmptiedStoreRestartsNobody(t *testing.T) {
 	g.pods[0].volume()
 	g.open(limit)
 	g.start()
-	pids := g.witness.hear(2, "started", "0")
+	pids := g.witness.Hear(2, "started", "0")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
-	pids = g.witness.hear(2, "started", "1")
+	pids = g.witness.Hear(2, "started", "1")
 	store.Wipe()
 	g.open(limit, func(o *coordination.Open) { o.Incarnation, o.Recover = "j", true })
 	eventually(t, "Running(1) again", func() bool { l := g.level(); return l.Phase == coordination.Running && l.Round == 1 })
 	kill(t, pids["js-w-0-1"], syscall.SIGKILL)
-	g.witness.hear(2, "started", "2")
+	g.witness.Hear(2, "started", "2")
 }
 
 func TestAStoreThatIsAwayAtTheStart(t *testing.T) {
@@ -185,9 +185,9 @@ func TestAStoreThatIsAwayAtTheStart(t *testing.T) {
 	store.SetReachable(false)
 	g.start()
 	eventually(t, "trouble is told", func() bool { return g.pods[0].log.count("the store is unreachable") > 0 })
-	g.witness.silent(50 * time.Millisecond)
+	g.witness.Silent(50 * time.Millisecond)
 	store.SetReachable(true)
-	g.witness.hear(2, "started", "0")
+	g.witness.Hear(2, "started", "0")
 }
 
 func TestAStoreThatIsAwayWhileAWorkerFails(t *testing.T) {
@@ -195,14 +195,14 @@ func TestAStoreThatIsAwayWhileAWorkerFails(t *testing.T) {
 	g := newGroup(t, store, 2, "trains")
 	g.open(limit)
 	g.start()
-	pids := g.witness.hear(2, "started", "0")
+	pids := g.witness.Hear(2, "started", "0")
 	store.SetReachable(false)
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
 	eventually(t, "the death is seen", func() bool { return g.pods[0].log.count("worker exited") == 1 })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
-	g.witness.hear(1, "hangup", "0") // the healthy one runs on
+	g.witness.Hear(1, "hangup", "0") // the healthy one runs on
 	store.SetReachable(true)
-	g.witness.hear(2, "started", "1")
+	g.witness.Hear(2, "started", "1")
 }
 
 func TestThePodsEndDoesNotWaitForAStoreThatIsAway(t *testing.T) {
@@ -210,7 +210,7 @@ func TestThePodsEndDoesNotWaitForAStoreThatIsAway(t *testing.T) {
 	g := newGroup(t, store, 1, "trains")
 	g.open(limit)
 	g.start()
-	g.witness.hear(1, "started", "0")
+	g.witness.Hear(1, "started", "0")
 	store.SetReachable(false)
 	begun := time.Now()
 	g.pods[0].signals <- syscall.SIGTERM
@@ -225,7 +225,7 @@ func TestTheVolumeKeepsWhatIsKnown(t *testing.T) {
 	g.pods[0].config.CheckpointGrace = time.Second
 	g.open(limit)
 	g.start()
-	g.witness.hear(1, "started", "0")
+	g.witness.Hear(1, "started", "0")
 	m, err := startup.Load(dir, "pod0")
 	if err != nil || m.Round != 0 || !m.Running || m.PodBorn != g.pods[0].born {
 		t.Errorf("the volume holds %+v (%v)", m, err)

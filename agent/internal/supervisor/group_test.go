@@ -13,16 +13,22 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
+func TestMain(m *testing.M) {
+	drill.Play()
+	os.Exit(m.Run())
+}
+
 // group is a JobSet of one replicated job whose pods run below supervisors in this process.
 type group struct {
 	t       testing.TB
 	store   coordination.Store
-	witness *witness
+	witness *drill.Witness
 	pods    []*pod
 }
 
@@ -67,7 +73,7 @@ func (l *lines) String() string {
 }
 
 func newGroup(t testing.TB, store coordination.Store, size int, role string) *group {
-	g := &group{t: t, store: store, witness: newWitness(t)}
+	g := &group{t: t, store: store, witness: drill.NewWitness(t)}
 	for i := range size {
 		p := g.pod(i, role)
 		g.pods = append(g.pods, p)
@@ -111,7 +117,7 @@ func (p *pod) start() {
 	signals, ended := p.signals, p.ended
 	go func() {
 		code, err := Run(p.config, Parts{
-			Program: process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: p.group.witness.env(p.role, p.config.WorkerID)},
+			Program: process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: p.group.witness.Env(p.role, p.config.WorkerID)},
 			Start:   process.Start, Store: p.group.store, Signals: signals, PodBorn: p.born,
 			Log: journal.New(p.log, slog.LevelDebug).With("pod", p.config.PodUID),
 		})

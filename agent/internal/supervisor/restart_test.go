@@ -17,12 +17,12 @@ func TestAGroupRestartsTogether(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 3, "trains")
 	g.open(limit)
 	g.start()
-	pids := g.witness.hear(3, "started", "0")
+	pids := g.witness.Hear(3, "started", "0")
 	for d, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGUSR2, syscall.SIGINT} {
 		victim := fmt.Sprint("js-w-0-", d)
 		kill(t, pids[victim], how)
 		before := pids
-		pids = g.witness.hear(3, "started", fmt.Sprint(d+1))
+		pids = g.witness.Hear(3, "started", fmt.Sprint(d+1))
 		for slot, pid := range before {
 			if pids[slot] == pid {
 				t.Errorf("%s was not restarted in round %d", slot, d+1)
@@ -40,12 +40,12 @@ func TestRoundsNeverOverlap(t *testing.T) {
 	}
 	g.open(limit)
 	g.start()
-	pids := g.witness.hear(size, "started", "0")
+	pids := g.witness.Hear(size, "started", "0")
 	for d := 1; d <= 5; d++ {
 		for range 1 + rand.IntN(3) {
 			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", rand.IntN(size))], syscall.SIGKILL) // it may be dead already
 		}
-		pids = g.witness.hear(size, "started", fmt.Sprint(d))
+		pids = g.witness.Hear(size, "started", fmt.Sprint(d))
 	}
 }
 
@@ -55,21 +55,21 @@ func TestNobodyRunsBeforeTheLastOneIsThere(t *testing.T) {
 	g.pods[0].start()
 	g.pods[1].start()
 	eventually(t, "two have joined", func() bool { return g.pods[0].log.count(`"joined"`)+g.pods[1].log.count(`"joined"`) == 2 })
-	g.witness.silent(100 * time.Millisecond)
+	g.witness.Silent(100 * time.Millisecond)
 	g.pods[2].start()
-	g.witness.hear(3, "started", "0")
+	g.witness.Hear(3, "started", "0")
 }
 
 func TestTheWorkerLearnsItsRound(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 1, "trains")
 	g.open(limit, func(o *coordination.Open) { o.Epoch = 7 })
 	g.start()
-	e := g.witness.next()
-	if e.rendezvous != "uid-7-0" {
+	e := g.witness.Next()
+	if e.Rendezvous != "uid-7-0" {
 		t.Errorf("the worker was told %+v", e)
 	}
-	kill(t, e.pid, syscall.SIGKILL)
-	if e := g.witness.next(); e.rendezvous != "uid-7-1" || e.round != "1" {
+	kill(t, e.PID, syscall.SIGKILL)
+	if e := g.witness.Next(); e.Rendezvous != "uid-7-1" || e.Round != "1" {
 		t.Errorf("the worker was told %+v", e)
 	}
 }
@@ -81,24 +81,24 @@ func TestAnOrderGivesItsGrace(t *testing.T) {
 	}
 	g.open(limit)
 	g.start()
-	pids := g.witness.hear(2, "started", "0")
+	pids := g.witness.Hear(2, "started", "0")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
-	if e := g.witness.next(); e.what != "terminated" || e.slot != "js-w-0-1" {
+	if e := g.witness.Next(); e.What != "terminated" || e.Slot != "js-w-0-1" {
 		t.Errorf("%+v was told first", e)
 	}
-	g.witness.hear(2, "started", "1") // exit 0 on an order is no success
+	g.witness.Hear(2, "started", "1") // exit 0 on an order is no success
 }
 
 func TestTheBudgetEndsInTerminalAndNobodyIsKilled(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	g.open(1)
 	g.start()
-	kill(t, g.witness.hear(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
-	pids := g.witness.hear(2, "started", "1")
+	kill(t, g.witness.Hear(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
+	pids := g.witness.Hear(2, "started", "1")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
 	eventually(t, "Terminal", func() bool { return g.level().Phase == coordination.Terminal })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
-	g.witness.hear(1, "hangup", "1")
+	g.witness.Hear(1, "hangup", "1")
 	if !g.pods[0].runs() || !g.pods[1].runs() {
 		t.Error("a supervisor did not wait for the leader")
 	}
@@ -109,12 +109,12 @@ func TestMoreOrdersThanAMinuteMayHaveAreRefusedAndTold(t *testing.T) {
 	g.pods[1].config.MaxStops = 1
 	g.open(limit)
 	g.start()
-	kill(t, g.witness.hear(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
-	pids := g.witness.hear(2, "started", "1")
+	kill(t, g.witness.Hear(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
+	pids := g.witness.Hear(2, "started", "1")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
 	eventually(t, "the group is asked to be recreated", func() bool { return g.level().Phase == coordination.Recreating })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
-	g.witness.hear(1, "hangup", "1")
+	g.witness.Hear(1, "hangup", "1")
 }
 
 func TestAProgramThatCannotBeStartedIsADeath(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
@@ -23,10 +24,10 @@ func observe(s *Supervisor) []member.Worker {
 }
 
 // direct is a supervisor without a group.
-func direct(t *testing.T, w *witness, role string, change ...func(*Options)) *Supervisor {
+func direct(t *testing.T, w *drill.Witness, role string, change ...func(*Options)) *Supervisor {
 	o := Options{
 		Group: "uid", Start: process.Start, Log: quiet(),
-		Program: process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: w.env(role, "slot")},
+		Program: process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: w.Env(role, "slot")},
 	}
 	for _, c := range change {
 		c(&o)
@@ -44,7 +45,7 @@ func mustStop(t *testing.T, s *Supervisor, id string) {
 }
 
 func TestNothingRunsBeforeItsLift(t *testing.T) {
-	w := newWitness(t)
+	w := drill.NewWitness(t)
 	s := direct(t, w, "trains")
 	if got := observe(s); len(got) != 0 {
 		t.Fatalf("%+v before the core asked", got)
@@ -52,15 +53,15 @@ func TestNothingRunsBeforeItsLift(t *testing.T) {
 	s.Begin()
 	first := observe(s)[0]
 	s.Lift("another", 1, 0)
-	w.silent(50 * time.Millisecond)
+	w.Silent(50 * time.Millisecond)
 	s.Lift(first.ID, 1, 0)
 	s.Lift(first.ID, 1, 0)
-	w.hear(1, "started", "0")
-	w.silent(50 * time.Millisecond)
+	w.Hear(1, "started", "0")
+	w.Silent(50 * time.Millisecond)
 }
 
 func TestALiftThatComesAfterTheStopIsNothing(t *testing.T) {
-	w := newWitness(t)
+	w := drill.NewWitness(t)
 	s := direct(t, w, "trains")
 	s.Begin()
 	first := observe(s)[0]
@@ -71,12 +72,12 @@ func TestALiftThatComesAfterTheStopIsNothing(t *testing.T) {
 	s.Lift(first.ID, 1, 0)
 	s.Begin()
 	s.Lift(first.ID, 1, 0)
-	w.silent(50 * time.Millisecond)
+	w.Silent(50 * time.Millisecond)
 }
 
 func TestInstancesHaveNamesAndBirthsOfTheirOwn(t *testing.T) {
 	future := time.Now().Add(time.Hour).UnixMicro() // the clock was set back meanwhile
-	s := direct(t, newWitness(t), "trains", func(o *Options) { o.After = future })
+	s := direct(t, drill.NewWitness(t), "trains", func(o *Options) { o.After = future })
 	var last member.Worker
 	last.Born = future
 	for range 3 {
@@ -93,11 +94,11 @@ func TestInstancesHaveNamesAndBirthsOfTheirOwn(t *testing.T) {
 }
 
 func TestTheNextInstanceWaitsUntilNothingIsLeftOfTheOneBefore(t *testing.T) {
-	w := newWitness(t)
+	w := drill.NewWitness(t)
 	s := direct(t, w, "trains")
 	s.Begin()
 	s.Lift(observe(s)[0].ID, 1, 0)
-	w.hear(1, "started", "0")
+	w.Hear(1, "started", "0")
 	s.Begin()
 	if got := observe(s); len(got) != 1 {
 		t.Fatalf("%+v while the first one lives", got)
@@ -107,15 +108,15 @@ func TestTheNextInstanceWaitsUntilNothingIsLeftOfTheOneBefore(t *testing.T) {
 }
 
 func TestAnInstanceThatIsNotThereIsStopped(t *testing.T) {
-	mustStop(t, direct(t, newWitness(t), "trains"), "another")
+	mustStop(t, direct(t, drill.NewWitness(t), "trains"), "another")
 }
 
 func TestALostStopIsNoStop(t *testing.T) {
-	w := newWitness(t)
+	w := drill.NewWitness(t)
 	s := direct(t, w, "ignores TERM", func(o *Options) { o.GracePeriod = 100 * time.Millisecond })
 	s.Begin()
 	s.Lift(observe(s)[0].ID, 1, 0)
-	w.hear(1, "started", "0")
+	w.Hear(1, "started", "0")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Stop(ctx, observe(s)[0].ID, 0); err == nil {
@@ -124,26 +125,26 @@ func TestALostStopIsNoStop(t *testing.T) {
 }
 
 func TestACheckpointInProgressIsWaitedFor(t *testing.T) {
-	w := newWitness(t)
+	w := drill.NewWitness(t)
 	s := direct(t, w, "checkpoints", func(o *Options) {
-		o.CheckpointFile, o.CheckpointGrace, o.GracePeriod = w.locks+"/checkpoint", time.Minute, 10*time.Second
+		o.CheckpointFile, o.CheckpointGrace, o.GracePeriod = w.Dir+"/checkpoint", time.Minute, 10*time.Second
 	})
 	s.Begin()
 	s.Lift(observe(s)[0].ID, 1, 0)
-	w.hear(1, "started", "0")
+	w.Hear(1, "started", "0")
 	mustStop(t, s, observe(s)[0].ID)
-	w.hear(1, "saved", "0")
+	w.Hear(1, "saved", "0")
 }
 
 func TestACheckpointIsNotWaitedForForever(t *testing.T) {
-	w := newWitness(t)
-	file := w.locks + "/checkpoint"
+	w := drill.NewWitness(t)
+	file := w.Dir + "/checkpoint"
 	s := direct(t, w, "never saves", func(o *Options) {
 		o.CheckpointFile, o.CheckpointGrace = file, 50*time.Millisecond
 	})
 	s.Begin()
 	s.Lift(observe(s)[0].ID, 1, 0)
-	w.hear(1, "started", "0")
+	w.Hear(1, "started", "0")
 	mustStop(t, s, observe(s)[0].ID)
 	if _, err := os.Stat(file); err != nil {
 		t.Fatalf("the worker did not leave its file: %v", err)

@@ -1,4 +1,6 @@
-package supervisor
+// Package drill is what the tests of supervisors share: workers that are the test binary itself, a witness that hears
+// them, and a redis-server.
+package drill
 
 import (
 	"fmt"
@@ -7,9 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
-	"testing"
 	"time"
 )
 
@@ -22,14 +22,16 @@ const (
 	locksVariable   = "HOLDFAST_TEST_LOCKS"
 )
 
-func TestMain(m *testing.M) {
+// Play is for TestMain: it plays the worker's role that this process has, if it has one, and then does not return.
+func Play() {
 	role := os.Getenv(roleVariable)
 	if role == "" {
-		os.Exit(m.Run())
+		return
 	}
 	time.AfterFunc(time.Minute, func() { os.Exit(98) }) // longer than any test
 	begin()
 	roles[role]()
+	os.Exit(0)
 }
 
 var roles = map[string]func(){
@@ -61,7 +63,7 @@ var roles = map[string]func(){
 		select {}
 	},
 	"checkpoints": func() {
-		file := os.Getenv(CheckpointVariable)
+		file := os.Getenv("HOLDFAST_CHECKPOINT_FILE")
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			tell("cannot-save")
 		}
@@ -79,7 +81,7 @@ var roles = map[string]func(){
 		os.Exit(0)
 	},
 	"never saves": func() {
-		_ = os.WriteFile(os.Getenv(CheckpointVariable), nil, 0o600)
+		_ = os.WriteFile(os.Getenv("HOLDFAST_CHECKPOINT_FILE"), nil, 0o600)
 		tell("started")
 		select {}
 	},
@@ -128,74 +130,4 @@ func tell(what string) {
 	fmt.Fprintf(c, "%s %s %s %d %s", what, os.Getenv(slotVariable), os.Getenv("HOLDFAST_RESTART_ROUND"), os.Getpid(),
 		os.Getenv("HOLDFAST_RENDEZVOUS_ID"))
 	c.Close()
-}
-
-// event is what a worker told.
-type event struct {
-	what, slot, round string
-	pid               int
-	rendezvous        string
-}
-
-// witness hears the workers of one group.
-type witness struct {
-	t           testing.TB
-	conn        *net.UnixConn
-	path, locks string
-}
-
-func newWitness(t testing.TB) *witness {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "w")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	return &witness{t, conn, path, dir}
-}
-
-func (w *witness) env(role, slot string) []string {
-	return []string{roleVariable + "=" + role, slotVariable + "=" + slot, witnessVariable + "=" + w.path, locksVariable + "=" + w.locks}
-}
-
-// next is what is told next.
-func (w *witness) next() event {
-	w.t.Helper()
-	if err := w.conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		w.t.Fatal(err)
-	}
-	var buffer [512]byte
-	n, err := w.conn.Read(buffer[:])
-	if err != nil {
-		w.t.Fatalf("nothing was told: %v", err)
-	}
-	f := strings.Split(string(buffer[:n]), " ")
-	pid, _ := strconv.Atoi(f[3])
-	return event{f[0], f[1], f[2], pid, f[4]}
-}
-
-// hear waits until each of n workers has told the same of a round, and returns their process numbers by slot. Anything
-// else that is told meanwhile is a failure.
-func (w *witness) hear(n int, what, round string) map[string]int {
-	w.t.Helper()
-	pids := map[string]int{}
-	for len(pids) < n {
-		e := w.next()
-		if e.what != what || e.round != round {
-			w.t.Fatalf("%+v was told, want %s of round %s (%d of %d so far)", e, what, round, len(pids), n)
-		}
-		pids[e.slot] = e.pid
-	}
-	return pids
-}
-
-// silent fails if anything is told for a while. It cannot prove that nothing comes later.
-func (w *witness) silent(d time.Duration) {
-	w.t.Helper()
-	_ = w.conn.SetReadDeadline(time.Now().Add(d))
-	var buffer [512]byte
-	if n, err := w.conn.Read(buffer[:]); err == nil {
-		w.t.Errorf("%q was told, want nothing", buffer[:n])
-	}
 }
