@@ -33,12 +33,15 @@ func New(o Options) *Supervisor {
 	return &Supervisor{options: o, prefix: rand.Text()[:10], changed: make(chan struct{}, 1), born: o.After}
 }
 
-// Begin implements loop.Barrier: the next instance waits at the barrier as soon as nothing of the one before is left.
+// Begin implements loop.Barrier: the next instance waits at the barrier as soon as nothing of the one before is left. It may
+// be repeated: a core that has not seen the new instance yet asks again, which must not be taken for the one after it.
 func (s *Supervisor) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wanted = true
-	s.begin()
+	if i := s.newest(); i == nil || i.dead {
+		s.wanted = true
+		s.begin()
+	}
 }
 
 // begin is called with the lock held.

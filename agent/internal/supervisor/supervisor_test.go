@@ -99,12 +99,29 @@ func TestTheNextInstanceWaitsUntilNothingIsLeftOfTheOneBefore(t *testing.T) {
 	s.Begin()
 	s.Lift(observe(s)[0].ID, 1, 0)
 	w.Hear(1, "started", "0")
+	first := s.newest()
+	s.mu.Lock()
+	first.dead = true // its leader; the rest of it lives
+	s.mu.Unlock()
 	s.Begin()
 	if got := observe(s); len(got) != 1 {
-		t.Fatalf("%+v while the first one lives", got)
+		t.Fatalf("%+v while something of the first one lives", got)
 	}
-	mustStop(t, s, observe(s)[0].ID)
+	mustStop(t, s, first.ID)
 	eventually(t, "the next one waits", func() bool { return len(observe(s)) == 2 && observe(s)[1].Running })
+}
+
+func TestARepeatedBeginIsOneBegin(t *testing.T) {
+	w := drill.NewWitness(t)
+	s := direct(t, w, "trains")
+	s.Begin()
+	s.Begin()
+	s.Lift(observe(s)[0].ID, 1, 0)
+	kill(t, w.Hear(1, "started", "0")["slot"], syscall.SIGUSR1)
+	<-s.newest().gone
+	if got := observe(s); len(got) != 1 || got[0].Running {
+		t.Errorf("%+v, want the finished one alone", got)
+	}
 }
 
 func TestAnInstanceThatIsNotThereIsStopped(t *testing.T) {
