@@ -53,6 +53,7 @@ func (c *Child) leave(deadline time.Time) error {
 func (c *Child) kill(deadline time.Time) error {
 	for {
 		c.Signal(syscall.SIGKILL)
+		c.awaitLeader(killAgain) // it is the last to be seen, and a look costs more than to wait
 		tree, err := c.members()
 		if err != nil {
 			return err
@@ -66,6 +67,15 @@ func (c *Child) kill(deadline time.Time) error {
 		held := hold(tree)
 		held.kill()
 		held.await(earlier(deadline, time.Now().Add(killAgain)))
+	}
+}
+
+func (c *Child) awaitLeader(most time.Duration) {
+	late := time.NewTimer(most)
+	defer late.Stop()
+	select {
+	case <-c.exited:
+	case <-late.C:
 	}
 }
 
