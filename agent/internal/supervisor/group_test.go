@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 type group struct {
 	t       testing.TB
 	store   coordination.Store
+	connect func() coordination.Agent // how a pod reaches the store; nil: the same as everybody
 	witness *drill.Witness
 	pods    []*pod
 }
@@ -37,6 +38,8 @@ type pod struct {
 	group   *group
 	config  config.Exec
 	role    string
+	program *process.Spec                              // instead of the role
+	run     func(process.Spec) (*process.Child, error) // instead of process.Start
 	born    int64
 	signals chan os.Signal
 	ended   chan result
@@ -86,7 +89,7 @@ func (g *group) pod(i int, role string) *pod {
 		group: g, role: role, born: time.Now().UnixMicro(), log: &lines{},
 		config: config.Exec{
 			Identity: config.Identity{JobSetUID: "uid", WorkerID: fmt.Sprint("js-w-0-", i), PodUID: fmt.Sprint("pod", i)},
-			PodGrace: 10 * time.Second, MaxStops: 60,
+			PodGrace: 10 * time.Second, MaxStops: 60, LogLevel: slog.LevelDebug,
 		},
 	}
 }
@@ -114,12 +117,23 @@ func (g *group) start() *group {
 // start runs a container of the pod.
 func (p *pod) start() {
 	p.signals, p.ended = make(chan os.Signal, 4), make(chan result, 1)
-	signals, ended := p.signals, p.ended
+	signals, ended, store := p.signals, p.ended, coordination.Agent(p.group.store)
+	if p.group.connect != nil {
+		store = p.group.connect()
+	}
+	program := process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: p.group.witness.Env(p.role, p.config.WorkerID)}
+	if p.program != nil {
+		program = *p.program
+	}
+	run := process.Start
+	if p.run != nil {
+		run = p.run
+	}
 	go func() {
 		code, err := Run(p.config, Parts{
-			Program: process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: p.group.witness.Env(p.role, p.config.WorkerID)},
-			Start:   process.Start, Store: p.group.store, Signals: signals, PodBorn: p.born,
-			Log: journal.New(p.log, slog.LevelDebug).With("pod", p.config.PodUID),
+			Program: program,
+			Start:   run, Store: store, Signals: signals, PodBorn: p.born,
+			Log: journal.New(p.log, p.config.LogLevel).With("pod", p.config.PodUID),
 		})
 		ended <- result{code, err}
 	}()
