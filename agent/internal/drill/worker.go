@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -80,11 +82,34 @@ var roles = map[string]func(){
 		<-c
 		os.Exit(0)
 	},
+	"leaves a daemon": func() {
+		c := notify(syscall.SIGUSR1)
+		spawn("leaves an orphan", &syscall.SysProcAttr{Setsid: true})
+		tell("started")
+		<-c
+	},
+	"leaves an orphan": func() { spawn("is a daemon", &syscall.SysProcAttr{Setsid: true}) },
+	"is a daemon": func() {
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
+		tell("daemon")
+		select {}
+	},
 	"never saves": func() {
 		_ = os.WriteFile(os.Getenv("HOLDFAST_CHECKPOINT_FILE"), nil, 0o600)
 		tell("started")
 		select {}
 	},
+}
+
+// spawn runs this program in another role.
+func spawn(role string, attr *syscall.SysProcAttr) {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, roleVariable+"=") })
+	_, err := syscall.ForkExec(os.Args[0], os.Args, &syscall.ProcAttr{
+		Env: append(env, roleVariable+"="+role), Files: []uintptr{0, 1, 2}, Sys: attr,
+	})
+	if err != nil {
+		tell("cannot-spawn")
+	}
 }
 
 func notify(signals ...os.Signal) chan os.Signal {
@@ -108,7 +133,8 @@ func begin() {
 			}
 		}
 	}
-	if flock(filepath.Join(os.Getenv(locksVariable), fmt.Sprintf("%d.%d", mine, os.Getpid())), syscall.LOCK_EX) != nil {
+	own := fmt.Sprintf("%d.%s.%d", mine, os.Getenv(slotVariable), os.Getpid())
+	if flock(filepath.Join(os.Getenv(locksVariable), own), syscall.LOCK_EX) != nil {
 		tell("overtaken")
 	}
 }
