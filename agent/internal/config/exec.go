@@ -43,7 +43,7 @@ func ParseExec(args []string, getenv func(string) string) (Exec, error) {
 }
 
 func (s settings) checkExec(p *problems) Exec {
-	return Exec{
+	c := Exec{
 		Identity:        s.identity(p),
 		Store:           s.store(p),
 		GracePeriod:     s.duration(p, gracePeriod, 0, 0),
@@ -53,6 +53,10 @@ func (s settings) checkExec(p *problems) Exec {
 		StartupDir:      s.optionalFolder(p, startupDir),
 		LogLevel:        s.level(p),
 	}
+	if c.CheckpointGrace > 0 && s[startupDir].value == "" {
+		s.bad(p, startupDir, "is missing beside --"+checkpointGrace+": the worker's file is there")
+	}
+	return c
 }
 
 func (s settings) optionalFolder(p *problems, name string) string {

@@ -29,9 +29,9 @@ func TestTheEnvironmentIsEnoughForTheSupervisor(t *testing.T) {
 
 func TestTheSupervisorNeedsNoVolume(t *testing.T) {
 	env := manifest("")
-	env["WORKER_TERMINATION_GRACE_PERIOD"], env["CHECKPOINT_GRACE_PERIOD"] = "5s", "1m"
+	env["WORKER_TERMINATION_GRACE_PERIOD"] = "5s"
 	got, err := parseExec(env, "--max-stops-per-minute=3", "--pod-termination-grace-period=10s", "--", "x")
-	if err != nil || got.StartupDir != "" || got.GracePeriod != 5*time.Second || got.CheckpointGrace != time.Minute ||
+	if err != nil || got.StartupDir != "" || got.GracePeriod != 5*time.Second ||
 		got.MaxStops != 3 || got.PodGrace != 10*time.Second {
 		t.Errorf("got %+v (%v)", got, err)
 	}
@@ -46,6 +46,7 @@ func TestBadSettingsOfTheSupervisor(t *testing.T) {
 		"no stops at all":              {[]string{"--max-stops-per-minute=0", "--", "x"}, []string{"--max-stops-per-minute", "MAX_STOPS_PER_MINUTE", `"0"`}},
 		"a folder that is not there":   {[]string{"--startup-dir=/nonexistent", "--", "x"}, []string{"--startup-dir", "no such file"}},
 		"a checkpoint without a unit":  {[]string{"--checkpoint-grace-period=5", "--", "x"}, []string{"--checkpoint-grace-period"}},
+		"a checkpoint without a place": {[]string{"--checkpoint-grace-period=5s", "--", "x"}, []string{"--startup-dir", "--checkpoint-grace-period", "emptyDir"}},
 		"a pod's grace without a unit": {[]string{"--pod-termination-grace-period=5", "--", "x"}, []string{"--pod-termination-grace-period"}},
 	}
 	for name, tc := range cases {

@@ -40,6 +40,7 @@ func Start(s Spec) (*Child, error) {
 }
 
 // fork starts the leader. The kernel kills it if this process dies, so that no worker runs on without its supervisor.
+// Strictly it does so if the thread ends that forks; no thread of a Go program does while no goroutine is bound to one.
 func fork(s Spec) (pid int, err error) {
 	pid, err = syscall.ForkExec(s.Path, s.Args, &syscall.ProcAttr{
 		Env: s.Env, Files: []uintptr{0, 1, 2},
