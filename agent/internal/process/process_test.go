@@ -182,6 +182,7 @@ func TestTheNumberOfAnExitedLeaderStaysOurs(t *testing.T) {
 	w := newWitness(t)
 	c := start(t, w, "exits 3")
 	<-c.Exited()
+	c.reaper.reapOrphans()
 	if s, err := readStat(c.PID()); err != nil || s.state != zombie {
 		t.Errorf("the leader is %+v (%v), want a zombie", s, err)
 	}

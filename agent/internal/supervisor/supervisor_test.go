@@ -141,6 +141,24 @@ func TestALostStopIsNoStop(t *testing.T) {
 	}
 }
 
+func TestWhoIsToldToEndHasNotFinished(t *testing.T) {
+	w := drill.NewWitness(t)
+	s := direct(t, w, "exits 0 on TERM")
+	s.Begin()
+	s.Lift(observe(s)[0].ID, 1, 0)
+	w.Hear(1, "started", "0")
+	if err := s.Leave(t.Context(), syscall.SIGTERM, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if got := observe(s)[0]; got.Running || got.ExitCode != 143 {
+		t.Errorf("%+v, want a death", got)
+	}
+	s.Begin()
+	if got := observe(s); len(got) != 1 {
+		t.Errorf("%+v follow", got)
+	}
+}
+
 func TestACheckpointInProgressIsWaitedFor(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "checkpoints", func(o *Options) {
