@@ -23,7 +23,7 @@ help: ## Show this list
 .PHONY: build
 build: ## Build all programs into bin/
 	@mkdir -p $(BIN)
-	cd agent && $(BUILD) -o $(BIN)/agent ./cmd/agent
+	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker
 

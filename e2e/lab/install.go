@@ -27,8 +27,9 @@ const (
 
 // images maps the name in the manifests to the program that `make build` left in bin/.
 var images = map[string]string{
-	"localhost/holdfast/agent:dev":  "agent",
-	"localhost/holdfast/worker:dev": "worker",
+	"localhost/holdfast/agent:dev":         "agent",
+	"localhost/holdfast/holdfast-exec:dev": "holdfast-exec",
+	"localhost/holdfast/worker:dev":        "worker",
 }
 
 // Install loads the images, applies the CRD, and starts the manager and the orchestrator. It may be repeated.

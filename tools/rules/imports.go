@@ -41,6 +41,14 @@ var rules = []rule{
 	},
 	{
 		packages: []string{
+			"agent/cmd/holdfast-exec", "agent/internal/supervisor", "agent/internal/process", "agent/internal/loop",
+			"agent/internal/config", "agent/internal/store", "agent/internal/install", "agent/internal/journal",
+		},
+		deps: []string{"google.golang.org/", "k8s.io/", "net/http$", "text/template$"},
+		why:  "the supervisor is in every worker's container: it is small and reaches no runtime",
+	},
+	{
+		packages: []string{
 			"shared/restart", "shared/grace", "shared/recovering", "shared/coordination$", "shared/coordination/member",
 			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "shared/coordination/epoch",
 			"jobset-controller/internal/inplace", "shared/coordination/leader",

@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/app"
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
-	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
+	"github.com/holdfast-project/holdfast/agent/internal/journal"
+	"github.com/holdfast-project/holdfast/agent/internal/store"
 )
 
 // Exit codes.
@@ -53,20 +54,18 @@ func start(ctx context.Context, c config.Config) error {
 		return err
 	}
 	defer driver.Close()
-	store, err := valkey.New(valkey.Options{
-		Address: c.ValkeyAddress, Username: c.ValkeyUsername, PasswordFile: c.ValkeyPasswordFile, ClientName: "holdfast-agent",
-	})
+	groups, err := store.Open(c.Store, "holdfast-agent")
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	log := app.NewLog(os.Stderr, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
-	return app.Run(ctx, c, app.Parts{Driver: driver, Watcher: driver, Store: store, Log: log})
+	defer groups.Close()
+	log := journal.New(os.Stderr, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
+	return app.Run(ctx, c, app.Parts{Driver: driver, Watcher: driver, Store: groups, Log: log})
 }
 
 // end tells the last error where an operator looks for it: the log and the pod's status.
 func end(code int, err error) int {
 	fmt.Fprintln(os.Stderr, err)
-	app.Terminate(app.TerminationLog, err.Error())
+	journal.Terminate(journal.TerminationLog, err.Error())
 	return code
 }

@@ -1,8 +1,8 @@
-// Package app runs the agent: it listens for the startup probe, feeds the core with what happens, and does what the core
-// decides.
+// Package app is the sidecar: it listens for the startup probe and runs the member of its pod's slot.
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -12,36 +12,25 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/agent/internal/loop"
 	"github.com/holdfast-project/holdfast/agent/internal/ready"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
-// Driver reaches the instances of the worker.
-type Driver interface {
-	// Observe looks at all instances, the dead ones included. It is never called concurrently.
-	Observe(context.Context) (member.Observed, error)
-	// Stop ends one instance and returns when it has exited.
-	Stop(ctx context.Context, id string, grace time.Duration) error
-	// Remove deletes the records of exited instances.
-	Remove(ctx context.Context, ids []string) error
-}
-
-// Watcher tells when it is worth looking, and what is wrong when a look fails.
-type Watcher interface {
-	// Watch calls wake, which does not block, until ctx ends.
-	Watch(ctx context.Context, wake func())
-	// Explain says what an operator can do about an error of Observe.
-	Explain(error) string
-}
+// runtimePatience is how long the runtime may be out of reach. Then the agent ends with an error: the kubelet starts it
+// again with the socket mounted anew, which a restarted runtime has replaced. The worker does not notice.
+const runtimePatience = 20 * time.Second
 
 // Parts are what the agent works with.
 type Parts struct {
-	Driver  Driver
-	Watcher Watcher
+	Driver  loop.Driver
+	Watcher loop.Watcher
 	Store   coordination.Agent
 	Log     *slog.Logger
+
+	Patience time.Duration // with a runtime that does not answer; default runtimePatience
 }
 
 // Run runs the agent until ctx ends, which is no error, or until it cannot reach its worker's runtime any more. The
@@ -53,7 +42,7 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 		return err
 	}
 	defer closeServer()
-	p.Log.Info("agent started", "group", c.JobSetUID, "store", c.ValkeyAddress)
+	p.Log.Info("agent started", "group", c.JobSetUID, "store", c.Store.Address)
 	memory, err := startup.Load(c.StartupDir, c.PodUID)
 	if err != nil {
 		p.Log.Warn("the start-up file is of no use: going on as in a new pod", "error", err)
@@ -61,7 +50,11 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 	state := member.New(member.Config{
 		Slot: c.WorkerID, Pod: c.PodUID, Grace: c.GracePeriod, RemoveStopped: c.RemoveStopped, Random: rand.Float64,
 	}, memory)
-	return newLoop(c, p, state, gate).run(ctx)
+	settings := loop.Config{
+		Group: c.JobSetUID, Pod: c.PodUID, StartupDir: c.StartupDir, PollingInterval: c.PollingInterval,
+		Patience: cmp.Or(p.Patience, runtimePatience),
+	}
+	return loop.Run(ctx, settings, loop.Parts{Driver: p.Driver, Watcher: p.Watcher, Gate: gate, Store: p.Store, Log: p.Log}, state)
 }
 
 // serve listens before anything else is done, because the first probe comes at once.

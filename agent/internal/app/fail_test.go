@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
-	"github.com/holdfast-project/holdfast/agent/internal/ready"
+	"github.com/holdfast-project/holdfast/agent/internal/journal"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
@@ -23,10 +23,9 @@ func TestARuntimeThatIsGoneEndsTheAgentWithOneClearError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer driver.Close()
-	l := newLoop(n.config, Parts{Driver: driver, Watcher: driver, Store: n.store, Log: NewLog(n.log, slog.LevelInfo)},
-		member.New(member.Config{}, member.Fresh()), ready.New(""))
-	l.patience = 500 * time.Millisecond
-	err = l.run(t.Context())
+	err = Run(t.Context(), n.config, Parts{
+		Driver: driver, Watcher: driver, Store: n.store, Log: journal.New(n.log, slog.LevelInfo), Patience: 500 * time.Millisecond,
+	})
 	if err == nil || !strings.Contains(err.Error(), n.socket) || !strings.Contains(err.Error(), "hostPath") {
 		t.Errorf("error %v", err)
 	}
@@ -65,33 +64,8 @@ func TestAPortInUseIsNamed(t *testing.T) {
 	other.start()
 	eventually(t, "listening", func() bool { code, _ := probe(other); return code != 0 })
 	n.config.ReadyPort = other.config.ReadyPort
-	err := Run(t.Context(), n.config, Parts{Store: n.store, Log: NewLog(n.log, slog.LevelInfo)})
+	err := Run(t.Context(), n.config, Parts{Store: n.store, Log: journal.New(n.log, slog.LevelInfo)})
 	if err == nil || !strings.Contains(err.Error(), "--ready-port") {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestTerminate(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "termination-log")
-	Terminate(path, "nobody asked for a file")
-	if _, err := os.Stat(path); err == nil {
-		t.Error("a file was created")
-	}
-	if err := os.WriteFile(path, []byte("an older and longer message"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	Terminate(path, "why")
-	if got, _ := os.ReadFile(path); string(got) != "why\n" {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestTheLogHasMilliseconds(t *testing.T) {
-	var out lines
-	NewLog(&out, slog.LevelInfo).Info("hello")
-	line := out.all.String()
-	at := strings.TrimPrefix(line, `{"time":"`)[:24]
-	if _, err := time.Parse("2006-01-02T15:04:05.000Z", at); err != nil || strings.Count(line, "\n") != 1 {
-		t.Errorf("%q: %v", line, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
 	"github.com/holdfast-project/holdfast/agent/internal/cri/fake"
+	"github.com/holdfast-project/holdfast/agent/internal/journal"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
@@ -55,7 +56,7 @@ func newNode(t *testing.T, store coordination.Agent, i int) *node {
 	dir := t.TempDir()
 	n := &node{t: t, runtime: fake.New(uid, "worker"), store: store, socket: filepath.Join(dir, "cri.sock"), log: &lines{}}
 	n.config = config.Config{
-		JobSetUID: "uid", WorkerID: fmt.Sprint("js-w-0-", i), PodUID: uid, ContainerName: "worker", GracePeriod: time.Second,
+		Identity: config.Identity{JobSetUID: "uid", WorkerID: fmt.Sprint("js-w-0-", i), PodUID: uid}, ContainerName: "worker", GracePeriod: time.Second,
 		CRISocket: n.socket, PollingInterval: 50 * time.Millisecond, ReadyPort: freePort(t), StartupDir: dir,
 	}
 	if err := n.runtime.Serve(n.socket); err != nil {
@@ -86,7 +87,7 @@ func (n *node) start() {
 	n.cancel, n.ended = cancel, make(chan error, 1)
 	go func() {
 		defer driver.Close()
-		n.ended <- Run(ctx, n.config, Parts{Driver: driver, Watcher: driver, Store: n.store, Log: NewLog(n.log, slog.LevelDebug)})
+		n.ended <- Run(ctx, n.config, Parts{Driver: driver, Watcher: driver, Store: n.store, Log: journal.New(n.log, slog.LevelDebug)})
 	}()
 	n.t.Cleanup(n.end)
 }

@@ -18,21 +18,35 @@ import (
 // check gives every setting its type. What is wrong with one does not keep the others from being checked.
 func (s settings) check(p *problems) Config {
 	return Config{
-		JobSetUID:          s.text(p, jobSetUID),
-		WorkerID:           s.slot(p),
-		PodUID:             s.text(p, podUID),
-		ContainerName:      s.text(p, containerName),
-		GracePeriod:        s.duration(p, gracePeriod, 10*time.Second, 0),
-		CRISocket:          s.socket(p),
-		PollingInterval:    s.duration(p, pollingInterval, time.Second, 10*time.Millisecond),
-		ValkeyAddress:      s.address(p),
-		ValkeyUsername:     s[valkeyUsername].value,
-		ValkeyPasswordFile: s.file(p, valkeyPassword),
-		ReadyPort:          s.port(p),
-		StartupDir:         s.folder(p, startupDir),
-		RemoveStopped:      s.flag(p, removeStopped),
-		LogLevel:           s.level(p),
+		Identity:        s.identity(p),
+		Store:           s.store(p),
+		ContainerName:   s.text(p, containerName),
+		GracePeriod:     s.duration(p, gracePeriod, 10*time.Second, 0),
+		CRISocket:       s.socket(p),
+		PollingInterval: s.duration(p, pollingInterval, time.Second, 10*time.Millisecond),
+		ReadyPort:       s.port(p),
+		StartupDir:      s.folder(p, startupDir),
+		RemoveStopped:   s.flag(p, removeStopped),
+		LogLevel:        s.level(p),
 	}
+}
+
+func (s settings) identity(p *problems) Identity {
+	return Identity{JobSetUID: s.text(p, jobSetUID), WorkerID: s.slot(p), PodUID: s.text(p, podUID)}
+}
+
+func (s settings) store(p *problems) Store {
+	o := Store{
+		Address: s.address(p), Username: s[valkeyUsername].value, PasswordFile: s.file(p, valkeyPassword),
+		CAFile: s.file(p, valkeyCA), CertFile: s.file(p, valkeyCert), KeyFile: s.file(p, valkeyKey),
+	}
+	switch {
+	case (o.CertFile == "") != (o.KeyFile == ""):
+		p.add("--%s and --%s go together: give both or none", valkeyCert, valkeyKey)
+	case o.CertFile != "" && o.CAFile == "":
+		s.bad(p, valkeyCA, "is missing beside --"+valkeyCert)
+	}
+	return o
 }
 
 // bad notes what is wrong with a setting, where it can be set, and what to do.

@@ -1,4 +1,4 @@
-// Package config reads the agent's settings from flags and environment. All that is wrong is told together, each with its
+// Package config reads the settings of the agent and of the supervisor from flags and environment. All that is wrong is told together, each with its
 // flag, its variable and what to do, so that a manifest needs one correction and not five.
 package config
 
@@ -21,6 +21,12 @@ const (
 	valkeyAddress   = "valkey-address"
 	valkeyUsername  = "valkey-username"
 	valkeyPassword  = "valkey-password-file"
+	valkeyCA        = "valkey-tls-ca-file"
+	valkeyCert      = "valkey-tls-cert-file"
+	valkeyKey       = "valkey-tls-key-file"
+	checkpointGrace = "checkpoint-grace-period"
+	podGrace        = "pod-termination-grace-period"
+	maxStops        = "max-stops-per-minute"
 	readyPort       = "ready-port"
 	startupDir      = "startup-dir"
 	removeStopped   = "remove-stopped-containers"
@@ -29,20 +35,29 @@ const (
 
 // Config is what the agent runs with.
 type Config struct {
-	JobSetUID          string // the group
-	WorkerID           string // the slot
-	PodUID             string
-	ContainerName      string
-	GracePeriod        time.Duration
-	CRISocket          string // a path, without unix://
-	PollingInterval    time.Duration
-	ValkeyAddress      string
-	ValkeyUsername     string
-	ValkeyPasswordFile string
-	ReadyPort          int
-	StartupDir         string
-	RemoveStopped      bool
-	LogLevel           slog.Level
+	Identity
+	Store           Store
+	ContainerName   string
+	GracePeriod     time.Duration
+	CRISocket       string // a path, without unix://
+	PollingInterval time.Duration
+	ReadyPort       int
+	StartupDir      string
+	RemoveStopped   bool
+	LogLevel        slog.Level
+}
+
+// Identity says who the worker is.
+type Identity struct {
+	JobSetUID string // the group
+	WorkerID  string // the slot
+	PodUID    string
+}
+
+// Store says how to reach the store. Files are paths; empty ones are not used, and without a CA there is no TLS.
+type Store struct {
+	Address, Username, PasswordFile string
+	CAFile, CertFile, KeyFile       string
 }
 
 // Help is returned instead of a Config when -h is given; it is what to print.
@@ -54,7 +69,7 @@ func (Help) Error() string { return "help was asked for" }
 type Problems []string
 
 func (p Problems) Error() string {
-	return fmt.Sprintf("the agent cannot start, %d setting(s) to correct:\n  - %s", len(p), strings.Join(p, "\n  - "))
+	return fmt.Sprintf("cannot start, %d setting(s) to correct:\n  - %s", len(p), strings.Join(p, "\n  - "))
 }
 
 // problems collects.
@@ -64,11 +79,11 @@ func (p *problems) add(format string, args ...any) {
 	p.list = append(p.list, fmt.Sprintf(format, args...))
 }
 
-// Parse reads flags over environment over defaults. The error is Help or Problems.
+// Parse reads the agent's flags over environment over defaults. The error is Help or Problems.
 func Parse(args []string, getenv func(string) string) (Config, error) {
 	var p problems
-	s := known(getenv)
-	if err := s.parse(args, &p); err != nil {
+	s := agent.settings(getenv)
+	if err := s.parse(args, agent.title, &p); err != nil {
 		return Config{}, err
 	}
 	c := s.check(&p)

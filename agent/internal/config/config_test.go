@@ -26,8 +26,8 @@ func TestTheEnvironmentIsEnough(t *testing.T) {
 	dir := t.TempDir()
 	got, err := parse(manifest(dir))
 	want := Config{
-		JobSetUID: "js-uid", WorkerID: "js-workers-4-17", PodUID: "pod-uid", ContainerName: "worker", GracePeriod: 10 * time.Second,
-		CRISocket: "/run/containerd/containerd.sock", PollingInterval: time.Second, ValkeyAddress: "valkey:6379", ReadyPort: 80,
+		Identity: Identity{"js-uid", "js-workers-4-17", "pod-uid"}, Store: Store{Address: "valkey:6379"}, ContainerName: "worker", GracePeriod: 10 * time.Second,
+		CRISocket: "/run/containerd/containerd.sock", PollingInterval: time.Second, ReadyPort: 80,
 		StartupDir: dir, RemoveStopped: true, LogLevel: slog.LevelInfo,
 	}
 	if err != nil || got != want {
@@ -47,9 +47,9 @@ func TestTheArgumentsOfTheSeedAreEnough(t *testing.T) {
 		"--valkey-address=valkey.default.svc.cluster.local:6379", "--valkey-username=me", "--valkey-password-file="+secret,
 		"--ready-port=8080", "--startup-dir="+dir, "--log-level=debug")
 	want := Config{
-		JobSetUID: "u", WorkerID: "in-place-restart-example-workers-0-999", PodUID: "p", ContainerName: "trainer",
-		CRISocket: "/run/crio/crio.sock", PollingInterval: 100 * time.Millisecond, ValkeyAddress: "valkey.default.svc.cluster.local:6379",
-		ValkeyUsername: "me", ValkeyPasswordFile: secret, ReadyPort: 8080, StartupDir: dir, RemoveStopped: true, LogLevel: slog.LevelDebug,
+		Identity: Identity{"u", "in-place-restart-example-workers-0-999", "p"}, ContainerName: "trainer",
+		Store:     Store{Address: "valkey.default.svc.cluster.local:6379", Username: "me", PasswordFile: secret},
+		CRISocket: "/run/crio/crio.sock", PollingInterval: 100 * time.Millisecond, ReadyPort: 8080, StartupDir: dir, RemoveStopped: true, LogLevel: slog.LevelDebug,
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v (%v)\nwant %+v", got, err, want)
@@ -82,6 +82,9 @@ func TestBadSettings(t *testing.T) {
 		"a store without a port":              {args: []string{"--valkey-address=valkey"}, want: []string{"--valkey-address", "not host:port"}},
 		"a store with a port out of range":    {args: []string{"--valkey-address=valkey:70000"}, want: []string{"--valkey-address", "not host:port"}},
 		"a password file that is not there":   {args: []string{"--valkey-password-file=/nonexistent/p"}, want: []string{"--valkey-password-file", "no such file", "Secret"}},
+		"a CA that is not there":              {args: []string{"--valkey-tls-ca-file=/nonexistent/ca"}, want: []string{"--valkey-tls-ca-file", "no such file"}},
+		"a certificate without its key":       {args: []string{"--valkey-tls-cert-file=/dev/null", "--valkey-tls-ca-file=/dev/null"}, want: []string{"--valkey-tls-cert-file and --valkey-tls-key-file go together"}},
+		"a certificate without a CA":          {args: []string{"--valkey-tls-cert-file=/dev/null", "--valkey-tls-key-file=/dev/null"}, want: []string{"--valkey-tls-ca-file", "is missing beside"}},
 		"a port of zero":                      {args: []string{"--ready-port=0"}, want: []string{"--ready-port", "startupProbe"}},
 		"a port that is no number":            {args: []string{"--ready-port=http"}, want: []string{"--ready-port", `"http"`}},
 		"a startup folder that is not there":  {args: []string{"--startup-dir=/nonexistent"}, want: []string{"--startup-dir", "no such file", "emptyDir"}},

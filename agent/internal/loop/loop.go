@@ -1,4 +1,6 @@
-package app
+// Package loop runs a member of a group: it feeds the core with what happens, and does what the core decides, with
+// whatever driver reaches the worker.
+package loop
 
 import (
 	"context"
@@ -6,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-project/holdfast/agent/internal/config"
-	"github.com/holdfast-project/holdfast/agent/internal/ready"
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
@@ -23,9 +23,8 @@ const (
 // loop is the one goroutine that owns the member. It never waits for anything but events: what takes time runs beside it.
 type loop struct {
 	Parts
-	config config.Config
+	config Config
 	state  *member.State
-	gate   *ready.Gate
 
 	events  chan member.Event
 	looks   chan struct{} // one slot: a look is due
@@ -33,17 +32,21 @@ type loop struct {
 	timer   *time.Timer
 	unsaved *member.Memory // not on the volume yet
 
+	released bool // nothing will ask for this worker any more
+
 	work     context.Context // what runs beside the loop
 	beside   sync.WaitGroup
 	removing atomic.Bool
-	patience time.Duration // with a runtime that does not answer
 }
 
-func newLoop(c config.Config, p Parts, s *member.State, gate *ready.Gate) *loop {
-	return &loop{
-		Parts: p, config: c, state: s, gate: gate, patience: runtimePatience,
+// Run runs the member until it is released or ctx ends, which are no errors, or until it cannot reach its worker any more.
+// The worker is left alone in any case.
+func Run(ctx context.Context, c Config, p Parts, s *member.State) error {
+	l := &loop{
+		Parts: p, config: c, state: s,
 		events: make(chan member.Event, 64), looks: make(chan struct{}, 1), failure: make(chan error, 1), timer: time.NewTimer(far),
 	}
+	return l.run(ctx)
 }
 
 func (l *loop) run(ctx context.Context) error {
@@ -52,13 +55,17 @@ func (l *loop) run(ctx context.Context) error {
 	defer l.beside.Wait()
 	defer cancel()
 	stopLooking := l.startLooking()
-	l.beside.Go(func() { l.Store.Watch(work, l.config.JobSetUID, l.told) })
-	for {
+	leaving := l.config.Leaving
+	l.beside.Go(func() { l.Store.Watch(work, l.config.Group, l.told) })
+	for !l.released {
 		select {
 		case e := <-l.events:
 			l.step(e)
 		case <-l.timer.C:
 			l.step(member.Tick{})
+		case <-leaving:
+			l.step(member.Leaving{})
+			leaving = nil
 		case err := <-l.failure:
 			return err
 		case <-ctx.Done():
@@ -67,6 +74,8 @@ func (l *loop) run(ctx context.Context) error {
 			return nil
 		}
 	}
+	stopLooking()
+	return nil
 }
 
 // step lets the core decide and does it.

@@ -1,4 +1,4 @@
-package app
+package loop
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const saveRetry = time.Second
 
 // perform does one action. Files are written at once, before the actions that follow; all else runs beside the loop.
 func (l *loop) perform(a member.Action) {
-	group := l.config.JobSetUID
+	group := l.config.Group
 	switch a := a.(type) {
 	case member.Join:
 		l.call(func(ctx context.Context) (coordination.Reply, error) { return l.Store.Join(ctx, group, a.Join) })
@@ -35,11 +35,15 @@ func (l *loop) perform(a member.Action) {
 	case member.Save:
 		l.save(a.Memory)
 	case member.WriteRound:
-		if err := startup.SaveEnv(l.config.StartupDir, group, a.Epoch, a.Round); err != nil {
-			l.Log.Warn("the worker cannot be told its round", "error", err)
-		}
+		l.writeRound(a)
 	case member.Look:
 		time.AfterFunc(l.config.PollingInterval, l.wake)
+	case member.Begin:
+		l.Barrier.Begin()
+	case member.Lift:
+		l.Barrier.Lift(a.ID, a.Epoch, a.Round)
+	case member.Release:
+		l.released = true
 	case member.Log:
 		l.Log.Log(l.work, severity(a.Severity), a.Message, a.Fields...)
 	}
@@ -76,8 +80,20 @@ func (l *loop) remove(r member.Remove) {
 	time.AfterFunc(lookRetry, l.wake)
 }
 
+func (l *loop) writeRound(w member.WriteRound) {
+	if l.config.StartupDir == "" {
+		return
+	}
+	if err := startup.SaveEnv(l.config.StartupDir, l.config.Group, w.Epoch, w.Round); err != nil {
+		l.Log.Warn("the worker cannot be told its round", "error", err)
+	}
+}
+
 func (l *loop) save(m member.Memory) {
-	err := startup.Save(l.config.StartupDir, l.config.PodUID, m)
+	if l.config.StartupDir == "" {
+		return
+	}
+	err := startup.Save(l.config.StartupDir, l.config.Pod, m)
 	if err == nil {
 		l.unsaved = nil
 		return

@@ -1,4 +1,5 @@
-package app
+// Package journal is where an agent tells what happens: its log, and the last message of its container.
+package journal
 
 import (
 	"io"
@@ -9,9 +10,9 @@ import (
 // TerminationLog is where the kubelet takes a container's last message from.
 const TerminationLog = "/dev/termination-log"
 
-// NewLog returns the agent's log: a JSON object per line, times in UTC with milliseconds, so that the logs of a group can
+// New returns the agent's log: a JSON object per line, times in UTC with milliseconds, so that the logs of a group can
 // be merged by time.
-func NewLog(w io.Writer, level slog.Level) *slog.Logger {
+func New(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: milliseconds}))
 }
 

@@ -1,4 +1,4 @@
-package app
+package loop
 
 import (
 	"context"
@@ -11,13 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
-const (
-	// runtimePatience is how long the runtime may be out of reach. Then the agent ends with an error: the kubelet starts it
-	// again with the socket mounted anew, which a restarted runtime has replaced. The worker does not notice.
-	runtimePatience = 20 * time.Second
-	// lookRetry is the pause after a look that failed.
-	lookRetry = 200 * time.Millisecond
-)
+// lookRetry is the pause after a look that failed.
+const lookRetry = 200 * time.Millisecond
 
 // startLooking observes the worker whenever it is woken, starting now. The returned function ends that.
 func (l *loop) startLooking() (stop func()) {
@@ -65,14 +60,14 @@ func (l *loop) look(ctx context.Context) {
 // lookFailed tells once what is wrong, and gives up after a while.
 func (l *loop) lookFailed(since time.Time, err error) time.Time {
 	why := l.Watcher.Explain(err)
-	l.gate.Wait(why)
+	l.Gate.Wait(why)
 	if since.IsZero() {
 		since = time.Now()
 		l.Log.Error(why)
 	}
-	if time.Since(since) >= l.patience {
+	if time.Since(since) >= l.config.Patience {
 		l.failure <- errors.New(why)
-		l.patience = far
+		l.config.Patience = far
 	}
 	time.AfterFunc(lookRetry, l.wake)
 	return since
@@ -82,7 +77,7 @@ func (l *loop) lookWorked(failing time.Time) {
 	if !failing.IsZero() {
 		l.Log.Info("the container runtime answers again", "afterMs", time.Since(failing).Milliseconds())
 	}
-	l.gate.Open()
+	l.Gate.Open()
 }
 
 // told passes on what the store's Watch saw.

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/drill"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
+)
+
+// The test binary is the program under test, and its first argument makes it the worker.
+const (
+	mainVariable = "HOLDFAST_TEST_MAIN"
+	workerWord   = "worker"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == workerWord {
+		drill.Play()
+	}
+	if os.Getenv(mainVariable) == "" {
+		os.Exit(m.Run())
+	}
+	if os.Getpid() == 1 { // a PID namespace has a /proc of its own
+		if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+			panic(err)
+		}
+	}
+	main()
+}
+
+// container is one run of the program, as PID 1 of a PID namespace if it is isolated.
+type container struct {
+	t       testing.TB
+	command *exec.Cmd
+	ended   chan int
+	mu      sync.Mutex
+	log     []string
+	starts  chan time.Time // of the worker, as the log tells
+}
+
+type settings struct {
+	isolated bool
+	env      []string
+	args     []string
+}
+
+func launch(t testing.TB, s settings) *container {
+	t.Helper()
+	c := &container{t: t, ended: make(chan int, 1), starts: make(chan time.Time, 1024), command: exec.Command(os.Args[0], s.args...)}
+	c.command.Env = append(s.env, mainVariable+"=1", "PATH="+os.Getenv("PATH"))
+	c.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if s.isolated {
+		c.command.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
+		c.command.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // makes mounts private
+	}
+	log, err := c.command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go c.follow(bufio.NewScanner(log))
+	t.Cleanup(c.end)
+	return c
+}
+
+func (c *container) follow(log *bufio.Scanner) {
+	for log.Scan() {
+		if strings.Contains(log.Text(), "worker started") {
+			c.starts <- time.Now()
+		}
+		c.mu.Lock()
+		c.log = append(c.log, log.Text())
+		c.mu.Unlock()
+	}
+	_ = c.command.Wait()
+	c.ended <- c.command.ProcessState.Sys().(syscall.WaitStatus).ExitStatus()
+}
+
+func (c *container) end() {
+	_ = c.command.Process.Kill()
+	c.exit()
+	if c.t.Failed() {
+		c.t.Log(c.told())
+	}
+}
+
+// told is what the program wrote.
+func (c *container) told() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Join(c.log, "\n")
+}
+
+// exit waits for the exit code, -1 if it was killed.
+func (c *container) exit() int {
+	c.t.Helper()
+	select {
+	case code := <-c.ended:
+		c.ended <- code
+		return code
+	case <-time.After(20 * time.Second):
+		c.t.Fatal("the supervisor does not end")
+		return 0
+	}
+}
+
+func (c *container) signal(s os.Signal) {
+	if err := c.command.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// group is one replicated job on a real store.
+type group struct {
+	t       testing.TB
+	store   *valkey.Store
+	address string
+	witness *drill.Witness
+}
+
+func newGroup(t testing.TB, size int64) *group {
+	address := drill.Redis(t)
+	g := &group{t: t, address: address, store: drill.Leader(t, address), witness: drill.NewWitness(t)}
+	_, err := g.store.Open(context.Background(), "uid", coordination.Open{
+		Incarnation: "i", Epoch: 1, Limit: 1 << 40, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: size}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// worker is the settings of the pod of a slot.
+func (g *group) worker(i int, role string) settings {
+	return settings{
+		env: append(g.witness.Env(role, fmt.Sprint(i)),
+			"JOBSET_UID=uid", "JOBSET_NAME=js", "REPLICATED_JOB_NAME=w", "JOB_INDEX=0", "JOB_COMPLETION_INDEX="+strconv.Itoa(i),
+			fmt.Sprint("POD_UID=pod", i), "VALKEY_ADDRESS="+g.address, "STARTUP_DIR="+g.volume(i)),
+		args: []string{"--max-stops-per-minute=1000000", "--", os.Args[0], workerWord},
+	}
+}
+
+func (g *group) volume(i int) string {
+	dir := filepath.Join(g.witness.Dir, fmt.Sprint("volume", i))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		g.t.Fatal(err)
+	}
+	return dir
+}
+
+// childOf is the one child of a process, as this process numbers it.
+func childOf(t testing.TB, parent int) int {
+	t.Helper()
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range stats {
+		line, _ := os.ReadFile(file)
+		_, rest, _ := strings.Cut(string(line), ") ")
+		if f := strings.Fields(rest); len(f) > 1 && f[1] == strconv.Itoa(parent) && f[0] != "Z" {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			return pid
+		}
+	}
+	t.Fatalf("process %d has no child", parent)
+	return 0
+}

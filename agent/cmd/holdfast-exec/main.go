@@ -1,0 +1,95 @@
+// holdfast-exec is the entry point of a worker's container: it runs the worker below itself, and restarts it together with
+// its group.
+//
+// Build it with CGO_ENABLED=0: it has to start in any image.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/agent/internal/install"
+	"github.com/holdfast-project/holdfast/agent/internal/journal"
+	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/agent/internal/store"
+	"github.com/holdfast-project/holdfast/agent/internal/supervisor"
+)
+
+// Exit codes.
+const (
+	done          = 0
+	failed        = 1
+	misplaced     = 2 // the settings are wrong: restarting does not help
+	notExecutable = 126
+	notFound      = 127
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	if len(args) == 2 && args[0] == "install" {
+		return end(failed, install.Into(args[1]))
+	}
+	c, err := config.ParseExec(args, os.Getenv)
+	var help config.Help
+	if errors.As(err, &help) {
+		fmt.Print(string(help))
+		return done
+	}
+	if err != nil {
+		return end(misplaced, err)
+	}
+	program, code, err := find(c.Command)
+	if err != nil {
+		return end(code, err)
+	}
+	code, err = supervise(c, program)
+	if err != nil {
+		return end(failed, err)
+	}
+	return code
+}
+
+// find looks for the worker's program before anybody waits for it.
+func find(command []string) (p process.Spec, code int, err error) {
+	path, err := exec.LookPath(command[0])
+	switch {
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+		return p, notFound, fmt.Errorf("looking for the worker's program: %w", err)
+	case err != nil && !errors.Is(err, exec.ErrDot):
+		return p, notExecutable, fmt.Errorf("looking for the worker's program: %w", err)
+	}
+	return process.Spec{Path: path, Args: command, Env: os.Environ()}, done, nil
+}
+
+func supervise(c config.Exec, program process.Spec) (code int, err error) {
+	signals := supervisor.Signals()
+	reaper, err := process.Adopt()
+	if err != nil {
+		return failed, err
+	}
+	groups, err := store.Open(c.Store, "holdfast-exec")
+	if err != nil {
+		return failed, err
+	}
+	defer groups.Close()
+	return supervisor.Run(c, supervisor.Parts{
+		Program: program, Start: reaper.Start, Store: groups, Signals: signals, PodBorn: supervisor.PodBorn(time.Now()),
+		Log: journal.New(os.Stderr, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID),
+	})
+}
+
+// end tells an error where an operator looks for it: the log and the pod's status.
+func end(code int, err error) int {
+	if err == nil {
+		return done
+	}
+	fmt.Fprintln(os.Stderr, "holdfast-exec:", err)
+	journal.Terminate(journal.TerminationLog, err.Error())
+	return code
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestWhatCannotStart(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	told := []string{
+		"--worker-jobset-uid=u", "--worker-id=js-w-0-0", "--worker-pod-uid=p", "--valkey-address=127.0.0.1:1", "--",
+	}
+	cases := map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no settings":               {nil, 2, "JOBSET_UID"},
+		"no command":                {told[:4], 2, "nothing to run"},
+		"a program that is missing": {append(slices.Clone(told), "no-such-program"), 127, "no-such-program"},
+		"a path that is missing":    {append(slices.Clone(told), "/nonexistent"), 127, "/nonexistent"},
+		"a file that is no program": {append(slices.Clone(told), plain), 126, plain},
+		"nowhere to install":        {[]string{"install", "/nonexistent"}, 1, "/nonexistent"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := launch(t, settings{args: tc.args})
+			if code := c.exit(); code != tc.code || !strings.Contains(c.told(), tc.says) {
+				t.Errorf("exits %d and says %q, want %d and %q", code, c.told(), tc.code, tc.says)
+			}
+		})
+	}
+}
+
+func TestItInstallsItself(t *testing.T) {
+	dir := t.TempDir()
+	if code := launch(t, settings{args: []string{"install", dir}}).exit(); code != 0 {
+		t.Fatalf("exits %d", code)
+	}
+	if f, err := os.Stat(filepath.Join(dir, "holdfast-exec")); err != nil || f.Mode().Perm() != 0o755 {
+		t.Errorf("installed %v (%v)", f, err)
+	}
+}
+
+// The life of a group: a worker dies, a whole container dies with its supervisor, all finish.
+func TestContainersOfAGroup(t *testing.T) {
+	for name, isolated := range map[string]bool{"side by side": false, "each as PID 1": true} {
+		t.Run(name, func(t *testing.T) {
+			if isolated && os.Getuid() != 0 {
+				t.Skip("PID namespaces need root")
+			}
+			g := newGroup(t, 3)
+			var all []*container
+			for i := range 3 {
+				s := g.worker(i, "trains")
+				s.isolated = isolated
+				all = append(all, launch(t, s))
+			}
+			g.witness.Hear(3, "started", "0")
+			if err := syscall.Kill(childOf(t, all[0].command.Process.Pid), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			g.witness.Hear(3, "started", "1")
+
+			// The kernel runs out of memory and takes the supervisor; the kubelet starts the container again.
+			worker := childOf(t, all[1].command.Process.Pid)
+			all[1].signal(syscall.SIGKILL)
+			all[1].exit()
+			gone(t, worker)
+			s := g.worker(1, "trains")
+			s.isolated = isolated
+			all[1] = launch(t, s)
+			g.witness.Hear(3, "started", "2")
+
+			for i, c := range all {
+				if err := syscall.Kill(childOf(t, c.command.Process.Pid), syscall.SIGUSR1); err != nil {
+					t.Fatal(i, err)
+				}
+			}
+			for i, c := range all {
+				if code := c.exit(); code != 0 {
+					t.Errorf("container %d exits %d", i, code)
+				}
+			}
+		})
+	}
+}
+
+// gone waits for a process that is not a child to vanish.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if _, rest, _ := strings.Cut(string(line), ") "); err != nil || strings.HasPrefix(rest, "Z") {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("process %d is still there", pid)
+		}
+	}
+}
+
+// Daemons that a worker left are adopted, ended with its round, and do not stay as zombies.
+func TestDaemonsEndWithTheirRound(t *testing.T) {
+	for name, isolated := range map[string]bool{"below a subreaper": false, "below PID 1": true} {
+		t.Run(name, func(t *testing.T) {
+			if isolated && os.Getuid() != 0 {
+				t.Skip("PID namespaces need root")
+			}
+			g := newGroup(t, 1)
+			s := g.worker(0, "leaves a daemon")
+			s.args = append([]string{"--pod-termination-grace-period=1s"}, s.args...)
+			s.isolated = isolated
+			c := launch(t, s)
+			heard := map[string]int{}
+			for len(heard) < 2 {
+				e := g.witness.Next()
+				heard[e.What] = e.PID
+			}
+			if isolated {
+				c.signal(syscall.SIGTERM)
+			} else {
+				if err := syscall.Kill(heard["started"], syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				if e := g.witness.Next(); e.Round != "1" {
+					t.Errorf("%+v was told, want the next round", e)
+				}
+				if syscall.Kill(heard["daemon"], 0) == nil {
+					t.Error("the daemon of round 0 is there, or its zombie")
+				}
+				c.signal(syscall.SIGTERM)
+			}
+			if code := c.exit(); code != 143 {
+				t.Errorf("exits %d, want 143", code)
+			}
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Exec is what the supervisor runs with.
+type Exec struct {
+	Identity
+	Store           Store
+	GracePeriod     time.Duration // of an ordered worker
+	CheckpointGrace time.Duration // of one that is writing a checkpoint, before that
+	PodGrace        time.Duration // of the pod
+	MaxStops        int           // in a minute
+	StartupDir      string        // empty: none
+	LogLevel        slog.Level
+	Command         []string // the worker's, the program first
+}
+
+// ParseExec reads the supervisor's settings, as Parse does the agent's. The command follows the first "--".
+func ParseExec(args []string, getenv func(string) string) (Exec, error) {
+	var p problems
+	flags, command := args, []string(nil)
+	if at := slices.Index(args, "--"); at >= 0 {
+		flags, command = args[:at], args[at+1:]
+	}
+	s := supervisor.settings(getenv)
+	if err := s.parse(flags, supervisor.title, &p); err != nil {
+		return Exec{}, err
+	}
+	c := s.checkExec(&p)
+	if c.Command = command; len(command) == 0 {
+		p.add("there is nothing to run: put -- and the worker's command behind the flags")
+	}
+	if len(p.list) > 0 {
+		return Exec{}, p.list
+	}
+	return c, nil
+}
+
+func (s settings) checkExec(p *problems) Exec {
+	c := Exec{
+		Identity:        s.identity(p),
+		Store:           s.store(p),
+		GracePeriod:     s.duration(p, gracePeriod, 0, 0),
+		CheckpointGrace: s.duration(p, checkpointGrace, 0, 0),
+		PodGrace:        s.duration(p, podGrace, 30*time.Second, 0),
+		MaxStops:        s.count(p, maxStops),
+		StartupDir:      s.optionalFolder(p, startupDir),
+		LogLevel:        s.level(p),
+	}
+	if c.CheckpointGrace > 0 && s[startupDir].value == "" {
+		s.bad(p, startupDir, "is missing beside --"+checkpointGrace+": the worker's file is there")
+	}
+	return c
+}
+
+func (s settings) optionalFolder(p *problems, name string) string {
+	if s[name].value == "" {
+		return ""
+	}
+	return s.folder(p, name)
+}
+
+func (s settings) count(p *problems, name string) int {
+	v := s.text(p, name)
+	n, err := strconv.Atoi(v)
+	if v != "" && (err != nil || n < 1) {
+		s.bad(p, name, fmt.Sprintf("is %q, not a number from 1 on", v))
+	}
+	return n
+}

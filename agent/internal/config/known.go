@@ -1,0 +1,79 @@
+package config
+
+// known is all there is to set. The first eight are those of seed 000, their environment that of its manifest.
+func known() []*setting {
+	return []*setting{
+		{
+			flag: jobSetUID, env: "JOBSET_UID", usage: "UID of the JobSet",
+			fix: "set JOBSET_UID from metadata.annotations['jobset.sigs.k8s.io/jobset-uid']",
+		},
+		{
+			flag: workerID, env: "JOBSET_NAME, REPLICATED_JOB_NAME, JOB_INDEX, JOB_COMPLETION_INDEX", usage: "slot of the worker: <JobSet>-<replicatedJob>-<job index>-<completion index>",
+			fix: "set the four variables from the pod's annotations jobset.sigs.k8s.io/{jobset-name,replicatedjob-name,job-index} and batch.kubernetes.io/job-completion-index",
+		},
+		{flag: podUID, env: "POD_UID", usage: "UID of this pod", fix: "set POD_UID from metadata.uid"},
+		{
+			flag: containerName, env: "WORKER_CONTAINER_NAME", initial: "worker", usage: "name of the worker's container",
+			fix: "give the name in spec.containers",
+		},
+		{
+			flag: gracePeriod, env: "WORKER_TERMINATION_GRACE_PERIOD", initial: "10s", usage: "time between the signal to an ordered worker and its kill",
+			fix: "give a duration such as 10s",
+		},
+		{
+			flag: criSocket, env: "CRI_SOCKET_PATH", initial: "unix:///run/containerd/containerd.sock", usage: "socket of the container runtime",
+			fix: "give unix:// and the absolute path at which the runtime's socket is mounted",
+		},
+		{
+			flag: pollingInterval, env: "CRI_POLLING_INTERVAL", initial: "1s", usage: "time between two looks at the runtime while it sends no events",
+			fix: "give a duration of 10ms or more, such as 1s",
+		},
+		{
+			flag: valkeyAddress, env: "VALKEY_ADDRESS", usage: "host:port of the store",
+			fix: "give the store's service, such as valkey.default.svc.cluster.local:6379",
+		},
+		{flag: valkeyUsername, env: "VALKEY_USERNAME", usage: "ACL user at the store", fix: "give the user's name"},
+		{
+			flag: valkeyPassword, env: "VALKEY_PASSWORD_FILE", usage: "file with the password at the store",
+			fix: "mount the Secret and give the path of its key",
+		},
+		{
+			flag: valkeyCA, env: "VALKEY_TLS_CA_FILE", usage: "file with the certificates that the store's is checked against; turns TLS on",
+			fix: "mount the Secret or ConfigMap and give the path of its key",
+		},
+		{
+			flag: valkeyCert, env: "VALKEY_TLS_CERT_FILE", usage: "file with the certificate to show the store",
+			fix: "mount the Secret and give the path of tls.crt",
+		},
+		{
+			flag: valkeyKey, env: "VALKEY_TLS_KEY_FILE", usage: "file with the key of that certificate",
+			fix: "mount the Secret and give the path of tls.key",
+		},
+		{flag: readyPort, env: "READY_PORT", initial: "80", usage: "port of /ready", fix: "give a port from 1 to 65535, the one of the startupProbe"},
+		{
+			flag: startupDir, env: "STARTUP_DIR", initial: "/app/startup", usage: "folder on a volume that lives as long as the pod",
+			fix: "mount an emptyDir there",
+		},
+		{
+			flag: removeStopped, env: "REMOVE_STOPPED_CONTAINERS", initial: "true",
+			usage: "remove the records of containers that were stopped on an order, so that the kubelet's back-off does not hold them; `kubectl logs --previous` then shows nothing for them",
+			fix:   "give true or false",
+		},
+		{
+			flag: checkpointGrace, env: "CHECKPOINT_GRACE_PERIOD", initial: "0s",
+			usage: "how long an order waits for a worker that is writing a checkpoint, see HOLDFAST_CHECKPOINT_FILE",
+			fix:   "give a duration such as 30s",
+		},
+		{
+			flag: podGrace, env: "POD_TERMINATION_GRACE_PERIOD", initial: "30s",
+			usage: "the pod's terminationGracePeriodSeconds: a worker that is told to end with its pod is killed shortly before it is over",
+			fix:   "give the pod's value as a duration, such as 30s",
+		},
+		{
+			flag: maxStops, env: "MAX_STOPS_PER_MINUTE", initial: "60",
+			usage: "more orders within a minute than this are refused, and the group is asked to be recreated",
+			fix:   "give a number from 1 on",
+		},
+		{flag: logLevel, env: "LOG_LEVEL", initial: "info", usage: "debug, info, warn or error", fix: "give one of debug, info, warn, error"},
+	}
+}

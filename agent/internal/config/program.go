@@ -1,0 +1,48 @@
+package config
+
+// program is what one of the programs can be told.
+type program struct {
+	title   string
+	flags   []string
+	initial map[string]string // instead of the setting's own
+}
+
+var agent = program{
+	title: "The Holdfast agent: a sidecar that restarts its worker together with the group.",
+	flags: []string{
+		jobSetUID, workerID, podUID, containerName, gracePeriod, criSocket, pollingInterval,
+		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey,
+		readyPort, startupDir, removeStopped, logLevel,
+	},
+}
+
+var supervisor = program{
+	title: `holdfast-exec [flags] -- command [arguments]: runs the command as a worker of its group, and restarts it together with the others.
+holdfast-exec install DIR: copies itself there.`,
+	flags: []string{
+		jobSetUID, workerID, podUID, gracePeriod, checkpointGrace, podGrace, maxStops,
+		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey,
+		startupDir, logLevel,
+	},
+	// A worker that is to restart cannot save anything that its group still agrees on, unless it says so. It needs no
+	// volume.
+	initial: map[string]string{gracePeriod: "0s", startupDir: ""},
+}
+
+// settings are the program's, as the environment has them.
+func (p program) settings(getenv func(string) string) settings {
+	all := map[string]*setting{}
+	for _, one := range known() {
+		all[one.flag] = one
+	}
+	s := settings{}
+	for _, name := range p.flags {
+		one := all[name]
+		if initial, other := p.initial[name]; other {
+			one.initial = initial
+		}
+		one.value = one.fromEnv(getenv)
+		s[name] = one
+	}
+	return s
+}

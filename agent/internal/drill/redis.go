@@ -1,0 +1,64 @@
+package drill
+
+import (
+	"context"
+	"net"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
+)
+
+// Redis starts a redis-server that ends with the test, and returns its address. Extra arguments are the server's.
+func Redis(t testing.TB, args ...string) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = l.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	l.Close()
+	server := exec.Command("redis-server", append([]string{
+		"--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", "", "--appendonly", "no"}, args...)...)
+	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is killed takes it along
+	if err := server.Start(); err != nil {
+		t.Fatalf("redis-server is missing, run hack/install-debian.sh: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	awaitListener(t, address)
+	return address
+}
+
+func awaitListener(t testing.TB, address string) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("redis-server does not listen: %v", err)
+		}
+	}
+}
+
+// Leader is a store that may open groups; its library is loaded.
+func Leader(t testing.TB, address string) *valkey.Store {
+	t.Helper()
+	s, err := valkey.New(valkey.Options{Address: address, PoolSize: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	if err := s.EnsureLibrary(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,159 @@
+// Package drill is what the tests of supervisors share: workers that are the test binary itself, a witness that hears
+// them, and a redis-server.
+package drill
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The test binary is also the worker: a role says how it behaves. All tell a witness what they do, and each holds a lock
+// of its round as long as it lives, so that the kernel itself knows who overlaps with whom.
+const (
+	roleVariable    = "HOLDFAST_TEST_ROLE"
+	slotVariable    = "HOLDFAST_TEST_SLOT"
+	witnessVariable = "HOLDFAST_TEST_WITNESS"
+	locksVariable   = "HOLDFAST_TEST_LOCKS"
+)
+
+// Play is for TestMain: it plays the worker's role that this process has, if it has one, and then does not return.
+func Play() {
+	role := os.Getenv(roleVariable)
+	if role == "" {
+		return
+	}
+	time.AfterFunc(time.Minute, func() { os.Exit(98) }) // longer than any test
+	begin()
+	roles[role]()
+	os.Exit(0)
+}
+
+var roles = map[string]func(){
+	// USR1 finishes it, USR2 fails it.
+	"trains": func() {
+		c := notify(syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP)
+		tell("started")
+		for s := range c {
+			switch s {
+			case syscall.SIGUSR1:
+				os.Exit(0)
+			case syscall.SIGUSR2:
+				os.Exit(3)
+			default:
+				tell("hangup")
+			}
+		}
+	},
+	"exits 0 on TERM": func() {
+		c := notify(syscall.SIGTERM)
+		tell("started")
+		<-c
+		tell("terminated")
+		os.Exit(0)
+	},
+	"ignores TERM": func() {
+		signal.Ignore(syscall.SIGTERM)
+		tell("started")
+		select {}
+	},
+	"checkpoints": func() {
+		file := os.Getenv("HOLDFAST_CHECKPOINT_FILE")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			tell("cannot-save")
+		}
+		c := notify(syscall.SIGTERM)
+		tell("started")
+		time.Sleep(300 * time.Millisecond) // the save itself
+		select {
+		case <-c:
+			tell("disturbed")
+		default:
+			tell("saved")
+		}
+		os.Remove(file)
+		<-c
+		os.Exit(0)
+	},
+	"leaves a daemon": func() {
+		c := notify(syscall.SIGUSR1)
+		spawn("leaves an orphan", &syscall.SysProcAttr{Setsid: true})
+		tell("started")
+		<-c
+	},
+	"leaves an orphan": func() { spawn("is a daemon", &syscall.SysProcAttr{Setsid: true}) },
+	"is a daemon": func() {
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
+		tell("daemon")
+		select {}
+	},
+	"never saves": func() {
+		_ = os.WriteFile(os.Getenv("HOLDFAST_CHECKPOINT_FILE"), nil, 0o600)
+		tell("started")
+		select {}
+	},
+}
+
+// spawn runs this program in another role.
+func spawn(role string, attr *syscall.SysProcAttr) {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, roleVariable+"=") })
+	_, err := syscall.ForkExec(os.Args[0], os.Args, &syscall.ProcAttr{
+		Env: append(env, roleVariable+"="+role), Files: []uintptr{0, 1, 2}, Sys: attr,
+	})
+	if err != nil {
+		tell("cannot-spawn")
+	}
+}
+
+func notify(signals ...os.Signal) chan os.Signal {
+	c := make(chan os.Signal, 8)
+	signal.Notify(c, signals...)
+	return c
+}
+
+// begin tells if somebody of an earlier round still lives, and holds a lock as a sign of its own life.
+func begin() {
+	mine, err := strconv.Atoi(os.Getenv("HOLDFAST_RESTART_ROUND"))
+	if err != nil {
+		tell("without-round")
+		return
+	}
+	for r := range mine {
+		earlier, _ := filepath.Glob(filepath.Join(os.Getenv(locksVariable), fmt.Sprintf("%d.*", r)))
+		for _, file := range earlier {
+			if flock(file, syscall.LOCK_SH|syscall.LOCK_NB) != nil {
+				tell("overlap")
+			}
+		}
+	}
+	own := fmt.Sprintf("%d.%s.%d", mine, os.Getenv(slotVariable), os.Getpid())
+	if flock(filepath.Join(os.Getenv(locksVariable), own), syscall.LOCK_EX) != nil {
+		tell("overtaken")
+	}
+}
+
+// flock locks a file for as long as this process lives.
+func flock(file string, how int) error {
+	fd, err := syscall.Open(file, syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	return syscall.Flock(fd, how)
+}
+
+func tell(what string) {
+	c, err := net.Dial("unixgram", os.Getenv(witnessVariable))
+	if err != nil {
+		os.Exit(99)
+	}
+	fmt.Fprintf(c, "%s %s %s %d %s", what, os.Getenv(slotVariable), os.Getenv("HOLDFAST_RESTART_ROUND"), os.Getpid(),
+		os.Getenv("HOLDFAST_RENDEZVOUS_ID"))
+	c.Close()
+}

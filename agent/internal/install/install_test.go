@@ -1,0 +1,38 @@
+package install
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestIntoCopiesThisProgram(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 { // a container that is started again finds its own copy
+		if err := Into(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, Name))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes (%v), want %d", len(got), err, len(want))
+	}
+	if file, err := os.Stat(filepath.Join(dir, Name)); err != nil || file.Mode() != 0o755 {
+		t.Errorf("mode %v (%v)", file.Mode(), err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("the folder holds %v (%v)", left, err)
+	}
+}
+
+func TestAFolderThatIsNotThere(t *testing.T) {
+	if err := Into("/nonexistent"); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
+		t.Errorf("error %v", err)
+	}
+}

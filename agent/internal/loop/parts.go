@@ -1,0 +1,62 @@
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+)
+
+// Config says whose member this is.
+type Config struct {
+	Group           string // UID of the JobSet
+	Pod             string // UID of the pod
+	StartupDir      string // where the member remembers; empty: nowhere, what it knows ends with the program
+	PollingInterval time.Duration
+	Leaving         <-chan struct{} // closed when the pod ends, before its worker is ended
+	Patience        time.Duration   // how long the worker may be out of reach before Run gives up
+}
+
+// Driver reaches the instances of the worker.
+type Driver interface {
+	// Observe looks at all instances, the dead ones included. It is never called concurrently.
+	Observe(context.Context) (member.Observed, error)
+	// Stop ends one instance and returns when it has exited.
+	Stop(ctx context.Context, id string, grace time.Duration) error
+	// Remove deletes the records of exited instances.
+	Remove(ctx context.Context, ids []string) error
+}
+
+// Watcher tells when it is worth looking, and what is wrong when a look fails.
+type Watcher interface {
+	// Watch calls wake, which does not block, until ctx ends.
+	Watch(ctx context.Context, wake func())
+	// Explain says what an operator can do about an error of Observe.
+	Explain(error) string
+}
+
+// Barrier is what a driver has whose instances wait for the group. None of its calls blocks.
+type Barrier interface {
+	// Begin puts the next instance at the barrier.
+	Begin()
+	// Lift lets one instance run, as a part of a round.
+	Lift(id string, epoch, round int64)
+}
+
+// Gate is told whether the worker can be reached.
+type Gate interface {
+	Wait(reason string)
+	Open()
+}
+
+// Parts are what a member works with.
+type Parts struct {
+	Driver  Driver
+	Watcher Watcher
+	Barrier Barrier // nil for a member without one
+	Gate    Gate
+	Store   coordination.Agent
+	Log     *slog.Logger
+}

@@ -1,0 +1,87 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"syscall"
+	"time"
+)
+
+const (
+	// killPatience is how long killed processes may take to die. The kernel frees memory and devices in that time; a
+	// process that hangs in a driver never dies.
+	killPatience = 25 * time.Second
+	// killAgain is when to look for those that were born during the kill.
+	killAgain = 200 * time.Millisecond
+)
+
+// ErrUnkilled means that processes survived SIGKILL.
+var ErrUnkilled = errors.New("processes survived their kill")
+
+// End ends the tree and returns when none of its processes lives: the signal to the leader's group, at most the grace for
+// all of them to go, then KILL to each. Without a grace there is only the KILL. End may be called again after an error,
+// never concurrently.
+func (c *Child) End(first syscall.Signal, grace time.Duration) error {
+	if grace > 0 {
+		c.Signal(first)
+		if err := c.leave(time.Now().Add(grace)); err != nil {
+			return err
+		}
+	}
+	if err := c.kill(time.Now().Add(killPatience)); err != nil {
+		return err
+	}
+	c.bury()
+	return nil
+}
+
+// leave waits for the tree to go by itself.
+func (c *Child) leave(deadline time.Time) error {
+	for {
+		tree, err := c.members()
+		if err != nil || len(tree) == 0 || !time.Now().Before(deadline) {
+			return err
+		}
+		hold(tree).await(deadline)
+	}
+}
+
+// kill leaves nobody. The signal to the group is atomic; what left the group is found one by one, until a look finds
+// nothing.
+func (c *Child) kill(deadline time.Time) error {
+	for {
+		c.Signal(syscall.SIGKILL)
+		c.awaitLeader(killAgain) // it is the last to be seen, and a look costs more than to wait
+		tree, err := c.members()
+		if err != nil {
+			return err
+		}
+		if len(tree) == 0 {
+			return nil
+		}
+		if !time.Now().Before(deadline) {
+			return fmt.Errorf("%w: %v", ErrUnkilled, slices.Sorted(maps.Keys(tree)))
+		}
+		held := hold(tree)
+		held.kill()
+		held.await(earlier(deadline, time.Now().Add(killAgain)))
+	}
+}
+
+func (c *Child) awaitLeader(most time.Duration) {
+	late := time.NewTimer(most)
+	defer late.Stop()
+	select {
+	case <-c.exited:
+	case <-late.C:
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

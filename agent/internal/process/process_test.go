@@ -1,0 +1,191 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// adopted is the reaper of all tests: there is one in a program.
+var adopted = sync.OnceValues(Adopt)
+
+func start(t *testing.T, w *witness, role string) *Child {
+	t.Helper()
+	r, err := adopted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := r.Start(w.spec(role))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.End(syscall.SIGTERM, 0) })
+	return c
+}
+
+func mustEnd(t *testing.T, c *Child, grace time.Duration) {
+	t.Helper()
+	if err := c.End(syscall.SIGTERM, grace); err != nil {
+		t.Error(err)
+	}
+}
+
+// mustBeGone looks for the processes themselves, not for what the package says about them.
+func mustBeGone(t *testing.T, pids map[string]int) {
+	t.Helper()
+	for name, pid := range pids {
+		if err := syscall.Kill(pid, 0); err == nil {
+			s, err := readStat(pid)
+			if err == nil && s.alive() {
+				t.Errorf("%s (process %d) is alive: %+v", name, pid, s)
+			}
+		}
+	}
+}
+
+func TestTheExitCodeIsTheLeaders(t *testing.T) {
+	for role, want := range map[string]int{"exits 3": 3, "exits 0": 0, "kills itself": 137} {
+		t.Run(role, func(t *testing.T) {
+			c := start(t, newWitness(t), role)
+			if got := c.Exit().Code; got != want {
+				t.Errorf("exit code %d, want %d", got, want)
+			}
+			mustEnd(t, c, 0)
+			if err := syscall.Kill(c.PID(), 0); !errors.Is(err, syscall.ESRCH) {
+				t.Errorf("the leader's zombie is still there (%v)", err)
+			}
+		})
+	}
+}
+
+func TestAProgramThatIsNotThere(t *testing.T) {
+	if _, err := Start(Spec{Path: "/nonexistent", Args: []string{"x"}}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTheLeaderHasASessionOfItsOwn(t *testing.T) {
+	w := newWitness(t)
+	c := start(t, w, "waits")
+	w.hear("leader")
+	s, err := readStat(c.PID())
+	group, errGroup := syscall.Getpgid(c.PID())
+	if err != nil || errGroup != nil || s.session != c.PID() || group != c.PID() {
+		t.Errorf("session %d (%v), group %d (%v), want %d", s.session, err, group, errGroup, c.PID())
+	}
+}
+
+// The whole tree is gone when End returns, however its members tried to get away.
+func TestEndLeavesNobody(t *testing.T) {
+	cases := map[string]struct {
+		role    string
+		members []string
+		grace   time.Duration
+		code    int
+	}{
+		"one process":                                {"waits", []string{"leader"}, 0, 137},
+		"one process, with grace":                    {"waits", []string{"leader"}, 20 * time.Second, 143},
+		"a leader that ignores TERM":                 {"ignores TERM", []string{"leader"}, 30 * time.Millisecond, 137},
+		"a daemon of a session of its own":           {"leaves a daemon", []string{"leader", "daemon"}, 0, 137},
+		"a daemon that ignores TERM":                 {"leaves a daemon", []string{"leader", "daemon"}, 30 * time.Millisecond, 143},
+		"a child that ignores TERM in another group": {"has a child in another group", []string{"leader", "member"}, 30 * time.Millisecond, 143},
+		"a child that outlives its leader":           {"leaves a saving child", []string{"leader", "member"}, 0, 1},
+		"a leader of which only a thread lives":      {"dies but for a thread", []string{"leader"}, 0, 137},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWitness(t)
+			c := start(t, w, tc.role)
+			pids := w.hear(tc.members...)
+			mustEnd(t, c, tc.grace)
+			mustBeGone(t, pids)
+			if got := c.Exit().Code; got != tc.code {
+				t.Errorf("exit code %d, want %d", got, tc.code)
+			}
+		})
+	}
+}
+
+func TestGraceEndsWhenTheTreeIsGone(t *testing.T) {
+	w := newWitness(t)
+	c := start(t, w, "has a saving child")
+	pids := w.hear("leader", "member")
+	begun := time.Now()
+	mustEnd(t, c, time.Minute)
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("took %v of a minute's grace", took)
+	}
+	w.hear("saved")
+	mustBeGone(t, pids)
+	if got := c.Exit().Code; got != 0 {
+		t.Errorf("exit code %d, want 0", got)
+	}
+}
+
+func TestWithoutAReaperTheSessionIsEnded(t *testing.T) {
+	w := newWitness(t)
+	c, err := Start(w.spec("leaves a saving child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := w.hear("leader", "member")
+	<-c.Exited()
+	mustEnd(t, c, 0)
+	mustBeGone(t, pids)
+}
+
+func TestAnUnkilledTreeIsAnErrorAndCanBeEndedAgain(t *testing.T) {
+	w := newWitness(t)
+	c := start(t, w, "waits")
+	w.hear("leader")
+	c.buried = true // keeps the signal from it
+	if err := c.kill(time.Now()); !errors.Is(err, ErrUnkilled) {
+		t.Errorf("error %v, want ErrUnkilled", err)
+	}
+	c.buried = false
+	mustEnd(t, c, 0)
+}
+
+func TestSignalsReachTheGroup(t *testing.T) {
+	w := newWitness(t)
+	c := start(t, w, "tells signals")
+	w.hear("leader")
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGINT} {
+		c.Signal(s)
+		w.hear(s.String())
+	}
+}
+
+func TestOrphansDoNotStayAsZombies(t *testing.T) {
+	w := newWitness(t)
+	c := start(t, w, "leaves an orphan that exits")
+	orphan := w.hear("leader", "orphan")["orphan"]
+	deadline := time.Now().Add(20 * time.Second)
+	for syscall.Kill(orphan, 0) == nil {
+		if time.Now().After(deadline) {
+			s, err := readStat(orphan)
+			t.Fatalf("the orphan is still there: %+v (%v)", s, err)
+		}
+		time.Sleep(time.Millisecond) // nothing tells of the end of a process that is not ours to wait for
+	}
+	select {
+	case <-c.Exited():
+		t.Error("the leader was reaped with the orphan")
+	default:
+	}
+}
+
+func TestTheNumberOfAnExitedLeaderStaysOurs(t *testing.T) {
+	w := newWitness(t)
+	c := start(t, w, "exits 3")
+	<-c.Exited()
+	c.reaper.reapOrphans()
+	if s, err := readStat(c.PID()); err != nil || s.state != zombie {
+		t.Errorf("the leader is %+v (%v), want a zombie", s, err)
+	}
+	mustEnd(t, c, 0)
+	c.Signal(syscall.SIGKILL) // must be nobody's
+}

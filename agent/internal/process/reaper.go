@@ -1,0 +1,76 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Reaper adopts the orphans of this process's descendants, as PID 1 does, and takes their zombies away. There is one in a
+// program, and one tree at a time: every process that is adopted belongs to it.
+type Reaper struct {
+	mu      sync.Mutex
+	leaders map[int]bool // zombies that their Child still needs
+}
+
+// Adopt makes this process the reaper of its descendants.
+func Adopt() (*Reaper, error) {
+	if os.Getpid() != 1 {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return nil, fmt.Errorf("becoming the reaper of orphans: %w", err)
+		}
+	}
+	if _, err := processes(); err != nil {
+		return nil, err
+	}
+	r := &Reaper{leaders: map[int]bool{}}
+	deaths := make(chan os.Signal, 1) // one is enough: a look finds them all
+	signal.Notify(deaths, syscall.SIGCHLD)
+	go func() {
+		for range deaths {
+			r.reapOrphans()
+		}
+	}()
+	return r, nil
+}
+
+// Start runs a program. Its orphans are found and ended with it.
+func (r *Reaper) Start(s Spec) (*Child, error) {
+	r.mu.Lock() // a leader that dies at once must not be taken for an orphan
+	defer r.mu.Unlock()
+	pid, err := fork(s)
+	if err != nil {
+		return nil, err
+	}
+	r.leaders[pid] = true
+	return watch(pid, r), nil
+}
+
+// forget is for a leader that has been reaped. A nil Reaper knows none.
+func (r *Reaper) forget(pid int) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.leaders, pid)
+}
+
+func (r *Reaper) reapOrphans() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all, err := processes()
+	if err != nil {
+		return // the next death brings another look
+	}
+	self := os.Getpid()
+	for pid, p := range all {
+		if p.parent == self && p.state == zombie && !r.leaders[pid] {
+			reap(pid)
+		}
+	}
+}

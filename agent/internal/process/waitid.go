@@ -1,0 +1,49 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Codes of the kernel's siginfo for SIGCHLD.
+const exitedByItself = 1 // CLD_EXITED; all others that waitid returns here are deaths by a signal
+
+// siginfo is the kernel's, as waitid fills it in on 64-bit Linux. The one of x/sys hides the status.
+type siginfo struct {
+	signo, errno, code, _ int32
+	pid                   int32
+	uid                   uint32
+	status                int32
+	_                     [100]byte
+}
+
+// awaitExit blocks until a child has exited, and leaves it a zombie.
+func awaitExit(pid int) (code int, err error) {
+	var info siginfo
+	for {
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, unix.P_PID, uintptr(pid), uintptr(unsafe.Pointer(&info)),
+			unix.WEXITED|unix.WNOWAIT, 0, 0)
+		switch {
+		case errno == 0 && info.code == exitedByItself:
+			return int(info.status), nil
+		case errno == 0:
+			return CodeOf(syscall.Signal(info.status)), nil
+		case !errors.Is(errno, syscall.EINTR):
+			return 0, fmt.Errorf("waiting for process %d: %w", pid, errno)
+		}
+	}
+}
+
+// reap takes away a zombie. It never blocks.
+func reap(pid int) {
+	for {
+		_, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			return
+		}
+	}
+}

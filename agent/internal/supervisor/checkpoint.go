@@ -1,0 +1,49 @@
+package supervisor
+
+import (
+	"os"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/process"
+)
+
+// checkpointLook is how often the file is looked for: saving takes seconds.
+const checkpointLook = 10 * time.Millisecond
+
+// awaitCheckpoint lets a worker finish the checkpoint that it says it is writing. It ends when the file is gone, with the
+// leader, or when the worker has had its time.
+func (s *Supervisor) awaitCheckpoint(child *process.Child) {
+	if !s.saving() {
+		return
+	}
+	begun := time.Now()
+	look := time.NewTicker(checkpointLook)
+	defer look.Stop()
+	late := time.NewTimer(s.options.CheckpointGrace)
+	defer late.Stop()
+	for done := false; s.saving() && !done; {
+		select {
+		case <-look.C:
+		case <-child.Exited():
+			done = true
+		case <-late.C:
+			done = true
+		}
+	}
+	s.options.Log.Info("waited for a checkpoint", "tookMs", time.Since(begun).Milliseconds(), "complete", !s.saving())
+}
+
+func (s *Supervisor) saving() bool {
+	if s.options.CheckpointFile == "" || s.options.CheckpointGrace == 0 {
+		return false
+	}
+	_, err := os.Stat(s.options.CheckpointFile)
+	return err == nil
+}
+
+// clearCheckpoint removes the file that a killed worker has left.
+func (s *Supervisor) clearCheckpoint() {
+	if s.options.CheckpointFile != "" {
+		_ = os.Remove(s.options.CheckpointFile)
+	}
+}

@@ -1,0 +1,11 @@
+// Package supervisor is the exec driver: it runs the worker as a tree of processes below this one, and restarts that
+// instead of a container. An instance of the worker begins at a barrier, without a process:
+//
+//	Begin           Lift                    the leader exits, or Stop
+//	-----> WAITING ------> RUNNING process ---------------------------> DEAD, nothing of the tree lives
+//	          |                                                           ^
+//	          +--------------------- Stop --------------------------------+
+//
+// The core asks for the next instance. There is one only when nothing of the one before is left, so that no programs of
+// two rounds run at a time.
+package supervisor

@@ -1,0 +1,245 @@
+package supervisor
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/startup"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+)
+
+func finish(t *testing.T, pids map[string]int, slots ...string) {
+	t.Helper()
+	for _, slot := range slots {
+		kill(t, pids[slot], syscall.SIGUSR1)
+	}
+}
+
+func TestAFinishedWorkerIsHeldUntilAllHaveFinished(t *testing.T) {
+	store := memory.New(time.Now)
+	g := newGroup(t, store, 2, "trains")
+	g.open(limit)
+	g.start()
+	pids := g.witness.Hear(2, "started", "0")
+	finish(t, pids, "js-w-0-0")
+	eventually(t, "one has finished", func() bool { s, err := store.Summary(t.Context(), "uid"); return err == nil && s.Done == 1 })
+	if !g.pods[0].runs() {
+		t.Fatal("the supervisor did not hold its worker")
+	}
+	finish(t, pids, "js-w-0-1")
+	for i, p := range g.pods {
+		if code := p.exit(); code != 0 {
+			t.Errorf("pod%d exits %d", i, code)
+		}
+	}
+}
+
+func TestAHeldWorkerRunsAgainInTheNextRound(t *testing.T) {
+	store := memory.New(time.Now)
+	g := newGroup(t, store, 2, "trains")
+	g.open(limit)
+	g.start()
+	pids := g.witness.Hear(2, "started", "0")
+	finish(t, pids, "js-w-0-0")
+	eventually(t, "one has finished", func() bool { s, err := store.Summary(t.Context(), "uid"); return err == nil && s.Done == 1 })
+	kill(t, pids["js-w-0-1"], syscall.SIGKILL)
+	pids = g.witness.Hear(2, "started", "1")
+	finish(t, pids, "js-w-0-0", "js-w-0-1")
+	for i, p := range g.pods {
+		if code := p.exit(); code != 0 {
+			t.Errorf("pod%d exits %d", i, code)
+		}
+	}
+}
+
+func TestAWorkerOfAPolicyThatNeedsItNoMoreIsReleased(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 2, "trains")
+	g.open(limit, func(o *coordination.Open) { o.Stages[0].Release = coordination.ReleaseFree })
+	g.start()
+	pids := g.witness.Hear(2, "started", "0")
+	finish(t, pids, "js-w-0-0")
+	if code := g.pods[0].exit(); code != 0 {
+		t.Errorf("exits %d", code)
+	}
+	if !g.pods[1].runs() {
+		t.Error("the other one ended too")
+	}
+	finish(t, pids, "js-w-0-1")
+}
+
+// A pod that is deleted has not finished, whatever its worker says.
+func TestThePodsEnd(t *testing.T) {
+	cases := map[string]struct {
+		role  string
+		grace time.Duration
+	}{
+		"the worker exits 0":       {"exits 0 on TERM", time.Minute},
+		"the worker ignores it":    {"ignores TERM", 100 * time.Millisecond},
+		"the worker dies by it":    {"trains", time.Minute},
+		"there is no time to wait": {"ignores TERM", 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := newGroup(t, memory.New(time.Now), 2, "trains")
+			g.pods[0].role, g.pods[0].config.PodGrace = tc.role, tc.grace
+			g.open(limit)
+			g.start()
+			pid := g.witness.Hear(2, "started", "0")["js-w-0-0"]
+			g.pods[0].signals <- syscall.SIGTERM
+			if code := g.pods[0].exit(); code != 143 {
+				t.Errorf("exits %d, want 143", code)
+			}
+			if syscall.Kill(pid, 0) == nil {
+				t.Error("the worker is still there")
+			}
+			eventually(t, "its peer restarts", func() bool { return g.level().Round == 1 })
+			if s := g.level(); s.Phase != coordination.Restarting {
+				t.Errorf("the group is %s: the next round needs the pod that is to come", s.Phase)
+			}
+		})
+	}
+}
+
+func TestThePodsEndAtTheBarrier(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 2, "trains")
+	g.open(limit)
+	g.pods[0].start()
+	eventually(t, "joined", func() bool { return g.pods[0].log.count(`"joined"`) == 1 })
+	g.pods[0].signals <- syscall.SIGTERM
+	if code := g.pods[0].exit(); code != 143 {
+		t.Errorf("exits %d, want 143", code)
+	}
+}
+
+func TestOtherSignalsReachTheWorker(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 1, "trains")
+	g.open(limit)
+	g.start()
+	g.witness.Hear(1, "started", "0")
+	g.pods[0].signals <- syscall.SIGHUP
+	g.witness.Hear(1, "hangup", "0")
+}
+
+func TestANewPodTakesTheSlot(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 2, "trains")
+	g.open(limit)
+	g.start()
+	g.witness.Hear(2, "started", "0")
+	g.pods[0].signals <- syscall.SIGTERM
+	g.pods[0].exit()
+	next := g.pod(0, "trains")
+	next.config.PodUID = "younger"
+	next.start()
+	g.witness.Hear(2, "started", "1")
+}
+
+// volume gives a pod a start-up volume.
+func (p *pod) volume() string {
+	p.config.StartupDir = p.group.t.TempDir()
+	return p.config.StartupDir
+}
+
+// The kubelet starts a container again whose supervisor died with all in it: it joins the round of its group.
+func TestAContainerThatStartsAgainJoinsTheRound(t *testing.T) {
+	for name, volume := range map[string]bool{"with a start-up volume": true, "without one": false} {
+		t.Run(name, func(t *testing.T) {
+			g := newGroup(t, memory.New(time.Now), 2, "trains")
+			if volume {
+				g.pods[0].volume()
+			}
+			g.open(limit)
+			g.start()
+			g.witness.Hear(2, "started", "0")
+			g.pods[0].signals <- syscall.SIGTERM // as good as a death: the test cannot lose a part of itself
+			g.pods[0].exit()
+			g.pods[0].start()
+			g.witness.Hear(2, "started", "1")
+		})
+	}
+}
+
+func TestAnEmptiedStoreRestartsNobody(t *testing.T) {
+	store := memory.New(time.Now)
+	g := newGroup(t, store, 2, "trains")
+	g.pods[0].volume()
+	g.open(limit)
+	g.start()
+	pids := g.witness.Hear(2, "started", "0")
+	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
+	pids = g.witness.Hear(2, "started", "1")
+	store.Wipe()
+	g.open(limit, func(o *coordination.Open) { o.Incarnation, o.Recover = "j", true })
+	eventually(t, "Running(1) again", func() bool { l := g.level(); return l.Phase == coordination.Running && l.Round == 1 })
+	kill(t, pids["js-w-0-1"], syscall.SIGKILL)
+	g.witness.Hear(2, "started", "2")
+}
+
+func TestAStoreThatIsAwayAtTheStart(t *testing.T) {
+	store := memory.New(time.Now)
+	g := newGroup(t, store, 2, "trains")
+	g.open(limit)
+	store.SetReachable(false)
+	g.start()
+	eventually(t, "trouble is told", func() bool { return g.pods[0].log.count("the store is unreachable") > 0 })
+	g.witness.Silent(50 * time.Millisecond)
+	store.SetReachable(true)
+	g.witness.Hear(2, "started", "0")
+}
+
+func TestAStoreThatIsAwayWhileAWorkerFails(t *testing.T) {
+	store := memory.New(time.Now)
+	g := newGroup(t, store, 2, "trains")
+	g.open(limit)
+	g.start()
+	pids := g.witness.Hear(2, "started", "0")
+	store.SetReachable(false)
+	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
+	eventually(t, "the death is seen", func() bool { return g.pods[0].log.count("worker exited") == 1 })
+	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
+	g.witness.Hear(1, "hangup", "0") // the healthy one runs on
+	store.SetReachable(true)
+	g.witness.Hear(2, "started", "1")
+}
+
+func TestThePodsEndDoesNotWaitForAStoreThatIsAway(t *testing.T) {
+	store := memory.New(time.Now)
+	g := newGroup(t, store, 1, "trains")
+	g.open(limit)
+	g.start()
+	g.witness.Hear(1, "started", "0")
+	store.SetReachable(false)
+	begun := time.Now()
+	g.pods[0].signals <- syscall.SIGTERM
+	if code := g.pods[0].exit(); code != 143 || time.Since(begun) > 5*time.Second {
+		t.Errorf("exits %d after %v", code, time.Since(begun))
+	}
+}
+
+func TestTheVolumeKeepsWhatIsKnown(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 1, "trains")
+	dir := g.pods[0].volume()
+	g.pods[0].config.CheckpointGrace = time.Second
+	g.open(limit)
+	g.start()
+	g.witness.Hear(1, "started", "0")
+	m, err := startup.Load(dir, "pod0")
+	if err != nil || m.Round != 0 || !m.Running || m.PodBorn != g.pods[0].born {
+		t.Errorf("the volume holds %+v (%v)", m, err)
+	}
+	if g.pods[0].log.count("worker started") != 1 {
+		t.Errorf("the log does not tell of the start: %s", g.pods[0].log)
+	}
+	if err := os.WriteFile(filepath.Join(dir, checkpointName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	g.pods[0].signals <- syscall.SIGTERM // a pod's end waits for no checkpoint: TERM says it all
+	g.pods[0].exit()
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+}

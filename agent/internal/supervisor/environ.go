@@ -1,0 +1,38 @@
+package supervisor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/agent/internal/startup"
+)
+
+// CheckpointVariable names the file by which a worker says that it is writing a checkpoint.
+const CheckpointVariable = "HOLDFAST_CHECKPOINT_FILE"
+
+// program is what to run in a round.
+func (s *Supervisor) program(r round) process.Spec {
+	p := s.options.Program
+	added := strings.Fields(string(startup.Env(s.options.Group, r.epoch, r.round)))
+	if s.options.CheckpointFile != "" {
+		added = append(added, CheckpointVariable+"="+s.options.CheckpointFile)
+	}
+	p.Env = overlay(p.Env, added)
+	return p
+}
+
+// overlay puts variables over those of the same names. Of a name that comes twice, programs differ in which they take.
+func overlay(env, added []string) []string {
+	names := map[string]bool{}
+	for _, v := range added {
+		names[nameOf(v)] = true
+	}
+	kept := slices.DeleteFunc(slices.Clone(env), func(v string) bool { return names[nameOf(v)] })
+	return append(kept, added...)
+}
+
+func nameOf(variable string) string {
+	name, _, _ := strings.Cut(variable, "=")
+	return name
+}

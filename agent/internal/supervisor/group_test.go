@@ -1,0 +1,207 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/agent/internal/drill"
+	"github.com/holdfast-project/holdfast/agent/internal/journal"
+	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+func TestMain(m *testing.M) {
+	drill.Play()
+	os.Exit(m.Run())
+}
+
+// group is a JobSet of one replicated job whose pods run below supervisors in this process.
+type group struct {
+	t       testing.TB
+	store   coordination.Store
+	connect func() coordination.Agent // how a pod reaches the store; nil: the same as everybody
+	witness *drill.Witness
+	pods    []*pod
+}
+
+// pod is one supervisor. Its container can be started again.
+type pod struct {
+	group   *group
+	config  config.Exec
+	role    string
+	program *process.Spec                              // instead of the role
+	run     func(process.Spec) (*process.Child, error) // instead of process.Start
+	born    int64
+	signals chan os.Signal
+	ended   chan result
+	log     *lines
+}
+
+type result struct {
+	code int
+	err  error
+}
+
+// lines is a log that may be read while it is written.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+func (l *lines) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.all.String(), what)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}
+
+func newGroup(t testing.TB, store coordination.Store, size int, role string) *group {
+	g := &group{t: t, store: store, witness: drill.NewWitness(t)}
+	for i := range size {
+		p := g.pod(i, role)
+		g.pods = append(g.pods, p)
+	}
+	return g
+}
+
+func (g *group) pod(i int, role string) *pod {
+	return &pod{
+		group: g, role: role, born: time.Now().UnixMicro(), log: &lines{},
+		config: config.Exec{
+			Identity: config.Identity{JobSetUID: "uid", WorkerID: fmt.Sprint("js-w-0-", i), PodUID: fmt.Sprint("pod", i)},
+			PodGrace: 10 * time.Second, MaxStops: 60, LogLevel: slog.LevelDebug,
+		},
+	}
+}
+
+func (g *group) open(limit int64, change ...func(*coordination.Open)) {
+	g.t.Helper()
+	o := coordination.Open{
+		Incarnation: "i", Epoch: 1, Limit: limit, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: int64(len(g.pods))}},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	if _, err := g.store.Open(context.Background(), "uid", o); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g *group) start() *group {
+	for _, p := range g.pods {
+		p.start()
+	}
+	return g
+}
+
+// start runs a container of the pod.
+func (p *pod) start() {
+	p.signals, p.ended = make(chan os.Signal, 4), make(chan result, 1)
+	signals, ended, store := p.signals, p.ended, coordination.Agent(p.group.store)
+	if p.group.connect != nil {
+		store = p.group.connect()
+	}
+	program := process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: p.group.witness.Env(p.role, p.config.WorkerID)}
+	if p.program != nil {
+		program = *p.program
+	}
+	run := process.Start
+	if p.run != nil {
+		run = p.run
+	}
+	go func() {
+		code, err := Run(p.config, Parts{
+			Program: program,
+			Start:   run, Store: store, Signals: signals, PodBorn: p.born,
+			Log: journal.New(p.log, p.config.LogLevel).With("pod", p.config.PodUID),
+		})
+		ended <- result{code, err}
+	}()
+	p.group.t.Cleanup(func() {
+		select {
+		case signals <- syscall.SIGTERM:
+		default:
+		}
+		select {
+		case r := <-ended:
+			ended <- r
+		case <-time.After(20 * time.Second):
+			p.group.t.Errorf("the supervisor of %s does not end", p.config.PodUID)
+		}
+		if p.group.t.Failed() {
+			p.group.t.Log(p.log)
+		}
+	})
+}
+
+// exit waits for the supervisor's exit code.
+func (p *pod) exit() int {
+	p.group.t.Helper()
+	select {
+	case r := <-p.ended:
+		p.ended <- r
+		if r.err != nil {
+			p.group.t.Error(r.err)
+		}
+		return r.code
+	case <-time.After(20 * time.Second):
+		p.group.t.Fatalf("the supervisor of %s did not end", p.config.PodUID)
+		return 0
+	}
+}
+
+func (p *pod) runs() bool {
+	select {
+	case r := <-p.ended:
+		p.ended <- r
+		return false
+	default:
+		return true
+	}
+}
+
+func kill(t testing.TB, pid int, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, s); err != nil {
+		t.Fatalf("process %d: %v", pid, err)
+	}
+}
+
+// eventually waits for what nothing tells of.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+func (g *group) level() coordination.Level {
+	g.t.Helper()
+	s, err := g.store.Summary(context.Background(), "uid")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return s.Level
+}

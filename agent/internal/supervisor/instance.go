@@ -1,0 +1,86 @@
+package supervisor
+
+import (
+	"context"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+)
+
+// instance is one life of the worker, from the barrier to its death. What is below the line is guarded by the
+// Supervisor's lock.
+type instance struct {
+	coordination.Instance
+	lift chan round    // one slot
+	end  chan ending   // taken by its own goroutine
+	gone chan struct{} // closed when nothing of it is left
+
+	// ---
+	lifted     bool
+	told       bool // to end
+	signal     func(syscall.Signal)
+	dead       bool
+	code       int
+	finishedAt time.Time
+}
+
+// round is what an instance belongs to.
+type round struct {
+	epoch, round int64
+	at           time.Time // of the lift
+}
+
+// ending tells an instance to end.
+type ending struct {
+	signal     syscall.Signal
+	grace      time.Duration
+	checkpoint bool // wait for a checkpoint first
+	done       chan error
+}
+
+func newInstance(id string, born int64) *instance {
+	return &instance{
+		Instance: coordination.Instance{ID: id, Born: born},
+		lift:     make(chan round, 1), end: make(chan ending), gone: make(chan struct{}),
+		signal: func(syscall.Signal) {},
+	}
+}
+
+// seen is what the core is told. An instance that waits at the barrier lives.
+func (i *instance) seen() member.Worker {
+	w := member.Worker{Instance: i.Instance, Running: !i.dead}
+	if i.dead {
+		w.ExitCode, w.FinishedAt = int64(i.code), i.finishedAt.UnixMilli()
+	}
+	return w
+}
+
+// isGone tells whether nothing of it is left.
+func (i *instance) isGone() bool {
+	select {
+	case <-i.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// finish tells an instance to end and waits for that.
+func (i *instance) finish(ctx context.Context, e ending) error {
+	e.done = make(chan error, 1)
+	select {
+	case i.end <- e:
+	case <-i.gone:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-e.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,24 @@
+package supervisor
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/process"
+)
+
+// Options say what to supervise.
+type Options struct {
+	Group   string       // UID of the JobSet
+	Program process.Spec // without the variables of a round
+	// Start runs the program: Reaper.Start, or process.Start where several supervisors share a process.
+	Start func(process.Spec) (*process.Child, error)
+	Log   *slog.Logger
+
+	PodBorn int64 // Unix microseconds
+	After   int64 // birth of the last instance that an earlier supervisor of this pod had, Unix microseconds
+
+	GracePeriod     time.Duration // between TERM and KILL of an ordered worker
+	CheckpointFile  string        // exists while the worker writes a checkpoint; empty: no such agreement
+	CheckpointGrace time.Duration // how long an order waits for that file to go
+}

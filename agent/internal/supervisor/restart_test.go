@@ -1,0 +1,126 @@
+package supervisor
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+)
+
+const limit = 100
+
+func TestAGroupRestartsTogether(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 3, "trains")
+	g.open(limit)
+	g.start()
+	pids := g.witness.Hear(3, "started", "0")
+	for d, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGUSR2, syscall.SIGINT} {
+		victim := fmt.Sprint("js-w-0-", d)
+		kill(t, pids[victim], how)
+		before := pids
+		pids = g.witness.Hear(3, "started", fmt.Sprint(d+1))
+		for slot, pid := range before {
+			if pids[slot] == pid {
+				t.Errorf("%s was not restarted in round %d", slot, d+1)
+			}
+		}
+	}
+}
+
+// Whoever dies when, no program of a round runs while one of an earlier round lives: the workers check that with locks.
+func TestRoundsNeverOverlap(t *testing.T) {
+	const size = 6
+	g := newGroup(t, memory.New(time.Now), size, "ignores TERM")
+	for _, p := range g.pods {
+		p.config.GracePeriod, p.config.PodGrace = 20*time.Millisecond, 200*time.Millisecond
+	}
+	g.open(limit)
+	g.start()
+	pids := g.witness.Hear(size, "started", "0")
+	for d := 1; d <= 5; d++ {
+		for range 1 + rand.IntN(3) {
+			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", rand.IntN(size))], syscall.SIGKILL) // it may be dead already
+		}
+		pids = g.witness.Hear(size, "started", fmt.Sprint(d))
+	}
+}
+
+func TestNobodyRunsBeforeTheLastOneIsThere(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 3, "trains")
+	g.open(limit)
+	g.pods[0].start()
+	g.pods[1].start()
+	eventually(t, "two have joined", func() bool { return g.pods[0].log.count(`"joined"`)+g.pods[1].log.count(`"joined"`) == 2 })
+	g.witness.Silent(100 * time.Millisecond)
+	g.pods[2].start()
+	g.witness.Hear(3, "started", "0")
+}
+
+func TestTheWorkerLearnsItsRound(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 1, "trains")
+	g.open(limit, func(o *coordination.Open) { o.Epoch = 7 })
+	g.start()
+	e := g.witness.Next()
+	if e.Rendezvous != "uid-7-0" {
+		t.Errorf("the worker was told %+v", e)
+	}
+	kill(t, e.PID, syscall.SIGKILL)
+	if e := g.witness.Next(); e.Rendezvous != "uid-7-1" || e.Round != "1" {
+		t.Errorf("the worker was told %+v", e)
+	}
+}
+
+func TestAnOrderGivesItsGrace(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 2, "exits 0 on TERM")
+	for _, p := range g.pods {
+		p.config.GracePeriod = time.Minute
+	}
+	g.open(limit)
+	g.start()
+	pids := g.witness.Hear(2, "started", "0")
+	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
+	if e := g.witness.Next(); e.What != "terminated" || e.Slot != "js-w-0-1" {
+		t.Errorf("%+v was told first", e)
+	}
+	g.witness.Hear(2, "started", "1") // exit 0 on an order is no success
+}
+
+func TestTheBudgetEndsInTerminalAndNobodyIsKilled(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 2, "trains")
+	g.open(1)
+	g.start()
+	kill(t, g.witness.Hear(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
+	pids := g.witness.Hear(2, "started", "1")
+	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
+	eventually(t, "Terminal", func() bool { return g.level().Phase == coordination.Terminal })
+	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
+	g.witness.Hear(1, "hangup", "1")
+	if !g.pods[0].runs() || !g.pods[1].runs() {
+		t.Error("a supervisor did not wait for the leader")
+	}
+}
+
+func TestMoreOrdersThanAMinuteMayHaveAreRefusedAndTold(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 2, "trains")
+	g.pods[1].config.MaxStops = 1
+	g.open(limit)
+	g.start()
+	kill(t, g.witness.Hear(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
+	pids := g.witness.Hear(2, "started", "1")
+	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
+	eventually(t, "the group is asked to be recreated", func() bool { return g.level().Phase == coordination.Recreating })
+	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
+	g.witness.Hear(1, "hangup", "1")
+}
+
+func TestAProgramThatCannotBeStartedIsADeath(t *testing.T) {
+	s := New(Options{Start: nobody, Log: quiet()})
+	s.Begin()
+	id := observe(s)[0].ID
+	s.Lift(id, 1, 0)
+	eventually(t, "dead", func() bool { w := observe(s)[0]; return !w.Running && w.ExitCode == notFound })
+}

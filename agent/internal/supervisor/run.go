@@ -1,0 +1,134 @@
+package supervisor
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/agent/internal/loop"
+	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/agent/internal/startup"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+)
+
+// farewell is what is kept of the pod's grace period for the kill and the report.
+const farewell = 2 * time.Second
+
+// checkpointName is the file by which a worker says that it is writing a checkpoint, on the start-up volume.
+const checkpointName = "checkpoint"
+
+// Parts are what a supervisor works with.
+type Parts struct {
+	Program process.Spec
+	Start   func(process.Spec) (*process.Child, error)
+	Store   coordination.Agent
+	Signals <-chan os.Signal // to this process
+	PodBorn int64            // Unix microseconds
+	Log     *slog.Logger
+}
+
+// Run supervises the worker until the group releases it, then the code is 0, or until a signal ends the pod, then the code
+// is that of the signal, whatever the worker said: it has not finished.
+func Run(c config.Exec, p Parts) (code int, err error) {
+	r := newRun(c, p)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	released := make(chan error, 1)
+	go func() { released <- r.member(ctx) }()
+	left := make(chan struct{})
+	for {
+		select {
+		case err := <-released:
+			return code, err
+		case <-left:
+			cancel() // what is to be reported still is
+			left = nil
+		case s := <-p.Signals:
+			if passed := r.pass(s.(syscall.Signal), code != 0); passed {
+				continue
+			}
+			code = process.CodeOf(s.(syscall.Signal))
+			close(r.leaving)
+			go r.leave(s.(syscall.Signal), left)
+		}
+	}
+}
+
+type run struct {
+	Parts
+	config     config.Exec
+	memory     member.Memory
+	supervisor *Supervisor
+	leaving    chan struct{}
+}
+
+func newRun(c config.Exec, p Parts) *run {
+	r := &run{Parts: p, config: c, memory: member.Fresh(), leaving: make(chan struct{})}
+	o := Options{
+		Group: c.JobSetUID, Program: p.Program, Start: p.Start, Log: p.Log, PodBorn: p.PodBorn,
+		GracePeriod: c.GracePeriod, CheckpointGrace: c.CheckpointGrace,
+	}
+	if c.StartupDir != "" {
+		r.load()
+		o.After = r.memory.Instance.Born
+		if c.CheckpointGrace > 0 {
+			o.CheckpointFile = filepath.Join(c.StartupDir, checkpointName)
+		}
+	}
+	r.supervisor = New(o)
+	return r
+}
+
+// load reads what an earlier supervisor of this pod knew, whose container died.
+func (r *run) load() {
+	var err error
+	if r.memory, err = startup.Load(r.config.StartupDir, r.config.PodUID); err != nil {
+		r.Log.Warn("the start-up file is of no use: going on as in a new pod", "error", err)
+	}
+}
+
+// member speaks for the worker until it is released or ctx ends.
+func (r *run) member(ctx context.Context) error {
+	state := member.New(member.Config{
+		Slot: r.config.WorkerID, Pod: r.config.PodUID, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
+		Barrier: true, MaxStops: r.config.MaxStops, Random: rand.Float64,
+	}, r.memory)
+	settings := loop.Config{Group: r.config.JobSetUID, Pod: r.config.PodUID, StartupDir: r.config.StartupDir, Leaving: r.leaving}
+	return loop.Run(ctx, settings, loop.Parts{
+		Driver: r.supervisor, Barrier: r.supervisor, Watcher: r.supervisor, Gate: noGate{}, Store: r.Store, Log: r.Log,
+	}, state)
+}
+
+// pass hands a signal on to the worker; false for the one that begins the pod's end.
+func (r *run) pass(s syscall.Signal, leaving bool) bool {
+	switch {
+	case s == syscall.SIGPIPE: // nobody reads the log
+		return true
+	case (s == syscall.SIGTERM || s == syscall.SIGINT) && !leaving:
+		return false
+	}
+	r.supervisor.Signal(s)
+	return true
+}
+
+// leave ends the worker in the time that the pod has.
+func (r *run) leave(s syscall.Signal, left chan struct{}) {
+	defer close(left)
+	grace := max(r.config.PodGrace-farewell, r.config.PodGrace/2)
+	r.Log.Info("told to end: the worker ends with its pod", "signal", s.String(), "grace", grace.String())
+	if err := r.supervisor.Leave(context.Background(), s, grace); err != nil {
+		r.Log.Error("something of the worker is left", "error", err)
+	}
+}
+
+// noGate: nothing waits for a supervisor to be ready.
+type noGate struct{}
+
+func (noGate) Wait(string) {}
+func (noGate) Open()       {}

@@ -1,0 +1,164 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+)
+
+// remembered is how many instances can be observed: the newest, and the one before it, whose death may not be reported yet.
+const remembered = 2
+
+// Supervisor is a driver of the loop. It is safe for concurrent use.
+type Supervisor struct {
+	options Options
+	prefix  string        // of the instances' names: no other supervisor has it
+	changed chan struct{} // one slot
+
+	mu      sync.Mutex
+	lives   []*instance // the newest last
+	number  int
+	born    int64
+	wanted  bool // the next instance, once nothing of the newest is left
+	leaving bool
+}
+
+// New returns a supervisor without an instance.
+func New(o Options) *Supervisor {
+	return &Supervisor{options: o, prefix: rand.Text()[:10], changed: make(chan struct{}, 1), born: o.After}
+}
+
+// Begin implements loop.Barrier: the next instance waits at the barrier as soon as nothing of the one before is left. It may
+// be repeated: a core that has not seen the new instance yet asks again, which must not be taken for the one after it.
+func (s *Supervisor) Begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.newest(); i == nil || i.dead {
+		s.wanted = true
+		s.begin()
+	}
+}
+
+// begin is called with the lock held.
+func (s *Supervisor) begin() {
+	if i := s.newest(); !s.wanted || s.leaving || (i != nil && !i.isGone()) {
+		return
+	}
+	s.wanted = false
+	s.number++
+	s.born = max(s.born+1, time.Now().UnixMicro()) // the clock may have been set back
+	i := newInstance(fmt.Sprintf("%s-%d", s.prefix, s.number), s.born)
+	s.lives = append(s.lives, i)
+	s.lives = s.lives[max(0, len(s.lives)-remembered):]
+	go s.live(i)
+	s.tell()
+}
+
+// tell makes the loop look again. It never blocks: one look that is due is enough.
+func (s *Supervisor) tell() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Watch implements loop.Watcher.
+func (s *Supervisor) Watch(ctx context.Context, wake func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.changed:
+			wake()
+		}
+	}
+}
+
+// Explain implements loop.Watcher. Observe has no errors.
+func (s *Supervisor) Explain(err error) string { return err.Error() }
+
+// Observe implements loop.Driver.
+func (s *Supervisor) Observe(context.Context) (member.Observed, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := member.Observed{PodBorn: s.options.PodBorn}
+	for _, i := range s.lives {
+		o.Workers = append(o.Workers, i.seen())
+	}
+	return o, nil
+}
+
+// Lift implements loop.Barrier: an instance runs its program, as a part of the given round. It does nothing for one that
+// runs, that is to end, or that is not there any more.
+func (s *Supervisor) Lift(id string, epoch, number int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.find(id)
+	if i == nil || i.lifted || i.told || i.dead {
+		return
+	}
+	i.lifted = true
+	i.lift <- round{epoch, number, time.Now()}
+}
+
+// Stop implements loop.Driver. The grace is the supervisor's own.
+func (s *Supervisor) Stop(ctx context.Context, id string, _ time.Duration) error {
+	s.mu.Lock()
+	i := s.find(id)
+	if i != nil {
+		i.told = true
+	}
+	s.mu.Unlock()
+	if i == nil {
+		return nil
+	}
+	return i.finish(ctx, ending{signal: syscall.SIGTERM, grace: s.options.GracePeriod, checkpoint: true})
+}
+
+// Remove implements loop.Driver: there are no records.
+func (s *Supervisor) Remove(context.Context, []string) error { return nil }
+
+// Signal passes a signal on to the worker's process group, if it runs.
+func (s *Supervisor) Signal(signal syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.newest(); i != nil {
+		i.signal(signal)
+	}
+}
+
+// Leave ends the worker with its pod: the signal, at most the grace, then KILL. No instance follows, and an exit code of 0
+// becomes that of the signal, because a worker that was told to end has not finished. It returns when nothing of the
+// worker is left, or ctx ends.
+func (s *Supervisor) Leave(ctx context.Context, signal syscall.Signal, grace time.Duration) error {
+	s.mu.Lock()
+	s.leaving = true
+	i := s.newest()
+	s.mu.Unlock()
+	if i == nil {
+		return nil
+	}
+	return i.finish(ctx, ending{signal: signal, grace: grace})
+}
+
+// newest is nil before the first instance.
+func (s *Supervisor) newest() *instance {
+	if len(s.lives) == 0 {
+		return nil
+	}
+	return s.lives[len(s.lives)-1]
+}
+
+func (s *Supervisor) find(id string) *instance {
+	for _, i := range s.lives {
+		if i.ID == id {
+			return i
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package supervisor
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/drill"
+	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+)
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func nobody(process.Spec) (*process.Child, error) { return nil, os.ErrNotExist }
+
+func observe(s *Supervisor) []member.Worker {
+	o, _ := s.Observe(context.Background())
+	return o.Workers
+}
+
+// direct is a supervisor without a group.
+func direct(t *testing.T, w *drill.Witness, role string, change ...func(*Options)) *Supervisor {
+	o := Options{
+		Group: "uid", Start: process.Start, Log: quiet(),
+		Program: process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: w.Env(role, "slot")},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	s := New(o)
+	t.Cleanup(func() { _ = s.Leave(context.Background(), syscall.SIGKILL, 0) })
+	return s
+}
+
+func mustStop(t *testing.T, s *Supervisor, id string) {
+	t.Helper()
+	if err := s.Stop(t.Context(), id, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNothingRunsBeforeItsLift(t *testing.T) {
+	w := drill.NewWitness(t)
+	s := direct(t, w, "trains")
+	if got := observe(s); len(got) != 0 {
+		t.Fatalf("%+v before the core asked", got)
+	}
+	s.Begin()
+	first := observe(s)[0]
+	s.Lift("another", 1, 0)
+	w.Silent(50 * time.Millisecond)
+	s.Lift(first.ID, 1, 0)
+	s.Lift(first.ID, 1, 0)
+	w.Hear(1, "started", "0")
+	w.Silent(50 * time.Millisecond)
+}
+
+func TestALiftThatComesAfterTheStopIsNothing(t *testing.T) {
+	w := drill.NewWitness(t)
+	s := direct(t, w, "trains")
+	s.Begin()
+	first := observe(s)[0]
+	mustStop(t, s, first.ID)
+	if got := observe(s)[0]; got.Running || got.ExitCode != 143 {
+		t.Errorf("an instance that was stopped at the barrier is %+v", got)
+	}
+	s.Lift(first.ID, 1, 0)
+	s.Begin()
+	s.Lift(first.ID, 1, 0)
+	w.Silent(50 * time.Millisecond)
+}
+
+func TestInstancesHaveNamesAndBirthsOfTheirOwn(t *testing.T) {
+	future := time.Now().Add(time.Hour).UnixMicro() // the clock was set back meanwhile
+	s := direct(t, drill.NewWitness(t), "trains", func(o *Options) { o.After = future })
+	var last member.Worker
+	last.Born = future
+	for range 3 {
+		s.Begin()
+		all := observe(s)
+		next := all[len(all)-1]
+		if next.ID == last.ID || next.Born <= last.Born || strings.ContainsAny(next.ID, " \t") || len(all) > remembered {
+			t.Fatalf("%+v follows %+v", all, last)
+		}
+		last = next
+		mustStop(t, s, next.ID)
+		<-s.newest().gone
+	}
+}
+
+func TestTheNextInstanceWaitsUntilNothingIsLeftOfTheOneBefore(t *testing.T) {
+	w := drill.NewWitness(t)
+	s := direct(t, w, "trains")
+	s.Begin()
+	s.Lift(observe(s)[0].ID, 1, 0)
+	w.Hear(1, "started", "0")
+	first := s.newest()
+	s.mu.Lock()
+	first.dead = true // its leader; the rest of it lives
+	s.mu.Unlock()
+	s.Begin()
+	if got := observe(s); len(got) != 1 {
+		t.Fatalf("%+v while something of the first one lives", got)
+	}
+	mustStop(t, s, first.ID)
+	eventually(t, "the next one waits", func() bool { return len(observe(s)) == 2 && observe(s)[1].Running })
+}
+
+func TestARepeatedBeginIsOneBegin(t *testing.T) {
+	w := drill.NewWitness(t)
+	s := direct(t, w, "trains")
+	s.Begin()
+	s.Begin()
+	s.Lift(observe(s)[0].ID, 1, 0)
+	kill(t, w.Hear(1, "started", "0")["slot"], syscall.SIGUSR1)
+	<-s.newest().gone
+	if got := observe(s); len(got) != 1 || got[0].Running {
+		t.Errorf("%+v, want the finished one alone", got)
+	}
+}
+
+func TestAnInstanceThatIsNotThereIsStopped(t *testing.T) {
+	mustStop(t, direct(t, drill.NewWitness(t), "trains"), "another")
+}
+
+func TestALostStopIsNoStop(t *testing.T) {
+	w := drill.NewWitness(t)
+	s := direct(t, w, "ignores TERM", func(o *Options) { o.GracePeriod = 100 * time.Millisecond })
+	s.Begin()
+	s.Lift(observe(s)[0].ID, 1, 0)
+	w.Hear(1, "started", "0")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Stop(ctx, observe(s)[0].ID, 0); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestWhoIsToldToEndHasNotFinished(t *testing.T) {
+	w := drill.NewWitness(t)
+	s := direct(t, w, "exits 0 on TERM")
+	s.Begin()
+	s.Lift(observe(s)[0].ID, 1, 0)
+	w.Hear(1, "started", "0")
+	if err := s.Leave(t.Context(), syscall.SIGTERM, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if got := observe(s)[0]; got.Running || got.ExitCode != 143 {
+		t.Errorf("%+v, want a death", got)
+	}
+	s.Begin()
+	if got := observe(s); len(got) != 1 {
+		t.Errorf("%+v follow", got)
+	}
+}
+
+func TestACheckpointInProgressIsWaitedFor(t *testing.T) {
+	w := drill.NewWitness(t)
+	s := direct(t, w, "checkpoints", func(o *Options) {
+		o.CheckpointFile, o.CheckpointGrace, o.GracePeriod = w.Dir+"/checkpoint", time.Minute, 10*time.Second
+	})
+	s.Begin()
+	s.Lift(observe(s)[0].ID, 1, 0)
+	w.Hear(1, "started", "0")
+	mustStop(t, s, observe(s)[0].ID)
+	w.Hear(1, "saved", "0")
+}
+
+func TestACheckpointIsNotWaitedForForever(t *testing.T) {
+	w := drill.NewWitness(t)
+	file := w.Dir + "/checkpoint"
+	s := direct(t, w, "never saves", func(o *Options) {
+		o.CheckpointFile, o.CheckpointGrace = file, 50*time.Millisecond
+	})
+	s.Begin()
+	s.Lift(observe(s)[0].ID, 1, 0)
+	w.Hear(1, "started", "0")
+	mustStop(t, s, observe(s)[0].ID)
+	if _, err := os.Stat(file); err != nil {
+		t.Fatalf("the worker did not leave its file: %v", err)
+	}
+	s.options.Start = nobody
+	s.Begin()
+	eventually(t, "the next one waits", func() bool { return observe(s)[1].Running })
+	s.Lift(observe(s)[1].ID, 1, 1)
+	eventually(t, "the file of the killed worker is removed", func() bool { _, err := os.Stat(file); return os.IsNotExist(err) })
+}
+
+func TestOverlay(t *testing.T) {
+	got := strings.Join(overlay([]string{"A=1", "HOLDFAST_X=old", "B", "AB=2"}, []string{"HOLDFAST_X=new", "A=3"}), " ")
+	if want := "B AB=2 HOLDFAST_X=new A=3"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestIsMounted(t *testing.T) {
+	const info = "30 23 0:26 / /sys rw - sysfs sysfs rw\n812 790 254:1 /x/hostname /etc/hostname rw,relatime - ext4 /dev/vda rw\n"
+	for path, want := range map[string]bool{"/etc/hostname": true, "/sys": true, "/etc/hosts": false, "/x/hostname": false} {
+		if got := isMounted([]byte(info), path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}
+
+func TestThePodWasBornBeforeItsContainers(t *testing.T) {
+	now := time.Now()
+	if got := PodBorn(now); got <= 0 || got > now.UnixMicro() {
+		t.Errorf("born at %d, it is %d", got, now.UnixMicro())
+	}
+}
