@@ -78,6 +78,7 @@ testbed-down: ## Stop the real cluster and remove all it left on this machine
 generate: ## Write generated code and manifests again
 	cd jobset-controller && go generate ./...
 	cp jobset-controller/config/crd/bases/*.yaml $(JOBSET_CHART)/crds/
+	cp jobset-controller/config/webhook/manifests.yaml $(JOBSET_CHART)/webhook/manifests.yaml
 	cp jobset-controller/config/rbac/role.yaml $(JOBSET_CHART)/rbac/manager.yaml
 	cp jobset-controller/config/rbac/orchestrator/role.yaml $(JOBSET_CHART)/rbac/orchestrator.yaml
 
