@@ -93,10 +93,10 @@ func TestCertificates(t *testing.T) {
 	for name, c := range map[string]struct {
 		values string
 		kinds  []string // of what the chart makes for them
-		secret string
-		given  bool // by somebody else
+		secret string   // mounted
+		given  bool     // by somebody else
 	}{
-		"made by the manager":           {``, []string{"Secret"}, "jobset-webhook-server-cert", false},
+		"made by the manager":           {``, []string{"Secret"}, "", false},
 		"by cert-manager":               {`certificates: {mode: certManager}`, []string{"Issuer", "Certificate"}, "jobset-webhook-server-cert", true},
 		"by cert-manager and an issuer": {`{certificates: {mode: certManager}, certManager: {issuerRef: {name: ours}}}`, []string{"Certificate"}, "jobset-webhook-server-cert", true},
 		"by the user":                   {`certificates: {mode: existingSecret, existingSecret: mine, caBundle: Y2E=}`, nil, "mine", true},
@@ -121,13 +121,19 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// mountedSecret is the Secret whose content the manager finds in the folder.
+// mountedSecret is the Secret whose content the manager finds in the folder; none if it writes the folder itself.
 func mountedSecret(t *testing.T, all objects, folder string) string {
 	t.Helper()
 	for _, template := range all.podTemplates(t) {
 		for _, mount := range template.Spec.Containers[0].VolumeMounts {
 			for _, volume := range template.Spec.Volumes {
-				if mount.MountPath == folder && volume.Name == mount.Name {
+				if mount.MountPath != folder || volume.Name != mount.Name {
+					continue
+				}
+				if writable := volume.EmptyDir != nil; writable == mount.ReadOnly {
+					t.Errorf("%s is read-only: %v", folder, mount.ReadOnly)
+				}
+				if volume.Secret != nil {
 					return volume.Secret.SecretName
 				}
 			}
