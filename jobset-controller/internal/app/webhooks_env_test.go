@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,7 +30,10 @@ import (
 // folder, the API server trusts it and calls the webhook.
 func TestWebhooksFromNoCertificateToARefusal(t *testing.T) {
 	cluster, k8s := startCluster(t)
-	health, folder := freeAddress(t), t.TempDir()
+	health, folder := freeAddress(t), filepath.Join(t.TempDir(), "certificates")
+	if err := os.WriteFile(folder, nil, 0o600); err != nil { // in the way
+		t.Fatal(err)
+	}
 	port := portOf(t, freeAddress(t))
 	install(t, k8s, "https://localhost:"+port)
 	file := write(t, `
@@ -45,6 +49,13 @@ webhook: {host: localhost, port: `+port+`, certDir: `+folder+`}
 		key := client.ObjectKey{Namespace: "default", Name: secretName}
 		return k8s.Get(t.Context(), key, &secret) == nil && len(secret.Data["tls.crt"]) > 0
 	})
+	eventually(t, "healthz is not OK", func() bool { return isOK("http://" + health + "/healthz") })
+	if isOK("http://" + health + "/readyz") {
+		t.Error("ready before the certificate is in its folder")
+	}
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "readyz is not OK", func() bool { return isOK("http://" + health + "/readyz") })
 
 	// The API server takes a moment to learn the authority that was written into the configuration.
