@@ -63,7 +63,7 @@ func (g *group) create(w workload) {
 func (g *group) breakOff() time.Time {
 	g.Helper()
 	at := g.kill(g.nth(0))
-	g.awaitPhase(coordination.Restarting)
+	g.awaitGroup("restarting", func(s coordination.Summary) bool { return s.Round > g.round })
 	return at
 }
 

@@ -50,17 +50,19 @@ func TestTheStoreIsKilledAndComesBack(t *testing.T) {
 				g.restart()
 			})
 		})
-		t.Run(name+", in the middle of a restart", func(t *testing.T) {
-			each(t, func(t *testing.T, d driver) {
-				g := start(t, d, stubborn)
-				g.stay(quiet)
-				began := g.breakOff()
-				g.outage(came, began, func() {})
-				// A worker that had restarted before the store forgot it has no round then, and one more restart gives it one.
-				g.settle(outcome{Least: 1, Most: 2, Spared: true})
-				g.restart()
+		for moment, w := range map[string]workload{"while workers end": stubborn, "while workers come back": {}} {
+			t.Run(name+", in the middle of a restart, "+moment, func(t *testing.T) {
+				each(t, func(t *testing.T, d driver) {
+					g := start(t, d, w)
+					g.stay(quiet)
+					began := g.breakOff()
+					g.outage(came, began, func() {})
+					// A worker that had restarted before the store forgot it has no round then, and one more restart gives it one.
+					g.settle(outcome{Least: 1, Most: 2, Spared: true})
+					g.restart()
+				})
 			})
-		})
+		}
 	}
 }
 
