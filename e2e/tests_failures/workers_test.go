@@ -44,8 +44,7 @@ func TestASecondWorkerThatDiesDuringARestartIsPartOfIt(t *testing.T) {
 	})
 }
 
-// Under a driver without a barrier its peers may already wait for the dead one in a rendezvous: one more round follows.
-func TestAWorkerThatDiesAgainDuringARestartMakesOneMoreFollow(t *testing.T) {
+func TestAWorkerThatDiesAgainDuringARestart(t *testing.T) {
 	each(t, func(t *testing.T, d driver) {
 		g := start(t, d, stubborn)
 		first := g.nth(0)
@@ -55,7 +54,7 @@ func TestAWorkerThatDiesAgainDuringARestartMakesOneMoreFollow(t *testing.T) {
 			return s.Phase == coordination.Restarting && s.Joined == 1
 		})
 		g.kill(g.now()[first.Where.ID])
-		g.settle(outcome{Least: 2, Most: 2, Deaths: map[string]int{first.Where.ID: 1}})
+		g.settle(g.diesAgain(first.Where.ID))
 	})
 }
 
