@@ -44,11 +44,11 @@ e2e: ## End-to-end tests on a real node (root): real pods killed, the store stop
 	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests
 
 .PHONY: e2e-all
-e2e-all: ## What make e2e runs, and what takes long to build: Kueue's manager (root)
+e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue (root)
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 60m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 60m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_failures
 
 .PHONY: demo
 demo: ## A worker dies and the whole JobSet restarts in place, on a real node (root); then the same by recreation
@@ -78,6 +78,7 @@ testbed-down: ## Stop the real cluster and remove all it left on this machine
 generate: ## Write generated code and manifests again
 	cd jobset-controller && go generate ./...
 	cp jobset-controller/config/crd/bases/*.yaml $(JOBSET_CHART)/crds/
+	cp jobset-controller/config/webhook/manifests.yaml $(JOBSET_CHART)/webhook/manifests.yaml
 	cp jobset-controller/config/rbac/role.yaml $(JOBSET_CHART)/rbac/manager.yaml
 	cp jobset-controller/config/rbac/orchestrator/role.yaml $(JOBSET_CHART)/rbac/orchestrator.yaml
 

@@ -50,6 +50,8 @@ image: {registry: registry.example, digest: "sha256:0123456789abcdef0123456789ab
 imagePullSecrets: [{name: pull}]
 serviceAccount: {name: jobsets, annotations: {a: b}}
 crds: {keep: false}
+webhook: {port: 9444, timeoutSeconds: 5}
+certificates: {mode: certManager}
 maxConcurrentReconciles: 16
 clientConnection: {qps: 0.5, burst: 1000000}
 logLevel: 5

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -24,6 +25,7 @@ const workerContainer = "worker"
 type Worker struct {
 	ID          string // the seed's worker ID: jobset-replicatedjob-job-index
 	Namespace   string
+	JobUID      string
 	Pod         string
 	PodUID      string
 	ContainerID string
@@ -64,6 +66,9 @@ func workerOf(pod *corev1.Pod) Worker {
 			a[batchv1.JobCompletionIndexAnnotation],
 		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID),
 	}
+	if job := metav1.GetControllerOf(pod); job != nil {
+		w.JobUID = string(job.UID)
+	}
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.Name == workerContainer {
 			w.ContainerID, w.Restarts, w.Ready = status.ContainerID, status.RestartCount, status.Ready && status.State.Running != nil
@@ -96,13 +101,18 @@ func (l *Lab) AwaitWorkers(ctx context.Context, namespace, jobSet string, n int)
 
 // Signal sends a signal to a worker's process from the host and returns when that was.
 func (l *Lab) Signal(ctx context.Context, w Worker, signal unix.Signal) (time.Time, error) {
-	pid, err := l.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
+	return l.SignalContainer(ctx, w.PodUID, workerContainer, signal)
+}
+
+// SignalContainer sends a signal to the first process of any container from the host and returns when that was.
+func (l *Lab) SignalContainer(ctx context.Context, podUID, container string, signal unix.Signal) (time.Time, error) {
+	pid, err := l.Cluster.ContainerPID(ctx, podUID, container)
 	if err != nil {
 		return time.Time{}, err
 	}
 	at := time.Now()
 	if err := unix.Kill(pid, signal); err != nil {
-		return at, fmt.Errorf("sending %s to worker %s: %w", unix.SignalName(signal), w.ID, err)
+		return at, fmt.Errorf("sending %s to container %s of pod %s: %w", unix.SignalName(signal), container, podUID, err)
 	}
 	return at, nil
 }

@@ -32,6 +32,7 @@ func (u *up) redis() component {
 			"--save", "",
 			"--appendonly", "yes",
 			"--appendfsync", "everysec",
+			"--aof-timestamp-enabled", "yes", // for CutLog
 			"--daemonize", "no",
 		}}),
 		ready: answersPing,
@@ -55,6 +56,11 @@ func (r Redis) PID() int {
 		return id.PID
 	}
 	return 0
+}
+
+// Kill ends the server at once, as a crash does. It is gone when Kill returns.
+func (r Redis) Kill(ctx context.Context) error {
+	return r.cluster.exclusively(func() error { return r.cluster.table().Get(redis).ID.Kill(ctx) })
 }
 
 // Stop ends the server; what was acknowledged is kept on disk.

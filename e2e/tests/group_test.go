@@ -20,10 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-const (
-	size          = 4
-	restartPeriod = time.Second
-)
+const size = 4
 
 // group is one JobSet of four workers under test.
 type group struct {

@@ -7,42 +7,24 @@ package tests
 
 import (
 	"context"
-	"fmt"
+	"io"
 	"os"
 	"testing"
 
 	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
 var shared *lab.Lab
 
-func TestMain(m *testing.M) {
-	code, err := runAll(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(suite.Main(begin, m)) }
 
-func runAll(m *testing.M) (int, error) {
-	ctx := context.Background()
-	// The 1 s ceiling keeps the kubelet's back-off out of the way of a second restart within ten minutes.
-	l, err := lab.New(ctx, testbed.Options{KubeletRestartPeriod: restartPeriod}, os.Stdout)
+func begin(ctx context.Context, progress io.Writer) (func(context.Context) error, error) {
+	l, err := lab.New(ctx, testbed.Options{KubeletRestartPeriod: suite.RestartPeriod}, progress)
 	if err != nil {
-		return 1, err
-	}
-	if err := l.Install(ctx); err != nil {
-		return 1, err
+		return nil, err
 	}
 	shared = l
-	code := m.Run()
-	if err := l.Close(); err != nil {
-		return 1, err
-	}
-	if os.Getenv("HOLDFAST_KEEP_TESTBED") != "" {
-		return code, nil
-	}
-	return code, testbed.DownClean(ctx, os.Stdout)
+	return func(context.Context) error { return l.Close() }, l.Install(ctx)
 }

@@ -49,6 +49,8 @@ func TestAnInstallationThroughItsLife(t *testing.T) {
 		}
 	})
 
+	c.step("a bad time-out is refused with the path of its field", c.checkRefusal)
+
 	js, workers := c.startJobSet()
 	c.step("a killed worker restarts all in place", func() {
 		c.signal(workers, 1, unix.SIGKILL)
@@ -72,6 +74,7 @@ func TestAnInstallationThroughItsLife(t *testing.T) {
 		workers = c.awaitRestarted(js, workers)
 		c.awaitRound(js, 2)
 		c.checkNothingForbidden(c.pod("manager"), "manager", "orchestrator")
+		c.checkRefusal()
 	})
 
 	c.step("uninstalling leaves the definition and what runs, and nothing else", func() {

@@ -9,9 +9,11 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,7 +39,7 @@ func start(t *testing.T) *installation {
 	t.Helper()
 	c := &installation{T: t, Lab: shared, ctx: t.Context(), release: helm.Release{
 		Name: releaseName, Namespace: namespace, Chart: shared.File("charts", "jobset-controller"),
-		Kubeconfig: shared.Cluster.KubeconfigPath(), Adopt: true,
+		Kubeconfig: shared.Cluster.KubeconfigPath(), Adopt: true, Patience: 5 * time.Minute, // the kubelet takes its time to bring the certificate into the pod
 	}}
 	c.cleanUp()
 	c.must(c.Namespace(c.ctx, jobs))
@@ -138,6 +140,32 @@ func (c *installation) checkNothingForbidden(pod corev1.Pod, containers ...strin
 	}
 }
 
+// checkRefusal: the API server asks the webhook, which names the field. It may need a moment to learn whom to trust, in
+// which it refuses everything.
+func (c *installation) checkRefusal() {
+	c.Helper()
+	js, err := c.Load(jobs, c.File("examples", "in-place-restart.yaml"))
+	c.must(err)
+	js.Name = "bad"
+	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "60"
+	c.must(lab.Until(c.ctx, "the webhook refuses", func(ctx context.Context) error {
+		err := c.Client.Create(ctx, js)
+		if err == nil {
+			c.Fatal("a JobSet with a bad time-out was taken")
+		}
+		if !apierrors.IsInvalid(err) {
+			return fmt.Errorf("it is refused for another reason: %w", err)
+		}
+		for _, part := range []string{"vjobset.kb.io", `metadata.annotations[` + v1alpha2.InPlaceTimeoutKey + `]: Invalid value: "60"`} {
+			if !strings.Contains(err.Error(), part) {
+				c.Errorf("the refusal does not say %s: %v", part, err)
+			}
+		}
+		c.Logf("refused: %v", err)
+		return nil
+	}))
+}
+
 // startJobSet starts the example with four workers, whose agents use the chart's store, and returns them in sync.
 func (c *installation) startJobSet() (*v1alpha2.JobSet, map[string]lab.Worker) {
 	c.Helper()
@@ -220,7 +248,8 @@ func (c *installation) checkUninstalled() {
 	}
 	for _, gvk := range []schema.GroupVersionKind{
 		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "apps", Version: "v1", Kind: "StatefulSet"},
-		{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"},
+		{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"}, {Version: "v1", Kind: "Secret"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},

@@ -9,12 +9,13 @@ package tests_testbed
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"os"
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
@@ -24,39 +25,30 @@ var (
 	client  kubernetes.Interface
 )
 
-func TestMain(m *testing.M) {
-	code, err := runAll(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(suite.Main(begin, m)) }
 
-func runAll(m *testing.M) (int, error) {
-	ctx := context.Background()
+func begin(ctx context.Context, progress io.Writer) (func(context.Context) error, error) {
 	before, err := present()
 	if err != nil {
-		return 1, err
+		return nil, err
 	}
 	options := before
 	options.Nodes, options.KubeProxy = max(2, before.Nodes), true
-	if cluster, err = testbed.Up(ctx, options, os.Stdout); err != nil {
-		return 1, err
+	if cluster, err = testbed.Up(ctx, options, progress); err != nil {
+		return nil, err
 	}
 	config, err := cluster.RESTConfig()
 	if err != nil {
-		return 1, err
+		return nil, err
 	}
-	if client, err = kubernetes.NewForConfig(config); err != nil {
-		return 1, err
-	}
-	code := m.Run()
-	if os.Getenv("HOLDFAST_KEEP_TESTBED") != "" {
-		_, err := testbed.Up(ctx, before, os.Stdout)
-		return code, err
-	}
-	return code, testbed.DownClean(ctx, os.Stdout)
+	client, err = kubernetes.NewForConfig(config)
+	return func(ctx context.Context) error {
+		if !suite.Kept() {
+			return nil
+		}
+		_, err := testbed.Up(ctx, before, progress)
+		return err
+	}, err
 }
 
 // present returns the options of the testbed that is up, or none.

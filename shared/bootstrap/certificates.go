@@ -16,8 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// certificateFile and its key are what the webhook server reads.
-const certificateFile = "tls.crt"
+// What the webhook server reads.
+const (
+	certificateFile = "tls.crt"
+	keyFile         = "tls.key"
+)
 
 // addCertificates returns a channel that is closed when the folder holds a certificate and, if it is our own, the webhook
 // configurations trust it.
@@ -34,10 +37,10 @@ func (o *Options) addCertificates(mgr ctrl.Manager) (ready chan struct{}, err er
 	if err := rotator.AddRotator(mgr, o.rotator(ready)); err != nil {
 		return nil, fmt.Errorf("adding the rotation of certificates: %w", err)
 	}
-	return ready, nil
+	return ready, mgr.Add(o.fetchCertificate(mgr))
 }
 
-// rotator writes the Secret; the kubelet brings it into the folder, and the webhook server reads it again when it changes. All
+// rotator writes the Secret; it is brought into the folder, and the webhook server reads it again when it changes. All
 // replicas run it, since all serve webhooks; whoever writes first wins.
 func (o *Options) rotator(ready chan struct{}) *rotator.CertRotator {
 	c := o.Certificates

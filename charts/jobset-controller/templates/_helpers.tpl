@@ -86,6 +86,19 @@ app.kubernetes.io/component: valkey
 {{- if and $v.valkey.enabled $v.valkey.username }}
 {{- fail "valkey.username: the chart's own store has the default user only" }}
 {{- end }}
+{{- if and $v.webhook.enabled $v.metrics.enabled (eq (int $v.webhook.port) (int $v.metrics.port)) }}
+{{- fail "webhook.port: it is that of metrics.port" }}
+{{- end }}
+{{- $existing := eq $v.certificates.mode "existingSecret" }}
+{{- if and $existing (not (and $v.certificates.existingSecret $v.certificates.caBundle)) }}
+{{- fail "certificates: mode existingSecret needs existingSecret, with tls.crt and tls.key, and caBundle, which the API server is to trust" }}
+{{- end }}
+{{- if and (not $existing) (or $v.certificates.existingSecret $v.certificates.caBundle) }}
+{{- fail "certificates: existingSecret and caBundle are for mode existingSecret" }}
+{{- end }}
+{{- if and $v.certManager.issuerRef.name (ne $v.certificates.mode "certManager") }}
+{{- fail "certManager.issuerRef: it is for certificates.mode certManager" }}
+{{- end }}
 {{- if and $v.podDisruptionBudget.enabled (eq (kindIs "invalid" $v.podDisruptionBudget.minAvailable) (kindIs "invalid" $v.podDisruptionBudget.maxUnavailable)) }}
 {{- fail "podDisruptionBudget: set exactly one of minAvailable and maxUnavailable, the other to null" }}
 {{- end }}

@@ -19,8 +19,10 @@ import (
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;list;watch;create;update;patch
-// +kubebuilder:rbac:groups="",resources=secrets,namespace=system,verbs=get;list;watch;update
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,verbs=get;list;watch;update
+// +kubebuilder:rbac:groups="",resources=secrets,namespace=system,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,resourceNames=jobset-webhook-server-cert,namespace=system,verbs=get;update
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,verbs=list;watch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=jobset-validating-webhook-configuration,verbs=get;update
 
 // Run manages JobSets until ctx ends. It fails at once if the cluster does not know JobSets.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {

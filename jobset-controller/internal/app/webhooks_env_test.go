@@ -26,11 +26,14 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// TestWebhooksFromNoCertificateToARefusal follows the certificate: the manager writes the Secret, the kubelet (played here)
-// brings it into the folder, the API server trusts it and calls the webhook.
+// TestWebhooksFromNoCertificateToARefusal follows the certificate: the manager writes the Secret and brings it into its
+// folder, the API server trusts it and calls the webhook.
 func TestWebhooksFromNoCertificateToARefusal(t *testing.T) {
 	cluster, k8s := startCluster(t)
-	health, folder := freeAddress(t), t.TempDir()
+	health, folder := freeAddress(t), filepath.Join(t.TempDir(), "certificates")
+	if err := os.WriteFile(folder, nil, 0o600); err != nil { // in the way
+		t.Fatal(err)
+	}
 	port := portOf(t, freeAddress(t))
 	install(t, k8s, "https://localhost:"+port)
 	file := write(t, `
@@ -50,7 +53,9 @@ webhook: {host: localhost, port: `+port+`, certDir: `+folder+`}
 	if isOK("http://" + health + "/readyz") {
 		t.Error("ready before the certificate is in its folder")
 	}
-	mount(t, folder, secret.Data)
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "readyz is not OK", func() bool { return isOK("http://" + health + "/readyz") })
 
 	// The API server takes a moment to learn the authority that was written into the configuration.
@@ -131,16 +136,6 @@ func install(t *testing.T, k8s client.Client, url string) {
 	secret := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: secretName}}
 	for _, object := range []client.Object{&configuration, &secret} {
 		if err := k8s.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// mount is what the kubelet does with a Secret. The certificate comes last, since it is what the manager waits for.
-func mount(t *testing.T, folder string, data map[string][]byte) {
-	t.Helper()
-	for _, name := range []string{"ca.crt", "ca.key", "tls.key", "tls.crt"} {
-		if err := os.WriteFile(filepath.Join(folder, name), data[name], 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,209 @@
+package charts
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+var webhookFile = filepath.Join("..", "jobset-controller", "config", "webhook", "manifests.yaml")
+
+const validating = "ValidatingWebhookConfiguration"
+
+// What the API server asks, and where, is generated from the code; the chart adds who answers and when nobody has to.
+func TestTheWebhookIsThatOfTheMarkers(t *testing.T) {
+	for name, values := range settings {
+		t.Run(name, func(t *testing.T) {
+			generated := parse(t, webhookFile, string(mustRead(t, webhookFile))).named(t, validating, "")
+			want := as[admissionv1.ValidatingWebhookConfiguration](t, generated)
+			got := as[admissionv1.ValidatingWebhookConfiguration](t, mustParse(t, jobSetChart, values).named(t, validating, ""))
+			if got.Name != want.Name {
+				t.Errorf("it is %s, want %s", got.Name, want.Name)
+			}
+			for i := range want.Webhooks {
+				want.Webhooks[i].ClientConfig.Service.Namespace = "holdfast"
+			}
+			for i := range got.Webhooks {
+				w := &got.Webhooks[i]
+				if len(w.MatchConditions) == 0 || w.TimeoutSeconds == nil {
+					t.Errorf("%s: conditions %v, time-out %v", w.Name, w.MatchConditions, w.TimeoutSeconds)
+				}
+				w.MatchConditions, w.TimeoutSeconds = nil, nil
+			}
+			if diff := cmp.Diff(want.Webhooks, got.Webhooks); diff != "" {
+				t.Errorf("not that of config/webhook (-marker +chart):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheWebhookIsAsTheValuesSay(t *testing.T) {
+	const values = `
+webhook: {failurePolicy: Ignore, timeoutSeconds: 3, namespaceSelector: {matchLabels: {train: "yes"}}}
+serviceAccount: {name: me}
+`
+	got := as[admissionv1.ValidatingWebhookConfiguration](t, mustParse(t, jobSetChart, values).named(t, validating, ""))
+	for _, w := range got.Webhooks {
+		if *w.FailurePolicy != admissionv1.Ignore || *w.TimeoutSeconds != 3 || w.NamespaceSelector.MatchLabels["train"] != "yes" {
+			t.Errorf("got %+v", w)
+		}
+		own := "request.userInfo.username != 'system:serviceaccount:holdfast:me'"
+		if !slices.ContainsFunc(w.MatchConditions, func(c admissionv1.MatchCondition) bool { return c.Expression == own }) {
+			t.Errorf("the controllers ask their own webhook: %v", w.MatchConditions)
+		}
+	}
+}
+
+// The Service leads to the port that the manager is told, under the name that its certificate is for.
+func TestTheWebhookServiceLeadsToTheManager(t *testing.T) {
+	for name, values := range settings {
+		t.Run(name, func(t *testing.T) {
+			all := mustParse(t, jobSetChart, values)
+			configuration := as[admissionv1.ValidatingWebhookConfiguration](t, all.named(t, validating, ""))
+			service := as[corev1.Service](t, all.named(t, "Service", configuration.Webhooks[0].ClientConfig.Service.Name))
+			if port := service.Spec.Ports[0]; port.Port != 443 || port.TargetPort != intstr.FromString("webhook") {
+				t.Errorf("the Service has port %+v", port)
+			}
+			manager := all.container(t, "manager")
+			at := slices.IndexFunc(manager.Ports, func(p corev1.ContainerPort) bool { return p.Name == "webhook" })
+			if at < 0 || !slices.Contains(manager.Args, fmt.Sprintf("--webhook-port=%d", manager.Ports[at].ContainerPort)) {
+				t.Errorf("ports %v, arguments %q", manager.Ports, manager.Args)
+			}
+			selector := labels.SelectorFromSet(service.Spec.Selector)
+			for pod, template := range all.podTemplates(t) {
+				isManager := template.Spec.Containers[0].Name == "manager"
+				if selector.Matches(labels.Set(template.Labels)) != isManager {
+					t.Errorf("the Service selects pod %s: %v", pod, !isManager)
+				}
+			}
+		})
+	}
+}
+
+func TestCertificates(t *testing.T) {
+	for name, c := range map[string]struct {
+		values string
+		kinds  []string // of what the chart makes for them
+		secret string   // mounted
+		given  bool     // by somebody else
+	}{
+		"made by the manager":           {``, []string{"Secret"}, "", false},
+		"by cert-manager":               {`certificates: {mode: certManager}`, []string{"Issuer", "Certificate"}, "jobset-webhook-server-cert", true},
+		"by cert-manager and an issuer": {`{certificates: {mode: certManager}, certManager: {issuerRef: {name: ours}}}`, []string{"Certificate"}, "jobset-webhook-server-cert", true},
+		"by the user":                   {`certificates: {mode: existingSecret, existingSecret: mine, caBundle: Y2E=}`, nil, "mine", true},
+		"none":                          {`webhook: {enabled: false}`, nil, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := mustParse(t, jobSetChart, c.values)
+			for _, kind := range []string{"Secret", "Issuer", "Certificate"} {
+				if there := len(all.find(kind)) == 1; there != slices.Contains(c.kinds, kind) {
+					t.Errorf("%s: %v", kind, there)
+				}
+			}
+			manager := all.container(t, "manager")
+			given := slices.ContainsFunc(manager.Args, func(arg string) bool { return strings.HasPrefix(arg, "--webhook-cert-dir=") })
+			if given != c.given {
+				t.Errorf("the manager is given certificates: %v; %q", given, manager.Args)
+			}
+			if secret := mountedSecret(t, all, "/tmp/k8s-webhook-server/serving-certs"); secret != c.secret {
+				t.Errorf("Secret %q is mounted, want %q", secret, c.secret)
+			}
+		})
+	}
+}
+
+// mountedSecret is the Secret whose content the manager finds in the folder; none if it writes the folder itself.
+func mountedSecret(t *testing.T, all objects, folder string) string {
+	t.Helper()
+	for _, template := range all.podTemplates(t) {
+		for _, mount := range template.Spec.Containers[0].VolumeMounts {
+			for _, volume := range template.Spec.Volumes {
+				if mount.MountPath != folder || volume.Name != mount.Name {
+					continue
+				}
+				if writable := volume.EmptyDir != nil; writable == mount.ReadOnly {
+					t.Errorf("%s is read-only: %v", folder, mount.ReadOnly)
+				}
+				if volume.Secret != nil {
+					return volume.Secret.SecretName
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// An upgrade would wipe, or put back, what it says about the Secret.
+func TestTheSecretOfTheCertificateHasNoData(t *testing.T) {
+	secret := as[corev1.Secret](t, mustParse(t, jobSetChart, "").find("Secret")[0])
+	if secret.Data != nil || secret.StringData != nil {
+		t.Errorf("it has %v %v", secret.Data, secret.StringData)
+	}
+}
+
+// The manager looks for these names; the chart writes them.
+func TestTheManagerKnowsTheNames(t *testing.T) {
+	options := string(mustRead(t, filepath.Join("..", "jobset-controller", "internal", "app", "options.go")))
+	all := mustParse(t, jobSetChart, "")
+	for constant, got := range map[string]string{
+		"serviceName":       all.named(t, "Service", "webhook-service").GetName(),
+		"secretName":        all.find("Secret")[0].GetName(),
+		"validatingWebhook": all.find(validating)[0].GetName(),
+	} {
+		match := regexp.MustCompile(`(?m)^\s*` + constant + `\s*=\s*"(.*)"$`).FindStringSubmatch(options)
+		if match == nil || match[1] != got {
+			t.Errorf("%s is %q in the code, %s in the chart", constant, match, got)
+		}
+	}
+}
+
+// cert-manager writes the CA into the configuration of which it knows; otherwise the user does, or the manager.
+func TestTheAPIServerIsToldWhomToTrust(t *testing.T) {
+	for name, c := range map[string]struct {
+		values, from string
+		bundle       []byte
+	}{
+		"the manager tells it": {``, "", nil},
+		"cert-manager does":    {`certificates: {mode: certManager}`, "holdfast/test-jobset-controller-webhook", nil},
+		"the user does":        {`certificates: {mode: existingSecret, existingSecret: mine, caBundle: Y2E=}`, "", []byte("ca")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := as[admissionv1.ValidatingWebhookConfiguration](t, mustParse(t, jobSetChart, c.values).named(t, validating, ""))
+			if from := got.Annotations["cert-manager.io/inject-ca-from"]; from != c.from {
+				t.Errorf("from %q, want %q", from, c.from)
+			}
+			if diff := cmp.Diff(c.bundle, got.Webhooks[0].ClientConfig.CABundle); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	all := mustParse(t, jobSetChart, `certificates: {mode: certManager}`)
+	certificate := all.find("Certificate")[0]
+	if certificate.GetNamespace()+"/"+certificate.GetName() != "holdfast/test-jobset-controller-webhook" {
+		t.Errorf("the Certificate is %s/%s", certificate.GetNamespace(), certificate.GetName())
+	}
+}
+
+func TestWithoutWebhooksNothingOfThemIsThere(t *testing.T) {
+	all := mustParse(t, jobSetChart, `webhook: {enabled: false}`)
+	if n := len(all.find(validating)) + len(all.find("Service")) - 1; n != 0 { // that of metrics
+		t.Errorf("%d objects", n)
+	}
+	if args := strings.Join(all.container(t, "manager").Args, " "); strings.Contains(args, "webhook") {
+		t.Errorf("arguments %s", args)
+	}
+	for _, template := range all.podTemplates(t) {
+		if len(template.Spec.Volumes) != 0 {
+			t.Errorf("volumes %v", template.Spec.Volumes)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// CutLog lets a server that does not run forget what it has written after the second of `last`, as one does that was
+// killed before its disk had it. It returns the size of what was cut off; nothing to cut off is an error, for then a test
+// of the loss would show nothing.
+func (r Redis) CutLog(ctx context.Context, last time.Time) (int64, error) {
+	var cut int64
+	err := r.cluster.exclusively(func() error {
+		if r.PID() != 0 {
+			return errors.New("redis runs: stop it before its log is cut")
+		}
+		before, err := r.logSize()
+		if err != nil {
+			return err
+		}
+		if err := r.truncate(ctx, last); err != nil {
+			return err
+		}
+		after, err := r.logSize()
+		if err == nil && after >= before {
+			err = fmt.Errorf("redis has written nothing after %s", last.Format(time.TimeOnly))
+		}
+		cut = before - after
+		return err
+	})
+	return cut, err
+}
+
+func (r Redis) truncate(ctx context.Context, last time.Time) error {
+	manifest := filepath.Join(r.logFolder(), "appendonly.aof.manifest")
+	check := exec.CommandContext(ctx, "/usr/bin/redis-check-aof", "--truncate-to-timestamp", fmt.Sprint(last.Unix()), manifest)
+	if out, err := check.CombinedOutput(); err != nil {
+		return fmt.Errorf("cutting redis' log: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func (r Redis) logFolder() string { return r.cluster.layout.state(redis, "appendonlydir") }
+
+// logSize is that of what was written since the last rewrite.
+func (r Redis) logSize() (int64, error) {
+	files, err := filepath.Glob(filepath.Join(r.logFolder(), "*.incr.aof"))
+	if err != nil || len(files) == 0 {
+		return 0, fmt.Errorf("there is no log of redis in %s", r.logFolder())
+	}
+	var sum int64
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			return 0, fmt.Errorf("measuring redis' log: %w", err)
+		}
+		sum += info.Size()
+	}
+	return sum, nil
+}

@@ -1,0 +1,97 @@
+//go:build e2e && e2e_all
+
+package tests
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+func TestAWorkerDies(t *testing.T) {
+	for name, w := range map[string]workload{
+		"and the others exit on SIGTERM":         {OnTerm: "exit"},
+		"and the others trap SIGTERM and exit 0": {OnTerm: "finish"},
+		"and the others ignore SIGTERM":          {OnTerm: "ignore", Grace: stubborn.Grace / 2},
+		"in a group of eight":                    {Size: 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, d driver) {
+				g := start(t, d, w)
+				g.kill(g.nth(1))
+				g.settle(once)
+			})
+		})
+	}
+}
+
+// The others are still in their grace period, so nobody has waited for the second worker in a rendezvous yet.
+func TestASecondWorkerThatDiesDuringARestartIsPartOfIt(t *testing.T) {
+	each(t, func(t *testing.T, d driver) {
+		g := start(t, d, stubborn)
+		g.breakOff()
+		g.kill(g.nth(2))
+		g.settle(once)
+	})
+}
+
+func TestAWorkerThatDiesAgainDuringARestart(t *testing.T) {
+	each(t, func(t *testing.T, d driver) {
+		g := start(t, d, stubborn)
+		first := g.nth(0)
+		g.breakOff()
+		g.awaitReborn(first)
+		g.awaitGroup("restarting, and one has joined", func(s coordination.Summary) bool {
+			return s.Phase == coordination.Restarting && s.Joined == 1
+		})
+		g.kill(g.now()[first.Where.ID])
+		g.settle(g.diesAgain(first.Where.ID))
+	})
+}
+
+func TestAPodIsDeleted(t *testing.T) {
+	t.Run("at rest", func(t *testing.T) {
+		each(t, func(t *testing.T, d driver) {
+			g := start(t, d, workload{})
+			gone := g.nth(2)
+			g.deletePod(gone)
+			g.settle(outcome{Least: 1, Most: 1, Replaced: []string{gone.Where.ID}})
+		})
+	})
+	t.Run("in the middle of a restart", func(t *testing.T) {
+		each(t, func(t *testing.T, d driver) {
+			g := start(t, d, stubborn)
+			gone := g.nth(2)
+			g.breakOff()
+			g.deletePod(gone)
+			g.settle(outcome{Least: 1, Most: 1, Replaced: []string{gone.Where.ID}})
+		})
+	})
+}
+
+func (g *group) deletePod(i instance) {
+	g.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: i.Where.Namespace, Name: i.Where.Pod}}
+	g.must(g.Client.Delete(g.ctx, pod, client.Preconditions{UID: ptr.To(types.UID(i.Where.PodUID))}))
+}
+
+// awaitReborn returns once another instance of the worker runs.
+func (g *group) awaitReborn(was instance) {
+	g.Helper()
+	g.must(lab.Until(g.ctx, "worker "+was.Where.ID+" runs again", func(ctx context.Context) error {
+		now, err := g.instances(ctx, g.Lab, g.js)
+		if is := now[was.Where.ID]; err == nil && (is.ID == was.ID || !is.Ready) {
+			err = fmt.Errorf("it is %+v", is)
+		}
+		return err
+	}))
+}
