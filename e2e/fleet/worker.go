@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ type worker struct {
 
 func (f *Fleet) newWorker(index int, store coordination.Agent) *worker {
 	slot := fmt.Sprintf("%s-0-%d", prefix, index)
-	config := member.Config{Slot: slot, Pod: fmt.Sprintf("0d9fa3a5-6c7a-4a3c-9f0e-%012d", index)}
+	config := member.Config{Slot: slot, Pod: fmt.Sprintf("0d9fa3a5-6c7a-4a3c-9f0e-%012d", index), Random: rand.Float64}
 	return &worker{
 		fleet: f, index: index, times: times{round: -1}, slot: slot, store: store, state: member.New(config, member.Fresh()),
 		events: make(chan member.Event, 16), kills: make(chan int64, 1),
