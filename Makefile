@@ -51,16 +51,21 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 60m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_failures
 
 .PHONY: demo
-demo: ## A worker dies and the whole JobSet restarts in place, on a real node (root); then the same by recreation
+demo: ## A worker dies on a real node (root) and the JobSet restarts in place, two ways; then the same by recreation
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: ## Measure first and second restarts at 8 and 32 workers, in place and by recreation, in one run (root)
+bench: bench-restart ## All benchmarks
+
+.PHONY: bench-restart
+bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build
-	go run ./e2e/cmd/bench
+	go run ./e2e/cmd/bench-restart
+	$(TESTBED) down
+	go run ./e2e/cmd/bench-coordination
 
 .PHONY: demo-clean
 demo-clean: testbed-down ## Remove all that the demo has left running

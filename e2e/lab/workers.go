@@ -99,7 +99,8 @@ func (l *Lab) AwaitWorkers(ctx context.Context, namespace, jobSet string, n int)
 	return workers, err
 }
 
-// Signal sends a signal to a worker's process from the host and returns when that was.
+// Signal sends a signal to a worker's process from the host and returns when that was. Under a supervisor the worker is
+// the supervisor's child.
 func (l *Lab) Signal(ctx context.Context, w Worker, signal unix.Signal) (time.Time, error) {
 	return l.SignalContainer(ctx, w.PodUID, workerContainer, signal)
 }
@@ -109,6 +110,9 @@ func (l *Lab) SignalContainer(ctx context.Context, podUID, container string, sig
 	pid, err := l.Cluster.ContainerPID(ctx, podUID, container)
 	if err != nil {
 		return time.Time{}, err
+	}
+	if pid, err = program(pid); err != nil {
+		return time.Time{}, fmt.Errorf("looking for the program of worker %s: %w", w.ID, err)
 	}
 	at := time.Now()
 	if err := unix.Kill(pid, signal); err != nil {
@@ -122,6 +126,15 @@ func IDs(workers map[string]Worker) []string { return slices.Sorted(maps.Keys(wo
 
 var startedLine = regexp.MustCompile(`^started unix_ms=(\d+)`)
 
+func startIn(line string) (time.Time, bool) {
+	m := startedLine.FindStringSubmatch(line)
+	if m == nil {
+		return time.Time{}, false
+	}
+	ms, err := strconv.ParseInt(m[1], 10, 64)
+	return time.UnixMilli(ms), err == nil
+}
+
 // StartedAt reads from the log of a worker's running container when its program started.
 func (l *Lab) StartedAt(ctx context.Context, w Worker) (time.Time, error) {
 	stream, err := l.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: workerContainer}).Stream(ctx)
@@ -130,9 +143,8 @@ func (l *Lab) StartedAt(ctx context.Context, w Worker) (time.Time, error) {
 	}
 	defer stream.Close()
 	for lines := bufio.NewScanner(stream); lines.Scan(); {
-		if m := startedLine.FindStringSubmatch(lines.Text()); m != nil {
-			ms, err := strconv.ParseInt(m[1], 10, 64)
-			return time.UnixMilli(ms), err
+		if at, ok := startIn(lines.Text()); ok {
+			return at, nil
 		}
 	}
 	return time.Time{}, fmt.Errorf("worker %s has not said when it started", w.ID)

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/trial"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+const (
+	namespace = "bench"
+	// rest lets the node come to rest before the first failure.
+	rest = 2 * time.Second
+)
+
+// row is one answer at one size.
+type row struct {
+	Answer  string         `json:"answer"`
+	Workers int            `json:"workers"`
+	First   []trial.Phases `json:"firstNanoseconds"` // one for each group
+	Second  []trial.Phases `json:"secondNanoseconds"`
+}
+
+var answers = []trial.Answer{trial.Recreate, trial.CRI, recordsKept(), trial.Exec}
+
+func recordsKept() trial.Answer {
+	a := trial.CRI
+	a.Name += ", records kept"
+	a.Change = func(js *v1alpha2.JobSet) {
+		agent := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.InitContainers[0]
+		agent.Args = append(agent.Args, "--remove-stopped-containers=false")
+	}
+	return a
+}
+
+func measureAll(ctx context.Context, l *lab.Lab, o options) ([]row, error) {
+	if err := l.Namespace(ctx, namespace); err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, workers := range o.sizes {
+		for _, a := range answers {
+			r, err := measure(ctx, l, a, workers, o)
+			if err != nil {
+				return nil, fmt.Errorf("%s with %d workers: %w", a.Name, workers, err)
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
+func measure(ctx context.Context, l *lab.Lab, a trial.Answer, workers int, o options) (row, error) {
+	r := row{Answer: a.Name, Workers: workers}
+	for range o.groups {
+		first, second, err := failTwice(ctx, l, a, workers, o.pause)
+		if err != nil {
+			return r, err
+		}
+		fmt.Fprintf(os.Stderr, "%-40s %3d workers: %.2f s, then %.2f s\n", a.Name, workers, first.Again.Seconds(), second.Again.Seconds())
+		r.First, r.Second = append(r.First, first), append(r.Second, second)
+	}
+	return r, nil
+}
+
+// failTwice kills one worker of a fresh group, then another one after the pause.
+func failTwice(ctx context.Context, l *lab.Lab, a trial.Answer, workers int, pause time.Duration) (first, second trial.Phases, err error) {
+	t, err := trial.Start(ctx, l, namespace, a, workers)
+	if err != nil {
+		return first, second, err
+	}
+	defer t.End(ctx) //nolint:errcheck // Start removes it first
+	time.Sleep(rest)
+	f, err := t.Fail(ctx)
+	if err != nil {
+		return first, second, fmt.Errorf("first failure: %w", err)
+	}
+	time.Sleep(pause)
+	s, err := t.Fail(ctx)
+	if err != nil {
+		return first, second, fmt.Errorf("second failure: %w", err)
+	}
+	return f.Phases(), s.Phases(), nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/trial"
+)
+
+// part picks one time of a failure.
+type part func(trial.Phases) time.Duration
+
+var (
+	again  part = func(p trial.Phases) time.Duration { return p.Again }
+	phases      = []part{
+		func(p trial.Phases) time.Duration { return p.Detected },
+		func(p trial.Phases) time.Duration { return p.Ordered },
+		func(p trial.Phases) time.Duration { return p.Down },
+		func(p trial.Phases) time.Duration { return p.InSync },
+		again,
+	}
+)
+
+func printTables(w io.Writer, rows []row, o options) {
+	kubelet := "the kubelet's defaults"
+	if o.period > 0 {
+		kubelet = "a kubelet restart period of " + o.period.String()
+	}
+	fmt.Fprintf(w, "\nseconds from kill -9 of one worker until all run again; medians of %d groups; %s; the second failure %s after the first\n\n",
+		o.groups, kubelet, o.pause)
+	fmt.Fprintf(w, "| workers | %-36s | first | second | recreation / this: first | second |\n|---|---|---|---|---|---|\n", "answer")
+	for _, r := range rows {
+		base := baseline(rows, r.Workers)
+		first, second := median(r.First, again), median(r.Second, again)
+		fmt.Fprintf(w, "| %d | %-36s | %.2f | %.2f | %.1f | %.1f |\n", r.Workers, r.Answer, first.Seconds(), second.Seconds(),
+			median(base.First, again).Seconds()/first.Seconds(), median(base.Second, again).Seconds()/second.Seconds())
+	}
+	printPhases(w, "first", rows, func(r row) []trial.Phases { return r.First })
+	printPhases(w, "second", rows, func(r row) []trial.Phases { return r.Second })
+}
+
+func printPhases(w io.Writer, which string, rows []row, of func(row) []trial.Phases) {
+	fmt.Fprintf(w, "\nthe phases of the %s failure, milliseconds from the kill\n\n", which)
+	fmt.Fprintf(w, "| workers | %-36s | detected | ordered | all down | in sync | all run |\n|---|---|---|---|---|---|---|\n", "answer")
+	for _, r := range rows {
+		fmt.Fprintf(w, "| %d | %-36s |", r.Workers, r.Answer)
+		for _, p := range phases {
+			fmt.Fprintf(w, " %s |", milliseconds(median(of(r), p)))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// baseline is the recreation at that size.
+func baseline(rows []row, workers int) row {
+	i := slices.IndexFunc(rows, func(r row) bool { return r.Workers == workers && r.Answer == trial.Recreate.Name })
+	return rows[i]
+}
+
+func milliseconds(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return fmt.Sprint(d.Milliseconds())
+}
+
+func median(all []trial.Phases, of part) time.Duration {
+	var values []time.Duration
+	for _, p := range all {
+		values = append(values, of(p))
+	}
+	slices.Sort(values)
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+}
+
+func save(dir string, rows []row) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("saving the results: %w", err)
+	}
+	content, err := json.MarshalIndent(rows, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "restart.json"), append(content, '\n'), 0o644)
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/trial"
+)
+
+// row is what one answer took.
+type row struct {
+	answer        trial.Answer
+	first, second time.Duration
+}
+
+// show lets two workers die, one after the other, and prints what happened to the first.
+func show(ctx context.Context, l *lab.Lab, a trial.Answer) (row, error) {
+	r := row{answer: a}
+	fmt.Println()
+	say("%s: examples/%s, %d workers", a.Name, a.Example, workers)
+	begun := time.Now()
+	t, err := trial.Start(ctx, l, namespace, a, workers)
+	if err != nil {
+		return r, err
+	}
+	defer t.End(ctx) //nolint:errcheck // the next demo removes it first
+	say("all %d workers run after %.1f s", workers, time.Since(begun).Seconds())
+	first, err := t.Fail(ctx)
+	if err != nil {
+		return r, err
+	}
+	timeline(first, a)
+	second, err := t.Fail(ctx)
+	if err != nil {
+		return r, fmt.Errorf("the second time: %w", err)
+	}
+	r.first, r.second = first.Outage(), second.Outage()
+	return r, nil
+}
+
+// timeline prints the phases of a restart in milliseconds from the kill.
+func timeline(f trial.Failure, a trial.Answer) {
+	p := f.Phases()
+	line := func(what string, at time.Duration, how string) {
+		fmt.Printf("  %7.0f ms   %-13s %s\n", at.Seconds()*1000, what, how)
+	}
+	line("failure", 0, "kill -9 of worker "+f.Worker)
+	if f.Account != nil {
+		line("detected", p.Detected, "its own node saw it exit")
+		line("ordered", p.Ordered, fmt.Sprintf("by the store: total restart count %d for all", f.Account.Round))
+		line("workers down", p.Down, "the last of the old round")
+		line("in sync", p.InSync, fmt.Sprintf("%d workers joined", f.Account.Ups))
+	}
+	line("running again", p.Again, "the last worker printed its first line; it keeps "+a.Keeps)
+}
+
+// compare prints the table, with the ratio to the slowest answer.
+func compare(rows []row) {
+	slowest := rows[len(rows)-1]
+	fmt.Printf("\nOne of %d workers dies: seconds until all run again\n\n", workers)
+	fmt.Println("| answered by           | first failure | second failure | it keeps |")
+	fmt.Println("|-----------------------|---------------|----------------|----------|")
+	for _, r := range rows {
+		fmt.Printf("| %-21s | %5.2f  %5.1fx | %6.2f  %5.1fx | %s |\n", r.answer.Name, r.first.Seconds(), ratio(slowest.first, r.first),
+			r.second.Seconds(), ratio(slowest.second, r.second), r.answer.Keeps)
+	}
+}
+
+func ratio(slow, fast time.Duration) float64 { return slow.Seconds() / fast.Seconds() }

@@ -1,0 +1,62 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// StartsAfter waits until the program of each of n workers has started again after a moment, be it in the same container,
+// in a new one or in a new pod, and returns when the last of them did. Programs say so themselves, in their logs.
+func (l *Lab) StartsAfter(ctx context.Context, namespace, jobSet string, n int, moment time.Time) (last time.Time, err error) {
+	started := map[string]time.Time{} // by pod and worker
+	err = Until(ctx, fmt.Sprintf("%d workers of %s have started again", n, jobSet), func(ctx context.Context) error {
+		workers, err := l.Workers(ctx, namespace, jobSet)
+		if err != nil {
+			return err
+		}
+		last = time.Time{}
+		again := 0
+		for _, w := range workers {
+			at, known := started[w.PodUID]
+			if !known {
+				if at, known = l.startAfter(ctx, w, moment); !known {
+					continue
+				}
+				started[w.PodUID] = at
+			}
+			again++
+			if at.After(last) {
+				last = at
+			}
+		}
+		if again < n {
+			return fmt.Errorf("%d have", again)
+		}
+		return nil
+	})
+	return last, err
+}
+
+// startAfter finds the first start after a moment in the log of a worker's container. A log that cannot be read yet has
+// none.
+func (l *Lab) startAfter(ctx context.Context, w Worker, moment time.Time) (time.Time, bool) {
+	since := metav1.NewTime(moment.Add(-time.Second))
+	stream, err := l.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{
+		Container: workerContainer, SinceTime: &since,
+	}).Stream(ctx)
+	if err != nil {
+		return time.Time{}, false
+	}
+	defer stream.Close()
+	for lines := bufio.NewScanner(stream); lines.Scan(); {
+		if at, ok := startIn(lines.Text()); ok && at.After(moment) {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,31 @@
+// Package trial lets one worker of a JobSet die on the real node and takes the time until all run again, in the same way
+// for every answer that Holdfast has to a failure. The demo and the benchmarks are made of it.
+package trial
+
+import (
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// Answer is one way to answer a failure.
+type Answer struct {
+	Name    string
+	Example string // below examples/
+	Keeps   string // what outlives the failure
+	InPlace bool
+	// SameContainers: not even the containers are restarted.
+	SameContainers bool
+	Change         func(*v1alpha2.JobSet)
+}
+
+// The answers, the fastest first.
+var (
+	Exec = Answer{
+		Name: "in place, exec driver", Example: "one-annotation.yaml", InPlace: true, SameContainers: true,
+		Keeps: "pods and containers; one annotation in the manifest",
+	}
+	CRI = Answer{
+		Name: "in place, CRI driver", Example: "in-place-restart.yaml", InPlace: true,
+		Keeps: "pods: addresses, volumes, devices",
+	}
+	Recreate = Answer{Name: "recreation", Example: "recreate.yaml", Keeps: "nothing: new pods"}
+)

@@ -1,0 +1,154 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Trial is a JobSet whose workers die.
+type Trial struct {
+	Answer  Answer
+	JobSet  *v1alpha2.JobSet
+	Workers int
+
+	lab      *lab.Lab
+	before   map[string]lab.Worker
+	failures int
+}
+
+// Failure is one death and what came of it.
+type Failure struct {
+	Worker string // its ID
+	Killed time.Time
+	// Again is when the last worker's program had started again.
+	Again time.Time
+	// Account is the store's record of the restart, nil for a recreation.
+	Account *coordination.Record
+}
+
+// Outage is how long not all workers ran.
+func (f Failure) Outage() time.Duration { return f.Again.Sub(f.Killed) }
+
+// Start creates the answer's example with so many workers and returns when all of them run in sync.
+func Start(ctx context.Context, l *lab.Lab, namespace string, a Answer, workers int) (*Trial, error) {
+	js, err := l.Load(namespace, l.File("examples", a.Example))
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Remove(ctx, namespace, js.Name); err != nil {
+		return nil, err
+	}
+	spec := &js.Spec.ReplicatedJobs[0].Template.Spec
+	spec.Parallelism, spec.Completions = ptr.To(int32(workers)), ptr.To(int32(workers))
+	if a.Change != nil {
+		a.Change(js)
+	}
+	if err := l.Client.Create(ctx, js); err != nil {
+		return nil, fmt.Errorf("creating the JobSet: %w", err)
+	}
+	t := &Trial{Answer: a, JobSet: js, Workers: workers, lab: l}
+	return t, t.awaitSync(ctx)
+}
+
+// End deletes the JobSet and waits until its pods are gone.
+func (t *Trial) End(ctx context.Context) error {
+	return t.lab.Remove(context.WithoutCancel(ctx), t.JobSet.Namespace, t.JobSet.Name)
+}
+
+// awaitSync returns when the API server, too, has seen all workers run.
+func (t *Trial) awaitSync(ctx context.Context) (err error) {
+	if t.Answer.InPlace {
+		if _, err := t.lab.AwaitPhase(ctx, t.JobSet, coordination.Running, 1, int64(t.failures)); err != nil {
+			return err
+		}
+	}
+	t.before, err = t.lab.AwaitWorkers(ctx, t.JobSet.Namespace, t.JobSet.Name, t.Workers)
+	return err
+}
+
+// Fail kills the program of one worker with SIGKILL and returns when all workers run again. It is an error if the answer
+// was another one than the trial's.
+func (t *Trial) Fail(ctx context.Context) (Failure, error) {
+	t.failures++
+	ids := lab.IDs(t.before)
+	f := Failure{Worker: ids[(t.failures*3)%len(ids)]}
+	var err error
+	if f.Killed, err = t.lab.Signal(ctx, t.before[f.Worker], unix.SIGKILL); err != nil {
+		return f, err
+	}
+	if f.Again, err = t.lab.StartsAfter(ctx, t.JobSet.Namespace, t.JobSet.Name, t.Workers, f.Killed); err != nil {
+		return f, err
+	}
+	before := t.before
+	if err := t.awaitAnswer(ctx, before); err != nil {
+		return f, err
+	}
+	if t.Answer.InPlace {
+		f.Account, err = t.account(ctx)
+	}
+	return f, err
+}
+
+// awaitAnswer waits until what the API server shows is what the answer has to look like.
+func (t *Trial) awaitAnswer(ctx context.Context, before map[string]lab.Worker) error {
+	return lab.Until(ctx, "the failure was answered by "+t.Answer.Name, func(ctx context.Context) error {
+		if err := t.awaitSync(ctx); err != nil {
+			return err
+		}
+		var errs []error
+		for id, was := range before {
+			errs = append(errs, t.compare(id, was, t.before[id]))
+		}
+		return errors.Join(append(errs, t.charged(ctx))...)
+	})
+}
+
+func (t *Trial) compare(id string, was, is lab.Worker) error {
+	switch {
+	case t.Answer.InPlace != (was.PodUID == is.PodUID):
+		return fmt.Errorf("worker %s: pod %s became %s", id, was.PodUID, is.PodUID)
+	case t.Answer.SameContainers != (was.ContainerID == is.ContainerID):
+		return fmt.Errorf("worker %s: container %s became %s", id, was.ContainerID, is.ContainerID)
+	case t.Answer.InPlace && !t.Answer.SameContainers && is.Restarts != was.Restarts+1:
+		return fmt.Errorf("worker %s: restart count %d became %d", id, was.Restarts, is.Restarts)
+	}
+	return nil
+}
+
+// charged: one failure is one restart of the budget.
+func (t *Trial) charged(ctx context.Context) error {
+	if !t.Answer.InPlace {
+		return nil
+	}
+	js, err := t.lab.JobSet(ctx, t.JobSet.Namespace, t.JobSet.Name)
+	if err != nil {
+		return err
+	}
+	if got := js.Annotations[v1alpha2.InPlaceRestartsKey]; got != strconv.Itoa(t.failures) {
+		return fmt.Errorf("%s is %q after %d failures", v1alpha2.InPlaceRestartsKey, got, t.failures)
+	}
+	return nil
+}
+
+var errNoAccount = errors.New("the store has no account of the restart")
+
+func (t *Trial) account(ctx context.Context) (*coordination.Record, error) {
+	history, err := t.lab.Store.History(ctx, string(t.JobSet.UID))
+	if err != nil {
+		return nil, err
+	}
+	if len(history) == 0 {
+		return nil, errNoAccount
+	}
+	return &history[len(history)-1], nil
+}
