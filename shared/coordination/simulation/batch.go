@@ -1,0 +1,56 @@
+package simulation
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Batch is what many histories add up to.
+type Batch struct {
+	Seeds, Faults, Orders, Rounds, Events, Interventions int64
+	Broken                                               []Result // the first few, in no order
+}
+
+const enough = 5
+
+// RunBatch plays the seeds from first on, spread over the shapes, on all processors.
+func RunBatch(first, seeds uint64, shapes []Shape, mutant Mutant) Batch {
+	var next atomic.Uint64
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var b Batch
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for {
+				n := next.Add(1) - 1
+				if n >= seeds {
+					return
+				}
+				r := Run(first+n, shapes[(first+n)%uint64(len(shapes))], mutant)
+				mu.Lock()
+				done := b.add(r)
+				mu.Unlock()
+				if done {
+					next.Store(seeds)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return b
+}
+
+// add counts one history; true if there are enough broken ones.
+func (b *Batch) add(r Result) bool {
+	b.Seeds++
+	b.Faults += int64(len(r.Faults))
+	b.Orders += int64(r.Orders)
+	b.Rounds += r.Rounds
+	b.Events += int64(r.Events)
+	b.Interventions += int64(r.Interventions)
+	if r.Breach != nil {
+		b.Broken = append(b.Broken, r)
+	}
+	return len(b.Broken) >= enough
+}
