@@ -12,46 +12,46 @@ func (g *Group) Down(d Down, now int64) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if g.leaving() || (!newPod && isStale(held, d.Instance)) {
+	stage := g.stage(d.Slot)
+	if g.leaving() || g.Counts[stage].Left || (!newPod && g.isStale(held, d.Instance)) {
 		return g.reply(d.Slot), nil
 	}
 	if newPod || !g.hasJoined(held, d.Instance) {
-		if _, err := g.Join(Join{d.Member, d.Instance, d.Seen}, now); err != nil {
+		if _, err := g.Join(Join{d.Member, d.Instance, d.Barrier, d.Seen}, now); err != nil {
 			return Reply{}, err
 		}
 		held = g.Slots[d.Slot]
 	}
-	g.die(held, d, now)
+	g.die(stage, held, d, now)
 	g.settle(now)
 	return g.reply(d.Slot), nil
 }
 
-func (g *Group) die(s *Slot, d Down, now int64) {
-	if g.counted(s) && d.ExitCode == 0 && !d.Ordered {
+func (g *Group) die(stage int, s *Slot, d Down, now int64) {
+	if g.counted(stage, s) && d.ExitCode == 0 && !d.Ordered {
+		g.uncount(stage, s)
 		s.Dead, s.Finished = true, true
-		g.Done++
+		g.count(stage, s)
 		return
 	}
-	g.bury(s, Failure{Cause{d.Slot, KindExit, d.ExitCode}, d.FailedAt, d.DetectedAt}, d.Ordered, now)
+	g.bury(stage, s, Failure{Cause{d.Slot, KindExit, d.ExitCode}, d.FailedAt, d.DetectedAt}, d.Ordered, now)
 }
 
 // bury takes a dead instance out of the counts and answers its death, by phase.
-func (g *Group) bury(s *Slot, f Failure, ordered bool, now int64) {
-	counted := g.counted(s)
+func (g *Group) bury(stage int, s *Slot, f Failure, ordered bool, now int64) {
+	counted := g.counted(stage, s)
+	g.uncount(stage, s)
 	s.Dead = true
-	if counted {
-		g.Joined--
-	}
 	switch {
-	case g.Phase == Running:
+	case g.Phase == Running && !g.forming(stage):
 		g.openRound(f, now)
-		g.countDown(now)
-	case g.Phase == Restarting && s.Round < g.Round:
-		g.countDown(now)
+		g.countDown(stage, now)
+	case g.Phase == Restarting && g.round(stage, s) < g.Round && !g.forming(stage):
+		g.countDown(stage, now)
 		if !ordered {
 			g.Record.Coalesced++
 		}
 	case counted:
-		g.soil(f)
+		g.soil(stage, s, f)
 	}
 }

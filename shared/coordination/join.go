@@ -9,10 +9,11 @@ func (g *Group) Join(j Join, now int64) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if g.leaving() || (!newPod && isStale(held, j.Instance)) {
+	stage := g.stage(j.Slot)
+	if g.leaving() || g.Counts[stage].Left || (!newPod && g.isStale(held, j.Instance)) {
 		return g.reply(j.Slot), nil
 	}
-	if g.wentBack(j.Seen) {
+	if g.wentBack(stage, j.Seen) {
 		g.recover()
 	}
 	if !newPod && g.hasJoined(held, j.Instance) {
@@ -21,17 +22,21 @@ func (g *Group) Join(j Join, now int64) (Reply, error) {
 	if newPod {
 		g.Fenced[held.Pod] = true
 	}
-	g.take(j, held, newPod, now)
+	g.take(stage, j, held, newPod, now)
 	g.settle(now)
 	return g.reply(j.Slot), nil
 }
 
-// isStale tells whether an instance is behind the slot's: older, or known to be dead.
-func isStale(held *Slot, i Instance) bool {
-	if held == nil {
+// isStale tells whether an instance is behind the slot's: older, or known to be dead. A finished worker that is held may
+// say so again in the next life of the group.
+func (g *Group) isStale(held *Slot, i Instance) bool {
+	switch {
+	case held == nil:
 		return false
+	case held.ID == i.ID:
+		return held.Dead && !(held.Finished && held.Generation < g.Generation)
 	}
-	return (held.ID == i.ID && held.Dead) || (held.ID != i.ID && i.Born < held.Born)
+	return i.Born < held.Born
 }
 
 // hasJoined tells whether a join is a repetition.
@@ -40,31 +45,29 @@ func (g *Group) hasJoined(held *Slot, i Instance) bool {
 }
 
 // take puts a new instance into its slot, by phase.
-func (g *Group) take(j Join, held *Slot, newPod bool, now int64) {
-	next := &Slot{Pod: j.Pod, PodBorn: j.PodBorn, Instance: j.Instance, Generation: g.Generation}
+func (g *Group) take(stage int, j Join, held *Slot, newPod bool, now int64) {
+	next := &Slot{Pod: j.Pod, PodBorn: j.PodBorn, Instance: j.Instance, Generation: g.Generation, Barrier: j.Barrier}
 	f := replacedBy(j.Slot, newPod)
-	wasCurrent := g.current(held)
+	wasCurrent := g.current(stage, held)
 	wasLive := held != nil && !held.Dead
-	g.vacate(held)
-	switch g.Phase {
-	case Running:
-		g.openRound(f, now)
-	case Recovering:
+	g.vacate(stage, held)
+	switch {
+	case g.Phase == Recovering:
 		if wasCurrent {
-			g.hurt(f)
+			g.hurt(stage, held.Barrier, f)
 		}
-		g.see(j.Seen, f)
-	case Forming, Restarting:
-		if wasCurrent && wasLive {
-			g.soil(f)
-		}
+		g.see(stage, j, f)
+	case g.Phase == Running && !g.forming(stage):
+		g.openRound(f, now)
+	case wasCurrent && wasLive:
+		g.soil(stage, held, f)
 	}
-	if wasLive && held.Round < g.Round {
-		g.countDown(now)
+	if wasLive && g.round(stage, held) < g.Round {
+		g.countDown(stage, now)
 	}
 	next.Round = g.roundOf(j.Seen)
 	g.Slots[j.Slot] = next
-	g.countUp(now)
+	g.countUp(stage, next, now)
 }
 
 // roundOf is the round a joining instance belongs to.
@@ -75,32 +78,25 @@ func (g *Group) roundOf(seen Seen) int64 {
 	return g.known(seen)
 }
 
-// vacate takes a slot's former instance out of the counts; a new pod in a finished slot is finished no more.
-func (g *Group) vacate(held *Slot) {
-	if held == nil {
-		return
-	}
-	if g.counted(held) {
-		g.Joined--
-	}
-	if held.Finished {
-		held.Finished = false
-		g.Done--
+// vacate takes a slot's former instance out of the counts; a new one in a finished slot is finished no more.
+func (g *Group) vacate(stage int, held *Slot) {
+	if held != nil {
+		g.uncount(stage, held)
 	}
 }
 
 // countUp accounts for a new instance of the desired round.
-func (g *Group) countUp(now int64) {
-	g.Joined++
-	if g.Phase == Forming || g.Phase == Restarting {
+func (g *Group) countUp(stage int, s *Slot, now int64) {
+	g.count(stage, s)
+	if g.Phase == Forming || (g.Phase == Restarting && !g.forming(stage)) {
 		g.Record.Ups++
 		g.Record.LastUpAt = now
 	}
 }
 
 // countDown accounts for the end of an instance of the old round.
-func (g *Group) countDown(now int64) {
-	if g.Phase == Restarting {
+func (g *Group) countDown(stage int, now int64) {
+	if g.Phase == Restarting && !g.forming(stage) {
 		g.Record.Downs++
 		g.Record.LastDownAt = now
 	}

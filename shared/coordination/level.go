@@ -6,24 +6,26 @@ import (
 	"strings"
 )
 
-// ProtocolVersion is the version of keys, functions and messages. Version N serves agents of N-1.
+// ProtocolVersion is the version of functions and messages, a number from 1. Version N serves agents of N-1.
 const ProtocolVersion = 1
 
 // Phase is what a group is doing.
 type Phase string
 
 const (
-	Forming    Phase = "Forming"    // waits for every slot to join for the first time
-	Running    Phase = "Running"    // all slots are in sync
+	Forming    Phase = "Forming"    // no step has entered yet: waits for all slots of the first one to join
+	Running    Phase = "Running"    // all slots of the steps that have entered are in sync
 	Restarting Phase = "Restarting" // instances behind the desired round are being restarted
 	Recovering Phase = "Recovering" // the store lost data and collects what the agents know
 	Terminal   Phase = "Terminal"   // a worker failed and no restart is left; nobody is killed
 	Recreating Phase = "Recreating" // not recoverable in place; the leader recreates the Jobs
 	Closed     Phase = "Closed"     // suspended
+	Completed  Phase = "Completed"  // all that is needed has finished; nobody is restarted any more
 )
 
 var phases = map[Phase]bool{
 	Forming: true, Running: true, Restarting: true, Recovering: true, Terminal: true, Recreating: true, Closed: true,
+	Completed: true,
 }
 
 // Level is all an agent needs to act. It is what is broadcast and what a read returns, so that a message is only ever a
@@ -34,7 +36,8 @@ type Level struct {
 	Epoch       int64
 	Round       int64 // the desired total restart count
 	Phase       Phase
-	Seq         int64 // grows with every change of the level
+	Seq         int64  // grows with every change of the level
+	Steps       string // a token for each step, see tokens; ask it with Entered, Lifted and Left
 }
 
 // Older tells whether l is behind other within the same incarnation. Levels of different incarnations do not compare.
@@ -49,16 +52,17 @@ func (l Level) SameLife(other Level) bool {
 
 // String is the wire format of a level: fields separated by a blank, the protocol version first.
 func (l Level) String() string {
-	return fmt.Sprintf("%d %s %d %d %d %s %d", ProtocolVersion, l.Incarnation, l.Generation, l.Epoch, l.Round, l.Phase, l.Seq)
+	return fmt.Sprintf("%d %s %d %d %d %s %d %s",
+		ProtocolVersion, l.Incarnation, l.Generation, l.Epoch, l.Round, l.Phase, l.Seq, l.Steps)
 }
 
 // ParseLevel reads a level from the wire. The error quotes what was read: it is a foreign value, never a trigger.
 func ParseLevel(s string) (Level, error) {
 	f := strings.Fields(s)
-	if len(f) != 7 || f[0] != strconv.Itoa(ProtocolVersion) {
+	if len(f) != 8 || f[0] != strconv.Itoa(ProtocolVersion) {
 		return Level{}, fmt.Errorf("not a level of protocol version %d: %.80q", ProtocolVersion, s)
 	}
-	l := Level{Incarnation: f[1], Phase: Phase(f[5])}
+	l := Level{Incarnation: f[1], Phase: Phase(f[5]), Steps: f[7]}
 	for field, value := range map[*int64]string{&l.Generation: f[2], &l.Epoch: f[3], &l.Round: f[4], &l.Seq: f[6]} {
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 0 || n > MaxCount {
@@ -68,6 +72,9 @@ func ParseLevel(s string) (Level, error) {
 	}
 	if !phases[l.Phase] {
 		return Level{}, fmt.Errorf("level %.80q: unknown phase %q", s, l.Phase)
+	}
+	if !areTokens(l.Steps) {
+		return Level{}, fmt.Errorf("level %.80q: %q are no steps", s, l.Steps)
 	}
 	return l, nil
 }

@@ -41,7 +41,7 @@ func (g *Group) admit(m Member, i Instance, seen Seen) (slot *Slot, newPod bool,
 }
 
 func (g *Group) check(m Member, i Instance, seen Seen) error {
-	if !g.has(m.Slot) {
+	if g.stage(m.Slot) < 0 {
 		return fmt.Errorf("%w: %q", ErrUnknownSlot, m.Slot)
 	}
 	if !isName(m.Pod) || !isWord(i.ID) {
@@ -72,9 +72,13 @@ func badArgument(slot, value string) error {
 }
 
 func (g *Group) reply(slot string) Reply {
-	r := Reply{Level: g.Level, Round: NoRound}
-	if s := g.Slots[slot]; s != nil && !s.Dead && s.Generation == g.Generation {
-		r.Round = s.Round
+	i := g.stage(slot)
+	r := Reply{Level: g.Level, Round: NoRound, Step: g.Stages[i].Step, Stage: int64(i)}
+	s := g.Slots[slot]
+	if s != nil && !s.Dead && s.Generation == g.Generation {
+		r.Round = g.round(i, s)
 	}
+	finished := s != nil && s.Finished && g.counted(i, s)
+	r.Released = g.Phase == Completed || g.Counts[i].Left || (finished && !g.runsAgain(i, s))
 	return r
 }

@@ -17,6 +17,7 @@ func NewGroup(o Open, now int64) (*Group, error) {
 	if o.Incarnation == "" {
 		return nil, fmt.Errorf("%w: opening a group: no incarnation", ErrArgument)
 	}
+	g.reset()
 	g.begin(o, now)
 	g.addFinished(o.Done)
 	g.settle(now)
@@ -39,7 +40,11 @@ func (g *Group) Open(o Open, now int64) error {
 	}
 	resized := !slices.Equal(g.Stages, o.Stages)
 	next := o.Epoch > g.Epoch
+	before := g.Stages
 	g.Token, g.Limit, g.Stages = o.Token, o.Limit, o.Stages
+	if resized {
+		g.carryOver(before)
+	}
 	switch {
 	case next:
 		g.empty()
@@ -52,8 +57,8 @@ func (g *Group) Open(o Open, now int64) error {
 		g.begin(Open{Epoch: o.Epoch}, now)
 	case g.Phase == Closed:
 		g.recover() // closed and opened within an epoch: its pods may never have been stopped
-	case resized && g.Phase != Recreating && g.Phase != Terminal: // a failure is answered at any size
-		g.resize()
+	case resized && g.Phase != Recreating && g.Phase != Terminal && g.Phase != Completed: // a failure is answered at any size
+		g.recover()
 	}
 	g.addFinished(o.Done)
 	g.settle(now)
@@ -73,25 +78,26 @@ func (g *Group) begin(o Open, now int64) {
 	}
 }
 
-// addFinished counts slots whose worker is known to have finished, while the group waits for joins: nobody is left in
-// them to join. A living instance in such a slot knows better.
+// addFinished counts slots whose worker is known to have finished, while their step forms or the group collects what is
+// known: nobody is left in them to join. A living instance in such a slot knows better.
 func (g *Group) addFinished(slots []string) {
-	if g.Phase != Forming && g.Phase != Recovering {
-		return
-	}
 	for _, name := range slots {
-		s := g.Slots[name]
-		if !g.has(name) || (s != nil && (!s.Dead || g.counted(s))) {
+		s, i := g.Slots[name], g.stage(name)
+		if i < 0 || g.Counts[i].Left || !g.waits(i) || (s != nil && (!s.Dead || g.counted(i, s))) {
 			continue
 		}
 		if s == nil {
 			s = &Slot{Round: NoRound, Dead: true}
 			g.Slots[name] = s
 		}
-		s.Finished, s.Generation = true, g.Generation
-		g.Joined++
-		g.Done++
+		s.Finished, s.Barrier, s.Generation = true, false, g.Generation
+		g.count(i, s)
 	}
+}
+
+// waits tells whether a stage's slots are still to join for the first time.
+func (g *Group) waits(stage int) bool {
+	return g.Phase == Recovering || (g.forming(stage) && !g.leaving() && g.Phase != Terminal)
 }
 
 // empty fences whoever holds a slot.
@@ -102,17 +108,26 @@ func (g *Group) empty() {
 		}
 	}
 	g.Slots = map[string]*Slot{}
-	g.Joined, g.Done, g.Dirty, g.DirtyCause = 0, 0, false, Failure{}
+	g.Dirty, g.DirtyCause = false, Failure{}
+	g.reset()
 }
 
-// resize forgets the slots that are no more and counts the others anew.
-func (g *Group) resize() {
+// carryOver forgets the slots that are no more, and keeps of the others' stages and steps what stays true.
+func (g *Group) carryOver(before []Stage) {
 	for name := range g.Slots {
-		if !g.has(name) {
+		if g.stage(name) < 0 {
 			delete(g.Slots, name)
 		}
 	}
-	g.recover()
+	counts, steps := g.Counts, g.Steps
+	g.reset()
+	copy(g.Steps, steps)
+	for i, s := range g.Stages {
+		if at := slices.Index(before, s); at >= 0 && counts[at].Left {
+			g.Counts[i] = counts[at]
+		}
+	}
+	g.recount()
 }
 
 func (g *Group) lead(t Token) error {
@@ -182,8 +197,8 @@ func (o Open) check() error {
 	}
 	var n int64
 	for _, s := range o.Stages {
-		if !isName(s.Prefix) || s.Jobs < 0 || s.Pods < 0 || s.Jobs > 1<<20 || s.Pods > 1<<20 {
-			return fmt.Errorf("%w: opening a group: stage %q has %d jobs of %d pods", ErrArgument, s.Prefix, s.Jobs, s.Pods)
+		if err := s.check(); err != nil {
+			return err
 		}
 		n += s.Slots()
 	}

@@ -9,30 +9,40 @@ import (
 
 // story drives one group of three workers and reads like a log: each step is a word, its effect is compared.
 type story struct {
-	t   *testing.T
-	g   *Group
-	now int64
+	t       *testing.T
+	g       *Group
+	now     int64
+	barrier bool // its workers wait at a barrier
 	// instance numbers per slot: the ID of slot 1's second instance is "1b"
 }
 
 func newStory(t *testing.T, limit int64) *story {
-	g, err := NewGroup(Open{
-		Incarnation: "inc", Epoch: 1, Limit: limit, Token: Token{1, 1}, Stages: []Stage{{"js-w", 1, 3}},
-	}, 1)
+	t.Helper()
+	return newStoryOf(t, limit, Stage{Prefix: "js-w", Jobs: 1, Pods: 3})
+}
+
+func newStoryOf(t *testing.T, limit int64, stages ...Stage) *story {
+	t.Helper()
+	g, err := NewGroup(Open{Incarnation: "inc", Epoch: 1, Limit: limit, Token: Token{1, 1}, Stages: stages}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &story{t: t, g: g, now: 1}
 }
 
-// member and instance of a name such as "1b": slot 1, second instance, in the slot's first pod; "1bP" is its second pod.
+// member and instance of a name such as "1b": slot 1, second instance, in the slot's first pod; "1bP" is its second pod,
+// and "x1b" is of the stage x.
 func who(name string) (Member, Instance) {
+	stage := "w"
+	if name[0] > '9' {
+		stage, name = name[:1], name[1:]
+	}
 	slot, life := name[:1], int64(name[1]-'a'+1)
 	pod := int64(1)
 	if strings.HasSuffix(name, "P") {
 		pod = 2
 	}
-	return Member{Slot: "js-w-0-" + slot, Pod: fmt.Sprintf("pod%s-%d", slot, pod), PodBorn: pod * 100},
+	return Member{Slot: "js-" + stage + "-0-" + slot, Pod: fmt.Sprintf("pod%s%s-%d", stage, slot, pod), PodBorn: pod * 100},
 		Instance{ID: name, Born: pod*100 + life}
 }
 
@@ -47,27 +57,34 @@ func (s *story) joinSeen(name string, seen Seen) Reply {
 	s.t.Helper()
 	s.now++
 	m, i := who(name)
-	r, err := s.g.Join(Join{Member: m, Instance: i, Seen: seen}, s.now)
+	r, err := s.g.Join(Join{Member: m, Instance: i, Barrier: s.barrier, Seen: seen}, s.now)
 	if err != nil {
 		s.t.Fatalf("join %s: %v", name, err)
 	}
 	return r
 }
 
-func (s *story) down(name string, code int64, ordered bool) {
+func (s *story) down(name string, code int64, ordered bool) Reply {
+	s.t.Helper()
+	return s.downSeen(name, code, ordered, Unseen())
+}
+
+func (s *story) downSeen(name string, code int64, ordered bool, seen Seen) Reply {
 	s.t.Helper()
 	s.now++
 	m, i := who(name)
-	if _, err := s.g.Down(Down{Member: m, Instance: i, ExitCode: code, Ordered: ordered, Seen: Unseen()}, s.now); err != nil {
+	r, err := s.g.Down(Down{Member: m, Instance: i, Barrier: s.barrier, ExitCode: code, Ordered: ordered, Seen: seen}, s.now)
+	if err != nil {
 		s.t.Fatalf("down %s: %v", name, err)
 	}
+	return r
 }
 
 func (s *story) is(phase Phase, round, joined int64) {
 	s.t.Helper()
-	if s.g.Phase != phase || s.g.Round != round || s.g.Joined != joined {
+	if s.g.Phase != phase || s.g.Round != round || s.g.Joined() != joined {
 		s.t.Fatalf("group is %s(%d) with %d joined, want %s(%d) with %d",
-			s.g.Phase, s.g.Round, s.g.Joined, phase, round, joined)
+			s.g.Phase, s.g.Round, s.g.Joined(), phase, round, joined)
 	}
 }
 
@@ -174,15 +191,17 @@ func TestAFinishedWorkerCannotRunAgain(t *testing.T) {
 	s.is(Recreating, 0, 2)
 }
 
-func TestAllFinishedStaysRunning(t *testing.T) {
+func TestAllFinishedIsCompleted(t *testing.T) {
 	s := formed(t, 5)
 	s.down("0a", 0, false)
 	s.down("1a", 0, false)
 	s.down("2a", 0, false)
-	s.is(Running, 0, 3)
-	if s.g.Done != 3 {
-		t.Errorf("done %d", s.g.Done)
+	s.is(Completed, 0, 0)
+	if s.g.Done() != 3 {
+		t.Errorf("done %d", s.g.Done())
 	}
+	s.join("0aP")
+	s.is(Completed, 0, 0)
 }
 
 func TestExitZeroOnAnOrderIsADeath(t *testing.T) {
@@ -191,8 +210,8 @@ func TestExitZeroOnAnOrderIsADeath(t *testing.T) {
 	s.down("1a", 0, true)
 	s.join("0b", "1b", "2b")
 	s.is(Running, 1, 3)
-	if s.g.Done != 0 {
-		t.Errorf("done %d", s.g.Done)
+	if s.g.Done() != 0 {
+		t.Errorf("done %d", s.g.Done())
 	}
 }
 
@@ -236,7 +255,7 @@ func lost(t *testing.T) *story {
 func TestRecovery(t *testing.T) {
 	ran := func(round int64) Seen { return Seen{Epoch: 1, Round: round, Holds: true, Running: true, Instances: 1} }
 	mid := func(round, instances int64) Seen {
-		return Seen{Epoch: 1, Round: round, Holds: true, Instances: instances}
+		return Seen{Epoch: 1, Round: round, Holds: true, Entered: true, Instances: instances}
 	}
 	died := func(round int64) Seen { return Seen{Epoch: 1, Round: round, Running: true, Instances: 1} }
 	cases := map[string]struct {
@@ -310,7 +329,7 @@ func TestAResizeDoesNotHideAFailure(t *testing.T) {
 	s := formed(t, 0)
 	s.down("0a", 1, false)
 	s.is(Terminal, 0, 2)
-	if err := s.g.Open(Open{Token: Token{1, 1}, Epoch: 1, Limit: 0, Stages: []Stage{{"js-w", 1, 4}}}, 50); err != nil {
+	if err := s.g.Open(Open{Token: Token{1, 1}, Epoch: 1, Limit: 0, Stages: []Stage{{Prefix: "js-w", Jobs: 1, Pods: 4}}}, 50); err != nil {
 		t.Fatal(err)
 	}
 	s.is(Terminal, 0, 2)

@@ -1,11 +1,5 @@
 package coordination
 
-import (
-	"fmt"
-	"regexp"
-	"strconv"
-)
-
 const (
 	// NoRound stands for "no round assigned".
 	NoRound int64 = -1
@@ -34,6 +28,7 @@ type Seen struct {
 	Round     int64 // the last round the slot was in, or NoRound
 	Holds     bool  // the living instance is the one that was given Round
 	Running   bool  // that round was seen Running
+	Entered   bool  // the slot's step was seen to have entered
 	Instances int64 // how many instances the slot had in that round
 }
 
@@ -44,13 +39,17 @@ func Unseen() Seen { return Seen{Round: NoRound} }
 type Join struct {
 	Member
 	Instance
-	Seen Seen
+	// Barrier: no user code of its round runs before the store has said so (Level.Lifted). The death of such an instance
+	// cannot leave its peers in a rendezvous, and a finished one can run again.
+	Barrier bool
+	Seen    Seen
 }
 
 // Down reports the death of an instance.
 type Down struct {
 	Member
 	Instance
+	Barrier    bool // as in Join
 	ExitCode   int64
 	Ordered    bool  // the agent stopped it, following an order
 	FailedAt   int64 // when it exited, Unix milliseconds of the node's clock
@@ -58,10 +57,14 @@ type Down struct {
 	Seen       Seen
 }
 
-// Reply answers an agent: the level after the call, and the round of the slot's instance (NoRound if it has none).
+// Reply answers an agent.
 type Reply struct {
-	Level Level
-	Round int64
+	Level Level // after the call
+	Round int64 // of the slot's living instance, NoRound if there is none; while its step forms, the one the group was in
+	Step  int64 // the slot's step and the index of its stage: what Level.Entered, Lifted and Left are asked for
+	Stage int64
+	// Released: nothing will make this slot's worker run (again). Its supervisor may exit 0.
+	Released bool
 }
 
 // Token is the right to lead: of two, the one of the younger Lease object, then of the later transition, wins.
@@ -77,33 +80,6 @@ func (t Token) Less(u Token) bool {
 	}
 	return t.Transitions < u.Transitions
 }
-
-// Stage is a set of slots: `Jobs` child Jobs of `Pods` pods each. Slot names are Prefix-JOB-POD, with both indexes
-// from 0: what the seed's manifest builds from the JobSet's name, the replicated job's name and the two indexes.
-type Stage struct {
-	Prefix string
-	Jobs   int64
-	Pods   int64
-}
-
-// Slots is the number of slots of a stage.
-func (s Stage) Slots() int64 { return s.Jobs * s.Pods }
-
-var slotName = regexp.MustCompile(`^(.+)-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)$`)
-
-// Has tells whether the slot belongs to the stage.
-func (s Stage) Has(slot string) bool {
-	m := slotName.FindStringSubmatch(slot)
-	if m == nil || m[1] != s.Prefix {
-		return false
-	}
-	job, errJob := strconv.ParseInt(m[2], 10, 64)
-	pod, errPod := strconv.ParseInt(m[3], 10, 64)
-	return errJob == nil && errPod == nil && job < s.Jobs && pod < s.Pods
-}
-
-// String is the stage as the store keeps it.
-func (s Stage) String() string { return fmt.Sprintf("%s %d %d", s.Prefix, s.Jobs, s.Pods) }
 
 // Open is what the leader wants a group to be. Opening is level-based: the same call creates, updates, suspends, resumes
 // and moves a group to its next epoch.
@@ -136,6 +112,7 @@ const (
 	KindGap      = "gap"      // the seed's guard: more than one round apart
 	KindTimeout  = "timeout"  // the round did not end in time
 	KindUnkilled = "unkilled" // the worker survived its kill
+	KindStops    = "stops"    // more orders to stop than an agent will follow
 )
 
 // Failure is a cause with the times its agent gave.
@@ -163,11 +140,12 @@ type Record struct {
 type Summary struct {
 	Level
 	Token  Token
-	Size   int64 // slots
-	Joined int64
-	Done   int64
+	Size   int64 // slots that have to be in sync: of the steps that have entered; before the first one, of all
+	Joined int64 // of those
+	Done   int64 // finished slots of all stages
 	Limit  int64
 	Dirty  bool // a worker died while the group waits for joins: its peers may hang, so one more round follows
 	Stages []Stage
-	Record Record // the restart in progress, or the last one
+	Counts []Count // one for each stage
+	Record Record  // the restart in progress, or the last one
 }

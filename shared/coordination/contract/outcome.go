@@ -74,10 +74,11 @@ func (r *runner) report(ctx context.Context, s Step) (coordination.Reply, error)
 	m, i := speaker(s.Who)
 	switch s.Verb {
 	case "join":
-		return r.Store.Join(ctx, group, coordination.Join{Member: m, Instance: i, Seen: s.Seen})
+		return r.Store.Join(ctx, group, coordination.Join{Member: m, Instance: i, Barrier: s.Barrier, Seen: s.Seen})
 	case "down":
 		return r.Store.Down(ctx, group, coordination.Down{
-			Member: m, Instance: i, ExitCode: s.Code, Ordered: s.Ordered, FailedAt: 11, DetectedAt: 12, Seen: s.Seen,
+			Member: m, Instance: i, Barrier: s.Barrier, ExitCode: s.Code, Ordered: s.Ordered,
+			FailedAt: 11, DetectedAt: 12, Seen: s.Seen,
 		})
 	case "ask":
 		return r.Store.Ask(ctx, group, m, s.Kind)

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -46,7 +47,8 @@ func defaults(verb string) Step {
 func (s *Step) set(key, value string) bool {
 	flags := map[string]*bool{
 		"suspended": &s.Open.Suspended, "recover": &s.Open.Recover, "reset": &s.Open.Reset,
-		"ordered": &s.Ordered, "holds": &s.Seen.Holds, "running": &s.Seen.Running,
+		"ordered": &s.Ordered, "holds": &s.Seen.Holds, "running": &s.Seen.Running, "entered": &s.Seen.Entered,
+		"barrier": &s.Barrier,
 	}
 	numbers := map[string]*int64{"limit": &s.Open.Limit, "code": &s.Code, "instances": &s.Seen.Instances}
 	switch s.Verb {
@@ -78,9 +80,7 @@ func (s *Step) setText(key, value string) bool {
 	case "stages":
 		s.Open.Stages = nil
 		for stage := range strings.SplitSeq(value, ",") {
-			name, size, _ := strings.Cut(stage, ":")
-			jobs, pods, _ := strings.Cut(size, "x")
-			s.Open.Stages = append(s.Open.Stages, coordination.Stage{Prefix: prefix + name, Jobs: integer(jobs), Pods: integer(pods)})
+			s.Open.Stages = append(s.Open.Stages, parseStage(stage))
 		}
 	case "done":
 		for slot := range strings.SplitSeq(value, ",") {
@@ -90,6 +90,18 @@ func (s *Step) setText(key, value string) bool {
 		return false
 	}
 	return true
+}
+
+// parseStage reads NAME:JOBSxPODS[/STEP[/RELEASE]].
+func parseStage(text string) coordination.Stage {
+	name, rest, _ := strings.Cut(text, ":")
+	size, rest, _ := strings.Cut(rest, "/")
+	step, release, _ := strings.Cut(rest, "/")
+	jobs, pods, _ := strings.Cut(size, "x")
+	return coordination.Stage{
+		Prefix: prefix + name, Jobs: integer(jobs), Pods: integer(pods),
+		Step: integer(cmp.Or(step, "0")), Release: coordination.Release(release),
+	}
 }
 
 // integer reads a number of a script; a wrong one is a mistake in the test.

@@ -9,9 +9,9 @@ import (
 
 // Step is one call of a script or of a random sequence. Its text is the language of the scripts:
 //
-//	open limit=3 epoch=1 token=1.1 inc=A stages=w:1x3 [suspended] [recover] [reset] [done=0,2]
-//	join 1b@2 [epoch=1 round=2 holds running instances=1]    slot 1, its instance b, in its pod 2; what was seen
-//	down 1b code=137 [ordered] [seen as above]
+//	open limit=3 epoch=1 token=1.1 inc=A stages=w:1x3/STEP/RELEASE [suspended] [recover] [reset] [done=0,2]
+//	join 1b@2 [barrier] [epoch=1 round=2 holds running entered instances=1]    slot 1, its instance b, in its pod 2; what was seen
+//	down 1b code=137 [ordered] [barrier] [seen as above]
 //	ask 1b kind=gap
 //	recreate epoch=1 round=2 kind=timeout token=1.1
 //	evict 1a@2 token=1.1                                     slot 1, its pod 2
@@ -27,6 +27,7 @@ type Step struct {
 	Seen    coordination.Seen
 	Code    int64
 	Ordered bool
+	Barrier bool
 	Kind    string
 	Round   int64 // of recreate; epoch and token are those of Open
 }
@@ -36,9 +37,9 @@ func (s Step) String() string {
 	case "open":
 		return "open" + s.openText()
 	case "join":
-		return "join " + s.Who + seenText(s.Seen)
+		return "join " + s.Who + word(s.Barrier, "barrier") + seenText(s.Seen)
 	case "down":
-		return fmt.Sprintf("down %s code=%d%s%s", s.Who, s.Code, word(s.Ordered, "ordered"), seenText(s.Seen))
+		return fmt.Sprintf("down %s code=%d%s%s%s", s.Who, s.Code, word(s.Ordered, "ordered"), word(s.Barrier, "barrier"), seenText(s.Seen))
 	case "ask":
 		return fmt.Sprintf("ask %s kind=%s", s.Who, s.Kind)
 	case "recreate":
@@ -55,7 +56,7 @@ func (s Step) openText() string {
 	o := s.Open
 	var stages, done []string
 	for _, st := range o.Stages {
-		stages = append(stages, fmt.Sprintf("%s:%dx%d", strings.TrimPrefix(st.Prefix, prefix), st.Jobs, st.Pods))
+		stages = append(stages, fmt.Sprintf("%s:%dx%d/%d/%s", strings.TrimPrefix(st.Prefix, prefix), st.Jobs, st.Pods, st.Step, st.Release))
 	}
 	for _, d := range o.Done {
 		done = append(done, strings.TrimPrefix(d, prefix+"w-0-"))
@@ -71,7 +72,8 @@ func seenText(s coordination.Seen) string {
 	if s == coordination.Unseen() {
 		return ""
 	}
-	return fmt.Sprintf(" epoch=%d round=%d instances=%d%s%s", s.Epoch, s.Round, s.Instances, word(s.Holds, "holds"), word(s.Running, "running"))
+	return fmt.Sprintf(" epoch=%d round=%d instances=%d%s%s%s",
+		s.Epoch, s.Round, s.Instances, word(s.Holds, "holds"), word(s.Running, "running"), word(s.Entered, "entered"))
 }
 
 func tokenText(t coordination.Token) string {

@@ -110,17 +110,17 @@ func testBroadcasts(t *testing.T, h Harness) {
 		join 1b                  => !fenced
 		join 0b 2b
 		open epoch=2 suspended`)
-	level := func(seq, epoch, round int64, phase coordination.Phase, read bool) coordination.Observation {
+	level := func(seq, epoch, round int64, phase coordination.Phase, steps string, read bool) coordination.Observation {
 		return coordination.Observation{Read: read, Level: coordination.Level{
-			Incarnation: "A", Epoch: epoch, Round: round, Phase: phase, Seq: seq,
+			Incarnation: "A", Epoch: epoch, Round: round, Phase: phase, Seq: seq, Steps: steps,
 		}}
 	}
 	want := []coordination.Observation{
-		level(1, 1, 0, coordination.Forming, true),
-		level(2, 1, 0, coordination.Running, false),
-		level(3, 1, 1, coordination.Restarting, false),
-		level(4, 1, 1, coordination.Running, false),
-		level(5, 2, 0, coordination.Closed, false),
+		level(1, 1, 0, coordination.Forming, "-", true),
+		level(2, 1, 0, coordination.Running, "0", false),
+		level(3, 1, 1, coordination.Restarting, "0", false),
+		level(4, 1, 1, coordination.Running, "0", false),
+		level(5, 2, 0, coordination.Closed, "-", false),
 	}
 	if diff := cmp.Diff(want, w.AwaitCount(t, len(want))); diff != "" {
 		t.Errorf("observations (-want +got):\n%s", diff)

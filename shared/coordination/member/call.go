@@ -61,7 +61,7 @@ func (s *State) mustJoin(l *life) bool {
 
 // waitsForLeader: in these phases reports change nothing.
 func waitsForLeader(p coordination.Phase) bool {
-	return p == coordination.Closed || p == coordination.Recreating
+	return p == coordination.Closed || p == coordination.Recreating || p == coordination.Completed
 }
 
 func (s *State) join(l *life) Join {

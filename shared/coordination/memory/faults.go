@@ -57,7 +57,7 @@ func (d Dump) clone() map[string]*coordination.Group {
 
 func clone(g *coordination.Group) *coordination.Group {
 	c := *g
-	c.Stages = slices.Clone(g.Stages)
+	c.Stages, c.Steps, c.Counts = slices.Clone(g.Stages), slices.Clone(g.Steps), slices.Clone(g.Counts)
 	c.History = slices.Clone(g.History)
 	c.Fenced = maps.Clone(g.Fenced)
 	c.Slots = make(map[string]*coordination.Slot, len(g.Slots))

@@ -40,7 +40,7 @@ func (t *truth) checkBystander(s *server) {
 	if t.other == (coordination.Level{}) {
 		t.other = g.Level
 	}
-	if g.Level != t.other || g.Joined != 0 || len(g.Slots) != 0 {
+	if g.Level != t.other || g.Joined() != 0 || len(g.Slots) != 0 {
 		t.fail("S11", "the group of another JobSet has changed: %s", g.Level)
 	}
 }
@@ -100,7 +100,7 @@ func (t *truth) checkRound(uid string, g *coordination.Group, c call, before vie
 	if g.Round > max(before.limit, before.Round) && t.losses == 0 {
 		t.fail("S7", "round %d was opened, the budget ends at %d", g.Round, before.limit)
 	}
-	if before.done == g.Size() {
+	if before.done == int64(len(t.slots)) {
 		t.fail("S10", "round %d was opened though every worker has finished", g.Round)
 	}
 	if before.Phase == coordination.Recovering || g.Generation != before.Generation {
@@ -110,7 +110,7 @@ func (t *truth) checkRound(uid string, g *coordination.Group, c call, before vie
 		t.fail("S6", "one call took the round from %d to %d", before.Round, g.Round)
 	}
 	unfinished := before.Phase == coordination.Restarting || before.Phase == coordination.Forming
-	if unfinished && before.joined < g.Size()-1 {
+	if unfinished && len(g.Steps) == 1 && before.joined < g.Size()-1 {
 		t.fail("S6", "round %d was opened while %d of %d had joined round %d", g.Round, before.joined, g.Size(), before.Round)
 	}
 	if c.verb == repair {
@@ -127,7 +127,8 @@ func (t *truth) checkCause(uid string, g *coordination.Group, before view) {
 		if i.pod.slot != cause.Slot || i.pod.job.owner != uid {
 			continue
 		}
-		inRound := !i.assigned || i.given == d || t.losses > 0
+		early := len(g.Steps) > 1 && !d.less(i.given) // it died while its step formed, at the round of that time
+		inRound := !i.assigned || i.given == d || early || t.losses > 0
 		byItself := !i.ordered || t.losses > 0 || i.pod.killed || i.pod.over
 		if inRound && !i.running && byItself {
 			return
@@ -149,20 +150,33 @@ func (t *truth) replaced(p *pod) bool {
 	return false
 }
 
-// checkBarrier is S5: in Running each slot has a live instance of the round, or one that finished by itself.
+// checkBarrier is S5: in Running each slot of the steps that have entered has a live instance of the round, or one that
+// finished by itself.
 func (t *truth) checkBarrier(uid string, g *coordination.Group) {
 	for _, slot := range t.slots {
-		held := g.Slots[slot]
+		held, step := g.Slots[slot], t.stepOf(slot)
+		entered, ok := g.Entered(step)
 		switch {
+		case !ok: // it forms, or it has left
 		case held == nil:
 			t.fail("S5", "Running(%d), and nobody has joined for %s", g.Round, slot)
 		case held.Finished:
-		case held.Dead || held.Round != g.Round || held.Generation != g.Generation || g.Fenced[held.Pod]:
+		case held.Dead || max(held.Round, entered) != g.Round || held.Generation != g.Generation || g.Fenced[held.Pod]:
 			t.fail("S5", "Running(%d) with %+v in %s", g.Round, *held, slot)
 		default:
 			t.checkLife(uid, g, slot, held)
 		}
 	}
+}
+
+// stepOf is the step of a slot.
+func (w *world) stepOf(slot string) int64 {
+	for _, stage := range w.shape.stages() {
+		if stage.Has(slot) {
+			return stage.Step
+		}
+	}
+	return 0
 }
 
 func (t *truth) checkLife(uid string, g *coordination.Group, slot string, held *coordination.Slot) {

@@ -75,7 +75,7 @@ func (s *server) run(uid string, c call, do func(*coordination.Group) error) err
 	before := s.truth.look(g, c.slot)
 	err := do(g)
 	if g.Level != before.Level {
-		s.note(s.name, "%s: joined %d of %d", g.Level, g.Joined, g.Size())
+		s.note(s.name, "%s: joined %d of %d", g.Level, g.Joined(), g.Size())
 		s.publish(uid, g.Level)
 	}
 	s.truth.called(s, g, c, before, err)

@@ -27,7 +27,7 @@ func (w *world) unsettled() string {
 	case g == nil:
 		return "the store holds no group"
 	case g.Phase != coordination.Running:
-		return fmt.Sprintf("the group is in %s, %d of %d have joined", g.Level, g.Joined, g.Size())
+		return fmt.Sprintf("the group is in %s, %d of %d have joined", g.Level, g.Joined(), g.Size())
 	case int64(js.epoch.Epoch) != g.Epoch:
 		return "the group is of another epoch than the JobSet"
 	case int64(js.charged) < int64(js.epoch.Base)+g.Round:
@@ -75,7 +75,7 @@ func (w *world) unsettledSlot(g *coordination.Group, slot string) string {
 		return "" // its Job knows, though the report was lost; the leader finds out when a round needs the slot
 	case p == nil || p.deleting || p.living() == nil:
 		return "no worker runs"
-	case held.ID != p.living().ID || held.Dead || held.Round != g.Round:
+	case held.ID != p.living().ID || held.Dead || w.roundOf(g, slot) != g.Round:
 		return fmt.Sprintf("%s runs, the store has %+v", p.living().ID, *held)
 	case !p.agent.up || !p.agent.state.Settled():
 		return "its agent is not settled"
@@ -95,4 +95,10 @@ func (w *world) completed(slot string) bool {
 		}
 	}
 	return false
+}
+
+// roundOf is the round of a slot's instance: the one it was given, or the one its step entered at.
+func (w *world) roundOf(g *coordination.Group, slot string) int64 {
+	entered, _ := g.Entered(w.stepOf(slot))
+	return max(g.Slots[slot].Round, entered)
 }

@@ -95,7 +95,7 @@ type view struct {
 
 func (t *truth) look(g *coordination.Group, slot string) view {
 	v := view{
-		Level: g.Level, token: g.Token, limit: g.Limit, joined: g.Joined, done: g.Done, dirty: g.Dirty, coalesced: g.Record.Coalesced,
+		Level: g.Level, token: g.Token, limit: g.Limit, joined: g.Joined(), done: g.Done(), dirty: g.Dirty, coalesced: g.Record.Coalesced,
 	}
 	if s := g.Slots[slot]; s != nil {
 		v.has, v.slot = true, *s

@@ -1,0 +1,69 @@
+package coordination
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Stage is a set of slots: `Jobs` child Jobs of `Pods` pods each. Slot names are Prefix-JOB-POD, with both indexes
+// from 0: what the seed's manifest builds from the JobSet's name, the replicated job's name and the two indexes.
+type Stage struct {
+	Prefix  string
+	Jobs    int64
+	Pods    int64
+	Step    int64 // stages of the same step start together; steps are numbered from 0 in the order they start in
+	Release Release
+}
+
+// Release says until when a finished worker that waits at a barrier is held, because a restart makes it run again.
+type Release string
+
+const (
+	ReleaseHeld   Release = ""       // until all that is needed has finished
+	ReleaseNeeded Release = "needed" // likewise, and it is among what is needed
+	ReleaseGate   Release = "gate"   // until its whole stage has finished, which others wait for; needed as well
+	ReleaseFree   Release = "free"   // not at all
+)
+
+// releases is how the store writes them.
+var releases = map[Release]string{ReleaseHeld: "held", ReleaseNeeded: "needed", ReleaseGate: "gate", ReleaseFree: "free"}
+
+const (
+	maxPerStage = 1 << 20
+	maxSteps    = 256
+)
+
+// Slots is the number of slots of a stage.
+func (s Stage) Slots() int64 { return s.Jobs * s.Pods }
+
+// Slot is the name of a slot of the stage.
+func (s Stage) Slot(job, pod int64) string { return fmt.Sprintf("%s-%d-%d", s.Prefix, job, pod) }
+
+// Has tells whether the slot belongs to the stage.
+func (s Stage) Has(slot string) bool {
+	indexes, found := strings.CutPrefix(slot, s.Prefix+"-")
+	job, pod, both := strings.Cut(indexes, "-")
+	return found && both && isIndex(job, s.Jobs) && isIndex(pod, s.Pods)
+}
+
+// isIndex tells whether a text is the one way to write a number below n.
+func isIndex(text string, n int64) bool {
+	index, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && index >= 0 && index < n && strconv.FormatInt(index, 10) == text
+}
+
+// String is the stage as the store keeps it.
+func (s Stage) String() string {
+	return fmt.Sprintf("%s %d %d %d %s", s.Prefix, s.Jobs, s.Pods, s.Step, releases[s.Release])
+}
+
+func (s Stage) check() error {
+	sized := s.Jobs >= 0 && s.Pods >= 0 && s.Jobs <= maxPerStage && s.Pods <= maxPerStage
+	_, known := releases[s.Release]
+	if !isName(s.Prefix) || !sized || s.Step < 0 || s.Step >= maxSteps || !known {
+		return fmt.Errorf("%w: opening a group: stage %q has %d jobs of %d pods in step %d, released %q",
+			ErrArgument, s.Prefix, s.Jobs, s.Pods, s.Step, s.Release)
+	}
+	return nil
+}
