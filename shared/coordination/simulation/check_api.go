@@ -8,7 +8,7 @@ func (t *truth) wrote(who string, before, after jobSet) {
 		t.fail("S7", "%s lowers inplace-restarts from %d to %d", who, before.charged, after.charged)
 	case after.epoch.Epoch < before.epoch.Epoch || after.epoch.Base < before.epoch.Base:
 		t.fail("S9", "%s takes the epoch back from %s to %s", who, before.epoch.Format(), after.epoch.Format())
-	case after.charged > max(before.charged, after.epoch.Base+int32(d)+1) && t.losses == 0:
+	case after.charged > max(before.charged, after.epoch.Base+int32(d)+t.extra(after)) && t.losses == 0:
 		t.fail("S7", "%s charges %d, with a base of %d and %d rounds", who, after.charged, after.epoch.Base, d)
 	case after.charged > t.shape.Budget+1 && t.losses == 0:
 		t.fail("S7", "%s charges %d of %d", who, after.charged, t.shape.Budget)
@@ -24,11 +24,22 @@ func (t *truth) wrote(who string, before, after jobSet) {
 	}
 }
 
+// extra is what may be charged beyond the rounds: one, once a group has come to its end.
+func (t *truth) extra(js jobSet) int32 {
+	if t.ended[roundKey{js.uid, int64(js.epoch.Epoch)}] {
+		return 1
+	}
+	return 0
+}
+
 // checkEpoch: a new epoch knows of all that was charged before it, a recreation included.
 func (t *truth) checkEpoch(who string, before, after jobSet) {
 	least := before.charged
 	if after.epoch.Recreate > before.epoch.Recreate {
 		least++
+		if t.shape.InPlace {
+			t.fail("L2", "%s recreates the Jobs, though all could be restarted in place: %s", who, after.epoch.Cause)
+		}
 	}
 	if after.epoch.Base < least {
 		t.fail("S7", "%s opens epoch %d on a base of %d, %d were charged", who, after.epoch.Epoch, after.epoch.Base, least)
@@ -50,7 +61,7 @@ func (t *truth) deleted(j *job, why string) {
 	case !js.epoch.Stale(j.epoch):
 		t.fail("S9", "%s is deleted by a fail-over before the epoch says so: %s", j.name, js.epoch.Format())
 	}
-	if js != nil && js.uid == j.owner && js.state == completed && j.complete() {
+	if js != nil && js.uid == j.owner && js.state == completed && j.complete() && !js.deleted {
 		t.fail("S10", "%s is deleted: %s, though it has completed", j.name, why)
 	}
 }

@@ -6,6 +6,9 @@ import "github.com/holdfast-project/holdfast/shared/coordination"
 func (t *truth) called(s *server, g *coordination.Group, c call, before view, err error) {
 	after := t.look(g, c.slot)
 	uid := t.uidOf(s, g)
+	if c.pod == nil && err == nil && c.token.Less(before.token) {
+		t.fail("S8", "%s with the token of a leader that was replaced is obeyed", c.verb)
+	}
 	if before.changed(after) {
 		t.checkFencing(uid, g, c, before)
 	}
@@ -14,6 +17,7 @@ func (t *truth) called(s *server, g *coordination.Group, c call, before view, er
 	}
 	if g.Phase == coordination.Running && (before.Phase != coordination.Running || before.Round != g.Round) {
 		t.checkBarrier(uid, g)
+		t.checkPeers(uid, g)
 	}
 	t.checkBystander(s)
 	t.note(uid, g)
@@ -45,12 +49,9 @@ func (t *truth) checkBystander(s *server) {
 	}
 }
 
-// checkFencing is S8, S9 and S14: who may change a group.
+// checkFencing is S9, S11 and S14: which pods may change a group.
 func (t *truth) checkFencing(uid string, g *coordination.Group, c call, before view) {
 	if c.pod == nil {
-		if c.token.Less(before.token) {
-			t.fail("S8", "%s with the token of a leader before changed the group: %s", c.verb, g.Level)
-		}
 		return
 	}
 	if c.pod.job.owner != uid {
@@ -93,6 +94,9 @@ func (t *truth) checkStep(uid string, g *coordination.Group, c call, before view
 	if g.Round > before.Round && g.Epoch == before.Epoch {
 		t.checkRound(uid, g, c, before)
 	}
+	if g.Phase == coordination.Recreating && before.Phase == coordination.Running && c.verb == "recreate" {
+		t.fail("S2", "Running(%d) was given up, and nobody had failed", before.Round)
+	}
 }
 
 // checkRound is about a round that has just been opened.
@@ -116,11 +120,17 @@ func (t *truth) checkRound(uid string, g *coordination.Group, c call, before vie
 	if c.verb == repair {
 		return // a known gap: the worker may join between the look and the eviction, see TestKnownGaps
 	}
-	t.checkCause(uid, g, before)
+	t.checkCause(uid, g, c, before)
 }
 
 // checkCause is S2: a round is opened for an instance of the round before that has really died, or was replaced.
-func (t *truth) checkCause(uid string, g *coordination.Group, before view) {
+func (t *truth) checkCause(uid string, g *coordination.Group, c call, before view) {
+	if c.verb == lostPod {
+		if holder := t.instances[before.slot.ID]; holder != nil && !holder.pod.lost() {
+			t.fail("S2", "round %d was opened by the eviction of %s, which is there", g.Round, holder.pod.uid)
+		}
+		return
+	}
 	cause := g.Record.Cause
 	d := rendezvous{before.Epoch, before.Round}
 	for _, i := range t.instances {
@@ -186,5 +196,17 @@ func (t *truth) checkLife(uid string, g *coordination.Group, slot string, held *
 		t.fail("S5", "Running(%d) with an instance %q in %s that never was there", g.Round, held.ID, slot)
 	case i.known:
 		t.fail("S5", "Running(%d) with %s in %s, whose death was reported", g.Round, held.ID, slot)
+	}
+}
+
+// checkPeers is S6 for workers without a barrier: one that died in this round may have left its peers in a rendezvous that
+// never ends, so the round must not be taken for a good one.
+func (t *truth) checkPeers(uid string, g *coordination.Group) {
+	d := rendezvous{g.Epoch, g.Round}
+	for _, i := range t.instances {
+		mine := i.pod.job.owner == uid && i.given == d && i.under.SameLife(g.Level) && i.pod.driver() == CRI
+		if mine && i.known && !i.done && !i.ordered && t.store.second == nil {
+			t.fail("S6", "Running(%d), though %s of this round died before all had joined", g.Round, i.ID)
+		}
 	}
 }

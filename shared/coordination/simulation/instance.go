@@ -18,6 +18,7 @@ type instance struct {
 	rendezvous rendezvous // what it was told when it started
 	given      rendezvous // the newest round that the store gave it
 	assigned   bool
+	under      coordination.Level // that it was given under
 
 	orders  int  // how often it was ordered to stop, by one run of its agent and without an error between
 	runs    int  // the run of the agent that gave the last order

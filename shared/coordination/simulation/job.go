@@ -89,7 +89,7 @@ func (j *job) sync() {
 func (j *job) living() []*pod {
 	var pods []*pod
 	for _, p := range j.pods {
-		if p.job == j && !p.gone && !p.ended() {
+		if p.job == j && !p.gone && !p.told {
 			pods = append(pods, p)
 		}
 	}
@@ -117,7 +117,7 @@ func (j *job) fill() {
 
 func (j *job) seated(s *seat) bool {
 	return slices.ContainsFunc(j.pods, func(p *pod) bool {
-		return p.job == j && p.slot == s.slot && !p.gone && !p.ended() && !p.duplicate
+		return p.job == j && p.slot == s.slot && !p.gone && !p.told && !p.duplicate
 	})
 }
 
@@ -163,6 +163,7 @@ func (w *world) podEnded(p *pod) {
 		return
 	}
 	j := p.job
+	p.told = true
 	for _, s := range j.seats {
 		if s.slot == p.slot && p.phase == podSucceeded && !p.duplicate {
 			s.completed = true

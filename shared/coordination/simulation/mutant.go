@@ -21,5 +21,4 @@ type Mutant struct {
 	BlindWrites  bool // the leader writes annotations without the compare-and-set
 	DeleteFirst  bool // a fail-over deletes the Jobs before it writes the epoch
 	SuspendFirst bool // a suspend stops the Jobs before it writes the epoch
-	OldToken     bool // the leader uses the token of nobody
 }

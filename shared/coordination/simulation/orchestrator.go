@@ -112,9 +112,6 @@ func (o *orchestrator) tryLease() error {
 
 func (o *orchestrator) lead(token coordination.Token) {
 	o.leading, o.token = true, token
-	if o.mutant.OldToken {
-		o.token = coordination.Token{}
-	}
 	o.note(o.name, "leads with token %d", token.Transitions)
 	o.sub = subscribe(o.link, "", func(coordination.Observation) { o.wake(0) })
 	o.sweep()

@@ -23,6 +23,7 @@ type pod struct {
 	deleting bool
 	gone     bool
 	phase    podPhase
+	told     bool // the API server knows that it has ended
 	killed   bool // its worker ended because of the deletion
 
 	// on the node
@@ -169,9 +170,13 @@ func (p *pod) exit(c *instance, code int64) {
 	}
 	c.running, c.code, c.exited, c.wallOut = false, code, p.now, p.node.wall().UnixMilli()
 	p.note(p.uid, "worker %s exits %d", c.ID, code)
-	p.truth.ended(c)
 	if !p.over {
 		p.event()
 		p.in(p.node.nextRelist(), p.sync)
 	}
 }
+
+func (p *pod) driver() Driver { return p.job.entry.Driver }
+
+// lost pods run no worker, or will not for long.
+func (p *pod) lost() bool { return p.gone || p.over || p.deleting || p.ended() }

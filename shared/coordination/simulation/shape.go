@@ -21,6 +21,7 @@ type Shape struct {
 	Horizon       time.Duration // the last fault comes before it
 	Start         time.Duration // the first one after it
 	Neutral       bool          // no fault of this shape touches a worker, so nobody may be stopped (S12)
+	InPlace       bool          // nothing of this shape needs a recreation, so none may happen (L2)
 }
 
 // Entry is a replicated job.

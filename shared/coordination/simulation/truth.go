@@ -11,6 +11,7 @@ type truth struct {
 	instances map[string]*instance
 	desired   map[string]rendezvous // by JobSet UID: the newest round that any server has published
 	rounds    map[roundKey]int64    // by UID and epoch: the highest round
+	ended     map[roundKey]bool     // the group came to Terminal or Recreating
 	held      map[string]holding    // by pod UID: the slot it held since the store last lost data
 	other     coordination.Level    // of the bystander
 	losses    int                   // how often the store lost data
@@ -32,14 +33,12 @@ type holding struct {
 
 func newTruth(w *world) *truth {
 	return &truth{
-		world: w, instances: map[string]*instance{}, desired: map[string]rendezvous{}, rounds: map[roundKey]int64{},
+		world: w, instances: map[string]*instance{}, desired: map[string]rendezvous{}, rounds: map[roundKey]int64{}, ended: map[roundKey]bool{},
 		held: map[string]holding{}, excuses: map[*job]bool{}, forgets: map[string]bool{},
 	}
 }
 
 func (t *truth) born(c *instance) { t.instances[c.ID] = c }
-
-func (t *truth) ended(*instance) {}
 
 // lost is called when a server takes on other data than its own last ones.
 func (t *truth) lost() {
@@ -79,6 +78,9 @@ func (t *truth) note(uid string, g *coordination.Group) {
 	}
 	key := roundKey{uid, g.Epoch}
 	t.rounds[key] = max(t.rounds[key], g.Round)
+	if g.Phase == coordination.Terminal || g.Phase == coordination.Recreating {
+		t.ended[key] = true
+	}
 }
 
 // view is what a call may change of a group, and of the slot it is about.
@@ -119,14 +121,15 @@ func (t *truth) answered(s *server, p *pod, id string, r coordination.Reply, err
 	if c.assigned && c.given != now && t.losses == 0 {
 		t.fail("S5", "%s had round %d.%d and is given %d.%d: the round of an instance is fixed when it joins", id, c.given.epoch, c.given.round, now.epoch, now.round)
 	}
-	c.assigned, c.given = true, now
+	c.assigned, c.given, c.under = true, now, r.Level
 }
 
 // saved is asked before an agent's file is written.
 func (t *truth) saved(p *pod, m member.Memory) {
 	before := rendezvous{p.volume.memory.Epoch, p.volume.memory.Round}
 	after := rendezvous{m.Epoch, m.Round}
-	if p.volume.has && after.less(before) {
+	// Two losses in a row can bring back a store that knows an instance under its round before: it is restarted once more.
+	if p.volume.has && after.less(before) && t.losses < 2 {
 		t.fail("S1", "the agent of %s goes back from round %d.%d to %d.%d", p.uid, before.epoch, before.round, after.epoch, after.round)
 	}
 }
