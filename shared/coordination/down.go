@@ -46,7 +46,7 @@ func (g *Group) bury(stage int, s *Slot, f Failure, ordered bool, now int64) {
 	case g.Phase == Running && !g.forming(stage):
 		g.openRound(f, now)
 		g.countDown(stage, now)
-	case g.Phase == Restarting && g.round(stage, s) < g.Round && !g.forming(stage):
+	case g.Phase == Restarting && g.effective(stage, s) < g.Round && !g.forming(stage):
 		g.countDown(stage, now)
 		if !ordered {
 			g.Record.Coalesced++

@@ -27,7 +27,7 @@ type Slot struct {
 	Pod     string
 	PodBorn int64
 	Instance
-	Round      int64 // it was given, see Group.round; NoRound while recovering, if the agent knew none
+	Round      int64 // it was given, see Group.effective; NoRound while recovering, if the agent knew none
 	Generation int64 // the generation it joined in
 	Dead       bool
 	Finished   bool // dead because it finished by itself: counts as joined
@@ -92,9 +92,9 @@ func (g *Group) mustRepeat() bool {
 	return g.Dirty
 }
 
-// round is the round of a slot's instance: the one it was given, or the one its step entered at, so that a step enters
+// effective is the round of a slot's instance: the one it was given, or the one its step entered at, so that a step enters
 // without a look at its slots.
-func (g *Group) round(stage int, s *Slot) int64 { return max(s.Round, g.step(stage).Entered) }
+func (g *Group) effective(stage int, s *Slot) int64 { return max(s.Round, g.step(stage).Entered) }
 
 // current tells whether a slot's instance belongs to the desired round of this life of the group. While a step forms its
 // instances belong to whatever round it will enter at.
@@ -102,7 +102,7 @@ func (g *Group) current(stage int, s *Slot) bool {
 	if s == nil || s.Generation != g.Generation {
 		return false
 	}
-	return g.Phase == Recovering || g.forming(stage) || g.round(stage, s) == g.Round
+	return g.Phase == Recovering || g.forming(stage) || g.effective(stage, s) == g.Round
 }
 
 // counted tells whether the slot is one of its stage's Joined. A finished worker keeps its place, until a round opens that
@@ -205,13 +205,14 @@ func (g *Group) soil(stage int, s *Slot, f Failure) {
 	switch step := g.step(stage); {
 	case s.Barrier:
 	case !g.forming(stage):
-		g.dirty(f)
+		g.soilAll(f)
 	case step.Dirty.Kind == "":
 		step.Dirty = f
 	}
 }
 
-func (g *Group) dirty(f Failure) {
+// soilAll makes one more round follow.
+func (g *Group) soilAll(f Failure) {
 	if !g.Dirty {
 		g.Dirty, g.DirtyCause = true, f
 	}

@@ -62,7 +62,7 @@ func (g *Group) take(stage int, j Join, held *Slot, newPod bool, now int64) {
 	case wasCurrent && wasLive:
 		g.soil(stage, held, f)
 	}
-	if wasLive && g.round(stage, held) < g.Round {
+	if wasLive && g.effective(stage, held) < g.Round {
 		g.countDown(stage, now)
 	}
 	next.Round = g.roundOf(j.Seen)

@@ -76,7 +76,7 @@ func (g *Group) reply(slot string) Reply {
 	r := Reply{Level: g.Level, Round: NoRound, Step: g.Stages[i].Step, Stage: int64(i)}
 	s := g.Slots[slot]
 	if s != nil && !s.Dead && s.Generation == g.Generation {
-		r.Round = g.round(i, s)
+		r.Round = g.effective(i, s)
 	}
 	finished := s != nil && s.Finished && g.counted(i, s)
 	r.Released = g.Phase == Completed || g.Counts[i].Left || (finished && !g.runsAgain(i, s))

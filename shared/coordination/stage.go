@@ -29,6 +29,16 @@ const (
 // releases is how the store writes them.
 var releases = map[Release]string{ReleaseHeld: "held", ReleaseNeeded: "needed", ReleaseGate: "gate", ReleaseFree: "free"}
 
+// ParseRelease reads how the store writes a release.
+func ParseRelease(s string) (Release, error) {
+	for r, text := range releases {
+		if text == s {
+			return r, nil
+		}
+	}
+	return ReleaseHeld, fmt.Errorf("no release: %.80q", s)
+}
+
 const (
 	maxPerStage = 1 << 20
 	maxSteps    = 256

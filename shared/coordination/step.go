@@ -106,7 +106,7 @@ func (g *Group) enterSteps() {
 		default:
 			step.Entered = g.Round
 			if step.Dirty.Kind != "" {
-				g.dirty(step.Dirty)
+				g.soilAll(step.Dirty)
 				step.Dirty = Failure{}
 			}
 		}

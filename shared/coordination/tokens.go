@@ -57,6 +57,9 @@ func (l Level) Entered(step int64) (round int64, ok bool) {
 	return round, err == nil
 }
 
+// Forms tells whether any step forms.
+func (l Level) Forms() bool { return strings.Contains(l.Steps, "-") }
+
 // Left tells whether all of a step has finished and is held no longer.
 func (l Level) Left(step int64) bool {
 	state, _ := l.token(step)

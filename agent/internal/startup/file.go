@@ -30,10 +30,12 @@ type file struct {
 	Epoch       int64  `json:"epoch"`
 	Round       int64  `json:"round"`
 	Running     bool   `json:"running"`
+	Entered     bool   `json:"entered,omitempty"`
 	Instances   int64  `json:"instances"`
 	InstanceID  string `json:"instanceID,omitempty"`
 	Born        int64  `json:"instanceBorn,omitempty"`
 	Ordered     string `json:"ordered,omitempty"`
+	Finished    string `json:"finished,omitempty"`
 }
 
 // Encode writes the memory of a pod's agent as JSON.
@@ -41,6 +43,7 @@ func Encode(podUID string, m member.Memory) []byte {
 	out, err := json.Marshal(file{
 		Version: Version, PodUID: podUID, PodBorn: m.PodBorn, Incarnation: m.Incarnation, Epoch: m.Epoch, Round: m.Round,
 		Running: m.Running, Instances: m.Instances, InstanceID: m.Instance.ID, Born: m.Instance.Born, Ordered: m.Ordered,
+		Entered: m.Entered, Finished: m.Finished,
 	})
 	if err != nil {
 		panic(err) // numbers, booleans and strings only
@@ -59,7 +62,7 @@ func Decode(podUID string, data []byte) (member.Memory, error) {
 	}
 	return member.Memory{
 		PodBorn: f.PodBorn, Incarnation: f.Incarnation, Epoch: f.Epoch, Round: f.Round, Running: f.Running, Instances: f.Instances,
-		Instance: coordination.Instance{ID: f.InstanceID, Born: f.Born}, Ordered: f.Ordered,
+		Instance: coordination.Instance{ID: f.InstanceID, Born: f.Born}, Ordered: f.Ordered, Entered: f.Entered, Finished: f.Finished,
 	}, nil
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 var memory = member.Memory{
-	PodBorn: 5, Incarnation: "inc", Epoch: 2, Round: 3, Running: true, Instances: 1,
-	Instance: coordination.Instance{ID: "abc", Born: 77}, Ordered: "abc",
+	PodBorn: 5, Incarnation: "inc", Epoch: 2, Round: 3, Running: true, Entered: true, Instances: 1,
+	Instance: coordination.Instance{ID: "abc", Born: 77}, Ordered: "abc", Finished: "abc",
 }
 
 func TestSaveAndLoad(t *testing.T) {

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,7 @@ func testArguments(t *testing.T, newStore func(t *testing.T) Harness) {
 	opening := func(change func(*coordination.Open)) func() error {
 		o := opened.Open
 		o.Limit = 77
+		o.Stages = slices.Clone(o.Stages)
 		change(&o)
 		return func() error { _, err := r.Store.Open(ctx, group, o); return err }
 	}
@@ -98,6 +100,9 @@ func testArguments(t *testing.T, newStore func(t *testing.T) Harness) {
 		"a stage that is too large":         {opening(func(o *coordination.Open) { o.Stages = stage("js-w", 1, 1<<20+1) }), "error"},
 		"a stage without a name":            {opening(func(o *coordination.Open) { o.Stages = stage("", 1, 1) }), "error"},
 		"a stage with a blank in its name":  {opening(func(o *coordination.Open) { o.Stages = stage("a b", 1, 1) }), "error"},
+		"a negative step":                   {opening(func(o *coordination.Open) { o.Stages[0].Step = -1 }), "error"},
+		"a step that is too high":           {opening(func(o *coordination.Open) { o.Stages[0].Step = 256 }), "error"},
+		"an unknown release":                {opening(func(o *coordination.Open) { o.Stages[0].Release = "held" }), "error"},
 		"a blank in an incarnation":         {opening(func(o *coordination.Open) { o.Incarnation = "a b" }), "error"},
 		"a leader's token that is negative": {opening(func(o *coordination.Open) { o.Token.Transitions = -1 }), "error"},
 		"a reset to nothing":                {opening(func(o *coordination.Open) { o.Reset, o.Incarnation, o.Stages = true, "B", nil }), "error"},

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -143,7 +142,7 @@ func transcript(steps []Step) string {
 // sequence is the random sequence of a seed. It runs along on a core of its own, so that what agents have seen is mostly
 // plausible.
 func sequence(seed uint64) []Step {
-	g := generator{rand: rand.New(rand.NewPCG(seed, 1)), core: runner{Harness: InMemory()}}
+	g := newGenerator(seed)
 	steps := []Step{g.open()}
 	for len(steps) < seedLength {
 		g.now = g.core.run(steps[len(steps)-1])

@@ -9,19 +9,42 @@ import (
 
 // generator makes steps of which most are what agents and leaders do, and some are what they never should.
 type generator struct {
-	rand *rand.Rand
-	core runner
-	now  Outcome
+	rand     *rand.Rand
+	core     runner
+	now      Outcome
+	shape    []coordination.Stage // what the group mostly is
+	barriers int                  // 0: no instance waits at one, 1: all do, 2: some do
 }
+
+// shapes are groups of the stages w and x, in one step or in two, with all releases.
+var shapes = []string{
+	"w:1x3", "w:1x3/0/free", "w:1x2,x:1x1", "w:1x2,x:1x1/1", "x:1x2,w:1x3/1", "w:1x2/0/gate,x:1x2/1", "w:1x2/0/gate,x:1x1",
+	"w:1x3/0/needed,x:1x1", "w:1x1/1/needed,x:1x2", "w:1x2/0/free,x:1x1/1/gate", "w:1x2/2,x:1x1", "w:1x1,x:1x0/1",
+}
+
+func newGenerator(seed uint64) *generator {
+	g := &generator{rand: rand.New(rand.NewPCG(seed, 1)), core: runner{Harness: InMemory()}}
+	g.barriers = g.rand.IntN(3)
+	if g.shape = parseStages(shapes[0]); !g.one(3) {
+		g.shape = g.anyShape()
+	}
+	return g
+}
+
+func (g *generator) anyShape() []coordination.Stage {
+	return parseStages(shapes[g.rand.IntN(len(shapes))])
+}
+
+func (g *generator) barrier() bool { return g.barriers == 1 || (g.barriers == 2 && g.one(2)) }
 
 func (g *generator) next() Step {
 	switch n := g.rand.IntN(100); {
 	case n < 52:
-		return Step{Verb: "join", Who: g.who(), Seen: g.seen()}
+		return Step{Verb: "join", Who: g.who(), Barrier: g.barrier(), Seen: g.seen()}
 	case n < 56:
 		return Step{Verb: "evict", Who: g.who(), Open: coordination.Open{Token: g.token()}}
 	case n < 82:
-		return Step{Verb: "down", Who: g.who(), Seen: g.seen(), Code: g.code(), Ordered: g.one(3)}
+		return Step{Verb: "down", Who: g.who(), Barrier: g.barrier(), Seen: g.seen(), Code: g.code(), Ordered: g.one(3)}
 	case n < 85:
 		return Step{Verb: "ask", Who: g.who(), Kind: coordination.KindGap}
 	case n < 94:
@@ -36,7 +59,7 @@ func (g *generator) one(in int) bool { return g.rand.IntN(in) == 0 }
 
 func (g *generator) who() string {
 	stage := ""
-	if g.one(12) {
+	if g.one(12) || (len(g.shape) > 1 && g.one(3)) {
 		stage = "x"
 	}
 	pod := 1
@@ -60,7 +83,7 @@ func (g *generator) seen() coordination.Seen {
 	}
 	s := coordination.Seen{
 		Epoch: g.now.Summary.Epoch, Round: g.now.Summary.Round,
-		Holds: !g.one(3), Running: g.one(2), Instances: g.rand.Int64N(3),
+		Holds: !g.one(3), Running: g.one(2), Entered: !g.one(3), Instances: g.rand.Int64N(3),
 	}
 	if g.one(3) {
 		s.Round += g.rand.Int64N(4) - 2
@@ -88,12 +111,9 @@ func (g *generator) open() Step {
 	s.Open.Limit = []int64{5, 5, 5, 1, 0}[g.rand.IntN(5)]
 	s.Open.Suspended, s.Open.Recover, s.Open.Reset = g.one(6), g.one(2), g.one(12)
 	s.Open.Incarnation = fmt.Sprintf("%c", 'A'+rune(g.rand.IntN(4)))
-	if g.one(4) {
-		s.Open.Stages = [][]coordination.Stage{
-			{{Prefix: prefix + "w", Jobs: 1, Pods: 2}},
-			{{Prefix: prefix + "w", Jobs: 1, Pods: 2}, {Prefix: prefix + "x", Jobs: 1, Pods: 1}},
-			{{Prefix: prefix + "w", Jobs: 1, Pods: 1}},
-		}[g.rand.IntN(3)]
+	s.Open.Stages = g.shape
+	if g.one(6) {
+		s.Open.Stages = g.anyShape()
 	}
 	if g.one(3) {
 		s.Open.Done = []string{prefix + "w-0-0", prefix + "w-0-2"}[:1+g.rand.IntN(2)]

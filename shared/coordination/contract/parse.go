@@ -78,10 +78,7 @@ func (s *Step) setText(key, value string) bool {
 		created, transitions, _ := strings.Cut(value, ".")
 		s.Open.Token = coordination.Token{LeaseCreated: integer(created), Transitions: integer(transitions)}
 	case "stages":
-		s.Open.Stages = nil
-		for stage := range strings.SplitSeq(value, ",") {
-			s.Open.Stages = append(s.Open.Stages, parseStage(stage))
-		}
+		s.Open.Stages = parseStages(value)
 	case "done":
 		for slot := range strings.SplitSeq(value, ",") {
 			s.Open.Done = append(s.Open.Done, prefix+"w-0-"+slot)
@@ -90,6 +87,14 @@ func (s *Step) setText(key, value string) bool {
 		return false
 	}
 	return true
+}
+
+func parseStages(text string) []coordination.Stage {
+	var stages []coordination.Stage
+	for stage := range strings.SplitSeq(text, ",") {
+		stages = append(stages, parseStage(stage))
+	}
+	return stages
 }
 
 // parseStage reads NAME:JOBSxPODS[/STEP[/RELEASE]].

@@ -9,6 +9,18 @@ import (
 // Action is something to do, in the order given. Join, Down and Ask are calls: each is answered by one Answered.
 type Action interface{ action() }
 
+// Begin asks the driver of a barrier for a new instance that waits. It is answered by an Observed with that instance.
+type Begin struct{}
+
+// Lift says that the barrier is open for this instance: run its user code now, in this round.
+type Lift struct {
+	coordination.Instance
+	Epoch, Round int64
+}
+
+// Release says that nothing will ask for this worker any more: whoever holds it may exit 0.
+type Release struct{}
+
 // Join reports a living instance.
 type Join struct{ coordination.Join }
 
@@ -56,6 +68,9 @@ type Log struct {
 	Fields  []any
 }
 
+func (Begin) action()      {}
+func (Lift) action()       {}
+func (Release) action()    {}
 func (Join) action()       {}
 func (Down) action()       {}
 func (Ask) action()        {}

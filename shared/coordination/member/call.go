@@ -30,8 +30,11 @@ func (s *State) callNext() {
 // nextCall is the most urgent call. Instances go in the order of their births, so that a death is reported before the
 // next one joins.
 func (s *State) nextCall() *call {
+	if s.released {
+		return nil
+	}
 	for _, l := range s.lives {
-		if l.exited {
+		if s.mustReport(l) {
 			return &call{action: s.down(l), id: l.ID}
 		}
 		if s.mustJoin(l) {
@@ -52,6 +55,25 @@ func (s *State) mustJoin(l *life) bool {
 	if l.under.Phase != "" && settled {
 		return false
 	}
+	return s.mayRepeat(l)
+}
+
+// mustReport tells whether a death is to be reported: once, and that of a finished worker that is held once in each life
+// of the group, for the store may have to hear it again.
+func (s *State) mustReport(l *life) bool {
+	switch {
+	case !l.exited:
+		return false
+	case !l.reported:
+		return true
+	case l.under.SameLife(s.level):
+		return false
+	}
+	return s.mayRepeat(l)
+}
+
+// mayRepeat tells whether a report would be answered with anything new.
+func (s *State) mayRepeat(l *life) bool {
 	if l.asOf == s.level && s.now.Before(l.again) {
 		s.wakeAt(l.again)
 		return false
@@ -65,12 +87,14 @@ func waitsForLeader(p coordination.Phase) bool {
 }
 
 func (s *State) join(l *life) Join {
-	return Join{coordination.Join{Member: s.member(), Instance: l.Instance, Seen: s.memory.seen(l.ID)}}
+	return Join{coordination.Join{
+		Member: s.member(), Instance: l.Instance, Barrier: s.config.Barrier, Seen: s.memory.seen(l.ID),
+	}}
 }
 
 func (s *State) down(l *life) Down {
 	return Down{coordination.Down{
-		Member: s.member(), Instance: l.Instance, ExitCode: l.code, Ordered: l.ordered(),
+		Member: s.member(), Instance: l.Instance, Barrier: s.config.Barrier, ExitCode: l.code, Ordered: l.ordered(),
 		FailedAt: l.failedAt, DetectedAt: l.detectedAt, Seen: s.memory.seen(l.ID),
 	}}
 }
@@ -92,23 +116,41 @@ func (a Answered) apply(s *State) {
 	if s.see(a.Reply.Level, upToDate); upToDate {
 		asOf = s.level
 	}
+	s.place = &place{a.Reply.Step, a.Reply.Stage}
 	switch c.action.(type) {
 	case Join:
 		s.joined(s.find(c.id), a.Reply, asOf)
 	case Down:
-		s.log(Info, "death reported", "instance", c.id, "level", a.Reply.Level.String())
-		s.forget(c.id)
+		s.buried(s.find(c.id), a.Reply, asOf)
 	case Ask:
 		s.asked[c.id] = true
 	}
 }
 
+// buried ends the life whose death the store knows. One that has finished is held, until it is released or runs again.
+func (s *State) buried(l *life, r coordination.Reply, asOf coordination.Level) {
+	if !l.reported {
+		s.log(Info, "death reported", "instance", l.ID, "level", r.Level.String())
+	}
+	if !l.finished {
+		s.forget(l.ID)
+		return
+	}
+	l.reported, l.released = true, r.Released
+	s.answered(l, r, asOf)
+}
+
+func (s *State) answered(l *life, r coordination.Reply, asOf coordination.Level) {
+	l.under, l.asOf = r.Level, asOf
+	l.again = s.now.Add(s.jitter(lastRetry))
+}
+
 func (s *State) joined(l *life, r coordination.Reply, asOf coordination.Level) {
 	news := l.round != r.Round || !l.told.SameLife(r.Level)
-	l.under, l.round, l.asOf = r.Level, r.Round, asOf
-	l.again = s.now.Add(s.jitter(lastRetry))
+	s.answered(l, r, asOf)
+	l.round, l.released = r.Round, r.Released
 	if r.Round != coordination.NoRound {
-		s.memory.assign(l.Instance, r)
+		s.memory.assign(l.Instance, r.Level, r.Round)
 	}
 	if news {
 		l.told = r.Level

@@ -23,9 +23,10 @@ func (t Told) apply(s *State) {
 }
 
 // confirm repeats after each read what the store may have lost without a trace in the level, by going back less than one
-// change of it: the join of a round that still waits for joins, and a request for recreation that was not followed.
+// change of it: the join of a round or a step that still waits for joins, that a held worker has finished, and a request
+// for recreation that was not followed.
 func (s *State) confirm() {
-	if unfinished(s.level.Phase) && s.behind() == 0 {
+	if (unfinished(s.level.Phase) || s.forming() || s.held() != nil) && s.behind() == 0 {
 		s.joinAgain()
 	}
 	if s.level.Phase == coordination.Running || s.level.Phase == coordination.Restarting {
@@ -71,7 +72,7 @@ func (s *State) adopt(l coordination.Level) {
 	s.level = l
 }
 
-// joinAgain makes the living instance join once more.
+// joinAgain makes the living instance join once more, and a held worker say again that it has finished.
 func (s *State) joinAgain() {
 	for _, l := range s.lives {
 		l.under, l.again = coordination.Level{}, s.now
@@ -80,7 +81,7 @@ func (s *State) joinAgain() {
 
 // inSync tells whether an instance is of the desired round in this life of the group.
 func (s *State) inSync(l *life) bool {
-	return l != nil && l.round == s.level.Round && l.under.SameLife(s.level)
+	return l != nil && l.round == s.level.Round && l.under.SameLife(s.level) && s.entered()
 }
 
 // noteRunning remembers that the round of the living instance was seen Running.

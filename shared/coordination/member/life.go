@@ -27,6 +27,11 @@ type life struct {
 	again time.Time          // no join before this while that is still the newest
 
 	order order
+
+	lifted   bool // its user code was let run
+	finished bool // exited 0 by itself, at a barrier: held until it is released or runs again
+	reported bool // and the store knows
+	released bool // the store said that nothing will make it run (again)
 }
 
 // order is the state of the one stop an instance can be given.

@@ -14,9 +14,11 @@ type Memory struct {
 	Epoch       int64  // 0 before the first round
 	Round       int64  // the last round the slot was in, or coordination.NoRound
 	Running     bool   // that round was seen Running
+	Entered     bool   // the slot's step was seen to have entered, in that epoch
 	Instances   int64  // how many instances the slot had in that round
 	Instance    coordination.Instance
 	Ordered     string // ID of the instance that was last ordered to stop
+	Finished    string // ID of the instance that finished by itself and may have to run again (barrier)
 }
 
 // Fresh is the memory of a new pod.
@@ -27,19 +29,21 @@ func (m Memory) holds(id string) bool { return m.Round >= 0 && m.Instance.ID == 
 // seen is the memory as the store is told it, for one instance.
 func (m Memory) seen(id string) coordination.Seen {
 	return coordination.Seen{
-		Epoch: m.Epoch, Round: m.Round, Holds: m.holds(id), Running: m.Running, Instances: m.Instances,
+		Epoch: m.Epoch, Round: m.Round, Holds: m.holds(id), Running: m.Running, Entered: m.Entered,
+		Instances: m.Instances,
 	}
 }
 
 // assign notes the round that the store gave to an instance.
-func (m *Memory) assign(i coordination.Instance, r coordination.Reply) {
-	if r.Level.Epoch != m.Epoch || r.Round != m.Round {
-		m.Epoch, m.Round, m.Running, m.Instances = r.Level.Epoch, r.Round, false, 0
+func (m *Memory) assign(i coordination.Instance, l coordination.Level, round int64) {
+	m.Entered = m.Entered && m.Epoch == l.Epoch
+	if l.Epoch != m.Epoch || round != m.Round {
+		m.Epoch, m.Round, m.Running, m.Instances = l.Epoch, round, false, 0
 		m.Instance = coordination.Instance{}
 	}
 	if m.Instance.ID != i.ID {
 		m.Instance = i
 		m.Instances++
 	}
-	m.Incarnation = r.Level.Incarnation
+	m.Incarnation = l.Incarnation
 }

@@ -10,6 +10,7 @@ func (o Observed) apply(s *State) {
 	if s.fenced {
 		return
 	}
+	s.beginning = false
 	s.notePod(o.PodBorn)
 	workers := slices.SortedFunc(slices.Values(o.Workers), byLife)
 	seen := map[string]bool{}
@@ -72,14 +73,16 @@ func (s *State) exit(l *life, w Worker) {
 	l.exited, l.code, l.failedAt, l.detectedAt = true, w.ExitCode, max(0, w.FinishedAt), s.now.UnixMilli()
 	s.log(Info, "worker exited", "instance", l.ID, "exitCode", l.code, "ordered", l.ordered(), "round", l.round,
 		"failedAt", l.failedAt, "detectedAfterMs", l.detectedAt-l.failedAt)
-	if l.ordered() && (l.code == 0 || s.config.RemoveStopped) {
+	if s.config.Barrier {
+		s.endAtBarrier(l)
+	} else if l.ordered() && (l.code == 0 || s.config.RemoveStopped) {
 		// restartPolicy OnFailure would take an exit 0 for success and start nothing.
 		s.removing[l.ID] = true
 	}
 }
 
 // noteAbsent finds the instances whose record is gone. With a successor they are dead; without one a single look is not
-// believed, because missing data must never restart anybody.
+// believed, because missing data must never restart anybody. The driver of a barrier knows its own children.
 func (s *State) noteAbsent(seen map[string]bool) {
 	for i, l := range s.lives {
 		if l.exited || seen[l.ID] {
@@ -87,7 +90,7 @@ func (s *State) noteAbsent(seen map[string]bool) {
 		}
 		l.present = false
 		l.absent++
-		if l.absent > 1 || i < len(s.lives)-1 {
+		if l.absent > 1 || i < len(s.lives)-1 || s.config.Barrier {
 			s.exit(l, Worker{ExitCode: lostExitCode, FinishedAt: s.now.UnixMilli()})
 		} else {
 			s.do(Look{})

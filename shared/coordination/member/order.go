@@ -9,19 +9,25 @@ import (
 )
 
 const (
-	// maxStops and guardPeriod bound what any store can do to a worker.
-	maxStops    = 5
-	guardPeriod = time.Minute
+	// Config.MaxStops and guardPeriod bound what any store can do to a worker. At a barrier a restart takes so little time
+	// that many may be right; more are taken for a mistake that the leader has to end.
+	defaultMaxStops          = 5
+	defaultMaxStopsAtBarrier = 60
+	guardPeriod              = time.Minute
 	// killSlack is how much longer than its grace period a worker may take to die.
 	killSlack = 30 * time.Second
 	// stopRetry is the pause after a driver's error.
 	stopRetry = 2 * time.Second
 )
 
-// behind tells by how many rounds the living instance is behind an order of this life of the group.
+// behind tells by how many rounds the living instance is behind an order of this life of the group. While its step forms
+// there is none for it.
 func (s *State) behind() int64 {
 	l := s.current()
 	if l == nil || s.level.Phase != coordination.Restarting || !l.under.SameLife(s.level) || l.round == coordination.NoRound {
+		return 0
+	}
+	if !s.entered() {
 		return 0
 	}
 	return max(0, s.level.Round-l.round)
@@ -39,7 +45,7 @@ func (s *State) orderStop() {
 		if !s.guardAllows() {
 			return
 		}
-		s.begin(l)
+		s.give(l)
 	} else if l.order.retryAt.IsZero() {
 		return // it was stopped: it only remains to be seen exited
 	}
@@ -48,7 +54,7 @@ func (s *State) orderStop() {
 	s.do(Stop{l.Instance, s.config.Grace})
 }
 
-func (s *State) begin(l *life) {
+func (s *State) give(l *life) {
 	l.order.given = s.now
 	s.stops = append(s.stops, s.now)
 	s.memory.Ordered = l.ID
@@ -61,10 +67,10 @@ func (s *State) wakeForStop(l *life) {
 	}
 }
 
-// guardAllows refuses more than maxStops within guardPeriod, whatever the store says.
+// guardAllows refuses more than Config.MaxStops within guardPeriod, whatever the store says.
 func (s *State) guardAllows() bool {
 	s.stops = slices.DeleteFunc(s.stops, func(t time.Time) bool { return s.now.Sub(t) >= guardPeriod })
-	if len(s.stops) < maxStops {
+	if len(s.stops) < s.config.MaxStops {
 		s.guarded = false
 		return true
 	}
@@ -96,6 +102,10 @@ func (s *State) nextAsk() *call {
 	if s.behind() > 1 {
 		id := fmt.Sprintf("%s %d %d", coordination.KindGap, s.level.Epoch, s.level.Round)
 		return s.ask(id, coordination.KindGap)
+	}
+	if s.config.Barrier && s.guarded && s.behind() > 0 {
+		id := fmt.Sprintf("%s %d %d", coordination.KindStops, s.level.Epoch, s.level.Round)
+		return s.ask(id, coordination.KindStops)
 	}
 	l := s.current()
 	if l == nil || l.order.given.IsZero() {

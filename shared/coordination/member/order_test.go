@@ -91,7 +91,7 @@ func TestOrders(t *testing.T) {
 				reply(-1, "A/0 1.2 Restarting #6"), reply(2, "A/0 1.2 Restarting #6"), cast("A/0 1.2 Running #7"),
 			},
 			want: `round 1.2  save a 1.1 x1 holds running  stop a 10s  down a code=143 ordered=true
-				join b 1.1 x1 running  save b 1.2 x1 holds  save b 1.2 x1 holds running`,
+				join b 1.1 x1 running  save b 1.2 x1 holds entered  save b 1.2 x1 holds running`,
 		},
 		"exit 0 after an order has all exited records removed until they are gone": {
 			moments: []moment{
@@ -134,7 +134,7 @@ func TestNoMoreThanFiveStopsAMinuteWhateverTheStoreSays(t *testing.T) {
 	}
 	restart := func(round int64) {
 		born := 10 * (round + 1)
-		l := coordination.Level{Incarnation: "A", Epoch: 1, Round: round, Phase: coordination.Running, Seq: 2*round + 1}
+		l := coordination.Level{Incarnation: "A", Epoch: 1, Round: round, Phase: coordination.Running, Seq: 2*round + 1, Steps: "0"}
 		step(Observed{5, []Worker{{Instance: coordination.Instance{ID: "i", Born: born}, Running: true}}})
 		step(Answered{Reply: coordination.Reply{Level: l, Round: round}})
 		l.Round, l.Phase, l.Seq = round+1, coordination.Restarting, l.Seq+1

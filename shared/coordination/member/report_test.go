@@ -8,7 +8,7 @@ import (
 )
 
 var remembered = Memory{
-	PodBorn: 5, Incarnation: "A", Epoch: 1, Round: 1, Running: true, Instances: 1, Instance: coordination.Instance{ID: "a", Born: 10},
+	PodBorn: 5, Incarnation: "A", Epoch: 1, Round: 1, Running: true, Entered: true, Instances: 1, Instance: coordination.Instance{ID: "a", Born: 10},
 }
 
 func TestReports(t *testing.T) {
@@ -43,8 +43,8 @@ func TestReports(t *testing.T) {
 				look("a@10=1"), reply(-1, "A/0 1.2 Restarting #6"), look("a@10=1", "b@4"), reply(2, "A/0 1.2 Restarting #6"),
 				look("b@4=1", "c@3"), reply(-1, "A/0 1.2 Restarting #6"),
 			},
-			want: `down a code=1 ordered=false round 1.2 join b 1.1 x1 running save b 1.2 x1 holds
-				down b code=1 ordered=false join c 1.2 x1`,
+			want: `down a code=1 ordered=false round 1.2 join b 1.1 x1 running save b 1.2 x1 holds entered
+				down b code=1 ordered=false join c 1.2 x1 entered`,
 		},
 		"a reported death is not reported again": {
 			memory: remembered, moments: []moment{look("a@10=1"), reply(-1, "A/0 1.2 Restarting #6"), look("a@10=1"), tick(time.Hour)},
@@ -105,7 +105,7 @@ func TestReports(t *testing.T) {
 			memory: Fresh(), moments: []moment{
 				look("a@10"), reply(-1, "A/1 1.3 Recovering #6"), tick(time.Minute), cast("A/1 1.4 Restarting #7"), reply(4, "A/1 1.4 Restarting #7"),
 			},
-			want: `save unseen join a unseen round 1.4 join a unseen save a 1.4 x1 holds`,
+			want: `save unseen join a unseen round 1.4 join a unseen save a 1.4 x1 holds entered`,
 		},
 		"a join without a round is repeated, but not in a hot loop": {
 			memory: Fresh(), moments: []moment{
@@ -118,8 +118,8 @@ func TestReports(t *testing.T) {
 				look("a@10=1", "b@20"), reply(-1, "A/0 1.2 Restarting #6"), reply(2, "A/0 1.2 Restarting #6"),
 				look("b@20=1", "c@30"), reply(-1, "A/0 1.2 Restarting #6"), reply(2, "A/0 1.2 Restarting #6"),
 			},
-			want: `down a code=1 ordered=false round 1.2 join b 1.1 x1 running save b 1.2 x1 holds
-				down b code=1 ordered=false join c 1.2 x1 save c 1.2 x2 holds`,
+			want: `down a code=1 ordered=false round 1.2 join b 1.1 x1 running save b 1.2 x1 holds entered
+				down b code=1 ordered=false join c 1.2 x1 entered save c 1.2 x2 holds entered`,
 		},
 		"each read of an unfinished round repeats the join, which the store may have lost without a trace": {
 			memory: Fresh(), moments: []moment{

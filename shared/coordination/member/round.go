@@ -7,14 +7,14 @@ import "github.com/holdfast-project/holdfast/shared/coordination"
 func (s *State) tellRound() {
 	round, ok := s.expectedRound()
 	next := WriteRound{s.level.Epoch, round}
-	if ok && next != s.told {
+	if ok && !s.config.Barrier && next != s.told {
 		s.told = next
 		s.do(next)
 	}
 }
 
 // expectedRound foresees what the store will answer. In Running the living instance keeps its round, while a new one
-// means that the old one is gone, and opens the next.
+// means that the old one is gone, and opens the next, unless its step still forms.
 func (s *State) expectedRound() (int64, bool) {
 	l := s.newest()
 	known := l != nil && s.memory.holds(l.ID) && s.memory.Epoch == s.level.Epoch
@@ -22,8 +22,11 @@ func (s *State) expectedRound() (int64, bool) {
 	case coordination.Forming, coordination.Restarting:
 		return s.level.Round, true
 	case coordination.Running:
-		if known {
+		switch {
+		case known:
 			return s.memory.Round, true
+		case s.forming():
+			return s.level.Round, true
 		}
 		return s.level.Round + 1, true
 	case coordination.Recovering:

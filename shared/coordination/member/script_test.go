@@ -42,9 +42,15 @@ func number(s string) int64 {
 	return n
 }
 
-// level reads "store/generation epoch.round Phase #seq".
+// level reads "store/generation epoch.round Phase #seq [steps]". Without steps there is one that has entered at 0, but
+// while the group forms.
 func level(s string) coordination.Level {
-	l := coordination.Level{}
+	l := coordination.Level{Steps: "0"}
+	if parts := strings.Fields(s); len(parts) == 5 {
+		l.Steps, s = parts[4], strings.Join(parts[:4], " ")
+	} else if strings.Contains(s, "Forming") {
+		l.Steps = "-"
+	}
 	var phase string
 	if _, err := fmt.Sscanf(s, "%1s/%d %d.%d %s #%d", &l.Incarnation, &l.Generation, &l.Epoch, &l.Round, &phase, &l.Seq); err != nil {
 		panic(fmt.Sprintf("%q: %v", s, err))
@@ -63,6 +69,17 @@ func lost(err error) moment {
 func reply(round int64, s string) moment {
 	return at(0, Answered{Reply: coordination.Reply{Level: level(s), Round: round}})
 }
+
+// released answers it for a slot that nothing will make run (again).
+func released(s string) moment {
+	return at(0, Answered{Reply: coordination.Reply{Level: level(s), Round: coordination.NoRound, Released: true}})
+}
+
+// inStep answers it for a slot of another step than the first.
+func inStep(step, round int64, s string) moment {
+	return at(0, Answered{Reply: coordination.Reply{Level: level(s), Round: round, Step: step, Stage: step}})
+}
+
 func fails(err error) moment      { return at(0, Answered{Err: err}) }
 func stopped(id string) moment    { return at(0, StopEnded{ID: id, Took: 70 * time.Millisecond}) }
 func tick(d time.Duration) moment { return at(d, Tick{}) }
@@ -88,6 +105,12 @@ func play(s *State, logs bool, moments ...moment) []string {
 
 func show(a Action) string {
 	switch a := a.(type) {
+	case Begin:
+		return "begin"
+	case Lift:
+		return fmt.Sprintf("lift %s %d.%d", a.ID, a.Epoch, a.Round)
+	case Release:
+		return "release"
 	case Join:
 		return fmt.Sprintf("join %s %s", a.ID, showSeen(a.Seen))
 	case Down:
@@ -120,6 +143,9 @@ func showSeen(s coordination.Seen) string {
 	}
 	if s.Running {
 		out += " running"
+	}
+	if s.Entered && !s.Running { // who saw it Running saw it enter
+		out += " entered"
 	}
 	return out
 }

@@ -14,7 +14,23 @@ type Config struct {
 	// RemoveStopped removes the record of every container that was stopped on an order, not only of those that exited 0.
 	// The kubelet's back-off rests on that record: without it a worker that was ordered to restart starts at once.
 	RemoveStopped bool
-	Random        func() float64
+	// Barrier: instances wait for a Lift, the driver starts them when told (Begin), and finished ones are held.
+	Barrier  bool
+	MaxStops int // orders followed within a minute; default 5, at a barrier 60
+	Random   func() float64
+}
+
+func (c Config) withDefaults() Config {
+	if c.Random == nil {
+		c.Random = func() float64 { return 1 }
+	}
+	if c.MaxStops == 0 {
+		c.MaxStops = defaultMaxStops
+		if c.Barrier {
+			c.MaxStops = defaultMaxStopsAtBarrier
+		}
+	}
+	return c
 }
 
 // State is all an agent knows. It is not safe for concurrent use.
@@ -28,11 +44,15 @@ type State struct {
 	removing map[string]bool
 
 	level   coordination.Level // the newest known; empty: none yet
+	place   *place             // where the slot is in it; nil until the store has said so
 	call    *call              // in flight
 	retry   retry
 	asked   map[string]bool
 	fenced  bool
 	leaving bool
+
+	beginning bool // a Begin is out
+	released  bool // a Release is out
 
 	stops   []time.Time // of the last minute
 	guarded bool        // the guard has complained
@@ -47,14 +67,15 @@ type State struct {
 
 // New starts from what an earlier run of the agent in the same pod remembered, or Fresh.
 func New(c Config, m Memory) *State {
-	if c.Random == nil {
-		c.Random = func() float64 { return 1 }
+	s := &State{
+		config: c.withDefaults(), memory: m, saved: m, removing: map[string]bool{}, asked: map[string]bool{}, beginning: true,
 	}
-	s := &State{config: c, memory: m, saved: m, removing: map[string]bool{}, asked: map[string]bool{}}
 	if m.Instance.ID != "" {
 		// The living instance of that time has to be accounted for; those before it were.
 		s.reported = m.Instance.Born - 1
-		s.add(m.Instance)
+		l := s.add(m.Instance)
+		l.finished = m.Finished == m.Instance.ID
+		l.exited = l.finished
 	}
 	return s
 }
@@ -70,10 +91,15 @@ func (s *State) Step(now time.Time, e Event) []Action {
 }
 
 func (s *State) decide() {
+	s.noteEntered()
 	s.noteRunning()
 	s.tellRound()
 	s.orderStop()
+	s.runAgain()
 	s.save()
+	s.lift()
+	s.begin()
+	s.release()
 	s.callNext()
 }
 

@@ -121,6 +121,9 @@ func (w *world) read() coordination.Observation {
 // inSync tells what is missing for the group to be in sync, or nothing.
 func (w *world) inSync() string {
 	g := w.store.Dump()[group]
+	if g != nil && g.Phase == coordination.Completed && !slices.ContainsFunc(w.pods, func(p *pod) bool { return !p.finished }) {
+		return ""
+	}
 	if g == nil || g.Phase != coordination.Running {
 		return fmt.Sprint("the group is not Running: ", w.level)
 	}

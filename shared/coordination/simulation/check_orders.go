@@ -35,7 +35,7 @@ func (t *truth) checkNeedless(a *agent, id string) {
 	if g != nil && g.Phase == coordination.Completed {
 		t.fail("S10", "%s is ordered to stop though every worker has finished", id)
 	}
-	if t.shape.Neutral {
+	if js := t.api.current; t.shape.Neutral && js != nil && !js.deleted {
 		t.fail("S12", "%s is ordered to stop though no worker has failed", id)
 	}
 }

@@ -68,6 +68,7 @@ const (
 	LeaderPauses   Kind = "leader pauses"      // longer than its Lease mostly
 	LeadersGone    Kind = "no leader"          // both orchestrators are away
 	LeaderCut      Kind = "leader is cut off"  // from the store
+	LeaderSlow     Kind = "leader is slow"     // its next calls take up to For/4
 	StaleCache     Kind = "stale cache"        // of the orchestrators
 	Controller     Kind = "controller crashes" // after Count more steps
 	Suspended      Kind = "suspended"          // and resumed

@@ -120,6 +120,7 @@ var leaderFaults = map[Kind]func(*orchestrator, Fault){
 	LeaderCrashes: func(o *orchestrator, _ Fault) { o.crash() },
 	LeaderFuse:    func(o *orchestrator, f Fault) { o.fuse = f.Count },
 	LeaderPauses:  func(o *orchestrator, f Fault) { o.pause(2 * f.For) },
+	LeaderSlow:    func(o *orchestrator, f Fault) { o.link.slow, o.link.slowness = 4*f.Count, f.For/4 },
 	LeaderCut:     func(o *orchestrator, f Fault) { o.link.breakSilently(f.For) },
 }
 

@@ -53,8 +53,8 @@ func poor() Shape {
 
 // hasty: hardly any restart ends in time.
 func hasty() Shape {
-	s := shape("hasty", workers(CRI, 1, 3), append(everything(), chances(10, WorkerDies, PeersDie)...), 5)
-	s.Timeout, s.RemoveStopped = time.Second, true
+	s := shape("hasty", workers(CRI, 1, 3), append(everything(), chances(15, WorkerDies, PeersDie, LeaderSlow)...), 6)
+	s.Timeout, s.RemoveStopped = 1500*time.Millisecond, true
 	return s
 }
 
@@ -84,7 +84,7 @@ func chances(weight int, kinds ...Kind) []Chance {
 // withoutHarm are the faults that cost no worker.
 func withoutHarm() []Chance {
 	return chances(2, AgentCrashes, AgentFuse, AgentPauses, RequestsLost, RepliesLost, Duplicates, SlowMessages, Deaf, HalfOpen,
-		AllDeaf, StoreDown, StoreClock, BlindRuntime, LeaderCrashes, LeaderFuse, LeaderPauses, LeadersGone, LeaderCut, StaleCache,
+		AllDeaf, StoreDown, StoreClock, BlindRuntime, LeaderCrashes, LeaderFuse, LeaderPauses, LeadersGone, LeaderCut, LeaderSlow, StaleCache,
 		Controller)
 }
 

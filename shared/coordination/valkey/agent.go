@@ -10,12 +10,12 @@ import (
 
 // Join implements coordination.Agent.
 func (s *Store) Join(ctx context.Context, group string, j coordination.Join) (coordination.Reply, error) {
-	return reply(s.call(ctx, functionJoin, group, instanceArgs(j.Member, j.Instance, j.Seen)...))
+	return reply(s.call(ctx, functionJoin, group, instanceArgs(j.Member, j.Instance, j.Seen, j.Barrier)...))
 }
 
 // Down implements coordination.Agent.
 func (s *Store) Down(ctx context.Context, group string, d coordination.Down) (coordination.Reply, error) {
-	args := append(instanceArgs(d.Member, d.Instance, d.Seen), d.ExitCode, bit(d.Ordered), d.FailedAt, d.DetectedAt)
+	args := append(instanceArgs(d.Member, d.Instance, d.Seen, d.Barrier), d.ExitCode, bit(d.Ordered), d.FailedAt, d.DetectedAt)
 	return reply(s.call(ctx, functionDown, group, args...))
 }
 
@@ -24,10 +24,10 @@ func (s *Store) Ask(ctx context.Context, group string, m coordination.Member, ki
 	return reply(s.call(ctx, functionAsk, group, m.Slot, m.Pod, m.PodBorn, kind))
 }
 
-func instanceArgs(m coordination.Member, i coordination.Instance, seen coordination.Seen) []any {
+func instanceArgs(m coordination.Member, i coordination.Instance, seen coordination.Seen, barrier bool) []any {
 	return []any{
 		m.Slot, m.Pod, m.PodBorn, i.ID, i.Born,
-		seen.Epoch, seen.Round, bit(seen.Holds), bit(seen.Running), seen.Instances,
+		seen.Epoch, seen.Round, bit(seen.Holds), bit(seen.Running), bit(seen.Entered), seen.Instances, bit(barrier),
 	}
 }
 

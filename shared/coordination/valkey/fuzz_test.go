@@ -15,8 +15,8 @@ import (
 // Run it by count: go test -fuzz=FuzzParsers -fuzztime=100000x.
 func FuzzParsers(f *testing.F) {
 	for _, s := range []string{
-		"", " ", "0", "-1", "9007199254740991", "9007199254740992", "1 2", "1 2 3", "js-w 1 3", "js-w 1 3 js-x 2 2", " 1 3",
-		"1 A 0 1 0 Running 7", "1 A 0 1 -1 Running 7", "2 A 0 1 0 Running 7", "1 A 0 1 0 Sleeping 7", "1 A 0 1 0 Running 7 8",
+		"", " ", "0", "-1", "9007199254740991", "9007199254740992", "1 2", "1 2 3", "js-w 1 3 0 held", "js-w 1 3 0 held\njs-x 2 2 1 gate", " 1 3 0 held", "js-w 1 3 0 kept", "1 2 0 1", "1 2 0 2",
+		"1 A 0 1 0 Running 7 0,-", "1 A 0 1 -1 Running 7 x", "2 A 0 1 0 Running 7 0", "1 A 0 1 0 Sleeping 7 0", "1 A 0 1 0 Running 7", "1 A 0 1 0 Running 7 0!1!",
 		"1 0   0 0 0 1 0 0 0 0 0 0", "1 1 js-w-0-0 exit 137 1 2 3 4 5 6 7 8 9", "1 1 js-w-0-0 exit -1 1 2 3 4 5 6 7 8 9",
 		"1 1 js-w-0-0 exit 1e3 1 2 3 4 5 6 7 8 9", "\x00", "１ ２",
 	} {
@@ -30,8 +30,10 @@ func checkParsers(t *testing.T, s string) {
 	expectSound(t, s, err, level, func() (coordination.Level, error) { return parseLevel(level.String()) })
 	token, err := parseToken(s)
 	expectSound(t, s, err, token, func() (coordination.Token, error) { return parseToken(formatToken(token)) })
-	stages, err := parseStages(s)
-	expectSound(t, s, err, stages, func() ([]coordination.Stage, error) { return parseStages(formatStages(stages)) })
+	stages, err := parseList(s, parseStage)
+	expectSound(t, s, err, stages, func() ([]coordination.Stage, error) { return parseList(formatStages(stages), parseStage) })
+	counts, err := parseList(s, parseStageCount)
+	expectSound(t, s, err, counts, func() ([]coordination.Count, error) { return counts, nil })
 	if r, err := parseRecord(s); err == nil && (r.Epoch < 0 || r.Ups < 0 || strings.Contains(r.Cause.Slot+r.Cause.Kind, " ")) {
 		t.Errorf("record %q is %+v", s, r)
 	} else if err != nil && !errors.Is(err, coordination.ErrForeignValue) {
@@ -66,8 +68,9 @@ func TestMutatedRecords(t *testing.T) {
 	refused := 0
 	for range mutations {
 		record := mutate(r, good)
+		checkParsers(t, mutate(r, "js-w 1 3 0 held\njs-x 2 2 1 gate"))
 		checkParsers(t, mutate(r, "1 1 js-w-0-0 exit 137 1 2 3 4 5 6 7 8 9"))
-		checkParsers(t, mutate(r, "1 A 0 1 0 Running 7"))
+		checkParsers(t, mutate(r, "1 A 0 1 0 Running 7 0!1,-,x"))
 		server.do("HSET", slotsKey(uid), "js-w-0-0", record)
 		before := server.dump()
 		_, err := store.Join(t.Context(), uid, aJoin("0"))

@@ -47,6 +47,14 @@ func (f *fields) number(least int64) int64 {
 
 func (f *fields) count() int64 { return f.number(0) }
 
+func (f *fields) bit() bool {
+	w := f.word()
+	if f.err == nil && w != "0" && w != "1" {
+		f.err = fmt.Errorf("%w: %.80q holds %.80q for a bit", coordination.ErrForeignValue, f.raw, w)
+	}
+	return w == "1"
+}
+
 func parseCount(s string) (int64, error) {
 	f := split(s, 1)
 	return f.count(), f.err
@@ -86,20 +94,39 @@ func parseToken(s string) (coordination.Token, error) {
 	return coordination.Token{LeaseCreated: f.count(), Transitions: f.count()}, f.err
 }
 
+// Lists have a record on each line.
 func formatStages(stages []coordination.Stage) string {
 	list := make([]string, len(stages))
 	for i, s := range stages {
 		list[i] = s.String()
 	}
-	return strings.Join(list, " ")
+	return strings.Join(list, "\n")
 }
 
-func parseStages(s string) ([]coordination.Stage, error) {
-	n := strings.Count(s, " ") + 1
-	f := split(s, n-n%3)
-	var stages []coordination.Stage
-	for len(f.parts) > 0 && f.err == nil {
-		stages = append(stages, coordination.Stage{Prefix: f.word(), Jobs: f.count(), Pods: f.count()})
+func parseList[T any](s string, parse func(line string) (T, error)) ([]T, error) {
+	var list []T
+	for line := range strings.SplitSeq(s, "\n") {
+		one, err := parse(line)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
 	}
-	return stages, f.err
+	return list, nil
+}
+
+func parseStage(line string) (coordination.Stage, error) {
+	f := split(line, 5)
+	s := coordination.Stage{Prefix: f.word(), Jobs: f.count(), Pods: f.count(), Step: f.count()}
+	release, err := coordination.ParseRelease(f.word())
+	if f.err == nil && err != nil {
+		f.err = fmt.Errorf("%w: %.80q: %v", coordination.ErrForeignValue, line, err)
+	}
+	s.Release = release
+	return s, f.err
+}
+
+func parseStageCount(line string) (coordination.Count, error) {
+	f := split(line, 4)
+	return coordination.Count{Joined: f.count(), Done: f.count(), Gone: f.count(), Left: f.bit()}, f.err
 }

@@ -3,6 +3,7 @@ package valkey
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
@@ -15,39 +16,39 @@ func parseLevel(s string) (coordination.Level, error) {
 	return l, nil
 }
 
-// parseReply reads what join, down and ask return: the level and the round.
+// parseReply reads what join, down and ask return: the level, and then round step stage released.
 func parseReply(list []string) (coordination.Reply, error) {
 	if len(list) != 2 {
 		return coordination.Reply{}, fmt.Errorf("%w: a reply of %d parts, want 2", coordination.ErrForeignValue, len(list))
 	}
 	level, errLevel := parseLevel(list[0])
-	f := split(list[1], 1)
-	r := coordination.Reply{Level: level, Round: f.number(coordination.NoRound)}
+	f := split(list[1], 4)
+	r := coordination.Reply{
+		Level: level, Round: f.number(coordination.NoRound), Step: f.count(), Stage: f.count(), Released: f.bit(),
+	}
 	if err := errors.Join(errLevel, f.err); err != nil {
 		return coordination.Reply{}, err
 	}
 	return r, nil
 }
 
-// parseSummary reads what the leader's functions return: level token limit joined done dirty stages record.
+// parseSummary reads what the leader's functions return: level token limit size joined done dirty stages counts record.
 func parseSummary(list []string) (coordination.Summary, error) {
-	if len(list) != 8 {
-		return coordination.Summary{}, fmt.Errorf("%w: a summary of %d parts, want 8", coordination.ErrForeignValue, len(list))
+	if len(list) != 10 {
+		return coordination.Summary{}, fmt.Errorf("%w: a summary of %d parts, want 10", coordination.ErrForeignValue, len(list))
 	}
-	var errs [7]error
-	s := coordination.Summary{Dirty: list[5] != ""}
+	var errs [6]error
+	var s coordination.Summary
 	s.Level, errs[0] = parseLevel(list[0])
 	s.Token, errs[1] = parseToken(list[1])
-	s.Limit, errs[2] = parseCount(list[2])
-	s.Joined, errs[3] = parseCount(list[3])
-	s.Done, errs[4] = parseCount(list[4])
-	s.Stages, errs[5] = parseStages(list[6])
-	s.Record, errs[6] = parseRecord(list[7])
+	numbers := split(strings.Join(list[2:7], " "), 5)
+	s.Limit, s.Size, s.Joined, s.Done = numbers.count(), numbers.count(), numbers.count(), numbers.count()
+	s.Dirty, errs[2] = numbers.bit(), numbers.err
+	s.Stages, errs[3] = parseList(list[7], parseStage)
+	s.Counts, errs[4] = parseList(list[8], parseStageCount)
+	s.Record, errs[5] = parseRecord(list[9])
 	if err := errors.Join(errs[:]...); err != nil {
 		return coordination.Summary{}, err
-	}
-	for _, stage := range s.Stages {
-		s.Size += stage.Slots()
 	}
 	return s, nil
 }

@@ -11,15 +11,19 @@ local MAX_COUNT = 9007199254740991 -- 2^53-1, the largest count that a Lua numbe
 local MAX_CODE = 2147483647
 local MAX_WORD = 512
 local HISTORY_LENGTH = 100
+local MAX_PER_STAGE = 1048576
+local MAX_STEPS = 256
 local MISSING_LIMIT = 10000
 local MISSING_STEP = 1000
 
 local Forming, Running, Restarting, Recovering = 'Forming', 'Running', 'Restarting', 'Recovering'
-local Terminal, Recreating, Closed = 'Terminal', 'Recreating', 'Closed'
+local Terminal, Recreating, Closed, Completed = 'Terminal', 'Recreating', 'Closed', 'Completed'
 local PHASES = {
   [Forming] = true, [Running] = true, [Restarting] = true, [Recovering] = true,
-  [Terminal] = true, [Recreating] = true, [Closed] = true,
+  [Terminal] = true, [Recreating] = true, [Closed] = true, [Completed] = true,
 }
+
+local RELEASES = { held = true, needed = true, gate = true, free = true }
 
 -- fail ends the call with an error reply. Of the codes only HFFENCED keeps what the call has changed: the fence.
 local function fail(code, text)

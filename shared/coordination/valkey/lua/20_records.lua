@@ -28,10 +28,10 @@ local FAILURE = {
 }
 local SLOT = {
   { 'pod', word }, { 'podBorn', count }, { 'id', word }, { 'born', count },
-  { 'round', signed }, { 'generation', count }, { 'dead', flag }, { 'finished', flag },
+  { 'round', signed }, { 'generation', count }, { 'dead', flag }, { 'finished', flag }, { 'barrier', flag },
 }
 local RECOVERY = {
-  { 'highest', signed }, { 'lowest', signed }, { 'unassigned', count }, { 'sawRunning', flag }, { 'hurt', flag },
+  { 'highest', signed }, { 'lowest', signed }, { 'ran', signed }, { 'hurt', flag },
   { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'failedAt', count }, { 'detectedAt', count },
 }
 local CAUSE_AND_TIMES = { -- of a record; the rest of it is in TALLY
@@ -39,7 +39,13 @@ local CAUSE_AND_TIMES = { -- of a record; the rest of it is in TALLY
   { 'failedAt', count }, { 'detectedAt', count }, { 'reportedAt', count }, { 'inSyncAt', count },
 }
 local TALLY = { { 'lastDownAt', count }, { 'lastUpAt', count }, { 'downs', count }, { 'ups', count }, { 'coalesced', count } }
-local STAGE = { { 'prefix', name }, { 'jobs', count }, { 'pods', count } }
+local release = { pattern = '(%l+)', format = '%s', value = function(s) return RELEASES[s] and s end }
+local STAGE = { { 'prefix', name }, { 'jobs', count }, { 'pods', count }, { 'step', count }, { 'release', release } }
+local COUNT = { { 'joined', count }, { 'done', count }, { 'gone', count }, { 'left', flag } }
+local STEP = {
+  { 'entered', signed }, { 'known', flag }, { 'unassigned', count }, { 'atBarrier', count },
+  { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'failedAt', count }, { 'detectedAt', count },
+}
 
 -- packed makes a record's reader and writer. It runs while the library is loaded, when Lua's own libraries are not there.
 local function packed(schema)
@@ -83,6 +89,7 @@ end
 local tokenRecord, slotRecord, recoveryRecord = packed(TOKEN), packed(SLOT), packed(RECOVERY)
 local restartRecord, tallyRecord = packed(CAUSE_AND_TIMES), packed(TALLY)
 local failureRecord, stageRecord = packed(FAILURE), packed(STAGE)
+local countRecord, stepRecord = packed(COUNT), packed(STEP)
 
 -- A field on its own needs no match.
 local number = {
@@ -104,23 +111,33 @@ local dirty = {
   write = function(f) return f.kind and failureRecord.write(f) or '' end,
 }
 
--- stages is a list of stages, their fields one after the other. Its tables are never changed, so that a text is read
--- only once.
-local knownStages, known = {}, 0
-
-local function readStages(s)
-  local list, rest = {}, s
-  repeat
-    local first, tail = string.match(rest, '^([^ ]+ [^ ]+ [^ ]+)(.*)$')
-    local one = first and stageRecord.read(first)
-    if not one or (tail ~= '' and string.sub(tail, 1, 1) ~= ' ') then
-      return nil
+-- listOf is a list of records of one kind, with a line break between them. As it changes within, it is compared as text.
+local function listOf(record)
+  local function read(s)
+    local list = {}
+    for line in string.gmatch(s .. '\n', '([^\n]*)\n') do
+      list[#list + 1] = record.read(line)
+      if not list[#list] then
+        return nil
+      end
     end
-    list[#list + 1] = one
-    rest = string.sub(tail, 2)
-  until tail == ''
-  return list
+    return list
+  end
+  local function write(list)
+    local lines = {}
+    for i = 1, #list do
+      lines[i] = record.write(list[i])
+    end
+    return table.concat(lines, '\n')
+  end
+  return { read = read, write = write, byText = true }
 end
+
+local counts, steps = listOf(countRecord), listOf(stepRecord)
+
+-- stages is a list of stages. Its tables are never changed, so that a text is read only once.
+local stageList = listOf(stageRecord)
+local knownStages, known = {}, 0
 
 local stages = {
   read = function(s)
@@ -128,24 +145,18 @@ local stages = {
       if known >= 1000 then
         knownStages, known = {}, 0
       end
-      knownStages[s], known = readStages(s), known + 1
+      knownStages[s], known = stageList.read(s), known + 1
     end
     return knownStages[s]
   end,
-  write = function(list)
-    local records = {}
-    for i = 1, #list do
-      records[i] = stageRecord.write(list[i])
-    end
-    return table.concat(records, ' ')
-  end,
+  write = stageList.write,
 }
 
 -- STATE is the hash of a group: each field under its name in the rules. What every report counts up in the record of a
 -- restart is kept in fields of its own, and the fields in LAZY are read only by the calls that need them.
 local STATE = {
   { 'inc', text }, { 'gen', number }, { 'epoch', number }, { 'round', number }, { 'phase', phase }, { 'seq', number },
-  { 'limit', number }, { 'stages', stages }, { 'joined', number }, { 'done', number }, { 'dirty', dirty },
+  { 'limit', number }, { 'stages', stages }, { 'counts', counts }, { 'steps', steps }, { 'dirty', dirty },
   { 'lastDownAt', number }, { 'lastUpAt', number }, { 'downs', number }, { 'ups', number }, { 'coalesced', number },
 }
 local LAZY = { token = tokenRecord, record = restartRecord, recovery = recoveryRecord }

@@ -36,9 +36,23 @@ function Group:load()
   for i = 1, #STATE do
     local field = STATE[i][1]
     local value = self:read(field, STATE[i][2], raw[i])
-    self[field], self.loaded[field] = value, value
+    self[field], self.loaded[field] = value, STATE[i][2].byText and raw[i] or value
   end
+  self:checkSizes()
+  self.told = self:tokens()
   return true
+end
+
+-- checkSizes holds the lists against each other, so that no rule has to.
+function Group:checkSizes()
+  if #self.counts ~= #self.stages then
+    foreign(self.keys.s, 'counts', #self.counts .. ' for ' .. #self.stages .. ' stages')
+  end
+  for i = 1, #self.stages do
+    if self.stages[i].step >= #self.steps then
+      foreign(self.keys.s, 'steps', #self.steps .. ' for step ' .. self.stages[i].step)
+    end
+  end
 end
 
 function Group:read(field, kind, raw)
@@ -110,8 +124,8 @@ function Group:fence(pod)
 end
 
 function Group:level()
-  return string.format('%s %s %.0f %.0f %.0f %s %.0f',
-    PROTOCOL_VERSION, self.inc, self.gen, self.epoch, self.round, self.phase, self.seq)
+  return string.format('%s %s %.0f %.0f %.0f %s %.0f %s',
+    PROTOCOL_VERSION, self.inc, self.gen, self.epoch, self.round, self.phase, self.seq, self:tokens())
 end
 
 -- write notes a command; a long list of arguments is cut into parts that fit on Lua's stack.
@@ -155,10 +169,14 @@ end
 function Group:saveState(writes)
   local changed = {}
   for i = 1, #STATE do
-    local field = STATE[i][1]
-    if self[field] ~= self.loaded[field] then
+    local field, kind = STATE[i][1], STATE[i][2]
+    local value = self[field]
+    if kind.byText then
+      value = kind.write(value)
+    end
+    if value ~= self.loaded[field] then
       changed[#changed + 1] = field
-      changed[#changed + 1] = STATE[i][2].write(self[field])
+      changed[#changed + 1] = kind.byText and value or kind.write(value)
     end
   end
   for field, kind in pairs(LAZY) do

@@ -1,50 +1,97 @@
--- group.go: what the other rules stand on.
+-- group.go and settle.go: what the other rules stand on.
 
-function Group:size()
+-- sum adds up over the stages whose slots have to be in sync.
+function Group:sum(of)
   local n = 0
-  for _, stage in ipairs(self.stages) do
-    n = n + stage.jobs * stage.pods
+  for i = 1, #self.stages do
+    if self:expected(i) then
+      n = n + of(i)
+    end
   end
   return n
 end
 
-local function isIndex(s)
-  return s == '0' or string.sub(s, 1, 1) ~= '0'
+function Group:size()
+  return self:sum(function(i) return self:slotsOf(i) end)
 end
 
-function Group:has(slot)
-  local prefix, job, pod = string.match(slot, '^(.+)%-(%d+)%-(%d+)$')
-  if not prefix or not isIndex(job) or not isIndex(pod) then
-    return false
+function Group:joined()
+  return self:sum(function(i) return self.counts[i].joined end)
+end
+
+function Group:done()
+  local n = 0
+  for _, c in ipairs(self.counts) do
+    n = n + c.done
   end
-  for _, stage in ipairs(self.stages) do
-    if stage.prefix == prefix and tonumber(job) < stage.jobs and tonumber(pod) < stage.pods then
+  return n
+end
+
+-- mustRepeat tells whether a death is known that one more round will answer.
+function Group:mustRepeat()
+  if self.phase == Recovering then
+    return self:hurting()
+  end
+  for _, step in ipairs(self.steps) do
+    if step.kind ~= '' then
       return true
     end
   end
-  return false
+  return self.dirty.kind ~= nil
+end
+
+-- effective is the round of a slot's instance: the one it was given, or the one its step entered at.
+function Group:effective(i, s)
+  return math.max(s.round, self:step(i).entered)
 end
 
 -- current tells whether a slot's instance belongs to the desired round of this life of the group.
-function Group:current(s)
-  return s ~= nil and s.generation == self.gen and (self.phase == Recovering or s.round == self.round)
-end
-
--- counted tells whether the slot is one of the joined. A finished worker keeps its place.
-function Group:counted(s)
+function Group:current(i, s)
   if s == nil or s.generation ~= self.gen then
     return false
   end
-  return s.finished or (not s.dead and self:current(s))
+  return self.phase == Recovering or self:forming(i) or self:effective(i, s) == self.round
+end
+
+-- counted tells whether the slot is one of its stage's joined. A finished worker keeps its place, until a round opens
+-- that it can take part in.
+function Group:counted(i, s)
+  if s == nil or s.generation ~= self.gen or (s.dead and not s.finished) then
+    return false
+  end
+  if s.finished and not self:runsAgain(i, s) then
+    return true
+  end
+  return self:current(i, s)
+end
+
+-- runsAgain tells whether somebody holds the worker, so that it can run once more after it has finished.
+function Group:runsAgain(i, s)
+  return s.barrier and self.stages[i].release ~= 'free'
+end
+
+-- count takes a slot into its stage's counts (n is 1) or out of them (-1).
+function Group:count(i, s, n)
+  if not self:counted(i, s) then
+    return
+  end
+  local c = self.counts[i]
+  c.joined = c.joined + n
+  if s.finished then
+    c.done = c.done + n
+    if not self:runsAgain(i, s) then
+      c.gone = c.gone + n
+    end
+  end
 end
 
 -- leaving tells whether the pods of this epoch are about to go. What comes in then changes nothing.
 function Group:leaving()
-  return self.phase == Closed or self.phase == Recreating
+  return self.phase == Closed or self.phase == Recreating or self.phase == Completed
 end
 
 function Group:to(newPhase)
-  self.phase = newPhase
+  self.phase, self.told = newPhase, self:tokens()
   self.seq = self.seq + 1
 end
 
@@ -79,12 +126,12 @@ function Group:openRound(failure, now)
   self:newRecord(self.round + 1, failure, now)
   if self.round + 1 > self.limit then
     self:giveUp(Terminal)
-  elseif self.done > 0 then
+  elseif self:stuck() then
     self.record.kind = 'finished'
     self:giveUp(Recreating)
   else
     self.round = self.round + 1
-    self.joined = 0
+    self:nextRound()
     self:to(Restarting)
   end
 end
@@ -94,30 +141,72 @@ function Group:giveUp(newPhase)
   self:remember()
 end
 
--- settle moves on once every slot has joined.
-function Group:settle(now)
-  if self.joined < self:size() then
-    return
-  end
+-- soil notes the death of an instance of the round in progress. One that waited at a barrier was missed by nobody.
+function Group:soil(i, s, failure)
   if self.phase == Recovering then
-    self:recovered(now)
-  elseif self.phase ~= Forming and self.phase ~= Restarting then
+    return self:hurt(i, s.barrier, failure)
+  elseif self.phase ~= Running and self.phase ~= Forming and self.phase ~= Restarting then
+    return
+  elseif self.phase == Forming or not self:forming(i) then
+    self.coalesced = self.coalesced + 1
+  end
+  local step = self:step(i)
+  if s.barrier then
+    return
+  elseif not self:forming(i) then
+    self:soilAll(failure)
+  elseif step.kind == '' then
+    blame(step, failure)
+  end
+end
+
+-- soilAll makes one more round follow.
+function Group:soilAll(failure)
+  if not self.dirty.kind then
+    self.dirty = failure
+  end
+end
+
+-- settle moves on as far as the slots allow.
+function Group:settle(now)
+  if self.phase == Recovering then
+    self:leaveStages()
+    self:endRecovery(now)
+  elseif self.phase == Forming or self.phase == Running or self.phase == Restarting then
+    self:leaveStages()
+    self:enterSteps()
+    self:moveOn(now)
+  end
+  if self.told ~= self:tokens() then
+    self:to(self.phase)
+  end
+end
+
+function Group:moveOn(now)
+  if self:succeeded() then
+    self:finish()
+  elseif not self:inSync() then
     return
   elseif self.dirty.kind then
     self:openRound(self.dirty, now)
-  else
+  elseif self.phase ~= Running then
     self:running(now)
   end
 end
 
--- soil notes that an instance of the round in progress died.
-function Group:soil(failure)
-  if self.phase == Recovering then
-    self:hurt(failure)
-  elseif self.phase == Forming or self.phase == Restarting then
-    self.coalesced = self.coalesced + 1
-    if not self.dirty.kind then
-      self.dirty = failure
-    end
+-- finish ends the group's work: whoever fails from now on is not needed.
+function Group:finish()
+  local unfinished = self.phase == Forming or self.phase == Restarting
+  self:to(Completed)
+  if unfinished then
+    self:remember()
+  end
+end
+
+function Group:endRecovery(now)
+  if self:succeeded() then
+    self:finish()
+  elseif self:collected() then
+    self:recovered(now)
   end
 end

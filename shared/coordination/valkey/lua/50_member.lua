@@ -20,7 +20,7 @@ function Group:admit(call)
 end
 
 function Group:check(call)
-  if not self:has(call.slot) then
+  if not self:stage(call.slot) then
     fail('HFUNKNOWNSLOT', 'not a slot of this group')
   end
   local seen = call.seen
@@ -44,10 +44,13 @@ local function checkDown(call)
   end
 end
 
+-- reply is the level, then: round step stage released.
 function Group:reply(slot)
-  local s, round = self:slot(slot), NO_ROUND
+  local i, s, round = self:stage(slot), self:slot(slot), NO_ROUND
   if s and not s.dead and s.generation == self.gen then
-    round = s.round
+    round = self:effective(i, s)
   end
-  return { self:level(), format(round) }
+  local finished = s ~= nil and s.finished and self:counted(i, s)
+  local released = self.phase == Completed or self.counts[i].left or (finished and not self:runsAgain(i, s))
+  return { self:level(), string.format('%.0f %.0f %.0f %d', round, self.stages[i].step, i - 1, released and 1 or 0) }
 end

@@ -1,10 +1,14 @@
 -- join.go: a living instance.
 
-local function isStale(held, call)
+-- isStale tells whether an instance is behind the slot's: older, or known to be dead. A finished worker that is held may
+-- say so again in the next life of the group.
+function Group:isStale(held, call)
   if held == nil then
     return false
+  elseif held.id == call.id then
+    return held.dead and not (held.finished and held.generation < self.gen)
   end
-  return (held.id == call.id and held.dead) or (held.id ~= call.id and call.born < held.born)
+  return call.born < held.born
 end
 
 local function replacedBy(slot, newPod)
@@ -13,10 +17,11 @@ end
 
 function Group:join(call, now)
   local held, newPod = self:admit(call)
-  if self:leaving() or (not newPod and isStale(held, call)) then
+  local i = self:stage(call.slot)
+  if self:leaving() or self.counts[i].left or (not newPod and self:isStale(held, call)) then
     return self:reply(call.slot)
   end
-  if self:wentBack(call.seen) then
+  if self:wentBack(i, call.seen) then
     self:recover()
   end
   if not newPod and self:hasJoined(held, call) then
@@ -25,7 +30,7 @@ function Group:join(call, now)
   if newPod then
     self:fence(held.pod)
   end
-  self:take(call, held, newPod, now)
+  self:take(i, call, held, newPod, now)
   self:settle(now)
   return self:reply(call.slot)
 end
@@ -36,31 +41,29 @@ function Group:hasJoined(held, call)
 end
 
 -- take puts a new instance into its slot, by phase.
-function Group:take(call, held, newPod, now)
+function Group:take(i, call, held, newPod, now)
   local failure = replacedBy(call.slot, newPod)
-  local wasCurrent = self:current(held)
+  local wasCurrent = self:current(i, held)
   local wasLive = held ~= nil and not held.dead
-  self:vacate(held)
-  if self.phase == Running then
-    self:openRound(failure, now)
-  elseif self.phase == Recovering then
+  self:count(i, held, -1)
+  if self.phase == Recovering then
     if wasCurrent then
-      self:hurt(failure)
+      self:hurt(i, held.barrier, failure)
     end
-    self:see(call.seen, failure)
-  elseif self.phase == Forming or self.phase == Restarting then
-    if wasCurrent and wasLive then
-      self:soil(failure)
-    end
+    self:see(i, call, failure)
+  elseif self.phase == Running and not self:forming(i) then
+    self:openRound(failure, now)
+  elseif wasCurrent and wasLive then
+    self:soil(i, held, failure)
   end
-  if wasLive and held.round < self.round then
-    self:countDown(now)
+  if wasLive and self:effective(i, held) < self.round then
+    self:countDown(i, now)
   end
   self.slots[call.slot] = {
     pod = call.pod, podBorn = call.podBorn, id = call.id, born = call.born,
-    round = self:roundOf(call.seen), generation = self.gen, dead = false, finished = false,
+    round = self:roundOf(call.seen), generation = self.gen, dead = false, finished = false, barrier = call.barrier,
   }
-  self:countUp(now)
+  self:countUp(i, self.slots[call.slot], now)
 end
 
 -- roundOf is the round a joining instance belongs to.
@@ -71,32 +74,18 @@ function Group:roundOf(seen)
   return self:known(seen)
 end
 
--- vacate takes a slot's former instance out of the counts; a new pod in a finished slot is finished no more.
-function Group:vacate(held)
-  if held == nil then
-    return
-  end
-  if self:counted(held) then
-    self.joined = self.joined - 1
-  end
-  if held.finished then
-    held.finished = false
-    self.done = self.done - 1
-  end
-end
-
 -- countUp accounts for a new instance of the desired round.
-function Group:countUp(now)
-  self.joined = self.joined + 1
-  if self.phase == Forming or self.phase == Restarting then
+function Group:countUp(i, s, now)
+  self:count(i, s, 1)
+  if self.phase == Forming or (self.phase == Restarting and not self:forming(i)) then
     self.ups = self.ups + 1
     self.lastUpAt = now
   end
 end
 
 -- countDown accounts for the end of an instance of the old round.
-function Group:countDown(now)
-  if self.phase == Restarting then
+function Group:countDown(i, now)
+  if self.phase == Restarting and not self:forming(i) then
     self.downs = self.downs + 1
     self.lastDownAt = now
   end

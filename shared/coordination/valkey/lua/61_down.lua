@@ -3,45 +3,45 @@
 function Group:down(call, now)
   checkDown(call)
   local held, newPod = self:admit(call)
-  if self:leaving() or (not newPod and isStale(held, call)) then
+  local i = self:stage(call.slot)
+  if self:leaving() or self.counts[i].left or (not newPod and self:isStale(held, call)) then
     return self:reply(call.slot)
   end
   if newPod or not self:hasJoined(held, call) then
     self:join(call, now)
     held = self:slot(call.slot)
   end
-  self:die(held, call, now)
+  self:die(i, held, call, now)
   self:settle(now)
   return self:reply(call.slot)
 end
 
-function Group:die(s, call, now)
-  if self:counted(s) and call.exitCode == 0 and not call.ordered then
+function Group:die(i, s, call, now)
+  if self:counted(i, s) and call.exitCode == 0 and not call.ordered then
+    self:count(i, s, -1)
     s.dead, s.finished = true, true
-    self.done = self.done + 1
+    self:count(i, s, 1)
     return
   end
-  self:bury(s, {
+  self:bury(i, s, {
     slot = call.slot, kind = 'exit', exitCode = call.exitCode, failedAt = call.failedAt, detectedAt = call.detectedAt,
   }, call.ordered, now)
 end
 
 -- bury takes a dead instance out of the counts and answers its death, by phase.
-function Group:bury(s, failure, ordered, now)
-  local counted = self:counted(s)
+function Group:bury(i, s, failure, ordered, now)
+  local counted = self:counted(i, s)
+  self:count(i, s, -1)
   s.dead = true
-  if counted then
-    self.joined = self.joined - 1
-  end
-  if self.phase == Running then
+  if self.phase == Running and not self:forming(i) then
     self:openRound(failure, now)
-    self:countDown(now)
-  elseif self.phase == Restarting and s.round < self.round then
-    self:countDown(now)
+    self:countDown(i, now)
+  elseif self.phase == Restarting and self:effective(i, s) < self.round and not self:forming(i) then
+    self:countDown(i, now)
     if not ordered then
       self.coalesced = self.coalesced + 1
     end
   elseif counted then
-    self:soil(failure)
+    self:soil(i, s, failure)
   end
 end

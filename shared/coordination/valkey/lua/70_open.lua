@@ -27,8 +27,8 @@ local function checkOpen(o)
   end
   local n = 0
   for _, stage in ipairs(o.stages) do
-    if stage.jobs > 1048576 or stage.pods > 1048576 then
-      fail('HFARGUMENT', 'opening a group: a stage has too many slots')
+    if stage.jobs > MAX_PER_STAGE or stage.pods > MAX_PER_STAGE or stage.step >= MAX_STEPS then
+      fail('HFARGUMENT', 'opening a group: a stage has too many slots, or its step is too high')
     end
     n = n + stage.jobs * stage.pods
   end
@@ -47,9 +47,10 @@ function Group:create(o, now)
   self.loaded, self.slots, self.rawSlots = {}, {}, {}
   self.inc, self.gen, self.epoch, self.round, self.phase, self.seq = o.inc, 0, o.epoch, 0, Closed, 0
   self.token, self.limit, self.stages = o.token, o.limit, o.stages
-  self.joined, self.done, self.dirty = 0, 0, {}
+  self.dirty = {}
+  self:reset()
   self.recovery = {
-    highest = 0, lowest = 0, unassigned = 0, sawRunning = false, hurt = false,
+    highest = 0, lowest = 0, ran = 0, hurt = false,
     slot = '', kind = '', exitCode = 0, failedAt = 0, detectedAt = 0,
   }
   self:begin(o, now)
@@ -91,7 +92,11 @@ function Group:open(o, now)
   end
   local resized = stages.write(self.stages) ~= stages.write(o.stages)
   local later = o.epoch > self.epoch
+  local before = self.stages
   self.token, self.limit, self.stages = o.token, o.limit, o.stages
+  if resized then
+    self:carryOver(before)
+  end
   if later then
     self:empty()
     self.epoch, self.round = o.epoch, 0
@@ -104,8 +109,8 @@ function Group:open(o, now)
     self:begin({}, now)
   elseif self.phase == Closed then
     self:recover() -- closed and opened within an epoch: its pods may never have been stopped
-  elseif resized and self.phase ~= Recreating and self.phase ~= Terminal then
-    self:resize()
+  elseif resized and self.phase ~= Recreating and self.phase ~= Terminal and self.phase ~= Completed then
+    self:recover()
   end
   self:addFinished(o.done, o.doneFrom)
   self:settle(now)
@@ -123,28 +128,33 @@ function Group:begin(o, now)
   end
 end
 
--- addFinished counts slots whose worker is known to have finished, while the group waits for joins.
+-- addFinished counts slots whose worker is known to have finished, while their step forms or the group collects what is
+-- known.
 function Group:addFinished(names, from)
-  if self.phase ~= Forming and self.phase ~= Recovering then
-    return
-  end
-  for i = from, #names do
-    self:finish(names[i])
+  for n = from, #names do
+    local i = self:stage(names[n])
+    if i and not self.counts[i].left and self:waits(i) then
+      self:addFinishedSlot(i, names[n])
+    end
   end
 end
 
-function Group:finish(name)
+-- waits tells whether a stage's slots are still to join for the first time.
+function Group:waits(i)
+  return self.phase == Recovering or (self:forming(i) and not self:leaving() and self.phase ~= Terminal)
+end
+
+function Group:addFinishedSlot(i, name)
   local s = self:slot(name)
-  if not self:has(name) or (s ~= nil and (not s.dead or self:counted(s))) then
+  if s ~= nil and (not s.dead or self:counted(i, s)) then
     return
   end
   if s == nil then
     s = { pod = '', podBorn = 0, id = '', born = 0, round = NO_ROUND, dead = true }
     self.slots[name] = s
   end
-  s.finished, s.generation = true, self.gen
-  self.joined = self.joined + 1
-  self.done = self.done + 1
+  s.finished, s.barrier, s.generation = true, false, self.gen
+  self:count(i, s, 1)
 end
 
 -- empty fences whoever holds a slot.
@@ -155,19 +165,36 @@ function Group:empty()
     end
   end
   self:forgetSlots()
-  self.joined, self.done, self.dirty = 0, 0, {}
+  self.dirty = {}
+  self:reset()
 end
 
--- resize forgets the slots that are no more and counts the others anew.
-function Group:resize()
+local function sameStage(a, b)
+  return stageRecord.write(a) == stageRecord.write(b)
+end
+
+-- carryOver forgets the slots that are no more, and keeps of the others' stages and steps what stays true.
+function Group:carryOver(before)
   local kept = {}
   for name, s in pairs(self:allSlots()) do
-    if self:has(name) then
+    if self:stage(name) then
       kept[name] = s
     end
   end
   self.slots = kept
-  self:recover()
+  local counts, steps = self.counts, self.steps
+  self:reset()
+  for k in ipairs(self.steps) do
+    self.steps[k] = steps[k] or self.steps[k]
+  end
+  for i, stage in ipairs(self.stages) do
+    for at = #before, 1, -1 do -- of equal ones the first counts
+      if sameStage(before[at], stage) then
+        self.counts[i] = counts[at].left and counts[at] or self.counts[i]
+      end
+    end
+  end
+  self:recount()
 end
 
 function Group:lead(token)

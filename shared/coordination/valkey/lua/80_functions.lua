@@ -41,36 +41,37 @@ local function member(args)
   }
 end
 
--- instance reads on: id born, and what was seen: epoch round holds running instances.
+-- instance reads on: id born, and what was seen: epoch round holds running entered instances; then barrier.
 local function instance(args)
   local call = member(args)
   call.id, call.born = args[5], argument(args[6])
   call.seen = {
     epoch = argument(args[7]), round = argument(args[8]), holds = args[9] == '1', running = args[10] == '1',
-    instances = argument(args[11]),
+    entered = args[11] == '1', instances = argument(args[12]),
   }
+  call.barrier = args[13] == '1'
   return call
 end
 
+-- summary is: level token limit size joined done dirty stages counts record.
 local function summary(g)
-  local hurt = g.phase == Recovering and g:lazy('recovery').hurt
   return {
-    g:level(), tokenRecord.write(g:lazy('token')), format(g.limit), format(g.joined), format(g.done),
-    hurt and 'hurt' or dirty.write(g.dirty), stages.write(g.stages), g:wholeRecord(),
+    g:level(), tokenRecord.write(g:lazy('token')), format(g.limit), format(g:size()), format(g:joined()), format(g:done()),
+    g:mustRepeat() and '1' or '0', stages.write(g.stages), counts.write(g.counts), g:wholeRecord(),
   }
 end
 
-register('hf1_join', 11, function(g, args)
+register('hf1_join', 13, function(g, args)
   g:mustLoad()
   return g:join(instance(args), clock())
 end)
 
 -- hf1_down reads on: exitCode ordered failedAt detectedAt.
-register('hf1_down', 15, function(g, args)
+register('hf1_down', 17, function(g, args)
   g:mustLoad()
   local call = instance(args)
-  call.exitCode, call.ordered = argument(args[12]), args[13] == '1'
-  call.failedAt, call.detectedAt = argument(args[14]), argument(args[15])
+  call.exitCode, call.ordered = argument(args[14]), args[15] == '1'
+  call.failedAt, call.detectedAt = argument(args[16]), argument(args[17])
   return g:down(call, clock())
 end)
 

@@ -1,0 +1,207 @@
+-- step.go and tokens.go: what starts together. Stages are counted from 1 here, from 0 on the wire; steps from 0.
+
+local function newStep(known)
+  return {
+    entered = NO_ROUND, known = known, unassigned = 0, atBarrier = 0,
+    slot = '', kind = '', exitCode = 0, failedAt = 0, detectedAt = 0,
+  }
+end
+
+-- failureOf copies the failure in a record that has one among its fields.
+local function failureOf(r)
+  return { slot = r.slot, kind = r.kind, exitCode = r.exitCode, failedAt = r.failedAt, detectedAt = r.detectedAt }
+end
+
+-- blame puts a failure into such a record.
+local function blame(r, f)
+  r.slot, r.kind, r.exitCode, r.failedAt, r.detectedAt = f.slot, f.kind, f.exitCode, f.failedAt, f.detectedAt
+end
+
+local noFailure = { slot = '', kind = '', exitCode = 0, failedAt = 0, detectedAt = 0 }
+
+-- reset forgets everything about steps and stages.
+function Group:reset()
+  local last = 0
+  self.counts, self.steps = {}, {}
+  for i = 1, #self.stages do
+    self.counts[i] = { joined = 0, done = 0, gone = 0, left = false }
+    last = math.max(last, self.stages[i].step)
+  end
+  for k = 1, last + 1 do
+    self.steps[k] = newStep(false)
+  end
+end
+
+local function isIndex(s)
+  return s == '0' or string.sub(s, 1, 1) ~= '0'
+end
+
+-- stage is the index of a slot's stage, nil if the slot is none of the group's.
+function Group:stage(slot)
+  for i, stage in ipairs(self.stages) do
+    local n = #stage.prefix
+    if string.sub(slot, 1, n) == stage.prefix then
+      local job, pod = string.match(slot, '^%-(%d+)%-(%d+)$', n + 1)
+      if job and isIndex(job) and isIndex(pod) and tonumber(job) < stage.jobs and tonumber(pod) < stage.pods then
+        return i
+      end
+    end
+  end
+  return nil
+end
+
+function Group:slotsOf(i)
+  return self.stages[i].jobs * self.stages[i].pods
+end
+
+function Group:step(i)
+  return self.steps[self.stages[i].step + 1]
+end
+
+function Group:forming(i)
+  return self:step(i).entered == NO_ROUND
+end
+
+-- left tells whether all stages of a step have left.
+function Group:left(k)
+  for i, stage in ipairs(self.stages) do
+    if stage.step == k - 1 and not self.counts[i].left then
+      return false
+    end
+  end
+  return true
+end
+
+-- expected tells whether a stage's slots have to be in sync.
+function Group:expected(i)
+  return not self.counts[i].left and (self:begun(i) or not self:anyBegun())
+end
+
+function Group:begun(i)
+  return not self:forming(i) or self:step(i).known
+end
+
+function Group:anyBegun()
+  for i = 1, #self.stages do
+    if not self.counts[i].left and self:begun(i) then
+      return true
+    end
+  end
+  return false
+end
+
+-- complete tells whether all slots of a step have joined, but for those that have left.
+function Group:complete(k)
+  for i, stage in ipairs(self.stages) do
+    if stage.step == k - 1 and not self.counts[i].left and self.counts[i].joined < self:slotsOf(i) then
+      return false
+    end
+  end
+  return true
+end
+
+-- enterSteps lets the steps in that are complete, never one before those ahead of it.
+function Group:enterSteps()
+  for k, step in ipairs(self.steps) do
+    if not self:left(k) and step.entered == NO_ROUND then
+      if not self:complete(k) then
+        return
+      end
+      step.entered = self.round
+      if step.kind ~= '' then
+        self:soilAll(failureOf(step))
+        blame(step, noFailure)
+      end
+    end
+  end
+end
+
+-- leaveStages lets the stages go that have finished and that nothing holds any longer.
+function Group:leaveStages()
+  for i, stage in ipairs(self.stages) do
+    local c = self.counts[i]
+    local held = c.gone < c.done and stage.release ~= 'gate' and not self:succeeded()
+    if c.done == self:slotsOf(i) and not held then
+      c.left = true
+    end
+  end
+end
+
+-- succeeded tells whether all that is needed has finished.
+function Group:succeeded()
+  for i, stage in ipairs(self.stages) do
+    if self.counts[i].done < self:slotsOf(i) and self:needed(stage.release) then
+      return false
+    end
+  end
+  return true
+end
+
+function Group:hasRelease(release)
+  for i = 1, #self.stages do
+    if self.stages[i].release == release then
+      return true
+    end
+  end
+  return false
+end
+
+function Group:needed(release)
+  if self:hasRelease('needed') then
+    return release == 'needed' or release == 'gate'
+  elseif self:hasRelease('held') then
+    return release ~= 'free'
+  end
+  return true
+end
+
+-- nextRound takes the steps that have entered out of sync. Their finished workers run again.
+function Group:nextRound()
+  for i, c in ipairs(self.counts) do
+    if not self:forming(i) and not c.left then
+      c.joined, c.done, c.gone = 0, 0, 0
+    end
+  end
+end
+
+-- inSync tells whether all slots of the steps that have entered are of the desired round.
+function Group:inSync()
+  local entered = false
+  for k, step in ipairs(self.steps) do
+    if step.entered ~= NO_ROUND then
+      if not self:complete(k) then
+        return false
+      end
+      entered = true
+    end
+  end
+  return entered
+end
+
+-- stuck tells whether a finished worker of a step that has entered cannot run again.
+function Group:stuck()
+  for i, c in ipairs(self.counts) do
+    if c.gone > 0 and not c.left and not self:forming(i) then
+      return true
+    end
+  end
+  return false
+end
+
+-- tokens is what the level says of the steps.
+function Group:tokens()
+  local list = {}
+  for k, step in ipairs(self.steps) do
+    list[k] = step.entered == NO_ROUND and '-' or format(step.entered)
+    if self:left(k) then
+      list[k] = 'x'
+    end
+  end
+  for i, stage in ipairs(self.stages) do
+    local k = stage.step + 1
+    if self.counts[i].left and list[k] ~= 'x' then
+      list[k] = list[k] .. '!' .. format(i - 1)
+    end
+  end
+  return table.concat(list, ',')
+end
