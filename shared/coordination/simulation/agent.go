@@ -47,15 +47,22 @@ func (a *agent) start() {
 	a.tick, a.removing, a.fenced = 0, false, false
 	a.state = member.New(member.Config{
 		Slot: p.slot, Pod: p.uid, Grace: p.shape.Grace, RemoveStopped: p.shape.RemoveStopped, Random: p.random.Float64,
+		Barrier: p.driver() == Exec,
 	}, p.volume.memory)
 	a.sub = subscribe(a.link, p.job.owner, func(o coordination.Observation) { a.take(member.Told{Observation: o}) })
 	a.look()
-	a.poll()
+	if p.driver() == CRI {
+		a.poll()
+	}
 }
 
 // startAgain is the kubelet's answer to a crash.
 func (a *agent) startAgain() {
 	a.sub.close()
+	if a.pod.driver() == Exec {
+		a.pod.containerDied()
+		return
+	}
 	a.in(a.pod.random.between(100*time.Millisecond, 8*time.Second), a.start)
 }
 
@@ -155,6 +162,13 @@ func (a *agent) perform(action member.Action) {
 		a.call("", func(s *server) (coordination.Reply, error) { return s.ask(p, action.Member, action.Kind) })
 	case member.Stop:
 		a.stop(action)
+	case member.Begin:
+		a.later(p.random.between(time.Millisecond, 5*time.Millisecond), p.makeInstance)
+	case member.Lift:
+		p.lift(action)
+	case member.Release:
+		a.say("is released")
+		p.in(p.node.nextRelist(), p.succeed)
 	case member.Remove:
 		a.remove(action.IDs)
 	case member.Save:
@@ -202,7 +216,10 @@ func (a *agent) stop(s member.Stop) {
 		return
 	}
 	took, code := p.random.between(5*time.Millisecond, 200*time.Millisecond)+p.slow, int64(143)
-	if p.polite {
+	if !c.lifted {
+		took = time.Millisecond // nothing runs yet
+	}
+	if p.polite && c.lifted {
 		code = 0
 	}
 	if took > s.Grace {

@@ -205,7 +205,8 @@ func (t *truth) checkPeers(uid string, g *coordination.Group) {
 	d := rendezvous{g.Epoch, g.Round}
 	for _, i := range t.instances {
 		mine := i.pod.job.owner == uid && i.given == d && i.under.SameLife(g.Level) && i.pod.driver() == CRI
-		if mine && i.known && !i.done && !i.ordered && t.store.second == nil {
+		_, entered := g.Entered(t.stepOf(i.pod.slot))
+		if mine && entered && i.known && !i.done && !i.ordered && t.store.second == nil {
 			t.fail("S6", "Running(%d), though %s of this round died before all had joined", g.Round, i.ID)
 		}
 	}

@@ -165,6 +165,9 @@ func (c *controller) follow(js jobSet) {
 		}
 	}
 	for _, e := range c.shape.Entries {
+		if !c.mayStart(js, e.Step) {
+			continue
+		}
 		for index := range e.Jobs {
 			if !names[e.jobName(index)] && c.survives() {
 				c.createJob(js, e, index)
@@ -176,6 +179,38 @@ func (c *controller) follow(js jobSet) {
 		return
 	}
 	c.resume(js)
+}
+
+// mayStart is the gate of an ordered start: all pods of the steps before run, or have finished.
+func (c *controller) mayStart(js jobSet, step int64) bool {
+	for _, e := range c.shape.Entries {
+		if e.Step >= step {
+			continue
+		}
+		for index := range e.Jobs {
+			if !c.ready(js, e.jobName(index)) {
+				c.in(500*time.Millisecond, c.kick)
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (c *controller) ready(js jobSet, name string) bool {
+	for _, j := range c.current(js) {
+		if j.name != name {
+			continue
+		}
+		for _, s := range j.seats {
+			p := c.podOf(js.uid, s.slot)
+			if !s.completed && (p == nil || p.phase != podRunning || p.deleting) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // suspend writes the epoch before it stops a Job.

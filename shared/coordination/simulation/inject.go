@@ -42,9 +42,9 @@ func (w *world) target(n int) *pod {
 	return present[n%len(present)]
 }
 
-// die ends the living worker of a pod.
+// die ends the living worker of a pod. One that waits at a barrier has no process that could die.
 func (p *pod) die(code int64) {
-	if c := p.living(); c != nil {
+	if c := p.living(); c != nil && c.lifted {
 		p.exit(c, code)
 	}
 }
@@ -52,12 +52,18 @@ func (p *pod) die(code int64) {
 var podFaults = map[Kind]func(*pod, Fault){
 	WorkerDies: func(p *pod, f Fault) { p.die(int64(f.Count)) },
 	WorkerFinishes: func(p *pod, _ Fault) {
-		if c := p.living(); c != nil && !p.terminating {
+		if c := p.living(); c != nil && c.lifted && !p.terminating {
 			c.done = true
 			p.exit(c, 0)
 		}
 	},
-	OutOfMemory:    func(p *pod, _ Fault) { p.die(137) },
+	OutOfMemory: func(p *pod, _ Fault) {
+		if p.driver() == Exec {
+			p.agent.crash() // the kernel ends the whole container
+			return
+		}
+		p.die(137)
+	},
 	Unkillable:     func(p *pod, f Fault) { p.immune = p.now + 3*f.For },
 	Polite:         func(p *pod, _ Fault) { p.polite = true },
 	RuntimeRefuses: func(p *pod, f Fault) { p.refuses = f.Count },

@@ -11,6 +11,7 @@ type instance struct {
 	coordination.Instance
 	pod     *pod
 	running bool
+	lifted  bool // its user code runs; without a barrier from the start
 	code    int64
 	exited  time.Duration
 	wallOut int64 // Unix milliseconds of the node, when it exited

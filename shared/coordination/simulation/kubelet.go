@@ -1,6 +1,10 @@
 package simulation
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+)
 
 // sync is what the kubelet does after a look at the containers of a pod (reference 2.1).
 //
@@ -99,6 +103,9 @@ func (p *pod) terminate() {
 		return
 	}
 	p.terminating = true
+	if p.driver() == Exec {
+		p.agent.take(member.Leaving{}) // the supervisor gets the signal, and passes it on
+	}
 	took := p.random.between(5*time.Millisecond, 300*time.Millisecond)
 	if c := p.living(); c != nil {
 		code := int64(143)

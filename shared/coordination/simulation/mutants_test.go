@@ -3,9 +3,11 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
@@ -37,6 +39,11 @@ var mutants = map[string]struct {
 	"agent: an order is carried out twice":                   {"S4", Mutant{Actions: stopTwice}, nil},
 	"agent: a peer's worker is stopped":                      {"S3", Mutant{Actions: stopAnother}, nil},
 	"agent: every broadcast is an order":                     {"S3", Mutant{Event: everyBroadcastOrders}, nil},
+	"agent: the barrier is lifted before all have joined":    {"S13", Mutant{Event: liftsEarly}, execStorm},
+	"agent: the worker is let run whatever its round":        {"S13", Mutant{Actions: liftsOldRound}, execStorm},
+	"store: a step enters before all of it has joined":       {"S5", Mutant{Join: joinEntersEarly}, orderedStart},
+	"store: a step that forms is restarted with the others":  {"S5 S3 S6 L1 L2", Mutant{Down: downDragsSteps}, orderedStart},
+	"store: a finished worker that is held was never there":  {"S5 L1 S10", Mutant{Down: downForgetsFinished}, execStorm},
 	"agent: orders are ignored":                              {"L2 L1", Mutant{Actions: drop[member.Stop]}, nil},
 	"agent: deaths are not reported":                         {"L1", Mutant{Actions: drop[member.Down]}, nil},
 	"agent: its file goes back":                              {"S1", Mutant{Actions: saveOld}, nil},
@@ -50,6 +57,16 @@ var mutants = map[string]struct {
 	"leader: annotations are written without a precondition": {"S7 S9", Mutant{BlindWrites: true}, leadership},
 	"leader: Jobs are deleted before the epoch is written":   {"S9", Mutant{DeleteFirst: true}, nil},
 	"controller: a suspend comes before its epoch":           {"S9", Mutant{SuspendFirst: true}, nil},
+}
+
+func execStorm() Shape {
+	return shape("exec", workers(Exec, 1, 3), append(everything(), chances(20, WorkerDies, PeersDie, WorkerFinishes)...), 6)
+}
+
+func orderedStart() Shape {
+	s := shape("steps", steps(CRI), append(everything(), chances(20, WorkerDies, PeersDie)...), 6)
+	s.Start = time.Second
+	return s
 }
 
 const seedsForAMutant = 3000
@@ -132,6 +149,41 @@ func joinOpensRounds(g *group, j coordination.Join, now int64) (coordination.Rep
 		g.Round++
 		g.Seq++
 		r.Level = g.Level
+	}
+	return r, err
+}
+
+func joinEntersEarly(g *group, j coordination.Join, now int64) (coordination.Reply, error) {
+	r, err := g.Join(j, now)
+	if last := &g.Steps[len(g.Steps)-1]; g.Phase == coordination.Running && last.Entered == coordination.NoRound && g.Joined() == g.Size() {
+		g.Phase = coordination.Restarting // so that entering Running shows
+		last.Entered = g.Round
+		g.Level.Steps = strings.ReplaceAll(g.Level.Steps, "-", strconv.FormatInt(g.Round, 10))
+		g.Phase = coordination.Running
+		g.Seq++
+		r.Level = g.Level
+	}
+	return r, err
+}
+
+// downDragsSteps lets a step that forms enter with the next round.
+func downDragsSteps(g *group, d coordination.Down, now int64) (coordination.Reply, error) {
+	before := g.Round
+	r, err := g.Down(d, now)
+	if g.Round > before {
+		for i := range g.Steps {
+			g.Steps[i].Entered = max(g.Steps[i].Entered, before)
+		}
+		g.Level.Steps = strings.ReplaceAll(g.Level.Steps, "-", strconv.FormatInt(before, 10))
+		r.Level = g.Level
+	}
+	return r, err
+}
+
+func downForgetsFinished(g *group, d coordination.Down, now int64) (coordination.Reply, error) {
+	r, err := g.Down(d, now)
+	if s := g.Slots[d.Slot]; s != nil && s.Finished && s.ID == d.ID {
+		s.Finished = false
 	}
 	return r, err
 }
@@ -253,6 +305,26 @@ func everyBroadcastOrders(e member.Event) member.Event {
 		return told
 	}
 	return e
+}
+
+// liftsEarly lets a supervisor take a group that restarts for one that runs.
+func liftsEarly(e member.Event) member.Event {
+	told, ok := e.(member.Told)
+	if ok && told.Level.Phase == coordination.Restarting {
+		told.Level.Phase = coordination.Running
+		return told
+	}
+	return e
+}
+
+func liftsOldRound(actions []member.Action) []member.Action {
+	for i, a := range actions {
+		if lift, ok := a.(member.Lift); ok && lift.Round > 0 {
+			lift.Round--
+			actions[i] = lift
+		}
+	}
+	return actions
 }
 
 func drop[T member.Action](actions []member.Action) []member.Action {

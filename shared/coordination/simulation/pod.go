@@ -111,7 +111,9 @@ func (p *pod) boot() {
 	p.born = p.node.wall().UnixMicro()
 	p.phase = podRunning
 	p.agent.start()
-	p.in(p.random.between(20*time.Millisecond, 200*time.Millisecond), p.startWorker)
+	if p.driver() == CRI {
+		p.in(p.random.between(20*time.Millisecond, 200*time.Millisecond), p.startWorker)
+	}
 }
 
 // newest is the newest container of the worker, or nil.
@@ -139,7 +141,7 @@ func (p *pod) startWorker() {
 	p.births++
 	c := &instance{
 		Instance: coordination.Instance{ID: fmt.Sprintf("%s/c%d", p.uid, p.births), Born: p.node.wall().UnixMicro()},
-		pod:      p, running: true, rendezvous: p.volume.told,
+		pod:      p, running: true, lifted: true, rendezvous: p.volume.told,
 	}
 	if dead := len(p.containers) - 1; dead > 0 {
 		p.containers = p.containers[dead:]
@@ -170,8 +172,11 @@ func (p *pod) exit(c *instance, code int64) {
 	}
 	c.running, c.code, c.exited, c.wallOut = false, code, p.now, p.node.wall().UnixMilli()
 	p.note(p.uid, "worker %s exits %d", c.ID, code)
-	if !p.over {
-		p.event()
+	if p.over {
+		return
+	}
+	p.event()
+	if p.driver() == CRI {
 		p.in(p.node.nextRelist(), p.sync)
 	}
 }

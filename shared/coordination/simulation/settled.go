@@ -77,6 +77,8 @@ func (w *world) unsettledSlot(g *coordination.Group, slot string) string {
 		return "no worker runs"
 	case held.ID != p.living().ID || held.Dead || w.roundOf(g, slot) != g.Round:
 		return fmt.Sprintf("%s runs, the store has %+v", p.living().ID, *held)
+	case !p.living().lifted:
+		return "its barrier is not lifted"
 	case !p.agent.up || !p.agent.state.Settled():
 		return "its agent is not settled"
 	case p.volume.memory.Round != g.Round || p.volume.memory.Instance.ID != p.living().ID || !p.volume.memory.Running:

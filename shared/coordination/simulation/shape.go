@@ -30,6 +30,9 @@ type Entry struct {
 	Jobs   int64
 	Pods   int64
 	Driver Driver
+	Step   int64 // its Jobs are created once all pods of the steps before run
+	// Release says until when its finished workers are held.
+	Release coordination.Release
 }
 
 // Driver is how the agent reaches its worker.
@@ -37,7 +40,8 @@ type Driver string
 
 // Drivers.
 const (
-	CRI Driver = "cri" // a sidecar; the kubelet restarts the container
+	CRI  Driver = "cri"  // a sidecar; the kubelet restarts the container
+	Exec Driver = "exec" // a supervisor in the worker's container, with a barrier
 )
 
 // Chance is a kind of fault and how often it is drawn, relative to the others.
@@ -50,7 +54,7 @@ type Chance struct {
 const jobSetName = "js"
 
 func (e Entry) stage() coordination.Stage {
-	return coordination.Stage{Prefix: jobSetName + "-" + e.Name, Jobs: e.Jobs, Pods: e.Pods}
+	return coordination.Stage{Prefix: jobSetName + "-" + e.Name, Jobs: e.Jobs, Pods: e.Pods, Step: e.Step, Release: e.Release}
 }
 
 func (s Shape) stages() []coordination.Stage {

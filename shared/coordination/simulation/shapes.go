@@ -12,12 +12,25 @@ func Shapes() []Shape {
 		shape("two", workers(CRI, 1, 2), everything(), 4),
 		shape("jobs", workers(CRI, 2, 2), everything(), 4),
 		shape("five", workers(CRI, 1, 5), everything(), 3),
-		neutral(), mild(), poor(), hasty(), leadership(), storms(),
+		neutral(CRI), mild(), poor(), hasty(), leadership(), storms(CRI),
+		shape("exec", workers(Exec, 1, 3), everything(), 6), neutral(Exec), storms(Exec),
+		shape("mixed", mixed(), everything(), 5), shape("steps", steps(Exec), everything(), 5),
+		shape("steps without a barrier", steps(CRI), everything(), 4),
 	}
 }
 
 func workers(driver Driver, jobs, pods int64) []Entry {
 	return []Entry{{Name: "w", Jobs: jobs, Pods: pods, Driver: driver}}
+}
+
+// mixed: one replicated job with each driver.
+func mixed() []Entry {
+	return []Entry{{Name: "w", Jobs: 1, Pods: 2, Driver: Exec}, {Name: "x", Jobs: 1, Pods: 2, Driver: CRI}}
+}
+
+// steps start one after the other.
+func steps(driver Driver) []Entry {
+	return []Entry{{Name: "w", Jobs: 1, Pods: 1, Driver: Exec}, {Name: "x", Jobs: 1, Pods: 2, Driver: driver, Step: 1}}
 }
 
 // shape has the settings of an ordinary JobSet.
@@ -29,9 +42,12 @@ func shape(name string, entries []Entry, faults []Chance, most int) Shape {
 }
 
 // neutral: nothing happens to any worker, but to all that watches over them (S12).
-func neutral() Shape {
-	s := shape("neutral", workers(CRI, 1, 3), append(withoutHarm(), chances(2, StoreWiped, StoreBack)...), 6)
+func neutral(driver Driver) Shape {
+	s := shape("neutral "+string(driver), workers(driver, 1, 3), append(withoutHarm(), chances(2, StoreWiped, StoreBack)...), 6)
 	s.Neutral, s.InPlace = true, true
+	if driver == Exec {
+		s.Faults = slices.DeleteFunc(s.Faults, func(c Chance) bool { return c.Kind == AgentCrashes || c.Kind == AgentFuse })
+	}
 	return s
 }
 
@@ -66,11 +82,11 @@ func leadership() Shape {
 }
 
 // storms: the store and the way to it.
-func storms() Shape {
+func storms(driver Driver) Shape {
 	kinds := append(chances(4, StoreBack, ReplicaBehind, StoreWiped, TwoPrimaries, WorkerDies, AgentFuse, AgentForgets),
 		chances(2, PeersDie, DiesStarting, StoreDown, RequestsLost, RepliesLost, Duplicates, SlowMessages, Deaf, HalfOpen,
 			AllDeaf, AgentCrashes, AgentPauses, PodDeleted, StoreClock, LeadersGone)...)
-	return shape("storms", workers(CRI, 1, 3), kinds, 7)
+	return shape("storms "+string(driver), workers(driver, 1, 3), kinds, 7)
 }
 
 func chances(weight int, kinds ...Kind) []Chance {
