@@ -75,8 +75,17 @@ func (w *world) unsettledSlot(g *coordination.Group, slot string) string {
 		return "" // its Job knows, though the report was lost; the leader finds out when a round needs the slot
 	case p == nil || p.deleting || p.living() == nil:
 		return "no worker runs"
+	case w.truth.losses > 0 && held.ID != p.living().ID && !held.Dead && w.roundOf(g, slot) == g.Round:
+		return w.unsettledAgent(g, p) // the store forgot a death and a join of the same round: the next report sets it right
 	case held.ID != p.living().ID || held.Dead || w.roundOf(g, slot) != g.Round:
 		return fmt.Sprintf("%s runs, the store has %+v", p.living().ID, *held)
+	}
+	return w.unsettledAgent(g, p)
+}
+
+// unsettledAgent says what an agent has left to do.
+func (w *world) unsettledAgent(g *coordination.Group, p *pod) string {
+	switch {
 	case !p.living().lifted:
 		return "its barrier is not lifted"
 	case !p.agent.up || !p.agent.state.Settled():
