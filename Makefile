@@ -62,6 +62,12 @@ bench: ## Measure first and second restarts at 8 and 32 workers, in place and by
 	$(MAKE) --no-print-directory build
 	go run ./e2e/cmd/bench
 
+SEEDS ?= 1000000
+
+.PHONY: bench-simulation
+bench-simulation: ## Play SEEDS (1,000,000) seeded histories of the group protocol and print the rate and the result
+	cd shared && go run ./coordination/simulation/cmd/simulate -seeds $(SEEDS)
+
 .PHONY: demo-clean
 demo-clean: testbed-down ## Remove all that the demo has left running
 

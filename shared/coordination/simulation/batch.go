@@ -8,8 +8,9 @@ import (
 
 // Batch is what many histories add up to.
 type Batch struct {
-	Seeds, Faults, Orders, Rounds, Events, Interventions int64
-	Broken                                               []Result // the first few, in no order
+	Seeds, Faults, Orders, Rounds, Events int64
+	Helped                                int64    // that an operator had to help, see intervene
+	Broken                                []Result // the first few, in no order
 }
 
 const enough = 5
@@ -27,7 +28,7 @@ func RunBatch(first, seeds uint64, shapes []Shape, mutant Mutant) Batch {
 				if n >= seeds {
 					return
 				}
-				r := Run(first+n, shapes[(first+n)%uint64(len(shapes))], mutant)
+				r := Run(first+n, shapeOf(first+n, shapes), mutant)
 				mu.Lock()
 				done := b.add(r)
 				mu.Unlock()
@@ -48,9 +49,23 @@ func (b *Batch) add(r Result) bool {
 	b.Orders += int64(r.Orders)
 	b.Rounds += r.Rounds
 	b.Events += int64(r.Events)
-	b.Interventions += int64(r.Interventions)
+	if r.Interventions > 0 {
+		b.Helped++
+	}
 	if r.Breach != nil {
 		b.Broken = append(b.Broken, r)
 	}
 	return len(b.Broken) >= enough
+}
+
+// shapeOf spreads the seeds over the shapes.
+func shapeOf(seed uint64, shapes []Shape) Shape { return shapes[seed%uint64(len(shapes))] }
+
+// Tell is the story of a seed; of one that breaks an invariant, the smallest that still does.
+func Tell(seed uint64) string {
+	r := Run(seed, shapeOf(seed, Shapes()), Mutant{})
+	if r.Breach != nil {
+		return Shrink(r, Mutant{}).Report()
+	}
+	return play(seed, r.Shape, r.Faults, Mutant{}, true).Transcript
 }
