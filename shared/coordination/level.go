@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// ProtocolVersion is the version of functions and messages, a number from 1. Version N serves agents of N-1.
-const ProtocolVersion = 1
-
 // Phase is what a group is doing.
 type Phase string
 
@@ -53,14 +50,15 @@ func (l Level) SameLife(other Level) bool {
 // String is the wire format of a level: fields separated by a blank, the protocol version first.
 func (l Level) String() string {
 	return fmt.Sprintf("%d %s %d %d %d %s %d %s",
-		ProtocolVersion, l.Incarnation, l.Generation, l.Epoch, l.Round, l.Phase, l.Seq, l.Steps)
+		version, l.Incarnation, l.Generation, l.Epoch, l.Round, l.Phase, l.Seq, l.Steps)
 }
 
-// ParseLevel reads a level from the wire. The error quotes what was read: it is a foreign value, never a trigger.
-func ParseLevel(s string) (Level, error) {
+// ParseLevel reads a level of a protocol version from the wire. The error quotes what was read: it is a foreign value,
+// never a trigger.
+func ParseLevel(version int64, s string) (Level, error) {
 	f := strings.Fields(s)
-	if len(f) != 8 || f[0] != strconv.Itoa(ProtocolVersion) {
-		return Level{}, fmt.Errorf("not a level of protocol version %d: %.80q", ProtocolVersion, s)
+	if len(f) != 8 || f[0] != strconv.FormatInt(version, 10) {
+		return Level{}, fmt.Errorf("not a level of protocol version %d: %.80q", version, s)
 	}
 	l := Level{Incarnation: f[1], Phase: Phase(f[5]), Steps: f[7]}
 	for field, value := range map[*int64]string{&l.Generation: f[2], &l.Epoch: f[3], &l.Round: f[4], &l.Seq: f[6]} {

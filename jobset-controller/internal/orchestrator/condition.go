@@ -32,6 +32,7 @@ var reasons = map[coordination.Phase]string{
 	coordination.Terminal:   "RestartsUsedUp",
 	coordination.Recreating: "FailingOver",
 	coordination.Closed:     "Suspended",
+	coordination.Completed:  "Completed",
 }
 
 // conditionOf says what the group is doing. It changes with the phase and the count, not with each worker that joins.
@@ -48,6 +49,8 @@ func conditionOf(g *coordination.Summary, generation int64) metav1.Condition {
 		c.Message = fmt.Sprintf("%s; restarting %d workers to %s", causeText(g.Record.Cause), g.Size, where)
 	case coordination.Terminal, coordination.Recreating:
 		c.Message = fmt.Sprintf("%s at %s", causeText(g.Record.Cause), where)
+	case coordination.Completed:
+		c.Message = fmt.Sprintf("all workers that are needed have finished with %s", where)
 	default:
 		c.Message = fmt.Sprintf("%d workers, %s", g.Size, where)
 	}

@@ -265,6 +265,20 @@ func TestTheBudgetUsedUpIsWrittenAndNobodyIsStopped(t *testing.T) {
 	g.wantReason("RestartsUsedUp")
 }
 
+func TestACompletedGroupIsLeftAloneUntilItsJobSetEnds(t *testing.T) {
+	g := formed(t)
+	for _, slot := range []string{"js-w-0-0", "js-w-0-1"} {
+		m, i := member(slot, 1, 1)
+		if _, err := g.store.Down(g.ctx, uid, coordination.Down{Member: m, Instance: i, Seen: coordination.Unseen()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.reconcile()
+	g.wantPhase(coordination.Completed, 1, 0)
+	g.wantReason("Completed")
+	g.wantCharged("0")
+}
+
 func TestARoundOutOfTimeIsRecreated(t *testing.T) {
 	g := formed(t)
 	g.fail("js-w-0-0", 1, 1)

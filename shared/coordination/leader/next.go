@@ -77,9 +77,10 @@ func (in Input) outOfDate() bool {
 	return g.Epoch != o.Epoch || g.Limit != o.Limit || closed != o.Suspended || !slices.Equal(g.Stages, o.Stages)
 }
 
-// knowsMoreFinished: while a group waits for joins, nobody will join for a worker that has finished.
+// knowsMoreFinished: while a group or a step of it waits for joins, nobody will join for a worker that has finished.
 func (in Input) knowsMoreFinished() bool {
-	waits := in.Group.Phase == coordination.Forming || in.Group.Phase == coordination.Recovering
+	active := in.Group.Phase == coordination.Running || in.Group.Phase == coordination.Restarting
+	waits := in.Group.Phase == coordination.Forming || in.Group.Phase == coordination.Recovering || (active && in.Group.Forms())
 	return waits && !in.Opened && int64(len(in.Wanted.Done)) > in.Group.Done
 }
 

@@ -114,6 +114,45 @@ func TestNext(t *testing.T) {
 			in:   steady(func(in *Input) { in.Epoch = epoch.Record{Epoch: 3, Base: 3} }),
 			want: open(func(o *coordination.Open) { o.Epoch, o.Limit = 3, 2 }),
 		},
+		"a changed order of start reopens": {
+			in: steady(func(in *Input) {
+				in.Group.Stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 8, Step: 1}}
+			}),
+			want: open(func(*coordination.Open) {}),
+		},
+		"a changed release reopens": {
+			in: steady(func(in *Input) {
+				in.Group.Stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 8, Release: coordination.ReleaseFree}}
+			}),
+			want: open(func(*coordination.Open) {}),
+		},
+		"a forming step hears of finished workers": {
+			in:   steady(func(in *Input) { in.Group.Steps, in.Wanted.Done = "0,-", []string{"js-w-0-0"} }),
+			want: open(func(o *coordination.Open) { o.Done = []string{"js-w-0-0"} }),
+		},
+		"it hears of them once": {
+			in: steady(func(in *Input) {
+				in.Group.Steps, in.Wanted.Done, in.Opened = "0,-", []string{"js-w-0-0"}, true
+			}),
+		},
+		"a running group does not need to": {
+			in: steady(func(in *Input) { in.Group.Steps, in.Wanted.Done = "0,x", []string{"js-w-0-0"} }),
+		},
+		"a completed group waits for the end of its JobSet": {
+			in: steady(func(in *Input) { in.Group.Phase, in.Group.Steps, in.Overdue = coordination.Completed, "x,-", true }),
+		},
+		"the last round of a completed group is charged": {
+			in:   steady(func(in *Input) { in.Group.Phase, in.Group.Round = coordination.Completed, 2 }),
+			want: Step{Kind: Charge, Charged: 4},
+		},
+		"the mark goes when a restart ends in completion": {
+			in:   steady(func(in *Input) { in.Group.Phase, in.Mark = coordination.Completed, Marked }),
+			want: Step{Kind: WriteMark},
+		},
+		"the group goes with a JobSet that has finished": {
+			in:   steady(func(in *Input) { in.Group.Phase, in.Wanted = coordination.Completed, nil }),
+			want: Step{Kind: Drop},
+		},
 		"a lost epoch annotation is written again": {
 			in:   steady(func(in *Input) { in.Epoch = epoch.First() }),
 			want: Step{Kind: RestoreEpoch, Epoch: epoch.Record{Epoch: 2, Base: 2, Cause: "restored"}},

@@ -10,18 +10,18 @@ import (
 
 // Join implements coordination.Agent.
 func (s *Store) Join(ctx context.Context, group string, j coordination.Join) (coordination.Reply, error) {
-	return reply(s.call(ctx, functionJoin, group, instanceArgs(j.Member, j.Instance, j.Seen, j.Barrier)...))
+	return reply(s.asMember(ctx, functionJoin, group, instanceArgs(j.Member, j.Instance, j.Seen, j.Barrier)...))
 }
 
 // Down implements coordination.Agent.
 func (s *Store) Down(ctx context.Context, group string, d coordination.Down) (coordination.Reply, error) {
 	args := append(instanceArgs(d.Member, d.Instance, d.Seen, d.Barrier), d.ExitCode, bit(d.Ordered), d.FailedAt, d.DetectedAt)
-	return reply(s.call(ctx, functionDown, group, args...))
+	return reply(s.asMember(ctx, functionDown, group, args...))
 }
 
 // Ask implements coordination.Agent.
 func (s *Store) Ask(ctx context.Context, group string, m coordination.Member, kind string) (coordination.Reply, error) {
-	return reply(s.call(ctx, functionAsk, group, m.Slot, m.Pod, m.PodBorn, kind))
+	return reply(s.asMember(ctx, functionAsk, group, m.Slot, m.Pod, m.PodBorn, kind))
 }
 
 func instanceArgs(m coordination.Member, i coordination.Instance, seen coordination.Seen, barrier bool) []any {
@@ -38,10 +38,10 @@ func bit(b bool) int {
 	return 0
 }
 
-func reply(cmd *redis.Cmd) (coordination.Reply, error) {
+func reply(cmd *redis.Cmd, version int64) (coordination.Reply, error) {
 	fields, err := cmd.StringSlice()
 	if err != nil {
 		return coordination.Reply{}, asAgent(err)
 	}
-	return parseReply(fields)
+	return parseReply(version, fields)
 }

@@ -26,8 +26,8 @@ func FuzzParsers(f *testing.F) {
 }
 
 func checkParsers(t *testing.T, s string) {
-	level, err := parseLevel(s)
-	expectSound(t, s, err, level, func() (coordination.Level, error) { return parseLevel(level.String()) })
+	level, err := parseLevel(coordination.Version(), s)
+	expectSound(t, s, err, level, func() (coordination.Level, error) { return parseLevel(coordination.Version(), level.String()) })
 	token, err := parseToken(s)
 	expectSound(t, s, err, token, func() (coordination.Token, error) { return parseToken(formatToken(token)) })
 	stages, err := parseList(s, parseStage)

@@ -1,34 +1,48 @@
 package valkey
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// The names on the wire. The version of the protocol is in all of them, so that agents of an older version keep their
-// keys and functions. The UID is a hash tag: all keys of a group live on one node of a cluster.
+// The names on the wire. Functions and channels carry the version of the protocol, so that members of two versions are
+// served at a time. Keys carry the version of what is stored, which all of them share. The UID is a hash tag: all keys of a
+// group live on one node of a cluster.
 const (
-	library = "holdfast1"
+	library = "holdfast"
 
-	functionJoin     = "hf1_join"
-	functionDown     = "hf1_down"
-	functionAsk      = "hf1_ask"
-	functionOpen     = "hf1_open"
-	functionRecreate = "hf1_recreate"
-	functionEvict    = "hf1_evict"
-	functionDrop     = "hf1_drop"
-	functionMissing  = "hf1_missing"
-	functionSummary  = "hf1_summary"
+	functionJoin     = "join"
+	functionDown     = "down"
+	functionAsk      = "ask"
+	functionOpen     = "open"
+	functionRecreate = "recreate"
+	functionEvict    = "evict"
+	functionDrop     = "drop"
+	functionMissing  = "missing"
+	functionSummary  = "summary"
 
-	indexKey    = "hf1:groups" // the UIDs of all groups
-	allChannels = "hf1:{*}:c"
+	indexKey = "hf1:groups" // the UIDs of all groups
 
 	keyPrefix     = "hf1:{"
 	channelSuffix = "}:c"
 )
 
+func functionName(version int64, function string) string {
+	return fmt.Sprintf("hf%d_%s", version, function)
+}
+
 func stateKey(group string) string   { return keyPrefix + group + "}:s" } // hash: see STATE in lua/20_records.lua
 func slotsKey(group string) string   { return keyPrefix + group + "}:w" } // hash: slot -> packed record
 func fencedKey(group string) string  { return keyPrefix + group + "}:x" } // set of pod UIDs
 func historyKey(group string) string { return keyPrefix + group + "}:h" } // list of finished records
-func channel(group string) string    { return keyPrefix + group + channelSuffix }
+
+func channelPrefix(version int64) string { return fmt.Sprintf("hf%d:{", version) }
+
+func channel(version int64, group string) string {
+	return channelPrefix(version) + group + channelSuffix
+}
+
+func allChannels(version int64) string { return channel(version, "*") }
 
 func keys(group string) []string {
 	return []string{stateKey(group), slotsKey(group), fencedKey(group), historyKey(group)}
@@ -36,15 +50,17 @@ func keys(group string) []string {
 
 // groupOf is the UID in a channel's name.
 func groupOf(channel string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(channel, keyPrefix), channelSuffix)
+	_, group, _ := strings.Cut(strings.TrimSuffix(channel, channelSuffix), "{")
+	return group
 }
 
-// AgentRules are the arguments of ACL SETUSER that let a user act for one group and nothing else. Functions run with the
-// rights of their caller, so the commands they use are in the list.
+// AgentRules are the arguments of ACL SETUSER that let a user act for one group and nothing else, whatever the versions of
+// agent and store: what an agent reports is published to the members of all. Functions run with the rights of their caller,
+// so the commands they use are in the list.
 func AgentRules(group string) []string {
 	return []string{
 		"-@all", "+fcall", "+subscribe", "+ping", "+hello", "+auth", "+client|setname",
 		"+type", "+hmget", "+hgetall", "+hget", "+hset", "+hdel", "+del", "+sismember", "+sadd", "+llen", "+rpush", "+ltrim", "+publish", "+time",
-		"resetkeys", "~" + keyPrefix + group + "}:*", "resetchannels", "&" + channel(group),
+		"resetkeys", "~" + keyPrefix + group + "}:*", "resetchannels", "&hf*:{" + group + channelSuffix,
 	}
 }

@@ -43,7 +43,7 @@ func (s *Store) Evict(ctx context.Context, group string, t coordination.Token, s
 
 // Missing implements coordination.Leader.
 func (s *Store) Missing(ctx context.Context, group string) ([]string, error) {
-	cmd, err := s.asLeader(ctx, func() *redis.Cmd { return s.call(ctx, functionMissing, group) })
+	cmd, err := s.asLeader(ctx, functionMissing, group)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Store) Summary(ctx context.Context, group string) (coordination.Summary
 }
 
 func (s *Store) summary(ctx context.Context, function, group string, args ...any) (coordination.Summary, error) {
-	cmd, err := s.asLeader(ctx, func() *redis.Cmd { return s.call(ctx, function, group, args...) })
+	cmd, err := s.asLeader(ctx, function, group, args...)
 	if err != nil {
 		return coordination.Summary{}, err
 	}
@@ -68,12 +68,12 @@ func (s *Store) summary(ctx context.Context, function, group string, args ...any
 	if err != nil {
 		return coordination.Summary{}, fmt.Errorf("%w: %v", coordination.ErrForeignValue, err)
 	}
-	return parseSummary(fields)
+	return parseSummary(s.options.version, fields)
 }
 
 // Drop implements coordination.Leader. What cannot be read is dropped as well.
 func (s *Store) Drop(ctx context.Context, group string, t coordination.Token) error {
-	_, err := s.asLeader(ctx, func() *redis.Cmd { return s.call(ctx, functionDrop, group, formatToken(t)) })
+	_, err := s.asLeader(ctx, functionDrop, group, formatToken(t))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 // Options say how to reach the server. Only Address is required.
@@ -28,6 +30,8 @@ type Options struct {
 	Resync       time.Duration // a Watch reads the level again after half of it to all of it; default 30 s
 	PingInterval time.Duration // a subscription that stays silent for two of them is given up; default 3 s
 	MaxBackoff   time.Duration // the longest pause before a Watch reconnects; default 5 s
+
+	version int64 // of the protocol; default that of the build
 }
 
 func (o Options) withDefaults() Options {
@@ -36,6 +40,7 @@ func (o Options) withDefaults() Options {
 	o.Resync = cmp.Or(o.Resync, 30*time.Second)
 	o.PingInterval = cmp.Or(o.PingInterval, 3*time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Second)
+	o.version = cmp.Or(o.version, coordination.Version())
 	return o
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-func parseLevel(s string) (coordination.Level, error) {
-	l, err := coordination.ParseLevel(s)
+func parseLevel(version int64, s string) (coordination.Level, error) {
+	l, err := coordination.ParseLevel(version, s)
 	if err != nil {
 		return l, fmt.Errorf("%w: %v", coordination.ErrForeignValue, err)
 	}
@@ -17,11 +17,11 @@ func parseLevel(s string) (coordination.Level, error) {
 }
 
 // parseReply reads what join, down and ask return: the level, and then round step stage released.
-func parseReply(list []string) (coordination.Reply, error) {
+func parseReply(version int64, list []string) (coordination.Reply, error) {
 	if len(list) != 2 {
 		return coordination.Reply{}, fmt.Errorf("%w: a reply of %d parts, want 2", coordination.ErrForeignValue, len(list))
 	}
-	level, errLevel := parseLevel(list[0])
+	level, errLevel := parseLevel(version, list[0])
 	f := split(list[1], 4)
 	r := coordination.Reply{
 		Level: level, Round: f.number(coordination.NoRound), Step: f.count(), Stage: f.count(), Released: f.bit(),
@@ -33,13 +33,13 @@ func parseReply(list []string) (coordination.Reply, error) {
 }
 
 // parseSummary reads what the leader's functions return: level token limit size joined done dirty stages counts record.
-func parseSummary(list []string) (coordination.Summary, error) {
+func parseSummary(version int64, list []string) (coordination.Summary, error) {
 	if len(list) != 10 {
 		return coordination.Summary{}, fmt.Errorf("%w: a summary of %d parts, want 10", coordination.ErrForeignValue, len(list))
 	}
 	var errs [6]error
 	var s coordination.Summary
-	s.Level, errs[0] = parseLevel(list[0])
+	s.Level, errs[0] = parseLevel(version, list[0])
 	s.Token, errs[1] = parseToken(list[1])
 	numbers := split(strings.Join(list[2:7], " "), 5)
 	s.Limit, s.Size, s.Joined, s.Done = numbers.count(), numbers.count(), numbers.count(), numbers.count()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,8 +17,9 @@ import (
 
 // Store is a coordination.Store. It is safe for concurrent use.
 type Store struct {
-	options Options
-	client  *redis.Client
+	options    Options
+	client     *redis.Client
+	understood atomic.Int64 // the version of the functions that were called last as a member
 }
 
 var _ coordination.Store = (*Store)(nil)
@@ -29,15 +31,17 @@ func New(o Options) (*Store, error) {
 		return nil, err
 	}
 	silenceClient()
-	return &Store{options: o, client: redis.NewClient(o.client())}, nil
+	s := &Store{options: o, client: redis.NewClient(o.client())}
+	s.tryNewest()
+	return s, nil
 }
 
 // Close ends the connections for calls; a Watch ends with its context.
 func (s *Store) Close() error { return s.client.Close() }
 
 // call runs a function on a group. The first argument of all functions is the group's channel.
-func (s *Store) call(ctx context.Context, function, group string, args ...any) *redis.Cmd {
-	return s.client.FCall(ctx, function, keys(group), append([]any{channel(group)}, args...)...)
+func (s *Store) call(ctx context.Context, version int64, function, group string, args ...any) *redis.Cmd {
+	return s.client.FCall(ctx, functionName(version, function), keys(group), append([]any{channel(version, group)}, args...)...)
 }
 
 // asAgent reads a missing function as an empty store: the leader has not been there yet.
@@ -48,8 +52,9 @@ func asAgent(err error) error {
 	return protocolError(err)
 }
 
-// asLeader runs a call; if the server lacks the functions it loads them and tries once more.
-func (s *Store) asLeader(ctx context.Context, do func() *redis.Cmd) (*redis.Cmd, error) {
+// asLeader runs a function in the own version; if the server lacks it the library is loaded.
+func (s *Store) asLeader(ctx context.Context, function, group string, args ...any) (*redis.Cmd, error) {
+	do := func() *redis.Cmd { return s.call(ctx, s.options.version, function, group, args...) }
 	cmd := do()
 	if isMissingFunction(cmd.Err()) {
 		if err := s.EnsureLibrary(ctx); err != nil {

@@ -15,9 +15,10 @@ import (
 // Watch implements coordination.Agent. `on` runs in the caller's goroutine; while it blocks nothing is received, and the
 // server cuts a subscriber that leaves too much unread, which then reads again.
 func (s *Store) Watch(ctx context.Context, group string, on func(coordination.Observation)) {
+	var echoes echoes
 	w := watch{
-		store:  s,
-		listen: func(ctx context.Context, p *redis.PubSub) error { return p.Subscribe(ctx, channel(group)) },
+		store:    s,
+		channels: s.channels(group),
 		read: func(ctx context.Context) error {
 			o, err := s.readLevel(ctx, group)
 			if err == nil {
@@ -25,9 +26,13 @@ func (s *Store) Watch(ctx context.Context, group string, on func(coordination.Ob
 			}
 			return err
 		},
-		resync:  true,
-		message: func(m *redis.Message) { on(broadcast(m)) },
-		lost:    func(err error) { on(coordination.Observation{Err: err}) },
+		resync: true,
+		message: func(m *redis.Message) {
+			if o := broadcast(s.versionOf(m.Channel, group), m); !echoes.hear(m.Channel, o) {
+				on(o)
+			}
+		},
+		lost: func(err error) { on(coordination.Observation{Err: err}) },
 	}
 	w.run(ctx)
 }
@@ -35,11 +40,12 @@ func (s *Store) Watch(ctx context.Context, group string, on func(coordination.Ob
 // WatchAll implements coordination.Leader.
 func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
 	w := watch{
-		store:   s,
-		listen:  func(ctx context.Context, p *redis.PubSub) error { return p.PSubscribe(ctx, allChannels) },
-		read:    func(context.Context) error { on(""); return nil },
-		message: func(m *redis.Message) { on(groupOf(m.Channel)) },
-		lost:    func(error) {},
+		store:    s,
+		channels: []string{allChannels(s.options.version)},
+		pattern:  true,
+		read:     func(context.Context) error { on(""); return nil },
+		message:  func(m *redis.Message) { on(groupOf(m.Channel)) },
+		lost:     func(error) {},
 	}
 	w.run(ctx)
 }
@@ -47,7 +53,9 @@ func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
 // readLevel reads the level as an agent. No group and foreign values are something to observe; an error means that the
 // store is out of reach.
 func (s *Store) readLevel(ctx context.Context, group string) (coordination.Observation, error) {
-	fields, err := s.call(ctx, functionSummary, group).StringSlice()
+	s.tryNewest()
+	cmd, version := s.asMember(ctx, functionSummary, group)
+	fields, err := cmd.StringSlice()
 	if err != nil {
 		err = asAgent(err)
 		if errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) {
@@ -55,12 +63,12 @@ func (s *Store) readLevel(ctx context.Context, group string) (coordination.Obser
 		}
 		return coordination.Observation{}, err
 	}
-	summary, err := parseSummary(fields)
+	summary, err := parseSummary(version, fields)
 	return coordination.Observation{Read: true, Level: summary.Level, Err: err}, nil
 }
 
-func broadcast(m *redis.Message) coordination.Observation {
-	level, err := coordination.ParseLevel(m.Payload)
+func broadcast(version int64, m *redis.Message) coordination.Observation {
+	level, err := coordination.ParseLevel(version, m.Payload)
 	if err != nil {
 		return coordination.Observation{Err: &coordination.ForeignValueError{Key: m.Channel, Field: "message", Value: m.Payload}}
 	}
@@ -70,12 +78,13 @@ func broadcast(m *redis.Message) coordination.Observation {
 // watch is a subscription that is renewed whenever it is lost: subscribe, wait for the acknowledgement, read, and only
 // then take messages, so that no change falls between.
 type watch struct {
-	store   *Store
-	listen  func(context.Context, *redis.PubSub) error
-	read    func(context.Context) error
-	resync  bool // read at intervals too
-	message func(*redis.Message)
-	lost    func(error) // called once for each loss
+	store    *Store
+	channels []string
+	pattern  bool // the channels are patterns
+	read     func(context.Context) error
+	resync   bool // read at intervals too
+	message  func(*redis.Message)
+	lost     func(error) // called once for each loss
 
 	isLost bool
 }
@@ -100,7 +109,7 @@ func (w *watch) run(ctx context.Context) {
 
 // session is the life of one connection.
 func (w *watch) session(ctx context.Context) error {
-	sub, err := w.store.subscribe(ctx, w.listen)
+	sub, err := w.store.subscribe(ctx, w.pattern, w.channels)
 	if err != nil {
 		return unreachable(err)
 	}

@@ -143,8 +143,8 @@ func TestAMessageThatIsNoLevelIsForeign(t *testing.T) {
 	mustOpen(t, store, anOpening())
 	w := contract.Watch(t, store, uid)
 	w.AwaitCount(t, 1)
-	server.do("PUBLISH", channel(uid), "1 A 0 1 -999 Running 7")
-	server.do("PUBLISH", channel(uid), "1 A 0 1 0 Running 7 0")
+	server.do("PUBLISH", channel(1, uid), "1 A 0 1 -999 Running 7")
+	server.do("PUBLISH", channel(1, uid), "1 A 0 1 0 Running 7 0")
 	seen := w.AwaitCount(t, 3)
 	if !errors.Is(seen[1].Err, coordination.ErrForeignValue) || seen[1].Level != (coordination.Level{}) {
 		t.Errorf("got %+v, want a foreign value", seen[1])

@@ -1,11 +1,10 @@
-#!lua name=holdfast1
 -- The group protocol of package coordination as server-side functions. The rules are those of the Go core, function by
 -- function and under the same names; this file set differs from it only in where the state is kept.
 --
 -- A call first reads and decides, then writes: a value that this protocol did not write ends the call with nothing
--- changed. The files are concatenated in the order of their names.
+-- changed. The files are concatenated in the order of their names, after a line that gives VERSIONS: the versions of the
+-- protocol that are served, the newest first. All work on the same keys.
 
-local PROTOCOL_VERSION = '1'
 local NO_ROUND = -1
 local MAX_COUNT = 9007199254740991 -- 2^53-1, the largest count that a Lua number holds exactly
 local MAX_CODE = 2147483647

@@ -4,9 +4,9 @@
 local Group = {}
 Group.__index = Group
 
-function Group.at(keys, channel)
+function Group.at(keys, channel, version)
   return setmetatable({
-    keys = { s = keys[1], w = keys[2], x = keys[3], h = keys[4] }, channel = channel,
+    keys = { s = keys[1], w = keys[2], x = keys[3], h = keys[4] }, channel = channel, version = version,
     loaded = {}, slots = {}, rawSlots = {}, fences = {}, finishedRecords = {},
   }, Group)
 end
@@ -123,9 +123,10 @@ function Group:fence(pod)
   self.fences[pod] = true
 end
 
-function Group:level()
+-- level is the level as a version of the protocol writes it; the caller's if none is given.
+function Group:level(version)
   return string.format('%s %s %.0f %.0f %.0f %s %.0f %s',
-    PROTOCOL_VERSION, self.inc, self.gen, self.epoch, self.round, self.phase, self.seq, self:tokens())
+    version or self.version, self.inc, self.gen, self.epoch, self.round, self.phase, self.seq, self:tokens())
 end
 
 -- write notes a command; a long list of arguments is cut into parts that fit on Lua's stack.
@@ -147,13 +148,21 @@ function Group:save()
   self:saveFences(writes)
   self:saveHistory(writes)
   if self.loaded.seq ~= self.seq then
-    redis.call('PUBLISH', self.channel, self:level())
+    self:publish()
   end
   if self.replaceAll then
     self:removeAll()
   end
   for i = 1, #writes do
     redis.call(unpack(writes[i]))
+  end
+end
+
+-- publish tells the members of all versions. The caller named the channel of its own.
+function Group:publish()
+  for _, version in ipairs(VERSIONS) do
+    local channel = string.gsub(self.channel, '^hf%d+', 'hf' .. version)
+    redis.call('PUBLISH', channel, self:level(version))
   end
 end
 

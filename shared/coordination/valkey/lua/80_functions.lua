@@ -14,13 +14,13 @@ local function message(err)
   return string.find(err, '^%u+ ') and err or 'HFBUG ' .. err
 end
 
--- register wraps a call: an error reply writes nothing, but for a fence.
+-- register wraps a call, under a name for each version: an error reply writes nothing, but for a fence.
 local function register(name, arity, body, flags)
-  local function callback(keys, args)
+  local function callback(version, keys, args)
     if #keys ~= 4 or #args < arity then
       return redis.error_reply('HFARGUMENT ' .. name .. ' takes 4 keys and ' .. arity .. ' arguments')
     end
-    local g = Group.at(keys, args[1])
+    local g = Group.at(keys, args[1], version)
     local ok, result = pcall(body, g, args)
     if ok or (type(result) == 'table' and result.keep) then
       local saved, err = pcall(g.save, g)
@@ -30,7 +30,13 @@ local function register(name, arity, body, flags)
     end
     return ok and result or redis.error_reply(message(result))
   end
-  redis.register_function({ function_name = name, callback = callback, flags = flags or {} })
+  for n = 1, #VERSIONS do -- Lua's own functions are not there yet
+    local version = VERSIONS[n]
+    redis.register_function({
+      function_name = 'hf' .. version .. '_' .. name, flags = flags or {},
+      callback = function(keys, args) return callback(version, keys, args) end,
+    })
+  end
 end
 
 -- member reads: slot pod podBorn.
@@ -61,13 +67,13 @@ local function summary(g)
   }
 end
 
-register('hf1_join', 13, function(g, args)
+register('join', 13, function(g, args)
   g:mustLoad()
   return g:join(instance(args), clock())
 end)
 
--- hf1_down reads on: exitCode ordered failedAt detectedAt.
-register('hf1_down', 17, function(g, args)
+-- down reads on: exitCode ordered failedAt detectedAt.
+register('down', 17, function(g, args)
   g:mustLoad()
   local call = instance(args)
   call.exitCode, call.ordered = argument(args[14]), args[15] == '1'
@@ -75,14 +81,14 @@ register('hf1_down', 17, function(g, args)
   return g:down(call, clock())
 end)
 
--- hf1_ask reads on: kind.
-register('hf1_ask', 5, function(g, args)
+-- ask reads on: kind.
+register('ask', 5, function(g, args)
   g:mustLoad()
   return g:ask(member(args), args[5])
 end)
 
--- hf1_open reads: token incarnation epoch limit stages suspended recover reset, then the finished slots.
-register('hf1_open', 9, function(g, args)
+-- open reads: token incarnation epoch limit stages suspended recover reset, then the finished slots.
+register('open', 9, function(g, args)
   local o = {
     token = tokenRecord.read(args[2]), inc = args[3], epoch = argument(args[4]), limit = argument(args[5]),
     stages = stages.read(args[6]), suspended = args[7] == '1', recover = args[8] == '1', reset = args[9] == '1',
@@ -92,22 +98,22 @@ register('hf1_open', 9, function(g, args)
   return summary(g)
 end)
 
--- hf1_recreate reads: token epoch round kind.
-register('hf1_recreate', 5, function(g, args)
+-- recreate reads: token epoch round kind.
+register('recreate', 5, function(g, args)
   g:mustLoad()
   g:recreate(tokenRecord.read(args[2]), argument(args[3]), argument(args[4]), args[5])
   return summary(g)
 end)
 
--- hf1_evict reads: token slot pod.
-register('hf1_evict', 4, function(g, args)
+-- evict reads: token slot pod.
+register('evict', 4, function(g, args)
   g:mustLoad()
   g:evict(tokenRecord.read(args[2]), args[3], args[4], clock())
   return summary(g)
 end)
 
--- hf1_drop reads: token. What cannot be read is dropped as well.
-register('hf1_drop', 2, function(g, args)
+-- drop reads: token. What cannot be read is dropped as well.
+register('drop', 2, function(g, args)
   local token = tokenRecord.read(args[2])
   checkToken(token)
   g:leadIfReadable(token)
@@ -115,12 +121,12 @@ register('hf1_drop', 2, function(g, args)
   return 'OK'
 end)
 
-register('hf1_missing', 1, function(g)
+register('missing', 1, function(g)
   g:mustLoad()
   return g:missing()
 end, { 'no-writes' })
 
-register('hf1_summary', 1, function(g)
+register('summary', 1, function(g)
   g:mustLoad()
   return summary(g)
 end, { 'no-writes' })
