@@ -24,7 +24,7 @@ type agent struct {
 
 const (
 	callTimeout = 3 * time.Second
-	pollEvery   = 10 * time.Second
+	pollEvery   = 15 * time.Second
 	removeRetry = 2 * time.Second
 )
 

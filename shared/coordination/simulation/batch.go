@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -17,6 +18,7 @@ const enough = 5
 
 // RunBatch plays the seeds from first on, spread over the shapes, on all processors.
 func RunBatch(first, seeds uint64, shapes []Shape, mutant Mutant) Batch {
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a history is small and all of it is garbage soon
 	var next atomic.Uint64
 	var mu sync.Mutex
 	var all sync.WaitGroup

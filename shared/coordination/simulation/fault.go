@@ -62,6 +62,7 @@ const (
 	StoreBack      Kind = "store goes back"    // crashes and loses its last moments, a second at most
 	ReplicaBehind  Kind = "replica behind"     // fails over to a copy that is For behind
 	StoreWiped     Kind = "store is wiped"     //
+	WrongVersion   Kind = "wrong version"      // the store has not the functions that agents call: they see no group
 	TwoPrimaries   Kind = "two primaries"      // each with a part of the clients; one is dropped in the end
 	LeaderCrashes  Kind = "leader crashes"     //
 	LeaderFuse     Kind = "leader fuse"        // crashes after Count more steps

@@ -167,6 +167,7 @@ var worldFaults = map[Kind]func(*world, Fault){
 	StoreWiped: func(w *world, f Fault) {
 		w.store.first.restart(time.Duration(f.Count)*100*time.Millisecond, memory.Dump{}, "loses everything")
 	},
+	WrongVersion: func(w *world, f Fault) { w.store.foreign = w.now + f.For },
 	TwoPrimaries: func(w *world, f Fault) { w.store.split(f.For/2, f.Count%2 == 0) },
 	LeadersGone: func(w *world, f Fault) {
 		for _, o := range w.orchestrators {

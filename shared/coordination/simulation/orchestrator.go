@@ -48,7 +48,7 @@ type started struct {
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
-	leaseRetry    = 2 * time.Second
+	leaseRetry    = 4 * time.Second
 	resyncEvery   = 20 * time.Second
 	sweepEvery    = 60 * time.Second
 )

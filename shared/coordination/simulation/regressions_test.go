@@ -228,6 +228,24 @@ func TestKnownGaps(t *testing.T) {
 			}
 			s.help(5 * time.Minute)
 		},
+		// A store that lost everything does not know which steps had entered before their agents say so: it recovers with
+		// those that have spoken, and once more when the others do.
+		"an empty store runs one step before it has heard of the next": func(t *testing.T) {
+			s := enter(t, shape("scene", steps(Exec), everything(), 1))
+			first, second := s.worker(0), s.worker(1)
+			for _, p := range s.pods {
+				if p != first {
+					p.agent.pause(5 * time.Second)
+				}
+			}
+			s.faults(Fault{Kind: StoreWiped, Count: 1})
+			first.die(1)
+			s.until(5*time.Second, "the first step runs in the next round alone (if not, it is mended)", func() bool {
+				a, b := first.living(), second.living()
+				return a != nil && b != nil && a.lifted && b.lifted && b.rendezvous.less(a.rendezvous)
+			})
+			s.settles(2 * time.Minute)
+		},
 		// A repair evicts a pod because its slot is missing; meanwhile the worker has joined and the group runs.
 		"a repair may strike a worker that has just joined": func(t *testing.T) {
 			s := enter(t, plain())

@@ -14,6 +14,7 @@ type store struct {
 	first, second *server
 	subscribers   []*subscription
 	skew          time.Duration // of the servers' clock
+	foreign       time.Duration // until then its functions are of a version that the agents do not speak
 	reads, writes int           // calls of agents and leaders
 }
 
@@ -30,7 +31,7 @@ func (s *server) time() int64 { return beginning.Add(s.now + s.skew).UnixMilli()
 func (s *server) level(uid string) (coordination.Level, error) {
 	s.reads++
 	g := s.groups[uid]
-	if g == nil {
+	if g == nil || s.now < s.foreign {
 		return coordination.Level{}, coordination.ErrNoGroup
 	}
 	return g.Level, nil
@@ -68,7 +69,7 @@ type call struct {
 // run lets a call change a group, publishes the level if it moved, and has the step checked.
 func (s *server) run(uid string, c call, do func(*coordination.Group) error) error {
 	g := s.groups[uid]
-	if g == nil {
+	if g == nil || (c.pod != nil && s.now < s.foreign) {
 		return coordination.ErrNoGroup
 	}
 	s.writes++

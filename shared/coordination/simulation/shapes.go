@@ -100,7 +100,7 @@ func chances(weight int, kinds ...Kind) []Chance {
 // withoutHarm are the faults that cost no worker.
 func withoutHarm() []Chance {
 	return chances(2, AgentCrashes, AgentFuse, AgentPauses, RequestsLost, RepliesLost, Duplicates, SlowMessages, Deaf, HalfOpen,
-		AllDeaf, StoreDown, StoreClock, BlindRuntime, LeaderCrashes, LeaderFuse, LeaderPauses, LeadersGone, LeaderCut, LeaderSlow, StaleCache,
+		AllDeaf, StoreDown, StoreClock, WrongVersion, BlindRuntime, LeaderCrashes, LeaderFuse, LeaderPauses, LeadersGone, LeaderCut, LeaderSlow, StaleCache,
 		Controller)
 }
 
