@@ -93,6 +93,26 @@ func (g *Group) addFinished(slots []string) {
 		s.Finished, s.Barrier, s.Generation = true, false, g.Generation
 		g.count(i, s)
 	}
+	g.leaveWhole(slots)
+}
+
+// leaveWhole lets the stages go of which every slot is known to have finished, whatever the store has heard: their Jobs
+// are complete, and nobody is left to say it.
+func (g *Group) leaveWhole(slots []string) {
+	if g.leaving() || g.Phase == Terminal {
+		return
+	}
+	finished := make([]int64, len(g.Stages))
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slots))) {
+		if i := g.stage(name); i >= 0 {
+			finished[i]++
+		}
+	}
+	for i, s := range g.Stages {
+		if n := s.Slots(); n > 0 && finished[i] == n && !g.Counts[i].Left {
+			g.Counts[i] = Count{Joined: n, Done: n, Gone: n, Left: true}
+		}
+	}
 }
 
 // waits tells whether a stage's slots are still to join for the first time.

@@ -96,7 +96,7 @@ func (p player) open(g *Group, now int64) string {
 		o.Stages = shapes[p.rand.IntN(len(shapes))]
 	}
 	if p.one(2) {
-		o.Done = []string{o.Stages[0].Slot(0, 0)}
+		o.Done = []string{o.Stages[0].Slot(0, 0), o.Stages[0].Slot(0, 1)}[:1+p.rand.IntN(2)]
 	}
 	return fmt.Sprintf("open %+v %v\n", o, g.Open(o, now))
 }

@@ -116,7 +116,7 @@ func (g *generator) open() Step {
 		s.Open.Stages = g.anyShape()
 	}
 	if g.one(3) {
-		s.Open.Done = []string{prefix + "w-0-0", prefix + "w-0-2"}[:1+g.rand.IntN(2)]
+		s.Open.Done = []string{prefix + "w-0-0", prefix + "w-0-2", prefix + "w-0-1"}[:1+g.rand.IntN(3)]
 	}
 	return s
 }

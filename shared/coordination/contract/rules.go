@@ -216,6 +216,19 @@ var rules = map[string]string{
 		open done=0             => Forming(0) 1/3 done=1
 		join 1a                 => Forming(0) 2/3
 		open done=0,2           => Running(0) 3/3 done=2`,
+	"a stage whose Jobs are complete leaves, whatever the store has heard": `
+		open stages=w:1x2,x:1x1
+		join 0a 1a x0a          => Running(0) 3/3
+		open stages=w:1x2,x:1x1 done=0,0 => Running(0) 3/3 done=0
+		down x0a code=1         => Restarting(1)
+		join x0b                => Restarting(1) 1/3
+		open stages=w:1x2,x:1x1 done=0,1 => Running(1) 1/1 done=2 steps=0!0
+		join 0b                 => Running(1) released`,
+	"but not after the last restart": `
+		open limit=0 stages=w:1x2,x:1x1
+		join 0a 1a x0a
+		down x0a code=1         => Terminal(0)
+		open limit=0 stages=w:1x2,x:1x1 done=0,1 => Terminal(0) 2/3 done=0`,
 	"a slot with a living worker is not finished": `
 		open
 		join 0a 1a

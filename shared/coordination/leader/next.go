@@ -77,11 +77,47 @@ func (in Input) outOfDate() bool {
 	return g.Epoch != o.Epoch || g.Limit != o.Limit || closed != o.Suspended || !slices.Equal(g.Stages, o.Stages)
 }
 
-// knowsMoreFinished: while a group or a step of it waits for joins, nobody will join for a worker that has finished.
+// knowsMoreFinished: while slots are waited for, nobody will join for a worker that has finished. And a stage whose Jobs
+// are complete goes, even if the store never heard the last of its workers.
 func (in Input) knowsMoreFinished() bool {
+	more := int64(len(in.Wanted.Done)) > in.Group.Done
+	return more && !in.Opened && (in.waitsForJoins() || in.knowsWholeStage())
+}
+
+// waitsForJoins tells whether slots are still to join for the first time: a step may form while others run.
+func (in Input) waitsForJoins() bool {
+	switch in.Group.Phase {
+	case coordination.Forming, coordination.Recovering:
+		return true
+	case coordination.Running, coordination.Restarting:
+		return slices.ContainsFunc(in.Group.Stages, in.forms)
+	}
+	return false
+}
+
+func (in Input) forms(s coordination.Stage) bool {
+	_, entered := in.Group.Entered(s.Step)
+	return !entered && !in.Group.Left(s.Step)
+}
+
+func (in Input) knowsWholeStage() bool {
 	active := in.Group.Phase == coordination.Running || in.Group.Phase == coordination.Restarting
-	waits := in.Group.Phase == coordination.Forming || in.Group.Phase == coordination.Recovering || (active && in.Group.Forms())
-	return waits && !in.Opened && int64(len(in.Wanted.Done)) > in.Group.Done
+	for i, s := range in.Group.Stages {
+		if active && i < len(in.Group.Counts) && !in.Group.Counts[i].Left && in.finished(s) == s.Slots() {
+			return true
+		}
+	}
+	return false
+}
+
+func (in Input) finished(s coordination.Stage) int64 {
+	var n int64
+	for _, slot := range in.Wanted.Done {
+		if s.Has(slot) {
+			n++
+		}
+	}
+	return n
 }
 
 // due is what inplace-restarts must say: every round of this epoch, and in Terminal the failure that had no restart

@@ -16,7 +16,7 @@ func steady(change func(*Input)) Input {
 	in := Input{
 		Wanted: &Wanted{Stages: stages},
 		Group: &coordination.Summary{
-			Level: coordination.Level{Epoch: 2, Round: 1, Phase: coordination.Running}, Limit: 3, Stages: stages, Size: 8,
+			Level: coordination.Level{Epoch: 2, Round: 1, Phase: coordination.Running, Steps: "0"}, Limit: 3, Stages: stages, Size: 8,
 		},
 		Epoch:  epoch.Record{Epoch: 2, Base: 2},
 		Budget: 5, Charged: 3, Counted: true,
@@ -31,6 +31,15 @@ func open(change func(*coordination.Open)) Step {
 	o := coordination.Open{Epoch: 2, Limit: 3, Stages: stages, Recover: true}
 	change(&o)
 	return Step{Kind: OpenGroup, Open: o}
+}
+
+// slots are the first n of the group.
+func slots(n int64) []string {
+	var list []string
+	for pod := range n {
+		list = append(list, stages[0].Slot(0, pod))
+	}
+	return list
 }
 
 func TestNext(t *testing.T) {
@@ -126,17 +135,23 @@ func TestNext(t *testing.T) {
 			}),
 			want: open(func(*coordination.Open) {}),
 		},
-		"a forming step hears of finished workers": {
-			in:   steady(func(in *Input) { in.Group.Steps, in.Wanted.Done = "0,-", []string{"js-w-0-0"} }),
-			want: open(func(o *coordination.Open) { o.Done = []string{"js-w-0-0"} }),
-		},
-		"it hears of them once": {
+		"and it is told once": {
 			in: steady(func(in *Input) {
-				in.Group.Steps, in.Wanted.Done, in.Opened = "0,-", []string{"js-w-0-0"}, true
+				in.Group.Steps, in.Wanted.Done, in.Opened = "-", []string{"js-w-0-0"}, true
 			}),
 		},
-		"a running group does not need to": {
-			in: steady(func(in *Input) { in.Group.Steps, in.Wanted.Done = "0,x", []string{"js-w-0-0"} }),
+		"but it does when all of a stage has finished": {
+			in: steady(func(in *Input) {
+				in.Group.Counts = []coordination.Count{{Joined: 8}}
+				in.Wanted.Done = slots(8)
+			}),
+			want: open(func(o *coordination.Open) { o.Done = slots(8) }),
+		},
+		"which the store may know": {
+			in: steady(func(in *Input) {
+				in.Group.Counts, in.Group.Done = []coordination.Count{{Joined: 8, Done: 8, Left: true}}, 8
+				in.Wanted.Done = slots(8)
+			}),
 		},
 		"a completed group waits for the end of its JobSet": {
 			in: steady(func(in *Input) { in.Group.Phase, in.Group.Steps, in.Overdue = coordination.Completed, "x,-", true }),
@@ -160,6 +175,19 @@ func TestNext(t *testing.T) {
 		"a changed size reopens": {
 			in:   steady(func(in *Input) { in.Group.Stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 7}} }),
 			want: open(func(*coordination.Open) {}),
+		},
+		"a worker that finished in a step that forms is told to the store": {
+			in:   steady(func(in *Input) { in.Group.Level.Steps, in.Wanted.Done = "-", []string{"js-w-0-3"} }),
+			want: open(func(o *coordination.Open) { o.Done = []string{"js-w-0-3"} }),
+		},
+		"one in a step that has entered is not, its agent says so": {
+			in: steady(func(in *Input) { in.Wanted.Done = []string{"js-w-0-3"} }),
+		},
+		"nor one in a step that has left": {
+			in: steady(func(in *Input) { in.Group.Level.Steps, in.Wanted.Done = "x", []string{"js-w-0-3"} }),
+		},
+		"a group that has finished is left alone": {
+			in: steady(func(in *Input) { in.Group.Phase, in.Wanted.Done = coordination.Completed, []string{"js-w-0-3"} }),
 		},
 		"a round within its time goes on": {
 			in: steady(func(in *Input) { in.Group.Phase, in.Mark = coordination.Restarting, Marked }),

@@ -45,13 +45,13 @@ func (s *State) nextCall() *call {
 }
 
 // mustJoin tells whether an instance has to join: never before, not in this life of the group, or without having been
-// given a round. Where that does not help it waits, so that no answer can make a hot loop.
+// given a round, unless it needs none. Where that does not help it waits, so that no answer can make a hot loop.
 func (s *State) mustJoin(l *life) bool {
 	if l.exited || !l.present {
 		return false
 	}
 	waiting := waitsForLeader(s.level.Phase) || s.level.Phase == coordination.Recovering
-	settled := l.under.SameLife(s.level) && (l.round != coordination.NoRound || waiting)
+	settled := l.under.SameLife(s.level) && (l.round != coordination.NoRound || waiting || l.released)
 	if l.under.Phase != "" && settled {
 		return false
 	}

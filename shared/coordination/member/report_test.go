@@ -101,6 +101,11 @@ func TestReports(t *testing.T) {
 			memory: remembered, moments: []moment{look("a@10"), fails(unreadable), tick(29 * time.Second), tick(time.Second)},
 			want: `join a 1.1 x1 holds running join a 1.1 x1 holds running`,
 		},
+		"a worker of a stage that has left joins once": {
+			memory:  Fresh(),
+			moments: []moment{look("a@10"), released("A/0 1.0 Running #2 x,0"), tick(time.Hour), cast("A/0 1.1 Restarting #3 x,0"), tick(time.Hour)},
+			want:    `save unseen join a unseen round 1.1`,
+		},
 		"a join in a recovering group waits for its round": {
 			memory: Fresh(), moments: []moment{
 				look("a@10"), reply(-1, "A/1 1.3 Recovering #6"), tick(time.Minute), cast("A/1 1.4 Restarting #7"), reply(4, "A/1 1.4 Restarting #7"),

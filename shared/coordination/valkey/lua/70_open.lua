@@ -137,6 +137,27 @@ function Group:addFinished(names, from)
       self:addFinishedSlot(i, names[n])
     end
   end
+  self:leaveWhole(names, from)
+end
+
+-- leaveWhole lets the stages go of which every slot is known to have finished, whatever the store has heard.
+function Group:leaveWhole(names, from)
+  if self:leaving() or self.phase == Terminal then
+    return
+  end
+  local known, finished = {}, {}
+  for n = from, #names do
+    local i = self:stage(names[n])
+    if i and not known[names[n]] then
+      known[names[n]], finished[i] = true, (finished[i] or 0) + 1
+    end
+  end
+  for i = 1, #self.stages do
+    local all = self:slotsOf(i)
+    if finished[i] == all and not self.counts[i].left then
+      self.counts[i] = { joined = all, done = all, gone = all, left = true }
+    end
+  end
 end
 
 -- waits tells whether a stage's slots are still to join for the first time.
