@@ -67,6 +67,12 @@ bench-restart: ## Measure restarts on the real node (root), first and second, ev
 	$(TESTBED) down
 	go run ./e2e/cmd/bench-coordination
 
+SEEDS ?= 1000000
+
+.PHONY: bench-simulation
+bench-simulation: ## Play SEEDS (1,000,000) seeded histories of the group protocol and print the rate and the result
+	cd shared && go run ./coordination/simulation/cmd/simulate -seeds $(SEEDS)
+
 .PHONY: demo-clean
 demo-clean: testbed-down ## Remove all that the demo has left running
 

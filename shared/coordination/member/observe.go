@@ -1,6 +1,10 @@
 package member
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
 
 func (o Observed) apply(s *State) {
 	if s.fenced {
@@ -8,9 +12,7 @@ func (o Observed) apply(s *State) {
 	}
 	s.beginning = false
 	s.notePod(o.PodBorn)
-	workers := slices.SortedFunc(slices.Values(o.Workers), func(a, b Worker) int {
-		return int(min(1, max(-1, a.Born-b.Born)))
-	})
+	workers := slices.SortedFunc(slices.Values(o.Workers), byLife)
 	seen := map[string]bool{}
 	for _, w := range workers {
 		seen[w.ID] = true
@@ -30,15 +32,40 @@ func (s *State) notePod(born int64) {
 func (s *State) observe(w Worker) {
 	l := s.find(w.ID)
 	if l == nil {
-		if w.Born <= s.reported {
+		if w.Born <= s.reported && !w.Running {
 			return
 		}
-		l = s.add(w.Instance)
+		l = s.add(s.born(w))
 	}
 	l.present, l.absent = true, 0
 	if !w.Running && !l.exited {
 		s.exit(l, w)
 	}
+}
+
+// byLife orders what has exited before what runs, and by birth within.
+func byLife(a, b Worker) int {
+	if a.Running != b.Running {
+		if b.Running {
+			return -1
+		}
+		return 1
+	}
+	return int(min(1, max(-1, a.Born-b.Born)))
+}
+
+// born is an instance with a birth after all that are known: what runs is the newest, and the node's clock may have gone
+// back since the one before was created.
+func (s *State) born(w Worker) coordination.Instance {
+	i := w.Instance
+	if !w.Running {
+		return i
+	}
+	i.Born = max(i.Born, s.reported+1)
+	for _, l := range s.lives {
+		i.Born = max(i.Born, l.Born+1)
+	}
+	return i
 }
 
 func (s *State) exit(l *life, w Worker) {

@@ -38,6 +38,14 @@ func TestReports(t *testing.T) {
 			memory: remembered, moments: []moment{look("y@8=1", "z@9=1", "a@10")},
 			want: `join a 1.1 x1 holds running`,
 		},
+		"what runs is the newest, though the node's clock went back since": {
+			memory: remembered, moments: []moment{
+				look("a@10=1"), reply(-1, "A/0 1.2 Restarting #6"), look("a@10=1", "b@4"), reply(2, "A/0 1.2 Restarting #6"),
+				look("b@4=1", "c@3"), reply(-1, "A/0 1.2 Restarting #6"),
+			},
+			want: `down a code=1 ordered=false round 1.2 join b 1.1 x1 running save b 1.2 x1 holds entered
+				down b code=1 ordered=false join c 1.2 x1 entered`,
+		},
 		"a reported death is not reported again": {
 			memory: remembered, moments: []moment{look("a@10=1"), reply(-1, "A/0 1.2 Restarting #6"), look("a@10=1"), tick(time.Hour)},
 			want: `down a code=1 ordered=false round 1.2`,

@@ -1,0 +1,168 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/restart"
+)
+
+// jobSet is the object in the API server: a value, so that whoever read it holds the version that it read.
+type jobSet struct {
+	uid        string
+	version    int64 // of the resource
+	generation int64 // of the spec
+	suspended  bool
+	deleted    bool
+	state      string // "", completed or failed
+
+	epoch    epoch.Record
+	charged  int32 // inplace-restarts
+	counted  bool  // that annotation is there
+	marked   bool
+	deadline time.Duration // of the mark
+	restarts int32         // by the failure policy
+	recounts int32         // those of them that the budget pays for
+}
+
+const (
+	completed = "completed"
+	failed    = "failed"
+)
+
+var (
+	errConflict = errors.New("the object has changed")
+	errNotFound = errors.New("not found")
+)
+
+func (js *jobSet) finished() bool { return js.state != "" }
+
+// api is the Kubernetes API server: a compare-and-set store that tells watchers of changes.
+type api struct {
+	*world
+	current *jobSet // nil: there is none of the name
+	uids    int
+	lease   lease
+	writes  int
+}
+
+// lease is the object that leaders elect themselves by.
+type lease struct {
+	holder      string
+	renewed     time.Duration
+	transitions int64
+	created     int64
+}
+
+func (l lease) token() coordination.Token {
+	return coordination.Token{LeaseCreated: l.created, Transitions: l.transitions}
+}
+
+// create makes a JobSet of the name.
+func (a *api) create() {
+	a.uids++
+	a.current = &jobSet{uid: fmt.Sprint("uid", a.uids), version: 1, generation: 1, epoch: epoch.First()}
+	a.note("user", "creates the JobSet %s", a.current.uid)
+	a.changed()
+}
+
+// update writes the JobSet if nobody else has since it was read.
+func (a *api) update(read jobSet, who string, change func(*jobSet)) error {
+	switch {
+	case a.current == nil || a.current.uid != read.uid:
+		return errNotFound
+	case a.current.version != read.version:
+		return errConflict
+	}
+	next := *a.current
+	change(&next)
+	if next == *a.current {
+		return nil
+	}
+	next.version++
+	before := *a.current
+	a.current = &next
+	a.writes++
+	a.truth.wrote(who, before, next)
+	a.describe(who, before, next)
+	a.changed()
+	return nil
+}
+
+// spec is a change by the user, or by a queue: it wins over all others.
+func (a *api) spec(who string, change func(*jobSet)) {
+	if a.current == nil {
+		return
+	}
+	a.current.generation++
+	if err := a.update(*a.current, who, change); err != nil {
+		panic(err)
+	}
+}
+
+// remove takes the object out of the API server.
+func (a *api) remove() {
+	a.note("api", "the JobSet %s is gone", a.current.uid)
+	a.current = nil
+	a.changed()
+}
+
+// changed wakes all who watch.
+func (a *api) changed() {
+	a.controller.kick()
+	for _, o := range a.orchestrators {
+		o.notice()
+	}
+}
+
+// describe tells what a write has changed.
+func (a *api) describe(who string, before, after jobSet) {
+	if !a.log.on {
+		return
+	}
+	if before.epoch != after.epoch {
+		a.note(who, "writes epoch %s", after.epoch.Format())
+	}
+	if before.charged != after.charged || before.counted != after.counted {
+		a.note(who, "writes inplace-restarts %d", after.charged)
+	}
+	if before.marked != after.marked {
+		a.note(who, "marks the JobSet as recovering: %t", after.marked)
+	}
+	if before.suspended != after.suspended {
+		a.note(who, "suspend: %t", after.suspended)
+	}
+	if before.state != after.state {
+		a.note(who, "the JobSet has %s", after.state)
+	}
+	if before.deleted != after.deleted {
+		a.note(who, "deletes the JobSet")
+	}
+	if before.restarts != after.restarts {
+		a.note(who, "restarts by the failure policy: %d", after.restarts)
+	}
+}
+
+// budget is what the JobSet may restart.
+func (w *world) budget() restart.Budget { return restart.Budget(w.shape.Budget) }
+
+// paid is how many restarts the budget has paid for, by whoever has counted them.
+func (js *jobSet) paid() int32 { return max(js.recounts, js.charged, js.epoch.Base) }
+
+// ask sends a request to the API server and brings the answer; the sender may crash on either side of it.
+func ask(p *process, r random, do func() error, done func(error)) {
+	if !p.survives() {
+		return
+	}
+	p.in(r.between(time.Millisecond, 10*time.Millisecond), func() {
+		err := do()
+		p.later(r.between(time.Millisecond, 10*time.Millisecond), func() {
+			if p.survives() {
+				done(err)
+			}
+		})
+	})
+}

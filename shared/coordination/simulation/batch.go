@@ -1,0 +1,73 @@
+package simulation
+
+import (
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// Batch is what many histories add up to.
+type Batch struct {
+	Seeds, Faults, Orders, Rounds, Events int64
+	Helped                                int64    // that an operator had to help, see intervene
+	Broken                                []Result // the first few, in no order
+}
+
+const enough = 5
+
+// RunBatch plays the seeds from first on, spread over the shapes, on all processors.
+func RunBatch(first, seeds uint64, shapes []Shape, mutant Mutant) Batch {
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a history is small and all of it is garbage soon
+	var next atomic.Uint64
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var b Batch
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for {
+				n := next.Add(1) - 1
+				if n >= seeds {
+					return
+				}
+				r := Run(first+n, shapeOf(first+n, shapes), mutant)
+				mu.Lock()
+				done := b.add(r)
+				mu.Unlock()
+				if done {
+					next.Store(seeds)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return b
+}
+
+// add counts one history; true if there are enough broken ones.
+func (b *Batch) add(r Result) bool {
+	b.Seeds++
+	b.Faults += int64(len(r.Faults))
+	b.Orders += int64(r.Orders)
+	b.Rounds += r.Rounds
+	b.Events += int64(r.Events)
+	if r.Interventions > 0 {
+		b.Helped++
+	}
+	if r.Breach != nil {
+		b.Broken = append(b.Broken, r)
+	}
+	return len(b.Broken) >= enough
+}
+
+// shapeOf spreads the seeds over the shapes.
+func shapeOf(seed uint64, shapes []Shape) Shape { return shapes[seed%uint64(len(shapes))] }
+
+// Tell is the story of a seed; of one that breaks an invariant, the smallest that still does.
+func Tell(seed uint64) string {
+	r := Run(seed, shapeOf(seed, Shapes()), Mutant{})
+	if r.Breach != nil {
+		return Shrink(r, Mutant{}).Report()
+	}
+	return play(seed, r.Shape, r.Faults, Mutant{}, true).Transcript
+}

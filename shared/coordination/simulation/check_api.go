@@ -1,0 +1,74 @@
+package simulation
+
+// wrote checks a write of the JobSet: S7, and S9 of epochs.
+func (t *truth) wrote(who string, before, after jobSet) {
+	d := t.rounds[roundKey{after.uid, int64(after.epoch.Epoch)}]
+	switch {
+	case after.charged < before.charged:
+		t.fail("S7", "%s lowers inplace-restarts from %d to %d", who, before.charged, after.charged)
+	case after.epoch.Epoch < before.epoch.Epoch || after.epoch.Base < before.epoch.Base:
+		t.fail("S9", "%s takes the epoch back from %s to %s", who, before.epoch.Format(), after.epoch.Format())
+	case after.charged > max(before.charged, after.epoch.Base+int32(d)+t.extra(after)) && t.losses == 0:
+		t.fail("S7", "%s charges %d, with a base of %d and %d rounds", who, after.charged, after.epoch.Base, d)
+	case after.charged > t.shape.Budget+1 && t.losses == 0:
+		t.fail("S7", "%s charges %d of %d", who, after.charged, t.shape.Budget)
+	}
+	if after.epoch.Epoch > before.epoch.Epoch {
+		t.checkEpoch(who, before, after)
+	}
+	if after.charged > before.charged && (before.suspended || before.deleted || before.finished()) {
+		t.fail("S7", "%s charges a JobSet that is suspended, deleted or finished", who)
+	}
+	if after.state == failed && before.state == "" && after.charged <= t.shape.Budget && len(t.excuses) == 0 {
+		t.fail("S7", "the JobSet has failed with %d of %d restarts", after.charged, t.shape.Budget)
+	}
+}
+
+// extra is what may be charged beyond the rounds: one, once a group has come to its end.
+func (t *truth) extra(js jobSet) int32 {
+	if t.ended[roundKey{js.uid, int64(js.epoch.Epoch)}] {
+		return 1
+	}
+	return 0
+}
+
+// checkEpoch: a new epoch knows of all that was charged before it, a recreation included.
+func (t *truth) checkEpoch(who string, before, after jobSet) {
+	least := before.charged
+	if after.epoch.Recreate > before.epoch.Recreate {
+		least++
+		if t.shape.InPlace {
+			t.fail("L2", "%s recreates the Jobs, though all could be restarted in place: %s", who, after.epoch.Cause)
+		}
+	}
+	if after.epoch.Base < least {
+		t.fail("S7", "%s opens epoch %d on a base of %d, %d were charged", who, after.epoch.Epoch, after.epoch.Base, least)
+	}
+	if after.epoch.Recreate > before.epoch.Recreate {
+		if d := t.rounds[roundKey{after.uid, int64(before.epoch.Epoch)}]; after.epoch.Base < before.epoch.Base+int32(d)+1 && t.losses == 0 {
+			t.fail("S7", "%s recreates on a base of %d after %d restarts in epoch %d", who, after.epoch.Base, d, before.epoch.Epoch)
+		}
+	}
+}
+
+// deleted checks the deletion of a Job: the durable record comes first, and only Jobs of this JobSet are touched.
+func (t *truth) deleted(j *job, why string) {
+	js := t.api.current
+	switch {
+	case why != stale:
+	case js == nil || js.uid != j.owner:
+		t.fail("S9", "%s of JobSet %s is deleted by the fail-over of another one", j.name, j.owner)
+	case !js.epoch.Stale(j.epoch):
+		t.fail("S9", "%s is deleted by a fail-over before the epoch says so: %s", j.name, js.epoch.Format())
+	}
+	if js != nil && js.uid == j.owner && js.state == completed && j.complete() && !js.deleted {
+		t.fail("S10", "%s is deleted: %s, though it has completed", j.name, why)
+	}
+}
+
+// suspended checks that the epoch is written before a Job is stopped.
+func (t *truth) suspended(j *job) {
+	if js := t.api.current; js != nil && js.uid == j.owner && js.epoch.Epoch <= j.epoch {
+		t.fail("S9", "%s of epoch %d is stopped before the next epoch is written: %s", j.name, j.epoch, js.epoch.Format())
+	}
+}

@@ -1,0 +1,41 @@
+package simulation
+
+import "github.com/holdfast-project/holdfast/shared/coordination"
+
+// ordered checks an order to stop an instance: S3, S4, S7, S10 and S12.
+func (t *truth) ordered(a *agent, id string, c *instance) {
+	t.orders++
+	i := t.instances[id]
+	if i == nil || i.pod != a.pod {
+		t.fail("S3", "%s is ordered to stop, which is no worker of this pod", id)
+		return
+	}
+	if i.orders > 0 && i.runs == a.run {
+		t.fail("S4", "%s is ordered to stop a second time", id)
+	}
+	i.orders++
+	i.runs = a.run
+	if c != nil && c.running {
+		c.ordered = true
+	}
+	desired := t.desired[a.pod.job.owner]
+	switch {
+	case !i.assigned:
+		t.fail("S3", "%s is ordered to stop before the store gave it a round", id)
+	case i.given.epoch != desired.epoch:
+		// the order of an epoch that was left meanwhile
+	case i.given.round >= desired.round:
+		t.fail("S3", "%s of round %d is ordered to stop, the desired round is %d", id, i.given.round, desired.round)
+	}
+	t.checkNeedless(a, id)
+}
+
+func (t *truth) checkNeedless(a *agent, id string) {
+	g := t.store.first.groups[a.pod.job.owner]
+	if g != nil && g.Phase == coordination.Completed {
+		t.fail("S10", "%s is ordered to stop though every worker has finished", id)
+	}
+	if js := t.api.current; t.shape.Neutral && js != nil && !js.deleted {
+		t.fail("S12", "%s is ordered to stop though no worker has failed", id)
+	}
+}

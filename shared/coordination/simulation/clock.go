@@ -1,0 +1,73 @@
+package simulation
+
+import "time"
+
+// clock is virtual time: a queue of what is going to happen. Nothing else moves it, so a history is a function of its seed.
+type clock struct {
+	now   time.Duration // since the beginning
+	order uint64
+	queue []happening // a binary heap
+}
+
+// happening is something due. What is due at the same moment happens in the order it was planned in.
+type happening struct {
+	at    time.Duration
+	order uint64
+	do    func()
+}
+
+func (a happening) before(b happening) bool {
+	return a.at < b.at || (a.at == b.at && a.order < b.order)
+}
+
+// in plans something for d from now.
+func (c *clock) in(d time.Duration, do func()) { c.at(c.now+max(0, d), do) }
+
+// at plans something for a moment, which is now if it has passed.
+func (c *clock) at(t time.Duration, do func()) {
+	c.order++
+	c.push(happening{max(c.now, t), c.order, do})
+}
+
+// step lets the next thing happen; false if nothing is due until the limit, which is then the time.
+func (c *clock) step(limit time.Duration) bool {
+	if len(c.queue) == 0 || c.queue[0].at > limit {
+		c.now = max(c.now, limit)
+		return false
+	}
+	h := c.pop()
+	c.now = h.at
+	h.do()
+	return true
+}
+
+func (c *clock) push(h happening) {
+	c.queue = append(c.queue, h)
+	for i := len(c.queue) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !c.queue[i].before(c.queue[parent]) {
+			return
+		}
+		c.queue[i], c.queue[parent] = c.queue[parent], c.queue[i]
+		i = parent
+	}
+}
+
+func (c *clock) pop() happening {
+	top, last := c.queue[0], len(c.queue)-1
+	c.queue[0], c.queue[last] = c.queue[last], happening{}
+	c.queue = c.queue[:last]
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
+			if c.queue[child].before(c.queue[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return top
+		}
+		c.queue[i], c.queue[least] = c.queue[least], c.queue[i]
+		i = least
+	}
+}

@@ -1,0 +1,268 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+)
+
+// controller is the JobSet controller: it makes the Jobs follow the JobSet, one write at a time, and writes the next
+// epoch before it empties a group.
+type controller struct {
+	process
+	random random
+	kicked bool
+}
+
+func newController(w *world) *controller {
+	c := &controller{random: newRandom(w.seed, "controller")}
+	c.process = process{world: w, name: "controller", died: func() {
+		c.in(c.random.between(time.Second, 10*time.Second), func() { c.begin(); c.kicked = false; c.kick() })
+	}}
+	c.begin()
+	return c
+}
+
+// kick has the controller look soon.
+func (c *controller) kick() {
+	if c.kicked || !c.up {
+		return
+	}
+	c.kicked = true
+	c.later(c.random.between(5*time.Millisecond, 60*time.Millisecond), func() {
+		c.kicked = false
+		c.reconcile()
+	})
+}
+
+func (c *controller) reconcile() {
+	if c.api.current == nil {
+		c.deleteOrphans("")
+		return
+	}
+	js := *c.api.current
+	c.deleteOrphans(js.uid)
+	switch {
+	case js.deleted:
+		c.removeAll(js)
+	case js.finished():
+		c.deleteUnfinished()
+	case c.decide(js):
+	default:
+		c.follow(js)
+	}
+}
+
+// deleteOrphans is the garbage collector: Jobs whose JobSet is gone.
+func (c *controller) deleteOrphans(uid string) {
+	for _, j := range c.jobs {
+		if j.owner != uid {
+			j.remove("collector", "its JobSet is gone")
+		}
+	}
+}
+
+func (c *controller) removeAll(js jobSet) {
+	for _, j := range c.jobs {
+		j.remove(c.name, "the JobSet is deleted")
+	}
+	if len(c.jobs) == 0 && c.api.current.uid == js.uid {
+		c.api.remove()
+	}
+}
+
+func (c *controller) deleteUnfinished() {
+	for _, j := range c.jobs {
+		if !j.complete() {
+			j.remove(c.name, "the JobSet has "+c.api.current.state)
+		}
+	}
+}
+
+// decide ends or restarts the JobSet; false if there is nothing to decide.
+func (c *controller) decide(js jobSet) bool {
+	switch {
+	case c.budget().Exceeded(js.charged):
+		c.write(js, func(next *jobSet) { next.state = failed })
+	case c.anyFailed(js) && !c.begun(js) && !c.budget().Allows(js.paid()):
+		c.write(js, func(next *jobSet) { next.state = failed })
+	case c.anyFailed(js):
+		c.restart(js)
+	case c.allComplete(js):
+		c.write(js, func(next *jobSet) { next.state = completed })
+	default:
+		return false
+	}
+	return true
+}
+
+// write is one compare-and-set; after a conflict the controller looks again.
+func (c *controller) write(js jobSet, change func(*jobSet)) {
+	ask(&c.process, c.random, func() error { return c.api.update(js, c.name, change) }, func(error) { c.kick() })
+}
+
+// restart recreates all Jobs for a reason of the failure policy: the epoch first, then the count; the Jobs of the attempt
+// before are then deleted.
+func (c *controller) restart(js jobSet) {
+	if next, opened := js.epoch.Next(policyCause(js.restarts+1), js.paid()+1); opened {
+		c.write(js, func(after *jobSet) { after.epoch = next })
+		return
+	}
+	c.write(js, func(after *jobSet) { after.restarts++; after.recounts++ })
+}
+
+func (c *controller) begun(js jobSet) bool { return js.epoch.Cause == policyCause(js.restarts+1) }
+
+func policyCause(restarts int32) string { return fmt.Sprintf("recreate/%d", restarts) }
+
+func (c *controller) anyFailed(js jobSet) bool {
+	for _, j := range c.current(js) {
+		if j.failed {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *controller) allComplete(js jobSet) bool {
+	current := c.current(js)
+	for _, j := range current {
+		if !j.complete() {
+			return false
+		}
+	}
+	return int64(len(current)) == c.shape.jobs()
+}
+
+// current are the Jobs of this attempt and epoch that nobody deletes.
+func (c *controller) current(js jobSet) []*job {
+	var list []*job
+	for _, j := range c.jobs {
+		if j.owner == js.uid && !j.previous(js) && !j.deleting {
+			list = append(list, j)
+		}
+	}
+	return list
+}
+
+// previous Jobs were replaced by a restart or by a fail-over.
+func (j *job) previous(js jobSet) bool { return j.attempt < js.restarts || js.epoch.Stale(j.epoch) }
+
+func (s Shape) jobs() int64 {
+	var n int64
+	for _, e := range s.Entries {
+		n += e.Jobs
+	}
+	return n
+}
+
+// follow makes the Jobs what the JobSet asks for.
+func (c *controller) follow(js jobSet) {
+	names := map[string]bool{}
+	for _, j := range c.jobs {
+		names[j.name] = true
+		if j.previous(js) {
+			j.remove(c.name, "of an earlier attempt")
+		}
+	}
+	for _, e := range c.shape.Entries {
+		if !c.mayStart(js, e.Step) {
+			continue
+		}
+		for index := range e.Jobs {
+			if !names[e.jobName(index)] && c.survives() {
+				c.createJob(js, e, index)
+			}
+		}
+	}
+	if js.suspended {
+		c.suspend(js)
+		return
+	}
+	c.resume(js)
+}
+
+// mayStart is the gate of an ordered start: all pods of the steps before run, or have finished.
+func (c *controller) mayStart(js jobSet, step int64) bool {
+	for _, e := range c.shape.Entries {
+		if e.Step >= step {
+			continue
+		}
+		for index := range e.Jobs {
+			if !c.ready(js, e.jobName(index)) {
+				c.in(500*time.Millisecond, c.kick)
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (c *controller) ready(js jobSet, name string) bool {
+	for _, j := range c.current(js) {
+		if j.name != name {
+			continue
+		}
+		for _, s := range j.seats {
+			p := c.podOf(js.uid, s.slot)
+			if !s.completed && (p == nil || p.phase != podRunning || p.deleting) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// suspend writes the epoch before it stops a Job.
+func (c *controller) suspend(js jobSet) {
+	running := false
+	for _, j := range c.current(js) {
+		running = running || (!j.suspended && !j.complete())
+	}
+	if !running {
+		return
+	}
+	if next, opened := js.epoch.Next(fmt.Sprintf("suspend/%d", js.generation), js.paid()); opened && !c.mutant.SuspendFirst {
+		c.write(js, func(after *jobSet) { after.epoch = next })
+		return
+	}
+	for _, j := range c.current(js) {
+		if !j.suspended && !j.complete() && c.survives() {
+			c.truth.suspended(j)
+			c.hold(j, true)
+		}
+	}
+	if c.mutant.SuspendFirst {
+		next, _ := js.epoch.Next(fmt.Sprintf("suspend/%d", js.generation), js.paid())
+		c.later(3*time.Second, func() { c.write(*c.api.current, func(after *jobSet) { after.epoch = next }) })
+	}
+}
+
+// resume lets the suspended Jobs run. Jobs of an earlier epoch that still run are stopped first: their pods are fenced.
+func (c *controller) resume(js jobSet) {
+	for _, j := range c.current(js) {
+		switch {
+		case j.complete() || !c.up:
+		case !j.suspended && j.epoch < js.epoch.Epoch:
+			c.hold(j, true)
+			c.kick()
+		case j.suspended && len(j.living()) == 0 && c.survives():
+			j.epoch = js.epoch.Epoch
+			c.hold(j, false)
+		case j.suspended:
+			c.in(200*time.Millisecond, c.kick)
+		}
+	}
+}
+
+func (c *controller) hold(j *job, suspended bool) {
+	j.suspended = suspended
+	c.note(c.name, "%s: suspend %t", j.name, suspended)
+	for _, s := range j.seats {
+		s.retry = 0
+	}
+	if suspended {
+		j.failures = 0
+	}
+	j.kick()
+}

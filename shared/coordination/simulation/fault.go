@@ -1,0 +1,105 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Fault is one thing that goes wrong. A history is a seed, a shape and a list of these: leaving some out and playing the
+// seed again is how a failing history shrinks.
+type Fault struct {
+	At     time.Duration
+	Kind   Kind
+	Target int           // whom it strikes, modulo their number
+	For    time.Duration // how long it lasts, or how much is lost
+	Count  int           // how many messages or steps, or an exit code
+}
+
+func (f Fault) String() string {
+	return fmt.Sprintf("%s  %s target=%d for=%s count=%d", stamp(f.At), f.Kind, f.Target, f.For, f.Count)
+}
+
+// Kind names what goes wrong.
+type Kind string
+
+// Workers.
+const (
+	WorkerDies     Kind = "worker dies"        // with exit code Count
+	WorkerFinishes Kind = "worker finishes"    // exits 0 by itself
+	OutOfMemory    Kind = "out of memory"      // the container is killed
+	Unkillable     Kind = "unkillable worker"  // survives every signal for a while
+	Polite         Kind = "polite worker"      // exits 0 when it is told to stop
+	RuntimeRefuses Kind = "runtime refuses"    // the next orders to stop fail
+	BlindRuntime   Kind = "blind runtime"      // no events: the agent sees changes at its next poll only
+	LateTermNotice Kind = "slow worker"        // takes For to end after the signal
+	AllDie         Kind = "all workers die"    // within a moment
+	PeersDie       Kind = "two workers die"    // one shortly after the other
+	DiesAgain      Kind = "worker dies again"  // Count times, whenever it has started
+	DiesStarting   Kind = "worker dies young"  // as soon as it has started the next time
+	WrongClock     Kind = "clock jumps"        // of a node
+	StoreClock     Kind = "store clock jumps"  // Unix time of the store
+	NodeCrashes    Kind = "node crashes"       // with all on it, and is not heard of again
+	NodeCutOff     Kind = "node is cut off"    // from the store and the API server
+	Zombie         Kind = "zombie"             // cut off, its pod is deleted by force, and the node comes back
+	PodDeleted     Kind = "pod is deleted"     //
+	PodForced      Kind = "pod forced away"    // gone from the API at once, while its containers are still stopping
+	PodFails       Kind = "pod fails"          // evicted by its node
+	PodDuplicated  Kind = "pod is duplicated"  // a second pod of the same slot for a while
+	JobRecreated   Kind = "job is recreated"   // somebody deletes a Job
+	AgentCrashes   Kind = "agent crashes"      //
+	AgentFuse      Kind = "agent fuse"         // crashes after Count more actions
+	AgentForgets   Kind = "agent forgets"      // crashes and loses the start-up file
+	AgentPauses    Kind = "agent pauses"       //
+	RequestsLost   Kind = "requests lost"      // the next Count calls of an agent
+	RepliesLost    Kind = "replies lost"       // the next Count answers to an agent
+	Duplicates     Kind = "requests repeated"  // the next Count calls arrive twice
+	SlowMessages   Kind = "slow messages"      // the next Count take up to For
+	Deaf           Kind = "broadcasts lost"    // to one agent
+	HalfOpen       Kind = "half-open link"     // everything vanishes without an error
+	AllDeaf        Kind = "nobody hears"       // broadcasts are lost to all
+	StoreDown      Kind = "store is down"      // and comes back with its data
+	StoreBack      Kind = "store goes back"    // crashes and loses its last moments, a second at most
+	ReplicaBehind  Kind = "replica behind"     // fails over to a copy that is For behind
+	StoreWiped     Kind = "store is wiped"     //
+	WrongVersion   Kind = "wrong version"      // the store has not the functions that agents call: they see no group
+	TwoPrimaries   Kind = "two primaries"      // each with a part of the clients; one is dropped in the end
+	LeaderCrashes  Kind = "leader crashes"     //
+	LeaderFuse     Kind = "leader fuse"        // crashes after Count more steps
+	LeaderPauses   Kind = "leader pauses"      // longer than its Lease mostly
+	LeadersGone    Kind = "no leader"          // both orchestrators are away
+	LeaderCut      Kind = "leader is cut off"  // from the store
+	LeaderSlow     Kind = "leader is slow"     // its next calls take up to For/4
+	StaleCache     Kind = "stale cache"        // of the orchestrators
+	Controller     Kind = "controller crashes" // after Count more steps
+	Suspended      Kind = "suspended"          // and resumed
+	Recreated      Kind = "recreated"          // the JobSet is deleted, another one of its name is created
+	PolicyRestart  Kind = "policy restart"     // a Job fails for a reason of its own
+)
+
+// draw makes the schedule of a seed.
+func (s Shape) draw(seed uint64) []Fault {
+	r := newRandom(seed, "faults")
+	total := 0
+	for _, c := range s.Faults {
+		total += c.Weight
+	}
+	faults := make([]Fault, 1+r.IntN(s.Most))
+	for i := range faults {
+		faults[i] = Fault{
+			At: r.between(s.Start, s.Horizon), Kind: s.kind(r.IntN(total)), Target: r.IntN(1 << 10),
+			For: r.between(0, 20*time.Second), Count: 1 + r.IntN(8),
+		}
+	}
+	slices.SortStableFunc(faults, func(a, b Fault) int { return int(a.At - b.At) })
+	return faults
+}
+
+func (s Shape) kind(at int) Kind {
+	for _, c := range s.Faults {
+		if at -= c.Weight; at < 0 {
+			return c.Kind
+		}
+	}
+	panic("weights add up to less than their sum")
+}

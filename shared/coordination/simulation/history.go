@@ -1,0 +1,119 @@
+package simulation
+
+import "time"
+
+// Result is the end of a history.
+type Result struct {
+	Seed       uint64
+	Shape      Shape
+	Faults     []Fault
+	Breach     *Breach // nil: every invariant held
+	Transcript string
+	Orders     int // to stop a worker
+	Rounds     int64
+	Events     uint64
+	// Interventions of an operator, see intervene.
+	Interventions int
+}
+
+const (
+	patience = 40 * time.Minute // for what the faults have left behind: CrashLoopBackOff and the Job controller's are long
+	glance   = 5 * time.Second
+	quiet    = 40 * time.Second
+)
+
+// Run plays the history of a seed.
+func Run(seed uint64, shape Shape, mutant Mutant) Result {
+	return play(seed, shape, shape.draw(seed), mutant, false)
+}
+
+// play runs the faults of a history, then lets it settle and looks at what is left.
+func play(seed uint64, shape Shape, faults []Fault, mutant Mutant, record bool) Result {
+	log := &transcript{on: record}
+	w := newWorld(seed, shape, mutant, log)
+	for _, f := range faults {
+		w.at(f.At, func() { w.inject(f) })
+	}
+	w.run(shape.Horizon)
+	w.calmDown()
+	w.settle()
+	w.rest()
+	w.cleanUp()
+	var rounds int64
+	for _, d := range w.truth.rounds {
+		rounds += d
+	}
+	return Result{
+		Seed: seed, Shape: shape, Faults: faults, Breach: w.breach, Transcript: log.String(), Orders: w.truth.orders, Rounds: rounds,
+		Events: w.order, Interventions: w.interventions,
+	}
+}
+
+// calmDown ends all faults that last.
+func (w *world) calmDown() {
+	if w.breach != nil {
+		return
+	}
+	w.run(20 * time.Second) // what was planned as the end of a fault comes to its end
+	w.note("CALM", "no more faults")
+	w.calm = true
+	for _, n := range w.nodes {
+		n.heal()
+	}
+	for _, p := range w.pods {
+		p.dieYoung = 0
+	}
+	if js := w.api.current; js != nil && js.suspended {
+		w.api.spec("queue", func(js *jobSet) { js.suspended = false })
+	}
+}
+
+// settle waits until nothing is amiss: L1, L4 and L5.
+func (w *world) settle() {
+	limit := w.now + patience
+	for w.breach == nil && w.now < limit {
+		w.run(glance)
+		if w.unsettled() == "" {
+			return
+		}
+		w.intervene()
+	}
+	w.fail("L1", "%s after the last fault: %s", patience, w.unsettled())
+}
+
+// rest is L7: a group in sync costs next to nothing, and nobody is stopped any more.
+func (w *world) rest() {
+	if w.breach != nil {
+		return
+	}
+	reads, writes, orders, apiWrites := w.store.reads, w.store.writes, w.truth.orders, w.api.writes
+	w.run(quiet)
+	if w.breach != nil {
+		return
+	}
+	most := len(w.slots)*5 + 20
+	switch {
+	case w.unsettled() != "":
+		w.fail("L7", "at rest something has happened: %s", w.unsettled())
+	case w.truth.orders > orders:
+		w.fail("L7", "at rest a worker was stopped")
+	case w.api.writes > apiWrites:
+		w.fail("L7", "at rest the JobSet was written %d times", w.api.writes-apiWrites)
+	case w.store.reads-reads > most || w.store.writes-writes > most:
+		w.fail("L7", "at rest the store was read %d times and written %d times", w.store.reads-reads, w.store.writes-writes)
+	}
+}
+
+// cleanUp is L8: a JobSet that is deleted leaves nothing in the store. One history of four ends so.
+func (w *world) cleanUp() {
+	if w.breach != nil || w.seed%4 != 0 || w.api.current == nil {
+		return
+	}
+	w.api.spec("user", func(js *jobSet) { js.deleted = true })
+	clean := func() bool { return len(w.store.first.groups) <= 1 && w.api.current == nil }
+	for limit := w.now + 3*time.Minute; w.breach == nil && !clean(); w.run(5 * time.Second) {
+		if w.now > limit {
+			w.fail("L8", "three minutes after the deletion of the JobSet the store holds %v", w.store.first.names())
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// instance is one life of a worker, as it truly was: what the checks hold the protocol against.
+type instance struct {
+	coordination.Instance
+	pod     *pod
+	running bool
+	lifted  bool // its user code runs; without a barrier from the start
+	code    int64
+	exited  time.Duration
+	wallOut int64 // Unix milliseconds of the node, when it exited
+
+	rendezvous rendezvous // what it was told when it started
+	given      rendezvous // the newest round that the store gave it
+	assigned   bool
+	under      coordination.Level // that it was given under
+
+	orders  int  // how often it was ordered to stop, by one run of its agent and without an error between
+	runs    int  // the run of the agent that gave the last order
+	ordered bool // its end was ordered by the protocol
+	done    bool // it finished by itself
+	known   bool // the store took in its death
+}
+
+// rendezvous is what a worker of a round meets its peers under.
+type rendezvous struct{ epoch, round int64 }
+
+func (r rendezvous) less(o rendezvous) bool {
+	return r.epoch < o.epoch || (r.epoch == o.epoch && r.round < o.round)
+}

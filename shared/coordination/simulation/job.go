@@ -1,0 +1,215 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// job is a child Job, and the Job controller's memory of it.
+type job struct {
+	*world
+	name     string
+	uid      string
+	owner    string // UID of the JobSet
+	epoch    int32  // that it was created or resumed in
+	attempt  int32
+	entry    Entry
+	seats    []*seat
+	failures int // since the last success
+
+	suspended bool
+	deleting  bool
+	gone      bool
+	failed    bool
+	kicked    bool
+}
+
+// seat is a completion index.
+type seat struct {
+	slot      string
+	completed bool
+	retry     time.Duration // no new pod before
+}
+
+func (w *world) createJob(owner jobSet, e Entry, index int64) *job {
+	w.serial++
+	j := &job{
+		world: w, name: e.jobName(index), uid: fmt.Sprint("job", w.serial), owner: owner.uid, epoch: owner.epoch.Epoch,
+		attempt: owner.restarts, entry: e, suspended: owner.suspended,
+	}
+	for n := range e.Pods {
+		j.seats = append(j.seats, &seat{slot: e.stage().Slot(index, n)})
+	}
+	w.jobs = append(w.jobs, j)
+	j.kick()
+	return j
+}
+
+func (j *job) complete() bool {
+	for _, s := range j.seats {
+		if !s.completed {
+			return false
+		}
+	}
+	return true
+}
+
+// kick has the Job controller look at the Job soon; it takes the changes of a while together.
+func (j *job) kick() {
+	if j.kicked || j.gone {
+		return
+	}
+	j.kicked = true
+	j.in(j.random.between(10*time.Millisecond, time.Second), func() {
+		j.kicked = false
+		j.sync()
+	})
+}
+
+func (j *job) sync() {
+	switch {
+	case j.gone:
+	case j.deleting:
+		j.empty()
+		if len(j.living()) == 0 {
+			j.gone = true
+			j.jobs = slices.DeleteFunc(j.jobs, func(other *job) bool { return other == j })
+			j.note("job", "%s is gone", j.name)
+			j.controller.kick()
+		}
+	case j.suspended || j.failed:
+		j.empty()
+	default:
+		j.fill()
+	}
+}
+
+// living are the pods of the Job that the API server still has and that have not ended.
+func (j *job) living() []*pod {
+	var pods []*pod
+	for _, p := range j.pods {
+		if p.job == j && !p.gone && !p.told {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+func (j *job) empty() {
+	for _, p := range j.living() {
+		j.deletePod(p)
+	}
+}
+
+// fill creates a pod for each seat without one, after the back-off if the last one failed.
+func (j *job) fill() {
+	for _, s := range j.seats {
+		switch {
+		case s.completed || j.seated(s):
+		case j.now < s.retry:
+			j.at(s.retry, j.kick)
+		default:
+			j.createPod(j, s.slot)
+		}
+	}
+}
+
+func (j *job) seated(s *seat) bool {
+	return slices.ContainsFunc(j.pods, func(p *pod) bool {
+		return p.job == j && p.slot == s.slot && !p.gone && !p.told && !p.duplicate
+	})
+}
+
+// deletePod asks for the deletion of a pod; its kubelet does the rest.
+func (w *world) deletePod(p *pod) {
+	if p.deleting || p.gone {
+		return
+	}
+	p.deleting = true
+	w.note("api", "pod %s is being deleted", p.uid)
+	switch {
+	case p.over, p.phase == podPending && !p.node.lost && p.born == 0:
+		p.end()
+		w.in(100*time.Millisecond, func() { w.podGone(p) })
+	case p.node.cut:
+		// the API server waits for the node; somebody deletes the pod by force in the end
+		w.in(w.random.between(5*time.Second, 20*time.Second), func() { w.podGone(p) })
+	default:
+		w.in(w.random.between(5*time.Millisecond, 100*time.Millisecond), p.terminate)
+	}
+}
+
+// podGone follows when the API server has a pod no more.
+func (w *world) podGone(p *pod) {
+	if p.gone {
+		return
+	}
+	p.gone = true
+	w.note("api", "pod %s is gone", p.uid)
+	if p.over {
+		w.pods = slices.DeleteFunc(w.pods, func(other *pod) bool { return other == p })
+	}
+	w.lose(p, p.phase != podSucceeded || p.killed)
+	if !p.ended() {
+		p.job.missed(p)
+	}
+	p.job.kick()
+}
+
+// podEnded follows when the API server is told that a pod has Succeeded or Failed.
+func (w *world) podEnded(p *pod) {
+	if p.gone {
+		return
+	}
+	j := p.job
+	p.told = true
+	for _, s := range j.seats {
+		if s.slot == p.slot && p.phase == podSucceeded && !p.duplicate {
+			s.completed = true
+			j.failures = 0
+			w.note("job", "%s: %s is completed", j.name, s.slot)
+		}
+	}
+	if p.phase == podFailed {
+		j.missed(p)
+	}
+	w.lose(p, p.phase == podFailed || p.killed)
+	j.kick()
+	w.controller.kick()
+}
+
+// missed counts a pod that was lost, for the back-off.
+func (j *job) missed(p *pod) {
+	if p.duplicate || j.suspended || j.deleting {
+		return
+	}
+	j.failures++
+	for _, s := range j.seats {
+		if s.slot == p.slot {
+			s.retry = j.now + jobBackoff(j.failures)
+			j.note("job", "%s replaces %s in %s", j.name, p.uid, jobBackoff(j.failures))
+		}
+	}
+}
+
+// lose tells the orchestrators of a pod that runs no more. It is evidence only if it leaves a gap.
+func (w *world) lose(p *pod, gap bool) {
+	for _, o := range w.orchestrators {
+		o.missed(p, gap)
+	}
+}
+
+// remove deletes a Job in the foreground: its pods go first.
+func (j *job) remove(who, why string) {
+	if j.deleting || j.gone {
+		return
+	}
+	j.deleting = true
+	j.note(who, "deletes %s of epoch %d: %s", j.name, j.epoch, why)
+	j.truth.deleted(j, why)
+	j.kick()
+}
+
+// stale is why a fail-over deletes Jobs.
+const stale = "left behind by a fail-over"

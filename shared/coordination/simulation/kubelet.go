@@ -1,0 +1,162 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+)
+
+// sync is what the kubelet does after a look at the containers of a pod (reference 2.1).
+//
+//	no record of the worker        start one: somebody removed it, which is no failure to the kubelet
+//	exited 0, policy OnFailure     the pod has Succeeded
+//	exited otherwise               start again, the first time at once, then in CrashLoopBackOff
+func (p *pod) sync() {
+	if p.over || p.terminating || p.ended() || p.waiting || p.living() != nil {
+		return
+	}
+	c := p.newest()
+	switch {
+	case c == nil:
+		p.startSoon(0)
+	case c.code == 0:
+		p.succeed()
+	default:
+		p.backOff(c)
+	}
+}
+
+// startSoon creates and starts a container.
+func (p *pod) startSoon(wait time.Duration) {
+	p.waiting = true
+	p.in(wait+p.random.between(100*time.Millisecond, 600*time.Millisecond), p.startWorker)
+}
+
+func (p *pod) backOff(c *instance) {
+	wait := p.loop.wait(c.exited)
+	if wait == 0 {
+		p.loop.grant(p.now, 0)
+		p.startSoon(0)
+		return
+	}
+	p.waiting = true
+	left := max(0, c.exited+wait-p.now)
+	p.note(p.uid, "waits in CrashLoopBackOff, %s", wait)
+	p.in(p.random.between(left, left+left/2), func() {
+		if p.waiting && p.newest() == c {
+			p.loop.grant(p.now, wait)
+			p.startSoon(0)
+		}
+	})
+}
+
+// removed follows the removal of records by the agent: the kubelet looks at the pod anew and knows of no failure.
+func (p *pod) removed() {
+	if p.over || p.living() != nil {
+		return
+	}
+	p.in(p.node.nextRelist(), func() {
+		if p.newest() == nil {
+			p.waiting = false
+			p.sync()
+		}
+	})
+}
+
+// succeed ends the pod: its sidecar is asked to leave, and reports what is pending.
+func (p *pod) succeed() {
+	p.phase = podSucceeded
+	p.note(p.uid, "has succeeded")
+	p.agent.leave()
+	p.in(p.random.between(50*time.Millisecond, 1500*time.Millisecond), func() {
+		p.end()
+		p.reported(func() { p.podEnded(p) })
+	})
+}
+
+// fail ends the pod without a word to its containers' owner, as a node does that runs out of disk.
+func (p *pod) fail() {
+	if p.over || p.ended() {
+		return
+	}
+	p.note(p.uid, "is evicted by its node")
+	p.phase = podFailed
+	p.stopAll()
+	p.reported(func() { p.podEnded(p) })
+}
+
+// reported passes on what the kubelet tells the API server, which needs a connection.
+func (p *pod) reported(do func()) {
+	if p.node.lost {
+		return
+	}
+	if p.node.cut {
+		p.in(time.Second, func() { p.reported(do) })
+		return
+	}
+	p.in(p.random.between(5*time.Millisecond, 100*time.Millisecond), do)
+}
+
+// terminate follows the deletion of the pod: the worker is told, then killed; the agent goes last.
+func (p *pod) terminate() {
+	if p.over || p.terminating || p.node.cut {
+		return
+	}
+	p.terminating = true
+	if p.driver() == Exec {
+		p.agent.take(member.Leaving{}) // the supervisor gets the signal, and passes it on
+	}
+	took := p.random.between(5*time.Millisecond, 300*time.Millisecond)
+	if c := p.living(); c != nil {
+		code := int64(143)
+		if p.polite {
+			code = 0
+		}
+		wait := took + p.slow
+		if wait > p.shape.Grace {
+			wait, code = p.shape.Grace, 137
+		}
+		p.killed = true
+		p.in(max(wait, p.immune-p.now), func() { p.exit(c, code); p.leave() })
+		return
+	}
+	p.in(took, p.leave)
+}
+
+// leave is the end of a pod that is being deleted.
+func (p *pod) leave() {
+	p.agent.leave()
+	p.in(p.random.between(50*time.Millisecond, 1100*time.Millisecond), func() {
+		p.end()
+		p.reported(func() { p.podGone(p) })
+	})
+}
+
+// stopAll kills the containers.
+func (p *pod) stopAll() {
+	p.immune = 0
+	if c := p.living(); c != nil {
+		p.exit(c, 137)
+	}
+	p.end()
+}
+
+// vanish is the end of a pod with its node.
+func (p *pod) vanish() {
+	if !p.over {
+		p.stopAll()
+	}
+}
+
+// end stops the agent; nothing is left on the node.
+func (p *pod) end() {
+	if p.over {
+		return
+	}
+	p.over, p.terminating = true, true
+	p.agent.quit()
+	if c := p.living(); c != nil {
+		p.immune = 0
+		p.exit(c, 137)
+	}
+}

@@ -1,0 +1,99 @@
+package simulation
+
+import (
+	"errors"
+	"time"
+)
+
+// link is how one program reaches the store: over the network, with all that may happen there.
+type link struct {
+	*world
+	owner  *process
+	node   *node // nil: in the control plane
+	random random
+	far    bool // on the far side while there are two primaries
+
+	// armed faults
+	loseRequests, loseReplies, duplicate, slow int
+	slowness                                   time.Duration
+	deaf, halfOpen                             time.Duration // until then
+}
+
+var (
+	errTimeout = errors.New("no answer in time")
+	errRefused = errors.New("connection refused")
+)
+
+func newLink(w *world, owner *process, n *node, name string) *link {
+	return &link{world: w, owner: owner, node: n, random: newRandom(w.seed, "link "+name), far: newRandom(w.seed, "side "+name).chance(40)}
+}
+
+// server is the store that this program believes to be the primary.
+func (l *link) server() *server {
+	if l.store.second != nil && l.far {
+		return l.store.second
+	}
+	return l.store.first
+}
+
+// cut tells whether everything vanishes without an error.
+func (l *link) cut() bool { return (l.node != nil && l.node.cut) || l.now < l.halfOpen }
+
+func (l *link) delay() time.Duration {
+	d := l.random.between(200*time.Microsecond, 2*time.Millisecond)
+	if take(&l.slow) {
+		d += l.random.between(0, min(l.slowness, callTimeout))
+	}
+	return d
+}
+
+func take(n *int) bool {
+	if *n > 0 {
+		*n--
+		return true
+	}
+	return false
+}
+
+// request carries a call to the store and its answer back; the answer may be that none came. A call that has been sent
+// arrives though its sender crashes.
+func request[T any](l *link, serve func(*server) (T, error), answer func(T, error)) {
+	var none T
+	sent := l.now
+	fail := func(err error, wait time.Duration) {
+		l.owner.later(wait, func() { answer(none, err) })
+	}
+	late := func() time.Duration { return max(0, sent+callTimeout-l.now) }
+	switch {
+	case l.cut() || take(&l.loseRequests):
+		fail(errTimeout, callTimeout)
+		return
+	case !l.server().up:
+		fail(errRefused, l.delay())
+		return
+	}
+	run := l.owner.run
+	l.in(l.delay(), func() {
+		s := l.server()
+		if l.cut() || !s.up {
+			fail(errTimeout, late())
+			return
+		}
+		v, err := serve(s)
+		if take(&l.duplicate) {
+			l.in(l.random.between(time.Millisecond, time.Second), func() {
+				if s.up && s == l.server() {
+					_, _ = serve(s)
+				}
+			})
+		}
+		if l.owner.run != run {
+			return
+		}
+		if d := l.delay(); !take(&l.loseReplies) && l.now+d < sent+callTimeout {
+			l.owner.later(d, func() { answer(v, err) })
+			return
+		}
+		fail(errTimeout, late())
+	})
+}

@@ -1,0 +1,203 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// orchestrator is one of the two processes of which one leads. It runs the shipped leader.Next on what it has observed,
+// and does each step as jobset-controller/internal/orchestrator does it.
+type orchestrator struct {
+	process
+	random random
+	link   *link
+	sub    *subscription
+
+	leading bool
+	token   coordination.Token
+	renewed time.Duration // by this process
+	seen    lease         // as last read
+	seenAt  time.Duration
+
+	cache             *jobSet // what its informer holds
+	revision, applied int     // of the changes it was told, and of the one it holds
+	stale             time.Duration
+	losses            []loss
+	round             started
+	busy              bool
+	again             bool
+	next              time.Duration // the planned look
+	pages             int           // incarnations it made up
+}
+
+// loss is a pod that was lost; gap if that leaves its slot without a worker that finished.
+type loss struct {
+	pod *pod
+	gap bool
+}
+
+// started is since when this leader has seen a round.
+type started struct {
+	uid          string
+	phase        coordination.Phase
+	epoch, round int64
+	at           time.Duration
+}
+
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	leaseRetry    = 4 * time.Second
+	resyncEvery   = 20 * time.Second
+	sweepEvery    = 60 * time.Second
+)
+
+func newOrchestrator(w *world, name string) *orchestrator {
+	o := &orchestrator{random: newRandom(w.seed, name)}
+	o.process = process{world: w, name: name, died: o.startAgain}
+	o.link = newLink(w, &o.process, nil, name)
+	return o
+}
+
+func (o *orchestrator) start() {
+	if o.up {
+		return
+	}
+	o.begin()
+	o.leading, o.busy, o.again, o.round, o.losses, o.cache, o.next = false, false, false, started{}, nil, nil, 0
+	o.seen, o.seenAt = lease{}, o.now
+	o.notice()
+	o.elect()
+}
+
+func (o *orchestrator) startAgain() {
+	o.sub.close()
+	o.sub = nil
+	o.in(o.random.between(500*time.Millisecond, 10*time.Second), o.start)
+}
+
+// elect keeps or takes the Lease, as client-go does: a process that could not renew it in time, ends.
+func (o *orchestrator) elect() {
+	ask(&o.process, o.random, o.tryLease, func(error) {
+		switch {
+		case !o.leading:
+		case o.api.lease.holder != o.name, o.now-o.renewed > renewDeadline:
+			o.note(o.name, "has lost the Lease")
+			o.crash()
+			return
+		}
+		o.later(leaseRetry, o.elect)
+	})
+}
+
+// tryLease runs at the API server.
+func (o *orchestrator) tryLease() error {
+	l := &o.api.lease
+	if o.seen != *l {
+		o.seen, o.seenAt = *l, o.now
+	}
+	switch {
+	case l.holder == o.name && o.leading:
+		l.renewed, o.renewed = o.now, o.now
+	case l.holder == "" || (o.now-o.seenAt > leaseDuration && l.holder != o.name) || (l.holder == o.name && !o.leading):
+		l.holder, l.renewed = o.name, o.now
+		l.transitions++
+		o.renewed = o.now
+		token := l.token()
+		o.later(5*time.Millisecond, func() { o.lead(token) })
+	}
+	return nil
+}
+
+func (o *orchestrator) lead(token coordination.Token) {
+	o.leading, o.token = true, token
+	o.note(o.name, "leads with token %d", token.Transitions)
+	o.sub = subscribe(o.link, "", func(coordination.Observation) { o.wake(0) })
+	o.sweep()
+	o.wake(0)
+}
+
+// notice lets a change of the JobSet reach the informer, late.
+func (o *orchestrator) notice() {
+	if !o.up {
+		return
+	}
+	lag := o.random.between(time.Millisecond, 50*time.Millisecond)
+	if o.now < o.stale {
+		lag += o.stale - o.now
+	}
+	var latest *jobSet
+	if o.api.current != nil {
+		js := *o.api.current
+		latest = &js
+	}
+	o.revision++
+	revision := o.revision
+	o.later(lag, func() {
+		if revision > o.applied {
+			o.cache, o.applied = latest, revision
+			o.wake(0)
+		}
+	})
+}
+
+// missed notes a lost pod; losses of a moment are looked at together.
+func (o *orchestrator) missed(p *pod, gap bool) {
+	if !o.up || (!gap && o.round == (started{})) {
+		return
+	}
+	o.later(o.random.between(10*time.Millisecond, 200*time.Millisecond), func() {
+		o.losses = append(o.losses, loss{p, gap})
+		o.wake(0)
+	})
+}
+
+// wake plans a look, or moves the planned one forward.
+func (o *orchestrator) wake(d time.Duration) {
+	if !o.leading {
+		return
+	}
+	if o.busy {
+		o.again = o.again || d == 0
+		return
+	}
+	due := o.now + max(d, time.Millisecond)
+	if o.next != 0 && o.next <= due {
+		return
+	}
+	o.next = due
+	o.later(due-o.now, func() {
+		if o.next == due {
+			o.next = 0
+			o.reconcile()
+		}
+	})
+}
+
+// finish ends a look and plans the next one.
+func (o *orchestrator) finish(next time.Duration) {
+	o.busy = false
+	if o.again {
+		o.again = false
+		next = 0
+	}
+	o.wake(next)
+}
+
+// sweep drops groups of JobSets that are gone.
+func (o *orchestrator) sweep() {
+	request(o.link, func(s *server) ([]string, error) { return s.names(), nil }, func(names []string, err error) {
+		for _, uid := range names {
+			if uid == otherUID || o.api.current != nil && o.api.current.uid == uid {
+				continue
+			}
+			request(o.link, func(s *server) (struct{}, error) { return struct{}{}, s.drop(uid, o.token) }, func(struct{}, error) {})
+		}
+		wait := sweepEvery
+		if err != nil {
+			wait = time.Second
+		}
+		o.later(wait, o.sweep)
+	})
+}

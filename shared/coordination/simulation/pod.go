@@ -1,0 +1,187 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+)
+
+// pod is one pod: what the API server has of it, and what runs on its node. The two part ways when the node is cut off.
+type pod struct {
+	*world
+	uid     string
+	slot    string
+	job     *job
+	node    *node
+	created time.Duration
+	serial  int // orders the pods as they were created
+	random  random
+
+	// in the API
+	deleting bool
+	gone     bool
+	phase    podPhase
+	told     bool // the API server knows that it has ended
+	killed   bool // its worker ended because of the deletion
+
+	// on the node
+	over        bool // nothing of it runs there any more
+	terminating bool
+	born        int64       // of the sandbox, Unix microseconds of the node
+	containers  []*instance // records of the runtime, oldest first
+	births      int
+	loop        crashLoop
+	waiting     bool // in CrashLoopBackOff
+	volume      volume
+	agent       *agent
+
+	polite    bool          // its worker exits 0 on a signal
+	slow      time.Duration // its worker takes that long to end
+	immune    time.Duration // its worker survives everything until then
+	refuses   int           // the runtime fails so many orders to stop
+	blind     time.Duration // no events of the runtime until then
+	dieYoung  int           // so many of the next workers die as soon as they have started
+	duplicate bool          // a second pod of its slot: the Job controller knows nothing of it
+}
+
+// volume lives as long as the pod.
+type volume struct {
+	memory member.Memory
+	has    bool
+	told   rendezvous
+}
+
+func newVolume() volume { return volume{memory: member.Fresh()} }
+
+type podPhase string
+
+const (
+	podPending   podPhase = "Pending"
+	podRunning   podPhase = "Running"
+	podSucceeded podPhase = "Succeeded"
+	podFailed    podPhase = "Failed"
+)
+
+// ended pods never run again.
+func (p *pod) ended() bool { return p.phase == podSucceeded || p.phase == podFailed }
+
+// createPod puts a new pod into a slot, on a node that works.
+func (w *world) createPod(j *job, slot string) *pod {
+	w.serial++
+	p := &pod{
+		world: w, uid: fmt.Sprintf("%s/pod%d", slot, w.serial), slot: slot, job: j, node: w.place(slot), created: w.now,
+		serial: w.serial, phase: podPending,
+	}
+	p.random = newRandom(w.seed, p.uid)
+	p.volume = newVolume()
+	p.agent = newAgent(p)
+	w.pods = append(w.pods, p)
+	w.note("job", "creates %s on %s", p.uid, p.node.name)
+	w.in(p.random.between(100*time.Millisecond, 800*time.Millisecond), p.boot)
+	return p
+}
+
+// place is the node of a slot, or another one if that is of no use.
+func (w *world) place(slot string) *node {
+	first := 0
+	for i, name := range w.slots {
+		if name == slot {
+			first = i
+		}
+	}
+	for i := range w.nodes {
+		if n := w.nodes[(first+i)%len(w.nodes)]; !n.cut && !n.lost {
+			return n
+		}
+	}
+	return w.nodes[first]
+}
+
+// boot starts the sandbox, the agent, and then the worker.
+func (p *pod) boot() {
+	if p.over || p.terminating || p.node.lost {
+		return
+	}
+	if p.node.cut || p.gone || p.deleting {
+		p.in(time.Second, p.boot)
+		return
+	}
+	p.born = p.node.wall().UnixMicro()
+	p.phase = podRunning
+	p.agent.start()
+	if p.driver() == CRI {
+		p.in(p.random.between(20*time.Millisecond, 200*time.Millisecond), p.startWorker)
+	}
+}
+
+// newest is the newest container of the worker, or nil.
+func (p *pod) newest() *instance {
+	if n := len(p.containers); n > 0 {
+		return p.containers[n-1]
+	}
+	return nil
+}
+
+// living is the running worker, or nil.
+func (p *pod) living() *instance {
+	if c := p.newest(); c != nil && c.running {
+		return c
+	}
+	return nil
+}
+
+// startWorker runs a new container. The runtime keeps one dead record beside it.
+func (p *pod) startWorker() {
+	if p.over || p.terminating || p.living() != nil || p.ended() {
+		return
+	}
+	p.waiting = false
+	p.births++
+	c := &instance{
+		Instance: coordination.Instance{ID: fmt.Sprintf("%s/c%d", p.uid, p.births), Born: p.node.wall().UnixMicro()},
+		pod:      p, running: true, lifted: true, rendezvous: p.volume.told,
+	}
+	if dead := len(p.containers) - 1; dead > 0 {
+		p.containers = p.containers[dead:]
+	}
+	p.containers = append(p.containers, c)
+	p.truth.born(c)
+	p.note(p.uid, "worker %s starts", c.ID)
+	p.event()
+	if p.dieYoung > 0 {
+		p.dieYoung--
+		p.in(p.random.between(5*time.Millisecond, 2*time.Second), func() { p.exit(c, 1) })
+	}
+}
+
+// event lets the runtime's event reach the agent; without it, the agent's next poll finds out.
+func (p *pod) event() {
+	delay := p.random.between(time.Millisecond, 10*time.Millisecond)
+	if p.now < p.blind {
+		delay = p.random.between(0, 10*time.Second)
+	}
+	p.agent.later(delay, p.agent.look)
+}
+
+// exit ends a container, unless it survives.
+func (p *pod) exit(c *instance, code int64) {
+	if !c.running || p.now < p.immune {
+		return
+	}
+	c.running, c.code, c.exited, c.wallOut = false, code, p.now, p.node.wall().UnixMilli()
+	p.note(p.uid, "worker %s exits %d", c.ID, code)
+	if p.over {
+		return
+	}
+	p.event()
+	if p.driver() == CRI {
+		p.in(p.node.nextRelist(), p.sync)
+	}
+}
+
+func (p *pod) driver() Driver { return p.job.entry.Driver }
+
+// lost pods run no worker, or will not for long.
+func (p *pod) lost() bool { return p.gone || p.over || p.deleting || p.ended() }

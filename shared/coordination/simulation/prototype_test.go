@@ -1,0 +1,344 @@
+package simulation
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// TestDefectsOfThePrototype are the 26 known defects of the first prototype (seed 000), each as the story that led there,
+// with the outcome that is right.
+func TestDefectsOfThePrototype(t *testing.T) {
+	stories := map[string]func(*testing.T){
+		"D1 a second failure during a restart ends in no recreation": func(t *testing.T) {
+			s := enter(t, quickRestarts())
+			s.worker(0).die(1)
+			s.until(time.Second, "restarting", s.at(coordination.Restarting))
+			s.worker(1).die(1) // another one, still of the old round: the same restart answers it
+			s.until(3*time.Second, "the first is back", func() bool { return s.worker(0).births == 2 })
+			s.passes(20 * time.Millisecond)
+			s.worker(0).die(1) // the same again, in the new round: its peers may hang, so one more round follows
+			s.settles(30 * time.Second)
+			s.wants(1, 2, 2, s.truth.orders)
+		},
+		"D2 a failure while the group forms ends in no recreation": func(t *testing.T) {
+			s := enterForming(t, plain())
+			for _, p := range s.pods {
+				p.die(1)
+			}
+			s.settles(time.Minute)
+			s.wants(1, 1, 1, s.truth.orders)
+		},
+		"D3 a late broadcast changes nothing": func(t *testing.T) {
+			s := enter(t, plain())
+			old := s.group().Level
+			s.worker(0).die(1)
+			s.settles(30 * time.Second)
+			orders := s.truth.orders
+			for range 3 {
+				s.store.first.publish(s.api.current.uid, old)
+			}
+			s.passes(time.Minute)
+			s.wants(1, 1, 1, orders)
+		},
+		"D4 a repeated order kills nobody a second time": func(t *testing.T) {
+			s := enter(t, plain())
+			s.worker(0).die(1)
+			s.until(time.Second, "restarting", s.at(coordination.Restarting))
+			order := s.group().Level
+			for range 40 {
+				s.store.first.publish(s.api.current.uid, order)
+				s.passes(50 * time.Millisecond)
+			}
+			s.settles(30 * time.Second)
+			s.wants(1, 1, 1, 2)
+		},
+		"D5 a worker that died before its order leaves the next one alone": func(t *testing.T) {
+			s := enter(t, plain())
+			s.faults(Fault{Kind: BlindRuntime, Target: 1, For: 20 * time.Second})
+			s.worker(1).die(1) // its agent will know in seconds
+			s.worker(0).die(1)
+			s.settles(time.Minute)
+			if births := s.worker(1).births; births != 2 {
+				s.lose("the worker was started %d times, want 2", births)
+			}
+			s.wants(1, 1, 1, s.truth.orders)
+		},
+		"D6 a lost broadcast costs the time to the next read at most": func(t *testing.T) {
+			s := enter(t, plain())
+			s.faults(Fault{Kind: AllDeaf, For: 500 * time.Millisecond})
+			s.worker(0).die(1)
+			s.settles(resyncMost + 15*time.Second) // L3; the worker's own restart comes on top
+			s.wants(1, 1, 1, 2)
+		},
+		"D7 an agent that restarts in the middle of a restart knows what is wanted": func(t *testing.T) {
+			s := enter(t, plain())
+			s.worker(0).die(1)
+			s.until(time.Second, "restarting", s.at(coordination.Restarting))
+			for _, p := range s.pods {
+				p.agent.crash()
+			}
+			s.settles(45 * time.Second)
+			s.wants(1, 1, 1, 2)
+		},
+		"D8 a worker that exits 0 when it is told to stop runs again": func(t *testing.T) {
+			s := enter(t, plain())
+			for _, p := range s.pods {
+				p.polite = true
+			}
+			s.worker(0).die(1)
+			s.settles(30 * time.Second)
+			s.wants(1, 1, 1, 2)
+		},
+		"D8 finished work is not killed": func(t *testing.T) {
+			s := enter(t, plain())
+			for n := range s.slots {
+				s.faults(Fault{Kind: WorkerFinishes, Target: 0})
+				s.passes(time.Duration(n+1) * time.Second)
+			}
+			s.until(time.Minute, "the JobSet has completed", func() bool { return s.api.current.state == completed })
+			s.settles(time.Minute)
+			if s.truth.orders != 0 {
+				s.lose("%d orders", s.truth.orders)
+			}
+		},
+		"D9 an empty store is filled again, and nobody is killed": func(t *testing.T) {
+			s := enter(t, plain())
+			s.faults(Fault{Kind: StoreWiped, Count: 5})
+			s.passes(time.Second)
+			s.settles(resyncMost + 10*time.Second) // L4
+			s.wants(1, 0, 0, 0)
+			s.worker(0).die(1) // and the feature is alive
+			s.settles(30 * time.Second)
+			s.wants(1, 1, 1, 2)
+		},
+		"D10 without the store workers of new pods start, and nobody is killed": func(t *testing.T) {
+			s := enter(t, plain())
+			s.faults(Fault{Kind: StoreDown, For: 2 * time.Minute})
+			for _, p := range s.pods {
+				p.agent.crash()
+			}
+			old := s.worker(2)
+			s.deletePod(old)
+			s.until(time.Minute, "the new worker runs", func() bool {
+				p := s.podOf(s.api.current.uid, s.slots[2])
+				return p != nil && p != old && p.living() != nil
+			})
+			s.settles(5 * time.Minute)
+			s.wants(1, 1, 1, 2)
+		},
+		"D11 a leader that lost its Lease without knowing is refused": func(t *testing.T) {
+			s := enter(t, plain())
+			old := s.leader()
+			old.pause(time.Minute)
+			s.until(time.Minute, "another one leads", func() bool { l := s.leader(); return l != nil && l != old })
+			s.worker(0).fail() // the new leader tells the store so, and shows its token with it
+			s.settles(2 * time.Minute)
+			uid := s.api.current.uid
+			_, err := s.store.first.openGroup(uid, coordination.Open{Token: old.token, Epoch: 9, Limit: 1, Stages: s.shape.stages()})
+			if !errors.Is(err, coordination.ErrStaleLeader) {
+				s.lose("the old leader is answered %v", err)
+			}
+			s.passes(time.Minute) // it wakes
+			s.wants(1, 1, 1, 2)
+		},
+		"D12 a leader that starts again leads again": func(t *testing.T) {
+			s := enter(t, plain())
+			s.leader().crash()
+			s.passes(100 * time.Millisecond)
+			s.until(20*time.Second, "somebody leads", func() bool { return s.leader() != nil })
+		},
+		"D13 a leader that takes longer than its Lease counts once": func(t *testing.T) {
+			s := enter(t, plain())
+			s.worker(0).die(1)
+			s.until(time.Second, "restarting", s.at(coordination.Restarting))
+			s.leader().pause(40 * time.Second) // between the look and the charge
+			s.settles(2 * time.Minute)
+			s.wants(1, 1, 1, 2)
+		},
+		"D14 a fail-over that is interrupted is finished, and charged once": func(t *testing.T) {
+			s := enter(t, plain())
+			s.faults(Fault{Kind: Unkillable, Target: 1, For: time.Minute})
+			s.worker(0).die(1)
+			s.until(2*time.Minute, "the next epoch is written", func() bool { return s.api.current.epoch.Epoch == 2 })
+			s.leader().crash() // before it has deleted anything
+			s.settles(6 * time.Minute)
+			s.wants(2, 0, 2, s.truth.orders)
+		},
+		"D15 an agent of the epoch before has no say in the next": func(t *testing.T) {
+			s := enter(t, plain())
+			old := s.worker(0)
+			s.suspendAndResume(5 * time.Second)
+			s.settles(time.Minute)
+			level := s.group().Level
+			j := coordination.Join{Member: old.member(), Instance: coordination.Instance{ID: "late", Born: 1 << 50}, Seen: coordination.Unseen()}
+			if _, err := s.store.first.join(old, j); !errors.Is(err, coordination.ErrFenced) || s.group().Level != level {
+				s.lose("it is answered %v, the group is %v", err, s.group().Level)
+			}
+			s.wants(2, 0, 0, 0)
+		},
+		"D16 a zombie has no say in its slot": func(t *testing.T) {
+			s := enter(t, plain())
+			zombie := s.worker(1)
+			zombie.node.cut = true
+			zombie.forceDelete()
+			s.settles(time.Minute)
+			orders, level := s.truth.orders, s.group().Level
+			zombie.node.cut = false // it is back, and its kubelet has not noticed yet
+			if zombie.over {
+				s.lose("the zombie is gone, the story tells nothing")
+			}
+			s.passes(time.Minute)
+			if s.group().Level != level || s.truth.orders != orders {
+				s.lose("the group is %v, %d orders; it was %v, %d", s.group().Level, s.truth.orders, level, orders)
+			}
+		},
+		"D17 a new pod whose agent dies before its file is written counts once": func(t *testing.T) {
+			s := enter(t, plain())
+			s.deletePod(s.worker(1))
+			s.until(time.Minute, "the new worker runs", func() bool {
+				p := s.podOf(s.api.current.uid, s.slots[1])
+				return p != nil && p.created > s.pods[0].created && p.living() != nil
+			})
+			s.worker(1).agent.fuse = 2 // it may join, and not save
+			s.settles(time.Minute)
+			s.wants(1, 1, 1, s.truth.orders)
+		},
+		"D18 agents that wait for a recreation do not hammer the store": func(t *testing.T) {
+			s := enter(t, plain())
+			s.faults(Fault{Kind: LeadersGone, For: 10 * time.Minute})
+			w := s.worker(0)
+			if _, err := s.store.first.ask(w, w.member(), "bad-gpu"); err != nil {
+				t.Fatal(err)
+			}
+			s.passes(time.Minute)
+			calls := s.store.reads + s.store.writes
+			s.passes(5 * time.Minute)
+			if calls = s.store.reads + s.store.writes - calls; calls > 3*5*60/5 {
+				s.lose("%d calls of three agents in five minutes", calls)
+			}
+		},
+		"D19 nonsense in a report deletes nothing": func(t *testing.T) {
+			s := enter(t, plain())
+			level, w := s.group().Level, s.worker(0)
+			j := coordination.Join{Member: w.member(), Instance: w.living().Instance, Seen: coordination.Seen{Epoch: 1, Round: -999}}
+			if _, err := s.store.first.join(w, j); !errors.Is(err, coordination.ErrForeignValue) {
+				s.lose("it is answered %v", err)
+			}
+			s.passes(time.Minute)
+			if s.group().Level != level || len(s.jobs) != 1 || s.jobs[0].deleting {
+				s.lose("the group is %v", s.group().Level)
+			}
+		},
+		"D20 a suspended JobSet comes back without a charge": func(t *testing.T) {
+			s := enter(t, plain())
+			s.worker(0).die(1)
+			s.settles(time.Minute)
+			s.suspendAndResume(time.Minute)
+			s.settles(2 * time.Minute)
+			s.wants(2, 0, 1, 2)
+			s.worker(0).die(1)
+			s.settles(time.Minute)
+			s.wants(2, 1, 2, 4)
+		},
+		// D21: replicated jobs without an agent and an absent parallelism never reach the protocol. That groups count only
+		// pods with an agent is TestStages of jobset-controller/internal/inplace; here, that the group has its stages only.
+		"D21 the group waits for its own slots only": func(t *testing.T) {
+			s := enter(t, shape("scene", mixed(), everything(), 1))
+			if g := s.group(); g.Size() != 4 || !slices.Equal(g.Stages, s.shape.stages()) {
+				s.lose("%d slots in %v", g.Size(), g.Stages)
+			}
+		},
+		"D22 the budget ends: N restarts, then failure N+1 kills nobody and fails the JobSet": func(t *testing.T) {
+			shape := quickRestarts()
+			shape.Budget = 2
+			s := enter(t, shape)
+			for range 2 {
+				s.worker(0).die(1)
+				s.settles(time.Minute)
+			}
+			orders := s.truth.orders
+			s.worker(0).die(1)
+			s.until(time.Minute, "the JobSet has failed", func() bool { return s.api.current.state == failed })
+			if s.api.current.charged != 3 || s.truth.orders != orders {
+				s.lose("%d charged, %d orders after %d", s.api.current.charged, s.truth.orders, orders)
+			}
+		},
+		"D23 a clock that jumps ends no round early": func(t *testing.T) {
+			s := enter(t, plain())
+			s.worker(0).die(1)
+			s.until(time.Second, "restarting", s.at(coordination.Restarting))
+			s.store.skew = -2 * time.Hour
+			s.settles(30 * time.Second)
+			s.store.skew = 2 * time.Hour
+			s.worker(0).die(1)
+			s.settles(45 * time.Second)
+			s.wants(1, 2, 2, 4)
+		},
+		// D24: connections are a matter of the client library and of the chart; docs/in-place-restart.md says what
+		// maxclients has to be, and the scale bench measures it. Here, that an agent has one subscription at a time.
+		"D24 an agent has one subscription, however often it has lost it": func(t *testing.T) {
+			s := enter(t, plain())
+			for range 5 {
+				s.faults(Fault{Kind: StoreDown, For: time.Second})
+				s.passes(10 * time.Second)
+			}
+			if n := len(s.store.subscribers); n != len(s.slots)+1 {
+				s.lose("%d subscriptions of %d agents and a leader", n, len(s.slots))
+			}
+		},
+		"D25 CrashLoopBackOff delays the second restart and recreates nothing": func(t *testing.T) {
+			s := enter(t, plain())
+			for range 2 {
+				s.worker(0).die(1)
+				s.settles(30 * time.Second)
+			}
+			s.wants(1, 2, 2, 4)
+		},
+		"D25 records that are removed leave the kubelet nothing to back off from": func(t *testing.T) {
+			s := enter(t, quickRestarts())
+			for range 4 {
+				s.worker(0).die(1) // the one that fails by itself does wait
+				s.worker(0).loop = crashLoop{}
+				s.settles(6 * time.Second)
+			}
+			s.wants(1, 4, 4, 8)
+		},
+		// D26: which container is the worker, and which port the probe has, are settings of the agent: TestBadSettings of
+		// agent/internal/config and TestObserveTellsTheInstancesApart of agent/internal/cri. Here, that several slots on
+		// one node do not disturb each other.
+		"D26 workers that share a node are told apart": func(t *testing.T) {
+			s := enter(t, plain())
+			for _, p := range s.pods {
+				p.node = s.nodes[0]
+			}
+			s.worker(2).die(1)
+			s.settles(30 * time.Second)
+			s.wants(1, 1, 1, 2)
+		},
+	}
+	for name, story := range stories {
+		t.Run(name, story)
+	}
+}
+
+// quickRestarts has no back-off for workers that were ordered to restart.
+func quickRestarts() Shape {
+	s := plain()
+	s.RemoveStopped = true
+	return s
+}
+
+func (s *scene) suspendAndResume(d time.Duration) {
+	s.api.spec("queue", func(js *jobSet) { js.suspended = true })
+	s.passes(d)
+	s.api.spec("queue", func(js *jobSet) { js.suspended = false })
+	s.passes(time.Second)
+}
+
+func (p *pod) member() coordination.Member {
+	return coordination.Member{Slot: p.slot, Pod: p.uid, PodBorn: p.born}
+}

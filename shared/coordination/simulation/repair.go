@@ -1,0 +1,107 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Why a pod is evicted: it was lost, or it is about to be deleted because its slot holds a round up.
+const (
+	lostPod = "evict lost"
+	repair  = "evict to repair"
+)
+
+// repair tries for the slots that hold a round up what is cheaper than to recreate the group: a simpler ladder than that
+// of the orchestrator, on the same three moments.
+//
+//	at once            a pod that has Succeeded in the middle of a round: its Job
+//	after a third      a pod whose worker waits too long, or has not joined: the pod
+//	after two thirds   a slot that still has not joined: its Job, if that is less than the group
+func (o *orchestrator) repair(s *scope, then func()) {
+	if s.group == nil || s.group.Phase != coordination.Restarting || o.round == (started{}) || (len(s.losses) == 0 && !o.past(1)) {
+		then()
+		return
+	}
+	request(o.link, func(v *server) ([]string, error) { return v.missing(s.js.uid) }, func(missing []string, err error) {
+		if err == nil && o.survives() {
+			o.repairAll(s, missing)
+		}
+		if o.up {
+			then()
+		}
+	})
+}
+
+// past tells whether so many thirds of the time are over.
+func (o *orchestrator) past(thirds time.Duration) bool {
+	return o.round != (started{}) && o.now-o.round.at >= thirds*o.shape.Timeout/3
+}
+
+func (o *orchestrator) lookAgain() time.Duration {
+	if !o.past(1) {
+		return o.round.at + o.shape.Timeout/3 - o.now + time.Millisecond
+	}
+	return o.shape.Timeout / 12
+}
+
+func (o *orchestrator) repairAll(s *scope, missing []string) {
+	for _, slot := range missing {
+		p := o.podOf(s.js.uid, slot)
+		switch {
+		case p == nil || p.job.deleting:
+		case p.phase == podSucceeded:
+			o.note(o.name, "%s has Succeeded in the middle of a round", p.uid)
+			o.evictAndRemove(s, p.job)
+		case p.deleting || p.ended() || !o.past(1) || 2*len(missing) > int(s.group.Size) || p.created >= o.round.at:
+		case o.past(2) && int64(len(p.job.seats)) < s.group.Size:
+			o.evictAndRemove(s, p.job)
+		case o.past(2) || p.waiting:
+			o.evictAndDelete(s, p)
+		}
+	}
+}
+
+// podOf is the newest pod of a slot that the API server has, or nil.
+func (w *world) podOf(uid, slot string) *pod {
+	var newest *pod
+	for _, p := range w.pods {
+		if p.slot == slot && p.job.owner == uid && !p.gone {
+			newest = p
+		}
+	}
+	return newest
+}
+
+// evictAndDelete comes in this order, so that a worker that exits 0 when it is stopped is not taken for finished.
+func (o *orchestrator) evictAndDelete(s *scope, p *pod) {
+	p.note(o.name, "evicts and deletes %s", p.uid)
+	request(o.link, func(v *server) (coordination.Summary, error) {
+		return v.evict(s.js.uid, o.token, p.slot, p.uid, repair)
+	},
+		func(sum coordination.Summary, err error) {
+			if err == nil && sum.Phase == coordination.Restarting && o.survives() {
+				o.deletePod(p)
+			}
+		})
+}
+
+// evictAndRemove does the same for all pods of a Job; the JobSet controller makes it again.
+func (o *orchestrator) evictAndRemove(s *scope, j *job) {
+	pods := slices.DeleteFunc(slices.Clone(o.pods), func(p *pod) bool { return p.job != j })
+	request(o.link, func(v *server) (coordination.Summary, error) {
+		var sum coordination.Summary
+		var err error
+		for _, p := range pods {
+			if sum, err = v.evict(s.js.uid, o.token, p.slot, p.uid, repair); err != nil {
+				return sum, err
+			}
+		}
+		return sum, err
+	}, func(sum coordination.Summary, err error) {
+		if err == nil && sum.Phase == coordination.Restarting && o.survives() {
+			j.remove(o.name, "to bring a slot back")
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Shape is what a history is about: a JobSet, what may go wrong with it, and for how long.
+type Shape struct {
+	Name    string
+	Entries []Entry
+	Budget  int32         // maxRestarts
+	Timeout time.Duration // inplace-timeout
+	Grace   time.Duration // between the signal and the kill
+	// RemoveStopped is the agents' setting of that name.
+	RemoveStopped bool
+	Faults        []Chance
+	Most          int           // faults in one history, at least one
+	Horizon       time.Duration // the last fault comes before it
+	Start         time.Duration // the first one after it
+	Neutral       bool          // no fault of this shape touches a worker, so nobody may be stopped (S12)
+	InPlace       bool          // nothing of this shape needs a recreation, so none may happen (L2)
+}
+
+// Entry is a replicated job.
+type Entry struct {
+	Name   string
+	Jobs   int64
+	Pods   int64
+	Driver Driver
+	Step   int64 // its Jobs are created once all pods of the steps before run
+	// Release says until when its finished workers are held.
+	Release coordination.Release
+}
+
+// Driver is how the agent reaches its worker.
+type Driver string
+
+// Drivers.
+const (
+	CRI  Driver = "cri"  // a sidecar; the kubelet restarts the container
+	Exec Driver = "exec" // a supervisor in the worker's container, with a barrier
+)
+
+// Chance is a kind of fault and how often it is drawn, relative to the others.
+type Chance struct {
+	Kind   Kind
+	Weight int
+}
+
+// jobSetName is the name of the JobSet of every history.
+const jobSetName = "js"
+
+func (e Entry) stage() coordination.Stage {
+	return coordination.Stage{Prefix: jobSetName + "-" + e.Name, Jobs: e.Jobs, Pods: e.Pods, Step: e.Step, Release: e.Release}
+}
+
+func (s Shape) stages() []coordination.Stage {
+	var stages []coordination.Stage
+	for _, e := range s.Entries {
+		stages = append(stages, e.stage())
+	}
+	return stages
+}
+
+// Slots is how many workers the JobSet has.
+func (s Shape) Slots() int {
+	var n int64
+	for _, e := range s.Entries {
+		n += e.Jobs * e.Pods
+	}
+	return int(n)
+}
+
+func (e Entry) jobName(index int64) string { return fmt.Sprintf("%s-%s-%d", jobSetName, e.Name, index) }

@@ -1,0 +1,115 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+)
+
+// Shapes are what the seeds are spread over: each history draws a few faults of its shape's kinds.
+func Shapes() []Shape {
+	return []Shape{
+		shape("everything", workers(CRI, 1, 3), everything(), 6),
+		shape("two", workers(CRI, 1, 2), everything(), 4),
+		shape("jobs", workers(CRI, 2, 2), everything(), 4),
+		shape("five", workers(CRI, 1, 5), everything(), 3),
+		neutral(CRI), mild(), poor(), hasty(), leadership(), storms(CRI),
+		shape("exec", workers(Exec, 1, 3), everything(), 6), neutral(Exec), storms(Exec),
+		shape("mixed", mixed(), everything(), 5), shape("steps", steps(Exec), everything(), 5),
+		shape("steps without a barrier", steps(CRI), everything(), 4),
+	}
+}
+
+func workers(driver Driver, jobs, pods int64) []Entry {
+	return []Entry{{Name: "w", Jobs: jobs, Pods: pods, Driver: driver}}
+}
+
+// mixed: one replicated job with each driver.
+func mixed() []Entry {
+	return []Entry{{Name: "w", Jobs: 1, Pods: 2, Driver: Exec}, {Name: "x", Jobs: 1, Pods: 2, Driver: CRI}}
+}
+
+// steps start one after the other.
+func steps(driver Driver) []Entry {
+	return []Entry{{Name: "w", Jobs: 1, Pods: 1, Driver: Exec}, {Name: "x", Jobs: 1, Pods: 2, Driver: driver, Step: 1}}
+}
+
+// shape has the settings of an ordinary JobSet.
+func shape(name string, entries []Entry, faults []Chance, most int) Shape {
+	return Shape{
+		Name: name, Entries: entries, Budget: 20, Timeout: 60 * time.Second, Grace: 5 * time.Second,
+		Faults: faults, Most: most, Start: 5 * time.Second, Horizon: 45 * time.Second,
+	}
+}
+
+// neutral: nothing happens to any worker, but to all that watches over them (S12).
+func neutral(driver Driver) Shape {
+	s := shape("neutral "+string(driver), workers(driver, 1, 3), append(withoutHarm(), chances(2, StoreWiped, StoreBack)...), 6)
+	s.Neutral, s.InPlace = true, true
+	if driver == Exec {
+		s.Faults = slices.DeleteFunc(s.Faults, func(c Chance) bool { return c.Kind == AgentCrashes || c.Kind == AgentFuse })
+	}
+	return s
+}
+
+// mild: workers die now and then, and nothing stands in the way of their restart in place (L2).
+func mild() Shape {
+	s := shape("mild", workers(CRI, 1, 3), append(withoutHarm(), chances(12, WorkerDies, PeersDie)...), 3)
+	s.Timeout, s.RemoveStopped, s.InPlace = 10*time.Minute, true, true
+	return s
+}
+
+// poor: the budget ends soon.
+func poor() Shape {
+	kinds := append(chances(6, WorkerDies, PeersDie, DiesAgain, DiesStarting, PodDeleted), chances(2, Suspended, PolicyRestart,
+		LeaderPauses, LeadersGone, StaleCache, LeaderFuse, Controller, WorkerFinishes, Unkillable)...)
+	s := shape("poor", workers(CRI, 1, 2), kinds, 6)
+	s.Budget = 2
+	return s
+}
+
+// hasty: hardly any restart ends in time.
+func hasty() Shape {
+	s := shape("hasty", workers(CRI, 1, 3), append(everything(), chances(15, WorkerDies, PeersDie, LeaderSlow)...), 6)
+	s.Timeout, s.RemoveStopped = 1500*time.Millisecond, true
+	return s
+}
+
+// leadership: two leaders, and those that see an old world.
+func leadership() Shape {
+	kinds := append(chances(8, LeaderPauses, StaleCache, Suspended, WorkerDies, PodDeleted, PodFails),
+		chances(3, LeaderFuse, LeaderCrashes, LeaderCut, PolicyRestart, Recreated, Controller, NodeCrashes)...)
+	return shape("leadership", workers(CRI, 1, 2), kinds, 7)
+}
+
+// storms: the store and the way to it.
+func storms(driver Driver) Shape {
+	kinds := append(chances(4, StoreBack, ReplicaBehind, StoreWiped, TwoPrimaries, WorkerDies, AgentFuse, AgentForgets),
+		chances(2, PeersDie, DiesStarting, StoreDown, RequestsLost, RepliesLost, Duplicates, SlowMessages, Deaf, HalfOpen,
+			AllDeaf, AgentCrashes, AgentPauses, PodDeleted, StoreClock, LeadersGone)...)
+	return shape("storms "+string(driver), workers(driver, 1, 3), kinds, 7)
+}
+
+func chances(weight int, kinds ...Kind) []Chance {
+	var list []Chance
+	for _, k := range kinds {
+		list = append(list, Chance{k, weight})
+	}
+	return list
+}
+
+// withoutHarm are the faults that cost no worker.
+func withoutHarm() []Chance {
+	return chances(2, AgentCrashes, AgentFuse, AgentPauses, RequestsLost, RepliesLost, Duplicates, SlowMessages, Deaf, HalfOpen,
+		AllDeaf, StoreDown, StoreClock, WrongVersion, BlindRuntime, LeaderCrashes, LeaderFuse, LeaderPauses, LeadersGone, LeaderCut, LeaderSlow, StaleCache,
+		Controller)
+}
+
+// everything that can go wrong, the likely more often.
+func everything() []Chance {
+	return slices.Concat(withoutHarm(), chances(8, WorkerDies),
+		chances(4, PeersDie, DiesAgain, DiesStarting, PodDeleted, StoreBack, StoreWiped),
+		chances(2, OutOfMemory, Unkillable, Polite, RuntimeRefuses, LateTermNotice, AllDie, WrongClock, NodeCrashes, NodeCutOff,
+			Zombie, PodForced, PodFails, PodDuplicated, JobRecreated, AgentForgets, ReplicaBehind, TwoPrimaries, Suspended,
+			Recreated, PolicyRestart),
+		chances(1, WorkerFinishes))
+}

@@ -1,0 +1,85 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Shrink finds a smaller list of faults that breaks the same invariant: it leaves out halves, quarters and so on down to
+// single faults as long as the breach stays (delta debugging), then makes what is left simpler, and returns the history
+// with its transcript.
+func Shrink(r Result, mutant Mutant) Result {
+	if r.Breach == nil {
+		return r
+	}
+	fails := func(faults []Fault) bool {
+		b := play(r.Seed, r.Shape, faults, mutant, false).Breach
+		return b != nil && b.Invariant == r.Breach.Invariant
+	}
+	faults := leaveOut(r.Faults, fails)
+	return play(r.Seed, r.Shape, simplify(faults, fails), mutant, true)
+}
+
+// leaveOut is ddmin over complements.
+func leaveOut(faults []Fault, fails func([]Fault) bool) []Fault {
+	for parts := 2; len(faults) > 0; {
+		size := (len(faults) + parts - 1) / parts
+		reduced := false
+		for from := 0; from < len(faults); from += size {
+			rest := append(append([]Fault{}, faults[:from]...), faults[min(len(faults), from+size):]...)
+			if fails(rest) {
+				faults, reduced = rest, true
+				break
+			}
+		}
+		switch {
+		case reduced:
+			parts = max(2, parts-1)
+		case size == 1:
+			return faults
+		default:
+			parts = min(len(faults), 2*parts)
+		}
+	}
+	return faults
+}
+
+// simplify makes counts and durations as small as the breach allows.
+func simplify(faults []Fault, fails func([]Fault) bool) []Fault {
+	for i := range faults {
+		for _, change := range []func(*Fault){
+			func(f *Fault) { f.Count = 1 },
+			func(f *Fault) { f.For /= 4 },
+			func(f *Fault) { f.For /= 2 },
+		} {
+			simpler := append([]Fault{}, faults...)
+			change(&simpler[i])
+			if simpler[i] != faults[i] && fails(simpler) {
+				faults = simpler
+			}
+		}
+	}
+	return faults
+}
+
+// Report is what a failing history prints: how to play it again, what broke, and the story of the smallest such history.
+func (r Result) Report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d of shape %q breaks %v\n\nthe faults that it takes:\n", r.Seed, r.Shape.Name, r.Breach)
+	for _, f := range r.Faults {
+		fmt.Fprintf(&b, "  %s\n", f)
+	}
+	fmt.Fprintf(&b, "\nwhat happened:\n%s\n", lastLines(r.Transcript, 200))
+	return b.String()
+}
+
+// lastLines leaves out the middle of a long story: how it began, and how it ended.
+func lastLines(s string, most int) string {
+	lines := strings.Split(s, "\n")
+	if len(lines) <= most {
+		return s
+	}
+	head := lines[:most*3/4]
+	tail := lines[len(lines)-most/4:]
+	return strings.Join(head, "\n") + fmt.Sprintf("\n  ... %d lines ...\n", len(lines)-most) + strings.Join(tail, "\n")
+}

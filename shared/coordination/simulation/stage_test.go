@@ -1,0 +1,97 @@
+package simulation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// scene is a world in which a test says what happens. It starts in sync.
+type scene struct {
+	*world
+	t *testing.T
+}
+
+// plain is a JobSet of three workers that nothing is drawn for.
+func plain() Shape { return shape("scene", workers(CRI, 1, 3), everything(), 1) }
+
+func enter(t *testing.T, shape Shape) *scene {
+	t.Helper()
+	s := &scene{newWorld(1, shape, Mutant{}, &transcript{on: true}), t}
+	s.settles(time.Minute)
+	return s
+}
+
+// enterForming is a scene in which only the first worker runs yet.
+func enterForming(t *testing.T, shape Shape) *scene {
+	t.Helper()
+	s := &scene{newWorld(1, shape, Mutant{}, &transcript{on: true}), t}
+	s.until(time.Minute, "one has joined", func() bool { g := s.group(); return g != nil && g.Joined() == 1 })
+	return s
+}
+
+// worker is the pod of the n-th slot.
+func (s *scene) worker(n int) *pod {
+	s.t.Helper()
+	p := s.podOf(s.api.current.uid, s.slots[n])
+	if p == nil {
+		s.lose("%s has no pod", s.slots[n])
+	}
+	return p
+}
+
+func (s *scene) faults(faults ...Fault) {
+	for _, f := range faults {
+		s.inject(f)
+	}
+}
+
+// passes lets time pass; every invariant holds.
+func (s *scene) passes(d time.Duration) {
+	s.t.Helper()
+	s.run(d)
+	if s.breach != nil {
+		s.lose("%v", s.breach)
+	}
+}
+
+// settles waits until nothing is amiss, for d at most.
+func (s *scene) settles(d time.Duration) {
+	s.t.Helper()
+	s.until(d, "the group is in sync", func() bool { return s.unsettled() == "" })
+}
+
+func (s *scene) until(d time.Duration, what string, done func() bool) {
+	s.t.Helper()
+	for limit := s.now + d; !done(); {
+		if s.now >= limit {
+			s.lose("after %s not yet: %s (%s)", d, what, s.unsettled())
+		}
+		s.passes(5 * time.Millisecond)
+	}
+}
+
+func (s *scene) lose(format string, args ...any) {
+	s.t.Helper()
+	s.t.Log("\n" + s.log.String())
+	s.t.Fatalf(format, args...)
+}
+
+// wants checks the epoch, the round, what was charged, and how many orders to stop were given so far.
+func (s *scene) wants(epoch, round int64, charged int32, orders int) {
+	s.t.Helper()
+	g, js := s.group(), s.api.current
+	if g == nil || g.Epoch != epoch || g.Round != round || js.charged != charged || s.truth.orders != orders {
+		s.lose("level %v, %d charged, %d orders; want round %d.%d, %d charged, %d orders", g.Level, js.charged, s.truth.orders, epoch, round, charged, orders)
+	}
+}
+
+func (s *scene) phase() coordination.Phase {
+	if g := s.group(); g != nil {
+		return g.Phase
+	}
+	return ""
+}
+
+func (s *scene) at(p coordination.Phase) func() bool { return func() bool { return s.phase() == p } }

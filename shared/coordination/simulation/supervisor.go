@@ -1,0 +1,76 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+)
+
+// The supervisor is the agent of a pod with the exec driver: the worker's container is the agent's own process, and the
+// instances are its children.
+//
+//	Begin    an instance that waits: no process yet
+//	Lift     its user code runs
+//	Stop     the end of either
+//	Release  the container exits 0
+//
+// When the container dies, so does the child, and the kubelet starts the container again.
+
+// makeInstance answers Begin.
+func (p *pod) makeInstance() {
+	if p.over || p.terminating || p.living() != nil {
+		return
+	}
+	p.births++
+	c := &instance{
+		Instance: coordination.Instance{ID: fmt.Sprintf("%s/p%d", p.uid, p.births), Born: p.node.wall().UnixMicro()},
+		pod:      p, running: true,
+	}
+	p.containers = append(p.containers[:0:0], c)
+	p.truth.born(c)
+	p.note(p.uid, "%s waits at the barrier", c.ID)
+	p.agent.look()
+}
+
+// lift runs the user code of an instance, if it is still the newest.
+func (p *pod) lift(l member.Lift) {
+	c := p.living()
+	if c == nil || c.ID != l.ID || c.lifted || p.terminating {
+		return
+	}
+	c.lifted, c.rendezvous = true, rendezvous{l.Epoch, l.Round}
+	p.note(p.uid, "worker %s starts in round %d.%d", c.ID, l.Epoch, l.Round)
+	p.truth.lifted(c)
+	if p.dieYoung > 0 {
+		p.dieYoung--
+		p.in(p.random.between(5*time.Millisecond, 2*time.Second), func() { p.exit(c, 1) })
+	}
+}
+
+// containerDied ends the child with its supervisor; the kubelet backs off as with any container.
+func (p *pod) containerDied() {
+	if c := p.living(); c != nil {
+		p.immune = 0
+		p.exit(c, 137)
+	}
+	p.containers = nil
+	died := p.now
+	p.in(p.node.nextRelist(), func() {
+		if p.over || p.terminating || p.ended() {
+			return
+		}
+		wait := p.loop.wait(died)
+		left := max(0, died+wait-p.now)
+		p.waiting = wait > 0
+		p.in(p.random.between(left, left+left/2)+p.random.between(100*time.Millisecond, 600*time.Millisecond), func() {
+			if p.over || p.terminating {
+				return
+			}
+			p.loop.grant(p.now, wait)
+			p.waiting = false
+			p.agent.start()
+		})
+	})
+}

@@ -1,0 +1,120 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// beginning is the wall clock at the start of every history.
+var beginning = time.Unix(1_700_000_000, 0)
+
+// otherUID is the group of a JobSet that nothing happens to.
+const otherUID = "other"
+
+// world is one history in progress.
+type world struct {
+	clock
+	seed   uint64
+	shape  Shape
+	mutant Mutant
+	random random
+	log    *transcript
+
+	slots         []string
+	nodes         []*node
+	api           *api
+	store         *store
+	controller    *controller
+	orchestrators []*orchestrator
+	jobs          []*job
+	pods          []*pod
+	serial        int
+
+	truth  *truth
+	breach *Breach
+	calm   bool // the faults are over
+
+	interventions int // of an operator
+}
+
+// Breach is a broken invariant.
+type Breach struct {
+	Invariant string // S1 to S14, L1 to L8
+	Text      string
+	At        time.Duration
+}
+
+func (b *Breach) String() string {
+	return fmt.Sprintf("%s at %s: %s", b.Invariant, stamp(b.At), b.Text)
+}
+
+func newWorld(seed uint64, shape Shape, mutant Mutant, log *transcript) *world {
+	w := &world{seed: seed, shape: shape, mutant: mutant, random: newRandom(seed, "world"), log: log}
+	w.truth = newTruth(w)
+	w.buildSlots()
+	w.store = &store{world: w}
+	w.store.first = &server{store: w.store, name: "store", up: true, groups: map[string]*coordination.Group{}}
+	w.store.first.groups[otherUID] = bystander(w)
+	w.api = &api{world: w, lease: lease{created: 1}}
+	w.controller = newController(w)
+	for _, name := range []string{"orchestrator-a", "orchestrator-b"} {
+		w.orchestrators = append(w.orchestrators, newOrchestrator(w, name))
+	}
+	w.api.create()
+	for i, o := range w.orchestrators {
+		w.in(time.Duration(i)*200*time.Millisecond, o.start)
+	}
+	return w
+}
+
+// buildSlots gives each slot a node, and there are two spare ones.
+func (w *world) buildSlots() {
+	for _, stage := range w.shape.stages() {
+		for job := range stage.Jobs {
+			for pod := range stage.Pods {
+				w.slots = append(w.slots, stage.Slot(job, pod))
+			}
+		}
+	}
+	for i := range len(w.slots) + 2 {
+		w.nodes = append(w.nodes, &node{
+			world: w, name: fmt.Sprint("node", i), phase: w.random.between(0, relist-1),
+			skew: w.random.between(-5*time.Millisecond, 5*time.Millisecond),
+		})
+	}
+}
+
+// fail notes the first broken invariant; the history ends there.
+func (w *world) fail(invariant, format string, args ...any) {
+	if w.breach == nil {
+		w.breach = &Breach{invariant, fmt.Sprintf(format, args...), w.now}
+		w.note("BROKEN", "%s: %s", invariant, w.breach.Text)
+	}
+}
+
+// run lets d pass, or less if an invariant breaks.
+func (w *world) run(d time.Duration) {
+	limit := w.now + d
+	for w.breach == nil && w.step(limit) {
+	}
+}
+
+// group is the group of the current JobSet as the primary has it, or nil.
+func (w *world) group() *coordination.Group {
+	if w.api.current == nil {
+		return nil
+	}
+	return w.store.first.groups[w.api.current.uid]
+}
+
+// leader is the orchestrator that leads, or nil.
+func (w *world) leader() *orchestrator {
+	for _, o := range w.orchestrators {
+		if o.up && o.leading && w.api.lease.holder == o.name {
+			return o
+		}
+	}
+	return nil
+}
