@@ -102,7 +102,15 @@ func (l *Lab) AwaitWorkers(ctx context.Context, namespace, jobSet string, n int)
 // Signal sends a signal to a worker's process from the host and returns when that was. Under a supervisor the worker is
 // the supervisor's child.
 func (l *Lab) Signal(ctx context.Context, w Worker, signal unix.Signal) (time.Time, error) {
-	return l.SignalContainer(ctx, w.PodUID, workerContainer, signal)
+	first, err := l.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
+	if err != nil {
+		return time.Time{}, err
+	}
+	pid, err := program(first)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("looking for the program of worker %s: %w", w.ID, err)
+	}
+	return kill(pid, signal, "worker "+w.ID)
 }
 
 // SignalContainer sends a signal to the first process of any container from the host and returns when that was.
@@ -111,12 +119,13 @@ func (l *Lab) SignalContainer(ctx context.Context, podUID, container string, sig
 	if err != nil {
 		return time.Time{}, err
 	}
-	if pid, err = program(pid); err != nil {
-		return time.Time{}, fmt.Errorf("looking for the program of worker %s: %w", w.ID, err)
-	}
+	return kill(pid, signal, "container "+container+" of pod "+podUID)
+}
+
+func kill(pid int, signal unix.Signal, what string) (time.Time, error) {
 	at := time.Now()
 	if err := unix.Kill(pid, signal); err != nil {
-		return at, fmt.Errorf("sending %s to container %s of pod %s: %w", unix.SignalName(signal), container, podUID, err)
+		return at, fmt.Errorf("sending %s to %s: %w", unix.SignalName(signal), what, err)
 	}
 	return at, nil
 }
