@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/holdfast-project/holdfast/e2e/testbed/image"
 )
@@ -29,8 +30,14 @@ func ImageValues() Values {
 	}
 }
 
-func local(repository string) Values {
+// Image is an image by its name, registry/repository:tag, as the charts want it.
+func Image(name string) Values {
+	repository, tag, _ := strings.Cut(name, ":")
 	return Values{"registry": "", "repository": repository, "tag": tag}
+}
+
+func local(repository string) Values {
+	return Image(repository + ":" + tag)
 }
 
 // Node takes the archives of images.

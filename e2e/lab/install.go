@@ -25,11 +25,17 @@ const (
 	orchestratorHealth = "127.0.0.1:18082"
 )
 
+// Images that the manager adds to pods.
+const (
+	AgentImage = "localhost/holdfast/agent:dev"
+	ExecImage  = "localhost/holdfast/holdfast-exec:dev"
+)
+
 // images maps the name in the manifests to the program that `make build` left in bin/.
 var images = map[string]string{
-	"localhost/holdfast/agent:dev":         "agent",
-	"localhost/holdfast/holdfast-exec:dev": "holdfast-exec",
-	"localhost/holdfast/worker:dev":        "worker",
+	AgentImage:                      "agent",
+	ExecImage:                       "holdfast-exec",
+	"localhost/holdfast/worker:dev": "worker",
 }
 
 // Install loads the images, applies the CRD, and starts the manager and the orchestrator. It may be repeated.
@@ -81,6 +87,7 @@ func (l *Lab) StartManager(ctx context.Context) error {
 		Command: []string{
 			l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
 			"--metrics-bind-address=0", "--health-probe-bind-address=" + managerHealth,
+			"--inplace-store-address=" + l.Cluster.RedisAddress(), "--inplace-exec-image=" + ExecImage, "--inplace-agent-image=" + AgentImage,
 		},
 		Ready: healthy(managerHealth),
 	})

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,23 @@ import (
 const supervisor = "holdfast-exec"
 
 var errNoProgram = errors.New("its supervisor has not started it")
+
+// Program names the process that stands for a worker, so that no other one ever has the name: its number and its start.
+func (l *Lab) Program(ctx context.Context, w Worker) (string, error) {
+	first, err := l.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
+	if err != nil {
+		return "", err
+	}
+	pid, err := program(first)
+	if err != nil {
+		return "", err
+	}
+	fields, err := statusOf(pid)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d@%s", pid, fields[startField]), nil
+}
 
 // program is the process of a container that stands for the worker: its first one, or what its supervisor started.
 func program(first int) (int, error) {
@@ -40,17 +58,31 @@ func childOf(parent int) (int, error) {
 	return 0, errNoProgram
 }
 
-// parentOf reads the fourth field of /proc/PID/stat; the second is a name in parentheses that may hold anything.
+// Fields of /proc/PID/stat behind the program's name.
+const (
+	parentField = 1
+	startField  = 19
+)
+
 func parentOf(pid int) int {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields, err := statusOf(pid)
 	if err != nil {
 		return 0
 	}
+	parent, _ := strconv.Atoi(fields[parentField])
+	return parent
+}
+
+// statusOf reads /proc/PID/stat from behind the program's name, which stands in parentheses and may hold anything.
+func statusOf(pid int) ([]string, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
 	text := string(stat)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(fields) < 2 {
-		return 0
+	if len(fields) <= startField {
+		return nil, fmt.Errorf("the status of process %d has %d fields", pid, len(fields))
 	}
-	parent, _ := strconv.Atoi(fields[1])
-	return parent
+	return fields, nil
 }

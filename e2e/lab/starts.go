@@ -60,3 +60,20 @@ func (l *Lab) startAfter(ctx context.Context, w Worker, moment time.Time) (time.
 	}
 	return time.Time{}, false
 }
+
+// Starts counts how often a worker's program has started in its present container.
+func (l *Lab) Starts(ctx context.Context, w Worker) (int, error) {
+	stream, err := l.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: workerContainer}).Stream(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("reading the log of %s: %w", w.Pod, err)
+	}
+	defer stream.Close()
+	n := 0
+	lines := bufio.NewScanner(stream)
+	for lines.Scan() {
+		if _, ok := startIn(lines.Text()); ok {
+			n++
+		}
+	}
+	return n, lines.Err()
+}

@@ -32,7 +32,7 @@ type driver interface {
 }
 
 // drivers are those that all cases run with.
-var drivers = map[string]driver{"cri": cri{}}
+var drivers = map[string]driver{"cri": cri{}, "exec": supervised{}}
 
 // instance is one life of a worker's program.
 type instance struct {

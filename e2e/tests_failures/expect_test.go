@@ -20,6 +20,8 @@ type outcome struct {
 	Least, Most int64
 	// Replaced are the workers that are in other pods afterwards.
 	Replaced []string
+	// Reborn are the workers whose container was restarted with its supervisor, so that their lives count from 0.
+	Reborn []string
 	// Deaths are lives that workers lost in addition to one for each restart.
 	Deaths map[string]int
 	// Spared: a worker that had restarted when the store forgot it may have been restarted less often than the group.
@@ -93,8 +95,8 @@ func (g *group) compare(after map[string]instance, restarts int64, want outcome)
 func (o outcome) lives(id string, restarts int) (least, most int) {
 	most = restarts + o.Deaths[id]
 	switch {
-	case slices.Contains(o.Replaced, id):
-		return -most, most // its new pod counts from 0
+	case slices.Contains(o.Replaced, id), slices.Contains(o.Reborn, id):
+		return -most, most // its new pod, or its new container's log, counts from 0
 	case o.Spared:
 		return min(1, most), most
 	default:

@@ -49,6 +49,7 @@ func values(store string) helm.Values {
 	small := helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
 	v["replicaCount"], v["resources"], v["nodeSelector"] = 2, small, helm.Values{lab.NodePool: "pool-1"}
 	v["valkey"] = helm.Values{"address": store}
+	v["injection"] = helm.Values{"execImage": helm.Image(lab.ExecImage), "agentImage": helm.Image(lab.AgentImage)}
 	orchestrator := v["orchestrator"].(helm.Values)
 	orchestrator["enabled"], orchestrator["resources"], orchestrator["leaseDuration"] = true, small, "5s"
 	return v
