@@ -27,8 +27,8 @@ type driver interface {
 	signal(ctx context.Context, l *lab.Lab, i instance, s unix.Signal) (time.Time, error)
 	// agent is the container that reports for the worker, or "" if it cannot die without the worker.
 	agent() string
-	// diesAgain is what comes of a worker that dies in the middle of a restart, when it has been restarted already.
-	diesAgain(worker string) outcome
+	// killAgain lets a worker die in the middle of a restart, when it has been restarted already, and tells what comes of it.
+	killAgain(g *group, was instance) outcome
 }
 
 // drivers are those that all cases run with.
@@ -67,8 +67,11 @@ type cri struct{}
 func (cri) agent() string { return "agent" }
 
 // There is no barrier: its peers may already wait for the dead one in a rendezvous, so one more restart follows.
-func (cri) diesAgain(worker string) outcome {
-	return outcome{Least: 2, Most: 2, Deaths: map[string]int{worker: 1}}
+func (cri) killAgain(g *group, was instance) outcome {
+	g.awaitReborn(was)
+	g.awaitOneJoined()
+	g.kill(g.now()[was.Where.ID])
+	return outcome{Least: 2, Most: 2, Deaths: map[string]int{was.Where.ID: 1}}
 }
 
 func (cri) configure(js *v1alpha2.JobSet, w workload) {

@@ -39,6 +39,20 @@ func (supervised) configure(js *v1alpha2.JobSet, w workload) {
 	}
 }
 
+// At the barrier it runs nothing that a peer could wait for: it joins again, and the restart is the same.
+func (supervised) killAgain(g *group, was instance) outcome {
+	g.awaitOneJoined()
+	g.killSupervisor(was)
+	return outcome{Least: 1, Most: 1, Reborn: []string{was.Where.ID}}
+}
+
+// killSupervisor takes the whole container, as running out of memory does.
+func (g *group) killSupervisor(i instance) {
+	g.Helper()
+	_, err := g.SignalContainer(g.ctx, i.Where.PodUID, "worker", unix.SIGKILL)
+	g.must(err)
+}
+
 func (supervised) instances(ctx context.Context, l *lab.Lab, js *v1alpha2.JobSet) (map[string]instance, error) {
 	workers, err := l.Workers(ctx, js.Namespace, js.Name)
 	instances := map[string]instance{}
@@ -84,8 +98,7 @@ func TestASupervisorIsKilled(t *testing.T) {
 			g := start(t, supervised{}, w)
 			prepare(g)
 			dead := g.nth(1)
-			_, err := g.SignalContainer(g.ctx, dead.Where.PodUID, "worker", unix.SIGKILL)
-			g.must(err)
+			g.killSupervisor(dead)
 			// The log of its new container begins with one start.
 			g.settle(outcome{Least: 1, Most: 1, Reborn: []string{dead.Where.ID}})
 		})

@@ -49,12 +49,14 @@ func TestAWorkerThatDiesAgainDuringARestart(t *testing.T) {
 		g := start(t, d, stubborn)
 		first := g.nth(0)
 		g.breakOff()
-		g.awaitReborn(first)
-		g.awaitGroup("restarting, and one has joined", func(s coordination.Summary) bool {
-			return s.Phase == coordination.Restarting && s.Joined == 1
-		})
-		g.kill(g.now()[first.Where.ID])
-		g.settle(g.diesAgain(first.Where.ID))
+		g.settle(g.killAgain(g, first))
+	})
+}
+
+func (g *group) awaitOneJoined() {
+	g.Helper()
+	g.awaitGroup("restarting, and one has joined", func(s coordination.Summary) bool {
+		return s.Phase == coordination.Restarting && s.Joined == 1
 	})
 }
 
