@@ -33,6 +33,26 @@ func TestTheLibraryIsLoadedOnceAndReplacedWhenItDiffers(t *testing.T) {
 	mustOpen(t, store, anOpening())
 }
 
+func TestALeaderThatConnectsBringsItsOwnRules(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	server := newServer(t)
+	mustOpen(t, server.store(t, func(o *Options) { o.version = 2 }), anOpening())
+	connected := make(chan string, 8)
+	store := server.store(t)
+	go store.WatchAll(ctx, func(group string) { connected <- group })
+	if group := <-connected; group != "" {
+		t.Fatalf("heard of %q first, want the connection", group)
+	}
+	code := server.admin.FunctionList(ctx, redis.FunctionListQuery{WithCode: true}).Val()[0].Code
+	if code != libraryCode(1) {
+		t.Error("the functions of the leader before are still in force")
+	}
+	if _, err := store.Summary(ctx, uid); err != nil {
+		t.Errorf("the group is lost: %v", err)
+	}
+}
+
 func TestALibraryOfSomebodyElseIsLeftAlone(t *testing.T) {
 	server := newServer(t)
 	server.do("FUNCTION", "LOAD", "#!lua name=other\nredis.register_function('other', function() return 1 end)")

@@ -37,15 +37,22 @@ func (s *Store) Watch(ctx context.Context, group string, on func(coordination.Ob
 	w.run(ctx)
 }
 
-// WatchAll implements coordination.Leader.
+// WatchAll implements coordination.Leader. The leader brings its own rules: on each connection, so that an upgrade, a
+// roll-back and a server that came back with older functions are all in force at once.
 func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
 	w := watch{
 		store:    s,
 		channels: []string{allChannels(s.options.version)},
 		pattern:  true,
-		read:     func(context.Context) error { on(""); return nil },
-		message:  func(m *redis.Message) { on(groupOf(m.Channel)) },
-		lost:     func(error) {},
+		read: func(ctx context.Context) error {
+			err := s.EnsureLibrary(ctx)
+			if err == nil {
+				on("")
+			}
+			return err
+		},
+		message: func(m *redis.Message) { on(groupOf(m.Channel)) },
+		lost:    func(error) {},
 	}
 	w.run(ctx)
 }
