@@ -13,6 +13,7 @@ COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 STAMP := github.com/holdfast-project/holdfast/shared/version
 # Go programs are static, so that an image needs nothing else; grpcnotrace leaves out half of the agent.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w -X $(STAMP).version=$(VERSION) -X $(STAMP).commit=$(COMMIT)"
+BUILD_NEXT := $(subst -ldflags "-s -w,-ldflags "-s -w -X github.com/holdfast-project/holdfast/shared/coordination.ProtocolVersion=2,$(BUILD))
 TESTBED := go run ./e2e/cmd/testbed
 TESTFLAGS ?=
 
@@ -26,6 +27,14 @@ build: ## Build all programs into bin/
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker
+
+# The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
+NEXT := $(BIN)/next
+.PHONY: build-next
+build-next:
+	@mkdir -p $(NEXT)
+	cd agent && $(BUILD_NEXT) -o $(NEXT)/ ./cmd/agent ./cmd/holdfast-exec
+	cd jobset-controller && $(BUILD_NEXT) -o $(NEXT)/ ./cmd/orchestrator
 
 .PHONY: prerequisites
 prerequisites: # Debian's packages and the API server for tests; quick when all is there
@@ -46,7 +55,7 @@ e2e: ## End-to-end tests on a real node (root): real pods killed, the store stop
 .PHONY: e2e-all
 e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue (root)
 	./hack/install-debian.sh prometheus
-	$(MAKE) build
+	$(MAKE) build build-next
 	$(TESTBED) down
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 60m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_failures
 

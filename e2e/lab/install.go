@@ -59,25 +59,28 @@ func (l *Lab) Install(ctx context.Context) error {
 
 // LoadImages makes images of the built programs and gives them to the node.
 func (l *Lab) LoadImages(ctx context.Context) error {
+	for name, program := range images {
+		if err := l.LoadProgram(ctx, name, l.File("bin", program)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LoadProgram makes an image of one program and gives it to the node.
+func (l *Lab) LoadProgram(ctx context.Context, name, program string) error {
 	dir, err := os.MkdirTemp("", "holdfast-images-")
 	if err != nil {
 		return fmt.Errorf("making images: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	for name, program := range images {
-		archive := filepath.Join(dir, program+".tar")
-		img := image.Image{
-			Name: name, Entrypoint: []string{"/" + program},
-			Files: map[string]string{"/" + program: l.File("bin", program)},
-		}
-		if err := img.Write(archive); err != nil {
-			return err
-		}
-		if err := l.Cluster.LoadImage(ctx, archive); err != nil {
-			return err
-		}
+	archive := filepath.Join(dir, "image.tar")
+	entrypoint := "/" + filepath.Base(program)
+	img := image.Image{Name: name, Entrypoint: []string{entrypoint}, Files: map[string]string{entrypoint: program}}
+	if err := img.Write(archive); err != nil {
+		return err
 	}
-	return nil
+	return l.Cluster.LoadImage(ctx, archive)
 }
 
 // StartManager starts the JobSet manager, if it does not run.
