@@ -5,6 +5,7 @@ package tests
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -55,9 +56,15 @@ type workload struct {
 // stubborn workers hold a restart open for so long: what happens meanwhile happens in the middle of it.
 var stubborn = workload{OnTerm: "ignore", Grace: 10 * time.Second}
 
+// only is the variable that leaves out all drivers but the one it names.
+const only = "HOLDFAST_DRIVER"
+
 // each runs a case with every driver.
 func each(t *testing.T, run func(t *testing.T, d driver)) {
 	for name, d := range drivers {
+		if wanted := os.Getenv(only); wanted != "" && wanted != name {
+			continue
+		}
 		t.Run(name, func(t *testing.T) { run(t, d) })
 	}
 }

@@ -3,7 +3,7 @@
 // Package tests lets everything fail that can, one after the other, at rest and in the middle of a restart: workers, their
 // pods, agents, orchestrators, the store. What runs was installed by the chart, with two replicas.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_DRIVER=cri (or exec) runs the cases with that driver only; HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
 package tests
 
 import (
