@@ -30,8 +30,8 @@
 //
 // An Observed is due after each change, never at intervals; it has every instance that lives, and may leave out those whose
 // end it has shown. An instance lives from Begin to the end of its last process: the next Begin comes after that, so two never
-// run side by side. One that is missing without having been shown as exited is taken for dead: after a restart of the driver
-// it is not there any more.
+// run side by side. It is known by its ID; an action may give it a later birth than the driver did. One that is missing
+// without having been shown as exited is taken for dead: after a restart of the driver it is not there any more.
 //
 // A worker that exits 0 by itself is held: there is no instance, the driver waits. Either Release lets it go, or a Begin
 // makes it run again in a later round. A worker that dies gets its Begin at once; if the store is away, or no restart is
