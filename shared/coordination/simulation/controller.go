@@ -1,9 +1,6 @@
 package simulation
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // controller is the JobSet controller: it makes the Jobs follow the JobSet, one write at a time, and writes the next
 // epoch before it empties a group.
@@ -76,61 +73,6 @@ func (c *controller) deleteUnfinished() {
 			j.remove(c.name, "the JobSet has "+c.api.current.state)
 		}
 	}
-}
-
-// decide ends or restarts the JobSet; false if there is nothing to decide.
-func (c *controller) decide(js jobSet) bool {
-	switch {
-	case c.budget().Exceeded(js.charged):
-		c.write(js, func(next *jobSet) { next.state = failed })
-	case c.anyFailed(js) && !c.begun(js) && !c.budget().Allows(js.paid()):
-		c.write(js, func(next *jobSet) { next.state = failed })
-	case c.anyFailed(js):
-		c.restart(js)
-	case c.allComplete(js):
-		c.write(js, func(next *jobSet) { next.state = completed })
-	default:
-		return false
-	}
-	return true
-}
-
-// write is one compare-and-set; after a conflict the controller looks again.
-func (c *controller) write(js jobSet, change func(*jobSet)) {
-	ask(&c.process, c.random, func() error { return c.api.update(js, c.name, change) }, func(error) { c.kick() })
-}
-
-// restart recreates all Jobs for a reason of the failure policy: the epoch first, then the count; the Jobs of the attempt
-// before are then deleted.
-func (c *controller) restart(js jobSet) {
-	if next, opened := js.epoch.Next(policyCause(js.restarts+1), js.paid()+1); opened {
-		c.write(js, func(after *jobSet) { after.epoch = next })
-		return
-	}
-	c.write(js, func(after *jobSet) { after.restarts++; after.recounts++ })
-}
-
-func (c *controller) begun(js jobSet) bool { return js.epoch.Cause == policyCause(js.restarts+1) }
-
-func policyCause(restarts int32) string { return fmt.Sprintf("recreate/%d", restarts) }
-
-func (c *controller) anyFailed(js jobSet) bool {
-	for _, j := range c.current(js) {
-		if j.failed {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *controller) allComplete(js jobSet) bool {
-	current := c.current(js)
-	for _, j := range current {
-		if !j.complete() {
-			return false
-		}
-	}
-	return int64(len(current)) == c.shape.jobs()
 }
 
 // current are the Jobs of this attempt and epoch that nobody deletes.
@@ -211,58 +153,4 @@ func (c *controller) ready(js jobSet, name string) bool {
 		return true
 	}
 	return false
-}
-
-// suspend writes the epoch before it stops a Job.
-func (c *controller) suspend(js jobSet) {
-	running := false
-	for _, j := range c.current(js) {
-		running = running || (!j.suspended && !j.complete())
-	}
-	if !running {
-		return
-	}
-	if next, opened := js.epoch.Next(fmt.Sprintf("suspend/%d", js.generation), js.paid()); opened && !c.mutant.SuspendFirst {
-		c.write(js, func(after *jobSet) { after.epoch = next })
-		return
-	}
-	for _, j := range c.current(js) {
-		if !j.suspended && !j.complete() && c.survives() {
-			c.truth.suspended(j)
-			c.hold(j, true)
-		}
-	}
-	if c.mutant.SuspendFirst {
-		next, _ := js.epoch.Next(fmt.Sprintf("suspend/%d", js.generation), js.paid())
-		c.later(3*time.Second, func() { c.write(*c.api.current, func(after *jobSet) { after.epoch = next }) })
-	}
-}
-
-// resume lets the suspended Jobs run. Jobs of an earlier epoch that still run are stopped first: their pods are fenced.
-func (c *controller) resume(js jobSet) {
-	for _, j := range c.current(js) {
-		switch {
-		case j.complete() || !c.up:
-		case !j.suspended && j.epoch < js.epoch.Epoch:
-			c.hold(j, true)
-			c.kick()
-		case j.suspended && len(j.living()) == 0 && c.survives():
-			j.epoch = js.epoch.Epoch
-			c.hold(j, false)
-		case j.suspended:
-			c.in(200*time.Millisecond, c.kick)
-		}
-	}
-}
-
-func (c *controller) hold(j *job, suspended bool) {
-	j.suspended = suspended
-	c.note(c.name, "%s: suspend %t", j.name, suspended)
-	for _, s := range j.seats {
-		s.retry = 0
-	}
-	if suspended {
-		j.failures = 0
-	}
-	j.kick()
 }

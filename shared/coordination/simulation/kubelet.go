@@ -29,7 +29,12 @@ func (p *pod) sync() {
 // startSoon creates and starts a container.
 func (p *pod) startSoon(wait time.Duration) {
 	p.waiting = true
-	p.in(wait+p.random.between(100*time.Millisecond, 600*time.Millisecond), p.startWorker)
+	births := p.births
+	p.in(wait+p.random.between(100*time.Millisecond, 600*time.Millisecond), func() {
+		if p.births == births { // it has not been started meanwhile
+			p.startWorker()
+		}
+	})
 }
 
 func (p *pod) backOff(c *instance) {

@@ -28,7 +28,6 @@ type orchestrator struct {
 	busy              bool
 	again             bool
 	next              time.Duration // the planned look
-	pages             int           // incarnations it made up
 }
 
 // loss is a pod that was lost; gap if that leaves its slot without a worker that finished.

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -159,106 +158,4 @@ func (o *orchestrator) decide(s *scope) {
 		return
 	}
 	o.apply(s, step)
-}
-
-func (o *orchestrator) apply(s *scope, step leader.Step) {
-	uid, again := s.js.uid, func() { o.decide(s) }
-	switch step.Kind {
-	case leader.Drop:
-		o.drop(s, again)
-	case leader.OpenGroup:
-		o.pages++
-		step.Open.Token, step.Open.Incarnation = o.token, fmt.Sprintf("%s-%d", o.name, o.serialOf())
-		s.opened = true
-		o.note(o.name, "opens epoch %d, limit %d, suspended %t", step.Open.Epoch, step.Open.Limit, step.Open.Suspended)
-		o.store(s, func(v *server) (coordination.Summary, error) { return v.openGroup(uid, step.Open) }, again)
-	case leader.GiveUp:
-		g := *s.group
-		o.note(o.name, "gives round %d up", g.Round)
-		o.store(s, func(v *server) (coordination.Summary, error) {
-			return v.recreate(uid, o.token, g.Epoch, g.Round, coordination.KindTimeout)
-		}, again)
-	case leader.RestoreEpoch:
-		o.annotate(s, func(js *jobSet) { js.epoch = step.Epoch })
-	case leader.Charge:
-		o.annotate(s, func(js *jobSet) { js.charged, js.counted = step.Charged, true; o.mark(js, step.Mark) })
-	case leader.WriteMark:
-		o.annotate(s, func(js *jobSet) { o.mark(js, step.Mark) })
-	case leader.FailOver:
-		if o.mutant.DeleteFirst {
-			o.deleteAll(s)
-		}
-		o.annotate(s, func(js *jobSet) { js.epoch, js.charged = step.Epoch, step.Charged; o.mark(js, false) })
-	}
-}
-
-// serialOf makes incarnations differ.
-func (o *orchestrator) serialOf() int {
-	o.serial++
-	return o.serial
-}
-
-func (o *orchestrator) mark(js *jobSet, set bool) {
-	js.marked, js.deadline = set, 0
-	if set {
-		js.deadline = o.round.at + o.shape.Timeout
-	}
-}
-
-func (o *orchestrator) drop(s *scope, then func()) {
-	uid := s.js.uid
-	o.store(s, func(v *server) (coordination.Summary, error) {
-		if err := v.drop(uid, o.token); err != nil {
-			return coordination.Summary{}, err
-		}
-		return coordination.Summary{}, coordination.ErrNoGroup
-	}, then)
-}
-
-// annotate is one compare-and-set on the JobSet as this look has read it.
-func (o *orchestrator) annotate(s *scope, change func(*jobSet)) {
-	ask(&o.process, o.random, func() error {
-		if o.mutant.BlindWrites && o.api.current != nil && o.api.current.uid == s.js.uid {
-			return o.api.update(*o.api.current, o.name, change)
-		}
-		return o.api.update(s.js, o.name, change)
-	}, func(err error) {
-		if err != nil {
-			o.losses = append(o.losses, s.losses...)
-			o.finish(20 * time.Millisecond)
-			return
-		}
-		change(&s.js)
-		s.js.version++
-		o.decide(s)
-	})
-}
-
-// settle does what follows from a group that is as it should be, and plans the next look.
-func (o *orchestrator) settle(s *scope) {
-	o.deleteStale(s)
-	o.repair(s, func() {
-		next := o.random.between(resyncEvery/2, resyncEvery*3/2)
-		if o.round != (started{}) {
-			next = min(next, max(time.Millisecond, o.round.at+o.shape.Timeout-o.now+time.Millisecond), o.lookAgain())
-		}
-		o.finish(next)
-	})
-}
-
-// deleteStale deletes the Jobs that a fail-over has left behind.
-func (o *orchestrator) deleteStale(s *scope) {
-	for _, j := range slices.Clone(o.jobs) {
-		if j.owner == s.js.uid && s.js.epoch.Stale(j.epoch) && o.survives() {
-			j.remove(o.name, stale)
-		}
-	}
-}
-
-func (o *orchestrator) deleteAll(s *scope) {
-	for _, j := range slices.Clone(o.jobs) {
-		if j.owner == s.js.uid {
-			j.remove(o.name, stale)
-		}
-	}
 }

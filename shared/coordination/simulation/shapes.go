@@ -37,7 +37,7 @@ func steps(driver Driver) []Entry {
 func shape(name string, entries []Entry, faults []Chance, most int) Shape {
 	return Shape{
 		Name: name, Entries: entries, Budget: 20, Timeout: 60 * time.Second, Grace: 5 * time.Second,
-		Faults: faults, Most: most, Start: 5 * time.Second, Horizon: 45 * time.Second,
+		Faults: faults, Most: most, Start: 5 * time.Second, Horizon: 35 * time.Second,
 	}
 }
 

@@ -69,6 +69,7 @@ func (r Result) Report() string {
 	for _, f := range r.Faults {
 		fmt.Fprintf(&b, "  %s\n", f)
 	}
+	fmt.Fprintf(&b, "\nto tell it again: go run ./coordination/simulation/cmd/simulate -story -first %d\n", r.Seed)
 	fmt.Fprintf(&b, "\nwhat happened:\n%s\n", lastLines(r.Transcript, 200))
 	return b.String()
 }

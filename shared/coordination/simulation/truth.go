@@ -18,7 +18,6 @@ type truth struct {
 	skewed    bool                  // a clock was wrong, so births do not order what they should
 	orders    int                   // to stop a worker
 	excuses   map[*job]bool         // a Job was deleted by hand
-	forgets   map[string]bool       // pods whose agent lost its file
 }
 
 type roundKey struct {
@@ -34,7 +33,7 @@ type holding struct {
 func newTruth(w *world) *truth {
 	return &truth{
 		world: w, instances: map[string]*instance{}, desired: map[string]rendezvous{}, rounds: map[roundKey]int64{}, ended: map[roundKey]bool{},
-		held: map[string]holding{}, excuses: map[*job]bool{}, forgets: map[string]bool{},
+		held: map[string]holding{}, excuses: map[*job]bool{},
 	}
 }
 
@@ -48,8 +47,6 @@ func (t *truth) lost() {
 		c.known = false
 	}
 }
-
-func (t *truth) forgot(p *pod) { t.forgets[p.uid] = true }
 
 func (t *truth) excused(j *job) { t.excuses[j] = true }
 

@@ -1,0 +1,58 @@
+package simulation
+
+import "fmt"
+
+// decide ends or restarts the JobSet; false if there is nothing to decide.
+func (c *controller) decide(js jobSet) bool {
+	switch {
+	case c.budget().Exceeded(js.charged):
+		c.write(js, func(next *jobSet) { next.state = failed })
+	case c.anyFailed(js) && !c.begun(js) && !c.budget().Allows(js.paid()):
+		c.write(js, func(next *jobSet) { next.state = failed })
+	case c.anyFailed(js):
+		c.restart(js)
+	case c.allComplete(js):
+		c.write(js, func(next *jobSet) { next.state = completed })
+	default:
+		return false
+	}
+	return true
+}
+
+// write is one compare-and-set; after a conflict the controller looks again.
+func (c *controller) write(js jobSet, change func(*jobSet)) {
+	ask(&c.process, c.random, func() error { return c.api.update(js, c.name, change) }, func(error) { c.kick() })
+}
+
+// restart recreates all Jobs for a reason of the failure policy: the epoch first, then the count; the Jobs of the attempt
+// before are then deleted.
+func (c *controller) restart(js jobSet) {
+	if next, opened := js.epoch.Next(policyCause(js.restarts+1), js.paid()+1); opened {
+		c.write(js, func(after *jobSet) { after.epoch = next })
+		return
+	}
+	c.write(js, func(after *jobSet) { after.restarts++; after.recounts++ })
+}
+
+func (c *controller) begun(js jobSet) bool { return js.epoch.Cause == policyCause(js.restarts+1) }
+
+func policyCause(restarts int32) string { return fmt.Sprintf("recreate/%d", restarts) }
+
+func (c *controller) anyFailed(js jobSet) bool {
+	for _, j := range c.current(js) {
+		if j.failed {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *controller) allComplete(js jobSet) bool {
+	current := c.current(js)
+	for _, j := range current {
+		if !j.complete() {
+			return false
+		}
+	}
+	return int64(len(current)) == c.shape.jobs()
+}
