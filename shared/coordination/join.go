@@ -13,7 +13,7 @@ func (g *Group) Join(j Join, now int64) (Reply, error) {
 	if g.leaving() || g.Counts[stage].Left || (!newPod && g.isStale(held, j.Instance)) {
 		return g.reply(j.Slot), nil
 	}
-	if g.wentBack(stage, j.Seen) {
+	if g.wentBack(stage, held, j) {
 		g.recover()
 	}
 	if !newPod && g.hasJoined(held, j.Instance) {

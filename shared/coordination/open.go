@@ -83,17 +83,22 @@ func (g *Group) begin(o Open, now int64) {
 func (g *Group) addFinished(slots []string) {
 	for _, name := range slots {
 		s, i := g.Slots[name], g.stage(name)
-		if i < 0 || g.Counts[i].Left || !g.waits(i) || (s != nil && (!s.Dead || g.counted(i, s))) {
+		if i < 0 || g.Counts[i].Left || !g.waits(i) || g.knowsBetter(i, s) {
 			continue
 		}
 		if s == nil {
-			s = &Slot{Round: NoRound, Dead: true}
+			s = &Slot{Round: NoRound}
 			g.Slots[name] = s
 		}
-		s.Finished, s.Barrier, s.Generation = true, false, g.Generation
+		s.Dead, s.Finished, s.Barrier, s.Generation = true, true, false, g.Generation
 		g.count(i, s)
 	}
 	g.leaveWhole(slots)
+}
+
+// knowsBetter tells whether a slot has a living instance in this life of the group, or counts already.
+func (g *Group) knowsBetter(stage int, s *Slot) bool {
+	return s != nil && s.Generation == g.Generation && (!s.Dead || g.counted(stage, s))
 }
 
 // leaveWhole lets the stages go of which every slot is known to have finished, whatever the store has heard: their Jobs

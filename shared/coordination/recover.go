@@ -1,13 +1,32 @@
 package coordination
 
 // wentBack tells whether the agent knows a later state than the store: the store lost its last moments.
-func (g *Group) wentBack(stage int, seen Seen) bool {
-	if g.Phase == Recovering || seen.Epoch != g.Epoch {
+func (g *Group) wentBack(stage int, held *Slot, j Join) bool {
+	seen := j.Seen
+	switch {
+	case seen.Epoch != g.Epoch:
+		return false
+	case g.hasJoined(held, j.Instance) && g.disagrees(stage, held, seen):
+		return true
+	case g.Phase == Recovering:
 		return false
 	}
 	unfinished := g.Phase == Forming || g.Phase == Restarting
 	stillRuns := unfinished && seen.Running && seen.Round == g.Round
 	return seen.Round > g.Round || stillRuns || (seen.Entered && g.forming(stage))
+}
+
+// disagrees tells whether an agent knows its instance to be of another round than the store does: it was assigned that
+// round in moments that the store has lost. Only a step that the agent has not seen enter makes a round higher.
+func (g *Group) disagrees(stage int, held *Slot, seen Seen) bool {
+	known := g.known(seen)
+	if known == NoRound {
+		return false
+	}
+	if g.Phase == Recovering {
+		return held.Round != known
+	}
+	return seen.Entered && known < g.effective(stage, held)
 }
 
 // known is the round that the agent knows its living instance to have.

@@ -486,6 +486,32 @@ var rules = map[string]string{
 		down 0a barrier code=0 epoch=1 round=3 holds running entered instances=1
 		join 1a 2a barrier epoch=1 round=4 holds entered instances=1 => Restarting(4) 2/3 done=0
 		join 0b barrier         => Running(4) 3/3`,
+	"a store that went back into a recovery asks once more": `
+		open recover
+		join 0a epoch=1 round=1 holds running entered instances=1
+		join 1b barrier epoch=1 round=1 running entered instances=1 => Recovering(0) 2/3 reply=-1
+		save
+		join 2b barrier epoch=1 round=1 running entered instances=1 => Restarting(2) 2/3
+		restore                 => Recovering(0) 2/3 gen=1
+		join 1b barrier epoch=1 round=2 holds entered instances=1 => Recovering(0) 1/3 gen=2 reply=2
+		join 0a epoch=1 round=1 holds running entered instances=1
+		join 2b barrier epoch=1 round=2 holds entered instances=1 => Restarting(2) 2/3`,
+	"who was given another round than the store says makes it ask again": `
+		open recover
+		join 1b barrier epoch=1 round=1 running entered instances=1
+		save
+		join 0a 2a barrier epoch=1 round=1 holds running entered instances=1 => Restarting(2) 1/3
+		restore
+		join 0b 2b barrier epoch=1 round=2 running entered instances=1 => Running(3) 3/3
+		join 1b barrier epoch=1 round=2 holds entered running instances=1 => Recovering(3)`,
+	"finished slots count for a recovery, whoever was alive before": `
+		open
+		join 0a 1a 2a
+		open suspended
+		open                    => Recovering(0) 0/3
+		open done=2             => Recovering(0) 1/3 done=1
+		join 2a epoch=1 round=0 holds running entered instances=1 => Recovering(0) 1/3 done=1
+		join 0a 1a epoch=1 round=0 holds running entered instances=1 => Running(0) 3/3 done=1`,
 	"a round that a suspend interrupted goes on": `
 		open
 		join 0a 1a 2a

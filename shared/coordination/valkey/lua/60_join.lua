@@ -21,7 +21,7 @@ function Group:join(call, now)
   if self:leaving() or self.counts[i].left or (not newPod and self:isStale(held, call)) then
     return self:reply(call.slot)
   end
-  if self:wentBack(i, call.seen) then
+  if self:wentBack(i, held, call) then
     self:recover()
   end
   if not newPod and self:hasJoined(held, call) then

@@ -1,13 +1,30 @@
 -- recover.go: what the agents know, when the store does not.
 
 -- wentBack tells whether the agent knows a later state than the store: the store lost its last moments.
-function Group:wentBack(i, seen)
-  if self.phase == Recovering or seen.epoch ~= self.epoch then
+function Group:wentBack(i, held, call)
+  local seen = call.seen
+  if seen.epoch ~= self.epoch then
+    return false
+  elseif self:hasJoined(held, call) and self:disagrees(i, held, seen) then
+    return true
+  elseif self.phase == Recovering then
     return false
   end
   local unfinished = self.phase == Forming or self.phase == Restarting
   local stillRuns = unfinished and seen.running and seen.round == self.round
   return seen.round > self.round or stillRuns or (seen.entered and self:forming(i))
+end
+
+-- disagrees tells whether an agent knows its instance to be of another round than the store does: it was assigned that
+-- round in moments that the store has lost. Only a step that the agent has not seen enter makes a round higher.
+function Group:disagrees(i, held, seen)
+  local known = self:known(seen)
+  if known == NO_ROUND then
+    return false
+  elseif self.phase == Recovering then
+    return held.round ~= known
+  end
+  return seen.entered and known < self:effective(i, held)
 end
 
 -- known is the round that the agent knows its living instance to have.

@@ -167,14 +167,14 @@ end
 
 function Group:addFinishedSlot(i, name)
   local s = self:slot(name)
-  if s ~= nil and (not s.dead or self:counted(i, s)) then
+  if s ~= nil and s.generation == self.gen and (not s.dead or self:counted(i, s)) then
     return
   end
   if s == nil then
-    s = { pod = '', podBorn = 0, id = '', born = 0, round = NO_ROUND, dead = true }
+    s = { pod = '', podBorn = 0, id = '', born = 0, round = NO_ROUND }
     self.slots[name] = s
   end
-  s.finished, s.barrier, s.generation = true, false, self.gen
+  s.dead, s.finished, s.barrier, s.generation = true, true, false, self.gen
   self:count(i, s, 1)
 end
 
