@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,8 +48,16 @@ type container struct {
 	ended   chan int
 	mu      sync.Mutex
 	log     []string
-	starts  chan time.Time // of the worker, as the log tells
+	starts  chan start // of the worker, as the log tells
 }
+
+// start is when a worker was started, and how long that took from the lift on.
+type start struct {
+	at   time.Time
+	took time.Duration
+}
+
+var tookUs = regexp.MustCompile(`"worker started".*"tookUs":([0-9]+)`)
 
 type settings struct {
 	isolated bool
@@ -58,7 +67,7 @@ type settings struct {
 
 func launch(t testing.TB, s settings) *container {
 	t.Helper()
-	c := &container{t: t, ended: make(chan int, 1), starts: make(chan time.Time, 1024), command: exec.Command(os.Args[0], s.args...)}
+	c := &container{t: t, ended: make(chan int, 1), starts: make(chan start, 1024), command: exec.Command(os.Args[0], s.args...)}
 	c.command.Env = append(s.env, mainVariable+"=1", "PATH="+os.Getenv("PATH"))
 	c.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if s.isolated {
@@ -79,8 +88,9 @@ func launch(t testing.TB, s settings) *container {
 
 func (c *container) follow(log *bufio.Scanner) {
 	for log.Scan() {
-		if strings.Contains(log.Text(), "worker started") {
-			c.starts <- time.Now()
+		if m := tookUs.FindStringSubmatch(log.Text()); m != nil {
+			us, _ := strconv.Atoi(m[1])
+			c.starts <- start{time.Now(), time.Duration(us) * time.Microsecond}
 		}
 		c.mu.Lock()
 		c.log = append(c.log, log.Text())

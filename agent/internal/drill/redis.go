@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -11,7 +12,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Redis starts a redis-server that ends with the test, and returns its address. Extra arguments are the server's.
+// Port stands for the server's port in the arguments of Redis.
+const Port = "PORT"
+
+// Redis starts a redis-server that ends with the test, and returns its address. Extra arguments are the server's, and come
+// after its own.
 func Redis(t testing.TB, args ...string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -21,8 +26,11 @@ func Redis(t testing.TB, args ...string) (address string) {
 	address = l.Addr().String()
 	_, port, _ := net.SplitHostPort(address)
 	l.Close()
-	server := exec.Command("redis-server", append([]string{
-		"--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", "", "--appendonly", "no"}, args...)...)
+	all := append([]string{"--bind", "127.0.0.1", "--port", Port, "--dir", t.TempDir(), "--save", "", "--appendonly", "no"}, args...)
+	for i := range all {
+		all[i] = strings.ReplaceAll(all[i], Port, port)
+	}
+	server := exec.Command("redis-server", all...)
 	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is killed takes it along
 	if err := server.Start(); err != nil {
 		t.Fatalf("redis-server is missing, run hack/install-debian.sh: %v", err)

@@ -105,7 +105,7 @@ func (l *loop) post(e member.Event) {
 
 // leave reports what is pending before the agent ends. The worker may have died just now, so there is a last look.
 func (l *loop) leave() {
-	l.Log.Info("leaving: the worker is left alone")
+	l.Log.Info("leaving: what is pending is reported")
 	ctx, cancel := context.WithTimeout(l.work, farewell)
 	defer cancel()
 	l.step(member.Leaving{})

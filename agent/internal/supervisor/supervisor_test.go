@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -174,8 +175,15 @@ func TestACheckpointInProgressIsWaitedFor(t *testing.T) {
 func TestACheckpointIsNotWaitedForForever(t *testing.T) {
 	w := drill.NewWitness(t)
 	file := w.Dir + "/checkpoint"
+	var second atomic.Bool
 	s := direct(t, w, "never saves", func(o *Options) {
 		o.CheckpointFile, o.CheckpointGrace = file, 50*time.Millisecond
+		o.Start = func(p process.Spec) (*process.Child, error) {
+			if second.Swap(true) {
+				return nobody(p)
+			}
+			return process.Start(p)
+		}
 	})
 	s.Begin()
 	s.Lift(observe(s)[0].ID, 1, 0)
@@ -184,9 +192,8 @@ func TestACheckpointIsNotWaitedForForever(t *testing.T) {
 	if _, err := os.Stat(file); err != nil {
 		t.Fatalf("the worker did not leave its file: %v", err)
 	}
-	s.options.Start = nobody
 	s.Begin()
-	eventually(t, "the next one waits", func() bool { return observe(s)[1].Running })
+	eventually(t, "the next one waits", func() bool { return len(observe(s)) == 2 && observe(s)[1].Running })
 	s.Lift(observe(s)[1].ID, 1, 1)
 	eventually(t, "the file of the killed worker is removed", func() bool { _, err := os.Stat(file); return os.IsNotExist(err) })
 }
