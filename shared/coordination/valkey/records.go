@@ -55,11 +55,6 @@ func (f *fields) bit() bool {
 	return w == "1"
 }
 
-func parseCount(s string) (int64, error) {
-	f := split(s, 1)
-	return f.count(), f.err
-}
-
 // parseRecord reads CAUSE_AND_TIMES and TALLY of lua/20_records.lua.
 func parseRecord(s string) (coordination.Record, error) {
 	f := split(s, 14)
