@@ -19,8 +19,9 @@ type instance struct {
 
 	// ---
 	lifted     bool
-	told       bool // to end
-	signal     func(syscall.Signal)
+	told       bool                 // to end
+	signal     func(syscall.Signal) // nil while there is no process
+	early      []syscall.Signal     // came between the lift and the knowledge that the process is there
 	dead       bool
 	code       int
 	finishedAt time.Time
@@ -44,7 +45,6 @@ func newInstance(id string, born int64) *instance {
 	return &instance{
 		Instance: coordination.Instance{ID: id, Born: born},
 		lift:     make(chan round, 1), end: make(chan ending), gone: make(chan struct{}),
-		signal: func(syscall.Signal) {},
 	}
 }
 
@@ -55,6 +55,24 @@ func (i *instance) seen() member.Worker {
 		w.ExitCode, w.FinishedAt = int64(i.code), i.finishedAt.UnixMilli()
 	}
 	return w
+}
+
+// pass hands a signal on to the process. At the barrier there is nobody to take it. The lock is held.
+func (i *instance) pass(s syscall.Signal) {
+	switch {
+	case i.signal != nil:
+		i.signal(s)
+	case i.lifted && !i.dead:
+		i.early = append(i.early, s)
+	}
+}
+
+// runs notes that the process is there. The lock is held.
+func (i *instance) runs(signal func(syscall.Signal)) {
+	i.signal = signal
+	for _, s := range i.early {
+		signal(s)
+	}
 }
 
 // isGone tells whether nothing of it is left.

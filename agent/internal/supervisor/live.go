@@ -44,7 +44,7 @@ func (s *Supervisor) run(i *instance, r round) {
 	s.options.Log.Info("worker started", "instance", i.ID, "pid", child.PID(), "epoch", r.epoch, "round", r.round,
 		"tookUs", time.Since(r.at).Microseconds())
 	s.mu.Lock()
-	i.signal = child.Signal
+	i.runs(child.Signal)
 	s.mu.Unlock()
 	for !s.follow(i, child) {
 	}
@@ -98,6 +98,6 @@ func (s *Supervisor) died(i *instance, e process.Exit) {
 	if s.leaving && i.code == 0 {
 		i.code = process.CodeOf(syscall.SIGTERM)
 	}
-	i.signal = func(syscall.Signal) {}
+	i.signal = nil
 	s.tell()
 }

@@ -128,7 +128,7 @@ func (s *Supervisor) Signal(signal syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.newest(); i != nil {
-		i.signal(signal)
+		i.pass(signal)
 	}
 }
 

@@ -142,6 +142,29 @@ func TestALostStopIsNoStop(t *testing.T) {
 	}
 }
 
+func TestASignalDuringTheStartIsNotLost(t *testing.T) {
+	w := drill.NewWitness(t)
+	up, signalled := make(chan bool), make(chan bool)
+	s := direct(t, w, "trains", func(o *Options) {
+		o.Start = func(p process.Spec) (*process.Child, error) {
+			child, err := process.Start(p)
+			close(up)
+			<-signalled
+			return child, err
+		}
+	})
+	s.Signal(syscall.SIGHUP) // nobody is there
+	s.Begin()
+	s.Signal(syscall.SIGHUP) // nor at the barrier
+	s.Lift(observe(s)[0].ID, 1, 0)
+	<-up
+	w.Hear(1, "started", "0")
+	s.Signal(syscall.SIGHUP)
+	close(signalled)
+	w.Hear(1, "hangup", "0")
+	w.Silent(50 * time.Millisecond)
+}
+
 func TestWhoIsToldToEndHasNotFinished(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "exits 0 on TERM")
