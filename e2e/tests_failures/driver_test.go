@@ -30,6 +30,8 @@ type driver interface {
 	agent() string
 	// killAgain lets a worker die in the middle of a restart, when it has been restarted already, and tells what comes of it.
 	killAgain(g *group, was instance) outcome
+	// awaitAlone returns once it is seen what becomes of a dead worker while the store is away.
+	awaitAlone(g *group, was instance)
 }
 
 // drivers are those that all cases run with.
@@ -81,6 +83,9 @@ func (cri) killAgain(g *group, was instance) outcome {
 	g.kill(g.now()[was.Where.ID])
 	return outcome{Least: 2, Most: 2, Deaths: map[string]int{was.Where.ID: 1}}
 }
+
+// The kubelet asks nobody.
+func (cri) awaitAlone(g *group, was instance) { g.awaitReborn(was) }
 
 func (cri) configure(js *v1alpha2.JobSet, w workload) {
 	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec

@@ -46,6 +46,27 @@ func (supervised) killAgain(g *group, was instance) outcome {
 	return outcome{Least: 1, Most: 1, Reborn: []string{was.Where.ID}}
 }
 
+// It waits at the barrier, which only the store can open.
+func (supervised) awaitAlone(g *group, was instance) {
+	g.must(lab.Until(g.ctx, "worker "+was.Where.ID+" waits", func(ctx context.Context) error {
+		now, err := g.instances(ctx, g.Lab, g.js)
+		if is := now[was.Where.ID]; err == nil && is.Ready {
+			err = fmt.Errorf("it runs: %+v", is)
+		}
+		return err
+	}))
+	g.stayWaiting(was, quiet)
+}
+
+func (g *group) stayWaiting(was instance, period time.Duration) {
+	g.Helper()
+	for end := time.Now().Add(period); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if is := g.now()[was.Where.ID]; is.Ready {
+			g.Fatalf("worker %s runs though the store is away: %+v", was.Where.ID, is)
+		}
+	}
+}
+
 // killSupervisor takes the whole container, as running out of memory does.
 func (g *group) killSupervisor(i instance) {
 	g.Helper()

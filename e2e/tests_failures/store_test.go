@@ -76,7 +76,7 @@ func TestAWorkerDiesWhileTheStoreIsAway(t *testing.T) {
 				dead := g.nth(1)
 				g.outage(came, began, func() {
 					g.kill(dead)
-					g.awaitReborn(dead)
+					g.awaitAlone(g, dead)
 				})
 				g.settle(outcome{Least: 1, Most: 1})
 			})
