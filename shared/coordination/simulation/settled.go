@@ -47,6 +47,11 @@ func (w *world) unsettledJobs(js *jobSet) string {
 			return j.name + " is being deleted"
 		}
 	}
+	for _, p := range w.pods {
+		if p.deleting && !p.over && !p.node.cut {
+			return p.uid + " is being stopped"
+		}
+	}
 	return ""
 }
 
@@ -90,8 +95,6 @@ func (w *world) unsettledAgent(g *coordination.Group, p *pod) string {
 		return "its barrier is not lifted"
 	case !p.agent.up || !p.agent.state.Settled():
 		return "its agent is not settled"
-	case w.truth.losses > 1 && p.volume.memory.Round < g.Round:
-		return "" // a known gap, the second one of the check of S13
 	case p.volume.memory.Round != g.Round || p.volume.memory.Instance.ID != p.living().ID || !p.volume.memory.Running:
 		return fmt.Sprintf("its file says %+v", p.volume.memory)
 	}

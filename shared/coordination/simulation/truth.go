@@ -125,8 +125,7 @@ func (t *truth) answered(s *server, p *pod, id string, r coordination.Reply, err
 func (t *truth) saved(p *pod, m member.Memory) {
 	before := rendezvous{p.volume.memory.Epoch, p.volume.memory.Round}
 	after := rendezvous{m.Epoch, m.Round}
-	// Two losses in a row can bring back a store that knows an instance under its round before: it is restarted once more.
-	if p.volume.has && after.less(before) && t.losses < 2 {
+	if p.volume.has && after.less(before) {
 		t.fail("S1", "the agent of %s goes back from round %d.%d to %d.%d", p.uid, before.epoch, before.round, after.epoch, after.round)
 	}
 }
