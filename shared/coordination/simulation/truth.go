@@ -111,7 +111,7 @@ func (v view) changed(after view) bool {
 // answered notes the round that the store gave an instance.
 func (t *truth) answered(s *server, p *pod, id string, r coordination.Reply, err error) {
 	c, g := t.instances[id], s.groups[p.job.owner]
-	if err != nil || r.Round == coordination.NoRound || c == nil || g.Slots[p.slot].ID != id {
+	if err != nil || r.Round == coordination.NoRound || c == nil || g == nil || g.Slots[p.slot].ID != id {
 		return // a late join is answered with the round of the instance that came after
 	}
 	now := rendezvous{r.Level.Epoch, r.Round}
