@@ -21,6 +21,8 @@ func (w *world) unsettled() string {
 		return "the JobSet is suspended"
 	case js.marked:
 		return "the JobSet is marked as recovering"
+	case !js.counted:
+		return "inplace-restarts is not there yet"
 	}
 	g := w.group()
 	switch {
