@@ -17,6 +17,7 @@ type truth struct {
 	losses    int                   // how often the store lost data
 	skewed    bool                  // a clock was wrong, so births do not order what they should
 	orders    int                   // to stop a worker
+	fooled    bool                  // a worker without a barrier exited 0 because its pod was deleted
 	excuses   map[*job]bool         // a Job was deleted by hand
 }
 
