@@ -51,7 +51,7 @@ var rules = []rule{
 		packages: []string{
 			"shared/restart", "shared/grace", "shared/recovering", "shared/coordination$", "shared/coordination/member",
 			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "shared/coordination/epoch",
-			"jobset-controller/internal/inplace", "shared/coordination/leader",
+			"jobset-controller/internal/inplace", "shared/coordination/leader", "shared/coordination/simulation",
 			"jobset-controller/internal/orchestrator/ladder",
 		},
 		deps: []string{

@@ -26,12 +26,20 @@ func (t Told) apply(s *State) {
 // change of it: the join of a round or a step that still waits for joins, that a held worker has finished, and a request
 // for recreation that was not followed.
 func (s *State) confirm() {
-	if (unfinished(s.level.Phase) || s.forming() || s.held() != nil) && s.behind() == 0 {
+	if (unfinished(s.level.Phase) || s.forming() || s.held() != nil || s.outOfStep()) && s.behind() == 0 {
 		s.joinAgain()
 	}
 	if s.level.Phase == coordination.Running || s.level.Phase == coordination.Restarting {
 		clear(s.asked)
 	}
+}
+
+// outOfStep tells whether the group runs in a round that the living instance was not told of: it was given that one in its
+// absence, by a store that has lost what it was given before.
+func (s *State) outOfStep() bool {
+	l := s.current()
+	return l != nil && s.level.Phase == coordination.Running && s.entered() && l.round != coordination.NoRound &&
+		l.under.SameLife(s.level) && l.round < s.level.Round
 }
 
 // unfinished phases wait for joins.

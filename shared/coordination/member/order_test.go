@@ -25,6 +25,10 @@ func TestOrders(t *testing.T) {
 			moments: []moment{cast("A/0 1.2 Restarting #6")},
 			want:    `round 1.2  save a 1.1 x1 holds running  stop a 10s`,
 		},
+		"a group that runs in a later round than it was told of is joined again, and nobody is stopped": {
+			moments: []moment{read("A/0 1.2 Running #7")},
+			want:    `join a 1.1 x1 holds running`,
+		},
 		"a repeated order changes nothing": {
 			moments: []moment{cast("A/0 1.2 Restarting #6"), cast("A/0 1.2 Restarting #6"), read("A/0 1.2 Restarting #6"), tick(time.Second)},
 			want:    `round 1.2  save a 1.1 x1 holds running  stop a 10s`,

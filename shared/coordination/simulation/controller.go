@@ -69,7 +69,7 @@ func (c *controller) removeAll(js jobSet) {
 
 func (c *controller) deleteUnfinished() {
 	for _, j := range c.jobs {
-		if !j.complete() {
+		if !j.complete() || c.mutant.CleansUp {
 			j.remove(c.name, "the JobSet has "+c.api.current.state)
 		}
 	}

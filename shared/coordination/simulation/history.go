@@ -61,7 +61,10 @@ func (w *world) calmDown() {
 		n.heal()
 	}
 	for _, p := range w.pods {
-		p.dieYoung = 0
+		p.dieYoung, p.agent.link.slow = 0, 0
+	}
+	for _, o := range w.orchestrators {
+		o.link.slow = 0
 	}
 	if js := w.api.current; js != nil && js.suspended {
 		w.api.spec("queue", func(js *jobSet) { js.suspended = false })

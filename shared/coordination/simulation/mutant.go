@@ -21,4 +21,6 @@ type Mutant struct {
 	BlindWrites  bool // the leader writes annotations without the compare-and-set
 	DeleteFirst  bool // a fail-over deletes the Jobs before it writes the epoch
 	SuspendFirst bool // a suspend stops the Jobs before it writes the epoch
+	ByName       bool // the store knows groups by the name of their JobSet
+	CleansUp     bool // the controller deletes finished Jobs of a JobSet that has completed
 }

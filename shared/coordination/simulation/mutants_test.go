@@ -44,6 +44,11 @@ var mutants = map[string]struct {
 	"store: a step enters before all of it has joined":       {"S5", Mutant{Join: joinEntersEarly}, orderedStart},
 	"store: a step that forms is restarted with the others":  {"S5 S3 S6 L1 L2", Mutant{Down: downDragsSteps}, orderedStart},
 	"store: a finished worker that is held was never there":  {"S5 L1 S10", Mutant{Down: downForgetsFinished}, execStorm},
+	"store: an elder pod takes its slot back":                {"S14", Mutant{Join: joinUnfences}, twins},
+	"store: lost data are a failure of their own":            {"S12", Mutant{Join: joinHurts}, func() Shape { return neutral(CRI) }},
+	"store: groups go by the name of their JobSet":           {"S11", Mutant{ByName: true}, leadership},
+	"leader: groups are not dropped":                         {"L1 L8", Mutant{Next: never(leader.Drop)}, poor},
+	"controller: finished Jobs are cleaned up":               {"S10", Mutant{CleansUp: true}, finishing},
 	"agent: orders are ignored":                              {"L2 L1", Mutant{Actions: drop[member.Stop]}, nil},
 	"agent: deaths are not reported":                         {"L1", Mutant{Actions: drop[member.Down]}, nil},
 	"agent: its file goes back":                              {"S1", Mutant{Actions: saveOld}, nil},
@@ -67,6 +72,16 @@ func orderedStart() Shape {
 	s := shape("steps", steps(CRI), append(everything(), chances(20, WorkerDies, PeersDie)...), 6)
 	s.Start = time.Second
 	return s
+}
+
+func twins() Shape {
+	s := shape("twins", workers(CRI, 1, 2), chances(1, PodDuplicated, WorkerDies), 4)
+	s.Timeout = time.Hour // no epoch but the first
+	return s
+}
+
+func finishing() Shape {
+	return shape("finishing", workers(Exec, 1, 2), chances(1, WorkerFinishes), 6)
 }
 
 const seedsForAMutant = 3000
@@ -124,6 +139,14 @@ func joinUnfences(g *group, j coordination.Join, now int64) (coordination.Reply,
 		j.PodBorn = held.PodBorn + 1
 	}
 	j.Seen = coordination.Unseen()
+	return g.Join(j, now)
+}
+
+// joinHurts takes every recovery for one in which somebody died.
+func joinHurts(g *group, j coordination.Join, now int64) (coordination.Reply, error) {
+	if g.Phase == coordination.Recovering {
+		g.Recovery.Hurt = true
+	}
 	return g.Join(j, now)
 }
 

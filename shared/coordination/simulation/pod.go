@@ -172,6 +172,9 @@ func (p *pod) exit(c *instance, code int64) {
 	}
 	c.running, c.code, c.exited, c.wallOut = false, code, p.now, p.node.wall().UnixMilli()
 	p.note(p.uid, "worker %s exits %d", c.ID, code)
+	if code == 0 && p.terminating && p.driver() == CRI {
+		p.truth.fooled = true
+	}
 	if p.over {
 		return
 	}

@@ -246,6 +246,25 @@ func TestKnownGaps(t *testing.T) {
 			})
 			s.settles(2 * time.Minute)
 		},
+		// The last worker that has not finished exits 0 because its pod is deleted, as one does that saves a checkpoint. It is
+		// taken for finished, the group for completed, and neither an eviction nor the new pod's join changes that.
+		"a deletion of the last worker may complete the group": func(t *testing.T) {
+			s := enter(t, plain())
+			for range 2 {
+				s.finishOne()
+				s.passes(3 * time.Second)
+			}
+			for n := range s.slots {
+				if p := s.podOf("uid1", s.slots[n]); p != nil && p.living() != nil {
+					p.polite = true
+					s.deletePod(p)
+				}
+			}
+			s.passes(5 * time.Minute)
+			if s.phase() != coordination.Completed || s.api.current.state == completed {
+				s.lose("mended: %s", s.phase())
+			}
+		},
 		// A repair evicts a pod because its slot is missing; meanwhile the worker has joined and the group runs.
 		"a repair may strike a worker that has just joined": func(t *testing.T) {
 			s := enter(t, plain())

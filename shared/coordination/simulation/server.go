@@ -68,6 +68,9 @@ type call struct {
 
 // run lets a call change a group, publishes the level if it moved, and has the step checked.
 func (s *server) run(uid string, c call, do func(*coordination.Group) error) error {
+	if s.mutant.ByName && s.api.current != nil {
+		uid = s.api.current.uid
+	}
 	g := s.groups[uid]
 	if g == nil || (c.pod != nil && s.now < s.foreign) {
 		return coordination.ErrNoGroup

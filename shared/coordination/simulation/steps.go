@@ -78,6 +78,7 @@ func (o *orchestrator) annotate(s *scope, change func(*jobSet)) {
 		}
 		change(&s.js)
 		s.js.version++
+		s.wanted = o.want(s.js) // of another epoch, other Jobs are the current ones
 		o.decide(s)
 	})
 }
