@@ -44,6 +44,17 @@ func RunBatch(first, seeds uint64, shapes []Shape, mutant Mutant) Batch {
 	return b
 }
 
+// Merge adds up two batches.
+func (b *Batch) Merge(other Batch) {
+	b.Seeds += other.Seeds
+	b.Faults += other.Faults
+	b.Orders += other.Orders
+	b.Rounds += other.Rounds
+	b.Events += other.Events
+	b.Helped += other.Helped
+	b.Broken = append(b.Broken, other.Broken...)
+}
+
 // add counts one history; true if there are enough broken ones.
 func (b *Batch) add(r Result) bool {
 	b.Seeds++

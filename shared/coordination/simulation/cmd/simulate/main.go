@@ -25,17 +25,28 @@ func main() {
 	}
 }
 
-// play runs the histories and prints what came out.
+// portion is how many histories are played between two lines of progress.
+const portion = 50_000
+
+// play runs the histories, says how far it is, and prints what came out.
 func play(first, seeds uint64) bool {
 	begun := time.Now()
-	b := simulation.RunBatch(first, seeds, simulation.Shapes(), simulation.Mutant{})
-	took := time.Since(begun)
-	for _, r := range b.Broken {
-		fmt.Println(simulation.Shrink(r, simulation.Mutant{}).Report())
+	var all simulation.Batch
+	for played := uint64(0); played < seeds; played += portion {
+		b := simulation.RunBatch(first+played, min(portion, seeds-played), simulation.Shapes(), simulation.Mutant{})
+		for _, r := range b.Broken {
+			fmt.Println(simulation.Shrink(r, simulation.Mutant{}).Report())
+		}
+		all.Merge(b)
+		fmt.Fprintf(os.Stderr, "%d histories, %.0f seeds/s, %d broke an invariant\n", all.Seeds, rate(all, begun), len(all.Broken))
 	}
-	fmt.Printf("%d histories in %s, %.0f seeds/s: %d broke an invariant\n", b.Seeds, took.Round(time.Second),
-		float64(b.Seeds)/took.Seconds(), len(b.Broken))
-	fmt.Printf("%d faults, %d rounds, %d orders to stop, %d events; %d histories needed an operator\n", b.Faults, b.Rounds,
-		b.Orders, b.Events, b.Helped)
-	return len(b.Broken) == 0
+	fmt.Printf("%d histories in %s, %.0f seeds/s: %d broke an invariant\n", all.Seeds, time.Since(begun).Round(time.Second),
+		rate(all, begun), len(all.Broken))
+	fmt.Printf("%d faults, %d rounds, %d orders to stop, %d events; %d histories needed an operator\n", all.Faults, all.Rounds,
+		all.Orders, all.Events, all.Helped)
+	return len(all.Broken) == 0
+}
+
+func rate(b simulation.Batch, since time.Time) float64 {
+	return float64(b.Seeds) / time.Since(since).Seconds()
 }
