@@ -14,7 +14,7 @@ func (g *Group) Down(d Down, now int64) (Reply, error) {
 	}
 	stage := g.stage(d.Slot)
 	if g.leaving() || g.Counts[stage].Left || (!newPod && g.isStale(held, d.Instance)) {
-		return g.reply(d.Slot), nil
+		return g.reply(d.Slot, d.ID), nil
 	}
 	if newPod || !g.hasJoined(held, d.Instance) {
 		if _, err := g.Join(Join{d.Member, d.Instance, d.Barrier, d.Seen}, now); err != nil {
@@ -24,7 +24,7 @@ func (g *Group) Down(d Down, now int64) (Reply, error) {
 	}
 	g.die(stage, held, d, now)
 	g.settle(now)
-	return g.reply(d.Slot), nil
+	return g.reply(d.Slot, d.ID), nil
 }
 
 func (g *Group) die(stage int, s *Slot, d Down, now int64) {

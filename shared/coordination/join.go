@@ -11,20 +11,20 @@ func (g *Group) Join(j Join, now int64) (Reply, error) {
 	}
 	stage := g.stage(j.Slot)
 	if g.leaving() || g.Counts[stage].Left || (!newPod && g.isStale(held, j.Instance)) {
-		return g.reply(j.Slot), nil
+		return g.reply(j.Slot, j.ID), nil
 	}
 	if g.wentBack(stage, held, j) {
 		g.recover()
 	}
 	if !newPod && g.hasJoined(held, j.Instance) {
-		return g.reply(j.Slot), nil
+		return g.reply(j.Slot, j.ID), nil
 	}
 	if newPod {
 		g.Fenced[held.Pod] = true
 	}
 	g.take(stage, j, held, newPod, now)
 	g.settle(now)
-	return g.reply(j.Slot), nil
+	return g.reply(j.Slot, j.ID), nil
 }
 
 // isStale tells whether an instance is behind the slot's: older, or known to be dead. A finished worker that is held may
@@ -46,6 +46,7 @@ func (g *Group) hasJoined(held *Slot, i Instance) bool {
 
 // take puts a new instance into its slot, by phase.
 func (g *Group) take(stage int, j Join, held *Slot, newPod bool, now int64) {
+	j.Seen = g.remembered(held, j)
 	next := &Slot{Pod: j.Pod, PodBorn: j.PodBorn, Instance: j.Instance, Generation: g.Generation, Barrier: j.Barrier}
 	f := replacedBy(j.Slot, newPod)
 	wasCurrent := g.current(stage, held)

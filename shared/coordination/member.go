@@ -71,14 +71,23 @@ func badArgument(slot, value string) error {
 	return &ForeignValueError{Key: slot, Field: "argument", Value: value}
 }
 
-func (g *Group) reply(slot string) Reply {
+// reply tells an instance the level, and its round; not that of another instance which the slot still stands for.
+func (g *Group) reply(slot, id string) Reply {
 	i := g.stage(slot)
 	r := Reply{Level: g.Level, Round: NoRound, Step: g.Stages[i].Step, Stage: int64(i)}
 	s := g.Slots[slot]
-	if s != nil && !s.Dead && s.Generation == g.Generation {
+	if s != nil && s.ID == id && !s.Dead && s.Generation == g.Generation {
 		r.Round = g.effective(i, s)
 	}
 	finished := s != nil && s.Finished && g.counted(i, s)
 	r.Released = g.Phase == Completed || g.Counts[i].Left || (finished && !g.runsAgain(i, s))
 	return r
+}
+
+// idOf is the instance that a slot stands for.
+func idOf(s *Slot) string {
+	if s == nil {
+		return ""
+	}
+	return s.ID
 }

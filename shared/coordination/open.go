@@ -194,13 +194,13 @@ func (g *Group) Ask(m Member, kind string) (Reply, error) {
 		return Reply{}, err
 	}
 	if held == nil || newPod {
-		return g.reply(m.Slot), nil
+		return g.reply(m.Slot, idOf(held)), nil
 	}
 	if g.Phase == Running || g.Phase == Restarting {
 		g.Record.Cause = Cause{Slot: m.Slot, Kind: kind}
 		g.giveUp(Recreating)
 	}
-	return g.reply(m.Slot), nil
+	return g.reply(m.Slot, idOf(held)), nil
 }
 
 func (t Token) check() error {

@@ -26,7 +26,18 @@ func (g *Group) disagrees(stage int, held *Slot, seen Seen) bool {
 	if g.Phase == Recovering {
 		return held.Round != known
 	}
-	return seen.Entered && known < g.effective(stage, held)
+	round := g.effective(stage, held)
+	return known > round || (seen.Entered && known < round)
+}
+
+// remembered is what an agent knows. One that lost its file in the pod is told by the store, as long as that still has
+// the instance's round from before it began to ask.
+func (g *Group) remembered(held *Slot, j Join) Seen {
+	same := held != nil && held.ID == j.ID && held.Pod == j.Pod && !held.Dead && held.Generation < g.Generation
+	if g.Phase != Recovering || !same || held.Round == NoRound || j.Seen != Unseen() {
+		return j.Seen
+	}
+	return Seen{Epoch: g.Epoch, Round: held.Round, Holds: true, Instances: 1}
 }
 
 // known is the round that the agent knows its living instance to have.
@@ -39,6 +50,7 @@ func (g *Group) known(seen Seen) int64 {
 
 // recover starts to collect what the agents know. All of them join anew under the next generation.
 func (g *Group) recover() {
+	g.keepRounds()
 	g.Generation++
 	g.Dirty, g.DirtyCause = false, Failure{}
 	g.Recovery = Recovery{Highest: NoRound, Lowest: NoRound, Ran: NoRound}
@@ -50,6 +62,15 @@ func (g *Group) recover() {
 		g.keepFinished(g.stage(name), s)
 	}
 	g.to(Recovering)
+}
+
+// keepRounds writes down the rounds that slots have only because their step entered later.
+func (g *Group) keepRounds() {
+	for name, s := range g.Slots {
+		if s.Generation == g.Generation && s.Round != NoRound && g.stage(name) >= 0 {
+			s.Round = g.effective(g.stage(name), s)
+		}
+	}
 }
 
 // keepFinished carries a finished slot over in which nobody is left to say so again.

@@ -134,7 +134,7 @@ var rules = map[string]string{
 	"an older instance of the same pod is stale": `
 		open
 		join 1b                 => Forming(0) 1/3
-		join 1a                 => Forming(0) 1/3 reply=0 clean
+		join 1a                 => Forming(0) 1/3 reply=-1 clean
 		down 1a code=1          => Forming(0) 1/3 clean`,
 	"who asks for recreation gets it while running or restarting": `
 		open
@@ -526,6 +526,39 @@ var rules = map[string]string{
 		open suspended
 		open                    => Recovering(1) 0/3
 		join 0b 1a 2a epoch=1 round=0 holds entered instances=1 => Restarting(1) 0/3`,
+	"a new instance is not told the round of the one before, while reports change nothing": `
+		open
+		join 0a 1a 2a
+		down 0a code=1          => Restarting(1)
+		open suspended
+		down 1a code=143 ordered
+		join 1b epoch=1 round=0 running entered instances=1 => Closed(1) reply=-1
+		join 2a epoch=1 round=0 holds running entered instances=1 => Closed(1) reply=0`,
+	"an agent that lost its file while it is asked is told by the store": `
+		open
+		join 0a 1a 2a
+		open suspended
+		open                    => Recovering(0) 0/3
+		join 0a 1a epoch=1 round=0 holds running entered instances=1
+		join 2a                 => Running(0) 3/3 reply=0`,
+	"an agent that lost its file knows the round that its step entered at": `
+		open stages=w:1x2,x:1x2/1
+		join 0a 1a x0a          => Running(0) 2/2
+		down 0a code=1
+		join 0b 1b              => Running(1) 2/2
+		join x1a                => Running(1) 4/4 steps=0,1
+		open suspended stages=w:1x2,x:1x2/1
+		open stages=w:1x2,x:1x2/1 => Recovering(1)
+		join 0b 1b x1a epoch=1 round=1 holds running entered instances=1
+		join x0a                => Running(1) 4/4 reply=1`,
+	"an older copy of the data gives no instance a lower round": `
+		open
+		join 0a 1a 2a
+		down 0a code=1
+		save
+		join 1b                 => Restarting(1) reply=1
+		restore
+		join 1a epoch=1 round=1 holds entered instances=1 => Recovering(1) 1/3 reply=1`,
 	"a store that lost its data has no group until the leader opens it": `
 		open
 		join 0a 1a 2a

@@ -44,10 +44,11 @@ local function checkDown(call)
   end
 end
 
--- reply is the level, then: round step stage released.
-function Group:reply(slot)
+-- reply is the level, then: round step stage released. The round is that of the instance that asks, not of another one
+-- which the slot still stands for.
+function Group:reply(slot, id)
   local i, s, round = self:stage(slot), self:slot(slot), NO_ROUND
-  if s and not s.dead and s.generation == self.gen then
+  if s and s.id == id and not s.dead and s.generation == self.gen then
     round = self:effective(i, s)
   end
   local finished = s ~= nil and s.finished and self:counted(i, s)

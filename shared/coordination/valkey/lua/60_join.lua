@@ -19,20 +19,20 @@ function Group:join(call, now)
   local held, newPod = self:admit(call)
   local i = self:stage(call.slot)
   if self:leaving() or self.counts[i].left or (not newPod and self:isStale(held, call)) then
-    return self:reply(call.slot)
+    return self:reply(call.slot, call.id)
   end
   if self:wentBack(i, held, call) then
     self:recover()
   end
   if not newPod and self:hasJoined(held, call) then
-    return self:reply(call.slot)
+    return self:reply(call.slot, call.id)
   end
   if newPod then
     self:fence(held.pod)
   end
   self:take(i, call, held, newPod, now)
   self:settle(now)
-  return self:reply(call.slot)
+  return self:reply(call.slot, call.id)
 end
 
 -- hasJoined tells whether a join is a repetition.
@@ -42,6 +42,7 @@ end
 
 -- take puts a new instance into its slot, by phase.
 function Group:take(i, call, held, newPod, now)
+  call.seen = self:remembered(held, call)
   local failure = replacedBy(call.slot, newPod)
   local wasCurrent = self:current(i, held)
   local wasLive = held ~= nil and not held.dead

@@ -5,7 +5,7 @@ function Group:down(call, now)
   local held, newPod = self:admit(call)
   local i = self:stage(call.slot)
   if self:leaving() or self.counts[i].left or (not newPod and self:isStale(held, call)) then
-    return self:reply(call.slot)
+    return self:reply(call.slot, call.id)
   end
   if newPod or not self:hasJoined(held, call) then
     self:join(call, now)
@@ -13,7 +13,7 @@ function Group:down(call, now)
   end
   self:die(i, held, call, now)
   self:settle(now)
-  return self:reply(call.slot)
+  return self:reply(call.slot, call.id)
 end
 
 function Group:die(i, s, call, now)

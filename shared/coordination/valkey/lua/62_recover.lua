@@ -24,7 +24,21 @@ function Group:disagrees(i, held, seen)
   elseif self.phase == Recovering then
     return held.round ~= known
   end
-  return seen.entered and known < self:effective(i, held)
+  local round = self:effective(i, held)
+  return known > round or (seen.entered and known < round)
+end
+
+-- remembered is what an agent knows. One that lost its file in the pod is told by the store, as long as that still has
+-- the instance's round from before it began to ask.
+function Group:remembered(held, call)
+  local seen = call.seen
+  local same = held ~= nil and held.id == call.id and held.pod == call.pod and not held.dead and held.generation < self.gen
+  local unseen = seen.epoch == 0 and seen.round == NO_ROUND and not seen.holds and not seen.running and not seen.entered
+    and seen.instances == 0
+  if self.phase ~= Recovering or not same or held.round == NO_ROUND or not unseen then
+    return seen
+  end
+  return { epoch = self.epoch, round = held.round, holds = true, running = false, entered = false, instances = 1 }
 end
 
 -- known is the round that the agent knows its living instance to have.
@@ -37,6 +51,7 @@ end
 
 -- recover starts to collect what the agents know. All of them join anew under the next generation.
 function Group:recover()
+  self:keepRounds()
   self.gen = self.gen + 1
   self.dirty = {}
   self.recovery = {
@@ -51,6 +66,16 @@ function Group:recover()
     self:keepFinished(self:stage(name), s)
   end
   self:to(Recovering)
+end
+
+-- keepRounds writes down the rounds that slots have only because their step entered later.
+function Group:keepRounds()
+  for name, s in pairs(self:allSlots()) do
+    local i = self:stage(name)
+    if s.generation == self.gen and s.round ~= NO_ROUND and i then
+      s.round = self:effective(i, s)
+    end
+  end
 end
 
 -- keepFinished carries a finished slot over in which nobody is left to say so again.

@@ -246,12 +246,12 @@ function Group:ask(call, kind)
   end
   local held, newPod = self:admit(call)
   if held == nil or newPod then
-    return self:reply(call.slot)
+    return self:reply(call.slot, held and held.id or '')
   end
   if self.phase == Running or self.phase == Restarting then
     local record = self:lazy('record')
     record.slot, record.kind, record.exitCode = call.slot, kind, 0
     self:giveUp(Recreating)
   end
-  return self:reply(call.slot)
+  return self:reply(call.slot, held and held.id or '')
 end
