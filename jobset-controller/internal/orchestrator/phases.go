@@ -46,6 +46,7 @@ func (r *Reconciler) forget(jobSet types.NamespacedName) {
 	uid := r.phases.set(jobSet, led{}).uid
 	r.accounts.forget(uid)
 	r.rounds.forget(uid)
+	r.paces.forget(uid)
 	r.inspections.forget(uid)
 }
 

@@ -36,6 +36,8 @@ type scope struct {
 	losses  []loss                 // pods that were lost since the last look
 	pods    map[string]*corev1.Pod // the newest pod of each slot, once a repair has read them
 	now     time.Time
+	nodes   map[string]*corev1.Node // read in this look; nil: there is none of the name
+	soon    time.Duration           // when to look again, whatever is heard; 0: no need
 
 	before        []metav1.Condition // and the charges, as they were when the reconcile began
 	chargedBefore int32
@@ -161,10 +163,14 @@ func (s *scope) budget() restart.Budget { return policy.Budget(&s.js.Spec) }
 
 // nextLook is when this group has to be looked at again though nothing was heard of it.
 func (s *scope) nextLook() time.Duration {
-	if s.clock != nil {
-		return min(s.clock.Remaining(s.now)+time.Millisecond, s.lookAgain(), jitter(resyncEvery))
+	next := jitter(resyncEvery)
+	if s.soon > 0 {
+		next = min(next, s.soon)
 	}
-	return jitter(resyncEvery)
+	if s.clock != nil {
+		next = min(next, s.clock.Remaining(s.now)+time.Millisecond, s.lookAgain())
+	}
+	return next
 }
 
 // storeError marks that the store could not be asked.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
 // Variables that agents read, as the manifest of seed 000 names them.
@@ -28,6 +29,7 @@ func identity() []corev1.EnvVar {
 		fromAnnotation("JOB_INDEX", v1alpha2.JobIndexKey),
 		fromAnnotation("JOB_COMPLETION_INDEX", batchv1.JobCompletionIndexAnnotation),
 		fromField("POD_UID", "metadata.uid"),
+		fromAnnotation("HOLDFAST_POD_EPOCH", epoch.Annotation),
 	}
 }
 
