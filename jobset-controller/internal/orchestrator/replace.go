@@ -114,6 +114,9 @@ type replaced struct{ slot, pod string }
 // replacePod makes a slot's pod after a live look at its Job and its pods: the cache may not show yet what the Job controller or
 // another leader has done.
 func (r *Reconciler) replacePod(ctx context.Context, s *scope, p *place) (*replaced, error) {
+	if replace.Refusal(p.job, p.index) != "" {
+		return nil, nil // a finished worker whose pod was cleaned up is no reason to ask the API server each time
+	}
 	if wait := r.paces.wait(s, p.slot); wait > 0 {
 		s.lookIn(wait)
 		return nil, nil
