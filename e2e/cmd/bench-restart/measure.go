@@ -45,7 +45,7 @@ func measureAll(ctx context.Context, l *lab.Lab, o options) ([]row, error) {
 	var rows []row
 	for _, workers := range o.sizes {
 		for _, a := range answers {
-			if !strings.Contains(a.Name, o.only) {
+			if a.Name != trial.Recreate.Name && !strings.Contains(a.Name, o.only) {
 				continue
 			}
 			r, err := measure(ctx, l, a, workers, o)
