@@ -39,12 +39,15 @@ func (s settings) store(p *problems) Store {
 	o := Store{
 		Address: s.address(p), Username: s[valkeyUsername].value, PasswordFile: s.file(p, valkeyPassword),
 		CAFile: s.file(p, valkeyCA), CertFile: s.file(p, valkeyCert), KeyFile: s.file(p, valkeyKey),
+		ServerName: s[valkeyServer].value,
 	}
 	switch {
 	case (o.CertFile == "") != (o.KeyFile == ""):
 		p.add("--%s and --%s go together: give both or none", valkeyCert, valkeyKey)
 	case o.CertFile != "" && o.CAFile == "":
 		s.bad(p, valkeyCA, "is missing beside --"+valkeyCert)
+	case o.ServerName != "" && o.CAFile == "":
+		s.bad(p, valkeyCA, "is missing beside --"+valkeyServer)
 	}
 	return o
 }

@@ -24,6 +24,7 @@ const (
 	valkeyCA        = "valkey-tls-ca-file"
 	valkeyCert      = "valkey-tls-cert-file"
 	valkeyKey       = "valkey-tls-key-file"
+	valkeyServer    = "valkey-tls-server-name"
 	checkpointGrace = "checkpoint-grace-period"
 	podGrace        = "pod-termination-grace-period"
 	maxStops        = "max-stops-per-minute"
@@ -58,6 +59,7 @@ type Identity struct {
 type Store struct {
 	Address, Username, PasswordFile string
 	CAFile, CertFile, KeyFile       string
+	ServerName                      string // that the store's certificate is for; empty: the host of the address
 }
 
 // Help is returned instead of a Config when -h is given; it is what to print.

@@ -49,6 +49,10 @@ func known() []*setting {
 			flag: valkeyKey, env: "VALKEY_TLS_KEY_FILE", usage: "file with the key of that certificate",
 			fix: "mount the Secret and give the path of tls.key",
 		},
+		{
+			flag: valkeyServer, env: "VALKEY_TLS_SERVER_NAME", usage: "name that the store's certificate has to be for; the host of the address if empty",
+			fix: "give a name that is in the certificate",
+		},
 		{flag: readyPort, env: "READY_PORT", initial: "80", usage: "port of /ready", fix: "give a port from 1 to 65535, the one of the startupProbe"},
 		{
 			flag: startupDir, env: "STARTUP_DIR", initial: "/app/startup", usage: "folder on a volume that lives as long as the pod",

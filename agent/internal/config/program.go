@@ -11,7 +11,7 @@ var agent = program{
 	title: "The Holdfast agent: a sidecar that restarts its worker together with the group.",
 	flags: []string{
 		jobSetUID, workerID, podUID, containerName, gracePeriod, criSocket, pollingInterval,
-		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey,
+		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
 		readyPort, startupDir, removeStopped, logLevel,
 	},
 }
@@ -21,7 +21,7 @@ var supervisor = program{
 holdfast-exec install DIR: copies itself there.`,
 	flags: []string{
 		jobSetUID, workerID, podUID, gracePeriod, checkpointGrace, podGrace, maxStops,
-		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey,
+		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
 		startupDir, logLevel,
 	},
 	// A worker that is to restart cannot save anything that its group still agrees on, unless it says so. It needs no

@@ -31,6 +31,7 @@ import (
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets/status,verbs=patch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create;update
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
@@ -52,6 +53,7 @@ type Reconciler struct {
 	Tokens   Tokens
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
+	Users    Credentials // nil: agents have no users of their own
 
 	rounds rounds
 	losses losses
@@ -100,6 +102,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Duration, error) {
+	js, err := r.keepUser(ctx, js)
+	if err != nil {
+		return 0, err
+	}
 	s, err := r.observe(ctx, js)
 	if err != nil {
 		return 0, err

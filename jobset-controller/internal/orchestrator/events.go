@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +26,18 @@ const (
 const action = "Restarting"
 
 func (r *Reconciler) event(s *scope, kind, reason, format string, args ...any) {
-	r.Recorder.Eventf(s.js, nil, kind, reason, action, format, args...)
+	r.Recorder.Eventf(s.js, nil, kind, reason, action, "%s", short(fmt.Sprintf(format, args...)))
+}
+
+// maxNote is what the API server takes, less what it may count differently. Names in the store may be longer than any that we
+// have written.
+const maxNote = 1000
+
+func short(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote], "") + "..."
 }
 
 // reportCharge follows a charge that was written: a restart that has begun, or the one that cannot be.
@@ -36,7 +48,7 @@ func (r *Reconciler) reportCharge(s *scope) {
 			"%s, and all %d restarts are used up: the JobSet fails; no worker was stopped", causeText(g.Record.Cause), budget)
 		return
 	}
-	restarts.WithLabelValues(g.Record.Cause.Kind).Inc()
+	restarts.WithLabelValues(coordination.KindLabel(g.Record.Cause.Kind)).Inc()
 	r.event(s, corev1.EventTypeWarning, eventRestarting, "%s; restarting all %d workers in place (restart %d of %d)",
 		causeText(g.Record.Cause), g.Size, s.inPlace.Restarts, budget)
 }
@@ -69,7 +81,7 @@ func (s *scope) left() time.Duration {
 }
 
 func (r *Reconciler) reportFailOver(s *scope, old coordination.Summary) {
-	failOvers.WithLabelValues(old.Record.Cause.Kind).Inc()
+	failOvers.WithLabelValues(coordination.KindLabel(old.Record.Cause.Kind)).Inc()
 	escalations.WithLabelValues("group").Inc()
 	r.event(s, corev1.EventTypeWarning, eventFailOver, "%s; deleting all Jobs for a full recreation (epoch %d, restart %d of %d)",
 		failOverText(s, old), s.epoch.Epoch, s.inPlace.Restarts, s.budget())

@@ -7,13 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
 // Variables that agents read, as the manifest of seed 000 names them.
 const (
+	envJobSetUID     = "JOBSET_UID"
 	envStoreAddress  = "VALKEY_ADDRESS"
 	envStoreUsername = "VALKEY_USERNAME"
 	envStorePassword = "VALKEY_PASSWORD_FILE"
+	envStoreCA       = "VALKEY_TLS_CA_FILE"
+	envStoreServer   = "VALKEY_TLS_SERVER_NAME"
 	envStartupDir    = "STARTUP_DIR"
 	envContainer     = "WORKER_CONTAINER_NAME"
 	envReadyPort     = "READY_PORT"
@@ -22,7 +26,7 @@ const (
 // identity tells an agent whose worker it has.
 func identity() []corev1.EnvVar {
 	return []corev1.EnvVar{
-		fromAnnotation("JOBSET_UID", v1alpha2.JobSetUIDKey),
+		fromAnnotation(envJobSetUID, v1alpha2.JobSetUIDKey),
 		fromAnnotation("JOBSET_NAME", v1alpha2.JobSetNameKey),
 		fromAnnotation("REPLICATED_JOB_NAME", v1alpha2.ReplicatedJobNameKey),
 		fromAnnotation("JOB_INDEX", v1alpha2.JobIndexKey),
@@ -51,13 +55,19 @@ func (s Settings) environment() []corev1.EnvVar {
 	if s.StoreSecret != "" {
 		env = append(env, corev1.EnvVar{Name: envStorePassword, Value: credentialsDir + "/" + passwordFile})
 	}
+	if s.StoreTLS {
+		env = append(env, corev1.EnvVar{Name: envStoreCA, Value: credentialsDir + "/" + inplace.SecretCA})
+	}
+	if s.StoreTLS && s.StoreServerName != "" {
+		env = append(env, corev1.EnvVar{Name: envStoreServer, Value: s.StoreServerName})
+	}
 	return env
 }
 
 // reserved are the variables of the exec driver, which shares its container with the worker.
 var reserved = append(identity(),
 	corev1.EnvVar{Name: envStoreAddress}, corev1.EnvVar{Name: envStoreUsername}, corev1.EnvVar{Name: envStorePassword},
-	corev1.EnvVar{Name: envStartupDir})
+	corev1.EnvVar{Name: envStoreCA}, corev1.EnvVar{Name: envStoreServer}, corev1.EnvVar{Name: envStartupDir})
 
 // sameSource tells whether a variable of the user's says what ours says. Each of the keys is a label as well.
 func sameSource(have, ours corev1.EnvVar) bool {

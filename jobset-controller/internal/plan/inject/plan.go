@@ -56,12 +56,13 @@ func (p Plan) Into(entry int, job *batchv1.Job) {
 	if p.mark != injected {
 		return
 	}
+	settings := p.settings.of(job.Labels[v1alpha2.JobSetNameKey])
 	switch e := p.entries[entry]; e.Driver {
 	case Exec:
-		p.settings.addSupervisor(&job.Spec.Template.Spec, e.Container)
+		settings.addSupervisor(&job.Spec.Template.Spec, e.Container)
 		outliveRestarts(&job.Spec)
 	case CRI:
-		p.settings.addSidecar(&job.Spec.Template.Spec, e.Container)
+		settings.addSidecar(&job.Spec.Template.Spec, e.Container)
 		outliveRestarts(&job.Spec)
 	}
 }
