@@ -60,7 +60,7 @@ func groupOf(channel string) string {
 func AgentRules(group string) []string {
 	return []string{
 		"-@all", "+fcall", "+subscribe", "+ping", "+hello", "+auth", "+client|setname",
-		"+type", "+hmget", "+hgetall", "+hget", "+hset", "+hdel", "+del", "+sismember", "+sadd", "+llen", "+rpush", "+ltrim", "+publish", "+time",
+		"+type", "+hmget", "+hgetall", "+hget", "+hset", "+hdel", "+del", "+sismember", "+sadd", "+llen", "+rpush", "+lset", "+ltrim", "+publish", "+time",
 		"resetkeys", "~" + keyPrefix + group + "}:*", "resetchannels", "&hf*:{" + group + channelSuffix,
 	}
 }

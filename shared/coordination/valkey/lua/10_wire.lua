@@ -8,6 +8,7 @@
 local NO_ROUND = -1
 local MAX_COUNT = 9007199254740991 -- 2^53-1, the largest count that a Lua number holds exactly
 local MAX_CODE = 2147483647
+local MAX_SIGNAL = 64
 local MAX_WORD = 512
 local HISTORY_LENGTH = 100
 local MAX_PER_STAGE = 1048576
