@@ -61,11 +61,13 @@ type Reconciler struct {
 
 	inspections inspections
 	accounts    accounts
+	usage       usage
 	outage      outage
 }
 
 // Register adds the reconciler to the manager. `wakeups` names the JobSets whose group has changed in the store.
 func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers int) error {
+	registered.Store(r)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("orchestrator").
 		For(&v1alpha2.JobSet{}, builder.WithPredicates(jobSetChanged())).
@@ -88,6 +90,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	again, err := r.lead(ctx, js)
 	switch {
+	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch):
+		fencingRejections.Inc()
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next look is at the newer object
 	case apierrors.IsNotFound(err):
@@ -130,8 +134,10 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
 	err := errors.Join(r.deleteStaleJobs(ctx, s), r.repair(ctx, s), r.account(ctx, s), r.writeCondition(ctx, s))
 	r.phases.set(client.ObjectKeyFromObject(s.js), led{s.js.UID, s.phase()})
+	r.usage.saw(s.js.UID, s.group, s.now)
 	if s.wanted == nil {
 		r.rounds.forget(s.js.UID)
+		r.accounts.forget(s.js.UID)
 		return 0, err
 	}
 	return s.nextLook(), err

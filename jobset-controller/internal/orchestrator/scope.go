@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -37,11 +36,10 @@ type scope struct {
 	pods    map[string]*corev1.Pod // the newest pod of each slot, once a repair has read them
 	now     time.Time
 
-	before        []metav1.Condition // and the charges, as they were when the reconcile began
-	chargedBefore int32
-	opened        bool   // by this reconcile
-	refused       string // why a JobSet that asks for in-place restarts has no group
-	undecided     bool   // whether agents are added is for the JobSet's first Job to say; a group that is there stays as it is
+	opened    bool          // by this reconcile
+	refused   string        // why a JobSet that asks for in-place restarts has no group
+	again     time.Duration // a look that is due before all others; 0: none
+	undecided bool          // whether agents are added is for the JobSet's first Job to say; a group that is there stays as it is
 }
 
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
@@ -59,7 +57,6 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	if err := s.readJobSet(); err != nil {
 		log.FromContext(ctx).Error(err, "the epoch is unreadable; taken from the store")
 	}
-	s.before, s.chargedBefore = js.Status.Conditions, s.inPlace.Restarts
 	if !s.concerned() {
 		return s, nil
 	}
@@ -161,11 +158,17 @@ func (s *scope) budget() restart.Budget { return policy.Budget(&s.js.Spec) }
 
 // nextLook is when this group has to be looked at again though nothing was heard of it.
 func (s *scope) nextLook() time.Duration {
+	if s.again > 0 {
+		return s.again
+	}
 	if s.clock != nil {
 		return min(s.clock.Remaining(s.now)+time.Millisecond, s.lookAgain(), jitter(resyncEvery))
 	}
 	return jitter(resyncEvery)
 }
+
+// lookIn asks for a look before all others.
+func (s *scope) lookIn(d time.Duration) { s.again = d }
 
 // storeError marks that the store could not be asked.
 type storeError struct{ err error }

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/history"
 )
 
 // Metrics of the controller. Labels have few values; none names an object.
@@ -13,6 +14,7 @@ type Metrics struct {
 	completed prometheus.Counter
 	failed    *prometheus.CounterVec
 	restarts  *prometheus.CounterVec
+	accounted *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -30,8 +32,13 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "jobset_restarts_total",
 			Help: "Restarts of JobSets that recreate all Jobs, by whether they count towards maxRestarts.",
 		}, []string{"counted"}),
+		accounted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "holdfast_restarts_total",
+			Help: "Restarts that the failure policy has decided, in the words of the orchestrator's metric of that name: kind recreation, " +
+				"reason policy, and whether they count towards maxRestarts.",
+		}, []string{"kind", "reason", "counted"}),
 	}
-	registerer.MustRegister(m.completed, m.failed, m.restarts)
+	registerer.MustRegister(m.completed, m.failed, m.restarts, m.accounted)
 	return m
 }
 
@@ -45,5 +52,6 @@ func (m *Metrics) count(d policy.Decision) {
 		m.failed.WithLabelValues(d.Reason).Inc()
 	case policy.Restart:
 		m.restarts.WithLabelValues(strconv.FormatBool(d.Counts)).Inc()
+		m.accounted.WithLabelValues(history.Recreation, "policy", strconv.FormatBool(d.Counts)).Inc()
 	}
 }
