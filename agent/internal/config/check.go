@@ -32,7 +32,20 @@ func (s settings) check(p *problems) Config {
 }
 
 func (s settings) identity(p *problems) Identity {
-	return Identity{JobSetUID: s.text(p, jobSetUID), WorkerID: s.slot(p), PodUID: s.text(p, podUID)}
+	return Identity{JobSetUID: s.text(p, jobSetUID), WorkerID: s.slot(p), PodUID: s.text(p, podUID), PodEpoch: s.epoch(p)}
+}
+
+// epoch is optional: a pod that was not made by our controller has none.
+func (s settings) epoch(p *problems) int64 {
+	v := s[podEpoch].value
+	if v == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(v, 10, 32)
+	if err != nil || n < 1 {
+		s.bad(p, podEpoch, fmt.Sprintf("is %q, not a number from 1 on", v))
+	}
+	return n
 }
 
 func (s settings) store(p *problems) Store {

@@ -14,6 +14,7 @@ const (
 	jobSetUID       = "worker-jobset-uid"
 	workerID        = "worker-id"
 	podUID          = "worker-pod-uid"
+	podEpoch        = "worker-pod-epoch"
 	containerName   = "worker-container-name"
 	gracePeriod     = "worker-termination-grace-period"
 	criSocket       = "cri-socket-path"
@@ -53,6 +54,7 @@ type Identity struct {
 	JobSetUID string // the group
 	WorkerID  string // the slot
 	PodUID    string
+	PodEpoch  int64 // that the pod was made for; 0: not known
 }
 
 // Store says how to reach the store. Files are paths; empty ones are not used, and without a CA there is no TLS.

@@ -13,6 +13,10 @@ func known() []*setting {
 		},
 		{flag: podUID, env: "POD_UID", usage: "UID of this pod", fix: "set POD_UID from metadata.uid"},
 		{
+			flag: podEpoch, env: "HOLDFAST_POD_EPOCH", usage: "epoch of the group that this pod was made for; the agent joins no earlier one",
+			fix: "set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or leave it out",
+		},
+		{
 			flag: containerName, env: "WORKER_CONTAINER_NAME", initial: "worker", usage: "name of the worker's container",
 			fix: "give the name in spec.containers",
 		},

@@ -57,7 +57,7 @@ func (v jobSets) validate(js *v1alpha2.JobSet) (field.ErrorList, admission.Warni
 func annotations(js *v1alpha2.JobSet) field.ErrorList {
 	var errs field.ErrorList
 	for _, p := range policy.ReadInPlace(js.Annotations).Problems {
-		if p.Annotation == v1alpha2.InPlaceTimeoutKey {
+		if p.Annotation == v1alpha2.InPlaceTimeoutKey || p.Annotation == v1alpha2.NodeLostAfterKey {
 			errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(p.Annotation), p.Value, p.Message))
 		}
 	}

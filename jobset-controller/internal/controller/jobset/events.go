@@ -23,6 +23,7 @@ const (
 	placementNotEnforced          = "ExclusivePlacementNotEnforced"
 	invalidInPlaceTimeout         = "InvalidInPlaceTimeout"
 	invalidInPlaceRestarts        = "InvalidInPlaceRestarts"
+	invalidNodeLostAfter          = "InvalidNodeLostAfter"
 	invalidEpoch                  = "InvalidEpoch"
 	// actionSuffix, after the name of a failure policy action, is the reason of the event for it.
 	actionSuffix = "FailurePolicyAction"
@@ -32,6 +33,7 @@ const (
 var invalidAnnotation = map[string]string{
 	v1alpha2.InPlaceTimeoutKey:  invalidInPlaceTimeout,
 	v1alpha2.InPlaceRestartsKey: invalidInPlaceRestarts,
+	v1alpha2.NodeLostAfterKey:   invalidNodeLostAfter,
 	epoch.Annotation:            invalidEpoch,
 }
 
