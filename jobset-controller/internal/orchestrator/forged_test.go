@@ -42,7 +42,7 @@ func (g *rig) watchDeletions() *[]deletion {
 }
 
 // neighbour makes another JobSet's Job and pods, which carry all that is told of js in labels and annotations, as only
-// somebody could write them who may create pods in the namespace. The pods are younger than those of js.
+// somebody could write them who may create pods in the namespace. The pods are younger than those of js, and cannot start.
 func (g *rig) neighbour() {
 	g.Helper()
 	job := childJob(g.jobSet())
@@ -53,7 +53,7 @@ func (g *rig) neighbour() {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: "ns", Name: fmt.Sprint("other-", index), UID: types.UID(fmt.Sprint("other-pod-", index)),
-				Finalizers: []string{"batch.kubernetes.io/job-tracking"}, CreationTimestamp: metav1.NewTime(g.clock.Now().Add(time.Minute)),
+				Finalizers: []string{"batch.kubernetes.io/job-tracking"}, CreationTimestamp: metav1.NewTime(g.clock.Now().Add(-time.Minute)),
 				OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: ptr.To(true)}},
 				Annotations: map[string]string{
 					v1alpha2.JobSetNameKey: "js", v1alpha2.JobSetUIDKey: uid, v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "1",
@@ -70,14 +70,29 @@ func (g *rig) neighbour() {
 // TestNothingOfAnotherJobSetIsDeleted: whatever a member writes into the store, and whatever pods say of themselves, the
 // leader deletes what the JobSet owns by UID, and nothing else.
 func TestNothingOfAnotherJobSetIsDeleted(t *testing.T) {
-	for name, forge := range map[string]func(*rig){
-		"the store says that another JobSet's pod holds a slot": func(g *rig) {
-			_, i := member("js-w-1-1", 1, 7)
-			m := coordination.Member{Slot: "js-w-1-1", Pod: "other-pod-1", PodBorn: 1 << 40}
-			_, err := g.store.Join(g.ctx, uid, coordination.Join{Member: m, Instance: i, Seen: coordination.Unseen()})
-			g.must(err)
+	joinAllBut11 := func(g *rig, life int64) {
+		for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-1-0"} {
+			g.joinSlot(slot, 1, life)
+		}
+	}
+	for name, play := range map[string]func(*rig){
+		"another JobSet's pod says that it is in a slot that is missing": func(g *rig) {
+			g.fail("js-w-0-0", 1, 1)
+			g.reconcile()
+			joinAllBut11(g, 2)
 		},
-		"another JobSet's pods say that they are in its slots": func(*rig) {},
+		"the store says that another JobSet's pod holds it": func(g *rig) {
+			forged := coordination.Member{Slot: "js-w-1-1", Pod: "other-pod-1", PodBorn: 1 << 40}
+			instance := coordination.Instance{ID: "forged", Born: 1 << 40}
+			_, err := g.store.Join(g.ctx, uid, coordination.Join{Member: forged, Instance: instance, Seen: coordination.Unseen()})
+			g.must(err)
+			g.reconcile()
+			joinAllBut11(g, 2)
+			_, err = g.store.Down(g.ctx, uid, coordination.Down{Member: forged, Instance: instance, ExitCode: 1, Seen: coordination.Unseen()})
+			g.must(err)
+			g.reconcile()
+			joinAllBut11(g, 3)
+		},
 		"a member asks for recreation": func(g *rig) {
 			m, _ := member("js-w-0-0", 1, 1)
 			_, err := g.store.Ask(g.ctx, uid, m, coordination.KindGap)
@@ -88,12 +103,7 @@ func TestNothingOfAnotherJobSetIsDeleted(t *testing.T) {
 			g := twoJobs(t)
 			seen := g.watchDeletions()
 			g.neighbour()
-			forge(g)
-			g.fail("js-w-0-0", 1, 1)
-			g.reconcile()
-			for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-1-0"} { // js-w-1-1 is missing
-				g.joinSlot(slot, 1, 2)
-			}
+			play(g)
 			for range 30 {
 				g.pass(5 * time.Second)
 			}
