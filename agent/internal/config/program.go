@@ -12,7 +12,7 @@ var agent = program{
 	flags: []string{
 		jobSetUID, workerID, podUID, containerName, gracePeriod, criSocket, pollingInterval,
 		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey,
-		readyPort, startupDir, removeStopped, logLevel,
+		readyPort, startupDir, removeStopped, logLevel, podName, nodeName,
 	},
 }
 
@@ -22,7 +22,7 @@ holdfast-exec install DIR: copies itself there.`,
 	flags: []string{
 		jobSetUID, workerID, podUID, gracePeriod, checkpointGrace, podGrace, maxStops,
 		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey,
-		startupDir, logLevel,
+		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom,
 	},
 	// A worker that is to restart cannot save anything that its group still agrees on, unless it says so. It needs no
 	// volume.

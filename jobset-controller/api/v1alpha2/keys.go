@@ -47,6 +47,16 @@ const (
 	// InPlaceContainerKey names the container that is restarted, where a pod has several. Set on the JobSet or on the Job
 	// template of an entry; the latter wins.
 	InPlaceContainerKey = "holdfast.dev/inplace-container"
+	// ProgressTimeoutKey asks for signs of progress: a worker that gives none for so long, as a duration such as "2m", hangs; it
+	// is killed and its group restarts in place. The exec driver only. Set on the JobSet or on the Job template of an entry; the
+	// latter wins. So are the next two.
+	ProgressTimeoutKey = "holdfast.dev/progress-timeout"
+	// ProgressStartTimeoutKey bounds the time from a worker's start to its first sign of progress. Without it the clock starts
+	// with that sign.
+	ProgressStartTimeoutKey = "holdfast.dev/progress-start-timeout"
+	// ProgressFromKey says what a sign is: "file" (the default; the worker touches HOLDFAST_PROGRESS_FILE) or "socket" (it sends
+	// a datagram to HOLDFAST_PROGRESS_SOCKET).
+	ProgressFromKey = "holdfast.dev/progress-from"
 )
 
 // Keys that programs write.

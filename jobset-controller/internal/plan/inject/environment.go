@@ -28,6 +28,8 @@ func identity() []corev1.EnvVar {
 		fromAnnotation("JOB_INDEX", v1alpha2.JobIndexKey),
 		fromAnnotation("JOB_COMPLETION_INDEX", batchv1.JobCompletionIndexAnnotation),
 		fromField("POD_UID", "metadata.uid"),
+		fromField("HOLDFAST_POD_NAME", "metadata.name"),
+		fromField("HOLDFAST_NODE_NAME", "spec.nodeName"),
 	}
 }
 

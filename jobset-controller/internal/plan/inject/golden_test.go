@@ -73,8 +73,11 @@ func TestGoldens(t *testing.T) {
 	}{
 		"exec":      {plain(), Settings{StoreAddress: complete.StoreAddress, ExecImage: complete.ExecImage}},
 		"exec-rich": {plain(rich, worker), complete},
-		"cri":       {plain(on(v1alpha2.InPlaceDriverKey, "cri")), Settings{StoreAddress: complete.StoreAddress, AgentImage: complete.AgentImage}},
-		"cri-rich":  {plain(rich, worker, on(v1alpha2.InPlaceDriverKey, "cri")), complete},
+		"exec-progress": {
+			plain(on(v1alpha2.ProgressTimeoutKey, "2m")).Annotation(v1alpha2.ProgressStartTimeoutKey, "10m").Annotation(v1alpha2.ProgressFromKey, "socket"),
+			Settings{StoreAddress: complete.StoreAddress, ExecImage: complete.ExecImage}},
+		"cri":      {plain(on(v1alpha2.InPlaceDriverKey, "cri")), Settings{StoreAddress: complete.StoreAddress, AgentImage: complete.AgentImage}},
+		"cri-rich": {plain(rich, worker, on(v1alpha2.InPlaceDriverKey, "cri")), complete},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := c.js.DeepCopy()

@@ -58,7 +58,7 @@ func (p Plan) Into(entry int, job *batchv1.Job) {
 	}
 	switch e := p.entries[entry]; e.Driver {
 	case Exec:
-		p.settings.addSupervisor(&job.Spec.Template.Spec, e.Container)
+		p.settings.addSupervisor(&job.Spec.Template.Spec, e)
 		outliveRestarts(&job.Spec)
 	case CRI:
 		p.settings.addSidecar(&job.Spec.Template.Spec, e.Container)
