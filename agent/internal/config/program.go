@@ -12,7 +12,7 @@ var agent = program{
 	flags: []string{
 		jobSetUID, workerID, podUID, podEpoch, containerName, gracePeriod, criSocket, pollingInterval,
 		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
-		readyPort, startupDir, removeStopped, logLevel,
+		readyPort, startupDir, removeStopped, logLevel, podName, nodeName,
 	},
 }
 
@@ -22,7 +22,7 @@ holdfast-exec install DIR: copies itself there.`,
 	flags: []string{
 		jobSetUID, workerID, podUID, podEpoch, gracePeriod, checkpointGrace, podGrace, maxStops,
 		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
-		startupDir, logLevel,
+		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom,
 	},
 	// A worker that is to restart cannot save anything that its group still agrees on, unless it says so. It needs no
 	// volume.

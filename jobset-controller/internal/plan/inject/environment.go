@@ -34,6 +34,8 @@ func identity() []corev1.EnvVar {
 		fromAnnotation("JOB_COMPLETION_INDEX", batchv1.JobCompletionIndexAnnotation),
 		fromField("POD_UID", "metadata.uid"),
 		fromAnnotation("HOLDFAST_POD_EPOCH", epoch.Annotation),
+		fromField("HOLDFAST_POD_NAME", "metadata.name"),
+		fromField("HOLDFAST_NODE_NAME", "spec.nodeName"),
 	}
 }
 

@@ -60,7 +60,7 @@ func (p Plan) Into(entry int, job *batchv1.Job) {
 	pod := &job.Spec.Template.Spec
 	switch e := p.entries[entry]; e.Driver {
 	case Exec:
-		settings.addSupervisor(pod, e.Container)
+		settings.addSupervisor(pod, e)
 	case CRI:
 		settings.addSidecar(pod, e.Container)
 	default:
