@@ -226,6 +226,7 @@ func TestAStaleCacheMakesNoSecondPod(t *testing.T) {
 	g.lose(2)
 	var before corev1.PodList
 	g.must(g.c.List(g.ctx, &before))
+	create, made := withUIDs(), 0
 	g.r.Client = g.through(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			if pods, ok := list.(*corev1.PodList); ok {
@@ -234,11 +235,46 @@ func TestAStaleCacheMakesNoSecondPod(t *testing.T) {
 			}
 			return c.List(ctx, list, opts...)
 		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			made++
+			return create(ctx, c, obj, opts...)
+		},
 	})
 	for range 4 {
-		g.pass(time.Minute / 2)
+		g.pass(10 * time.Second)
 	}
-	g.wantPods("2", 1)
+	if g.wantPods("2", 1); made != 1 {
+		t.Errorf("%d pods were made", made)
+	}
+}
+
+// The Job was suspended a moment ago, and the cache does not show it.
+func TestAStaleCacheMakesNoPodInASuspendedJob(t *testing.T) {
+	g := fourPods(t)
+	g.lose(2)
+	g.r.Live = g.through(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, obj, opts...)
+			if job, ok := obj.(*batchv1.Job); ok {
+				job.Spec.Suspend = ptr.To(true)
+			}
+			return err
+		},
+	})
+	g.reconcile()
+	g.wantPods("2", 0)
+}
+
+// Nothing is left to evict, and still the store is asked whether this one leads.
+func TestALeaderThatWasReplacedMakesNoPodThoughNoneIsLeft(t *testing.T) {
+	g := fourPods(t)
+	g.must(g.c.Delete(g.ctx, g.changePod(0, 3, func(p *corev1.Pod) { p.Finalizers = nil })))
+	_, err := g.store.Evict(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: 9}, "js-w-0-0", "nobody")
+	g.must(err)
+	if _, err := g.r.Reconcile(g.ctx, request()); err == nil {
+		t.Error("it was not refused")
+	}
+	g.wantPods("3", 0)
 }
 
 // Both have looked before either has made its pod.
