@@ -23,7 +23,8 @@ func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (ctrl.Result, e
 		return r.ensureClaim(ctx, s, claim)
 	})
 	if err != nil {
-		r.report.warn(s.jobSet, pvcCreationFailed, "pods may lack their volumes: "+err.Error())
+		s.lacksClaims = true
+		r.report.warn(s.jobSet, pvcCreationFailed, "no jobs are created before the claims of their volumes: "+err.Error())
 	}
 	return ctrl.Result{}, err
 }

@@ -26,7 +26,7 @@ const (
 
 // createJobs creates the Jobs that are missing and whose turn it is.
 func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if s.mustWaitForPrevious() {
+	if s.mustWaitForPrevious() || s.lacksClaims {
 		return ctrl.Result{}, nil
 	}
 	missing := s.missingJobs()

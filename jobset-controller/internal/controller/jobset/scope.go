@@ -37,6 +37,8 @@ type scope struct {
 	gates    []bool
 	decision policy.Decision
 
+	// lacksClaims: volume claims could not be created, so that Jobs have to wait.
+	lacksClaims bool
 	// decided: the decision was confirmed by live reads, and what goes before it was done.
 	decided bool
 	// settled: all Jobs are as spec.suspend asks.
