@@ -36,7 +36,9 @@ func TestJobsFollowTheSizeOfTheirEntry(t *testing.T) {
 	w.create(MakeJobSet("a").Workers(3))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0", "a-workers-2@0")
 	w.succeed("a-workers-2")
-	w.eventually(func() string { return differs("condition", "Running=False/WaitingForJobs", conditionOf(w.jobSet("a"), "Running")) })
+	w.eventually(func() string {
+		return differs("condition", "Running=False/WaitingForJobs", conditionOf(w.jobSet("a"), "Running"))
+	})
 	uid := w.job("a-workers-0").UID
 	w.resize(4)
 	w.eventually(func() string {
