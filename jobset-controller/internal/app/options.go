@@ -56,17 +56,6 @@ func NewOptions() *Options {
 	return o
 }
 
-// gates are those of the published controller. None can be changed yet; the names are known so that its files can be read.
-func gates() map[string]bootstrap.Gate {
-	off := bootstrap.Gate{Locked: true}
-	return map[string]bootstrap.Gate{
-		"InPlaceRestart": off,
-		"RestartJob":     off,
-		"ElasticJobSet":  off,
-		"TLSOptions":     {On: true, Locked: true},
-	}
-}
-
 // Complete reads the configuration file and returns all that is wrong.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	var file Configuration

@@ -22,7 +22,7 @@ func TestFindingNothingToDoAllocatesLittleForEachJob(t *testing.T) {
 			jobs[i] = *plan.NewBuilder(js, epoch.First()).Job(0, i)
 		}
 		got := testing.AllocsPerRun(3, func() {
-			s := &scope{jobSet: js, epoch: epoch.First(), jobs: policy.SortJobs(jobs, 0, epoch.First())}
+			s := &scope{jobSet: js, epoch: epoch.First(), jobs: policy.SortJobs(jobs, &js.Status, epoch.First())}
 			s.decide()
 			if len(s.missingJobs())+len(s.jobsToResume()) > 0 || s.decides() {
 				t.Fatal("there is something to do")
