@@ -35,24 +35,3 @@ func unsupportedFailurePolicy(policy *v1alpha2.FailurePolicy) []string {
 	}
 	return paths
 }
-
-// UnenforcedPlacement names what asks for exclusive placement by pod webhooks, which are not there yet: the JobSet, or entries by
-// their path.
-func UnenforcedPlacement(js *v1alpha2.JobSet) []string {
-	if exclusiveByWebhook(js.Annotations) {
-		return []string{"the JobSet"}
-	}
-	var paths []string
-	for i := range js.Spec.ReplicatedJobs {
-		if exclusiveByWebhook(js.Spec.ReplicatedJobs[i].Template.Annotations) {
-			paths = append(paths, fmt.Sprintf("spec.replicatedJobs[%d].template", i))
-		}
-	}
-	return paths
-}
-
-func exclusiveByWebhook(annotations map[string]string) bool {
-	_, exclusive := annotations[v1alpha2.ExclusiveKey]
-	_, byNodeSelector := annotations[v1alpha2.NodeSelectorStrategyKey]
-	return exclusive && !byNodeSelector
-}

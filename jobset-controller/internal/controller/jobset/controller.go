@@ -3,6 +3,7 @@ package jobset
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -45,6 +47,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Agents to add to JobSets that ask for in-place restarts and bring none.
 	Agents inject.Settings
+	// Places tells whether pods pass the webhook that places them exclusively.
+	Places bool
 }
 
 // Reconciler makes the world follow JobSets.
@@ -55,12 +59,16 @@ type Reconciler struct {
 	clock   clock.PassiveClock
 	agents  inject.Settings
 	report  *reporter
+	places  bool
+	// clearsStartTime: the API server wants the start time of a Job cleared before its template changes.
+	clearsStartTime atomic.Bool
 }
 
 // New makes a Reconciler.
 func New(o Options) *Reconciler {
 	return &Reconciler{
 		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, agents: o.Agents, report: newReporter(o.Recorder),
+		places: o.Places,
 	}
 }
 
@@ -68,8 +76,8 @@ func New(o Options) *Reconciler {
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		For(&v1alpha2.JobSet{}).
-		Owns(&batchv1.Job{}).
+		For(&v1alpha2.JobSet{}, builder.WithPredicates(jobSetNews())).
+		Watches(&batchv1.Job{}, jobNews()).
 		Owns(&corev1.Service{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
@@ -107,6 +115,8 @@ func (r *Reconciler) steps(s *scope) []step {
 		return nil
 	case s.decides():
 		return []step{r.confirm, r.openRestartEpoch, r.deletePrevious}
+	case s.suspended() && s.queuesStages():
+		return []step{r.deletePrevious, r.ensureService, r.suspendJobs}
 	case s.suspended():
 		return []step{r.deletePrevious, r.ensureService, r.createJobs, r.suspendJobs}
 	default:
