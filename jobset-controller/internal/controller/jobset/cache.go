@@ -24,12 +24,11 @@ const ownerIndex = "holdfast.controller-uid"
 // An object that is stripped must never be sent back as a whole: all writes are patches, of what differs, or applied fields.
 func CacheOptions() cache.Options {
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: stripAny,
 		ByObject: map[client.Object]cache.ByObject{
-			&v1alpha2.JobSet{}: {Transform: stripJobSet},
-			&batchv1.Job{}:     {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripJob},
-			&corev1.Service{}:  {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripService},
-			&corev1.Pod{}:      {Label: labelled(v1alpha2.PriorityKey), Transform: stripPod},
+			&batchv1.Job{}:    {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripJob},
+			&corev1.Service{}: {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripService},
+			&corev1.Pod{}:     {Label: labelled(v1alpha2.PriorityKey), Transform: stripPod},
 		},
 	}
 }

@@ -4,17 +4,17 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
 // The functions here leave of an object what this program reads; thousands of them stay in memory. They see each object before
 // it is in the cache, so that they may change it.
 
-// stripJobSet drops the records of who wrote what, and the copy of the whole manifest that kubectl leaves.
-func stripJobSet(object any) (any, error) {
-	if js, ok := object.(*v1alpha2.JobSet); ok {
-		stripMeta(&js.ObjectMeta)
+// stripAny drops from JobSets, and the metadata of nodes, the records of who wrote what, and the copy of the manifest that kubectl
+// leaves.
+func stripAny(object any) (any, error) {
+	if meta, ok := object.(metav1.Object); ok {
+		meta.SetManagedFields(nil)
+		delete(meta.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
 	}
 	return object, nil
 }
