@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -90,12 +91,19 @@ func bench(ctx context.Context, o options) error {
 	}
 	defer func() { _ = fleet.Remove(context.WithoutCancel(ctx)) }()
 	b := &benchmark{lab: l, fleet: fleet, options: o}
-	for _, name := range o.managers {
-		if err := b.play(ctx, name); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+	return errors.Join(b.playAll(ctx), b.report()) // what was measured is kept, whatever came after
+}
+
+// playAll plays each shape with all managers, one after the other and each of them fresh.
+func (b *benchmark) playAll(ctx context.Context) error {
+	for _, s := range b.options.shapes {
+		for _, name := range b.options.managers {
+			if err := b.play(ctx, name, s); err != nil {
+				return fmt.Errorf("%s, %s: %w", name, s, err)
+			}
 		}
 	}
-	return b.report()
+	return nil
 }
 
 // most is the largest number of pods at a time.

@@ -45,27 +45,25 @@ type result struct {
 	Usage   usage  `json:"usage"`
 }
 
-// play starts the manager and plays all shapes with it.
-func (b *benchmark) play(ctx context.Context, name string) error {
+// play starts the manager and plays the shape with it.
+func (b *benchmark) play(ctx context.Context, name string, s shape) error {
 	m, err := startManager(ctx, b.lab, name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = m.stop(context.WithoutCancel(ctx)) }()
-	for _, s := range b.options.shapes {
-		stage := &stage{benchmark: b, shape: s, namespace: fmt.Sprintf("bench-%s-%dx%d", name, s.JobSets, s.Jobs)}
-		if err := b.lab.Namespace(ctx, stage.namespace); err != nil {
-			return err
+	stage := &stage{benchmark: b, shape: s, namespace: fmt.Sprintf("bench-%s-%dx%d", name, s.JobSets, s.Jobs)}
+	if err := b.lab.Namespace(ctx, stage.namespace); err != nil {
+		return err
+	}
+	for _, p := range stage.phases() {
+		used, err := b.measure(ctx, m, s, p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		for _, p := range stage.phases() {
-			used, err := b.measure(ctx, m, s, p)
-			if err != nil {
-				return fmt.Errorf("%s, %s: %w", s, p.name, err)
-			}
-			b.results = append(b.results, result{Manager: name, Shape: s, Phase: p.name, Usage: used})
-			fmt.Fprintf(os.Stderr, "%-10s %-8s %-8s %6.1f s  cpu %6.2f s  %5.0f MiB  %6.0f calls  %6.0f webhook calls  %6.0f reconciles\n",
-				name, s, p.name, used.Seconds, used.CPU, used.MemoryMiB, used.calls(), used.Webhooks, used.Reconciles)
-		}
+		b.results = append(b.results, result{Manager: name, Shape: s, Phase: p.name, Usage: used})
+		fmt.Fprintf(os.Stderr, "%-10s %-8s %-8s %6.1f s  cpu %6.2f s  %5.0f MiB  %6.0f calls  %6.0f webhook calls  %6.0f reconciles\n",
+			name, s, p.name, used.Seconds, used.CPU, used.MemoryMiB, used.calls(), used.Webhooks, used.Reconciles)
 	}
 	return nil
 }
