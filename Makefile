@@ -5,8 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared shared/bootstrap agent jobset-controller charts e2e
+MODULES := shared shared/bootstrap agent jobset-controller appwrapper-controller charts e2e
 JOBSET_CHART := charts/jobset-controller/files
+APPWRAPPER_CHART := charts/appwrapper-controller/files
 BIN := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -26,6 +27,7 @@ build: ## Build all programs into bin/
 	@mkdir -p $(BIN)
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
+	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker
 
 # The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
@@ -101,6 +103,10 @@ generate: ## Write generated code and manifests again
 	cp jobset-controller/config/webhook/manifests.yaml $(JOBSET_CHART)/webhook/manifests.yaml
 	cp jobset-controller/config/rbac/role.yaml $(JOBSET_CHART)/rbac/manager.yaml
 	cp jobset-controller/config/rbac/orchestrator/role.yaml $(JOBSET_CHART)/rbac/orchestrator.yaml
+	cd appwrapper-controller && go generate ./...
+	cp appwrapper-controller/config/crd/bases/*.yaml $(APPWRAPPER_CHART)/crds/
+	cp appwrapper-controller/config/webhook/manifests.yaml $(APPWRAPPER_CHART)/webhook/manifests.yaml
+	cp appwrapper-controller/config/rbac/role.yaml $(APPWRAPPER_CHART)/rbac/manager.yaml
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules
