@@ -52,14 +52,14 @@ e2e: ## End-to-end tests on a real node (root): real pods killed, the store stop
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_appwrapper
 
 .PHONY: e2e-all
 e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue (root)
 	./hack/install-debian.sh prometheus
 	$(MAKE) build build-next
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_failures
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_appwrapper ./tests_failures
 
 .PHONY: demo
 demo: ## A worker dies on a real node (root) and the JobSet restarts in place, two ways; then the same by recreation

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
+	github.com/holdfast-project/holdfast/appwrapper-controller v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/sys v0.48.0
@@ -142,3 +143,5 @@ replace github.com/holdfast-project/holdfast/shared => ../shared
 replace github.com/holdfast-project/holdfast/jobset-controller => ../jobset-controller
 
 replace github.com/holdfast-project/holdfast/shared/bootstrap => ../shared/bootstrap
+
+replace github.com/holdfast-project/holdfast/appwrapper-controller => ../appwrapper-controller
