@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
@@ -82,6 +83,7 @@ func suspend(f *Facts) *Decision {
 	d.Next = v1beta2.Suspending
 	if f.Phase != v1beta2.Resetting { // there it has ended already
 		d.Ends = &End{Reason: string(v1beta2.Suspended), Message: "suspend was set"}
+		d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{}
 	}
 	d.event(false, "ExternallySuspended", string(v1beta2.Suspending), "suspend was set: all that was created is removed, then the quota is given back")
 	return d
@@ -125,7 +127,7 @@ func paused(f *Facts) bool {
 // failed: the quota is held until all is gone.
 func failed(f *Facts) *Decision {
 	if !f.Deployed {
-		return f.decision()
+		return f.outlive()
 	}
 	if paused(f) {
 		d := f.decision()
@@ -141,13 +143,27 @@ func failed(f *Facts) *Decision {
 	})
 }
 
+// outlive keeps a finished AppWrapper for a while after the last of its resources, if that is bounded.
+func (f *Facts) outlive() *Decision {
+	d := f.decision()
+	if f.Parameters.ObjectTTL == 0 {
+		return d
+	}
+	if until := f.Clocks.DeletionEnd.Add(f.Parameters.ObjectTTL); f.Now.Before(until) {
+		d.wait(until, f.Now)
+		return d
+	}
+	d.Do = DeleteObject
+	return d
+}
+
 func expired(f *Facts) bool { return !f.Now.Before(f.Clocks.Finished.Add(f.Parameters.SuccessTTL)) }
 
 func succeeded(f *Facts) *Decision {
 	d := f.decision()
 	switch {
 	case !f.Deployed:
-		return d
+		return f.outlive()
 	case !expired(f):
 		d.wait(f.Clocks.Finished.Add(f.Parameters.SuccessTTL), f.Now)
 		return d

@@ -26,6 +26,8 @@ const (
 	ForceComponents
 	// Release removes the finalizer.
 	Release
+	// DeleteObject deletes the AppWrapper itself, which is finished and has nothing deployed.
+	DeleteObject
 )
 
 // Decision is what to do and what to write down.

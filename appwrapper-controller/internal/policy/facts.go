@@ -29,6 +29,8 @@ type Facts struct {
 	Ready                bool
 	Retries, Evacuations int32
 	Clocks               Clocks
+	// ReadyFor is how long all pods have run in this attempt; 0 if they do not.
+	ReadyFor time.Duration
 
 	// What is there.
 	Components []Component

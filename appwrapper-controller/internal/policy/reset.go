@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/shared/restart"
@@ -9,6 +10,9 @@ import (
 
 // resetOrFail resets the workload if its budget allows.
 func (f *Facts) resetOrFail(reason, message string, counted bool) *Decision {
+	if decay := f.Parameters.RetryDecay; decay > 0 && f.ReadyFor >= decay {
+		f.Retries = 0
+	}
 	switch {
 	case !f.Parameters.RetryLimit.Allows(f.Retries):
 		return f.fail(reason, fmt.Sprintf("%s; retryLimit %d is used up", message, f.Parameters.RetryLimit), nil)
@@ -60,6 +64,7 @@ func (f *Facts) end(reason, message string) *Decision {
 	d := f.decision()
 	d.Confirm = true
 	d.Ends = &End{Reason: reason, Message: message}
+	d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{} // of a removal before
 	d.set(v1beta2.Unhealthy, true, reason, message)
 	d.set(v1beta2.PodsReady, false, string(v1beta2.Resetting), message)
 	if d.Clocks.UnhealthySince.IsZero() {

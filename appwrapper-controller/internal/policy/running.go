@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
@@ -78,6 +79,7 @@ func (f *Facts) succeed() *Decision {
 	message := fmt.Sprintf("%v pods succeeded and no running, pending, or failed pods", f.Pods.All.Succeeded)
 	d.Confirm = true
 	d.Next, d.Clocks.Finished = v1beta2.Succeeded, f.Now
+	d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{} // of a removal before
 	d.Ends = &End{Reason: string(v1beta2.Succeeded), Message: "the work is done"}
 	d.set(v1beta2.QuotaReserved, false, string(v1beta2.Succeeded), message)
 	d.set(v1beta2.ResourcesDeployed, true, string(v1beta2.Succeeded), message)

@@ -22,6 +22,10 @@ type FaultTolerance struct {
 	GracePeriodMaximum Duration `json:"gracePeriodCeiling,omitempty"`
 	// SuccessTTL is both the default and the ceiling.
 	SuccessTTL Duration `json:"successTTLCeiling,omitempty"`
+	// RetryDecay is how long all pods must have run for the resets before to be forgiven. 0: never.
+	RetryDecay Duration `json:"retryDecay,omitempty"`
+	// ObjectTTL is how long a finished AppWrapper of which nothing is deployed is kept. 0: for ever.
+	ObjectTTL Duration `json:"objectTTL,omitempty"`
 }
 
 // DefaultFaultTolerance are the defaults of the seed document's table.
@@ -60,6 +64,9 @@ func (f FaultTolerance) Validate() error {
 	if f.AdmissionGracePeriod > f.WarmupGracePeriod {
 		errs = append(errs, fmt.Errorf("faultTolerance.admissionGracePeriod: %s exceeds warmupGracePeriod, which is %s",
 			time.Duration(f.AdmissionGracePeriod), time.Duration(f.WarmupGracePeriod)))
+	}
+	if f.RetryDecay < 0 || f.ObjectTTL < 0 {
+		errs = append(errs, errors.New("faultTolerance: retryDecay and objectTTL are not negative"))
 	}
 	if f.SuccessTTL <= 0 {
 		errs = append(errs, fmt.Errorf("faultTolerance.successTTLCeiling: %s is not positive", time.Duration(f.SuccessTTL)))

@@ -21,6 +21,8 @@ type Parameters struct {
 	ForcefulDeletionGracePeriod  time.Duration
 	DeletionOnFailureGracePeriod time.Duration
 	SuccessTTL                   time.Duration
+	RetryDecay                   time.Duration // 0: never
+	ObjectTTL                    time.Duration // 0: for ever
 	// TerminalExitCodes end the workload.
 	TerminalExitCodes []int32
 	// RetryableExitCodes, if there are any, are the only ones that do not.
@@ -42,6 +44,8 @@ func Read(annotations map[string]string, operator FaultTolerance) (Parameters, [
 		ForcefulDeletionGracePeriod:  r.period(v1beta2.ForcefulDeletionGracePeriodKey, operator.ForcefulDeletionGracePeriod),
 		DeletionOnFailureGracePeriod: r.period(v1beta2.DeletionOnFailureGracePeriodKey, 0),
 		SuccessTTL:                   r.successTTL(time.Duration(operator.SuccessTTL)),
+		RetryDecay:                   time.Duration(operator.RetryDecay),
+		ObjectTTL:                    time.Duration(operator.ObjectTTL),
 		TerminalExitCodes:            r.exitCodes(v1beta2.TerminalExitCodesKey),
 		RetryableExitCodes:           r.exitCodes(v1beta2.RetryableExitCodesKey),
 	}

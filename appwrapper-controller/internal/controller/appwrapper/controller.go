@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/signals"
 )
 
-// +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers,verbs=get;list;watch;update;patch;delete
 // +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
@@ -188,6 +188,8 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 		return d, r.deleteComponents(ctx, s, true)
 	case policy.Release:
 		return d, r.setFinalizer(ctx, s.aw, false)
+	case policy.DeleteObject:
+		return d, r.client.Delete(ctx, s.aw, exactly(s.aw))
 	case policy.Nothing:
 		return d, nil
 	}

@@ -50,6 +50,9 @@ func (s *scope) recall(now time.Time, config settings.AppWrapper) {
 	f.Deployed = meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.ResourcesDeployed))
 	f.Ready = meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
 	f.Clocks = policy.ReadClocks(&aw.Status)
+	if n := len(aw.Status.Attempts); n > 0 && f.Ready && aw.Status.Attempts[n-1].ReadyTime != nil {
+		f.ReadyFor = now.Sub(aw.Status.Attempts[n-1].ReadyTime.Time)
+	}
 	if limit := config.NodeHealth.EvacuationLimit; limit != nil {
 		f.EvacuationLimit = new(restart.Budget(*limit))
 	}

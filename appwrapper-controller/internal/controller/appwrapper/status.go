@@ -16,7 +16,7 @@ import (
 
 // writeStatus writes the decision down if it changes anything, and then says so.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decision) error {
-	if d.Do == policy.Release {
+	if d.Do == policy.Release || d.Do == policy.DeleteObject {
 		r.evacuations.done(s.aw.UID)
 		return nil // the object may be gone
 	}
