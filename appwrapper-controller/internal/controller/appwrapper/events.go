@@ -17,7 +17,7 @@ const (
 	remembered = 4096
 
 	reasonInvalidAnnotation = "InvalidAnnotation"
-	actionRead              = "Reading"
+	actionRead              = "ReadAnnotation"
 )
 
 // reporter sends events about AppWrappers, each once.
@@ -52,13 +52,27 @@ func (r *reporter) send(aw *v1beta2.AppWrapper, e policy.Event) {
 	r.recorder.Eventf(aw, nil, kind, e.Reason, e.Action, "%s", cut(e.Note, maxNote))
 }
 
+// warnOnce warns of an annotation once for each AppWrapper, annotation and message, however often the AppWrapper is looked at.
+func (r *reporter) warnOnce(aw *v1beta2.AppWrapper, annotation, message string) {
+	type key struct {
+		uid                 types.UID
+		annotation, message string
+	}
+	k := key{aw.UID, annotation, message}
+	if _, said := r.said.Get(k); said {
+		return
+	}
+	r.said.Add(k, nil)
+	r.recorder.Eventf(aw, nil, corev1.EventTypeWarning, reasonInvalidAnnotation, actionRead, "%s", cut(message, maxNote))
+}
+
 // reportProblems warns of annotations that the user has to change.
 func (r *Reconciler) reportProblems(s *scope) {
 	if finished(s.facts.Phase) && s.facts.Phase != v1beta2.Suspended {
 		return
 	}
 	for _, p := range s.problems {
-		r.report.send(s.aw, policy.Event{Warning: true, Reason: reasonInvalidAnnotation, Action: actionRead + " " + p.Annotation, Note: p.Message + "; it is ignored"})
+		r.report.warnOnce(s.aw, p.Annotation, p.Message+"; it is ignored")
 	}
 }
 

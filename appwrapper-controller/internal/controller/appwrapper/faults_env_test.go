@@ -33,6 +33,13 @@ func (w *world) newClient(config *rest.Config, options client.Options) (client.C
 			return w.through("patch", o, func() error { return c.Patch(ctx, o, p, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			data, err := p.Data(o)
+			if err != nil {
+				return err
+			}
+			if err := w.called("patched "+string(data), nil); err != nil {
+				return err
+			}
 			return w.through("patch "+sub+" of", o, func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
 		},
 	}), nil
