@@ -68,7 +68,7 @@ demo: ## A worker dies on a real node (root) and the JobSet restarts in place, t
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: bench-restart ## All benchmarks
+bench: bench-restart bench-appwrapper ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
@@ -77,6 +77,13 @@ bench-restart: ## Measure restarts on the real node (root), first and second, ev
 	go run ./e2e/cmd/bench-restart
 	$(TESTBED) down
 	go run ./e2e/cmd/bench-coordination
+
+.PHONY: bench-appwrapper
+bench-appwrapper: ## 500 AppWrappers on simulated nodes (root): until all run, then 50 failures at once; CPU, memory, API calls
+	./hack/install-debian.sh
+	$(MAKE) --no-print-directory build
+	go run ./e2e/cmd/bench-appwrapper
+	$(TESTBED) down
 
 SEEDS ?= 1000000
 
