@@ -49,6 +49,7 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 	}
 	state := member.New(member.Config{
 		Slot: c.WorkerID, Pod: c.PodUID, Epoch: c.PodEpoch, Grace: c.GracePeriod, RemoveStopped: c.RemoveStopped, Random: rand.Float64,
+		Place: c.Place,
 	}, memory)
 	settings := loop.Config{
 		Group: c.JobSetUID, Pod: c.PodUID, StartupDir: c.StartupDir, PollingInterval: c.PollingInterval,

@@ -26,7 +26,7 @@ func TestTheEnvironmentIsEnough(t *testing.T) {
 	dir := t.TempDir()
 	got, err := parse(manifest(dir))
 	want := Config{
-		Identity: Identity{"js-uid", "js-workers-4-17", "pod-uid", 0}, Store: Store{Address: "valkey:6379"}, ContainerName: "worker", GracePeriod: 10 * time.Second,
+		Identity: Identity{JobSetUID: "js-uid", WorkerID: "js-workers-4-17", PodUID: "pod-uid"}, Store: Store{Address: "valkey:6379"}, ContainerName: "worker", GracePeriod: 10 * time.Second,
 		CRISocket: "/run/containerd/containerd.sock", PollingInterval: time.Second, ReadyPort: 80,
 		StartupDir: dir, RemoveStopped: true, LogLevel: slog.LevelInfo,
 	}
@@ -47,7 +47,7 @@ func TestTheArgumentsOfTheSeedAreEnough(t *testing.T) {
 		"--valkey-address=valkey.default.svc.cluster.local:6379", "--valkey-username=me", "--valkey-password-file="+secret,
 		"--ready-port=8080", "--startup-dir="+dir, "--log-level=debug")
 	want := Config{
-		Identity: Identity{"u", "in-place-restart-example-workers-0-999", "p", 3}, ContainerName: "trainer",
+		Identity: Identity{JobSetUID: "u", WorkerID: "in-place-restart-example-workers-0-999", PodUID: "p", PodEpoch: 3}, ContainerName: "trainer",
 		Store:     Store{Address: "valkey.default.svc.cluster.local:6379", Username: "me", PasswordFile: secret},
 		CRISocket: "/run/crio/crio.sock", PollingInterval: 100 * time.Millisecond, ReadyPort: 8080, StartupDir: dir, RemoveStopped: true, LogLevel: slog.LevelDebug,
 	}

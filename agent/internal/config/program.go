@@ -11,8 +11,8 @@ var agent = program{
 	title: "The Holdfast agent: a sidecar that restarts its worker together with the group.",
 	flags: []string{
 		jobSetUID, workerID, podUID, podEpoch, containerName, gracePeriod, criSocket, pollingInterval,
-		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey,
-		readyPort, startupDir, removeStopped, logLevel,
+		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
+		readyPort, startupDir, removeStopped, logLevel, podName, nodeName,
 	},
 }
 
@@ -21,8 +21,8 @@ var supervisor = program{
 holdfast-exec install DIR: copies itself there.`,
 	flags: []string{
 		jobSetUID, workerID, podUID, podEpoch, gracePeriod, checkpointGrace, podGrace, maxStops,
-		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey,
-		startupDir, logLevel,
+		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
+		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom,
 	},
 	// A worker that is to restart cannot save anything that its group still agrees on, unless it says so. It needs no
 	// volume.

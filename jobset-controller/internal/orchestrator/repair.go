@@ -146,7 +146,7 @@ func (r *Reconciler) recreatePod(ctx context.Context, s *scope, slot ladder.Slot
 		return false, client.IgnoreNotFound(err)
 	}
 	slot.Pod = live
-	if live.UID != uid || ladder.Decide(s.round(), slot).Rung != ladder.Pod {
+	if live.UID != uid || !isOf(live, slot.Job) || ladder.Decide(s.round(), slot).Rung != ladder.Pod {
 		return false, nil
 	}
 	if err := r.evict(ctx, s, live); err != nil || !s.restarting() {

@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -39,11 +38,9 @@ type scope struct {
 	nodes   map[string]*corev1.Node // read in this look; nil: there is none of the name
 	soon    time.Duration           // when to look again, whatever is heard; 0: no need
 
-	before        []metav1.Condition // and the charges, as they were when the reconcile began
-	chargedBefore int32
-	opened        bool   // by this reconcile
-	refused       string // why a JobSet that asks for in-place restarts has no group
-	undecided     bool   // whether agents are added is for the JobSet's first Job to say; a group that is there stays as it is
+	opened    bool   // by this reconcile
+	refused   string // why a JobSet that asks for in-place restarts has no group
+	undecided bool   // whether agents are added is for the JobSet's first Job to say; a group that is there stays as it is
 }
 
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
@@ -61,7 +58,6 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	if err := s.readJobSet(); err != nil {
 		log.FromContext(ctx).Error(err, "the epoch is unreadable; taken from the store")
 	}
-	s.before, s.chargedBefore = js.Status.Conditions, s.inPlace.Restarts
 	if !s.concerned() {
 		return s, nil
 	}

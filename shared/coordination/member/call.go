@@ -57,7 +57,7 @@ func (s *State) mustJoin(l *life) bool {
 	waiting := waitsForLeader(s.level.Phase) || s.level.Phase == coordination.Recovering
 	settled := l.under.SameLife(s.level) && (l.round != coordination.NoRound || waiting || l.released)
 	if l.under.Phase != "" && settled {
-		return false
+		return s.tellsStart(l)
 	}
 	return s.mayRepeat(l)
 }
@@ -92,14 +92,14 @@ func waitsForLeader(p coordination.Phase) bool {
 
 func (s *State) join(l *life) Join {
 	return Join{coordination.Join{
-		Member: s.member(), Instance: l.Instance, Barrier: s.config.Barrier, Seen: s.memory.seen(l.ID),
+		Member: s.member(), Instance: l.Instance, Barrier: s.config.Barrier, Seen: s.memory.seen(l.ID), RunsFor: s.runsFor(l),
 	}}
 }
 
 func (s *State) down(l *life) Down {
 	return Down{coordination.Down{
 		Member: s.member(), Instance: l.Instance, Barrier: s.config.Barrier, ExitCode: l.code, Ordered: l.ordered(),
-		FailedAt: l.failedAt, DetectedAt: l.detectedAt, Seen: s.memory.seen(l.ID),
+		FailedAt: l.failedAt, DetectedAt: l.detectedAt, Seen: s.memory.seen(l.ID), Exit: l.how(),
 	}}
 }
 
@@ -121,8 +121,9 @@ func (a Answered) apply(s *State) {
 		asOf = s.level
 	}
 	s.place = &place{a.Reply.Step, a.Reply.Stage}
-	switch c.action.(type) {
+	switch did := c.action.(type) {
 	case Join:
+		s.toldStart(c.id, did)
 		s.joined(s.find(c.id), a.Reply, asOf)
 	case Down:
 		s.buried(s.find(c.id), a.Reply, asOf)

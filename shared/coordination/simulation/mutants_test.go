@@ -50,6 +50,8 @@ var mutants = map[string]struct {
 	"leader: groups are not dropped":                         {"L1 L8", Mutant{Next: never(leader.Drop)}, poor},
 	"controller: finished Jobs are cleaned up":               {"S10", Mutant{CleansUp: true}, finishing},
 	"agent: orders are ignored":                              {"L2 L1", Mutant{Actions: drop[member.Stop]}, nil},
+	"agent: a worker that hangs is left alone":               {"L1 L2", Mutant{Actions: sparesTheHung}, stuck},
+	"agent: a worker that gets on is killed as if it hung":   {"S2", Mutant{Event: seesNoProgress}, hangs},
 	"agent: deaths are not reported":                         {"L1", Mutant{Actions: drop[member.Down]}, nil},
 	"agent: its file goes back":                              {"S1", Mutant{Actions: saveOld}, nil},
 	"agent: reads of the store are not looked at":            {"L1", Mutant{Event: neverReads}, nil},
@@ -133,6 +135,23 @@ func hunt(m Mutant, on func() Shape) (uint64, *Breach) {
 }
 
 type group = coordination.Group
+
+func sparesTheHung(actions []member.Action) []member.Action {
+	return slices.DeleteFunc(actions, func(a member.Action) bool {
+		s, isStop := a.(member.Stop)
+		return isStop && s.Haste == member.Hung
+	})
+}
+
+// seesNoProgress is a driver that has seen one sign, and no other.
+func seesNoProgress(e member.Event) member.Event {
+	if o, ok := e.(member.Observed); ok {
+		for i := range o.Workers {
+			o.Workers[i].Progress = min(1, o.Workers[i].Progress)
+		}
+	}
+	return e
+}
 
 func joinRepeats(g *group, j coordination.Join, now int64) (coordination.Reply, error) {
 	if held := g.Slots[j.Slot]; held != nil && held.ID == j.ID && !held.Dead {

@@ -56,12 +56,13 @@ func (p Plan) Into(entry int, job *batchv1.Job) {
 	if p.mark != injected {
 		return
 	}
+	settings := p.settings.of(job.Labels[v1alpha2.JobSetNameKey])
 	pod := &job.Spec.Template.Spec
 	switch e := p.entries[entry]; e.Driver {
 	case Exec:
-		p.settings.addSupervisor(pod, e.Container)
+		settings.addSupervisor(pod, e)
 	case CRI:
-		p.settings.addSidecar(pod, e.Container)
+		settings.addSidecar(pod, e.Container)
 	default:
 		return
 	}
