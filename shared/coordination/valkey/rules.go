@@ -10,7 +10,7 @@ var groupName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // ruleCommands are what the functions do, which run with the rights of their caller.
 var ruleCommands = []string{
-	"+type", "+hmget", "+hgetall", "+hget", "+hset", "+hdel", "+del", "+sismember", "+sadd", "+llen", "+rpush", "+ltrim",
+	"+type", "+hmget", "+hgetall", "+hget", "+hset", "+hdel", "+del", "+sismember", "+sadd", "+llen", "+rpush", "+lset", "+ltrim",
 	"+publish", "+time",
 }
 
