@@ -197,7 +197,7 @@ func (g *Group) Ask(m Member, kind string) (Reply, error) {
 		return g.reply(m.Slot, idOf(held)), nil
 	}
 	if g.Phase == Running || g.Phase == Restarting {
-		g.Record.Cause = Cause{Slot: m.Slot, Kind: kind}
+		g.Record.Cause = Cause{Slot: m.Slot, Kind: kind, Place: held.Place}
 		g.giveUp(Recreating)
 	}
 	return g.reply(m.Slot, idOf(held)), nil

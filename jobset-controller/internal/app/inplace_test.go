@@ -44,6 +44,7 @@ func TestAgentsAreSetByFlagsAndFile(t *testing.T) {
 		"one that a flag opens": {[]string{"--config=" + guarded, "--inplace-store-acl=false", "--inplace-store-tls=false"}, inject.Settings{
 			StoreAddress: "a:1", StoreSecretKey: "password", StoreServerName: "name"}},
 	}
+	t.Setenv("POD_NAMESPACE", "default")
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, parse(t, c.args...).Agents); diff != "" {

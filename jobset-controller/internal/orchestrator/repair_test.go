@@ -298,7 +298,7 @@ func TestAWorkerThatExits0BecauseItsPodIsDeletedHasNotFinished(t *testing.T) {
 
 func TestNobodyIsEvictedFromASuspendedGroup(t *testing.T) {
 	g := twoJobs(t)
-	evicted := newMeter(t, metric(t, "holdfast_inplace_evictions_total", ""))
+	evicted := newMeter(t, metric(t, "holdfast_inplace_evictions_total"))
 	g.change(func(js *v1alpha2.JobSet) {
 		js.Spec.Suspend = ptr.To(true)
 		js.Annotations[epoch.Annotation] = `{"epoch":2,"base":0}`

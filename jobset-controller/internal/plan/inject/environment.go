@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
 // Variables that agents read, as the manifest of seed 000 names them.
@@ -32,6 +33,9 @@ func identity() []corev1.EnvVar {
 		fromAnnotation("JOB_INDEX", v1alpha2.JobIndexKey),
 		fromAnnotation("JOB_COMPLETION_INDEX", batchv1.JobCompletionIndexAnnotation),
 		fromField("POD_UID", "metadata.uid"),
+		fromAnnotation("HOLDFAST_POD_EPOCH", epoch.Annotation),
+		fromField("HOLDFAST_POD_NAME", "metadata.name"),
+		fromField("HOLDFAST_NODE_NAME", "spec.nodeName"),
 	}
 }
 

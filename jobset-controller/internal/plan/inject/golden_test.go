@@ -80,6 +80,9 @@ func TestGoldens(t *testing.T) {
 	}{
 		"exec":      {plain(), Settings{StoreAddress: complete.StoreAddress, ExecImage: complete.ExecImage}},
 		"exec-rich": {plain(rich, worker), complete},
+		"exec-progress": {
+			plain(on(v1alpha2.ProgressTimeoutKey, "2m")).Annotation(v1alpha2.ProgressStartTimeoutKey, "10m").Annotation(v1alpha2.ProgressFromKey, "socket"),
+			Settings{StoreAddress: complete.StoreAddress, ExecImage: complete.ExecImage}},
 		"cri":       {plain(on(v1alpha2.InPlaceDriverKey, "cri")), Settings{StoreAddress: complete.StoreAddress, AgentImage: complete.AgentImage}},
 		"exec-user": {plain(), guarded},
 		"cri-user":  {plain(on(v1alpha2.InPlaceDriverKey, "cri")), guarded},

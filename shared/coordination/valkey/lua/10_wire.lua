@@ -8,6 +8,7 @@
 local NO_ROUND = -1
 local MAX_COUNT = 9007199254740991 -- 2^53-1, the largest count that a Lua number holds exactly
 local MAX_CODE = 2147483647
+local MAX_SIGNAL = 64
 local MAX_WORD = 512
 local MAX_KIND = 32
 -- What is stored may be forged by a member, and every byte of it is read by a server that does one thing at a time.

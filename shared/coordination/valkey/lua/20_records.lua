@@ -24,28 +24,37 @@ local flag = { pattern = '([01])', format = '%d', value = function(s) return s =
 
 local TOKEN = { { 'created', count }, { 'transitions', count } }
 local FAILURE = {
-  { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'failedAt', count }, { 'detectedAt', count },
+  { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'podName', word }, { 'node', word }, { 'signal', count },
+  { 'reason', word }, { 'failedAt', count }, { 'detectedAt', count },
 }
-local SLOT = {
-  { 'pod', word }, { 'podBorn', count }, { 'id', word }, { 'born', count },
+local SLOT = { -- isMissing looks at the last five
+  { 'pod', word }, { 'podBorn', count }, { 'podName', word }, { 'node', word }, { 'id', word }, { 'born', count }, { 'ran', flag },
   { 'round', signed }, { 'generation', count }, { 'dead', flag }, { 'finished', flag }, { 'barrier', flag },
 }
-local RECOVERY = {
-  { 'highest', signed }, { 'lowest', signed }, { 'ran', signed }, { 'hurt', flag },
-  { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'failedAt', count }, { 'detectedAt', count },
+
+-- with is a schema that has the fields of a failure after its own, and then more.
+local function with(before, after)
+  local schema = {}
+  local parts = { before, FAILURE, after }
+  for p = 1, 3 do -- Lua's own functions are not there yet
+    for i = 1, #parts[p] do
+      schema[#schema + 1] = parts[p][i]
+    end
+  end
+  return schema
+end
+
+local RECOVERY = with({ { 'highest', signed }, { 'lowest', signed }, { 'ran', signed }, { 'hurt', flag } }, {})
+-- of a record; the rest of it is in TALLY
+local CAUSE_AND_TIMES = with({ { 'epoch', count }, { 'round', count } }, { { 'reportedAt', count }, { 'inSyncAt', count } })
+local TALLY = {
+  { 'lastDownAt', count }, { 'firstUpAt', count }, { 'lastUpAt', count }, { 'lastStartAt', count },
+  { 'downs', count }, { 'ups', count }, { 'starts', count }, { 'coalesced', count },
 }
-local CAUSE_AND_TIMES = { -- of a record; the rest of it is in TALLY
-  { 'epoch', count }, { 'round', count }, { 'slot', word }, { 'kind', word }, { 'exitCode', signed },
-  { 'failedAt', count }, { 'detectedAt', count }, { 'reportedAt', count }, { 'inSyncAt', count },
-}
-local TALLY = { { 'lastDownAt', count }, { 'lastUpAt', count }, { 'downs', count }, { 'ups', count }, { 'coalesced', count } }
 local release = { pattern = '(%l+)', format = '%s', value = function(s) return RELEASES[s] and s end }
 local STAGE = { { 'prefix', name }, { 'jobs', count }, { 'pods', count }, { 'step', count }, { 'release', release } }
 local COUNT = { { 'joined', count }, { 'done', count }, { 'gone', count }, { 'left', flag } }
-local STEP = {
-  { 'entered', signed }, { 'known', flag }, { 'unassigned', count }, { 'atBarrier', count },
-  { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'failedAt', count }, { 'detectedAt', count },
-}
+local STEP = with({ { 'entered', signed }, { 'known', flag }, { 'unassigned', count }, { 'atBarrier', count } }, {})
 
 -- packed makes a record's reader and writer. It runs while the library is loaded, when Lua's own libraries are not there.
 local function packed(schema)
@@ -165,7 +174,8 @@ local stages = {
 local STATE = {
   { 'inc', text }, { 'gen', number }, { 'epoch', number }, { 'round', number }, { 'phase', phase }, { 'seq', number },
   { 'limit', number }, { 'stages', stages }, { 'counts', counts }, { 'steps', steps }, { 'dirty', dirty },
-  { 'lastDownAt', number }, { 'lastUpAt', number }, { 'downs', number }, { 'ups', number }, { 'coalesced', number },
+  { 'lastDownAt', number }, { 'firstUpAt', number }, { 'lastUpAt', number }, { 'lastStartAt', number },
+  { 'downs', number }, { 'ups', number }, { 'starts', number }, { 'coalesced', number },
 }
 local LAZY = { token = tokenRecord, record = restartRecord, recovery = recoveryRecord }
 local STATE_FIELDS = {}

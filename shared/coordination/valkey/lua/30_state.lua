@@ -236,6 +236,9 @@ function Group:saveFences(writes)
 end
 
 function Group:saveHistory(writes)
+  if self.amended and self:get('LLEN', self.keys.h) > 0 then
+    writes[#writes + 1] = { 'LSET', self.keys.h, -1, self:wholeRecord() }
+  end
   if #self.finishedRecords > 0 then
     if not self.replaceAll then
       self:get('LLEN', self.keys.h)
