@@ -82,8 +82,11 @@ func (t *Trial) Fail(ctx context.Context) (Failure, error) {
 	t.failures++
 	ids := lab.IDs(t.before)
 	f := Failure{Worker: ids[(t.failures*3)%len(ids)]}
-	var err error
-	if f.Killed, err = t.lab.Signal(ctx, t.before[f.Worker], unix.SIGKILL); err != nil {
+	err := lab.Until(ctx, "there is a program to kill", func(ctx context.Context) (err error) { // a group is in sync before it runs
+		f.Killed, err = t.lab.Signal(ctx, t.before[f.Worker], unix.SIGKILL)
+		return err
+	})
+	if err != nil {
 		return f, err
 	}
 	if f.Again, err = t.lab.StartsAfter(ctx, t.JobSet.Namespace, t.JobSet.Name, t.Workers, f.Killed); err != nil {
