@@ -13,13 +13,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-func ms(detect, order, down, start, sync int64) (took [len(history.Phases)]time.Duration) {
-	for i, t := range []int64{detect, order, down, start, sync} {
-		took[i] = time.Duration(t) * time.Millisecond
-	}
-	return took
-}
-
 var victim = coordination.Cause{
 	Slot: "js-w-0-1", Kind: coordination.KindExit, ExitCode: 137, Signal: 9,
 	Place: coordination.Place{PodName: "js-w-0-1-abcde", Node: "n1"},
