@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared shared/bootstrap agent jobset-controller charts e2e
+MODULES := shared shared/bootstrap agent jobset-controller jobset-controller/published charts e2e
 JOBSET_CHART := charts/jobset-controller/files
 BIN := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
@@ -26,7 +26,7 @@ build: ## Build all programs into bin/
 	@mkdir -p $(BIN)
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
-	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker
+	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 # The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
 NEXT := $(BIN)/next
@@ -50,7 +50,7 @@ e2e: ## End-to-end tests on a real node (root): real pods killed, the store stop
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset
 
 .PHONY: e2e-all
 e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue (root)

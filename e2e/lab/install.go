@@ -36,6 +36,7 @@ var images = map[string]string{
 	AgentImage:                      "agent",
 	ExecImage:                       "holdfast-exec",
 	"localhost/holdfast/worker:dev": "worker",
+	"localhost/holdfast/step:dev":   "step",
 }
 
 // Install loads the images, applies the CRD, and starts the manager and the orchestrator. It may be repeated.
@@ -127,6 +128,7 @@ func (l *Lab) StartManager(ctx context.Context) error {
 			l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
 			"--metrics-bind-address=0", "--health-probe-bind-address=" + managerHealth,
 			"--inplace-store-address=" + l.Cluster.RedisAddress(), "--inplace-exec-image=" + ExecImage, "--inplace-agent-image=" + AgentImage,
+			"--config=" + l.File("e2e", "lab", "manager.yaml"),
 		},
 		Ready: Healthy(managerHealth),
 	})

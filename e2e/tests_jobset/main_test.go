@@ -1,58 +1,64 @@
-//go:build e2e && e2e_all
+//go:build e2e
 
-// Package tests_jobset runs the JobSet manager with its webhooks against the real scheduler and Kueue's real manager: exclusive
-// placement, and queues. Nodes and pods are simulated.
+// Package tests runs JobSets on a real node: stages in order, host names between pods, the failure policy.
 //
 // HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
-package tests_jobset
+package tests
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/holdfast-project/holdfast/e2e/lab"
-	"github.com/holdfast-project/holdfast/e2e/simulated"
 	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// Set before any test runs.
-var (
-	shared *lab.Lab
-	fleet  *simulated.Fleet
-)
+// namespace of the examples, which their volumes name.
+const namespace = "stages"
 
-// pools of nodes are the racks here.
-const (
-	pools     = 4
-	poolNodes = 2
-)
+// folder of the node that the volumes of the examples are in.
+const folder = "/tmp/holdfast-stages"
+
+var shared *lab.Lab
 
 func TestMain(m *testing.M) { os.Exit(suite.Main(begin, m)) }
 
 func begin(ctx context.Context, progress io.Writer) (func(context.Context) error, error) {
-	var err error
-	if shared, err = lab.New(ctx, testbed.Options{}, progress); err != nil {
+	if err := os.RemoveAll(folder); err != nil {
+		return nil, fmt.Errorf("removing the files of an earlier run: %w", err)
+	}
+	l, err := lab.New(ctx, testbed.Options{KubeletRestartPeriod: suite.RestartPeriod}, progress)
+	if err != nil {
 		return nil, err
 	}
-	if err := shared.DefineJobSets(ctx); err != nil {
-		return nil, err
-	}
-	if err := shared.StartServingManager(ctx); err != nil {
-		return nil, err
-	}
-	if err := shared.Cluster.Kueue(ctx, progress); err != nil {
-		return nil, err
-	}
-	fleet, err = shared.Cluster.Simulate(ctx, simulated.Options{Name: "racks", Nodes: pools * poolNodes, Pools: pools, Rules: &simulated.Rules{}})
-	return end, err
+	shared = l
+	end := func(context.Context) error { return errors.Join(l.Close(), os.RemoveAll(folder)) }
+	return end, errors.Join(l.Install(ctx), l.Namespace(ctx, namespace), giveGPUs(ctx, l),
+		l.Apply(ctx, namespace, l.File("examples", "volumes", "stages.yaml")))
 }
 
-func end(ctx context.Context) error {
-	return errors.Join(
-		fleet.Remove(ctx), shared.Cluster.StopKueue(ctx), shared.StopServingManager(ctx), shared.Close(),
-	)
+// giveGPUs makes the nodes offer GPUs that they do not have: nothing but the scheduler looks at them.
+func giveGPUs(ctx context.Context, l *lab.Lab) error {
+	var nodes corev1.NodeList
+	if err := l.Client.List(ctx, &nodes); err != nil {
+		return fmt.Errorf("listing the nodes: %w", err)
+	}
+	for i := range nodes.Items {
+		node := nodes.Items[i].DeepCopy()
+		node.Status.Capacity["nvidia.com/gpu"] = resource.MustParse("20")
+		node.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("20")
+		if err := l.Client.Status().Patch(ctx, node, client.MergeFrom(&nodes.Items[i])); err != nil {
+			return fmt.Errorf("giving node %s GPUs: %w", node.Name, err)
+		}
+	}
+	return nil
 }

@@ -20,6 +20,9 @@ const (
 	JobKey = "jobset.sigs.k8s.io/job-key"
 	// RestartsKey holds status.restarts as it was when the Job was created. A lower number marks a Job of an earlier attempt.
 	RestartsKey = "jobset.sigs.k8s.io/restart-attempt"
+	// JobRestartsKey holds how often this single Job was restarted when it was created. A lower number than the status has marks
+	// a Job that was replaced. Written with the feature gate RestartJob.
+	JobRestartsKey = "jobset.sigs.k8s.io/job-restart-attempt"
 	// GroupNameKey holds groupName of the entry.
 	GroupNameKey = "jobset.sigs.k8s.io/group-name"
 	// GroupReplicasKey holds the number of Jobs of the group.
@@ -51,6 +54,17 @@ const (
 	// InPlaceContainerKey names the container that is restarted, where a pod has several. Set on the JobSet or on the Job
 	// template of an entry; the latter wins.
 	InPlaceContainerKey = "holdfast.dev/inplace-container"
+	// StuckPodTimeoutKey opts a JobSet into the removal of pods that are stuck: a pod that should have terminated so long ago, as a
+	// duration such as "60s", is deleted without waiting for its kubelet if its node is known to be dead.
+	StuckPodTimeoutKey = "holdfast.dev/stuck-pod-timeout"
+)
+
+// Keys of restartStrategy InPlaceRestart.
+const (
+	// InPlaceAttemptKey is written by an agent on its pod: the attempt that it takes part in.
+	InPlaceAttemptKey = "jobset.sigs.k8s.io/in-place-restart-attempt"
+	// DisableInPlaceRestartKey, set by users on a JobSet with any value, lets its agents start their workers at once.
+	DisableInPlaceRestartKey = "jobset.sigs.k8s.io/disable-in-place-restart"
 )
 
 // Keys that programs write.

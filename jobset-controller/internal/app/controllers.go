@@ -21,12 +21,18 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
 	}
+	pods, err := o.podsOfAgents(ctx, mgr)
+	if err != nil {
+		return err
+	}
 	jobSets := jobset.New(jobset.Options{
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
 		Recorder: mgr.GetEventRecorder(jobset.Name),
 		Metrics:  jobset.NewMetrics(o.Registry),
 		Clock:    clock.RealClock{},
+		Features: o.features(),
+		Pods:     pods,
 		Agents:   o.Agents,
 		Places:   o.Webhooks,
 	})
@@ -49,7 +55,7 @@ func addPlacement(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 
 // addWebhooks lists all webhooks that the manager serves.
 func addWebhooks(mgr ctrl.Manager, o *Options) error {
-	if err := webhook.RegisterJobSet(mgr, o.Agents); err != nil {
+	if err := webhook.RegisterJobSet(mgr, mgr.GetAPIReader(), o.Agents, o.features()); err != nil {
 		return fmt.Errorf("adding the JobSet webhook: %w", err)
 	}
 	if err := webhook.RegisterPod(mgr, placement.Domains{Client: mgr.GetClient()}); err != nil {

@@ -59,25 +59,6 @@ func NewOptions() *Options {
 	return o
 }
 
-// Names of the gates, as published.
-const (
-	gateInPlaceRestart = "InPlaceRestart"
-	gateRestartJob     = "RestartJob"
-	gateElasticJobSet  = "ElasticJobSet"
-	gateTLSOptions     = "TLSOptions"
-)
-
-// gates are those of the published controller. What is locked is not there yet; its name is known so that its files can be read.
-func gates() map[string]bootstrap.Gate {
-	missing := bootstrap.Gate{Locked: true, Stage: bootstrap.Alpha}
-	return map[string]bootstrap.Gate{
-		gateInPlaceRestart: missing,
-		gateRestartJob:     missing,
-		gateElasticJobSet:  missing,
-		gateTLSOptions:     {On: true, Stage: bootstrap.Beta},
-	}
-}
-
 // Complete reads the configuration file and returns all that is wrong.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	var file Configuration

@@ -49,7 +49,7 @@ func finishedSlots(jobSet string, jobs []*batchv1.Job) []string {
 // currentJobs are those of the current attempt that nobody has deleted: a Job that is being deleted is made again, and all
 // of its workers run again.
 func (s *scope) currentJobs() []*batchv1.Job {
-	sorted := policy.SortJobs(s.jobs, s.js.Status.Restarts, s.epoch)
+	sorted := policy.SortJobs(s.jobs, &s.js.Status, s.epoch)
 	var jobs []*batchv1.Job
 	for _, job := range slices.Concat(sorted.Active, sorted.Succeeded, sorted.Failed) {
 		if job.DeletionTimestamp.IsZero() {

@@ -35,8 +35,8 @@ func WantsService(js *v1alpha2.JobSet) bool {
 	return js.Spec.Network == nil || ptr.Deref(js.Spec.Network.EnableDNSHostnames, true)
 }
 
-// coordinatorAddress is the DNS name of the coordinator pod within the namespace.
-func coordinatorAddress(js *v1alpha2.JobSet) string {
+// CoordinatorAddress is the DNS name of the coordinator pod within the namespace.
+func CoordinatorAddress(js *v1alpha2.JobSet) string {
 	c := js.Spec.Coordinator
 	return JobName(js.Name, c.ReplicatedJob, c.JobIndex) + "-" + strconv.Itoa(c.PodIndex) + "." + Subdomain(js)
 }

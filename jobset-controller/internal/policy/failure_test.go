@@ -25,6 +25,7 @@ type verdict struct {
 	Counts  bool
 	Action  v1alpha2.FailurePolicyAction
 	Job     string
+	Alone   string // the Jobs that are restarted alone, those that count with a +
 }
 
 func decide(t *testing.T, js *JobSet, jobs ...*Job) Decision {
@@ -38,7 +39,7 @@ func decide(t *testing.T, js *JobSet, jobs ...*Job) Decision {
 		list = append(list, *j.Obj())
 	}
 	f := Facts{Spec: &js.Spec, Status: &js.Status, Epoch: current, InPlace: ReadInPlace(js.Annotations),
-		Jobs: SortJobs(list, js.Status.Restarts, current)}
+		Jobs: SortJobs(list, &js.Status, current)}
 	f.Tallies = Tally(f.Spec, f.Jobs, nil)
 	return Decide(f)
 }
@@ -47,6 +48,12 @@ func verdictOf(d Decision) verdict {
 	v := verdict{Outcome: d.Outcome, Reason: d.Reason, Counts: d.Counts, Action: d.Action}
 	if d.Job != nil {
 		v.Job = d.Job.Name
+	}
+	for _, r := range d.Restarts {
+		v.Alone += " " + r.Job.Name
+		if r.Counts {
+			v.Alone += "+"
+		}
 	}
 	return v
 }

@@ -81,9 +81,9 @@ func (p *InPlace) problem(annotation, value, message string) {
 // written first.
 func Charged(status *v1alpha2.JobSetStatus, p InPlace, current epoch.Record) int32 {
 	if !p.Enabled {
-		return status.RestartsCountTowardsMax
+		return Counted(status)
 	}
-	return max(status.RestartsCountTowardsMax, p.Restarts, current.Base)
+	return max(Counted(status), p.Restarts, current.Base)
 }
 
 // inPlaceBudget fails a JobSet whose in-place restarts have used up more than the failure policy allows (seed 000).

@@ -2,11 +2,13 @@ package jobset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +27,7 @@ const (
 
 // createJobs creates the Jobs that are missing and whose turn it is.
 func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if s.mustWaitForPrevious() {
+	if s.mustWaitForPrevious() || s.lacksClaims {
 		return ctrl.Result{}, nil
 	}
 	missing := s.missingJobs()
@@ -39,10 +41,24 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	err := parallel.Do(ctx, missing, func(ctx context.Context, job *batchv1.Job) error {
 		return taken.unlessForeign(job.Name, r.createJob(ctx, s.jobSet, job))
 	})
+	if s.refused = refusal(err); s.refused != "" {
+		r.report.warnOnce(s.jobSet, jobCreationFailed, s.refused, err.Error())
+		return ctrl.Result{RequeueAfter: foreignRetry}, nil
+	}
 	if err != nil {
 		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
 	}
 	return soonest(r.reportTaken(s, taken.names), morePasses(missing)), err
+}
+
+// refusal is what the API server says about Jobs that it will not take however often it is asked; empty if there is another way to
+// get them in.
+func refusal(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid {
+		return ""
+	}
+	return status.Status().Message
 }
 
 // mustWaitForPrevious: with BlockingRecreate attempts never overlap.

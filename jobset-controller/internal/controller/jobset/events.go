@@ -19,7 +19,10 @@ const (
 	jobUpdateFailed               = "JobUpdateFailed"
 	headlessServiceCreationFailed = "HeadlessServiceCreationFailed"
 	foreignService                = "ForeignService"
-	unsupportedField              = "UnsupportedField"
+	pvcCreationFailed             = "PVCCreationFailed"
+	foreignClaim                  = "ForeignVolumeClaim"
+	podReleased                   = "StuckPodDeleted"
+	invalidStuckPodTimeout        = "InvalidStuckPodTimeout"
 	placementNotEnforced          = "ExclusivePlacementNotEnforced"
 	invalidInPlaceTimeout         = "InvalidInPlaceTimeout"
 	invalidInPlaceRestarts        = "InvalidInPlaceRestarts"
@@ -32,6 +35,7 @@ const (
 var invalidAnnotation = map[string]string{
 	v1alpha2.InPlaceTimeoutKey:  invalidInPlaceTimeout,
 	v1alpha2.InPlaceRestartsKey: invalidInPlaceRestarts,
+	v1alpha2.StuckPodTimeoutKey: invalidStuckPodTimeout,
 	epoch.Annotation:            invalidEpoch,
 }
 
@@ -94,9 +98,6 @@ func (r *Reconciler) reportProblems(s *scope) {
 		r.report.warnOnce(s.jobSet, invalidAnnotation[p.Annotation], p.Value, p.Message+"; the annotation is ignored")
 	}
 	r.reportAgents(s)
-	for _, path := range s.unsupported {
-		r.report.warnOnce(s.jobSet, unsupportedField, path, path+" is not supported yet; no jobs are created")
-	}
 	r.reportPlacement(s)
 }
 

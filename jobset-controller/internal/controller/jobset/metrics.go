@@ -10,9 +10,10 @@ import (
 
 // Metrics of the controller. Labels have few values; none names an object.
 type Metrics struct {
-	completed prometheus.Counter
-	failed    *prometheus.CounterVec
-	restarts  *prometheus.CounterVec
+	completed   prometheus.Counter
+	failed      *prometheus.CounterVec
+	restarts    *prometheus.CounterVec
+	jobRestarts *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -30,8 +31,12 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "jobset_restarts_total",
 			Help: "Restarts of JobSets that recreate all Jobs, by whether they count towards maxRestarts.",
 		}, []string{"counted"}),
+		jobRestarts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobset_job_restarts_total",
+			Help: "Restarts of single Jobs of JobSets, by whether they count towards maxRestarts.",
+		}, []string{"counted"}),
 	}
-	registerer.MustRegister(m.completed, m.failed, m.restarts)
+	registerer.MustRegister(m.completed, m.failed, m.restarts, m.jobRestarts)
 	return m
 }
 
@@ -45,5 +50,9 @@ func (m *Metrics) count(d policy.Decision) {
 		m.failed.WithLabelValues(d.Reason).Inc()
 	case policy.Restart:
 		m.restarts.WithLabelValues(strconv.FormatBool(d.Counts)).Inc()
+	case policy.RestartJobs:
+		for _, restart := range d.Restarts {
+			m.jobRestarts.WithLabelValues(strconv.FormatBool(restart.Counts)).Inc()
+		}
 	}
 }

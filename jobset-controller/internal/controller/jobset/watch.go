@@ -3,6 +3,7 @@ package jobset
 import (
 	"context"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -56,7 +57,7 @@ func jobNews() handler.EventHandler {
 
 func fails(object client.Object) bool {
 	job, ok := object.(*batchv1.Job)
-	return ok && policy.Failing(job)
+	return ok && policy.FailureOf(job) != nil
 }
 
 func tell(q workqueue.TypedRateLimitingInterface[reconcile.Request], object client.Object, after time.Duration) {
@@ -85,14 +86,18 @@ func onlyCountersDiffer(a, b *v1alpha2.JobSet) bool {
 		equality.Semantic.DeepEqual(withoutCounters(&a.Status), withoutCounters(&b.Status))
 }
 
-// withoutCounters is a status without what is counted from the Jobs that are there. What remains is a record: restarts of the
-// JobSet and of single Jobs, and conditions.
+// withoutCounters is a status without what is counted from the Jobs that are there, in numbers and in words. What remains is a
+// record: restarts of the JobSet and of single Jobs, and conditions.
 func withoutCounters(status *v1alpha2.JobSetStatus) v1alpha2.JobSetStatus {
 	record := *status
 	record.ReplicatedJobsStatus = make([]v1alpha2.ReplicatedJobStatus, len(status.ReplicatedJobsStatus))
 	for i, s := range status.ReplicatedJobsStatus {
 		s.Ready, s.Succeeded, s.Failed, s.Active, s.Suspended = 0, 0, 0, 0, 0
 		record.ReplicatedJobsStatus[i] = s
+	}
+	record.Conditions = slices.Clone(status.Conditions)
+	for i := range record.Conditions {
+		record.Conditions[i].Message = ""
 	}
 	return record
 }

@@ -1,6 +1,6 @@
 //go:build e2e && e2e_all
 
-package tests_jobset
+package tests_jobset_kueue
 
 import (
 	"context"
