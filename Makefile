@@ -57,7 +57,7 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	./hack/install-debian.sh prometheus
 	$(MAKE) build build-next
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_failures
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_jobset_kueue ./tests_failures
 
 .PHONY: demo
 demo: ## A worker dies on a real node (root) and the JobSet restarts in place, two ways; then the same by recreation
