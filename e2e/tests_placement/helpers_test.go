@@ -28,23 +28,25 @@ func namespace(t *testing.T, name string) string {
 	if err := shared.Namespace(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx := context.Background()
-		if err := shared.Client.DeleteAllOf(ctx, &v1alpha2.JobSet{}, client.InNamespace(ns), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
-			t.Error(err)
-		}
-		err := lab.Until(ctx, "no JobSet is left", func(ctx context.Context) error {
-			var left v1alpha2.JobSetList
-			if err := shared.Client.List(ctx, &left, client.InNamespace(ns)); err != nil || len(left.Items) == 0 {
-				return err
-			}
-			return fmt.Errorf("%s is left", left.Items[0].Name)
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { removeJobSets(t, ns) })
 	return ns
+}
+
+func removeJobSets(t *testing.T, ns string) {
+	ctx := context.Background()
+	if err := shared.Client.DeleteAllOf(ctx, &v1alpha2.JobSet{}, client.InNamespace(ns), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+		t.Error(err)
+	}
+	err := lab.Until(ctx, "no JobSet is left", func(ctx context.Context) error {
+		var left v1alpha2.JobSetList
+		if err := shared.Client.List(ctx, &left, client.InNamespace(ns)); err != nil || len(left.Items) == 0 {
+			return err
+		}
+		return fmt.Errorf("%s is left", left.Items[0].Name)
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // share of a CPU is what each pod asks for.

@@ -54,6 +54,7 @@ func makeQueue(t *testing.T, ns string, flavors ...flavor) *clusterQueue {
 		})
 		t.Cleanup(func() { removeObject(t, object) })
 	}
+	t.Cleanup(func() { removeJobSets(t, ns) }) // first: a queue that is in use does not go
 	return q
 }
 

@@ -71,11 +71,6 @@ func FailureOf(job *batchv1.Job) *batchv1.JobCondition {
 	return condition(job, batchv1.JobFailureTarget)
 }
 
-// Failing tells whether a Job has failed or is bound to: its pods are being stopped for it.
-func Failing(job *batchv1.Job) bool {
-	return FailureOf(job) != nil
-}
-
 // failedByDeletion: the pods of a Job that is deleted in the foreground are killed before it goes, and the Job controller counts
 // them as failures. Somebody wants the Job created anew, which is no reason to charge a restart.
 func failedByDeletion(job *batchv1.Job) bool {

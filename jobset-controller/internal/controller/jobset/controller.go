@@ -130,7 +130,7 @@ func (r *Reconciler) steps(s *scope) []step {
 	case s.decides():
 		return []step{r.confirm, r.openRestartEpoch, r.deletePrevious}
 	case s.suspended() && s.queuesStages():
-		return []step{r.deletePrevious, r.ensureService, r.suspendJobs}
+		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.suspendJobs}
 	case s.suspended():
 		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.suspendJobs}
 	default:

@@ -26,8 +26,11 @@ const stuckLook = 5 * time.Second
 // are gone, and its successor waits for it. Only JobSets that set a time limit are looked at, and only while there are such pods.
 func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Result, error) {
 	timeout, _ := policy.StuckPodTimeout(s.jobSet.Annotations)
+	if timeout == 0 {
+		return ctrl.Result{}, nil
+	}
 	owners := s.terminating()
-	if timeout == 0 || len(owners) == 0 {
+	if len(owners) == 0 {
 		return ctrl.Result{}, nil
 	}
 	var pods corev1.PodList

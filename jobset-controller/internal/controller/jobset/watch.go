@@ -3,6 +3,7 @@ package jobset
 import (
 	"context"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,17 +26,19 @@ const (
 	// gatherEach is how long news of a Job wait for more, for each Job of the JobSet. A pass takes time for each Job, and there
 	// are as many news as Jobs: without company, J Jobs that become ready would cost J passes over J Jobs.
 	gatherEach = 100 * time.Microsecond
+	// gatherLeast is enough for the few Jobs of a small JobSet, which change within moments of each other: one pass, one write.
+	gatherLeast = 20 * time.Millisecond
 	// gatherMost is how late news may come.
 	gatherMost = 500 * time.Millisecond
 )
 
-// gather is how long news of a Job may wait for others of the same JobSet: a tenth of a millisecond for each of its Jobs.
+// gather is how long news of a Job may wait for others of the same JobSet: 20 ms, and a tenth of one for each of its Jobs.
 func gather(job client.Object) time.Duration {
 	jobs, err := strconv.ParseInt(job.GetLabels()[v1alpha2.GlobalReplicasKey], 10, 32)
 	if err != nil || jobs < 0 {
-		return 0
+		return gatherLeast
 	}
-	return min(time.Duration(jobs)*gatherEach, gatherMost)
+	return min(gatherLeast+time.Duration(jobs)*gatherEach, gatherMost)
 }
 
 // jobNews tells JobSets of their Jobs: at once that one fails, all else after it was gathered.
@@ -56,7 +59,7 @@ func jobNews() handler.EventHandler {
 
 func fails(object client.Object) bool {
 	job, ok := object.(*batchv1.Job)
-	return ok && policy.Failing(job)
+	return ok && policy.FailureOf(job) != nil
 }
 
 func tell(q workqueue.TypedRateLimitingInterface[reconcile.Request], object client.Object, after time.Duration) {
@@ -85,14 +88,18 @@ func onlyCountersDiffer(a, b *v1alpha2.JobSet) bool {
 		equality.Semantic.DeepEqual(withoutCounters(&a.Status), withoutCounters(&b.Status))
 }
 
-// withoutCounters is a status without what is counted from the Jobs that are there. What remains is a record: restarts of the
-// JobSet and of single Jobs, and conditions.
+// withoutCounters is a status without what is counted from the Jobs that are there, in numbers and in words. What remains is a
+// record: restarts of the JobSet and of single Jobs, and conditions.
 func withoutCounters(status *v1alpha2.JobSetStatus) v1alpha2.JobSetStatus {
 	record := *status
 	record.ReplicatedJobsStatus = make([]v1alpha2.ReplicatedJobStatus, len(status.ReplicatedJobsStatus))
 	for i, s := range status.ReplicatedJobsStatus {
 		s.Ready, s.Succeeded, s.Failed, s.Active, s.Suspended = 0, 0, 0, 0, 0
 		record.ReplicatedJobsStatus[i] = s
+	}
+	record.Conditions = slices.Clone(status.Conditions)
+	for i := range record.Conditions {
+		record.Conditions[i].Message = ""
 	}
 	return record
 }
