@@ -57,7 +57,7 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	./hack/install-debian.sh prometheus
 	$(MAKE) build build-next
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_failures
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_jobset_kueue ./tests_failures
 
 .PHONY: demo
 demo: ## A worker dies on a real node (root) and the JobSet restarts in place, two ways; then the same by recreation
@@ -66,7 +66,7 @@ demo: ## A worker dies on a real node (root) and the JobSet restarts in place, t
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: bench-restart ## All benchmarks
+bench: bench-restart bench-jobset ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
@@ -75,6 +75,17 @@ bench-restart: ## Measure restarts on the real node (root), first and second, ev
 	go run ./e2e/cmd/bench-restart
 	$(TESTBED) down
 	go run ./e2e/cmd/bench-coordination
+
+GROWTH := e2e/results/jobset-growth.txt
+
+.PHONY: bench-jobset
+bench-jobset: ## Measure our JobSet manager beside the published one with many Jobs (root), phase by phase; writes docs/benchmarks/jobset.md
+	./hack/install-debian.sh
+	$(MAKE) --no-print-directory build
+	mkdir -p $(dir $(GROWTH))
+	cd jobset-controller && go test -run '^$$' -bench BenchmarkPass -benchtime 20x ./internal/controller/jobset | tee ../$(GROWTH)
+	go run ./e2e/cmd/bench-jobset -growth $(GROWTH)
+	$(TESTBED) down
 
 SEEDS ?= 1000000
 

@@ -24,6 +24,7 @@ type options struct {
 	pause  time.Duration // between the first and the second failure
 	period time.Duration // ceiling of the kubelet's back-off; 0: the kubelet's own
 	sizes  []int
+	only   string // part of an answer's name, beside recreation; empty: all
 }
 
 func main() {
@@ -45,6 +46,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.groups, "groups", 3, "fresh groups for each row")
 	flags.DurationVar(&o.pause, "pause", 30*time.Second, "between the first and the second failure")
 	flags.DurationVar(&o.period, "kubelet-restart-period", 0, "ceiling of the kubelet's back-off (0: the kubelet's own)")
+	flags.StringVar(&o.only, "only", "", "only the answers whose name contains this, beside recreation")
 	sizes := flags.String("workers", "8,32", "sizes of the group")
 	_ = flags.Parse(args)
 	for _, text := range strings.Split(*sizes, ",") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/lab"
@@ -44,6 +45,9 @@ func measureAll(ctx context.Context, l *lab.Lab, o options) ([]row, error) {
 	var rows []row
 	for _, workers := range o.sizes {
 		for _, a := range answers {
+			if a.Name != trial.Recreate.Name && !strings.Contains(a.Name, o.only) {
+				continue
+			}
 			r, err := measure(ctx, l, a, workers, o)
 			if err != nil {
 				return nil, fmt.Errorf("%s with %d workers: %w", a.Name, workers, err)

@@ -47,6 +47,10 @@ const (
 	// supervisor in the worker's container), "cri" (a sidecar at the node's container runtime) or "none". Set on the JobSet or
 	// on the Job template of an entry; the latter wins.
 	InPlaceDriverKey = "holdfast.dev/inplace-driver"
+	// StageQueueKey names a LocalQueue of Kueue in which each Job of the JobSet waits by itself from when its turn comes, so that
+	// quota of a later stage is not held while an earlier one runs. Without it, and with the label QueueNameLabel on the JobSet,
+	// the JobSet waits as a whole for the quota of all stages.
+	StageQueueKey = "holdfast.dev/stage-queue"
 	// InPlaceContainerKey names the container that is restarted, where a pod has several. Set on the JobSet or on the Job
 	// template of an entry; the latter wins.
 	InPlaceContainerKey = "holdfast.dev/inplace-container"
@@ -71,10 +75,22 @@ const (
 	// InPlaceInjectionKey is written on Jobs: "true" if agents are added to the Jobs of the attempt, "false" if they could not be.
 	// Absent on Jobs of JobSets that ask for none. What is decided for the first Job of an attempt holds for all of them.
 	InPlaceInjectionKey = "holdfast.dev/inplace-injection"
+	// PriorityKey is a label of pods that are placed exclusively by the pod webhook, with the pod's priority as its value: pods of
+	// another priority do not keep them out of a domain, so that the scheduler can preempt those. The published controller
+	// writes it on all pods of JobSets.
+	PriorityKey = "jobset.sigs.k8s.io/priority"
 	// NamespacedJobKey is the node label and node selector of the node selector strategy, with the value "<namespace>_<job name>".
 	NamespacedJobKey = "alpha.jobset.sigs.k8s.io/namespaced-job"
 	// NoScheduleTaintKey is the taint of nodes that the node selector strategy reserves.
 	NoScheduleTaintKey = "alpha.jobset.sigs.k8s.io/no-schedule"
+)
+
+// Labels of Kueue.
+const (
+	// QueueNameLabel names the LocalQueue that an object waits in.
+	QueueNameLabel = "kueue.x-k8s.io/queue-name"
+	// PriorityClassLabel names the WorkloadPriorityClass that an object waits with.
+	PriorityClassLabel = "kueue.x-k8s.io/priority-class"
 )
 
 // JobSetControllerName is the value of spec.managedBy that means this controller.

@@ -23,10 +23,10 @@ const (
 // gates with the defaults of the published controller.
 func gates() map[string]bootstrap.Gate {
 	return map[string]bootstrap.Gate{
-		gateInPlaceRestart: {},
-		gateRestartJob:     {},
-		gateElasticJobSet:  {},
-		gateTLSOptions:     {On: true, Locked: true},
+		gateInPlaceRestart: {Stage: bootstrap.Alpha},
+		gateRestartJob:     {Stage: bootstrap.Alpha},
+		gateElasticJobSet:  {Stage: bootstrap.Alpha},
+		gateTLSOptions:     {On: true, Stage: bootstrap.Beta},
 	}
 }
 

@@ -31,6 +31,7 @@ func TestAgentsAreSetByFlagsAndFile(t *testing.T) {
 				"--inplace-exec-image=e", "--inplace-agent-image=g"},
 			inject.Settings{StoreAddress: "a:1", StoreUsername: "u", StoreSecret: "s", StoreSecretKey: "k", ExecImage: "e", AgentImage: "g"}},
 	}
+	t.Setenv("POD_NAMESPACE", "default")
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, parse(t, c.args...).Agents); diff != "" {

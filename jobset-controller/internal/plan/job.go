@@ -52,6 +52,7 @@ func (b *Builder) Job(entryIndex, index int) *batchv1.Job {
 	}
 	b.decorate(job, entry, b.identity(entryIndex, index))
 	job.Spec.Suspend = ptr.To(ptr.Deref(js.Spec.Suspend, false))
+	enqueue(job, js)
 	Defaults(&job.Spec)
 	if WantsService(js) {
 		job.Spec.Template.Spec.Subdomain = Subdomain(js)

@@ -12,7 +12,13 @@ import (
 
 // JobName gives "<jobset>-<entry>-<index>".
 func JobName(jobSet, entry string, index int) string {
-	return jobSet + "-" + entry + "-" + strconv.Itoa(index)
+	return string(AppendJobName(nil, jobSet, entry, index))
+}
+
+// AppendJobName appends JobName to a buffer, which callers with thousands of names use again and again.
+func AppendJobName(to []byte, jobSet, entry string, index int) []byte {
+	to = append(append(append(append(to, jobSet...), '-'), entry...), '-')
+	return strconv.AppendInt(to, int64(index), 10)
 }
 
 // Subdomain of the pods, which is also the name of the headless Service. It defaults to the name of the JobSet here and not at

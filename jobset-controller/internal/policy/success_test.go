@@ -81,7 +81,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-func TestUnenforcedPlacement(t *testing.T) {
+func TestPlacedByWebhook(t *testing.T) {
 	onTemplate := MakeJobSet("js").Entry("a", 1).Entry("b", 1, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Annotations = map[string]string{v1alpha2.ExclusiveKey: "rack"}
 	})
@@ -96,7 +96,7 @@ func TestUnenforcedPlacement(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, UnenforcedPlacement(c.jobSet.Obj())); diff != "" {
+			if diff := cmp.Diff(c.want, PlacedByWebhook(c.jobSet.Obj())); diff != "" {
 				t.Error(diff)
 			}
 		})

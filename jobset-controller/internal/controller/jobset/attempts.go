@@ -29,7 +29,7 @@ func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.
 		Scheme:            mgr.GetScheme(),
 		Mapper:            mgr.GetRESTMapper(),
 		DefaultNamespaces: namespaces,
-		ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: hasJobSetName(), Transform: stripAgentPod}},
+		ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripAgentPod}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the cache of pods: %w", err)

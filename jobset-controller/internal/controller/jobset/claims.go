@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
@@ -19,7 +20,7 @@ func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (ctrl.Result, e
 	if len(s.jobSet.Spec.VolumeClaimPolicies) == 0 || !s.lacksJobs() {
 		return ctrl.Result{}, nil
 	}
-	err := inParallel(ctx, plan.Claims(s.jobSet), func(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	err := parallel.Do(ctx, plan.Claims(s.jobSet), func(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 		return r.ensureClaim(ctx, s, claim)
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
@@ -35,7 +36,7 @@ func (r *Reconciler) jobSetIsCurrent(ctx context.Context, s *scope) (bool, error
 // failuresAreCurrent: a failed Job that was deleted meanwhile has been dealt with.
 func (r *Reconciler) failuresAreCurrent(ctx context.Context, s *scope) (bool, error) {
 	var over atomic.Bool
-	err := inParallel(ctx, s.decision.Failures(), func(ctx context.Context, failed *batchv1.Job) error {
+	err := parallel.Do(ctx, s.decision.Failures(), func(ctx context.Context, failed *batchv1.Job) error {
 		current, err := r.failureIsCurrent(ctx, failed)
 		if !current {
 			over.Store(true)

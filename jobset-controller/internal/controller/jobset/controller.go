@@ -3,6 +3,7 @@ package jobset
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -54,6 +56,8 @@ type Options struct {
 	Pods cache.Cache
 	// Agents to add to JobSets that ask for in-place restarts and bring none.
 	Agents inject.Settings
+	// Places tells whether pods pass the webhook that places them exclusively.
+	Places bool
 }
 
 // Reconciler makes the world follow JobSets.
@@ -66,13 +70,16 @@ type Reconciler struct {
 	pods     cache.Cache
 	agents   inject.Settings
 	report   *reporter
+	places   bool
+	// clearsStartTime: the API server wants the start time of a Job cleared before its template changes.
+	clearsStartTime atomic.Bool
 }
 
 // New makes a Reconciler.
 func New(o Options) *Reconciler {
 	return &Reconciler{
 		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, features: o.Features, pods: o.Pods, agents: o.Agents,
-		report: newReporter(o.Recorder),
+		report: newReporter(o.Recorder), places: o.Places,
 	}
 }
 
@@ -80,8 +87,8 @@ func New(o Options) *Reconciler {
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	building := ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		For(&v1alpha2.JobSet{}).
-		Owns(&batchv1.Job{}).
+		For(&v1alpha2.JobSet{}, builder.WithPredicates(jobSetNews())).
+		Watches(&batchv1.Job{}, jobNews()).
 		Owns(&corev1.Service{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	if r.pods != nil {
@@ -122,6 +129,8 @@ func (r *Reconciler) steps(s *scope) []step {
 		return nil
 	case s.decides():
 		return []step{r.confirm, r.openRestartEpoch, r.deletePrevious}
+	case s.suspended() && s.queuesStages():
+		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.suspendJobs}
 	case s.suspended():
 		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.suspendJobs}
 	default:

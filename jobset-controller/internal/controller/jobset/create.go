@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
@@ -37,7 +38,7 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 		return ctrl.Result{RequeueAfter: staleRetry}, err
 	}
 	var taken takenNames
-	err := inParallel(ctx, missing, func(ctx context.Context, job *batchv1.Job) error {
+	err := parallel.Do(ctx, missing, func(ctx context.Context, job *batchv1.Job) error {
 		return taken.unlessForeign(job.Name, r.createJob(ctx, s.jobSet, job))
 	})
 	if s.refused = refusal(err); s.refused != "" {
@@ -69,6 +70,7 @@ func (s *scope) mustWaitForPrevious() bool {
 // missingJobs builds the Jobs without a predecessor. A Job whose predecessor is still being deleted is built later.
 func (s *scope) missingJobs() []*batchv1.Job {
 	var missing []*batchv1.Job
+	var name []byte // used again for each Job: nearly always all are there
 	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		entry := &s.jobSet.Spec.ReplicatedJobs[i]
@@ -76,7 +78,8 @@ func (s *scope) missingJobs() []*batchv1.Job {
 			if len(missing) == createsPerPass || !s.gates[i] {
 				break
 			}
-			if !s.jobs.Names[plan.JobName(s.jobSet.Name, entry.Name, index)] {
+			name = plan.AppendJobName(name[:0], s.jobSet.Name, entry.Name, index)
+			if !s.jobs.Names[string(name)] {
 				missing = append(missing, builder.Job(i, index))
 			}
 		}

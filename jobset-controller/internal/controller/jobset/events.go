@@ -98,8 +98,16 @@ func (r *Reconciler) reportProblems(s *scope) {
 		r.report.warnOnce(s.jobSet, invalidAnnotation[p.Annotation], p.Value, p.Message+"; the annotation is ignored")
 	}
 	r.reportAgents(s)
-	for _, owner := range policy.UnenforcedPlacement(s.jobSet) {
+	r.reportPlacement(s)
+}
+
+// reportPlacement warns where the pods of a JobSet are not placed as it asks, because no webhook is served.
+func (r *Reconciler) reportPlacement(s *scope) {
+	if r.places {
+		return
+	}
+	for _, owner := range policy.PlacedByWebhook(s.jobSet) {
 		r.report.warnOnce(s.jobSet, placementNotEnforced, owner, "annotation "+v1alpha2.ExclusiveKey+" of "+owner+
-			" is handed down to the jobs but not enforced yet; they may share a topology domain")
+			" is handed down to the jobs but not enforced, because the manager serves no webhooks; they may share a topology domain")
 	}
 }

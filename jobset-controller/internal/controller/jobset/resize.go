@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
@@ -30,7 +31,7 @@ func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 			pairs = append(pairs, resumption{current: job, desired: desired})
 		}
 	}
-	err := inParallel(ctx, pairs, func(ctx context.Context, p resumption) error { return r.patchJob(ctx, p.current, p.desired) })
+	err := parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error { return r.patchJob(ctx, p.current, p.desired) })
 	if err != nil {
 		r.report.warn(s.jobSet, jobUpdateFailed, "not all jobs have their new size yet: "+err.Error())
 	}

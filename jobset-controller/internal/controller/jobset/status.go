@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
@@ -38,7 +39,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 // status is the one place where the status comes from.
 func (s *scope) status() *v1alpha2.JobSetStatus {
 	status := s.jobSet.Status.DeepCopy()
-	status.ReplicatedJobsStatus = unordered(status.ReplicatedJobsStatus, s.tallies)
+	status.ReplicatedJobsStatus = unordered(status.ReplicatedJobsStatus, s.shownTallies())
 	if s.finished() {
 		return status
 	}
@@ -55,6 +56,14 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 	}
 	s.setRunning(status)
 	return status
+}
+
+// shownTallies are those of the Jobs, but for a queue that waits for all stages at once.
+func (s *scope) shownTallies() []v1alpha2.ReplicatedJobStatus {
+	if !plan.Queued(s.jobSet) || s.suspended() || s.finished() {
+		return s.tallies
+	}
+	return policy.Reported(&s.jobSet.Spec, s.tallies, s.gates)
 }
 
 // unordered keeps the order that is there if the counts are the same: the published controller sorts them otherwise.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
@@ -25,8 +26,11 @@ const stuckLook = 5 * time.Second
 // are gone, and its successor waits for it. Only JobSets that set a time limit are looked at, and only while there are such pods.
 func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Result, error) {
 	timeout, _ := policy.StuckPodTimeout(s.jobSet.Annotations)
+	if timeout == 0 {
+		return ctrl.Result{}, nil
+	}
 	owners := s.terminating()
-	if timeout == 0 || len(owners) == 0 {
+	if len(owners) == 0 {
 		return ctrl.Result{}, nil
 	}
 	var pods corev1.PodList
@@ -48,7 +52,7 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 			overdue = append(overdue, pod)
 		}
 	}
-	return next, inParallel(ctx, overdue, func(ctx context.Context, pod *corev1.Pod) error { return r.releasePod(ctx, s, pod, timeout) })
+	return next, parallel.Do(ctx, overdue, func(ctx context.Context, pod *corev1.Pod) error { return r.releasePod(ctx, s, pod, timeout) })
 }
 
 // terminating gives the Jobs that pods may be terminating of, by UID.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
@@ -17,7 +16,7 @@ const nobody = 65532
 
 // addSupervisor makes the supervisor the entry point of the worker's container.
 func (s Settings) addSupervisor(pod *corev1.PodSpec, worker int) {
-	pod.InitContainers = append(pod.InitContainers, s.installer())
+	pod.InitContainers = append(pod.InitContainers, s.installer(pod.Containers[worker].Resources))
 	pod.Volumes = append(pod.Volumes, s.shared()...)
 	c := &pod.Containers[worker]
 	c.Command = append(supervisor(pod), c.Command...)
@@ -38,24 +37,35 @@ func supervisor(pod *corev1.PodSpec) []string {
 }
 
 // installer copies the supervisor to where the worker's container finds it.
-func (s Settings) installer() corev1.Container {
+func (s Settings) installer(worker corev1.ResourceRequirements) corev1.Container {
 	return corev1.Container{
 		Name:            installerName,
 		Image:           s.ExecImage,
 		Args:            []string{"install", startupDir}, // the image's entry point is the supervisor
 		VolumeMounts:    []corev1.VolumeMount{startupMount()},
-		Resources:       little(),
+		Resources:       shareOf(worker),
 		SecurityContext: restricted(),
 	}
 }
 
-// little is the same for requests and limits, so that a pod of guaranteed quality stays one. It adds nothing to what the pod
-// asks for: init containers are over when the worker starts.
-func little() corev1.ResourceRequirements {
-	amounts := func() corev1.ResourceList {
-		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi")}
+// shareOf is what the worker's container asks for of CPU and memory. Init containers are over when the worker starts, so the pod
+// as a whole asks for no more than without one, takes no more of a quota, and keeps its quality of service; nor is a
+// start held back by a small limit. Devices are left to the worker.
+func shareOf(worker corev1.ResourceRequirements) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: computing(worker.Requests), Limits: computing(worker.Limits)}
+}
+
+func computing(all corev1.ResourceList) corev1.ResourceList {
+	var some corev1.ResourceList
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if amount, ok := all[name]; ok {
+			if some == nil {
+				some = corev1.ResourceList{}
+			}
+			some[name] = amount.DeepCopy()
+		}
 	}
-	return corev1.ResourceRequirements{Requests: amounts(), Limits: amounts()}
+	return some
 }
 
 // restricted is what namespaces of the restricted pod security standard ask for.

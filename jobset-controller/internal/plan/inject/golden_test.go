@@ -56,6 +56,7 @@ func rich(e *v1alpha2.ReplicatedJob) {
 	worker := &pod.Containers[1]
 	worker.Env = []corev1.EnvVar{{Name: "STEPS", Value: "100"}, fromField("JOB_INDEX", "metadata.labels['jobset.sigs.k8s.io/job-index']")}
 	worker.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	worker.Resources = asks("cpu=2 memory=1Gi nvidia.com/gpu=8", "memory=1Gi nvidia.com/gpu=8")
 }
 
 func build(js *JobSet, entry int, s Settings, current ...*batchv1.Job) *batchv1.Job {

@@ -6,9 +6,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// UnenforcedPlacement names what asks for exclusive placement by pod webhooks, which are not there yet: the JobSet, or entries by
-// their path.
-func UnenforcedPlacement(js *v1alpha2.JobSet) []string {
+// PlacedByWebhook names what asks for exclusive placement by the webhook of pods: the JobSet, or entries by their path.
+func PlacedByWebhook(js *v1alpha2.JobSet) []string {
 	if exclusiveByWebhook(js.Annotations) {
 		return []string{"the JobSet"}
 	}
