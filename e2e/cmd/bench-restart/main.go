@@ -1,6 +1,6 @@
 // Command bench-restart measures, on the real node, the time from the kill of one worker until the last worker's program
-// runs again, for every answer in one run: the first failure of a fresh group, and a second one half a minute later,
-// which is what the kubelet's back-off punishes. It prints tables of medians and writes all values to
+// runs again, for every answer in one run: the first failure of a fresh group, a second one half a minute later, which is
+// what the kubelet's back-off punishes, and then the deletion of a worker's pod, which the Job controller's back-off does. It prints tables of medians and writes all values to
 // e2e/results/restart.json. It is no test: nothing here passes or fails by time.
 package main
 
@@ -24,6 +24,7 @@ type options struct {
 	pause  time.Duration // between the first and the second failure
 	period time.Duration // ceiling of the kubelet's back-off; 0: the kubelet's own
 	sizes  []int
+	only   string // part of an answer's name, beside recreation; empty: all
 }
 
 func main() {
@@ -45,6 +46,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.groups, "groups", 3, "fresh groups for each row")
 	flags.DurationVar(&o.pause, "pause", 30*time.Second, "between the first and the second failure")
 	flags.DurationVar(&o.period, "kubelet-restart-period", 0, "ceiling of the kubelet's back-off (0: the kubelet's own)")
+	flags.StringVar(&o.only, "only", "", "only the answers whose name contains this, beside recreation")
 	sizes := flags.String("workers", "8,32", "sizes of the group")
 	_ = flags.Parse(args)
 	for _, text := range strings.Split(*sizes, ",") {

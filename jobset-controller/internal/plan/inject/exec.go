@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
@@ -16,46 +15,57 @@ const installerName = "holdfast-install"
 const nobody = 65532
 
 // addSupervisor makes the supervisor the entry point of the worker's container.
-func (s Settings) addSupervisor(pod *corev1.PodSpec, worker int) {
-	pod.InitContainers = append(pod.InitContainers, s.installer())
+func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry) {
+	pod.InitContainers = append(pod.InitContainers, s.installer(pod.Containers[e.Container].Resources))
 	pod.Volumes = append(pod.Volumes, s.shared()...)
-	c := &pod.Containers[worker]
-	c.Command = append(supervisor(pod), c.Command...)
+	c := &pod.Containers[e.Container]
+	c.Command = append(supervisor(pod, e.Progress), c.Command...)
 	c.Env = withEnvironment(c.Env, s.environment())
 	c.VolumeMounts = append(c.VolumeMounts, s.agentMounts()...)
 }
 
 // supervisor is what goes before the worker's command. LOG_LEVEL is a common name for a setting of the worker's own, so a flag
 // overrides it.
-func supervisor(pod *corev1.PodSpec) []string {
+func supervisor(pod *corev1.PodSpec, progress Progress) []string {
 	grace := ptr.Deref(pod.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
-	return []string{
+	command := []string{
 		startupDir + "/" + inplace.Supervisor,
 		fmt.Sprintf("--pod-termination-grace-period=%ds", grace),
 		"--log-level=info",
-		"--",
 	}
+	return append(append(command, progress.flags()...), "--")
 }
 
 // installer copies the supervisor to where the worker's container finds it.
-func (s Settings) installer() corev1.Container {
+func (s Settings) installer(worker corev1.ResourceRequirements) corev1.Container {
 	return corev1.Container{
 		Name:            installerName,
 		Image:           s.ExecImage,
 		Args:            []string{"install", startupDir}, // the image's entry point is the supervisor
 		VolumeMounts:    []corev1.VolumeMount{startupMount()},
-		Resources:       little(),
+		Resources:       shareOf(worker),
 		SecurityContext: restricted(),
 	}
 }
 
-// little is the same for requests and limits, so that a pod of guaranteed quality stays one. It adds nothing to what the pod
-// asks for: init containers are over when the worker starts.
-func little() corev1.ResourceRequirements {
-	amounts := func() corev1.ResourceList {
-		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi")}
+// shareOf is what the worker's container asks for of CPU and memory. Init containers are over when the worker starts, so the pod
+// as a whole asks for no more than without one, takes no more of a quota, and keeps its quality of service; nor is a
+// start held back by a small limit. Devices are left to the worker.
+func shareOf(worker corev1.ResourceRequirements) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: computing(worker.Requests), Limits: computing(worker.Limits)}
+}
+
+func computing(all corev1.ResourceList) corev1.ResourceList {
+	var some corev1.ResourceList
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if amount, ok := all[name]; ok {
+			if some == nil {
+				some = corev1.ResourceList{}
+			}
+			some[name] = amount.DeepCopy()
+		}
 	}
-	return corev1.ResourceRequirements{Requests: amounts(), Limits: amounts()}
+	return some
 }
 
 // restricted is what namespaces of the restricted pod security standard ask for.

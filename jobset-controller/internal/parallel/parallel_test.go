@@ -1,4 +1,4 @@
-package jobset
+package parallel
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 func TestAllItemsAreDoneAtMostFiftyAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most, done atomic.Int64
-		err := inParallel(t.Context(), make([]int, 3*width), func(context.Context, int) error {
+		err := Do(t.Context(), make([]int, 3*width), func(context.Context, int) error {
 			most.Store(max(most.Load(), running.Add(1)))
 			time.Sleep(time.Second)
 			running.Add(-1)
@@ -31,7 +31,7 @@ func TestAllItemsAreDoneAtMostFiftyAtATime(t *testing.T) {
 func TestAFailedItemStopsNoOtherAndErrorsAreSummedUp(t *testing.T) {
 	var done atomic.Int64
 	wrong := errors.New("wrong")
-	err := inParallel(t.Context(), slices.Repeat([]int{0, 1}, 10), func(_ context.Context, n int) error {
+	err := Do(t.Context(), slices.Repeat([]int{0, 1}, 10), func(_ context.Context, n int) error {
 		done.Add(1)
 		if n == 0 {
 			return nil

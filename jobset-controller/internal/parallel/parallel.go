@@ -1,4 +1,5 @@
-package jobset
+// Package parallel does the same for many items, a bounded number at a time.
+package parallel
 
 import (
 	"context"
@@ -10,14 +11,14 @@ import (
 )
 
 const (
-	// width bounds the API calls that one reconcile makes at a time.
+	// width bounds the API calls that one caller makes at a time.
 	width = 50
 	// errorsShown bounds how many errors of one batch are spelled out: thousands of Jobs fail alike.
 	errorsShown = 5
 )
 
-// inParallel calls do for all items and joins the errors. A failed item does not stop the others.
-func inParallel[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
+// Do calls do for all items, at most fifty at a time, and joins the errors. A failed item does not stop the others.
+func Do[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	var group errgroup.Group
 	group.SetLimit(width)
 	var failures failureList
