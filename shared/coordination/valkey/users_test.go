@@ -46,11 +46,11 @@ func (s *server) as(t testing.TB, user, password string, change ...func(*Options
 func (s *server) leader(t testing.TB) *Store { return s.as(t, "leader", leaderPassword) }
 
 // agentOf is a member's client; its user is made by the leader.
-func (s *server) agentOf(t testing.TB, group string) *Store {
+func (s *server) agentOf(t testing.TB, group string, change ...func(*Options)) *Store {
 	t.Helper()
 	password := "password-of-" + group
 	mustSet(t, s.leader(t), map[string][]string{group: {sha(password)}})
-	return s.as(t, coordination.UserOf(group), password)
+	return s.as(t, coordination.UserOf(group), password, change...)
 }
 
 func mustSet(t testing.TB, s *Store, users map[string][]string) {
