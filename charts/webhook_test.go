@@ -17,32 +17,69 @@ import (
 
 var webhookFile = filepath.Join("..", "jobset-controller", "config", "webhook", "manifests.yaml")
 
-const validating = "ValidatingWebhookConfiguration"
+const (
+	validating = "ValidatingWebhookConfiguration"
+	mutating   = "MutatingWebhookConfiguration"
+)
+
+// ofPods tells whether a webhook is asked about pods.
+func ofPods(w admissionv1.ValidatingWebhook) bool {
+	return slices.Contains(w.Rules[0].Resources, "pods")
+}
 
 // What the API server asks, and where, is generated from the code; the chart adds who answers and when nobody has to.
-func TestTheWebhookIsThatOfTheMarkers(t *testing.T) {
+func TestTheWebhooksAreThoseOfTheMarkers(t *testing.T) {
 	for name, values := range settings {
-		t.Run(name, func(t *testing.T) {
-			generated := parse(t, webhookFile, string(mustRead(t, webhookFile))).named(t, validating, "")
-			want := as[admissionv1.ValidatingWebhookConfiguration](t, generated)
-			got := as[admissionv1.ValidatingWebhookConfiguration](t, mustParse(t, jobSetChart, values).named(t, validating, ""))
-			if got.Name != want.Name {
-				t.Errorf("it is %s, want %s", got.Name, want.Name)
-			}
-			for i := range want.Webhooks {
-				want.Webhooks[i].ClientConfig.Service.Namespace = "holdfast"
-			}
-			for i := range got.Webhooks {
-				w := &got.Webhooks[i]
-				if len(w.MatchConditions) == 0 || w.TimeoutSeconds == nil {
-					t.Errorf("%s: conditions %v, time-out %v", w.Name, w.MatchConditions, w.TimeoutSeconds)
+		for _, kind := range []string{validating, mutating} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				generated := parse(t, webhookFile, string(mustRead(t, webhookFile))).named(t, kind, "")
+				want := as[admissionv1.ValidatingWebhookConfiguration](t, generated) // the other kind has the same fields and more
+				got := as[admissionv1.ValidatingWebhookConfiguration](t, mustParse(t, jobSetChart, values).named(t, kind, ""))
+				if got.Name != want.Name {
+					t.Errorf("it is %s, want %s", got.Name, want.Name)
 				}
-				w.MatchConditions, w.TimeoutSeconds = nil, nil
+				for i := range want.Webhooks {
+					want.Webhooks[i].ClientConfig.Service.Namespace = "holdfast"
+				}
+				for i := range got.Webhooks {
+					w := &got.Webhooks[i]
+					if len(w.MatchConditions) == 0 || w.TimeoutSeconds == nil {
+						t.Errorf("%s: conditions %v, time-out %v", w.Name, w.MatchConditions, w.TimeoutSeconds)
+					}
+					if w.TimeoutSeconds = nil; !ofPods(*w) {
+						w.MatchConditions = nil
+					}
+				}
+				if diff := cmp.Diff(want.Webhooks, got.Webhooks); diff != "" {
+					t.Errorf("not that of config/webhook (-marker +chart):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// Pods that are placed exclusively must pass the webhook whoever makes them: the orchestrator, which replaces lost ones, does so with
+// the account of the release. All other pods must not even be asked about.
+func TestOnlyPodsThatArePlacedExclusivelyAreAskedAbout(t *testing.T) {
+	const values = `webhook: {failurePolicy: Ignore, namespaceSelector: {matchLabels: {train: "yes"}}}`
+	asked := 0
+	for _, kind := range []string{validating, mutating} {
+		for _, w := range as[admissionv1.ValidatingWebhookConfiguration](t, mustParse(t, jobSetChart, values).named(t, kind, "")).Webhooks {
+			if !ofPods(w) {
+				continue
 			}
-			if diff := cmp.Diff(want.Webhooks, got.Webhooks); diff != "" {
-				t.Errorf("not that of config/webhook (-marker +chart):\n%s", diff)
+			asked++
+			conditions := fmt.Sprint(w.MatchConditions)
+			if !strings.Contains(conditions, "exclusive-topology") || strings.Contains(conditions, "userInfo") {
+				t.Errorf("%s is asked on condition of %s", w.Name, conditions)
 			}
-		})
+			if w.NamespaceSelector != nil || *w.FailurePolicy != admissionv1.Fail || len(w.ObjectSelector.MatchExpressions) != 1 {
+				t.Errorf("%s: %+v", w.Name, w)
+			}
+		}
+	}
+	if asked != 2 {
+		t.Errorf("%d webhooks of pods", asked)
 	}
 }
 
@@ -53,6 +90,9 @@ serviceAccount: {name: me}
 `
 	got := as[admissionv1.ValidatingWebhookConfiguration](t, mustParse(t, jobSetChart, values).named(t, validating, ""))
 	for _, w := range got.Webhooks {
+		if ofPods(w) {
+			continue
+		}
 		if *w.FailurePolicy != admissionv1.Ignore || *w.TimeoutSeconds != 3 || w.NamespaceSelector.MatchLabels["train"] != "yes" {
 			t.Errorf("got %+v", w)
 		}
@@ -158,6 +198,7 @@ func TestTheManagerKnowsTheNames(t *testing.T) {
 		"serviceName":       all.named(t, "Service", "webhook-service").GetName(),
 		"secretName":        all.find("Secret")[0].GetName(),
 		"validatingWebhook": all.find(validating)[0].GetName(),
+		"mutatingWebhook":   all.find(mutating)[0].GetName(),
 	} {
 		match := regexp.MustCompile(`(?m)^\s*` + constant + `\s*=\s*"(.*)"$`).FindStringSubmatch(options)
 		if match == nil || match[1] != got {
@@ -177,12 +218,16 @@ func TestTheAPIServerIsToldWhomToTrust(t *testing.T) {
 		"the user does":        {`certificates: {mode: existingSecret, existingSecret: mine, caBundle: Y2E=}`, "", []byte("ca")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := as[admissionv1.ValidatingWebhookConfiguration](t, mustParse(t, jobSetChart, c.values).named(t, validating, ""))
-			if from := got.Annotations["cert-manager.io/inject-ca-from"]; from != c.from {
-				t.Errorf("from %q, want %q", from, c.from)
-			}
-			if diff := cmp.Diff(c.bundle, got.Webhooks[0].ClientConfig.CABundle); diff != "" {
-				t.Error(diff)
+			for _, kind := range []string{validating, mutating} {
+				got := as[admissionv1.ValidatingWebhookConfiguration](t, mustParse(t, jobSetChart, c.values).named(t, kind, ""))
+				if from := got.Annotations["cert-manager.io/inject-ca-from"]; from != c.from {
+					t.Errorf("from %q, want %q", from, c.from)
+				}
+				for _, w := range got.Webhooks {
+					if diff := cmp.Diff(c.bundle, w.ClientConfig.CABundle); diff != "" {
+						t.Error(diff)
+					}
+				}
 			}
 		})
 	}
@@ -195,7 +240,7 @@ func TestTheAPIServerIsToldWhomToTrust(t *testing.T) {
 
 func TestWithoutWebhooksNothingOfThemIsThere(t *testing.T) {
 	all := mustParse(t, jobSetChart, `webhook: {enabled: false}`)
-	if n := len(all.find(validating)) + len(all.find("Service")) - 1; n != 0 { // that of metrics
+	if n := len(all.find(validating)) + len(all.find(mutating)) + len(all.find("Service")) - 1; n != 0 { // that of metrics
 		t.Errorf("%d objects", n)
 	}
 	if args := strings.Join(all.container(t, "manager").Args, " "); strings.Contains(args, "webhook") {

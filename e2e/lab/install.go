@@ -38,6 +38,7 @@ var images = map[string]string{
 	AgentImage:                      "agent",
 	ExecImage:                       "holdfast-exec",
 	"localhost/holdfast/worker:dev": "worker",
+	"localhost/holdfast/step:dev":   "step",
 }
 
 // Install loads the images, applies the CRD, and starts the manager and the orchestrator. It may be repeated.
@@ -45,10 +46,7 @@ func (l *Lab) Install(ctx context.Context) error {
 	if err := l.LoadImages(ctx); err != nil {
 		return err
 	}
-	if err := l.Apply(ctx, "", l.File("jobset-controller", "config", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml")); err != nil {
-		return err
-	}
-	if err := l.awaitKind(ctx); err != nil {
+	if err := l.DefineJobSets(ctx); err != nil {
 		return err
 	}
 	for _, start := range []func(context.Context) error{l.StartManager, l.StartOrchestrator} {
@@ -57,6 +55,45 @@ func (l *Lab) Install(ctx context.Context) error {
 		}
 	}
 	return l.LabelNode(ctx)
+}
+
+// DefineJobSets applies the definition, and returns when JobSets are served.
+func (l *Lab) DefineJobSets(ctx context.Context) error {
+	if err := l.Apply(ctx, "", l.File("jobset-controller", "config", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml")); err != nil {
+		return err
+	}
+	return l.awaitKind(ctx)
+}
+
+// webhookPort is where a manager serves webhooks that StartServingManager has started.
+const webhookPort = 9844
+
+// StartServingManager starts a JobSet manager that serves its webhooks and adds no agents. Stop it by StopServingManager.
+func (l *Lab) StartServingManager(ctx context.Context) error {
+	certificates, err := l.ServingFolder()
+	if err != nil {
+		return err
+	}
+	err = l.Cluster.StartProgram(ctx, testbed.Program{
+		Name: Manager,
+		Command: []string{
+			l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--metrics-bind-address=0",
+			"--health-probe-bind-address=" + managerHealth, "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
+		},
+		Ready: Healthy(managerHealth),
+	})
+	if err != nil {
+		return err
+	}
+	return l.ApplyWebhooks(ctx, l.File("jobset-controller", "config", "webhook", "manifests.yaml"), webhookPort)
+}
+
+// StopServingManager ends it, its webhooks first.
+func (l *Lab) StopServingManager(ctx context.Context) error {
+	if err := l.RemoveWebhooks(ctx); err != nil {
+		return err
+	}
+	return l.Cluster.StopProgram(ctx, Manager)
 }
 
 // LoadImages makes images of the built programs and gives them to the node.
@@ -93,8 +130,9 @@ func (l *Lab) StartManager(ctx context.Context) error {
 			l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
 			"--metrics-bind-address=0", "--health-probe-bind-address=" + managerHealth,
 			"--inplace-store-address=" + l.Cluster.RedisAddress(), "--inplace-exec-image=" + ExecImage, "--inplace-agent-image=" + AgentImage,
+			"--config=" + l.File("e2e", "lab", "manager.yaml"),
 		},
-		Ready: healthy(managerHealth),
+		Ready: Healthy(managerHealth),
 	})
 }
 
@@ -108,11 +146,12 @@ func (l *Lab) StartOrchestrator(ctx context.Context) error {
 			"--leader-election-lease-duration=5s", "--health-probe-bind-address=" + orchestratorHealth,
 			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false",
 		},
-		Ready: healthy(orchestratorHealth),
+		Ready: Healthy(orchestratorHealth),
 	})
 }
 
-func healthy(address string) func(context.Context) error {
+// Healthy asks /readyz of a program.
+func Healthy(address string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 		if err != nil {

@@ -54,6 +54,15 @@ func (c *Cluster) KillProgram(ctx context.Context, name string) error {
 	return c.table().Get(name).ID.Kill(ctx)
 }
 
+// ProgramPID is the process of a program that runs.
+func (c *Cluster) ProgramPID(name string) (int, error) {
+	id := c.table().Get(name).ID
+	if !id.Alive() {
+		return 0, fmt.Errorf("%s: %w", name, process.ErrGone)
+	}
+	return id.PID, nil
+}
+
 // ProgramLog is where a program's output goes.
 func (c *Cluster) ProgramLog(name string) string { return c.up().spec(process.Spec{Name: name}).Log }
 

@@ -2,9 +2,6 @@ package bootstrap
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,7 +11,7 @@ import (
 // Complete puts the configuration file beneath the flags and returns all that is wrong then. set is that of Flags, parsed.
 func (o *Options) Complete(set *pflag.FlagSet, c Config) []error {
 	errs := o.applyGates(c.FeatureGates)
-	if lock := c.LeaderElection.ResourceLock; lock != nil && *lock != "leases" {
+	if lock := c.LeaderElection.ResourceLock; lock != nil && *lock != "" && *lock != "leases" {
 		errs = append(errs, fmt.Errorf("leaderElection.resourceLock: %q is not supported, only leases", *lock))
 	}
 	o.applyServers(c, set)
@@ -61,40 +58,20 @@ func (o *Options) applyCertificates(c CertificatesConfig, set *pflag.FlagSet) {
 	}
 }
 
-func (o *Options) applyGates(wanted map[string]bool) []error {
-	var errs []error
-	gates := maps.Clone(o.Gates)
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		gate, known := gates[name]
-		switch on := wanted[name]; {
-		case !known:
-			errs = append(errs, fmt.Errorf("featureGates.%s: unknown; %s", name, o.knownGates()))
-		case gate.Locked && on != gate.On:
-			errs = append(errs, fmt.Errorf("featureGates.%s: this version has it at %t only", name, gate.On))
-		default:
-			gate.On = on
-			gates[name] = gate
-		}
+// put takes the value of the file. A text that is empty is not set, as in the files of published controllers.
+func put[T comparable](target, value *T, overridden bool) {
+	if value == nil || overridden {
+		return
 	}
-	o.Gates = gates
-	return errs
+	if text, is := any(*value).(string); is && text == "" {
+		return
+	}
+	*target = *value
 }
 
-func (o *Options) knownGates() string {
-	if len(o.Gates) == 0 {
-		return "there are none"
-	}
-	return "known are " + strings.Join(slices.Sorted(maps.Keys(o.Gates)), ", ")
-}
-
-func put[T any](target, value *T, overridden bool) {
-	if value != nil && !overridden {
-		*target = *value
-	}
-}
-
+// putDuration: zero is not set either.
 func putDuration(target *time.Duration, value *metav1.Duration, overridden bool) {
-	if value != nil {
+	if value != nil && value.Duration != 0 {
 		put(target, &value.Duration, overridden)
 	}
 }

@@ -17,9 +17,11 @@ const (
 	flagLeaseDuration  = "leader-election-lease-duration"
 	flagMetricsAddress = "metrics-bind-address"
 	flagHealthAddress  = "health-probe-bind-address"
+	flagProfiling      = "pprof-bind-address"
 	flagQPS            = "kube-api-qps"
 	flagBurst          = "kube-api-burst"
 	flagWorkers        = "max-concurrent-reconciles"
+	flagFeatureGates   = "feature-gates"
 )
 
 // Flags registers the flags; what the options are at that time is their default. --kubeconfig comes from controller-runtime.
@@ -30,9 +32,13 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.Metrics.Address, flagMetricsAddress, o.Metrics.Address, "address of the metrics endpoint; 0 turns it off")
 	set.BoolVar(&o.Metrics.Secure, "metrics-secure", o.Metrics.Secure, "serve metrics by HTTPS, to those whom the cluster lets get /metrics")
 	set.StringVar(&o.Health.Address, flagHealthAddress, o.Health.Address, "address of /healthz and /readyz; 0 turns it off")
+	set.StringVar(&o.Profiling, flagProfiling, o.Profiling, "address of /debug/pprof, which anybody may read who reaches it; 0 turns it off")
 	set.Float32Var(&o.Client.QPS, flagQPS, o.Client.QPS, "requests per second to the API server")
 	set.IntVar(&o.Client.Burst, flagBurst, o.Client.Burst, "burst of requests to the API server")
 	set.IntVar(&o.Workers, flagWorkers, o.Workers, "objects that are worked on at a time")
+	if len(o.Gates) > 0 {
+		set.Var(&o.gateFlag, flagFeatureGates, o.gatesUsage())
+	}
 	goFlags := flag.NewFlagSet("", flag.ContinueOnError)
 	config.RegisterFlags(goFlags)
 	o.Zap.BindFlags(goFlags)

@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+	"unicode"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -46,7 +48,7 @@ func Main(name string, p Program, args []string) int {
 
 func run(ctx context.Context, name string, p Program, args []string, stdout, stderr io.Writer) int {
 	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	err := parse(set, p, args)
+	err := Parse(set, p, args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		fmt.Fprintf(stdout, "Usage of %s:\n%s", name, set.FlagUsages())
@@ -63,16 +65,31 @@ func run(ctx context.Context, name string, p Program, args []string, stdout, std
 	return exitOK
 }
 
-func parse(set *pflag.FlagSet, p Program, args []string) error {
+// Parse reads the arguments and, through the program, its configuration file, and returns all that is wrong.
+func Parse(set *pflag.FlagSet, p Program, args []string) error {
 	set.Usage = func() {} // a wrong flag is one line, not a page
 	p.Flags(set)
-	if err := set.Parse(args); err != nil {
+	if err := set.Parse(twoDashes(args)); err != nil {
 		return err
 	}
 	if set.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", set.Arg(0))
 	}
 	return p.Complete(set)
+}
+
+// twoDashes lets flags begin with one dash too, as in programs whose manifests are taken over. There are no short ones but -h.
+func twoDashes(args []string) []string {
+	own := slices.Clone(args)
+	for i, arg := range own {
+		if arg == "--" {
+			break
+		}
+		if len(arg) > 2 && arg[0] == '-' && unicode.IsLetter(rune(arg[1])) {
+			own[i] = "-" + arg
+		}
+	}
+	return own
 }
 
 // log gives all of the process one logger, client-go's lines too.

@@ -58,6 +58,7 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 		HealthProbeBindAddress:              o.Health.Address,
 		ReadinessEndpointName:               o.Health.Readiness,
 		LivenessEndpointName:                o.Health.Liveness,
+		PprofBindAddress:                    o.Profiling,
 		WebhookServer:                       server,
 		Controller:                          config.Controller{SkipNameValidation: ptr.To(true)}, // tests start several managers
 		GracefulShutdownTimeout:             ptr.To(graceTime),

@@ -22,10 +22,13 @@ type Options struct {
 	Leader       Leader
 	Metrics      Metrics
 	Health       Health
+	Profiling    string // address of /debug/pprof; 0 turns it off
 	Client       Client
 	TLS          TLS
 	Gates        map[string]Gate
 	Workers      int // objects of a kind that are worked on at a time
+
+	gateFlag gateFlag
 
 	Zap zap.Options
 
@@ -88,12 +91,6 @@ type TLS struct {
 	CipherSuites []string
 }
 
-// Gate is a feature that can be turned on and off; or one that cannot, whose name is only known.
-type Gate struct {
-	On     bool
-	Locked bool
-}
-
 // Defaults are those of all programs.
 func Defaults() Options {
 	return Options{
@@ -102,14 +99,12 @@ func Defaults() Options {
 		Leader:       Leader{Namespace: ownNamespace(), Lease: 15 * time.Second},
 		Metrics:      Metrics{Address: ":8443", Secure: true},
 		Health:       Health{Address: ":8081", Readiness: "/readyz", Liveness: "/healthz"},
+		Profiling:    "0",
 		Client:       Client{QPS: 500, Burst: 500},
 		Workers:      8,
 		Registry:     metrics.Registry,
 	}
 }
-
-// Enabled tells whether the gate is on.
-func (o *Options) Enabled(gate string) bool { return o.Gates[gate].On }
 
 // ownNamespace is that of the pod, empty outside of one.
 func ownNamespace() string {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -60,7 +61,7 @@ func complete(t *testing.T, file string, args ...string) (*testProgram, error) {
 	if file != "" {
 		args = append(args, "--config="+write(t, "apiVersion: test.holdfast.dev/v1\nkind: Configuration\n"+file))
 	}
-	return p, parse(pflag.NewFlagSet("test", pflag.ContinueOnError), p, args)
+	return p, Parse(pflag.NewFlagSet("test", pflag.ContinueOnError), p, args)
 }
 
 func write(t *testing.T, content string) string {
@@ -95,13 +96,14 @@ func TestAFileSetsEverything(t *testing.T) {
 		Leader:       Leader{Elect: true, Namespace: "b", Name: "a", Lease: 30 * time.Second, Renew: 20 * time.Second, Retry: 3 * time.Second},
 		Metrics:      Metrics{Address: ":2", Secure: true, CertDir: "/metrics"},
 		Health:       Health{Address: ":3", Readiness: "/ready", Liveness: "/live"},
+		Profiling:    "0",
 		Client:       Client{QPS: 4, Burst: 5},
 		TLS:          TLS{MinVersion: "VersionTLS12", CipherSuites: []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}},
 		Gates:        map[string]Gate{"Free": {On: true}, "Locked": {On: true, Locked: true}},
 		Workers:      8,
 	}
 	got.ConfigFile, got.Zap, got.Registry = "", zap.Options{}, nil
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Options{})); diff != "" {
 		t.Error(diff)
 	}
 	if !p.Enabled("Free") || p.Enabled("Unknown") {

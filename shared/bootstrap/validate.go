@@ -36,6 +36,7 @@ func (o *Options) validate() []error {
 	p.when(o.Client.Burst < 1, "--%s (clientConnection.burst): %d is not 1 or more", flagBurst, o.Client.Burst)
 	p.address("--"+flagMetricsAddress+" (metrics.bindAddress)", o.Metrics.Address)
 	p.address("--"+flagHealthAddress+" (health.healthProbeBindAddress)", o.Health.Address)
+	p.address("--"+flagProfiling, o.Profiling)
 	p.path("health.readinessEndpointName", o.Health.Readiness)
 	p.path("health.livenessEndpointName", o.Health.Liveness)
 	p.when(o.Health.Readiness == o.Health.Liveness, "health: both endpoints are %s", o.Health.Liveness)

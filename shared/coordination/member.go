@@ -14,6 +14,17 @@ func isWord(s string) bool {
 	return len(s) <= maxWord && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
+// maxKind bounds the reason that a member gives.
+const maxKind = 32
+
+// isKind tells whether a string can be a reason: letters, digits and dashes, so that it can be shown and counted anywhere.
+func isKind(s string) bool {
+	strange := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-')
+	}
+	return s != "" && len(s) <= maxKind && !strings.ContainsFunc(s, strange)
+}
+
 func isName(s string) bool { return s != "" && isWord(s) }
 
 func isCount(n int64) bool { return n >= 0 && n <= MaxCount }

@@ -16,6 +16,7 @@ const (
 	jobSetUID       = "worker-jobset-uid"
 	workerID        = "worker-id"
 	podUID          = "worker-pod-uid"
+	podEpoch        = "worker-pod-epoch"
 	containerName   = "worker-container-name"
 	gracePeriod     = "worker-termination-grace-period"
 	criSocket       = "cri-socket-path"
@@ -26,6 +27,7 @@ const (
 	valkeyCA        = "valkey-tls-ca-file"
 	valkeyCert      = "valkey-tls-cert-file"
 	valkeyKey       = "valkey-tls-key-file"
+	valkeyServer    = "valkey-tls-server-name"
 	checkpointGrace = "checkpoint-grace-period"
 	podGrace        = "pod-termination-grace-period"
 	maxStops        = "max-stops-per-minute"
@@ -59,6 +61,7 @@ type Identity struct {
 	JobSetUID string // the group
 	WorkerID  string // the slot
 	PodUID    string
+	PodEpoch  int64              // that the pod was made for; 0: not known
 	Place     coordination.Place // for people, may be empty
 }
 
@@ -66,6 +69,7 @@ type Identity struct {
 type Store struct {
 	Address, Username, PasswordFile string
 	CAFile, CertFile, KeyFile       string
+	ServerName                      string // that the store's certificate is for; empty: the host of the address
 }
 
 // Help is returned instead of a Config when -h is given; it is what to print.

@@ -13,6 +13,10 @@ func known() []*setting {
 		},
 		{flag: podUID, env: "POD_UID", usage: "UID of this pod", fix: "set POD_UID from metadata.uid"},
 		{
+			flag: podEpoch, env: "HOLDFAST_POD_EPOCH", usage: "epoch of the group that this pod was made for; the agent joins no earlier one",
+			fix: "set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or leave it out",
+		},
+		{
 			flag: containerName, env: "WORKER_CONTAINER_NAME", initial: "worker", usage: "name of the worker's container",
 			fix: "give the name in spec.containers",
 		},
@@ -48,6 +52,10 @@ func known() []*setting {
 		{
 			flag: valkeyKey, env: "VALKEY_TLS_KEY_FILE", usage: "file with the key of that certificate",
 			fix: "mount the Secret and give the path of tls.key",
+		},
+		{
+			flag: valkeyServer, env: "VALKEY_TLS_SERVER_NAME", usage: "name that the store's certificate has to be for; the host of the address if empty",
+			fix: "give a name that is in the certificate",
 		},
 		{flag: readyPort, env: "READY_PORT", initial: "80", usage: "port of /ready", fix: "give a port from 1 to 65535, the one of the startupProbe"},
 		{

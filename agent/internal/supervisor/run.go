@@ -120,7 +120,7 @@ func (r *run) load() {
 // member speaks for the worker until it is released or ctx ends.
 func (r *run) member(ctx context.Context) error {
 	state := member.New(member.Config{
-		Slot: r.config.WorkerID, Pod: r.config.PodUID, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
+		Slot: r.config.WorkerID, Pod: r.config.PodUID, Epoch: r.config.PodEpoch, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
 		Barrier: true, MaxStops: r.config.MaxStops, Random: rand.Float64, Place: r.config.Place, Progress: r.config.Progress,
 	}, r.memory)
 	settings := loop.Config{Group: r.config.JobSetUID, Pod: r.config.PodUID, StartupDir: r.config.StartupDir, Leaving: r.leaving}

@@ -21,6 +21,7 @@ const (
 	kubernetesVersion = "v1.36.3"
 	containerdVersion = "v2.2.1"
 	kueueVersion      = "v0.18.3"
+	jobSetVersion     = "v0.12.0"
 )
 
 var pinned = []string{"go.mod", "go.sum"}
@@ -56,6 +57,20 @@ func Kueue() Component {
 		Package: "sigs.k8s.io/kueue/cmd/kueue",
 		Inputs:  pinned,
 		LDFlags: "-X sigs.k8s.io/kueue/pkg/version.GitVersion=" + kueueVersion,
+	}
+}
+
+// JobSetModule is the folder of the module that pins the published JobSet controller.
+const JobSetModule = "tools/jobset"
+
+// PublishedJobSet returns the manager of the published JobSet controller, which benchmarks run beside ours.
+func PublishedJobSet() Component {
+	return Component{
+		Name:    "published-jobset",
+		Module:  JobSetModule,
+		Package: "sigs.k8s.io/jobset",
+		Inputs:  pinned,
+		LDFlags: "-X sigs.k8s.io/jobset/pkg/version.GitVersion=" + jobSetVersion,
 	}
 }
 

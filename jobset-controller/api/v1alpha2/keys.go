@@ -20,6 +20,9 @@ const (
 	JobKey = "jobset.sigs.k8s.io/job-key"
 	// RestartsKey holds status.restarts as it was when the Job was created. A lower number marks a Job of an earlier attempt.
 	RestartsKey = "jobset.sigs.k8s.io/restart-attempt"
+	// JobRestartsKey holds how often this single Job was restarted when it was created. A lower number than the status has marks
+	// a Job that was replaced. Written with the feature gate RestartJob.
+	JobRestartsKey = "jobset.sigs.k8s.io/job-restart-attempt"
 	// GroupNameKey holds groupName of the entry.
 	GroupNameKey = "jobset.sigs.k8s.io/group-name"
 	// GroupReplicasKey holds the number of Jobs of the group.
@@ -44,9 +47,17 @@ const (
 	// supervisor in the worker's container), "cri" (a sidecar at the node's container runtime) or "none". Set on the JobSet or
 	// on the Job template of an entry; the latter wins.
 	InPlaceDriverKey = "holdfast.dev/inplace-driver"
+	// StageQueueKey names a LocalQueue of Kueue in which each Job of the JobSet waits by itself from when its turn comes, so that
+	// quota of a later stage is not held while an earlier one runs. Without it, and with the label QueueNameLabel on the JobSet,
+	// the JobSet waits as a whole for the quota of all stages.
+	StageQueueKey = "holdfast.dev/stage-queue"
 	// InPlaceContainerKey names the container that is restarted, where a pod has several. Set on the JobSet or on the Job
 	// template of an entry; the latter wins.
 	InPlaceContainerKey = "holdfast.dev/inplace-container"
+	// NodeLostAfterKey says that a node which has not been ready for so long (a duration of 10 s or more) is switched off: a pod
+	// that is being deleted there is deleted by force, and its slot gets a new one. Absent: only if the node is gone from the
+	// API server or carries the taint node.kubernetes.io/out-of-service.
+	NodeLostAfterKey = "holdfast.dev/node-lost-after"
 	// ProgressTimeoutKey asks for signs of progress: a worker that gives none for so long, as a duration such as "2m", hangs; it
 	// is killed and its group restarts in place. The exec driver only. Set on the JobSet or on the Job template of an entry; the
 	// latter wins. So are the next two.
@@ -57,6 +68,17 @@ const (
 	// ProgressFromKey says what a sign is: "file" (the default; the worker touches HOLDFAST_PROGRESS_FILE) or "socket" (it sends
 	// a datagram to HOLDFAST_PROGRESS_SOCKET).
 	ProgressFromKey = "holdfast.dev/progress-from"
+	// StuckPodTimeoutKey opts a JobSet into the removal of pods that are stuck: a pod that should have terminated so long ago, as a
+	// duration such as "60s", is deleted without waiting for its kubelet if its node is known to be dead.
+	StuckPodTimeoutKey = "holdfast.dev/stuck-pod-timeout"
+)
+
+// Keys of restartStrategy InPlaceRestart.
+const (
+	// InPlaceAttemptKey is written by an agent on its pod: the attempt that it takes part in.
+	InPlaceAttemptKey = "jobset.sigs.k8s.io/in-place-restart-attempt"
+	// DisableInPlaceRestartKey, set by users on a JobSet with any value, lets its agents start their workers at once.
+	DisableInPlaceRestartKey = "jobset.sigs.k8s.io/disable-in-place-restart"
 )
 
 // Keys that programs write.
@@ -67,10 +89,22 @@ const (
 	// InPlaceInjectionKey is written on Jobs: "true" if agents are added to the Jobs of the attempt, "false" if they could not be.
 	// Absent on Jobs of JobSets that ask for none. What is decided for the first Job of an attempt holds for all of them.
 	InPlaceInjectionKey = "holdfast.dev/inplace-injection"
+	// PriorityKey is a label of pods that are placed exclusively by the pod webhook, with the pod's priority as its value: pods of
+	// another priority do not keep them out of a domain, so that the scheduler can preempt those. The published controller
+	// writes it on all pods of JobSets.
+	PriorityKey = "jobset.sigs.k8s.io/priority"
 	// NamespacedJobKey is the node label and node selector of the node selector strategy, with the value "<namespace>_<job name>".
 	NamespacedJobKey = "alpha.jobset.sigs.k8s.io/namespaced-job"
 	// NoScheduleTaintKey is the taint of nodes that the node selector strategy reserves.
 	NoScheduleTaintKey = "alpha.jobset.sigs.k8s.io/no-schedule"
+)
+
+// Labels of Kueue.
+const (
+	// QueueNameLabel names the LocalQueue that an object waits in.
+	QueueNameLabel = "kueue.x-k8s.io/queue-name"
+	// PriorityClassLabel names the WorkloadPriorityClass that an object waits with.
+	PriorityClassLabel = "kueue.x-k8s.io/priority-class"
 )
 
 // JobSetControllerName is the value of spec.managedBy that means this controller.

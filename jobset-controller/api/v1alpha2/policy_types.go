@@ -79,13 +79,20 @@ type FailurePolicyRule struct {
 	// +optional
 	OnJobFailureReasons []string `json:"onJobFailureReasons,omitempty"`
 	// onJobFailureMessagePatterns lists RE2 patterns, any of which must match the message of the Job's Failed condition. A
-	// pattern that does not compile matches nothing. Empty matches all.
+	// pattern that does not compile is refused at admission, and matches nothing in JobSets that were not asked. Empty matches
+	// all.
 	// +optional
 	OnJobFailureMessagePatterns []string `json:"onJobFailureMessagePatterns,omitempty"`
 	// targetReplicatedJobs lists the entries whose Jobs match. Empty matches all.
 	// +optional
 	// +listType=atomic
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty"`
+	// maxRestarts is how many restarts this rule may cause. After them it matches no more, and the next rule that matches
+	// decides. Beside it failurePolicy.maxRestarts holds for the actions that count. 0 or more; absent means no limit. Not part
+	// of the published API.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
 }
 
 // StartupPolicyOptions is an order of start.

@@ -25,6 +25,12 @@ type JobSetStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	ReplicatedJobsStatus []ReplicatedJobStatus `json:"replicatedJobsStatus,omitempty"`
+	// ruleRestarts counts, by rule of the failure policy, the restarts that it has caused, of all Jobs or of single ones. Not
+	// part of the published API.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	RuleRestarts []RuleRestarts `json:"ruleRestarts,omitempty"`
 	// previousInPlaceRestartAttempt is, for restartStrategy InPlaceRestart, the attempt whose workers must stop. 0 or more.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -33,6 +39,14 @@ type JobSetStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	CurrentInPlaceRestartAttempt *int32 `json:"currentInPlaceRestartAttempt,omitempty"`
+}
+
+// RuleRestarts counts the restarts of one rule.
+type RuleRestarts struct {
+	// name of the rule; failurePolicyRule<index> if it has none.
+	Name string `json:"name"`
+	// restarts that it has caused.
+	Restarts int32 `json:"restarts"`
 }
 
 // ReplicatedJobStatus counts the Jobs of the current attempt of one entry. A Job may be ready, active and suspended at once.
@@ -71,6 +85,16 @@ const (
 	JobSetFailed JobSetConditionType = "Failed"
 	// JobSetSuspended is True while the JobSet is suspended, and False after it was resumed.
 	JobSetSuspended JobSetConditionType = "Suspended"
+	// JobSetAccepted is False while something in the spec cannot be carried out as written; what can be is. It is absent from
+	// JobSets that never had such a fault. Not published.
+	JobSetAccepted JobSetConditionType = "Accepted"
+	// JobSetRunning tells whether all Jobs are ready or have succeeded, and if not, what is waited for. Not published.
+	JobSetRunning JobSetConditionType = "Running"
+	// JobSetRestartingJobs is True from a restart of single Jobs until all are ready again. Not published.
+	JobSetRestartingJobs JobSetConditionType = "RestartingJobs"
+	// JobSetRestartingInPlace is True while a restart goes on that agents carry out for restartStrategy InPlaceRestart. Not
+	// published.
+	JobSetRestartingInPlace JobSetConditionType = "RestartingInPlace"
 	// JobSetRestarting is True from a restart of all Jobs until they are ready again.
 	JobSetRestarting JobSetConditionType = "RestartingJobSet"
 	// JobSetStartupPolicyInProgress is True while an ordered start goes on.
@@ -109,4 +133,26 @@ const (
 	InOrderStartupPolicyInProgressReason = "InOrderStartupPolicyInProgress"
 	// InOrderStartupPolicyCompletedReason is why StartupPolicyCompleted is True.
 	InOrderStartupPolicyCompletedReason = "InOrderStartupPolicyCompleted"
+	// AcceptedReason is why Accepted is True again.
+	AcceptedReason = "SpecAccepted"
+	// InvalidSpecReason is why Accepted is False when a field has a value that admission refuses today.
+	InvalidSpecReason = "InvalidSpec"
+	// FeatureDisabledReason is why Accepted is False when a field needs a feature gate that is off.
+	FeatureDisabledReason = "FeatureDisabled"
+	// JobsRefusedReason is why Accepted is False when the API server refuses the Jobs as they are written.
+	JobsRefusedReason = "JobsRefused"
+	// AllJobsReadyReason is why Running is True.
+	AllJobsReadyReason = "AllJobsReady"
+	// WaitingForJobsReason is why Running is False while Jobs are created and their pods become ready.
+	WaitingForJobsReason = "WaitingForJobs"
+	// WaitingForStageReason is why Running is False while entries wait for earlier ones.
+	WaitingForStageReason = "WaitingForStage"
+	// WaitingForDeletionReason is why Running is False while Jobs of an earlier attempt are not gone.
+	WaitingForDeletionReason = "WaitingForDeletion"
+	// RestartingReason is why Running is False after a failure.
+	RestartingReason = "Restarting"
+	// NotAcceptedReason is why Running is False when nothing is started, see JobSetAccepted.
+	NotAcceptedReason = "NotAccepted"
+	// InPlaceAttemptReason is why RestartingInPlace is True.
+	InPlaceAttemptReason = "InPlaceRestartAttempt"
 )

@@ -8,16 +8,22 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/controller/jobset"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/controller/placement"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/webhook"
 )
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role paths=. paths=../controller/... output:rbac:dir=../../config/rbac
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../config/webhook
+//go:generate go run ../webhook/narrow ../../config/webhook/manifests.yaml
 
 // addControllers lists all that runs in the manager.
 func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
+	}
+	pods, err := o.podsOfAgents(ctx, mgr)
+	if err != nil {
+		return err
 	}
 	jobSets := jobset.New(jobset.Options{
 		Client:   mgr.GetClient(),
@@ -25,18 +31,35 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 		Recorder: mgr.GetEventRecorder(jobset.Name),
 		Metrics:  jobset.NewMetrics(o.Registry),
 		Clock:    clock.RealClock{},
+		Features: o.features(),
+		Pods:     pods,
 		Agents:   o.Agents,
+		Places:   o.Webhooks,
 	})
 	if err := jobSets.Register(mgr, o.Workers); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", jobset.Name, err)
+	}
+	return addPlacement(ctx, mgr, o)
+}
+
+func addPlacement(ctx context.Context, mgr ctrl.Manager, o *Options) error {
+	if err := placement.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("adding indexes: %w", err)
+	}
+	pods := placement.New(placement.Options{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(placement.Name)})
+	if err := pods.Register(mgr, o.Workers); err != nil {
+		return fmt.Errorf("adding the %s controller: %w", placement.Name, err)
 	}
 	return nil
 }
 
 // addWebhooks lists all webhooks that the manager serves.
 func addWebhooks(mgr ctrl.Manager, o *Options) error {
-	if err := webhook.RegisterJobSet(mgr, o.Agents); err != nil {
+	if err := webhook.RegisterJobSet(mgr, mgr.GetAPIReader(), o.Agents, o.features()); err != nil {
 		return fmt.Errorf("adding the JobSet webhook: %w", err)
+	}
+	if err := webhook.RegisterPod(mgr, placement.Domains{Client: mgr.GetClient()}); err != nil {
+		return fmt.Errorf("adding the pod webhooks: %w", err)
 	}
 	return nil
 }

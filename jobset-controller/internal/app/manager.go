@@ -21,8 +21,9 @@ import (
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;list;watch;create;update;patch
 // +kubebuilder:rbac:groups="",resources=secrets,namespace=system,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,resourceNames=jobset-webhook-server-cert,namespace=system,verbs=get;update
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,verbs=list;watch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations;mutatingwebhookconfigurations,verbs=list;watch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=jobset-validating-webhook-configuration,verbs=get;update
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=jobset-mutating-webhook-configuration,verbs=get;update
 
 // Run manages JobSets until ctx ends. It fails at once if the cluster does not know JobSets.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {

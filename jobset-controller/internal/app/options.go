@@ -18,6 +18,7 @@ const (
 	secretName        = "jobset-webhook-server-cert"
 	caName            = "jobset-ca"
 	validatingWebhook = "jobset-validating-webhook-configuration"
+	mutatingWebhook   = "jobset-mutating-webhook-configuration"
 )
 
 // configKind is that of the published controller, whose files can be read.
@@ -44,7 +45,8 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	inPlaceFlags(set, &o.Agents)
 }
 
-// NewOptions has the defaults of the published controller, apart from --webhooks: they are served when they are installed.
+// NewOptions has the defaults of the published controller, but for what needs an installation: webhooks and leader election are
+// off until a flag or a configuration file asks for them.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults()}
 	o.Leader.Name = leaseName
@@ -52,19 +54,9 @@ func NewOptions() *Options {
 	o.Certificates.SecretName = secretName
 	o.Certificates.CAName = caName
 	o.Certificates.Validating = []string{validatingWebhook}
+	o.Certificates.Mutating = []string{mutatingWebhook}
 	o.Gates = gates()
 	return o
-}
-
-// gates are those of the published controller. None can be changed yet; the names are known so that its files can be read.
-func gates() map[string]bootstrap.Gate {
-	off := bootstrap.Gate{Locked: true}
-	return map[string]bootstrap.Gate{
-		"InPlaceRestart": off,
-		"RestartJob":     off,
-		"ElasticJobSet":  off,
-		"TLSOptions":     {On: true, Locked: true},
-	}
 }
 
 // Complete reads the configuration file and returns all that is wrong.
@@ -74,9 +66,27 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 		if err := bootstrap.ReadConfig(o.ConfigFile, configKind, &file); err != nil {
 			return err
 		}
+		o.asPublished(set, &file)
 	}
 	errs := o.Options.Complete(set, file.Config)
+	if !o.Enabled(gateTLSOptions) {
+		o.TLS = bootstrap.TLS{}
+	}
 	return bootstrap.Join(append(errs, completeInPlace(set, &o.Agents, file.InPlace)...))
+}
+
+// flagWebhooks is that of bootstrap.
+const flagWebhooks = "webhooks"
+
+// asPublished: who writes a file of the published kind expects what that controller does unless told otherwise. It serves webhooks,
+// and elects a leader.
+func (o *Options) asPublished(set *pflag.FlagSet, file *Configuration) {
+	if !set.Changed(flagWebhooks) {
+		o.Webhooks = true
+	}
+	if file.LeaderElection.LeaderElect == nil {
+		file.LeaderElection.LeaderElect = new(true)
+	}
 }
 
 // Logging is what the zap flags say.

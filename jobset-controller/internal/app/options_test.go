@@ -25,12 +25,7 @@ func parse(t *testing.T, args ...string) *Options {
 
 func tryParse(args ...string) (*Options, error) {
 	o := NewOptions()
-	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
-	o.Flags(flags)
-	if err := flags.Parse(args); err != nil {
-		return nil, err
-	}
-	return o, o.Complete(flags)
+	return o, bootstrap.Parse(pflag.NewFlagSet("manager", pflag.ContinueOnError), o, args)
 }
 
 // published is the file of the published installation.
@@ -54,21 +49,53 @@ func TestDefaultsAreThoseOfThePublishedController(t *testing.T) {
 }
 
 func TestThePublishedFileIsRead(t *testing.T) {
-	o := parse(t, "--config="+write(t, published))
-	if !o.Leader.Elect || o.Leader.Namespace != "jobset-system" || !o.Certificates.Internal {
+	t.Setenv("POD_NAMESPACE", "jobset-system")
+	for name, content := range map[string]string{
+		"with much in it":  published,
+		"of the manifests": head + "leaderElection: {leaderElect: true}\ninternalCertManagement: {enable: true}\n",
+		"with nothing":     head,
+		"with every field": everyField,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := parse(t, "--config="+write(t, content))
+			if !o.Leader.Elect || o.Leader.Namespace != "jobset-system" || !o.Certificates.Internal || !o.Webhooks {
+				t.Errorf("got %+v", o.Options)
+			}
+		})
+	}
+}
+
+const head = "apiVersion: config.jobset.x-k8s.io/v1alpha1\nkind: Configuration\n"
+
+// everyField has what the published kind has, with its defaults.
+const everyField = head + `
+webhook: {port: 9443, host: "", certDir: ""}
+leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s, resourceLock: leases, resourceName: 6d4f6a47.jobset.x-k8s.io, resourceNamespace: ""}
+metrics: {bindAddress: ":8443", certDir: ""}
+health: {healthProbeBindAddress: ":8081", readinessEndpointName: "", livenessEndpointName: ""}
+tls: {minVersion: VersionTLS12, cipherSuites: []}
+internalCertManagement: {enable: true, webhookServiceName: jobset-webhook-service, webhookSecretName: jobset-webhook-server-cert}
+clientConnection: {qps: 500, burst: 500}
+featureGates: {InPlaceRestart: false, RestartJob: false, ElasticJobSet: false, TLSOptions: true}
+`
+
+func TestFlagsGoBeforeThePublishedFile(t *testing.T) {
+	o := parse(t, "--config="+write(t, head), "--webhooks=false", "-leader-elect=false", "--kube-api-qps=7")
+	if o.Webhooks || o.Leader.Elect || o.Client.QPS != 7 {
 		t.Errorf("got %+v", o.Options)
 	}
 }
 
 func TestAFileThatIsWrongIsOneClearError(t *testing.T) {
 	for name, tc := range map[string]struct{ from, to, want string }{
-		"an unknown field":    {"clientConnection", "clientConection", `unknown field "clientConection"`},
-		"an unknown gate":     {"InPlaceRestart", "InPlaceRestarts", "featureGates.InPlaceRestarts: unknown; known are ElasticJobSet, InPlaceRestart, RestartJob, TLSOptions"},
-		"a gate we lack":      {"InPlaceRestart: false", "InPlaceRestart: true", "featureGates.InPlaceRestart: this version has it at false only"},
-		"another version":     {"v1alpha1", "v1beta1", "want apiVersion: config.jobset.x-k8s.io/v1alpha1, kind: Configuration"},
-		"a value that is low": {"qps: 500", "qps: 0", "clientConnection.qps"},
+		"an unknown field":     {"clientConnection", "clientConection", `unknown field "clientConection"`},
+		"an unknown gate":      {"InPlaceRestart", "InPlaceRestarts", "featureGates.InPlaceRestarts: unknown; known are ElasticJobSet, InPlaceRestart, RestartJob, TLSOptions"},
+		"a gate that is fixed": {"TLSOptions: true", "TLSOptions: false", "featureGates.TLSOptions: this version has it at true only"},
+		"another version":      {"v1alpha1", "v1beta1", "want apiVersion: config.jobset.x-k8s.io/v1alpha1, kind: Configuration"},
+		"a value that is low":  {"qps: 500", "qps: 0", "clientConnection.qps"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Setenv("POD_NAMESPACE", "jobset-system")
 			_, err := tryParse("--config=" + write(t, strings.Replace(published, tc.from, tc.to, 1)))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v", err)
@@ -79,6 +106,7 @@ func TestAFileThatIsWrongIsOneClearError(t *testing.T) {
 
 func TestTheDocumentedFileIsTheDefaults(t *testing.T) {
 	t.Setenv("TMPDIR", "/tmp")
+	t.Setenv("POD_NAMESPACE", "jobset-system")
 	page, err := os.ReadFile("../../../docs/managers.md")
 	if err != nil {
 		t.Fatal(err)
@@ -90,8 +118,8 @@ func TestTheDocumentedFileIsTheDefaults(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	want.Leader.Elect, want.Leader.Namespace, want.Leader.Renew, want.Leader.Retry = true, "jobset-system", 10*time.Second, 2*time.Second
-	want.TLS.MinVersion = "VersionTLS12"
-	ignored := cmpopts.IgnoreFields(bootstrap.Options{}, "ConfigFile", "Zap", "Registry")
+	want.TLS.MinVersion, want.Webhooks = "VersionTLS12", true
+	ignored := cmp.Options{cmpopts.IgnoreFields(bootstrap.Options{}, "ConfigFile", "Zap", "Registry"), cmpopts.IgnoreUnexported(bootstrap.Options{})}
 	if diff := cmp.Diff(want, got, ignored); diff != "" {
 		t.Error(diff)
 	}

@@ -12,12 +12,11 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -42,7 +41,7 @@ kind: Configuration
 webhook: {host: localhost, port: `+port+`, certDir: `+folder+`}
 `)
 	t.Setenv("POD_NAMESPACE", "default")
-	start(t, cluster, parse(t, "--config="+file, "--webhooks", "--metrics-bind-address=0", "--health-probe-bind-address="+health))
+	stop := start(t, cluster, parse(t, "--config="+file, "--metrics-bind-address=0", "--health-probe-bind-address="+health))
 
 	var secret corev1.Secret
 	eventually(t, "the Secret stays empty", func() bool {
@@ -71,6 +70,7 @@ webhook: {host: localhost, port: `+port+`, certDir: `+folder+`}
 	if err := k8s.Create(t.Context(), MakeJobSet("b").Workers(1).Namespace("default").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Obj()); err != nil {
 		t.Error(err)
 	}
+	podsArePlaced(t, k8s, stop)
 }
 
 func TestWebhooksWithoutTheirSecretSaySo(t *testing.T) {
@@ -118,23 +118,33 @@ func start(t *testing.T, cluster *rest.Config, o *Options) (stop func()) {
 	return stop
 }
 
-// install creates what a chart brings: an empty Secret, and the generated webhook configuration, here with a URL.
+// install creates what a chart brings: an empty Secret, and the generated webhook configurations, here with a URL.
 func install(t *testing.T, k8s client.Client, url string) {
 	t.Helper()
 	content, err := os.ReadFile("../../config/webhook/manifests.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var configuration admissionv1.ValidatingWebhookConfiguration
-	if err := yaml.UnmarshalStrict(content, &configuration); err != nil {
-		t.Fatal(err)
+	objects := []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: secretName}}}
+	for document := range strings.SplitSeq(string(content), "---\n") {
+		if document == "" {
+			continue
+		}
+		configuration := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &configuration.Object); err != nil {
+			t.Fatal(err)
+		}
+		hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
+		for _, hook := range hooks {
+			path, _, _ := unstructured.NestedString(hook.(map[string]any), "clientConfig", "service", "path")
+			hook.(map[string]any)["clientConfig"] = map[string]any{"url": url + path}
+		}
+		if err := unstructured.SetNestedSlice(configuration.Object, hooks, "webhooks"); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, configuration)
 	}
-	for i := range configuration.Webhooks {
-		c := &configuration.Webhooks[i].ClientConfig
-		c.URL, c.Service = ptr.To(url+*c.Service.Path), nil
-	}
-	secret := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: secretName}}
-	for _, object := range []client.Object{&configuration, &secret} {
+	for _, object := range objects {
 		if err := k8s.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}

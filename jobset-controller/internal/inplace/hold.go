@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
@@ -19,10 +20,10 @@ func hold(stages []coordination.Stage, spec *v1alpha2.JobSetSpec, counted []int)
 
 // releaseOf an entry. With the operator Any one Job that succeeds completes the JobSet, so nothing may hold it back. A gate
 // that were not opened would hold all that comes after it.
-func releaseOf(policy *v1alpha2.SuccessPolicy, entry string, awaited bool) coordination.Release {
-	target := policy == nil || len(policy.TargetReplicatedJobs) == 0 || slices.Contains(policy.TargetReplicatedJobs, entry)
+func releaseOf(success *v1alpha2.SuccessPolicy, entry string, awaited bool) coordination.Release {
+	target := success == nil || len(success.TargetReplicatedJobs) == 0 || slices.Contains(success.TargetReplicatedJobs, entry)
 	switch {
-	case target && policy != nil && policy.Operator == v1alpha2.OperatorAny:
+	case target && success != nil && success.Operator == v1alpha2.OperatorAny:
 		return coordination.ReleaseFree
 	case awaited:
 		return coordination.ReleaseGate
@@ -35,6 +36,11 @@ func releaseOf(policy *v1alpha2.SuccessPolicy, entry string, awaited bool) coord
 // completionsAwaited are the entries that others wait for to complete.
 func completionsAwaited(spec *v1alpha2.JobSetSpec) map[string]bool {
 	awaited := map[string]bool{}
+	for i, wait := range policy.StartupWaits(spec) {
+		if wait == v1alpha2.WaitForSucceeded {
+			awaited[spec.ReplicatedJobs[i].Name] = true
+		}
+	}
 	for i := range spec.ReplicatedJobs {
 		for _, d := range spec.ReplicatedJobs[i].DependsOn {
 			if d.Status == v1alpha2.DependencyComplete {

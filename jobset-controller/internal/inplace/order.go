@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
@@ -23,19 +24,30 @@ type gate struct {
 	key         string // what it waits for itself
 }
 
-// gatesOf the entries of spec.replicatedJobs, in order. With startupPolicy InOrder each waits for the one before.
+// gatesOf the entries of spec.replicatedJobs, in order.
 func gatesOf(spec *v1alpha2.JobSetSpec) []gate {
-	inOrder := spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == v1alpha2.InOrder
+	if policy.InOrder(spec) {
+		return gatesInOrder(spec)
+	}
 	gates := make([]gate, len(spec.ReplicatedJobs))
 	byName := make(map[string]gate, len(gates))
 	for i := range spec.ReplicatedJobs {
 		entry := &spec.ReplicatedJobs[i]
-		if inOrder {
-			gates[i] = gate{depth: i}
-		} else {
-			gates[i] = gateOf(entry.DependsOn, byName)
-		}
+		gates[i] = gateOf(entry.DependsOn, byName)
 		byName[entry.Name] = gates[i]
+	}
+	return gates
+}
+
+// gatesInOrder: each entry waits for the one before, and so for every completion that a rule asks for on the way.
+func gatesInOrder(spec *v1alpha2.JobSetSpec) []gate {
+	gates := make([]gate, len(spec.ReplicatedJobs))
+	completions := 0
+	for i, wait := range policy.StartupWaits(spec) {
+		gates[i] = gate{completions: completions, depth: i}
+		if wait == v1alpha2.WaitForSucceeded {
+			completions++
+		}
 	}
 	return gates
 }

@@ -105,7 +105,9 @@ func (r *Reconciler) account(ctx context.Context, s *scope) error {
 		return nil
 	}
 	look, again := r.accounts.due(s.js.UID, *s.group, s.now)
-	s.lookIn(again)
+	if again > 0 {
+		s.lookIn(again)
+	}
 	if !look {
 		return nil
 	}

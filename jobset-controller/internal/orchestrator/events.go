@@ -28,7 +28,18 @@ const (
 const action = "Restarting"
 
 func (r *Reconciler) event(s *scope, kind, reason, format string, args ...any) {
-	r.Recorder.Eventf(s.js, nil, kind, reason, action, format, args...)
+	r.Recorder.Eventf(s.js, nil, kind, reason, action, "%s", short(fmt.Sprintf(format, args...)))
+}
+
+// maxNote is what the API server takes, less what it may count differently. Names in the store may be longer than any that we
+// have written.
+const maxNote = 1000
+
+func short(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote], "") + "..."
 }
 
 // reportCharge follows a charge that was written: a restart that has begun, or the one that cannot be.

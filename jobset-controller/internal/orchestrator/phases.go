@@ -47,6 +47,7 @@ func (r *Reconciler) forget(jobSet types.NamespacedName) {
 	r.accounts.forget(uid)
 	r.usage.saw(uid, nil, r.Clock.Now())
 	r.rounds.forget(uid)
+	r.paces.forget(uid)
 	r.inspections.forget(uid)
 }
 

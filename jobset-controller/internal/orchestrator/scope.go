@@ -35,11 +35,12 @@ type scope struct {
 	losses  []loss                 // pods that were lost since the last look
 	pods    map[string]*corev1.Pod // the newest pod of each slot, once a repair has read them
 	now     time.Time
+	nodes   map[string]*corev1.Node // read in this look; nil: there is none of the name
+	soon    time.Duration           // when to look again, whatever is heard; 0: no need
 
-	opened    bool          // by this reconcile
-	refused   string        // why a JobSet that asks for in-place restarts has no group
-	again     time.Duration // a look that is due before all others; 0: none
-	undecided bool          // whether agents are added is for the JobSet's first Job to say; a group that is there stays as it is
+	opened    bool   // by this reconcile
+	refused   string // why a JobSet that asks for in-place restarts has no group
+	undecided bool   // whether agents are added is for the JobSet's first Job to say; a group that is there stays as it is
 }
 
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
@@ -158,17 +159,15 @@ func (s *scope) budget() restart.Budget { return policy.Budget(&s.js.Spec) }
 
 // nextLook is when this group has to be looked at again though nothing was heard of it.
 func (s *scope) nextLook() time.Duration {
-	if s.again > 0 {
-		return s.again
+	next := jitter(resyncEvery)
+	if s.soon > 0 {
+		next = min(next, s.soon)
 	}
 	if s.clock != nil {
-		return min(s.clock.Remaining(s.now)+time.Millisecond, s.lookAgain(), jitter(resyncEvery))
+		next = min(next, s.clock.Remaining(s.now)+time.Millisecond, s.lookAgain())
 	}
-	return jitter(resyncEvery)
+	return next
 }
-
-// lookIn asks for a look before all others.
-func (s *scope) lookIn(d time.Duration) { s.again = d }
 
 // storeError marks that the store could not be asked.
 type storeError struct{ err error }

@@ -17,16 +17,25 @@ type Builder struct {
 	layout Layout
 	epoch  int32
 	agents inject.Plan
+	// countsSingle: every Job carries the number of its single restarts, not only those that had any.
+	countsSingle bool
 }
 
 // NewBuilder prepares a Builder. The JobSet is read, never changed.
 func NewBuilder(js *v1alpha2.JobSet, current epoch.Record) *Builder {
-	return &Builder{jobSet: js, layout: NewLayout(&js.Spec), epoch: current.Epoch}
+	return &Builder{jobSet: js, layout: NewLayout(js), epoch: current.Epoch}
 }
 
 // Adding makes the Builder add agents as planned.
 func (b *Builder) Adding(agents inject.Plan) *Builder {
 	b.agents = agents
+	return b
+}
+
+// CountingSingleRestarts makes the Builder write on every Job how often it was restarted alone, as the published controller does
+// with its feature gate RestartJob.
+func (b *Builder) CountingSingleRestarts(on bool) *Builder {
+	b.countsSingle = on
 	return b
 }
 
@@ -43,10 +52,12 @@ func (b *Builder) Job(entryIndex, index int) *batchv1.Job {
 	}
 	b.decorate(job, entry, b.identity(entryIndex, index))
 	job.Spec.Suspend = ptr.To(ptr.Deref(js.Spec.Suspend, false))
-	applyDefaults(&job.Spec)
+	enqueue(job, js)
+	Defaults(&job.Spec)
 	if WantsService(js) {
 		job.Spec.Template.Spec.Subdomain = Subdomain(js)
 	}
+	addClaims(js, &job.Spec.Template.Spec)
 	pinToReservedNodes(job)
 	b.agents.Into(entryIndex, job)
 	return job
@@ -68,7 +79,8 @@ func placementOf(job *batchv1.Job) map[string]string {
 	return placement(&v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Annotations: job.Annotations}})
 }
 
-func applyDefaults(spec *batchv1.JobSpec) {
+// Defaults fills in what the published webhook does: Jobs are Indexed, and their pods restart on failure.
+func Defaults(spec *batchv1.JobSpec) {
 	if spec.CompletionMode == nil {
 		spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 	}

@@ -27,8 +27,11 @@ func (b *Builder) identity(entryIndex, index int) map[string]string {
 		v1alpha2.GroupReplicasKey:      decimal(b.layout.groups[group]),
 		v1alpha2.JobGroupIndexKey:      decimal(first.group + int64(index)),
 	}
+	if restarts := b.layout.restartsOf(entryIndex, index); b.countsSingle || restarts > 0 {
+		keys[v1alpha2.JobRestartsKey] = decimal(int64(restarts))
+	}
 	if js.Spec.Coordinator != nil {
-		keys[v1alpha2.CoordinatorKey] = coordinatorAddress(js)
+		keys[v1alpha2.CoordinatorKey] = CoordinatorAddress(js)
 	}
 	return keys
 }

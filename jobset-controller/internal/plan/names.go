@@ -12,7 +12,13 @@ import (
 
 // JobName gives "<jobset>-<entry>-<index>".
 func JobName(jobSet, entry string, index int) string {
-	return jobSet + "-" + entry + "-" + strconv.Itoa(index)
+	return string(AppendJobName(nil, jobSet, entry, index))
+}
+
+// AppendJobName appends JobName to a buffer, which callers with thousands of names use again and again.
+func AppendJobName(to []byte, jobSet, entry string, index int) []byte {
+	to = append(append(append(append(to, jobSet...), '-'), entry...), '-')
+	return strconv.AppendInt(to, int64(index), 10)
 }
 
 // Subdomain of the pods, which is also the name of the headless Service. It defaults to the name of the JobSet here and not at
@@ -29,8 +35,8 @@ func WantsService(js *v1alpha2.JobSet) bool {
 	return js.Spec.Network == nil || ptr.Deref(js.Spec.Network.EnableDNSHostnames, true)
 }
 
-// coordinatorAddress is the DNS name of the coordinator pod within the namespace.
-func coordinatorAddress(js *v1alpha2.JobSet) string {
+// CoordinatorAddress is the DNS name of the coordinator pod within the namespace.
+func CoordinatorAddress(js *v1alpha2.JobSet) string {
 	c := js.Spec.Coordinator
 	return JobName(js.Name, c.ReplicatedJob, c.JobIndex) + "-" + strconv.Itoa(c.PodIndex) + "." + Subdomain(js)
 }

@@ -19,6 +19,8 @@ const (
 	Fail
 	// Restart recreates all its Jobs.
 	Restart
+	// RestartJobs recreates some of its Jobs.
+	RestartJobs
 )
 
 // Decision is an outcome together with why.
@@ -30,8 +32,27 @@ type Decision struct {
 	Counts bool
 	// Action of the failure policy that asked for a restart.
 	Action v1alpha2.FailurePolicyAction
-	// Job whose failure decided, if one did.
+	// Rule of the failure policy that asked for a restart of all Jobs; empty for the default.
+	Rule string
+	// Job whose failure decided, if one did. Of several the first.
 	Job *batchv1.Job
+	// Restarts of single Jobs, with the outcome RestartJobs.
+	Restarts []JobRestart
+}
+
+// Failures are the Jobs that a decision rests on.
+func (d Decision) Failures() []*batchv1.Job {
+	if len(d.Restarts) > 0 {
+		jobs := make([]*batchv1.Job, len(d.Restarts))
+		for i, r := range d.Restarts {
+			jobs[i] = r.Job
+		}
+		return jobs
+	}
+	if d.Job != nil {
+		return []*batchv1.Job{d.Job}
+	}
+	return nil
 }
 
 // Facts are what a decision depends on.
@@ -43,11 +64,13 @@ type Facts struct {
 	Jobs    Jobs
 	Epoch   epoch.Record
 	InPlace InPlace
+	// Attempts of restartStrategy InPlaceRestart, nil without it.
+	Attempts *Attempts
 }
 
 // Decide says what becomes of the JobSet. Failure goes before success, so that a JobSet whose Jobs do both at once restarts.
 func Decide(f Facts) Decision {
-	for _, rule := range []func(Facts) Decision{inPlaceBudget, failure, success} {
+	for _, rule := range []func(Facts) Decision{inPlaceBudget, attemptsBudget, failure, success} {
 		if d := rule(f); d.Outcome != Continue {
 			return d
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// failure applies the failure policy to the failed Jobs: the first rule that matches any of them decides, for the earliest that it
-// matches; without a match the JobSet restarts for the earliest of all.
+// failure applies the failure policy to all failed Jobs at once. What concerns the whole JobSet goes before restarts of single
+// Jobs, which it makes pointless: they are not charged then.
 func failure(f Facts) Decision {
 	if len(f.Jobs.Failed) == 0 {
 		return Decision{}
@@ -19,15 +19,56 @@ func failure(f Facts) Decision {
 	if f.Spec.FailurePolicy == nil {
 		return fail(v1alpha2.FailedJobsReason, failed[0], "the JobSet has no failure policy")
 	}
-	rule, job := firstMatch(f.Spec.FailurePolicy.Rules, failed)
+	rulings := judge(f, failed)
+	for _, r := range rulings {
+		if !restartsAlone(f.Spec, r) {
+			return forAll(f, r.rule, r.job)
+		}
+	}
+	return restartJobs(f, rulings)
+}
+
+// forAll is what a rule does to the whole JobSet.
+func forAll(f Facts, rule chosenRule, job *batchv1.Job) Decision {
 	switch rule.action {
 	case v1alpha2.FailJobSet:
 		return fail(v1alpha2.FailJobSetActionReason, job, fmt.Sprintf("rule %s of the failure policy fails the JobSet", rule.name))
-	case v1alpha2.RestartJobSetAndIgnoreMaxRestarts:
+	case v1alpha2.RestartJobSetAndIgnoreMaxRestarts, v1alpha2.RestartJobAndIgnoreMaxRestarts:
 		return restartFor(rule, job)
 	default:
 		return restartWithinBudget(f, rule, job)
 	}
+}
+
+// restartsAlone tells whether a ruling is about one Job. A Job that the status has no counter for, which admission refuses,
+// cannot be restarted alone: all are.
+func restartsAlone(spec *v1alpha2.JobSetSpec, r ruling) bool {
+	known := slices.ContainsFunc(spec.ReplicatedJobs, func(e v1alpha2.ReplicatedJob) bool {
+		return e.Name == r.job.Labels[v1alpha2.ReplicatedJobNameKey]
+	})
+	index := number(r.job, v1alpha2.JobIndexKey)
+	return r.rule.single() && known && index >= 0 && index < MaxSingleRestarts
+}
+
+func restartJobs(f Facts, rulings []ruling) Decision {
+	charged := Charged(f.Status, f.InPlace, f.Epoch)
+	d := Decision{Outcome: RestartJobs, Reason: rulings[0].rule.reason(), Action: rulings[0].rule.action, Job: rulings[0].job}
+	for _, r := range rulings {
+		counts := r.rule.action == v1alpha2.RestartJob
+		if counts && !Budget(f.Spec).Allows(charged) {
+			return exhausted(f.Spec, charged, r.job)
+		}
+		if counts {
+			charged++
+		}
+		d.Restarts = append(d.Restarts, JobRestart{
+			Job: r.job, Action: r.rule.action, Reason: r.rule.reason(), Counts: counts, Rule: r.rule.name})
+	}
+	d.Message = "it alone is recreated because " + describe(d.Job)
+	if more := len(rulings) - 1; more > 0 {
+		d.Message = fmt.Sprintf("%s; so are %d more jobs that failed", d.Message, more)
+	}
+	return d
 }
 
 func restartWithinBudget(f Facts, rule chosenRule, job *batchv1.Job) Decision {
@@ -35,12 +76,16 @@ func restartWithinBudget(f Facts, rule chosenRule, job *batchv1.Job) Decision {
 	// A crash between the epoch and the status leaves a restart that was charged but not begun: it is not charged again.
 	begun := f.InPlace.Enabled && f.Epoch.Cause == RestartCause(f.Status.Restarts+1)
 	if !begun && !Budget(f.Spec).Allows(charged) {
-		return fail(v1alpha2.ReachedMaxRestartsReason, job,
-			fmt.Sprintf("%d restarts were counted and maxRestarts is %d", charged, maxRestarts(f.Spec)))
+		return exhausted(f.Spec, charged, job)
 	}
 	d := restartFor(rule, job)
 	d.Counts = true
 	return d
+}
+
+func exhausted(spec *v1alpha2.JobSetSpec, charged int32, job *batchv1.Job) Decision {
+	return fail(v1alpha2.ReachedMaxRestartsReason, job,
+		fmt.Sprintf("%d restarts were counted and maxRestarts is %d", charged, maxRestarts(spec)))
 }
 
 func restartFor(rule chosenRule, job *batchv1.Job) Decision {
@@ -49,6 +94,7 @@ func restartFor(rule chosenRule, job *batchv1.Job) Decision {
 		Reason:  rule.reason(),
 		Message: fmt.Sprintf("all jobs are recreated because %s", describe(job)),
 		Action:  rule.action,
+		Rule:    rule.name,
 		Job:     job,
 	}
 }
@@ -58,14 +104,14 @@ func fail(reason string, job *batchv1.Job, why string) Decision {
 }
 
 func describe(job *batchv1.Job) string {
-	c := FailedCondition(job)
+	c := FailureOf(job)
 	return fmt.Sprintf("job %s failed with %s: %s", job.Name, c.Reason, c.Message)
 }
 
 // byTimeOfFailure sorts the earliest first; names break ties, so that every look at the same Jobs gives the same answer.
 func byTimeOfFailure(failed []*batchv1.Job) []*batchv1.Job {
 	return slices.SortedFunc(slices.Values(failed), func(a, b *batchv1.Job) int {
-		at, bt := FailedCondition(a).LastTransitionTime, FailedCondition(b).LastTransitionTime
+		at, bt := FailureOf(a).LastTransitionTime, FailureOf(b).LastTransitionTime
 		switch {
 		case at.Before(&bt):
 			return -1

@@ -25,6 +25,7 @@ type verdict struct {
 	Counts  bool
 	Action  v1alpha2.FailurePolicyAction
 	Job     string
+	Alone   string // the Jobs that are restarted alone, those that count with a +
 }
 
 func decide(t *testing.T, js *JobSet, jobs ...*Job) Decision {
@@ -38,7 +39,7 @@ func decide(t *testing.T, js *JobSet, jobs ...*Job) Decision {
 		list = append(list, *j.Obj())
 	}
 	f := Facts{Spec: &js.Spec, Status: &js.Status, Epoch: current, InPlace: ReadInPlace(js.Annotations),
-		Jobs: SortJobs(list, js.Status.Restarts, current)}
+		Jobs: SortJobs(list, &js.Status, current)}
 	f.Tallies = Tally(f.Spec, f.Jobs, nil)
 	return Decide(f)
 }
@@ -47,6 +48,12 @@ func verdictOf(d Decision) verdict {
 	v := verdict{Outcome: d.Outcome, Reason: d.Reason, Counts: d.Counts, Action: d.Action}
 	if d.Job != nil {
 		v.Job = d.Job.Name
+	}
+	for _, r := range d.Restarts {
+		v.Alone += " " + r.Job.Name
+		if r.Counts {
+			v.Alone += "+"
+		}
 	}
 	return v
 }
@@ -243,6 +250,8 @@ func TestInPlaceBudget(t *testing.T) {
 	}
 }
 
+const nodeLostKey = "holdfast.dev/node-lost-after"
+
 func TestReadInPlace(t *testing.T) {
 	cases := map[string]struct {
 		annotations map[string]string
@@ -260,6 +269,9 @@ func TestReadInPlace(t *testing.T) {
 		"a count beyond int32 is refused":     {annotations: map[string]string{restartsKey: "2147483648"}, problem: restartsKey},
 		"a count with a fraction is refused":  {annotations: map[string]string{restartsKey: "1.5"}, problem: restartsKey},
 		"an empty count is refused":           {annotations: map[string]string{restartsKey: ""}, problem: restartsKey},
+		"a node may be called lost":           {annotations: map[string]string{nodeLostKey: "2m"}, want: InPlace{NodeLostAfter: 120e9}},
+		"but not at once":                     {annotations: map[string]string{nodeLostKey: "9s"}, problem: nodeLostKey},
+		"nor after nothing in particular":     {annotations: map[string]string{nodeLostKey: "soon"}, problem: nodeLostKey},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

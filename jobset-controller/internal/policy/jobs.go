@@ -12,24 +12,25 @@ import (
 
 // Jobs are the child Jobs of a JobSet by what they mean for it. Each Job is in exactly one of the lists.
 type Jobs struct {
-	// Previous are Jobs that a restart or a fail-over has replaced, in whatever state.
+	// Previous are Jobs that a restart, of all Jobs or of this one, or a fail-over has replaced, in whatever state.
 	Previous []*batchv1.Job
 	// Active are unfinished Jobs of the current attempt, and those that failed only because they are being deleted.
 	Active []*batchv1.Job
-	// Succeeded and Failed are finished Jobs of the current attempt.
+	// Succeeded and Failed are finished Jobs of the current attempt, and those whose failure is decided, see FailureOf.
 	Succeeded []*batchv1.Job
 	Failed    []*batchv1.Job
 	// Names holds the names of all of them.
 	Names map[string]bool
 }
 
-// SortJobs puts each Job of a JobSet where it belongs. restarts is status.restarts.
-func SortJobs(jobs []batchv1.Job, restarts int32, current epoch.Record) Jobs {
+// SortJobs puts each Job of a JobSet where it belongs.
+func SortJobs(jobs []batchv1.Job, status *v1alpha2.JobSetStatus, current epoch.Record) Jobs {
 	sorted := Jobs{Names: make(map[string]bool, len(jobs))}
+	single := newJobRestarts(status)
 	for i := range jobs {
 		job := &jobs[i]
 		sorted.Names[job.Name] = true
-		sorted.add(job, isPrevious(job, restarts, current))
+		sorted.add(job, isPrevious(job, status.Restarts, current) || single.outdated(job))
 	}
 	return sorted
 }
@@ -38,7 +39,7 @@ func (j *Jobs) add(job *batchv1.Job, previous bool) {
 	switch {
 	case previous:
 		j.Previous = append(j.Previous, job)
-	case FailedCondition(job) != nil && !failedByDeletion(job):
+	case FailureOf(job) != nil && !failedByDeletion(job):
 		j.Failed = append(j.Failed, job)
 	case condition(job, batchv1.JobComplete) != nil:
 		j.Succeeded = append(j.Succeeded, job)
@@ -48,33 +49,42 @@ func (j *Jobs) add(job *batchv1.Job, previous bool) {
 }
 
 func isPrevious(job *batchv1.Job, restarts int32, current epoch.Record) bool {
-	return attempt(job) < restarts || current.Stale(epoch.OfJob(job.Annotations))
+	return number(job, v1alpha2.RestartsKey) < restarts || current.Stale(epoch.OfJob(job.Annotations))
 }
 
-// attempt reads the attempt a Job was created in. A label that cannot be read counts as the first one, so that such a Job is
-// replaced at the next restart instead of wedging the JobSet.
-func attempt(job *batchv1.Job) int32 {
-	n, err := strconv.ParseInt(job.Labels[v1alpha2.RestartsKey], 10, 32)
+// number reads a label of a Job, such as the attempt that it was created in. One that cannot be read counts as 0, so that such
+// a Job is replaced at the next restart instead of wedging the JobSet.
+func number(job *batchv1.Job, label string) int32 {
+	n, err := strconv.ParseInt(job.Labels[label], 10, 32)
 	if err != nil {
 		return 0
 	}
 	return int32(n)
 }
 
-// FailedCondition of a Job, or nil.
-func FailedCondition(job *batchv1.Job) *batchv1.JobCondition {
-	return condition(job, batchv1.JobFailed)
+// FailureOf a Job is the condition that says that it has failed, or that it will have when its pods are gone; nil if it has
+// not. Recovery does not wait for the pods: in a large Job it takes them longer to go than all the rest.
+func FailureOf(job *batchv1.Job) *batchv1.JobCondition {
+	if c := condition(job, batchv1.JobFailed); c != nil {
+		return c
+	}
+	return condition(job, batchv1.JobFailureTarget)
+}
+
+// Failing tells whether a Job has failed or is bound to: its pods are being stopped for it.
+func Failing(job *batchv1.Job) bool {
+	return FailureOf(job) != nil
 }
 
 // failedByDeletion: the pods of a Job that is deleted in the foreground are killed before it goes, and the Job controller counts
 // them as failures. Somebody wants the Job created anew, which is no reason to charge a restart.
 func failedByDeletion(job *batchv1.Job) bool {
-	return job.DeletionTimestamp != nil && FailedCondition(job).LastTransitionTime.After(job.DeletionTimestamp.Time)
+	return job.DeletionTimestamp != nil && FailureOf(job).LastTransitionTime.After(job.DeletionTimestamp.Time)
 }
 
-// Finished tells whether a Job has completed or failed.
+// Finished tells whether a Job has completed, has failed or is about to: it ends without help.
 func Finished(job *batchv1.Job) bool {
-	return FailedCondition(job) != nil || condition(job, batchv1.JobComplete) != nil
+	return FailureOf(job) != nil || condition(job, batchv1.JobComplete) != nil
 }
 
 func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {

@@ -16,6 +16,7 @@ func TestSortJobs(t *testing.T) {
 	cases := map[string]struct {
 		job      *Job
 		restarts int32
+		alone    []int32
 		epoch    epoch.Record
 		want     string
 	}{
@@ -33,11 +34,17 @@ func TestSortJobs(t *testing.T) {
 		"a Job of an epoch before the fail-over is previous":    {job: MakeJob("a", "w").Epoch(2), epoch: failOver, want: "previous"},
 		"a Job of the epoch of the fail-over is active":         {job: MakeJob("a", "w").Epoch(3), epoch: failOver, want: "active"},
 		"a Job without an epoch is older than a fail-over":      {job: MakeJob("a", "w"), epoch: failOver, want: "previous"},
+		"a Job whose failure is decided has failed":             {job: MakeJob("a", "w").Failing(1, "", ""), want: "failed"},
+		"a Job that was replaced alone is previous":             {job: MakeJob("a", "w").Index(1), alone: []int32{0, 1}, want: "previous"},
+		"its replacement is active":                             {job: MakeJob("a", "w").Index(1).Alone(1), alone: []int32{0, 1}, want: "active"},
+		"the other Jobs of the entry are active":                {job: MakeJob("a", "w").Index(0), alone: []int32{0, 1}, want: "active"},
+		"so are those beyond the counters":                      {job: MakeJob("a", "w").Index(2), alone: []int32{0, 1}, want: "active"},
 		"an epoch after a suspend leaves Jobs what they were":   {job: MakeJob("a", "w").Epoch(1), epoch: epoch.Record{Epoch: 2}, want: "active"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			sorted := SortJobs([]batchv1.Job{*c.job.Obj()}, c.restarts, c.epoch)
+			status := v1alpha2.JobSetStatus{Restarts: c.restarts, ReplicatedJobsStatus: []v1alpha2.ReplicatedJobStatus{{Name: "w", JobRestarts: c.alone}}}
+			sorted := SortJobs([]batchv1.Job{*c.job.Obj()}, &status, c.epoch)
 			got := map[string]int{"previous": len(sorted.Previous), "active": len(sorted.Active),
 				"succeeded": len(sorted.Succeeded), "failed": len(sorted.Failed)}
 			want := map[string]int{"previous": 0, "active": 0, "succeeded": 0, "failed": 0}
@@ -115,5 +122,5 @@ func sorted(jobs []*Job) Jobs {
 	for _, j := range jobs {
 		list = append(list, *j.Obj())
 	}
-	return SortJobs(list, 0, epoch.First())
+	return SortJobs(list, &v1alpha2.JobSetStatus{}, epoch.First())
 }

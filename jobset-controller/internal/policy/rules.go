@@ -2,12 +2,14 @@ package policy
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
 // chosenRule is a rule by name and action; without a name it is the default.
@@ -23,19 +25,85 @@ func (r chosenRule) reason() string {
 	return v1alpha2.FailurePolicyReasonPrefix + r.name
 }
 
-// firstMatch expects the failed Jobs sorted by time of failure.
-func firstMatch(rules []v1alpha2.FailurePolicyRule, failed []*batchv1.Job) (chosenRule, *batchv1.Job) {
-	for i := range rules {
-		m := newMatcher(&rules[i])
-		if at := slices.IndexFunc(failed, m.matches); at >= 0 {
-			return chosenRule{name: ruleName(rules, i), action: rules[i].Action}, failed[at]
-		}
-	}
-	return chosenRule{action: v1alpha2.RestartJobSet}, failed[0]
+// single tells whether the action of the rule concerns the failed Job alone.
+func (r chosenRule) single() bool {
+	return r.action == v1alpha2.RestartJob || r.action == v1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
-// ruleName is what the published webhook would have named a rule without a name.
-func ruleName(rules []v1alpha2.FailurePolicyRule, i int) string {
+// ruling is what a rule says about a failed Job.
+type ruling struct {
+	rule chosenRule
+	job  *batchv1.Job
+}
+
+// judge finds for each failed Job the first rule that matches it; without a match it is a restart of all Jobs. The Jobs are
+// expected by time of failure; the rulings are given by rule, and for each rule by time. A rule with a maximum of restarts no
+// longer matches when it has caused so many.
+func judge(f Facts, failed []*batchv1.Job) []ruling {
+	var rulings []ruling
+	rules := f.Spec.FailurePolicy.Rules
+	left := slices.Clone(failed)
+	for i := range rules {
+		m := newMatcher(&rules[i])
+		chosen := chosenRule{name: RuleName(rules, i), action: rules[i].Action}
+		budget := ruleBudget(f.Status, &rules[i], chosen.name)
+		left = slices.DeleteFunc(left, func(job *batchv1.Job) bool {
+			if budget == 0 || !m.matches(job) {
+				return false
+			}
+			if chosen.single() {
+				budget--
+			}
+			rulings = append(rulings, ruling{chosen, job})
+			return true
+		})
+	}
+	for _, job := range left {
+		rulings = append(rulings, ruling{chosenRule{action: v1alpha2.RestartJobSet}, job})
+	}
+	return rulings
+}
+
+// ruleBudget is how many restarts a rule may still cause.
+func ruleBudget(status *v1alpha2.JobSetStatus, rule *v1alpha2.FailurePolicyRule, name string) int32 {
+	if rule.MaxRestarts == nil {
+		return math.MaxInt32
+	}
+	return restart.Budget(*rule.MaxRestarts).Left(RuleRestarts(status, name))
+}
+
+// RuleRestarts is how many restarts a rule has caused.
+func RuleRestarts(status *v1alpha2.JobSetStatus, name string) int32 {
+	for _, r := range status.RuleRestarts {
+		if r.Name == name {
+			return r.Restarts
+		}
+	}
+	return 0
+}
+
+// CountRules gives the restarts by rule with those of a decision added. The default, which is no rule, is not counted.
+func CountRules(counts []v1alpha2.RuleRestarts, d Decision) []v1alpha2.RuleRestarts {
+	counted := slices.Clone(counts)
+	names := []string{d.Rule}
+	for _, r := range d.Restarts {
+		names = append(names, r.Rule)
+	}
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		at := slices.IndexFunc(counted, func(r v1alpha2.RuleRestarts) bool { return r.Name == name })
+		if at < 0 {
+			at, counted = len(counted), append(counted, v1alpha2.RuleRestarts{Name: name})
+		}
+		counted[at].Restarts++
+	}
+	return counted
+}
+
+// RuleName is what the published webhook would have named a rule without a name.
+func RuleName(rules []v1alpha2.FailurePolicyRule, i int) string {
 	if rules[i].Name == "" {
 		return fmt.Sprintf("failurePolicyRule%d", i)
 	}
@@ -60,7 +128,7 @@ func newMatcher(rule *v1alpha2.FailurePolicyRule) matcher {
 }
 
 func (m matcher) matches(job *batchv1.Job) bool {
-	c := FailedCondition(job)
+	c := FailureOf(job)
 	return m.targets(job.Labels[v1alpha2.ReplicatedJobNameKey]) && m.hasReason(c.Reason) && m.hasMessage(c.Message)
 }
 

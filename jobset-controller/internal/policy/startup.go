@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -10,6 +12,7 @@ import (
 // suspended only dependsOn holds entries back: Jobs that do not run cannot start out of order.
 func Gates(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) []bool {
 	ordered := InOrder(spec) && !ptr.Deref(spec.Suspend, false)
+	waits := StartupWaits(spec)
 	open := make([]bool, len(spec.ReplicatedJobs))
 	reached := make(map[string]progress, len(spec.ReplicatedJobs))
 	earlierStarted := true
@@ -18,15 +21,15 @@ func Gates(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) [
 		now := progressOf(entry.Replicas, statuses[i])
 		open[i] = dependenciesMet(entry.DependsOn, reached) && (earlierStarted || !ordered)
 		reached[entry.Name] = now
-		earlierStarted = earlierStarted && now.started
+		earlierStarted = earlierStarted && now.reached(waits[i])
 	}
 	return open
 }
 
-// AllStarted tells whether every entry has started.
+// AllStarted tells whether every entry has reached what is waited for after it, and the last one is ready.
 func AllStarted(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
-	for i := range spec.ReplicatedJobs {
-		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).started {
+	for i, wait := range StartupWaits(spec) {
+		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {
 			return false
 		}
 	}
@@ -38,21 +41,66 @@ func InOrder(spec *v1alpha2.JobSetSpec) bool {
 	return spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == v1alpha2.InOrder
 }
 
-// progress of an entry. Failed Jobs count as started: what follows them is for the failure policy to say.
-type progress struct{ started, complete bool }
-
-func progressOf(replicas int32, s v1alpha2.ReplicatedJobStatus) progress {
-	return progress{started: s.Ready+s.Succeeded+s.Failed >= replicas, complete: s.Succeeded >= replicas}
+// StartupWaits gives for each entry of spec.replicatedJobs, in order, what it must reach before the next one starts in an
+// ordered start (seed 001). An entry that no rule names, as all are without rules, must be ready. The result is not written
+// into the spec: typed clients would drop it there.
+func StartupWaits(spec *v1alpha2.JobSetSpec) []v1alpha2.WaitForReplicatedJobsStatus {
+	waits := make([]v1alpha2.WaitForReplicatedJobsStatus, len(spec.ReplicatedJobs))
+	for i := range waits {
+		waits[i] = waitAfter(spec, spec.ReplicatedJobs[i].Name)
+	}
+	return waits
 }
 
-// dependenciesMet is false for a name that no earlier entry has.
+func waitAfter(spec *v1alpha2.JobSetSpec, entry string) v1alpha2.WaitForReplicatedJobsStatus {
+	if InOrder(spec) {
+		for i := range spec.StartupPolicy.Rules {
+			rule := &spec.StartupPolicy.Rules[i]
+			if rule.WaitForReplicatedJobsStatus != "" && slices.Contains(rule.TargetReplicatedJobs, entry) {
+				return rule.WaitForReplicatedJobsStatus
+			}
+		}
+	}
+	return v1alpha2.WaitForReady
+}
+
+// Blocker is the first entry that holds up an ordered start, and what it has not reached; an empty name if there is none.
+func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) (entry string, wait v1alpha2.WaitForReplicatedJobsStatus) {
+	for i, wait := range StartupWaits(spec) {
+		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {
+			return spec.ReplicatedJobs[i].Name, wait
+		}
+	}
+	return "", ""
+}
+
+// progress of an entry.
+type progress struct{ finished, ready, complete bool }
+
+// progressOf counts failed Jobs as finished and not as ready: what follows them is for the failure policy to say.
+func progressOf(replicas int32, s v1alpha2.ReplicatedJobStatus) progress {
+	return progress{
+		finished: s.Ready+s.Succeeded+s.Failed >= replicas,
+		ready:    s.Ready+s.Succeeded >= replicas,
+		complete: s.Succeeded >= replicas,
+	}
+}
+
+func (p progress) reached(wait v1alpha2.WaitForReplicatedJobsStatus) bool {
+	if wait == v1alpha2.WaitForSucceeded {
+		return p.complete
+	}
+	return p.ready
+}
+
+// dependenciesMet is false for a name that no earlier entry has. For Ready, failed Jobs count too, as published.
 func dependenciesMet(dependencies []v1alpha2.DependsOn, reached map[string]progress) bool {
 	for _, d := range dependencies {
 		p := reached[d.Name]
 		if d.Status == v1alpha2.DependencyComplete && !p.complete {
 			return false
 		}
-		if !p.started {
+		if !p.finished {
 			return false
 		}
 	}

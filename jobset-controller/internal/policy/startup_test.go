@@ -33,7 +33,7 @@ func TestGatesOfAGroupThatRestartsInPlace(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			tallies := Tally(&js.Spec, SortJobs([]batchv1.Job{*c.job}, 0, epoch.First()), nil)
+			tallies := Tally(&js.Spec, SortJobs([]batchv1.Job{*c.job}, &js.Status, epoch.First()), nil)
 			if diff := cmp.Diff(c.want, Gates(&js.Spec, tallies)); diff != "" {
 				t.Error(diff)
 			}

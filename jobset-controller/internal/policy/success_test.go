@@ -59,7 +59,8 @@ func TestGates(t *testing.T) {
 		"in order the first may start":                                                      {inOrder, []v1alpha2.ReplicatedJobStatus{none, none, none}, []bool{true, false, false}},
 		"in order the second follows the first":                                             {inOrder, []v1alpha2.ReplicatedJobStatus{ready, none, none}, []bool{true, true, false}},
 		"in order a half-ready entry holds up":                                              {inOrder, []v1alpha2.ReplicatedJobStatus{status(1, 0, 0), none, none}, []bool{true, false, false}},
-		"in order finished Jobs count as started":                                           {inOrder, []v1alpha2.ReplicatedJobStatus{status(0, 1, 1), none, none}, []bool{true, true, false}},
+		"in order succeeded Jobs count as ready":                                            {inOrder, []v1alpha2.ReplicatedJobStatus{status(1, 1, 0), none, none}, []bool{true, true, false}},
+		"in order failed Jobs do not":                                                       {inOrder, []v1alpha2.ReplicatedJobStatus{status(0, 1, 1), none, none}, []bool{true, false, false}},
 		"in order nobody starts before an earlier entry has, even if the one before it has": {inOrder, []v1alpha2.ReplicatedJobStatus{none, ready, none}, []bool{true, false, false}},
 		"a dependency on Ready waits":                                                       {chain, []v1alpha2.ReplicatedJobStatus{none, none, none}, []bool{true, false, false}},
 		"a dependency on Ready is met":                                                      {chain, []v1alpha2.ReplicatedJobStatus{ready, none, none}, []bool{true, true, false}},
@@ -80,25 +81,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-func TestUnsupported(t *testing.T) {
-	js := MakeJobSet("js").Workers(1).Strategy(v1alpha2.InPlaceRestart).
-		Rule(v1alpha2.FailurePolicyRule{Name: "a", Action: v1alpha2.FailJobSet}).
-		Rule(v1alpha2.FailurePolicyRule{Name: "b", Action: v1alpha2.RestartJob}).
-		Change(func(js *v1alpha2.JobSet) {
-			js.Spec.VolumeClaimPolicies = []v1alpha2.VolumeClaimPolicy{{}}
-			js.Spec.StartupPolicy = &v1alpha2.StartupPolicy{StartupPolicyOrder: v1alpha2.InOrder, Rules: []v1alpha2.StartupPolicyRule{{}}}
-		})
-	want := []string{"spec.volumeClaimPolicies", "spec.startupPolicy.rules", "spec.failurePolicy.restartStrategy: InPlaceRestart",
-		"spec.failurePolicy.rules[1].action: RestartJob"}
-	if diff := cmp.Diff(want, Unsupported(&js.Spec)); diff != "" {
-		t.Error(diff)
-	}
-	if got := Unsupported(&MakeJobSet("js").Workers(1).MaxRestarts(1).InOrder().Obj().Spec); len(got) > 0 {
-		t.Errorf("supported fields are refused: %v", got)
-	}
-}
-
-func TestUnenforcedPlacement(t *testing.T) {
+func TestPlacedByWebhook(t *testing.T) {
 	onTemplate := MakeJobSet("js").Entry("a", 1).Entry("b", 1, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Annotations = map[string]string{v1alpha2.ExclusiveKey: "rack"}
 	})
@@ -113,7 +96,7 @@ func TestUnenforcedPlacement(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, UnenforcedPlacement(c.jobSet.Obj())); diff != "" {
+			if diff := cmp.Diff(c.want, PlacedByWebhook(c.jobSet.Obj())); diff != "" {
 				t.Error(diff)
 			}
 		})

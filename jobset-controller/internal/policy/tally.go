@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Tally counts the Jobs of the current attempt, one status for each entry in spec order. Counters of single-Job restarts, which
-// nothing here computes, are carried over from previous.
+// Tally counts the Jobs of the current attempt, one status for each entry in spec order. Counters of single-Job restarts are
+// carried over from previous, see CountRestarts.
 func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
 	t := newTallies(spec, previous)
 	t.each(jobs.Failed, func(s *v1alpha2.ReplicatedJobStatus, _ *batchv1.Job) { s.Failed++ })
@@ -68,14 +68,19 @@ func isReady(job *batchv1.Job) bool {
 	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) >= expected
 }
 
-// AllReady tells whether every Job of the JobSet is ready or has succeeded.
-func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
-	var up, expected int64
+// Up counts the Jobs that are ready or have succeeded, and all that the spec asks for.
+func Up(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) (up, wanted int64) {
 	for _, s := range statuses {
 		up += int64(s.Ready) + int64(s.Succeeded)
 	}
 	for i := range spec.ReplicatedJobs {
-		expected += int64(spec.ReplicatedJobs[i].Replicas)
+		wanted += int64(spec.ReplicatedJobs[i].Replicas)
 	}
-	return up == expected
+	return up, wanted
+}
+
+// AllReady tells whether every Job of the JobSet is ready or has succeeded.
+func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
+	up, wanted := Up(spec, statuses)
+	return up == wanted
 }

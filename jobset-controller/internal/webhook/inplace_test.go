@@ -27,6 +27,7 @@ func TestWhatNoAgentCanBeAddedToIsRefused(t *testing.T) {
 		"workers without a command":           {js: noCommand().Annotation(timeout, "60s"), agents: agents, want: command},
 		"the same without in-place restarts":  {js: noCommand(), agents: agents},
 		"the same with a timeout that is bad": {js: noCommand().Annotation(timeout, "60"), agents: agents, want: "is not a duration"},
+		"a node that is lost at once":         {js: runnable().Annotation(timeout, "60s").Annotation(v1alpha2.NodeLostAfterKey, "1s"), agents: agents, want: "below the minimum"},
 		"the same where no agents are added":  {js: noCommand().Annotation(timeout, "60s"), warned: "--inplace-store-address"},
 		"the sidecar where there is no image": {
 			js: noCommand().Annotation(timeout, "60s").Annotation(v1alpha2.InPlaceDriverKey, "cri"), agents: agents, warned: "--inplace-agent-image"},
@@ -34,7 +35,7 @@ func TestWhatNoAgentCanBeAddedToIsRefused(t *testing.T) {
 			js: runnable().Annotation(timeout, "60s").Change(probed), agents: agents, warned: "livenessProbe"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			warnings, err := jobSets{tc.agents}.ValidateCreate(t.Context(), tc.js.Obj())
+			warnings, err := jobSets{agents: tc.agents}.ValidateCreate(t.Context(), tc.js.Obj())
 			if got := text(err); !strings.Contains(got, tc.want) || (tc.want == "") != (got == "") {
 				t.Errorf("refused because of %q, want %q", got, tc.want)
 			}
@@ -56,7 +57,7 @@ func TestUpdateRefusesAnAgentThatItMakesImpossible(t *testing.T) {
 		"the container that is named is gone": {runnable().Annotation(timeout, "60s"), runnable().Annotation(timeout, "60s").Change(twoContainers), "inplace-container"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := jobSets{agents}.ValidateUpdate(t.Context(), tc.old.Obj(), tc.new.Obj())
+			_, err := jobSets{agents: agents}.ValidateUpdate(t.Context(), tc.old.Obj(), tc.new.Obj())
 			if got := text(err); !strings.Contains(got, tc.want) || (tc.want == "") != (got == "") {
 				t.Errorf("refused because of %q, want %q", got, tc.want)
 			}
@@ -66,11 +67,11 @@ func TestUpdateRefusesAnAgentThatItMakesImpossible(t *testing.T) {
 
 func TestAWarningIsGivenOnce(t *testing.T) {
 	js := runnable().Annotation(timeout, "60s").Change(probed).Obj()
-	warnings, err := jobSets{agents}.ValidateUpdate(t.Context(), js, js)
+	warnings, err := jobSets{agents: agents}.ValidateUpdate(t.Context(), js, js)
 	if err != nil || len(warnings) > 0 {
 		t.Errorf("got %q (%v)", warnings, err)
 	}
-	warnings, err = jobSets{agents}.ValidateUpdate(t.Context(), runnable().Obj(), js)
+	warnings, err = jobSets{agents: agents}.ValidateUpdate(t.Context(), runnable().Change(probed).Obj(), js)
 	if err != nil {
 		t.Error(err)
 	}

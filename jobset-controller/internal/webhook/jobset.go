@@ -7,31 +7,43 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/validation"
 )
 
 // +kubebuilder:webhook:path=/validate-jobset-x-k8s-io-v1alpha2-jobset,mutating=false,failurePolicy=fail,sideEffects=None,groups=jobset.x-k8s.io,resources=jobsets,verbs=create;update,versions=v1alpha2,name=vjobset.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// RegisterJobSet serves the validation of JobSets, by a manager that adds agents as set.
-func RegisterJobSet(mgr ctrl.Manager, agents inject.Settings) error {
-	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.JobSet{}).WithValidator(jobSets{agents}).Complete()
+// RegisterJobSet serves the validation and the defaulting of JobSets, by a manager that adds agents as set and has the features
+// on. live reads what is in the cluster.
+func RegisterJobSet(mgr ctrl.Manager, live client.Reader, agents inject.Settings, features policy.Features) error {
+	validator := jobSets{agents: agents, features: features, live: live}
+	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.JobSet{}).WithValidator(validator).WithDefaulter(defaults{}).Complete()
 }
 
 // jobSets validates JobSets.
-type jobSets struct{ agents inject.Settings }
-
-// ValidateCreate refuses what cannot be used.
-func (v jobSets) ValidateCreate(_ context.Context, js *v1alpha2.JobSet) (admission.Warnings, error) {
-	errs, warnings := v.validate(js)
-	return warnings, invalid(js, errs)
+type jobSets struct {
+	agents   inject.Settings
+	features policy.Features
+	live     client.Reader // nil where nothing in the cluster matters
 }
 
-// ValidateUpdate refuses what this update brings in. What was there before is no obstacle: otherwise nobody could finish or
-// delete a JobSet that is older than its rule.
+// ValidateCreate refuses what cannot be used.
+func (v jobSets) ValidateCreate(ctx context.Context, js *v1alpha2.JobSet) (admission.Warnings, error) {
+	errs, warnings := v.validate(js)
+	claims, err := v.claims(ctx, js)
+	if err != nil {
+		return warnings, err
+	}
+	return warnings, invalid(js, append(errs, claims...))
+}
+
+// ValidateUpdate refuses changes that none may make, and what this update brings in. What was there before is no obstacle:
+// otherwise nobody could finish or delete a JobSet that is older than its rule.
 func (v jobSets) ValidateUpdate(_ context.Context, old, js *v1alpha2.JobSet) (admission.Warnings, error) {
 	before, saidBefore := v.validate(old)
 	errs, warnings := v.validate(js)
@@ -39,7 +51,8 @@ func (v jobSets) ValidateUpdate(_ context.Context, old, js *v1alpha2.JobSet) (ad
 		return slices.ContainsFunc(before, func(b *field.Error) bool { return b.Error() == err.Error() })
 	}
 	said := func(warning string) bool { return slices.Contains(saidBefore, warning) }
-	return slices.DeleteFunc(warnings, said), invalid(js, slices.DeleteFunc(errs, known))
+	errs = append(validation.Update(old, js, v.features), slices.DeleteFunc(errs, known)...)
+	return slices.DeleteFunc(warnings, said), invalid(js, errs)
 }
 
 // ValidateDelete is not asked.
@@ -48,20 +61,9 @@ func (jobSets) ValidateDelete(context.Context, *v1alpha2.JobSet) (admission.Warn
 }
 
 func (v jobSets) validate(js *v1alpha2.JobSet) (field.ErrorList, admission.Warnings) {
-	errs := annotations(js)
+	errs := validation.Of(js, v.features).All()
 	problems, warnings := v.inPlace(js)
-	return append(errs, problems...), warnings
-}
-
-// annotations that users set. The others are written by programs, which are not stopped by a value of the past.
-func annotations(js *v1alpha2.JobSet) field.ErrorList {
-	var errs field.ErrorList
-	for _, p := range policy.ReadInPlace(js.Annotations).Problems {
-		if p.Annotation == v1alpha2.InPlaceTimeoutKey {
-			errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(p.Annotation), p.Value, p.Message))
-		}
-	}
-	return errs
+	return append(errs, problems...), append(warnings, validation.Warnings(js)...)
 }
 
 // inPlace refuses what keeps agents from being added. A manager that adds none has nothing to refuse, and says so.

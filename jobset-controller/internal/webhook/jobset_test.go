@@ -38,7 +38,7 @@ func TestCreate(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := jobSets{agents}.ValidateCreate(t.Context(), tc.js.Obj())
+			_, err := jobSets{agents: agents}.ValidateCreate(t.Context(), tc.js.Obj())
 			refusal(t, err, tc.want)
 		})
 	}
@@ -58,7 +58,7 @@ func TestUpdateRefusesOnlyWhatItChanges(t *testing.T) {
 		"a good value spoilt":        {old: good, new: bad, want: "is not a duration"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := jobSets{agents}.ValidateUpdate(t.Context(), tc.old, tc.new)
+			_, err := jobSets{agents: agents}.ValidateUpdate(t.Context(), tc.old, tc.new)
 			refusal(t, err, tc.want)
 		})
 	}

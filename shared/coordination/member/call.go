@@ -30,7 +30,7 @@ func (s *State) callNext() {
 // nextCall is the most urgent call. Instances go in the order of their births, so that a death is reported before the
 // next one joins.
 func (s *State) nextCall() *call {
-	if s.released {
+	if s.released || s.early() {
 		return nil
 	}
 	for _, l := range s.lives {
@@ -43,6 +43,10 @@ func (s *State) nextCall() *call {
 	}
 	return s.nextAsk()
 }
+
+// early tells whether the pod is of an epoch that the group has not come to, as far as is known: nobody leads, and the JobSet was
+// suspended and resumed. Whoever joins the epoch before is left behind with it, for good.
+func (s *State) early() bool { return s.level.Epoch < s.config.Epoch }
 
 // mustJoin tells whether an instance has to join: never before, not in this life of the group, or without having been
 // given a round, unless it needs none. Where that does not help it waits, so that no answer can make a hot loop.

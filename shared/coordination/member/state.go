@@ -10,6 +10,7 @@ import (
 type Config struct {
 	Slot  string // the worker ID
 	Pod   string // pod UID
+	Epoch int64  // that the pod was made for; 0: not known
 	Place coordination.Place
 	Grace time.Duration // between the signal and the kill
 	// RemoveStopped removes the record of every container that was stopped on an order, not only of those that exited 0.

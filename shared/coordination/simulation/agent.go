@@ -46,7 +46,7 @@ func (a *agent) start() {
 	a.tick, a.removing, a.fenced = 0, false, false
 	a.state = member.New(member.Config{
 		Slot: p.slot, Pod: p.uid, Grace: p.shape.Grace, RemoveStopped: p.shape.RemoveStopped, Random: p.random.Float64,
-		Barrier: p.driver() == Exec, Progress: p.shape.Progress,
+		Barrier: p.driver() == Exec, Progress: p.shape.Progress, Epoch: p.toldEpoch(),
 	}, p.volume.memory)
 	a.sub = subscribe(a.link, p.job.owner, func(o coordination.Observation) { a.take(member.Told{Observation: o}) })
 	a.look()

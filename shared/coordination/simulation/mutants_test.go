@@ -57,13 +57,15 @@ var mutants = map[string]struct {
 	"agent: reads of the store are not looked at":            {"L1", Mutant{Event: neverReads}, nil},
 	"leader: restarts are not charged":                       {"S7 L1", Mutant{Next: never(leader.Charge)}, nil},
 	"leader: every restart is charged twice":                 {"S7", Mutant{Next: chargesTwice}, nil},
-	"leader: the budget has one more":                        {"S7 L1", Mutant{Next: limitPlusOne}, poor},
+	"leader: the budget has one more":                        {"S7 L1 L7", Mutant{Next: limitPlusOne}, poor},
 	"leader: a recreation costs nothing":                     {"S7", Mutant{Next: failsOverForFree}, nil},
 	"leader: a lost group is not opened again":               {"L1", Mutant{Next: neverReopens}, nil},
 	"leader: a suspended group stays open":                   {"S7 S9 L1", Mutant{Next: neverCloses}, leadership},
 	"leader: annotations are written without a precondition": {"S7 S9", Mutant{BlindWrites: true}, leadership},
 	"leader: Jobs are deleted before the epoch is written":   {"S9", Mutant{DeleteFirst: true}, nil},
 	"controller: a suspend comes before its epoch":           {"S9", Mutant{SuspendFirst: true}, nil},
+	"leader: a pod is replaced while it ends":                {"S15", Mutant{Hasty: true}, losses},
+	"leader: a pod is replaced by what a stale cache says":   {"S15", Mutant{Blind: true}, losses},
 }
 
 func execStorm() Shape {
@@ -80,6 +82,12 @@ func twins() Shape {
 	s := shape("twins", workers(CRI, 1, 2), chances(1, PodDuplicated, WorkerDies), 4)
 	s.Timeout = time.Hour // no epoch but the first
 	return s
+}
+
+// losses: pods go, and leaders with them.
+func losses() Shape {
+	kinds := append(chances(8, PodDeleted, PodFails, PodForced), chances(6, LeaderPauses, StaleCache, LeaderCrashes, LeaderFuse)...)
+	return shape("losses", workers(CRI, 1, 3), kinds, 12)
 }
 
 func finishing() Shape {

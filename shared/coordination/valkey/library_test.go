@@ -116,7 +116,7 @@ func TestAnAgentsRightsAreEnoughAndEndAtItsGroup(t *testing.T) {
 	if _, err := leader.Open(ctx, "uid-2", anOpening()); err != nil {
 		t.Fatal(err)
 	}
-	agent := server.asUser(t, AgentRules(uid))
+	agent := server.asUser(t, AgentRules(1, uid))
 	w := contract.Watch(t, agent, uid)
 	w.AwaitCount(t, 1)
 	for _, slot := range []string{"0", "1"} {

@@ -238,7 +238,7 @@ func TestAMemberTwoVersionsBehindFindsNoGroup(t *testing.T) {
 func TestAnAgentsRightsHoldAcrossVersions(t *testing.T) {
 	server := newServer(t)
 	mustOpen(t, server.ofVersion(t, 2), anOpening())
-	agent := server.asUser(t, AgentRules(uid))
+	agent := server.asUser(t, AgentRules(2, uid))
 	newer := contract.Watch(t, server.ofVersion(t, 2), uid)
 	newer.AwaitCount(t, 1)
 	for _, slot := range []string{"0", "1"} {

@@ -36,7 +36,7 @@ func (s *scope) planAgents(settings inject.Settings) {
 
 // builder of the Jobs of this attempt.
 func (s *scope) builder() *plan.Builder {
-	return plan.NewBuilder(s.jobSet, s.epoch).Adding(s.agents.plan)
+	return plan.NewBuilder(s.jobSet, s.epoch).Adding(s.agents.plan).CountingSingleRestarts(s.features.RestartJob)
 }
 
 // reportAgents warns of what keeps workers from restarting in place. The Jobs run without.

@@ -24,6 +24,10 @@ var ownConditions = []v1alpha2.JobSetConditionType{
 	v1alpha2.JobSetRestarting,
 	v1alpha2.JobSetStartupPolicyInProgress,
 	v1alpha2.JobSetStartupPolicyCompleted,
+	v1alpha2.JobSetAccepted,
+	v1alpha2.JobSetRunning,
+	v1alpha2.JobSetRestartingJobs,
+	v1alpha2.JobSetRestartingInPlace,
 }
 
 // applyStatus writes our part of the status by server-side apply, onto the version that was observed. Conditions of others stay

@@ -18,20 +18,23 @@ import (
 // ownerIndex finds Jobs by the UID of the JobSet that controls them.
 const ownerIndex = "holdfast.controller-uid"
 
-// CacheOptions keep of the cluster's Jobs and Services only those of JobSets, and nothing of who wrote which field.
+// CacheOptions keep of the cluster's Jobs and Services only those of JobSets, of its pods only those that are placed
+// exclusively, and of each object only what is read. The API server filters by label; the transforms do the rest.
+//
+// An object that is stripped must never be sent back as a whole: all writes are patches, of what differs, or applied fields.
 func CacheOptions() cache.Options {
-	ofJobSets := cache.ByObject{Label: hasJobSetName()}
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: stripAny,
 		ByObject: map[client.Object]cache.ByObject{
-			&batchv1.Job{}:    ofJobSets,
-			&corev1.Service{}: ofJobSets,
+			&batchv1.Job{}:    {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripJob},
+			&corev1.Service{}: {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripService},
+			&corev1.Pod{}:     {Label: labelled(v1alpha2.PriorityKey), Transform: stripPod},
 		},
 	}
 }
 
-func hasJobSetName() labels.Selector {
-	exists, err := labels.NewRequirement(v1alpha2.JobSetNameKey, selection.Exists, nil)
+func labelled(key string) labels.Selector {
+	exists, err := labels.NewRequirement(key, selection.Exists, nil)
 	utilruntime.Must(err)
 	return labels.NewSelector().Add(*exists)
 }

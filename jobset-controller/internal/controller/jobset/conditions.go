@@ -1,6 +1,8 @@
 package jobset
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -47,7 +49,12 @@ func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
 		s.flip(status, v1alpha2.JobSetStartupPolicyInProgress)
 		return
 	}
-	s.raise(status, v1alpha2.JobSetStartupPolicyInProgress, normal(v1alpha2.InOrderStartupPolicyInProgressReason, "replicated jobs are starting in order"))
+	s.raise(status, v1alpha2.JobSetStartupPolicyInProgress, normal(v1alpha2.InOrderStartupPolicyInProgressReason, s.sequenceMessage()))
+}
+
+func (s *scope) sequenceMessage() string {
+	entry, wait := policy.Blocker(&s.jobSet.Spec, s.tallies)
+	return fmt.Sprintf("replicated jobs are starting in order: waiting for %s to be %s", entry, wait)
 }
 
 // restartSequence forgets that an ordered start was complete.

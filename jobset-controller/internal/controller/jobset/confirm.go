@@ -3,18 +3,20 @@ package jobset
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// confirm reads live what a decision that cannot be taken back rests on: the JobSet as it is, and the Job that failed.
+// confirm reads live what a decision that cannot be taken back rests on: the JobSet as it is, and the Jobs that failed.
 func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error) {
-	for _, check := range []func(context.Context, *scope) (bool, error){r.jobSetIsCurrent, r.failureIsCurrent} {
+	for _, check := range []func(context.Context, *scope) (bool, error){r.jobSetIsCurrent, r.failuresAreCurrent} {
 		if current, err := check(ctx, s); err != nil || !current {
 			return ctrl.Result{RequeueAfter: staleRetry}, err
 		}
@@ -31,17 +33,25 @@ func (r *Reconciler) jobSetIsCurrent(ctx context.Context, s *scope) (bool, error
 	return live.UID == s.jobSet.UID && live.ResourceVersion == s.jobSet.ResourceVersion, nil
 }
 
-// failureIsCurrent: a failed Job that was deleted meanwhile has been dealt with.
-func (r *Reconciler) failureIsCurrent(ctx context.Context, s *scope) (bool, error) {
-	failed := s.decision.Job
-	if failed == nil {
-		return true, nil
-	}
+// failuresAreCurrent: a failed Job that was deleted meanwhile has been dealt with.
+func (r *Reconciler) failuresAreCurrent(ctx context.Context, s *scope) (bool, error) {
+	var over atomic.Bool
+	err := parallel.Do(ctx, s.decision.Failures(), func(ctx context.Context, failed *batchv1.Job) error {
+		current, err := r.failureIsCurrent(ctx, failed)
+		if !current {
+			over.Store(true)
+		}
+		return err
+	})
+	return err == nil && !over.Load(), err
+}
+
+func (r *Reconciler) failureIsCurrent(ctx context.Context, failed *batchv1.Job) (bool, error) {
 	var live batchv1.Job
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(failed), &live); err != nil {
 		return false, ignoreNotFound("getting job "+failed.Name, err)
 	}
-	return live.UID == failed.UID && policy.FailedCondition(&live) != nil, nil
+	return live.UID == failed.UID && policy.FailureOf(&live) != nil, nil
 }
 
 func ignoreNotFound(doing string, err error) error {

@@ -3,6 +3,7 @@ package jobset
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,12 +12,15 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;update;patch;delete
@@ -24,6 +28,9 @@ import (
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets/finalizers,verbs=update
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;create
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch;update
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch;update
@@ -43,36 +50,51 @@ type Options struct {
 	Metrics *Metrics
 	// Clock for times to live.
 	Clock clock.PassiveClock
+	// Features that are on.
+	Features policy.Features
+	// Pods of JobSets, see NewPods; nil without the feature InPlaceRestart.
+	Pods cache.Cache
 	// Agents to add to JobSets that ask for in-place restarts and bring none.
 	Agents inject.Settings
+	// Places tells whether pods pass the webhook that places them exclusively.
+	Places bool
 }
 
 // Reconciler makes the world follow JobSets.
 type Reconciler struct {
-	client  client.Client
-	live    client.Reader
-	metrics *Metrics
-	clock   clock.PassiveClock
-	agents  inject.Settings
-	report  *reporter
+	client   client.Client
+	live     client.Reader
+	metrics  *Metrics
+	clock    clock.PassiveClock
+	features policy.Features
+	pods     cache.Cache
+	agents   inject.Settings
+	report   *reporter
+	places   bool
+	// clearsStartTime: the API server wants the start time of a Job cleared before its template changes.
+	clearsStartTime atomic.Bool
 }
 
 // New makes a Reconciler.
 func New(o Options) *Reconciler {
 	return &Reconciler{
-		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, agents: o.Agents, report: newReporter(o.Recorder),
+		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, features: o.Features, pods: o.Pods, agents: o.Agents,
+		report: newReporter(o.Recorder), places: o.Places,
 	}
 }
 
 // Register adds the controller to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
-	return ctrl.NewControllerManagedBy(mgr).
+	building := ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		For(&v1alpha2.JobSet{}).
-		Owns(&batchv1.Job{}).
+		For(&v1alpha2.JobSet{}, builder.WithPredicates(jobSetNews())).
+		Watches(&batchv1.Job{}, jobNews()).
 		Owns(&corev1.Service{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	if r.pods != nil {
+		building.WatchesRawSource(podNews(r.pods))
+	}
+	return building.Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
 // Reconcile brings one JobSet a step further.
@@ -103,14 +125,16 @@ func (r *Reconciler) steps(s *scope) []step {
 	switch {
 	case s.finished():
 		return []step{r.deleteRemaining, r.expire}
-	case len(s.unsupported) > 0:
+	case s.faults.Stops():
 		return nil
 	case s.decides():
 		return []step{r.confirm, r.openRestartEpoch, r.deletePrevious}
+	case s.suspended() && s.queuesStages():
+		return []step{r.deletePrevious, r.ensureService, r.suspendJobs}
 	case s.suspended():
-		return []step{r.deletePrevious, r.ensureService, r.createJobs, r.suspendJobs}
+		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.suspendJobs}
 	default:
-		return []step{r.deletePrevious, r.ensureService, r.createJobs, r.finishEmptying, r.resumeJobs}
+		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.finishEmptying, r.resumeJobs}
 	}
 }
 

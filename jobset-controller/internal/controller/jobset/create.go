@@ -2,15 +2,18 @@ package jobset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
@@ -24,7 +27,7 @@ const (
 
 // createJobs creates the Jobs that are missing and whose turn it is.
 func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if s.mustWaitForPrevious() {
+	if s.mustWaitForPrevious() || s.lacksClaims {
 		return ctrl.Result{}, nil
 	}
 	missing := s.missingJobs()
@@ -35,13 +38,27 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 		return ctrl.Result{RequeueAfter: staleRetry}, err
 	}
 	var taken takenNames
-	err := inParallel(ctx, missing, func(ctx context.Context, job *batchv1.Job) error {
+	err := parallel.Do(ctx, missing, func(ctx context.Context, job *batchv1.Job) error {
 		return taken.unlessForeign(job.Name, r.createJob(ctx, s.jobSet, job))
 	})
+	if s.refused = refusal(err); s.refused != "" {
+		r.report.warnOnce(s.jobSet, jobCreationFailed, s.refused, err.Error())
+		return ctrl.Result{RequeueAfter: foreignRetry}, nil
+	}
 	if err != nil {
 		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
 	}
 	return soonest(r.reportTaken(s, taken.names), morePasses(missing)), err
+}
+
+// refusal is what the API server says about Jobs that it will not take however often it is asked; empty if there is another way to
+// get them in.
+func refusal(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid {
+		return ""
+	}
+	return status.Status().Message
 }
 
 // mustWaitForPrevious: with BlockingRecreate attempts never overlap.
@@ -53,6 +70,7 @@ func (s *scope) mustWaitForPrevious() bool {
 // missingJobs builds the Jobs without a predecessor. A Job whose predecessor is still being deleted is built later.
 func (s *scope) missingJobs() []*batchv1.Job {
 	var missing []*batchv1.Job
+	var name []byte // used again for each Job: nearly always all are there
 	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		entry := &s.jobSet.Spec.ReplicatedJobs[i]
@@ -60,7 +78,8 @@ func (s *scope) missingJobs() []*batchv1.Job {
 			if len(missing) == createsPerPass || !s.gates[i] {
 				break
 			}
-			if !s.jobs.Names[plan.JobName(s.jobSet.Name, entry.Name, index)] {
+			name = plan.AppendJobName(name[:0], s.jobSet.Name, entry.Name, index)
+			if !s.jobs.Names[string(name)] {
 				missing = append(missing, builder.Job(i, index))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
@@ -28,7 +29,7 @@ func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result
 // deleteJobs deletes in the foreground: the Job stays until its pods are gone, so that its successor, which has the same name
 // and gives its pods the same names, comes after them.
 func (r *Reconciler) deleteJobs(ctx context.Context, jobs []*batchv1.Job) error {
-	return inParallel(ctx, jobs, func(ctx context.Context, job *batchv1.Job) error {
+	return parallel.Do(ctx, jobs, func(ctx context.Context, job *batchv1.Job) error {
 		if !job.DeletionTimestamp.IsZero() {
 			return nil
 		}

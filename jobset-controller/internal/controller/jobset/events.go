@@ -19,10 +19,14 @@ const (
 	jobUpdateFailed               = "JobUpdateFailed"
 	headlessServiceCreationFailed = "HeadlessServiceCreationFailed"
 	foreignService                = "ForeignService"
-	unsupportedField              = "UnsupportedField"
+	pvcCreationFailed             = "PVCCreationFailed"
+	foreignClaim                  = "ForeignVolumeClaim"
+	podReleased                   = "StuckPodDeleted"
+	invalidStuckPodTimeout        = "InvalidStuckPodTimeout"
 	placementNotEnforced          = "ExclusivePlacementNotEnforced"
 	invalidInPlaceTimeout         = "InvalidInPlaceTimeout"
 	invalidInPlaceRestarts        = "InvalidInPlaceRestarts"
+	invalidNodeLostAfter          = "InvalidNodeLostAfter"
 	invalidEpoch                  = "InvalidEpoch"
 	// actionSuffix, after the name of a failure policy action, is the reason of the event for it.
 	actionSuffix = "FailurePolicyAction"
@@ -32,6 +36,8 @@ const (
 var invalidAnnotation = map[string]string{
 	v1alpha2.InPlaceTimeoutKey:  invalidInPlaceTimeout,
 	v1alpha2.InPlaceRestartsKey: invalidInPlaceRestarts,
+	v1alpha2.NodeLostAfterKey:   invalidNodeLostAfter,
+	v1alpha2.StuckPodTimeoutKey: invalidStuckPodTimeout,
 	epoch.Annotation:            invalidEpoch,
 }
 
@@ -94,11 +100,16 @@ func (r *Reconciler) reportProblems(s *scope) {
 		r.report.warnOnce(s.jobSet, invalidAnnotation[p.Annotation], p.Value, p.Message+"; the annotation is ignored")
 	}
 	r.reportAgents(s)
-	for _, path := range s.unsupported {
-		r.report.warnOnce(s.jobSet, unsupportedField, path, path+" is not supported yet; no jobs are created")
+	r.reportPlacement(s)
+}
+
+// reportPlacement warns where the pods of a JobSet are not placed as it asks, because no webhook is served.
+func (r *Reconciler) reportPlacement(s *scope) {
+	if r.places {
+		return
 	}
-	for _, owner := range policy.UnenforcedPlacement(s.jobSet) {
+	for _, owner := range policy.PlacedByWebhook(s.jobSet) {
 		r.report.warnOnce(s.jobSet, placementNotEnforced, owner, "annotation "+v1alpha2.ExclusiveKey+" of "+owner+
-			" is handed down to the jobs but not enforced yet; they may share a topology domain")
+			" is handed down to the jobs but not enforced, because the manager serves no webhooks; they may share a topology domain")
 	}
 }

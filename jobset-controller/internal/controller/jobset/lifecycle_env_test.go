@@ -132,17 +132,6 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	w.always(func() string { return differs("calls", "", strings.Join(w.callsSoFar()[before:], " ")) })
 }
 
-func TestAnUnsupportedFieldIsNamedAndNothingStarts(t *testing.T) {
-	w := newWorld(t)
-	w.create(MakeJobSet("a").Workers(1).Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJob}))
-	const want = "Warning UnsupportedField: spec.failurePolicy.rules[0].action: RestartJob is not supported yet; no jobs are created"
-	w.eventually(func() string { return differs("events", want, strings.Join(w.eventsSoFar(), "\n")) })
-	w.annotate("a", "example.com/touched", "yes")
-	w.always(func() string {
-		return differs("jobs and events", want, w.jobNames()+strings.Join(w.eventsSoFar(), "\n"))
-	})
-}
-
 func TestEntriesStartInOrder(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("first", 1).Entry("second", 1).InOrder())

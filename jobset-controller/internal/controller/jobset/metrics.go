@@ -11,10 +11,11 @@ import (
 
 // Metrics of the controller. Labels have few values; none names an object.
 type Metrics struct {
-	completed prometheus.Counter
-	failed    *prometheus.CounterVec
-	restarts  *prometheus.CounterVec
-	accounted *prometheus.CounterVec
+	completed   prometheus.Counter
+	failed      *prometheus.CounterVec
+	restarts    *prometheus.CounterVec
+	jobRestarts *prometheus.CounterVec
+	accounted   *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -37,8 +38,12 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Help: "Restarts that the failure policy has decided, in the words of the orchestrator's metric of that name: kind recreation, " +
 				"reason policy, and whether they count towards maxRestarts.",
 		}, []string{"kind", "reason", "counted"}),
+		jobRestarts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobset_job_restarts_total",
+			Help: "Restarts of single Jobs of JobSets, by whether they count towards maxRestarts.",
+		}, []string{"counted"}),
 	}
-	registerer.MustRegister(m.completed, m.failed, m.restarts, m.accounted)
+	registerer.MustRegister(m.completed, m.failed, m.restarts, m.jobRestarts, m.accounted)
 	return m
 }
 
@@ -53,5 +58,9 @@ func (m *Metrics) count(d policy.Decision) {
 	case policy.Restart:
 		m.restarts.WithLabelValues(strconv.FormatBool(d.Counts)).Inc()
 		m.accounted.WithLabelValues(history.Recreation, "policy", strconv.FormatBool(d.Counts)).Inc()
+	case policy.RestartJobs:
+		for _, restart := range d.Restarts {
+			m.jobRestarts.WithLabelValues(strconv.FormatBool(restart.Counts)).Inc()
+		}
 	}
 }

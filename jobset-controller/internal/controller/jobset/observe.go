@@ -12,15 +12,23 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/validation"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
 // observe does all reads of a reconcile but the live ones, and all decisions.
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
-	s := &scope{jobSet: js}
+	s := &scope{jobSet: js, features: r.features}
 	s.inPlace = policy.ReadInPlace(js.Annotations)
 	s.problems = s.inPlace.Problems
+	if _, problem := policy.StuckPodTimeout(js.Annotations); problem != nil {
+		s.problems = append(s.problems, *problem)
+	}
 	if err := r.readJobs(ctx, s); err != nil {
+		return nil, err
+	}
+	s.faults = validation.Of(js, r.features)
+	if err := r.readAttempts(ctx, s); err != nil {
 		return nil, err
 	}
 	s.planAgents(r.agents)
@@ -54,7 +62,7 @@ func (r *Reconciler) readJobs(ctx context.Context, s *scope) error {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
 	s.epoch = s.readEpoch(jobs.Items)
-	s.jobs = policy.SortJobs(jobs.Items, s.jobSet.Status.Restarts, s.epoch)
+	s.jobs = policy.SortJobs(jobs.Items, &s.jobSet.Status, s.epoch)
 	return nil
 }
 
@@ -73,13 +81,12 @@ func (r *Reconciler) readService(ctx context.Context, s *scope) error {
 
 func (s *scope) decide() {
 	spec := &s.jobSet.Spec
-	s.unsupported = policy.Unsupported(spec)
 	s.tallies = policy.Tally(spec, s.jobs, s.jobSet.Status.ReplicatedJobsStatus)
 	s.gates = policy.Gates(spec, s.tallies)
-	if s.finished() || len(s.unsupported) > 0 {
+	if s.finished() || s.faults.Stops() {
 		return
 	}
 	s.decision = policy.Decide(policy.Facts{
-		Spec: spec, Status: &s.jobSet.Status, Tallies: s.tallies, Jobs: s.jobs, Epoch: s.epoch, InPlace: s.inPlace,
+		Spec: spec, Status: &s.jobSet.Status, Tallies: s.tallies, Jobs: s.jobs, Epoch: s.epoch, InPlace: s.inPlace, Attempts: s.attempts,
 	})
 }

@@ -217,7 +217,7 @@ func TestAFailureThatIsOverIsNotCharged(t *testing.T) {
 		s := &scope{jobSet: w.jobSet("a")}
 		s.decision.Job = w.job("a-workers-0")
 		c.change(s.decision.Job)
-		if got, err := r.failureIsCurrent(t.Context(), s); err != nil || got != c.want {
+		if got, err := r.failuresAreCurrent(t.Context(), s); err != nil || got != c.want {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}

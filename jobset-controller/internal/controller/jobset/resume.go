@@ -6,16 +6,23 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
-// resumeJobs lets suspended Jobs run whose turn it is, with the pod template as the JobSet has it now.
+// resumeJobs lets suspended Jobs run whose turn it is, with the pod template as the JobSet has it now. Jobs that wait in a queue by
+// themselves are left to it.
 func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if s.queuesStages() {
+		s.settled = true
+		return ctrl.Result{}, nil
+	}
 	pairs := s.jobsToResume()
 	var waiting atomic.Bool
-	err := inParallel(ctx, pairs, func(ctx context.Context, p resumption) error {
+	err := parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error {
 		changed, differs := plan.Resume(p.current, p.desired)
 		if differs && !templateIsMutable(p.current) {
 			waiting.Store(true) // until the Job controller reports the Job as suspended
@@ -43,11 +50,13 @@ func (s *scope) jobsToResume() []resumption {
 		byName[job.Name] = job
 	}
 	var pairs []resumption
+	var name []byte
 	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		entry := &s.jobSet.Spec.ReplicatedJobs[i]
 		for index := range int(entry.Replicas) {
-			if job := byName[plan.JobName(s.jobSet.Name, entry.Name, index)]; job != nil && s.gates[i] {
+			name = plan.AppendJobName(name[:0], s.jobSet.Name, entry.Name, index)
+			if job := byName[string(name)]; job != nil && s.gates[i] {
 				pairs = append(pairs, resumption{current: job, desired: builder.Job(i, index)})
 			}
 		}
@@ -69,15 +78,26 @@ func reportedSuspended(job *batchv1.Job) bool {
 	return false
 }
 
-// resumeJob clears the start time first if the template changes: API servers before 1.36 allow that only for Jobs that were
-// never started.
+// resumeJob takes one call. API servers before 1.36 refuse another template for a Job that was ever started, so there the start
+// time is cleared first; the first refusal tells.
 func (r *Reconciler) resumeJob(ctx context.Context, current, changed *batchv1.Job, templateDiffers bool) error {
-	if templateDiffers && current.Status.StartTime != nil {
-		unstarted := current.DeepCopy()
-		unstarted.Status.StartTime = nil
-		if err := r.client.Status().Patch(ctx, unstarted, withUID(current)); err != nil {
-			return jobPatched(current, err)
-		}
+	started := templateDiffers && current.Status.StartTime != nil
+	if started && r.clearsStartTime.Load() {
+		return r.resumeUnstarted(ctx, current, changed)
+	}
+	err := r.patchJob(ctx, current, changed)
+	if started && apierrors.IsInvalid(err) {
+		r.clearsStartTime.Store(true)
+		return r.resumeUnstarted(ctx, current, changed)
+	}
+	return err
+}
+
+func (r *Reconciler) resumeUnstarted(ctx context.Context, current, changed *batchv1.Job) error {
+	unstarted := current.DeepCopy()
+	unstarted.Status.StartTime = nil
+	if err := r.client.Status().Patch(ctx, unstarted, withUID(current)); err != nil {
+		return jobPatched(current, err)
 	}
 	return r.patchJob(ctx, current, changed)
 }

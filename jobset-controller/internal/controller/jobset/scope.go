@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/validation"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -22,15 +23,22 @@ type scope struct {
 	epoch   epoch.Record
 	inPlace policy.InPlace
 	agents  agents
+	// attempts of restartStrategy InPlaceRestart, nil without it.
+	attempts *policy.Attempts
 	// problems with annotations, to be reported once each.
 	problems []policy.Problem
-	// unsupported field paths; if there are any, nothing is done but counting.
-	unsupported []string
-	tallies     []v1alpha2.ReplicatedJobStatus
+	features policy.Features
+	// faults of the spec. Some of them stop everything but counting.
+	faults validation.Problems
+	// refused: why the API server does not take the Jobs as they are written, if that is so.
+	refused string
+	tallies []v1alpha2.ReplicatedJobStatus
 	// gates say which entries may start.
 	gates    []bool
 	decision policy.Decision
 
+	// lacksClaims: volume claims could not be created, so that Jobs have to wait.
+	lacksClaims bool
 	// decided: the decision was confirmed by live reads, and what goes before it was done.
 	decided bool
 	// settled: all Jobs are as spec.suspend asks.

@@ -31,11 +31,13 @@ func isFalse(kind v1alpha2.JobSetConditionType, reason string) metav1.Condition 
 	return metav1.Condition{Type: string(kind), Status: metav1.ConditionFalse, Reason: reason}
 }
 
-// conditions as a map from type to "Status/Reason".
+// conditions as a map from type to "Status/Reason", but for Running, which sums them up (see TestRunning).
 func conditions(list []metav1.Condition) map[string]string {
 	out := map[string]string{}
 	for _, c := range list {
-		out[c.Type] = string(c.Status) + "/" + c.Reason
+		if c.Type != string(v1alpha2.JobSetRunning) {
+			out[c.Type] = string(c.Status) + "/" + c.Reason
+		}
 	}
 	return out
 }

@@ -5,25 +5,28 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
 // suspendJobs stops the Jobs that run. For a group with in-place restarts the epoch goes first.
 func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
-	running := s.activeJobs(false)
+	running := s.jobsToEmpty()
 	if len(running) > 0 && s.inPlace.Enabled {
 		opened, err := r.openEpoch(ctx, s, policy.SuspendCause(s.jobSet.Generation), s.charged())
 		if err != nil || !opened {
 			return ctrl.Result{RequeueAfter: staleRetry}, err
 		}
 	}
-	err := r.stopJobs(ctx, running)
+	err := r.emptyJobs(ctx, s, running)
 	s.settled = err == nil
 	if err != nil {
 		r.report.warn(s.jobSet, jobUpdateFailed, "the JobSet is not suspended yet: "+err.Error())
@@ -31,11 +34,30 @@ func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, er
 	return ctrl.Result{}, err
 }
 
+// emptyJobs takes the pods from Jobs. A Job that waits in a queue by itself is deleted, because whoever manages the queue would
+// resume it at once; so its quota is free, and a new one waits anew when the JobSet is resumed.
+func (r *Reconciler) emptyJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
+	if s.queuesStages() {
+		return r.deleteJobs(ctx, running)
+	}
+	return r.stopJobs(ctx, running)
+}
+
+// jobsToEmpty are those that run, and those that a queue may let run.
+func (s *scope) jobsToEmpty() []*batchv1.Job {
+	if s.queuesStages() {
+		return append(s.activeJobs(false), s.activeJobs(true)...)
+	}
+	return s.activeJobs(false)
+}
+
+func (s *scope) queuesStages() bool { return plan.StageQueue(s.jobSet) != "" }
+
 func (r *Reconciler) stopJobs(ctx context.Context, running []*batchv1.Job) error {
-	return inParallel(ctx, running, func(ctx context.Context, job *batchv1.Job) error {
-		suspended := job.DeepCopy()
-		suspended.Spec.Suspend = ptr.To(true)
-		return r.patchJob(ctx, job, suspended)
+	return parallel.Do(ctx, running, func(ctx context.Context, job *batchv1.Job) error {
+		stopped := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}} // for the answer
+		suspend := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"suspend":true}}`, job.UID))
+		return jobPatched(job, r.client.Patch(ctx, stopped, suspend))
 	})
 }
 
@@ -52,7 +74,7 @@ func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result,
 			left = append(left, job)
 		}
 	}
-	return ctrl.Result{}, r.stopJobs(ctx, left)
+	return ctrl.Result{}, r.emptyJobs(ctx, s, left)
 }
 
 // activeJobs gives those that are suspended, or those that are not.
@@ -64,23 +86,4 @@ func (s *scope) activeJobs(suspended bool) []*batchv1.Job {
 		}
 	}
 	return jobs
-}
-
-// patchJob writes what differs, onto this very Job: its UID goes along and makes the API server refuse another one of the name.
-func (r *Reconciler) patchJob(ctx context.Context, current, changed *batchv1.Job) error {
-	return jobPatched(current, r.client.Patch(ctx, changed, withUID(current)))
-}
-
-func withUID(current *batchv1.Job) client.Patch {
-	base := current.DeepCopy()
-	base.UID = "" // so that the patch carries it
-	return client.MergeFrom(base)
-}
-
-// jobPatched takes a Job that is gone or replaced for done.
-func jobPatched(job *batchv1.Job, err error) error {
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return fmt.Errorf("patching job %s: %w", job.Name, err)
 }

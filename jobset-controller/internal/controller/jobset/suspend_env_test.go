@@ -3,11 +3,14 @@
 package jobset
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -97,6 +100,42 @@ func TestAResumedJobGetsTheTemplateOfItsAdmission(t *testing.T) {
 	}
 	if got := w.eventsWith("JobUpdateFailed"); len(got) > 0 {
 		t.Errorf("resumed before the API server allows it: %q", got)
+	}
+}
+
+// API servers before 1.36 refuse another template for a Job that was ever started, even when it is suspended.
+func TestAnOlderAPIServerWantsTheStartTimeClearedFirst(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(2))
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
+	for _, name := range []string{"a-workers-0", "a-workers-1"} {
+		w.ready(name)
+	}
+	w.suspend("a", true)
+	w.awaitSuspendedJobs("a-workers-0 a-workers-1")
+	for _, name := range []string{"a-workers-0", "a-workers-1"} {
+		w.stopPods(name)
+	}
+	w.failOn(func(call string, object client.Object) error {
+		if call != patchJob {
+			return nil
+		}
+		var job batchv1.Job
+		if err := w.Get(context.Background(), client.ObjectKeyFromObject(object), &job); err != nil || job.Status.StartTime == nil {
+			return err
+		}
+		return apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), job.Name, nil)
+	})
+	w.change("a", func(js *v1alpha2.JobSet) {
+		js.Spec.Suspend = ptr.To(false)
+		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.NodeSelector = map[string]string{"spot": "true"}
+	})
+	w.awaitSuspendedJobs("")
+	if got := w.job("a-workers-1").Spec.Template.Spec.NodeSelector["spot"]; got != "true" {
+		t.Errorf("resumed with the selector %q", got)
+	}
+	if got := w.eventsWith("JobUpdateFailed"); len(got) > 0 {
+		t.Errorf("a refusal that is expected is reported: %q", got)
 	}
 }
 

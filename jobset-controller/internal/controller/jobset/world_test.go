@@ -31,6 +31,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
 )
 
@@ -58,6 +59,7 @@ type world struct {
 	client.Client
 	namespace string
 	agents    inject.Settings
+	features  policy.Features
 	metrics   *prometheus.Registry
 
 	mu     sync.Mutex
@@ -78,13 +80,20 @@ func newWorld(t *testing.T) *world {
 // newWorldThatAdds has a controller that adds agents.
 func newWorldThatAdds(t *testing.T, agents inject.Settings) *world {
 	t.Helper()
+	w := newStoppedWorld(t, agents, policy.Features{RestartJob: true, InPlaceRestart: true, ElasticJobSet: true})
+	w.start()
+	return w
+}
+
+// newStoppedWorld has a controller that is yet to start.
+func newStoppedWorld(t *testing.T, agents inject.Settings, features policy.Features) *world {
+	t.Helper()
 	t.Parallel()
-	w := &world{T: t, agents: agents}
+	w := &world{T: t, agents: agents, features: features}
 	w.Client = must(client.New(apiServer, client.Options{Scheme: testScheme()}))
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "jobset-"}}
 	w.ok(w.Create(t.Context(), ns))
 	w.namespace = ns.Name
-	w.start()
 	t.Cleanup(w.stop)
 	return w
 }
@@ -117,8 +126,13 @@ func (w *world) start() {
 	w.cancel, w.ended, w.metrics = cancel, make(chan error, 1), prometheus.NewRegistry()
 	mgr := must(ctrl.NewManager(apiServer, w.managerOptions()))
 	w.ok(AddIndexes(ctx, mgr.GetFieldIndexer()))
+	var pods cache.Cache
+	if w.features.InPlaceRestart {
+		pods = must(NewPods(ctx, mgr, map[string]cache.Config{w.namespace: {}}))
+	}
 	r := New(Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: w, Metrics: NewMetrics(w.metrics), Clock: clock.RealClock{}, Agents: w.agents,
+		Features: w.features, Pods: pods,
 	})
 	w.ok(r.Register(mgr, 1))
 	go func() { w.ended <- mgr.Start(ctx) }()

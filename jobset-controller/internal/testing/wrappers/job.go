@@ -71,6 +71,17 @@ func (w *Job) Pods(active, ready, succeeded int32) *Job {
 	return w
 }
 
+// Index sets the index of the Job in its entry.
+func (w *Job) Index(n int) *Job { return w.Label(v1alpha2.JobIndexKey, strconv.Itoa(n)) }
+
+// Alone sets how often the single Job was restarted when it was created.
+func (w *Job) Alone(n int) *Job { return w.Label(v1alpha2.JobRestartsKey, strconv.Itoa(n)) }
+
+// Failing makes the Job bound to fail when its pods are gone.
+func (w *Job) Failing(second int, reason, message string) *Job {
+	return w.finish(batchv1.JobCondition{Type: batchv1.JobFailureTarget, Reason: reason, Message: message, LastTransitionTime: at(second)})
+}
+
 // Failed makes the Job fail so many seconds after an arbitrary moment.
 func (w *Job) Failed(second int, reason, message string) *Job {
 	return w.finish(batchv1.JobCondition{Type: batchv1.JobFailed, Reason: reason, Message: message,

@@ -102,6 +102,16 @@ func (w *JobSet) InOrder() *JobSet {
 	return w
 }
 
+// WaitFor adds a rule to an ordered start.
+func (w *JobSet) WaitFor(status v1alpha2.WaitForReplicatedJobsStatus, entries ...string) *JobSet {
+	if w.Spec.StartupPolicy == nil {
+		w.InOrder()
+	}
+	w.Spec.StartupPolicy.Rules = append(w.Spec.StartupPolicy.Rules,
+		v1alpha2.StartupPolicyRule{TargetReplicatedJobs: entries, WaitForReplicatedJobsStatus: status})
+	return w
+}
+
 // Success sets the success policy.
 func (w *JobSet) Success(operator v1alpha2.Operator, targets ...string) *JobSet {
 	w.Spec.SuccessPolicy = &v1alpha2.SuccessPolicy{Operator: operator, TargetReplicatedJobs: targets}

@@ -66,6 +66,9 @@ local function packed(schema)
   pattern = pattern .. '$'
 
   local function read(s)
+    if #s > MAX_RECORD then
+      return nil
+    end
     local fields, record = { string.match(s, pattern) }, {}
     if #fields == 0 then
       return nil
@@ -123,6 +126,9 @@ local dirty = {
 -- listOf is a list of records of one kind, with a line break between them. As it changes within, it is compared as text.
 local function listOf(record)
   local function read(s)
+    if #s > MAX_LIST then
+      return nil
+    end
     local list = {}
     for line in string.gmatch(s .. '\n', '([^\n]*)\n') do
       list[#list + 1] = record.read(line)
@@ -144,17 +150,19 @@ end
 
 local counts, steps = listOf(countRecord), listOf(stepRecord)
 
--- stages is a list of stages. Its tables are never changed, so that a text is read only once.
+-- stages is a list of stages. Its tables are never changed, so that a text is read only once. What is remembered is bounded
+-- by its size, because members can make up texts.
 local stageList = listOf(stageRecord)
 local knownStages, known = {}, 0
+local MAX_KNOWN = 4194304
 
 local stages = {
   read = function(s)
     if not knownStages[s] then
-      if known >= 1000 then
+      if known + #s > MAX_KNOWN then
         knownStages, known = {}, 0
       end
-      knownStages[s], known = stageList.read(s), known + 1
+      knownStages[s], known = stageList.read(s), known + #s + 100
     end
     return knownStages[s]
   end,

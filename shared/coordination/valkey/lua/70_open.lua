@@ -32,8 +32,8 @@ local function checkOpen(o)
     end
     n = n + stage.jobs * stage.pods
   end
-  if n < 1 then
-    fail('HFARGUMENT', 'opening a group: no slots')
+  if n < 1 or n > MAX_SLOTS or #o.stages > MAX_STAGES then
+    fail('HFARGUMENT', 'opening a group: no slots, or more than a group can have')
   end
 end
 
@@ -238,7 +238,7 @@ end
 
 -- ask requests the recreation of the group for a reason that no restart in place can mend.
 function Group:ask(call, kind)
-  if kind == '' or not isWord(kind) then
+  if not isKind(kind) then
     foreign(call.slot, 'argument', kind)
   end
   local held, newPod = self:admit(call)

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
+)
+
+// Names of the managers.
+const (
+	ours      = "holdfast"
+	published = "published"
+)
+
+const (
+	program     = "jobset-bench"
+	webhookPort = 9843
+	health      = "127.0.0.1:18843"
+	metrics     = "127.0.0.1:18844"
+	profiling   = "127.0.0.1:18845"
+)
+
+// manager is one that runs.
+type manager struct {
+	name string
+	lab  *lab.Lab
+	pid  int
+	// readings of the manager's counters.
+	scrape func(context.Context) (counters, error)
+}
+
+// startManager runs the manager of the name with its webhooks; the other one must not run.
+func startManager(ctx context.Context, l *lab.Lab, name string) (*manager, error) {
+	certificates, err := l.ServingFolder()
+	if err != nil {
+		return nil, err
+	}
+	command, manifests, err := commandOf(ctx, l, name, certificates)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Cluster.StartProgram(ctx, testbed.Program{Name: program, Command: command, Ready: lab.Healthy(health)}); err != nil {
+		return nil, err
+	}
+	if err := l.ApplyWebhooks(ctx, manifests, webhookPort); err != nil {
+		return nil, err
+	}
+	pid, err := l.Cluster.ProgramPID(program)
+	if err != nil {
+		return nil, err
+	}
+	scrape, err := scraper(ctx, l)
+	return &manager{name: name, lab: l, pid: pid, scrape: scrape}, err
+}
+
+func commandOf(ctx context.Context, l *lab.Lab, name, certificates string) (command []string, manifests string, err error) {
+	kubeconfig := "--kubeconfig=" + l.Cluster.KubeconfigPath()
+	if name == ours {
+		return []string{
+			l.File("bin", "manager"), kubeconfig, "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
+			"--metrics-bind-address=" + metrics, "--health-probe-bind-address=" + health, "--pprof-bind-address=" + profiling,
+		}, l.File("jobset-controller", "config", "webhook", "manifests.yaml"), nil
+	}
+	if _, err := binaries.Build(ctx, l.Cluster.Layout().Bin(), []binaries.Component{binaries.PublishedJobSet()}, os.Stderr); err != nil {
+		return nil, "", err
+	}
+	module, err := binaries.ModuleDir(ctx, binaries.JobSetModule, "sigs.k8s.io/jobset")
+	if err != nil {
+		return nil, "", err
+	}
+	config := filepath.Join(certificates, "config.yaml")
+	content := fmt.Sprintf(`apiVersion: config.jobset.x-k8s.io/v1alpha1
+kind: Configuration
+webhook: {port: %d, certDir: %s}
+leaderElection: {leaderElect: false}
+metrics: {bindAddress: "%s"}
+health: {healthProbeBindAddress: "%s"}
+internalCertManagement: {enable: false}
+`, webhookPort, certificates, metrics, health)
+	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+		return nil, "", err
+	}
+	return []string{filepath.Join(l.Cluster.Layout().Bin(), binaries.PublishedJobSet().Name), kubeconfig, "--config=" + config, "--zap-devel=false"},
+		filepath.Join(module, "config", "components", "webhook", "manifests.yaml"), nil
+}
+
+// stop ends the manager, its webhooks first.
+func (m *manager) stop(ctx context.Context) error {
+	if err := m.lab.RemoveWebhooks(ctx); err != nil {
+		return err
+	}
+	return m.lab.Cluster.StopProgram(ctx, program)
+}

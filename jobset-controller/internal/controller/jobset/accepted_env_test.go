@@ -1,0 +1,83 @@
+//go:build envtest
+
+package jobset
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+// JobSets that no webhook has seen, as those that are older than it. None of them may crash or wedge the controller.
+
+func TestJobsThatTheAPIServerRefusesAreNamedInACondition(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).Entry("bad", 1, func(e *v1alpha2.ReplicatedJob) {
+		e.Template.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	}))
+	w.awaitCondition("a", "Accepted=False/JobsRefused")
+	w.awaitJobs("a-workers-0@0")
+	w.annotate("a", "example.com/touched", "yes")
+	w.always(func() string {
+		if got := w.eventsWith("JobCreationFailed"); len(got) != 1 {
+			return strings.Join(got, "\n")
+		}
+		return ""
+	})
+	w.ready("a-workers-0")
+	w.awaitCondition("a", "Running=False/WaitingForJobs")
+}
+
+func TestWhatCanBeCarriedOutOfABadSpecIs(t *testing.T) {
+	for name, js := range map[string]*JobSet{
+		"a pattern that is none": MakeJobSet("a").Workers(1).MaxRestarts(1).
+			Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.FailJobSet, OnJobFailureMessagePatterns: []string{"("}}),
+		"a coordinator that does not exist": MakeJobSet("a").Workers(1).MaxRestarts(1).
+			Change(func(js *v1alpha2.JobSet) {
+				js.Spec.Coordinator = &v1alpha2.Coordinator{ReplicatedJob: "x", JobIndex: -1}
+			}),
+		"a success of nobody": MakeJobSet("a").Workers(1).MaxRestarts(1).Success(v1alpha2.OperatorAll, "x"),
+		"a claim without a name": MakeJobSet("a").Workers(1).MaxRestarts(1).
+			Change(func(js *v1alpha2.JobSet) {
+				js.Spec.VolumeClaimPolicies = []v1alpha2.VolumeClaimPolicy{{Templates: []corev1.PersistentVolumeClaim{{}}}, {}}
+			}),
+		"a bad time-out": MakeJobSet("a").Workers(1).MaxRestarts(1).Annotation(v1alpha2.StuckPodTimeoutKey, "soon"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(js)
+			w.awaitCondition("a", "Accepted=False/InvalidSpec")
+			if strings.Contains(name, "claim") {
+				return // its volume would be missing
+			}
+			w.awaitJobs("a-workers-0@0")
+			w.fail("a-workers-0")
+			w.awaitRestarts("a", 1, 1)
+		})
+	}
+}
+
+func TestADependencyOnNothingIsNamed(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1, DependsOn("two", v1alpha2.DependencyReady)))
+	w.awaitJobs("a-one-0@0")
+	w.awaitCondition("a", "Accepted=False/InvalidSpec")
+	w.awaitCondition("a", "Running=False/WaitingForStage")
+}
+
+func TestASpecWithoutDefaultsIsCarriedOut(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).Change(func(js *v1alpha2.JobSet) {
+		js.Spec.SuccessPolicy, js.Spec.Network, js.Spec.StartupPolicy = nil, nil, nil
+		js.Spec.ReplicatedJobs[0].GroupName = ""
+		js.Spec.ReplicatedJobs[0].Template.Spec.Parallelism = ptr.To[int32](1)
+	}))
+	w.awaitJobs("a-workers-0@0")
+	w.succeed("a-workers-0")
+	w.awaitCondition("a", "Completed=True/AllJobsCompleted")
+}

@@ -1,0 +1,110 @@
+package jobset
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// podIndex finds pods by the UID of the JobSet that they say they are of. Ownership is decided by their Jobs.
+const podIndex = "holdfast.jobset-uid"
+
+// NewPods makes a cache of the pods of JobSets, with what restartStrategy InPlaceRestart looks at, and has the manager run it. It is
+// a cache of its own because the manager's keeps no pods, or others: only who turns the feature on pays for it.
+func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.Config) (cache.Cache, error) {
+	pods, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient:        mgr.GetHTTPClient(),
+		Scheme:            mgr.GetScheme(),
+		Mapper:            mgr.GetRESTMapper(),
+		DefaultNamespaces: namespaces,
+		ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripAgentPod}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of pods: %w", err)
+	}
+	if err := pods.IndexField(ctx, &corev1.Pod{}, podIndex, jobSetUID); err != nil {
+		return nil, fmt.Errorf("indexing pods: %w", err)
+	}
+	return pods, mgr.Add(pods)
+}
+
+func jobSetUID(object client.Object) []string {
+	return []string{object.GetLabels()[v1alpha2.JobSetUIDKey]}
+}
+
+// stripAgentPod leaves who owns the pod, what its agent says and how its containers fare.
+func stripAgentPod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			Labels: pod.Labels, Annotations: pod.Annotations, OwnerReferences: pod.OwnerReferences, DeletionTimestamp: pod.DeletionTimestamp,
+		},
+		Status: corev1.PodStatus{
+			Phase:                 pod.Status.Phase,
+			InitContainerStatuses: restartCounts(pod.Status.InitContainerStatuses),
+			ContainerStatuses:     restartCounts(pod.Status.ContainerStatuses),
+		},
+	}, nil
+}
+
+func restartCounts(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	counts := make([]corev1.ContainerStatus, len(statuses))
+	for i := range statuses {
+		counts[i] = corev1.ContainerStatus{Name: statuses[i].Name, RestartCount: statuses[i].RestartCount}
+	}
+	return counts
+}
+
+// podNews wakes the JobSet that a pod says it is of.
+func podNews(pods cache.Cache) source.Source {
+	return source.Kind(pods, &corev1.Pod{}, handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, pod *corev1.Pod) []reconcile.Request {
+		name := pod.Labels[v1alpha2.JobSetNameKey]
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}}}
+	}))
+}
+
+// readAttempts reads what the agents of restartStrategy InPlaceRestart say.
+func (r *Reconciler) readAttempts(ctx context.Context, s *scope) error {
+	if r.pods == nil || !policy.UsesAttempts(&s.jobSet.Spec) || s.finished() {
+		return nil
+	}
+	var pods corev1.PodList
+	err := r.pods.List(ctx, &pods, client.InNamespace(s.jobSet.Namespace),
+		client.MatchingFields{podIndex: string(s.jobSet.UID)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	attempts := policy.ReadAttempts(&s.jobSet.Spec, s.jobs, pods.Items)
+	s.attempts = &attempts
+	return nil
+}
+
+func (s *scope) restartsInPlace() bool { return s.attempts != nil && s.attempts.Restarting() }
+
+// setAttempts tells the agents what to do.
+func (s *scope) setAttempts(status *v1alpha2.JobSetStatus) {
+	if s.attempts == nil {
+		return
+	}
+	status.PreviousInPlaceRestartAttempt, status.CurrentInPlaceRestartAttempt = s.attempts.Next(&s.jobSet.Status, s.suspended())
+	if s.restartsInPlace() && !s.suspended() {
+		s.raise(status, v1alpha2.JobSetRestartingInPlace, warning(v1alpha2.InPlaceAttemptReason, fmt.Sprintf(
+			"all pods restart in place and join attempt %d", s.attempts.Highest)))
+	}
+}

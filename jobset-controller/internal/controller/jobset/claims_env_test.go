@@ -1,0 +1,117 @@
+//go:build envtest
+
+package jobset
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+// withClaims: the first entry mounts "data" and "models", the second "data".
+func withClaims() *JobSet {
+	mount := func(names ...string) func(*v1alpha2.ReplicatedJob) {
+		return func(e *v1alpha2.ReplicatedJob) {
+			c := &e.Template.Spec.Template.Spec.Containers[0]
+			for _, name := range names {
+				c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/" + name})
+			}
+		}
+	}
+	template := func(name string) corev1.PersistentVolumeClaim {
+		return corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "b"}},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			},
+		}
+	}
+	return MakeJobSet("a").Entry("fetch", 1, mount("data", "models")).Entry("train", 1, mount("data")).Change(func(js *v1alpha2.JobSet) {
+		js.Spec.VolumeClaimPolicies = []v1alpha2.VolumeClaimPolicy{
+			{Templates: []corev1.PersistentVolumeClaim{template("data")}},
+			{Templates: []corev1.PersistentVolumeClaim{template("models")}, RetentionPolicy: &v1alpha2.VolumeRetentionPolicy{WhenDeleted: v1alpha2.RetentionPolicyRetain}},
+		}
+	})
+}
+
+func (w *world) claim(name string) *corev1.PersistentVolumeClaim {
+	w.Helper()
+	var claim corev1.PersistentVolumeClaim
+	w.ok(w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, &claim))
+	return &claim
+}
+
+func TestVolumeClaimsComeBeforeTheJobsThatMountThem(t *testing.T) {
+	w := newWorld(t)
+	js := w.create(withClaims())
+	w.awaitJobs("a-fetch-0@0", "a-train-0@0")
+	if calls := w.callsSoFar(); !before(calls, "create *v1.PersistentVolumeClaim", "create *v1.Job") {
+		t.Errorf("calls: %q", calls)
+	}
+	data, models := w.claim("data-a"), w.claim("models-a")
+	if !metav1.IsControlledBy(data, js) || len(models.OwnerReferences) > 0 {
+		t.Errorf("owners: %v, %v", data.OwnerReferences, models.OwnerReferences)
+	}
+	if data.Labels["team"] != "a" || data.Labels[v1alpha2.JobSetNameKey] != "a" || data.Annotations["note"] != "b" {
+		t.Errorf("labels %v, annotations %v", data.Labels, data.Annotations)
+	}
+	for job, want := range map[string]string{"a-fetch-0": "data=data-a models=models-a", "a-train-0": "data=data-a"} {
+		var volumes []string
+		for _, v := range w.job(job).Spec.Template.Spec.Volumes {
+			volumes = append(volumes, v.Name+"="+v.PersistentVolumeClaim.ClaimName)
+		}
+		if diff := cmp.Diff(want, strings.Join(volumes, " ")); diff != "" {
+			t.Errorf("%s: %s", job, diff)
+		}
+	}
+	made := strings.Count(strings.Join(w.callsSoFar(), "\n"), "create *v1.PersistentVolumeClaim")
+	w.ready("a-fetch-0")
+	w.always(func() string {
+		return cmp.Diff(made, strings.Count(strings.Join(w.callsSoFar(), "\n"), "create *v1.PersistentVolumeClaim"))
+	})
+}
+
+func TestAClaimThatWasThereIsUsedAndReportedIfItWouldBeKept(t *testing.T) {
+	w := newWorld(t)
+	w.stop()
+	for _, name := range []string{"data-a", "models-a"} {
+		kept := withClaims().Spec.VolumeClaimPolicies[0].Templates[0].DeepCopy()
+		kept.Name, kept.Namespace = name, w.namespace
+		w.ok(w.Create(t.Context(), kept))
+	}
+	w.create(withClaims())
+	w.start()
+	w.awaitJobs("a-fetch-0@0", "a-train-0@0")
+	if got := w.eventsWith("ForeignVolumeClaim"); len(got) != 1 || !strings.Contains(got[0], "data-a exists and does not belong to this JobSet") {
+		t.Errorf("events: %q", got)
+	}
+}
+
+func TestNoJobsWithoutTheirClaims(t *testing.T) {
+	w := newWorld(t)
+	w.failOn(func(call string, _ client.Object) error {
+		if strings.HasPrefix(call, "create *v1.PersistentVolumeClaim") {
+			return errCrash
+		}
+		return nil
+	})
+	w.create(withClaims())
+	w.eventually(func() string {
+		if len(w.eventsWith("PVCCreationFailed")) == 0 {
+			return "no event"
+		}
+		return ""
+	})
+	w.failOn(nil)
+	w.awaitJobs("a-fetch-0@0", "a-train-0@0")
+	w.claim("data-a")
+}

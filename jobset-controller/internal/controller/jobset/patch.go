@@ -1,0 +1,46 @@
+package jobset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// patchJob writes what differs but for the status, onto this very Job: its UID goes along and makes the API server refuse another
+// one of the name.
+func (r *Reconciler) patchJob(ctx context.Context, current, changed *batchv1.Job) error {
+	from, to := *current, *changed
+	from.Status, to.Status = batchv1.JobStatus{}, batchv1.JobStatus{}
+	leaveOutEqual(&from.ObjectMeta, &to.ObjectMeta)
+	leaveOutEqual(&from.Spec.Template.ObjectMeta, &to.Spec.Template.ObjectMeta)
+	return jobPatched(current, r.client.Patch(ctx, &to, withUID(&from)))
+}
+
+// leaveOutEqual spares what is rendered and compared next: most of a Job is labels and annotations, and they are the same.
+func leaveOutEqual(a, b *metav1.ObjectMeta) {
+	if maps.Equal(a.Labels, b.Labels) {
+		a.Labels, b.Labels = nil, nil
+	}
+	if maps.Equal(a.Annotations, b.Annotations) {
+		a.Annotations, b.Annotations = nil, nil
+	}
+}
+
+func withUID(current *batchv1.Job) client.Patch {
+	base := *current
+	base.UID = "" // so that the patch carries it
+	return client.MergeFrom(&base)
+}
+
+// jobPatched takes a Job that is gone or replaced for done.
+func jobPatched(job *batchv1.Job, err error) error {
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("patching job %s: %w", job.Name, err)
+}

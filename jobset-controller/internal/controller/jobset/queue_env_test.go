@@ -1,0 +1,88 @@
+//go:build envtest
+
+package jobset
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+// admit does what Kueue does with a Job that it has quota for.
+func (w *world) admit(name string) {
+	w.Helper()
+	job := w.job(name)
+	admitted := job.DeepCopy()
+	admitted.Spec.Suspend = ptr.To(false)
+	w.ok(w.Patch(w.Context(), admitted, client.MergeFrom(job)))
+}
+
+func TestEachStageWaitsInItsQueueWhenItsTurnComes(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Entry("init", 1).Entry("train", 2).InOrder().Annotation(v1alpha2.StageQueueKey, "night"))
+	w.awaitJobs("a-init-0@0")
+	if job := w.job("a-init-0"); !ptr.Deref(job.Spec.Suspend, false) || job.Labels[v1alpha2.QueueNameLabel] != "night" {
+		t.Errorf("suspend %v, labels %v", job.Spec.Suspend, job.Labels)
+	}
+	w.always(func() string { return differs("suspended jobs", "a-init-0", w.suspendedJobs()) })
+	w.admit("a-init-0")
+	w.ready("a-init-0")
+	w.awaitJobs("a-init-0@0", "a-train-0@0", "a-train-1@0")
+	w.awaitSuspendedJobs("a-train-0 a-train-1") // that of the next stage is asked for now, and not before
+	w.admit("a-train-1")
+	w.always(func() string { return differs("suspended jobs", "a-train-0", w.suspendedJobs()) })
+}
+
+// Whoever manages the queue would resume a Job that is only suspended.
+func TestASuspendedJobSetGivesTheQuotaOfItsStagesBack(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(2).Annotation(v1alpha2.StageQueueKey, "night"))
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
+	w.admit("a-workers-0")
+	w.ready("a-workers-0")
+	w.suspend("a", true)
+	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
+	w.collect("a-workers-0", "a-workers-1")
+	w.awaitJobs()
+	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
+	w.always(func() string { return differs("jobs", "", w.jobNames()) })
+	w.suspend("a", false)
+	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
+	w.awaitSuspendedJobs("a-workers-0 a-workers-1")
+	w.awaitCondition("a", "Suspended=False/ResumeJobs")
+}
+
+// Kueue adds up ready and succeeded, and takes the quota away from a JobSet whose sum stays below all replicas.
+func TestAStageToComeDoesNotKeepAQueuedJobSetUnready(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Entry("init", 1).Entry("train", 2).InOrder().Change(func(js *v1alpha2.JobSet) {
+		js.Labels = map[string]string{v1alpha2.QueueNameLabel: "night"}
+	}))
+	w.awaitJobs("a-init-0@0")
+	w.awaitCounts("init 0/0, train 2/0")
+	w.ready("a-init-0")
+	w.awaitJobs("a-init-0@0", "a-train-0@0", "a-train-1@0")
+	w.awaitCounts("init 1/1, train 0/0") // the stage has begun: it is as ready as it is
+	w.ready("a-train-0")
+	w.awaitCounts("init 1/1, train 1/1")
+	w.suspend("a", true)
+	w.awaitSuspendedJobs("a-init-0 a-train-0 a-train-1")
+}
+
+// awaitCounts waits for "entry ready/active" of all entries.
+func (w *world) awaitCounts(want string) {
+	w.Helper()
+	w.eventually(func() string {
+		var all []string
+		for _, s := range w.jobSet("a").Status.ReplicatedJobsStatus {
+			all = append(all, s.Name+" "+string('0'+rune(s.Ready))+"/"+string('0'+rune(s.Active)))
+		}
+		return cmp.Diff(want, strings.Join(all, ", "))
+	})
+}

@@ -1,0 +1,39 @@
+package jobset
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+)
+
+// resizeJobs gives unfinished Jobs the size that their entry has now (feature gate ElasticJobSet).
+func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if !s.features.ElasticJobSet {
+		return ctrl.Result{}, nil
+	}
+	specs := make(map[string]*batchv1.JobSpec, len(s.jobSet.Spec.ReplicatedJobs))
+	for i := range s.jobSet.Spec.ReplicatedJobs {
+		entry := &s.jobSet.Spec.ReplicatedJobs[i]
+		specs[entry.Name] = &entry.Template.Spec
+	}
+	var pairs []resumption
+	for _, job := range s.jobs.Active {
+		spec := specs[job.Labels[v1alpha2.ReplicatedJobNameKey]]
+		if spec == nil || !job.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if desired, differs := plan.Resize(job, spec); differs {
+			pairs = append(pairs, resumption{current: job, desired: desired})
+		}
+	}
+	err := parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error { return r.patchJob(ctx, p.current, p.desired) })
+	if err != nil {
+		r.report.warn(s.jobSet, jobUpdateFailed, "not all jobs have their new size yet: "+err.Error())
+	}
+	return ctrl.Result{}, err
+}

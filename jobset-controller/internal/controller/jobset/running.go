@@ -1,0 +1,107 @@
+package jobset
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// faultsShown bounds how many faults a condition spells out.
+const faultsShown = 5
+
+// setAccepted says what in the spec cannot be carried out as written. A JobSet without faults never gets the condition.
+func (s *scope) setAccepted(status *v1alpha2.JobSetStatus) {
+	fault, found := s.fault()
+	old := meta.FindStatusCondition(status.Conditions, string(v1alpha2.JobSetAccepted))
+	switch {
+	case found:
+		if old == nil || old.Status != metav1.ConditionFalse || old.Reason != fault.reason {
+			s.pending = append(s.pending, fault)
+		}
+		s.set(status, v1alpha2.JobSetAccepted, metav1.ConditionFalse, fault)
+	case old != nil:
+		s.set(status, v1alpha2.JobSetAccepted, metav1.ConditionTrue, normal(v1alpha2.AcceptedReason, "the spec can be carried out as written"))
+	}
+}
+
+func (s *scope) fault() (notice, bool) {
+	const nothing, rest = "; nothing is started", "; the rest is carried out"
+	switch {
+	case len(s.faults.Disabled) > 0:
+		return warning(v1alpha2.FeatureDisabledReason, listed(s.faults.Disabled)+nothing), true
+	case len(s.faults.Blocking) > 0:
+		return warning(v1alpha2.InvalidSpecReason, listed(s.faults.Blocking)+nothing), true
+	case s.refused != "":
+		return warning(v1alpha2.JobsRefusedReason, s.refused), true
+	case len(s.faults.Other) > 0:
+		return warning(v1alpha2.InvalidSpecReason, listed(s.faults.Other)+rest), true
+	}
+	return notice{}, false
+}
+
+func listed(errs field.ErrorList) string {
+	var texts []string
+	for _, err := range errs[:min(len(errs), faultsShown)] {
+		texts = append(texts, err.Error())
+	}
+	if more := len(errs) - faultsShown; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// setRunning says whether the JobSet is at work, and if not, what it waits for. It makes no events: those that it sums up have
+// theirs.
+func (s *scope) setRunning(status *v1alpha2.JobSetStatus) {
+	to, n := s.running(status)
+	s.set(status, v1alpha2.JobSetRunning, to, n)
+}
+
+func (s *scope) running(status *v1alpha2.JobSetStatus) (metav1.ConditionStatus, notice) {
+	no := func(reason, message string) (metav1.ConditionStatus, notice) {
+		return metav1.ConditionFalse, normal(reason, message)
+	}
+	up, wanted := policy.Up(&s.jobSet.Spec, s.tallies)
+	switch {
+	case s.decided && s.decision.Outcome == policy.Complete:
+		return no(v1alpha2.JobSetCompletedReason, "the JobSet has completed")
+	case s.decided && s.decision.Outcome == policy.Fail:
+		return no(v1alpha2.JobSetFailedReason, "the JobSet has failed")
+	case s.faults.Stops():
+		return no(v1alpha2.NotAcceptedReason, "nothing is started, see condition Accepted")
+	case s.suspended():
+		return no(v1alpha2.JobSetSuspendedReason, "the JobSet is suspended")
+	case s.decided, len(s.jobs.Failed) > 0:
+		return no(v1alpha2.RestartingReason, "jobs are recreated after a failure")
+	case len(s.jobs.Previous) > 0:
+		return no(v1alpha2.WaitingForDeletionReason, fmt.Sprintf("waiting until %d jobs of before the restart are gone", len(s.jobs.Previous)))
+	case up == wanted:
+		return metav1.ConditionTrue, normal(v1alpha2.AllJobsReadyReason, "all jobs are ready or have succeeded")
+	}
+	if held := s.held(); held != "" {
+		return no(v1alpha2.WaitingForStageReason, fmt.Sprintf("%d of %d jobs are ready; %s", up, wanted, held))
+	}
+	return no(v1alpha2.WaitingForJobsReason, fmt.Sprintf("%d of %d jobs are ready", up, wanted))
+}
+
+// held names the first entry that may not start yet, and what for.
+func (s *scope) held() string {
+	for i, open := range s.gates {
+		if open {
+			continue
+		}
+		name := s.jobSet.Spec.ReplicatedJobs[i].Name
+		if policy.InOrder(&s.jobSet.Spec) {
+			entry, wait := policy.Blocker(&s.jobSet.Spec, s.tallies)
+			return fmt.Sprintf("%s waits for %s to be %s", name, entry, wait)
+		}
+		return name + " waits for what it depends on"
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+package jobset
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/validation"
+)
+
+// Running answers, for columns and for people: is it training, and if not, what does it wait for.
+func TestRunning(t *testing.T) {
+	type status = v1alpha2.ReplicatedJobStatus
+	js := func() *JobSet { return MakeJobSet("a").Entry("w", 2).Entry("x", 1) }
+	jobs := func(n int) []*batchv1.Job { return make([]*batchv1.Job, n) }
+	cases := map[string]struct {
+		js     *JobSet
+		change func(*scope)
+		w, x   status
+		want   string
+	}{
+		"pods come up": {js: js(), w: status{Ready: 1}, want: "False/WaitingForJobs: 1 of 3 jobs are ready"},
+		"all is well":  {js: js(), w: status{Ready: 1, Succeeded: 1}, x: status{Ready: 1}, want: "True/AllJobsReady: all jobs are ready or have succeeded"},
+		"a stage has to be ready": {js: js().InOrder(), w: status{Ready: 1},
+			want: "False/WaitingForStage: 1 of 3 jobs are ready; x waits for w to be Ready"},
+		"a stage has to succeed": {js: js().WaitFor(v1alpha2.WaitForSucceeded, "w"), w: status{Ready: 2},
+			want: "False/WaitingForStage: 2 of 3 jobs are ready; x waits for w to be Succeeded"},
+		"the last stage comes up": {js: js().InOrder(), w: status{Ready: 2}, want: "False/WaitingForJobs: 2 of 3 jobs are ready"},
+		"an entry depends on another": {js: MakeJobSet("a").Entry("w", 2).Entry("x", 1, DependsOn("w", v1alpha2.DependencyComplete)), w: status{Ready: 2},
+			want: "False/WaitingForStage: 2 of 3 jobs are ready; x waits for what it depends on"},
+		"it is suspended": {js: js().Suspend(true), want: "False/JobSetSuspended: the JobSet is suspended"},
+		"Jobs have failed": {js: js(), change: func(s *scope) { s.jobs.Failed = jobs(1) },
+			want: "False/Restarting: jobs are recreated after a failure"},
+		"Jobs are being deleted": {js: js(), change: func(s *scope) { s.jobs.Previous = jobs(2) },
+			want: "False/WaitingForDeletion: waiting until 2 jobs of before the restart are gone"},
+		"the spec stands against it": {js: js().WaitFor(v1alpha2.WaitForReady, "nobody"), want: "False/NotAccepted: nothing is started, see condition Accepted"},
+		"it ends well": {js: js(), change: func(s *scope) { s.decided, s.decision.Outcome = true, policy.Complete },
+			want: "False/JobSetCompleted: the JobSet has completed"},
+		"it ends": {js: js(), change: func(s *scope) { s.decided, s.decision.Outcome = true, policy.Fail },
+			want: "False/JobSetFailed: the JobSet has failed"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			c.w.Name, c.x.Name = "w", "x"
+			s := &scope{jobSet: c.js.Obj(), tallies: []status{c.w, c.x}, faults: validation.Of(c.js.Obj(), policy.Features{})}
+			s.gates = policy.Gates(&c.js.Spec, s.tallies)
+			if c.change != nil {
+				c.change(s)
+			}
+			condition := meta.FindStatusCondition(s.status().Conditions, "Running")
+			if diff := cmp.Diff(c.want, string(condition.Status)+"/"+condition.Reason+": "+condition.Message); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAccepted(t *testing.T) {
+	single := v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJob}
+	bad := v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.FailJobSet, OnJobFailureMessagePatterns: []string{"("}}
+	for name, c := range map[string]struct {
+		js      *JobSet
+		refused string
+		want    string
+		stops   bool
+	}{
+		"nothing is wrong":          {js: MakeJobSet("a").Workers(1), want: ""},
+		"nothing is wrong any more": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")), want: "True/SpecAccepted: the spec can be carried out as written"},
+		"a feature is off": {js: MakeJobSet("a").Workers(1).Rule(single), want: "False/FeatureDisabled: spec.failurePolicy.rules[0].action: Forbidden: " +
+			"RestartJob needs the feature gate RestartJob of the JobSet controller, which is off; nothing is started"},
+		"a fault that does not stop it": {js: MakeJobSet("a").Workers(1).Rule(bad), want: "False/InvalidSpec: spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]: " +
+			"Invalid value: \"(\": is not a regular expression (RE2): error parsing regexp: missing closing ): `(`; the rest is carried out"},
+		"a sequence that is not told": {js: MakeJobSet("a").Workers(1).Entry("b", 1).WaitFor(v1alpha2.WaitForReady, "workers", "b"),
+			want: "False/InvalidSpec: spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: \"b\": is the last entry of spec.replicatedJobs: " +
+				"nothing starts after it that could wait for it; nothing is started"},
+		"the API server refuses the Jobs": {js: MakeJobSet("a").Workers(1), refused: "no", want: "False/JobsRefused: no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{jobSet: c.js.Obj(), refused: c.refused, faults: validation.Of(c.js.Obj(), policy.Features{})}
+			s.tallies = policy.Tally(&c.js.Spec, s.jobs, nil)
+			got := ""
+			if condition := meta.FindStatusCondition(s.status().Conditions, "Accepted"); condition != nil {
+				got = string(condition.Status) + "/" + condition.Reason + ": " + condition.Message
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,145 @@
+//go:build envtest
+
+package jobset
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+// threeStages: the first must succeed, the second be ready.
+func threeStages() *JobSet {
+	return MakeJobSet("a").Entry("fetch", 2).Entry("launch", 1).Entry("train", 1).
+		WaitFor(v1alpha2.WaitForSucceeded, "fetch").WaitFor(v1alpha2.WaitForReady, "launch")
+}
+
+func TestStagesFollowTheirRules(t *testing.T) {
+	w := newWorld(t)
+	created := w.create(threeStages())
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
+	w.ready("a-fetch-0")
+	w.ready("a-fetch-1")
+	w.awaitCondition("a", "Running=False/WaitingForStage")
+	w.always(func() string { return differs("jobs", "a-fetch-0@0 a-fetch-1@0", w.jobNames()) })
+	w.succeed("a-fetch-0")
+	w.always(func() string { return differs("jobs", "a-fetch-0@0 a-fetch-1@0", w.jobNames()) })
+	w.awaitCondition("a", "StartupPolicyInProgress=True/InOrderStartupPolicyInProgress")
+	w.succeed("a-fetch-1")
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0", "a-launch-0@0")
+	w.ready("a-launch-0")
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0", "a-launch-0@0", "a-train-0@0")
+	w.ready("a-train-0")
+	w.awaitCondition("a", "StartupPolicyCompleted=True/InOrderStartupPolicyCompleted")
+	w.awaitCondition("a", "StartupPolicyInProgress=False/InOrderStartupPolicyInProgress")
+	w.awaitCondition("a", "Running=True/AllJobsReady")
+	if diff := cmp.Diff(created.Spec, w.jobSet("a").Spec); diff != "" {
+		t.Errorf("the spec was written: %s", diff)
+	}
+	w.succeed("a-launch-0")
+	w.succeed("a-train-0")
+	w.awaitCondition("a", "Completed=True/AllJobsCompleted")
+}
+
+func TestReadyStages(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1).Entry("three", 1).WaitFor(v1alpha2.WaitForReady, "one", "two"))
+	w.awaitJobs("a-one-0@0")
+	w.ready("a-one-0")
+	w.awaitJobs("a-one-0@0", "a-two-0@0") // one rule, and yet one after the other
+	w.always(func() string { return differs("jobs", "a-one-0@0 a-two-0@0", w.jobNames()) })
+	w.succeed("a-two-0") // so fast that it was never seen ready
+	w.awaitJobs("a-one-0@0", "a-three-0@0", "a-two-0@0")
+}
+
+func TestIfTheFirstStageFailsTheSecondNeverStarts(t *testing.T) {
+	w := newWorld(t)
+	w.create(threeStages())
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
+	w.succeed("a-fetch-0")
+	w.fail("a-fetch-1")
+	w.awaitCondition("a", "Failed=True/FailedJobs")
+	w.always(func() string { return differs("jobs", "a-fetch-0@0 a-fetch-1@0", w.jobNames()) })
+}
+
+func TestWithAFailurePolicyTheSequenceStartsFromTheBeginning(t *testing.T) {
+	w := newWorld(t)
+	w.create(threeStages().MaxRestarts(1))
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
+	w.succeed("a-fetch-0")
+	w.succeed("a-fetch-1")
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0", "a-launch-0@0")
+	w.fail("a-launch-0")
+	w.awaitRestarts("a", 1, 1)
+	w.awaitJobs("a-fetch-0@0-", "a-fetch-1@0-", "a-launch-0@0-")
+	w.collect("a-launch-0", "a-fetch-0", "a-fetch-1")
+	w.awaitJobs("a-fetch-0@1", "a-fetch-1@1")
+	w.awaitCondition("a", "StartupPolicyInProgress=True/InOrderStartupPolicyInProgress")
+	w.always(func() string { return differs("jobs", "a-fetch-0@1 a-fetch-1@1", w.jobNames()) })
+}
+
+// The gates are read from the Jobs: a manager that dies at any point is replaced by one that goes on.
+func TestAManagerThatRestartsInTheMiddleOfASequenceLosesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.create(threeStages())
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
+	w.succeed("a-fetch-0")
+	w.stop()
+	w.succeed("a-fetch-1")
+	w.start()
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0", "a-launch-0@0")
+	w.stop()
+	w.start()
+	w.always(func() string { return differs("jobs", "a-fetch-0@0 a-fetch-1@0 a-launch-0@0", w.jobNames()) })
+	w.stop()
+	w.ready("a-launch-0")
+	w.start()
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0", "a-launch-0@0", "a-train-0@0")
+	w.awaitCondition("a", "StartupPolicyInProgress=True/InOrderStartupPolicyInProgress")
+}
+
+func TestAfterASuspensionStagesThatAreCompleteStaySo(t *testing.T) {
+	w := newWorld(t)
+	w.create(threeStages())
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
+	w.succeed("a-fetch-0")
+	w.succeed("a-fetch-1")
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0", "a-launch-0@0")
+	w.suspend("a", true)
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0", "a-launch-0@0", "a-train-0@0")
+	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
+	w.suspend("a", false)
+	w.awaitSuspended("a-train-0")
+	w.ready("a-launch-0")
+	w.awaitSuspended()
+}
+
+// awaitSuspended waits until exactly these Jobs are suspended.
+func (w *world) awaitSuspended(want ...string) {
+	w.Helper()
+	w.eventually(func() string {
+		var got []string
+		for _, job := range w.jobs() {
+			if job.Spec.Suspend != nil && *job.Spec.Suspend {
+				got = append(got, job.Name)
+			}
+		}
+		return differs("suspended jobs", strings.Join(want, " "), strings.Join(got, " "))
+	})
+}
+
+// A JobSet that is older than the rules of today's admission.
+func TestRulesThatTellNoSequenceStartNothing(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1).WaitFor(v1alpha2.WaitForReady, "nobody"))
+	w.awaitCondition("a", "Accepted=False/InvalidSpec")
+	w.awaitCondition("a", "Running=False/NotAccepted")
+	w.always(func() string { return differs("jobs", "", w.jobNames()) })
+	if got := w.eventsWith("InvalidSpec"); len(got) != 1 || !strings.Contains(got[0], "spec.startupPolicy.rules[0].targetReplicatedJobs[0]") {
+		t.Errorf("events: %q", got)
+	}
+}

@@ -1,0 +1,100 @@
+package jobset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// stuckLook is how often the node of an overdue pod is looked at. Nodes are not watched for this.
+const stuckLook = 5 * time.Second
+
+// releaseStuckPods deletes pods that terminate for ever because their node is dead: a Job that is deleted stays until its pods
+// are gone, and its successor waits for it. Only JobSets that set a time limit are looked at, and only while there are such pods.
+func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Result, error) {
+	timeout, _ := policy.StuckPodTimeout(s.jobSet.Annotations)
+	owners := s.terminating()
+	if timeout == 0 || len(owners) == 0 {
+		return ctrl.Result{}, nil
+	}
+	var pods corev1.PodList
+	err := r.live.List(ctx, &pods, client.InNamespace(s.jobSet.Namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: s.jobSet.Name})
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing pods that may be stuck: %w", err)
+	}
+	next := ctrl.Result{RequeueAfter: timeout}
+	var overdue []*corev1.Pod
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		late := policy.Overdue(pod, timeout, r.clock.Now())
+		switch owner := metav1.GetControllerOf(pod); {
+		case owner == nil || !owners[owner.UID] || pod.DeletionTimestamp.IsZero():
+		case late < 0:
+			next = soonest(next, ctrl.Result{RequeueAfter: -late})
+		default:
+			next = soonest(next, ctrl.Result{RequeueAfter: stuckLook})
+			overdue = append(overdue, pod)
+		}
+	}
+	return next, parallel.Do(ctx, overdue, func(ctx context.Context, pod *corev1.Pod) error { return r.releasePod(ctx, s, pod, timeout) })
+}
+
+// terminating gives the Jobs that pods may be terminating of, by UID.
+func (s *scope) terminating() map[types.UID]bool {
+	owners := map[types.UID]bool{}
+	for _, job := range slices.Concat(s.jobs.Previous, s.jobs.Active, s.jobs.Failed) {
+		if !job.DeletionTimestamp.IsZero() || ptr.Deref(job.Status.Terminating, 0) > 0 || failing(job) {
+			owners[job.UID] = true
+		}
+	}
+	return owners
+}
+
+// failing: the Job waits for its pods to go.
+func failing(job *batchv1.Job) bool {
+	c := policy.FailureOf(job)
+	return c != nil && c.Type == batchv1.JobFailureTarget
+}
+
+func (r *Reconciler) releasePod(ctx context.Context, s *scope, pod *corev1.Pod, timeout time.Duration) error {
+	evidence, err := r.evidence(ctx, pod.Spec.NodeName, timeout)
+	if err != nil || evidence == "" {
+		return err
+	}
+	err = r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), exactly(pod))
+	if err := ignoreNotFound("deleting stuck pod "+pod.Name, err); err != nil {
+		return err
+	}
+	r.report.warn(s.jobSet, podReleased, fmt.Sprintf("pod %s was deleted without waiting for its containers: it should have terminated by %s, and %s",
+		pod.Name, pod.DeletionTimestamp.UTC().Format(time.RFC3339), evidence))
+	return nil
+}
+
+// evidence that the node of a pod is dead. A pod that was never bound waits for no node.
+func (r *Reconciler) evidence(ctx context.Context, node string, timeout time.Duration) (string, error) {
+	if node == "" {
+		return "", nil
+	}
+	var live corev1.Node
+	err := r.live.Get(ctx, client.ObjectKey{Name: node}, &live)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("getting node %s: %w", node, err)
+	}
+	if err != nil {
+		return policy.Dead(nil, timeout, r.clock.Now()), nil
+	}
+	return policy.Dead(&live, timeout, r.clock.Now()), nil
+}

@@ -1,0 +1,96 @@
+//go:build envtest
+
+package jobset
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+// stuck makes a restart wait for a pod on the node, which terminates and never ends: no kubelet runs here.
+func (w *world) stuck(js *JobSet, node string) {
+	w.Helper()
+	w.create(js)
+	w.awaitJobs("a-workers-0@0")
+	pod := w.builtPod(w.job("a-workers-0"))
+	pod.Spec.NodeName = node
+	w.ok(w.Create(w.Context(), pod))
+	w.ok(w.Delete(w.Context(), pod, client.GracePeriodSeconds(1)))
+	w.fail("a-workers-0")
+	w.awaitJobs("a-workers-0@0-")
+}
+
+func (w *world) podIsThere() bool {
+	w.Helper()
+	var pod corev1.Pod
+	err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a-workers-0-0"}, &pod)
+	w.ok(client.IgnoreNotFound(err))
+	return !apierrors.IsNotFound(err)
+}
+
+func restarting(timeout string) *JobSet {
+	js := MakeJobSet("a").Workers(1).MaxRestarts(1)
+	if timeout != "" {
+		js.Annotation(v1alpha2.StuckPodTimeoutKey, timeout)
+	}
+	return js
+}
+
+func TestAPodThatIsStuckOnANodeThatIsGoneIsReleased(t *testing.T) {
+	w := newWorld(t)
+	w.stuck(restarting("1s"), "gone")
+	w.eventually(func() string {
+		if w.podIsThere() {
+			return "the pod is still there"
+		}
+		return ""
+	})
+	w.eventually(func() string {
+		if got := w.eventsWith("StuckPodDeleted"); len(got) != 1 || !strings.Contains(got[0], "its node does not exist") {
+			return "events: " + strings.Join(got, "\n")
+		}
+		return ""
+	})
+}
+
+func TestAPodOnALivingNodeIsLeftToItsKubelet(t *testing.T) {
+	w := newWorld(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	w.ok(w.Create(t.Context(), node))
+	t.Cleanup(func() { _ = w.Delete(w.Context(), node) })
+	w.stuck(restarting("1s"), node.Name)
+	w.stays(3 * time.Second)
+	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
+	w.ok(w.Update(t.Context(), node))
+	w.eventually(func() string {
+		if w.podIsThere() {
+			return "the pod is still there"
+		}
+		return ""
+	})
+}
+
+func TestWithoutATimeoutNoPodIsReleased(t *testing.T) {
+	w := newWorld(t)
+	w.stuck(restarting(""), "gone")
+	w.stays(3 * time.Second)
+}
+
+// stays checks that the pod is there for as long as it could have been released in.
+func (w *world) stays(d time.Duration) {
+	w.Helper()
+	for deadline := time.Now().Add(d); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if !w.podIsThere() {
+			w.Fatal("the pod was released")
+		}
+	}
+}

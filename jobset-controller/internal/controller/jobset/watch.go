@@ -1,0 +1,98 @@
+package jobset
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+const (
+	// gatherEach is how long news of a Job wait for more, for each Job of the JobSet. A pass takes time for each Job, and there
+	// are as many news as Jobs: without company, J Jobs that become ready would cost J passes over J Jobs.
+	gatherEach = 100 * time.Microsecond
+	// gatherMost is how late news may come.
+	gatherMost = 500 * time.Millisecond
+)
+
+// gather is how long news of a Job may wait for others of the same JobSet: a tenth of a millisecond for each of its Jobs.
+func gather(job client.Object) time.Duration {
+	jobs, err := strconv.ParseInt(job.GetLabels()[v1alpha2.GlobalReplicasKey], 10, 32)
+	if err != nil || jobs < 0 {
+		return 0
+	}
+	return min(time.Duration(jobs)*gatherEach, gatherMost)
+}
+
+// jobNews tells JobSets of their Jobs: at once that one fails, all else after it was gathered.
+func jobNews() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { tell(q, e.Object, gather(e.Object)) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { tell(q, e.Object, gather(e.Object)) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if fails(e.ObjectNew) && !fails(e.ObjectOld) {
+				tell(q, e.ObjectNew, 0)
+				return
+			}
+			tell(q, e.ObjectNew, gather(e.ObjectNew))
+		},
+	}
+}
+
+func fails(object client.Object) bool {
+	job, ok := object.(*batchv1.Job)
+	return ok && policy.Failing(job)
+}
+
+func tell(q workqueue.TypedRateLimitingInterface[reconcile.Request], object client.Object, after time.Duration) {
+	if len(controllingJobSet(object)) == 0 {
+		return
+	}
+	q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{
+		Namespace: object.GetNamespace(), Name: metav1.GetControllerOfNoCopy(object).Name,
+	}}, after)
+}
+
+// jobSetNews drops the echo of our own writing: a JobSet of which nothing has changed but the numbers of Jobs by state. They are
+// counted anew whenever a Job changes.
+func jobSetNews() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, is := e.ObjectOld.(*v1alpha2.JobSet)
+		after, are := e.ObjectNew.(*v1alpha2.JobSet)
+		return !is || !are || !onlyCountersDiffer(before, after)
+	}}
+}
+
+func onlyCountersDiffer(a, b *v1alpha2.JobSet) bool {
+	return a.ResourceVersion != b.ResourceVersion && // an equal one is the cache's way to ask for another look
+		a.UID == b.UID && a.Generation == b.Generation && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
+		maps.Equal(a.Annotations, b.Annotations) && maps.Equal(a.Labels, b.Labels) &&
+		equality.Semantic.DeepEqual(withoutCounters(&a.Status), withoutCounters(&b.Status))
+}
+
+// withoutCounters is a status without what is counted from the Jobs that are there. What remains is a record: restarts of the
+// JobSet and of single Jobs, and conditions.
+func withoutCounters(status *v1alpha2.JobSetStatus) v1alpha2.JobSetStatus {
+	record := *status
+	record.ReplicatedJobsStatus = make([]v1alpha2.ReplicatedJobStatus, len(status.ReplicatedJobsStatus))
+	for i, s := range status.ReplicatedJobsStatus {
+		s.Ready, s.Succeeded, s.Failed, s.Active, s.Suspended = 0, 0, 0, 0, 0
+		record.ReplicatedJobsStatus[i] = s
+	}
+	return record
+}

@@ -1,0 +1,114 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/lru"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
+)
+
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+
+// Name of the controller, in logs, metrics and as the reporter of events.
+const Name = "placement"
+
+// labelRetry is when a leader's node is looked at again that lacks the label. Nodes are not watched for it.
+const labelRetry = 10 * time.Second
+
+// Options of a Reconciler.
+type Options struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Recorder of events.
+	Recorder events.EventRecorder
+}
+
+// Reconciler keeps the pods of each Job in one domain.
+type Reconciler struct {
+	client   client.Client
+	domains  Domains
+	recorder events.EventRecorder
+	said     *lru.Cache
+}
+
+// New makes a Reconciler.
+func New(o Options) *Reconciler {
+	return &Reconciler{client: o.Client, domains: Domains{o.Client}, recorder: o.Recorder, said: lru.New(remembered)}
+}
+
+// Register adds the controller to a manager. It works on Jobs, and looks at one when a pod of it changes.
+func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(Name).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(jobOf)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+}
+
+func jobOf(_ context.Context, pod client.Object) []reconcile.Request {
+	job := controllingJob(pod)
+	if job == nil || exclusive.Topology(pod) == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: job.Name}}}
+}
+
+// scope is all that one reconcile knows.
+type scope struct {
+	job      *batchv1.Job
+	topology string
+	anchor   *corev1.Pod
+	leader   *corev1.Pod
+	// domain of the anchor, "" if its node does not tell.
+	domain string
+	moves  exclusive.Moves
+}
+
+// Reconcile moves the followers of one Job.
+func (r *Reconciler) Reconcile(ctx context.Context, job *batchv1.Job) (ctrl.Result, error) {
+	s, err := r.observe(ctx, job)
+	if err != nil || s == nil {
+		return ctrl.Result{}, err
+	}
+	r.report(s)
+	if s.anchor != nil && s.domain == "" {
+		return ctrl.Result{RequeueAfter: labelRetry}, nil
+	}
+	return ctrl.Result{}, errors.Join(r.release(ctx, s), r.evict(ctx, s))
+}
+
+// observe gives nil for a Job without pods that are placed exclusively.
+func (r *Reconciler) observe(ctx context.Context, job *batchv1.Job) (*scope, error) {
+	pods, err := r.domains.pods(ctx, job.UID)
+	if err != nil || len(pods) == 0 {
+		return nil, err
+	}
+	s := &scope{job: job, topology: exclusive.Topology(pods[0]), anchor: exclusive.Anchor(pods), leader: exclusive.Leader(pods)}
+	if s.anchor == nil {
+		return s, nil
+	}
+	if s.domain, err = r.domains.ofNode(ctx, s.anchor.Spec.NodeName, s.topology); err != nil || s.domain == "" {
+		return s, err
+	}
+	var failure error
+	s.moves = exclusive.Plan(pods, s.domain, func(node string) string {
+		domain, err := r.domains.ofNode(ctx, node, s.topology)
+		failure = errors.Join(failure, err)
+		return domain
+	})
+	return s, failure
+}

@@ -1,0 +1,51 @@
+package placement
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Reasons of events about Jobs.
+const (
+	domainUnknown = "TopologyDomainUnknown" // the leader's node does not carry the label
+	leaderWaits   = "LeaderUnschedulable"   // followers wait for a leader without a node
+	strayed       = "FollowersEvicted"      // followers were not where their leader is
+)
+
+const (
+	eventAction = "Placing"
+	// remembered bounds the memory of what was said.
+	remembered = 4096
+	// maxNote is what the events API accepts.
+	maxNote = 1024
+)
+
+// report says what keeps the pods of a Job apart, or from running.
+func (r *Reconciler) report(s *scope) {
+	switch {
+	case s.anchor != nil && s.domain == "":
+		r.say(s, corev1.EventTypeWarning, domainUnknown, fmt.Sprintf(
+			"node %s of pod %s has no label %s; the other pods wait until it has", s.anchor.Spec.NodeName, s.anchor.Name, s.topology))
+	case s.anchor == nil && s.leader != nil && len(s.leader.Status.Conditions) > 0:
+		r.say(s, corev1.EventTypeWarning, leaderWaits, fmt.Sprintf(
+			"the pods wait for a domain of %s, because their leader %s has no node: %s", s.topology, s.leader.Name, s.leader.Status.Conditions[0].Message))
+	case len(s.moves.Evict) > 0:
+		r.say(s, corev1.EventTypeNormal, strayed, fmt.Sprintf(
+			"%d pods are created anew in %s %s, where their leader %s is", len(s.moves.Evict), s.topology, s.domain, s.anchor.Name))
+	}
+}
+
+// say says the same of a Job once.
+func (r *Reconciler) say(s *scope, kind, reason, note string) {
+	key := struct {
+		job          types.UID
+		reason, note string
+	}{s.job.UID, reason, note}
+	if _, said := r.said.Get(key); said {
+		return
+	}
+	r.said.Add(key, nil)
+	r.recorder.Eventf(s.job, nil, kind, reason, eventAction, "%s", note[:min(len(note), maxNote)])
+}

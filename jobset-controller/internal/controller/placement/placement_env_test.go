@@ -1,0 +1,135 @@
+//go:build envtest
+
+package placement
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
+)
+
+func held(p *corev1.Pod) {
+	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: exclusive.Gate}, {Name: "example.com/other"}}
+}
+
+func to(domain string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{rack: domain, "kept": "true"} }
+}
+
+// where says what keeps a pod, and where it may go.
+func (w *world) where(pod *corev1.Pod) string {
+	var now corev1.Pod
+	if err := w.Get(w.Context(), client.ObjectKeyFromObject(pod), &now); err != nil {
+		return fmt.Sprint(apierrors.ReasonForError(err))
+	}
+	if now.UID != pod.UID {
+		return "another pod"
+	}
+	var gates []string
+	for _, g := range now.Spec.SchedulingGates {
+		gates = append(gates, g.Name)
+	}
+	return fmt.Sprintf("%s %v", now.Spec.NodeSelector[rack], gates)
+}
+
+func (w *world) awaitWhere(pod *corev1.Pod, want string) {
+	w.Helper()
+	w.eventually(func() string {
+		if got := w.where(pod); got != want {
+			return fmt.Sprintf("%s is %q, want %q", pod.Name, got, want)
+		}
+		return ""
+	})
+}
+
+func (w *world) awaitEvent(want string) {
+	w.Helper()
+	w.eventually(func() string {
+		select {
+		case got := <-w.events:
+			if strings.Contains(got, want) {
+				return ""
+			}
+		default:
+		}
+		return "no event says " + want
+	})
+}
+
+// A follower that was created before its leader had a node is released when it has one, and only our gate goes.
+func TestAFollowerFollowsItsLeader(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", "r1")
+	leader, follower := w.pod("leader", "0"), w.pod("f1", "1", held)
+	w.awaitWhere(follower, " [holdfast.dev/exclusive-placement example.com/other]")
+	w.bind(leader, "n1")
+	w.awaitWhere(follower, "r1 [example.com/other]")
+}
+
+// The leader was placed anew while followers were on their way to where it was.
+func TestFollowersOfAnotherDomainAreMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", "r1")
+	w.node("n2", "r2")
+	old := w.pod("leader", "0")
+	w.bind(old, "n1")
+	strays, stays := w.pod("f1", "1", to("r1")), w.pod("f2", "2", to("r2"))
+	w.ok(w.Delete(w.Context(), old))
+	leader := w.pod("leader-2", "0")
+	w.bind(leader, "n2")
+	w.awaitWhere(strays, "NotFound")
+	w.awaitWhere(stays, "r2 []")
+	w.awaitEvent("FollowersEvicted: 1 pods are created anew in " + rack + " r2")
+}
+
+// A lost pod is replaced while its leader is lost too: those that run say where the Job is.
+func TestALostFollowerComesBackWithoutItsLeader(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", "r1")
+	runs := w.pod("f1", "1", to("r1"))
+	w.bind(runs, "n1")
+	lost := w.pod("f2", "2", held)
+	w.awaitWhere(lost, "r1 [example.com/other]")
+	w.awaitWhere(runs, "r1 []")
+}
+
+// A node without the label says nothing; when it has one the followers go.
+func TestALeaderOnANodeWithoutTheLabelIsReported(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", "")
+	leader, follower := w.pod("leader", "0"), w.pod("f1", "1", held)
+	w.bind(leader, "n1")
+	w.awaitEvent("TopologyDomainUnknown: node n1 of pod leader has no label " + rack)
+	if got := w.where(follower); !strings.Contains(got, exclusive.Gate) {
+		t.Errorf("the follower is %q", got)
+	}
+}
+
+// The scheduler's reason is what the user needs to know about followers that wait.
+func TestALeaderThatCannotBeScheduledIsReported(t *testing.T) {
+	w := newWorld(t)
+	leader := w.pod("leader", "0")
+	w.pod("f1", "1", held)
+	leader.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/5 nodes are available"}}
+	w.ok(w.Status().Update(w.Context(), leader))
+	w.awaitEvent("LeaderUnschedulable: the pods wait for a domain of " + rack + ", because their leader leader has no node: 0/5 nodes are available")
+}
+
+// Another Job's pods of the same label are nobody's business here.
+func TestPodsOfAnotherOwnerAreLetBe(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", "r1")
+	w.node("n2", "r2")
+	leader := w.pod("leader", "0")
+	foreign := w.pod("foreign", "1", to("r2"), func(p *corev1.Pod) { p.OwnerReferences = nil })
+	mark := w.pod("mark", "1", held)
+	w.bind(leader, "n1")
+	w.awaitWhere(mark, "r1 [example.com/other]") // the Job was looked at
+	w.awaitWhere(foreign, "r2 []")
+}

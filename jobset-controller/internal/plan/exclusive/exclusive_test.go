@@ -1,0 +1,203 @@
+package exclusive
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+const rack = "example.com/rack"
+
+type podOption func(*corev1.Pod)
+
+// makePod is a pod of Job "k" that is placed exclusively, not bound yet.
+func makePod(name, index string, options ...podOption) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{v1alpha2.JobKey: "k"},
+		Annotations: map[string]string{v1alpha2.ExclusiveKey: rack, batchv1.JobCompletionIndexAnnotation: index},
+	}}
+	if index == "" {
+		delete(pod.Annotations, batchv1.JobCompletionIndexAnnotation)
+	}
+	for _, option := range options {
+		option(pod)
+	}
+	return pod
+}
+
+func on(node string) podOption { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
+func to(domain string) podOption {
+	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{rack: domain} }
+}
+func held(p *corev1.Pod)      { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: Gate}} }
+func deleting(p *corev1.Pod)  { p.DeletionTimestamp = ptr.To(metav1.Now()) }
+func failed(p *corev1.Pod)    { p.Status.Phase = corev1.PodFailed }
+func succeeded(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
+func aged(seconds int) podOption {
+	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Unix(int64(1000-seconds), 0)) }
+}
+
+func TestWhoIsPlacedHere(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		want        string
+	}{
+		"who asks for it":                         {map[string]string{v1alpha2.ExclusiveKey: rack}, rack},
+		"nobody who does not":                     {nil, ""},
+		"not those whose nodes are reserved":      {map[string]string{v1alpha2.ExclusiveKey: rack, v1alpha2.NodeSelectorStrategyKey: "true"}, ""},
+		"not those who only reserve, for nothing": {map[string]string{v1alpha2.NodeSelectorStrategyKey: "true"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Topology(&metav1.ObjectMeta{Annotations: c.annotations}); got != c.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestALeaderKeepsOthersAwayAndItsOwnTogether(t *testing.T) {
+	for name, pod := range map[string]*corev1.Pod{
+		"the leader":             makePod("a-0", "0"),
+		"a pod without an index": makePod("a-x", ""),
+		"one that has affinities": makePod("a-0", "0", func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "zone"}}}}
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod.Spec.Priority = ptr.To[int32](7)
+			Prepare(pod, "")
+			Prepare(pod, "") // a copy of a pod that was prepared before
+			own := terms(pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+			others := terms(pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+			if own != "jobset.sigs.k8s.io/job-key In k" ||
+				others != "jobset.sigs.k8s.io/job-key Exists , jobset.sigs.k8s.io/job-key NotIn k, jobset.sigs.k8s.io/priority In 7" {
+				t.Errorf("affinity %q\nanti-affinity %q", own, others)
+			}
+			if pod.Labels[v1alpha2.PriorityKey] != "7" || Held(pod) || !Prepared(pod) {
+				t.Errorf("got %+v", pod)
+			}
+		})
+	}
+}
+
+// terms of the rack, in all namespaces, as text.
+func terms(all []corev1.PodAffinityTerm) string {
+	var text []string
+	for _, term := range all {
+		if term.TopologyKey != rack || term.NamespaceSelector == nil {
+			continue
+		}
+		for _, r := range term.LabelSelector.MatchExpressions {
+			text = append(text, r.Key+" "+string(r.Operator)+" "+strings.Join(r.Values, ","))
+		}
+	}
+	return strings.Join(text, ", ")
+}
+
+func TestAFollowerGoesWhereItsLeaderIsOrWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		pod    *corev1.Pod
+		domain string
+		wantTo string
+		waits  bool
+	}{
+		"the domain is known":               {makePod("a-1", "1"), "r1", "r1", false},
+		"it is not known yet":               {makePod("a-1", "1"), "", "", true},
+		"the copy of one in another domain": {makePod("a-1", "1", to("r0")), "r1", "r1", false},
+		"the copy of one, and not known":    {makePod("a-1", "1", to("r0")), "", "", true},
+		"the copy of one that waited":       {makePod("a-1", "1", held), "r1", "r1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			Prepare(c.pod, c.domain)
+			if got := c.pod.Spec.NodeSelector[rack]; got != c.wantTo || Held(c.pod) != c.waits || c.pod.Spec.Affinity != nil {
+				t.Errorf("node selector %q, waits %v, affinity %v", got, Held(c.pod), c.pod.Spec.Affinity)
+			}
+			if !Prepared(c.pod) {
+				t.Error("it is not prepared")
+			}
+		})
+	}
+	for name, pod := range map[string]*corev1.Pod{"a follower": makePod("a-1", "1"), "a leader": makePod("a-0", "0")} {
+		if Prepared(pod) {
+			t.Errorf("%s that nobody prepared is called prepared", name)
+		}
+	}
+}
+
+func TestWhoseNodeDecides(t *testing.T) {
+	for name, c := range map[string]struct {
+		pods []*corev1.Pod
+		want string
+	}{
+		"nobody has a node": {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", held)}, ""},
+		"the leader's":      {[]*corev1.Pod{makePod("f", "1", on("n1")), makePod("leader", "0", on("n0"))}, "leader"},
+		"a follower's while the leader is made anew":  {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1"))}, "f"},
+		"not that of a leader that goes":              {[]*corev1.Pod{makePod("old", "0", on("n0"), deleting), makePod("f", "1", on("n1"))}, "f"},
+		"not that of a leader that failed":            {[]*corev1.Pod{makePod("old", "0", on("n0"), failed), makePod("new", "0", on("n1"))}, "new"},
+		"that of a leader that is done":               {[]*corev1.Pod{makePod("leader", "0", on("n0"), succeeded), makePod("f", "1", held)}, "leader"},
+		"the living leader's before one that is done": {[]*corev1.Pod{makePod("done", "0", on("n0"), succeeded, aged(9)), makePod("leader", "0", on("n1"))}, "leader"},
+		"the older of two leaders": {
+			[]*corev1.Pod{makePod("young", "0", on("n0"), aged(1)), makePod("old", "0", on("n1"), aged(5))}, "old"},
+		"any pod's if there are no indexes": {[]*corev1.Pod{makePod("a", ""), makePod("b", "", on("n0"))}, "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if anchor := Anchor(c.pods); anchor != nil {
+				got = anchor.Name
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatBecomesOfFollowers(t *testing.T) {
+	racks := map[string]string{"n1": "r1", "n2": "r2"}
+	leader := makePod("leader", "0", on("n1"))
+	for name, c := range map[string]struct {
+		pods           []*corev1.Pod
+		domain         string
+		release, evict string
+	}{
+		"one that waits goes to the leader":           {[]*corev1.Pod{leader, makePod("f", "1", held)}, "r1", "f", ""},
+		"one that is there stays":                     {[]*corev1.Pod{leader, makePod("f", "1", to("r1"), on("n1"))}, "r1", "", ""},
+		"one that will go there stays":                {[]*corev1.Pod{leader, makePod("f", "1", to("r1"))}, "r1", "", ""},
+		"one that runs elsewhere is evicted":          {[]*corev1.Pod{leader, makePod("f", "1", to("r2"), on("n2"))}, "r1", "", "f"},
+		"one that will go elsewhere too":              {[]*corev1.Pod{leader, makePod("f", "1", to("r2"))}, "r1", "", "f"},
+		"one that could go anywhere too":              {[]*corev1.Pod{leader, makePod("f", "1")}, "r1", "", "f"},
+		"one placed by luck without a selector stays": {[]*corev1.Pod{leader, makePod("f", "1", on("n1"))}, "r1", "", ""},
+		"one on a node that nobody knows stays":       {[]*corev1.Pod{leader, makePod("f", "1", on("lost"))}, "r1", "", ""},
+		"those that end are let be":                   {[]*corev1.Pod{leader, makePod("f", "1", on("n2"), deleting), makePod("g", "2", on("n2"), failed)}, "r1", "", ""},
+		"without a leader nobody is evicted":          {[]*corev1.Pod{makePod("f", "1", on("n1")), makePod("g", "2", on("n2"))}, "r1", "", ""},
+		"with a leader that waits nobody is either":   {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1")), makePod("g", "2", to("r2"))}, "r1", "", ""},
+		"but one that waits follows those that run":   {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1")), makePod("g", "2", held)}, "r1", "g", ""},
+		"pods without indexes are for the scheduler":  {[]*corev1.Pod{makePod("a", "", on("n1")), makePod("b", "", on("n2"))}, "r1", "", ""},
+		"a second leader is for the Job controller":   {[]*corev1.Pod{leader, makePod("other", "0", on("n2"))}, "r1", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Plan(c.pods, c.domain, func(node string) string { return racks[node] })
+			if got := names(m.Release); got != c.release {
+				t.Errorf("released %q, want %q", got, c.release)
+			}
+			if got := names(m.Evict); got != c.evict {
+				t.Errorf("evicted %q, want %q", got, c.evict)
+			}
+		})
+	}
+}
+
+func names(pods []*corev1.Pod) string {
+	var all []string
+	for _, p := range pods {
+		all = append(all, p.Name)
+	}
+	return strings.Join(all, " ")
+}

@@ -1,0 +1,84 @@
+package exclusive
+
+import (
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// Gate holds a follower back until the domain of its leader is known.
+const Gate = "holdfast.dev/exclusive-placement"
+
+// leaderIndex is the completion index of the leader.
+const leaderIndex = "0"
+
+// Topology is the node label whose values are the domains, "" for a pod that is not placed by this package: one that does not
+// ask for it, or whose nodes were reserved beforehand (node selector strategy).
+func Topology(pod metav1.Object) string {
+	if _, reserved := pod.GetAnnotations()[v1alpha2.NodeSelectorStrategyKey]; reserved {
+		return ""
+	}
+	return pod.GetAnnotations()[v1alpha2.ExclusiveKey]
+}
+
+// Leads tells whether the scheduler chooses the domain for this pod.
+func Leads(pod metav1.Object) bool {
+	index, indexed := pod.GetAnnotations()[batchv1.JobCompletionIndexAnnotation]
+	return !indexed || index == leaderIndex
+}
+
+// Prepare makes a pod that is being created one that is placed exclusively. domain is that of the Job's pods, "" if it is not
+// known yet. What the pod has already, because it is the copy of another one, is replaced.
+func Prepare(pod *corev1.Pod, domain string) {
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.PriorityKey, priority(pod))
+	switch {
+	case Leads(pod):
+		attract(pod)
+	case domain == "":
+		hold(pod)
+	default:
+		release(pod, domain)
+	}
+}
+
+// Prepared tells whether nothing has undone what Prepare did.
+func Prepared(pod *corev1.Pod) bool {
+	if Leads(pod) {
+		affinity := pod.Spec.Affinity
+		return affinity != nil && affinity.PodAffinity != nil && affinity.PodAntiAffinity != nil &&
+			slices.ContainsFunc(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, concerns(pod)) &&
+			slices.ContainsFunc(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, concerns(pod))
+	}
+	return Held(pod) || pod.Spec.NodeSelector[Topology(pod)] != ""
+}
+
+// Held tells whether a pod waits for its domain.
+func Held(pod *corev1.Pod) bool { return slices.ContainsFunc(pod.Spec.SchedulingGates, isGate) }
+
+func isGate(g corev1.PodSchedulingGate) bool { return g.Name == Gate }
+
+func hold(pod *corev1.Pod) {
+	delete(pod.Spec.NodeSelector, Topology(pod))
+	if !Held(pod) {
+		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: Gate})
+	}
+}
+
+func release(pod *corev1.Pod, domain string) {
+	pod.Spec.SchedulingGates = slices.DeleteFunc(pod.Spec.SchedulingGates, isGate)
+	if pod.Spec.NodeSelector == nil {
+		pod.Spec.NodeSelector = map[string]string{}
+	}
+	pod.Spec.NodeSelector[Topology(pod)] = domain
+}
+
+// priority of the pod, as admission has resolved it by now.
+func priority(pod *corev1.Pod) string {
+	return strconv.FormatInt(int64(ptr.Deref(pod.Spec.Priority, 0)), 10)
+}

@@ -1,0 +1,34 @@
+package plan
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// StageQueue is the queue that each Job of the JobSet waits in by itself, from when it is created, "" if there is none. A JobSet
+// that waits in a queue as a whole has its quota from there, stages to come included.
+func StageQueue(js *v1alpha2.JobSet) string {
+	if Queued(js) {
+		return ""
+	}
+	return js.Annotations[v1alpha2.StageQueueKey]
+}
+
+// Queued tells whether Kueue queues the JobSet as a whole.
+func Queued(js *v1alpha2.JobSet) bool { return js.Labels[v1alpha2.QueueNameLabel] != "" }
+
+// enqueue hands a Job that is being built to its queue. It is created suspended, and whoever manages the queue resumes it.
+func enqueue(job *batchv1.Job, js *v1alpha2.JobSet) {
+	queue := StageQueue(js)
+	if queue == "" {
+		return
+	}
+	metav1.SetMetaDataLabel(&job.ObjectMeta, v1alpha2.QueueNameLabel, queue)
+	if class := js.Labels[v1alpha2.PriorityClassLabel]; class != "" {
+		metav1.SetMetaDataLabel(&job.ObjectMeta, v1alpha2.PriorityClassLabel, class)
+	}
+	job.Spec.Suspend = ptr.To(true)
+}

@@ -1,0 +1,36 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+func TestAStageToComeKeepsNobodyWaiting(t *testing.T) {
+	spec := &MakeJobSet("a").Entry("init", 1).Entry("train", 3).InOrder().Obj().Spec
+	type counts = v1alpha2.ReplicatedJobStatus
+	for name, c := range map[string]struct {
+		tallies, want []counts
+		gates         []bool
+	}{
+		"the first stage starts, the second waits": {
+			[]counts{{Name: "init", Active: 1}, {Name: "train"}}, []counts{{Name: "init", Active: 1}, {Name: "train", Ready: 3}}, []bool{true, false}},
+		"the second one starts": {
+			[]counts{{Name: "init", Ready: 1}, {Name: "train"}}, []counts{{Name: "init", Ready: 1}, {Name: "train"}}, []bool{true, true}},
+		"a gate that closes again hides nothing": {
+			[]counts{{Name: "init"}, {Name: "train", Ready: 1, Active: 2}}, []counts{{Name: "init"}, {Name: "train", Ready: 1, Active: 2}}, []bool{true, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := append([]counts(nil), c.tallies...)
+			if diff := cmp.Diff(c.want, Reported(spec, c.tallies, c.gates)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(before, c.tallies); diff != "" {
+				t.Errorf("what is counted was changed: %s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/grace"
+)
+
+// stuckPodRule has no default: a JobSet opts in by a value.
+var stuckPodRule = grace.Rule{Name: "annotation " + v1alpha2.StuckPodTimeoutKey, Minimum: time.Second}
+
+// StuckPodTimeout is how long after its grace period a pod may go on terminating on a dead node; 0 if the JobSet sets no limit or
+// none that can be read.
+func StuckPodTimeout(annotations map[string]string) (time.Duration, *Problem) {
+	value, found := annotations[v1alpha2.StuckPodTimeoutKey]
+	if !found {
+		return 0, nil
+	}
+	timeout, err := stuckPodRule.Parse(value)
+	if err == nil && timeout == 0 {
+		err = fmt.Errorf("%s: %q is empty; set a duration such as \"60s\"", stuckPodRule.Name, value)
+	}
+	if err != nil {
+		return 0, &Problem{Annotation: v1alpha2.StuckPodTimeoutKey, Value: value, Message: err.Error()}
+	}
+	return timeout, nil
+}
+
+// Overdue is how long a pod has been terminating beyond its grace period and the timeout. It is negative while there is time left,
+// and the longest possible for a pod that nobody deletes.
+func Overdue(pod *corev1.Pod, timeout time.Duration, now time.Time) time.Duration {
+	if pod.DeletionTimestamp.IsZero() {
+		return -1 << 63
+	}
+	return now.Sub(pod.DeletionTimestamp.Add(timeout))
+}
+
+// Dead gives the evidence that nothing runs on a node any more, or an empty text. A nil node is one that is gone from the API.
+// A kubelet that is merely not heard of is evidence only after the whole timeout: it may be cut off while its pods run, and who
+// sets the timeout says how long that is to be waited for.
+func Dead(node *corev1.Node, timeout time.Duration, now time.Time) string {
+	if node == nil {
+		return "its node does not exist"
+	}
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == corev1.TaintNodeOutOfService {
+			return "its node is marked out of service"
+		}
+	}
+	for _, c := range node.Status.Conditions {
+		silent := c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
+		if silent && now.Sub(c.LastTransitionTime.Time) >= timeout {
+			return fmt.Sprintf("the kubelet of its node has not been heard of since %s", c.LastTransitionTime.UTC().Format(time.RFC3339))
+		}
+	}
+	return ""
+}

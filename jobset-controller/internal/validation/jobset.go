@@ -1,0 +1,98 @@
+package validation
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// Problems are those of a JobSet by their consequence.
+type Problems struct {
+	// Disabled are fields that need a feature gate that is off.
+	Disabled field.ErrorList
+	// Blocking are faults that leave open what should start when. With one of these or of Disabled nothing is started.
+	Blocking field.ErrorList
+	// Other faults: what can be done is done.
+	Other field.ErrorList
+}
+
+// All of them.
+func (p Problems) All() field.ErrorList {
+	all := append(field.ErrorList{}, p.Disabled...)
+	return append(append(all, p.Blocking...), p.Other...)
+}
+
+// Stops tells whether nothing can be started.
+func (p Problems) Stops() bool { return len(p.Disabled)+len(p.Blocking) > 0 }
+
+// Of gives what is wrong with a JobSet by itself.
+func Of(js *v1alpha2.JobSet, features policy.Features) Problems {
+	c := &checked{name: nameOf(js), jobSet: js, spec: &js.Spec, path: field.NewPath("spec")}
+	return Problems{
+		Disabled: c.features(features),
+		Blocking: c.startupRules(),
+		Other: concat(c.entries(), c.network(), c.successPolicy(), c.failurePolicy(), c.inPlaceRestart(), c.coordinator(), c.managedBy(),
+			c.volumeClaims(), c.annotations()),
+	}
+}
+
+// checked is a JobSet that is being looked at.
+type checked struct {
+	name   string
+	jobSet *v1alpha2.JobSet
+	spec   *v1alpha2.JobSetSpec
+	path   *field.Path // of the spec
+}
+
+// generatedSuffix has the length of what the API server adds to generateName.
+const generatedSuffix = "xxxxx"
+
+// nameOf is the name of the JobSet, or one as the API server will make it up.
+func nameOf(js *v1alpha2.JobSet) string {
+	if js.Name == "" && js.GenerateName != "" {
+		return js.GenerateName + generatedSuffix
+	}
+	return js.Name
+}
+
+func (c *checked) entry(name string) *v1alpha2.ReplicatedJob {
+	for i := range c.spec.ReplicatedJobs {
+		if c.spec.ReplicatedJobs[i].Name == name {
+			return &c.spec.ReplicatedJobs[i]
+		}
+	}
+	return nil
+}
+
+// known refuses names that no entry has.
+func (c *checked) known(path *field.Path, names []string) field.ErrorList {
+	var errs field.ErrorList
+	for i, name := range names {
+		if c.entry(name) == nil {
+			errs = append(errs, noSuchEntry(path.Index(i), name))
+		}
+	}
+	return errs
+}
+
+func noSuchEntry(path *field.Path, name string) *field.Error {
+	return field.Invalid(path, name, "is not the name of any entry of spec.replicatedJobs")
+}
+
+func concat(lists ...field.ErrorList) field.ErrorList {
+	var all field.ErrorList
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all
+}
+
+// because makes an error of each reason.
+func because(path *field.Path, value any, reasons []string) field.ErrorList {
+	var errs field.ErrorList
+	for _, reason := range reasons {
+		errs = append(errs, field.Invalid(path, value, reason))
+	}
+	return errs
+}

@@ -1,0 +1,195 @@
+package validation
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+var all = policy.Features{RestartJob: true, InPlaceRestart: true, ElasticJobSet: true}
+
+// js has entries a and b.
+func js() *JobSet { return MakeJobSet("js").Entry("a", 2).Entry("b", 1) }
+
+func rule(change func(*v1alpha2.FailurePolicyRule)) *JobSet {
+	r := v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJobSet}
+	change(&r)
+	return js().Rule(r)
+}
+
+func spec(change func(*v1alpha2.JobSetSpec)) *JobSet {
+	return js().Change(func(js *v1alpha2.JobSet) { change(&js.Spec) })
+}
+
+func coordinator(c v1alpha2.Coordinator) *JobSet {
+	return spec(func(s *v1alpha2.JobSetSpec) { s.Coordinator = &c })
+}
+
+func job(change func(*batchv1.JobSpec)) func(*v1alpha2.ReplicatedJob) {
+	return func(e *v1alpha2.ReplicatedJob) { change(&e.Template.Spec) }
+}
+
+// volumes is a JobSet with claims of these names, of which the first entry mounts "data".
+func volumes(names ...string) *JobSet {
+	return spec(func(s *v1alpha2.JobSetSpec) {
+		s.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data"}}
+		var templates []corev1.PersistentVolumeClaim
+		for _, name := range names {
+			templates = append(templates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+		s.VolumeClaimPolicies = []v1alpha2.VolumeClaimPolicy{{Templates: templates}}
+	})
+}
+
+func inPlace(changes ...func(*v1alpha2.ReplicatedJob)) *JobSet {
+	base := job(func(s *batchv1.JobSpec) {
+		s.BackoffLimit, s.PodReplacementPolicy = ptr.To[int32](math.MaxInt32), ptr.To(batchv1.Failed)
+	})
+	return MakeJobSet("js").Entry("a", 1, append([]func(*v1alpha2.ReplicatedJob){base}, changes...)...).Strategy(v1alpha2.InPlaceRestart)
+}
+
+const (
+	label1035 = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an " +
+		"alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+	subdomain1123 = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an " +
+		"alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+	tooLong63 = "must be no more than 63 characters"
+	noEntry   = "is not the name of any entry of spec.replicatedJobs"
+)
+
+var long = strings.Repeat("x", 60)
+
+// Each rule has its message, to the letter: users search for it.
+func TestJobSet(t *testing.T) {
+	cases := map[string]struct {
+		js       *JobSet
+		features policy.Features
+		want     string // all errors; empty: accepted
+	}{
+		"a plain JobSet":             {js(), policy.Features{}, ""},
+		"a JobSet without entries":   {MakeJobSet("js"), policy.Features{}, ""},
+		"an entry without Jobs":      {MakeJobSet("js").Entry("a", 0), policy.Features{}, ""},
+		"a name that is made up":     {js().Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", "js-" }), policy.Features{}, ""},
+		"a made-up name too long":    {js().Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", long }), policy.Features{}, `spec.replicatedJobs[0].name: Invalid value: "a": gives jobs the name "` + long + `xxxxx-a-1": ` + tooLong63 + `; spec.replicatedJobs[1].name: Invalid value: "b": gives jobs the name "` + long + `xxxxx-b-0": ` + tooLong63},
+		"Jobs with bad names":        {MakeJobSet("9js").Entry("a", 1), all, `spec.replicatedJobs[0].name: Invalid value: "a": gives jobs the name "9js-a-0": ` + label1035},
+		"Jobs with a name too long":  {MakeJobSet("js").Entry(long, 2), all, `spec.replicatedJobs[0].name: Invalid value: "` + long + `": gives jobs the name "js-` + long + `-1": ` + tooLong63},
+		"pods with a name too long":  {MakeJobSet("js").Entry(long[:52], 1, job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](11) })), all, `spec.replicatedJobs[0].name: Invalid value: "` + long[:52] + `": gives pods names such as "js-` + long[:52] + `-0-10-xxxxx": ` + tooLong63},
+		"a bad group":                {MakeJobSet("js").Entry("a", 1, func(e *v1alpha2.ReplicatedJob) { e.GroupName = "G" }), all, `spec.replicatedJobs[0].groupName: Invalid value: "G": ` + label1035},
+		"more pods than can be":      {MakeJobSet("js").Entry("a", 2, job(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = ptr.To[int32](1<<30), nil })), all, `spec.replicatedJobs[0]: Invalid value: 2147483648: replicas times parallelism must be at most 2147483647`},
+		"the first depends":          {MakeJobSet("js").Entry("a", 1, DependsOn("b", v1alpha2.DependencyReady)).Entry("b", 1), all, `spec.replicatedJobs[0].dependsOn: Forbidden: the first entry has nothing before it to depend on`},
+		"one depends on itself":      {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("b", v1alpha2.DependencyReady)), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "b": is not the name of an entry that comes earlier in spec.replicatedJobs`},
+		"one depends on a later one": {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("c", v1alpha2.DependencyReady)).Entry("c", 1), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "c": is not the name of an entry that comes earlier in spec.replicatedJobs`},
+
+		"a bad subdomain":              {spec(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: "a.b"} }), all, `spec.network.subdomain: Invalid value: "a.b": ` + label1035},
+		"a subdomain too long":         {spec(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: long + "xxxx"} }), all, `spec.network.subdomain: Invalid value: "` + long + `xxxx": ` + tooLong63},
+		"success of nobody":            {js().Success(v1alpha2.OperatorAll, "a", "x"), all, `spec.successPolicy.targetReplicatedJobs[1]: Invalid value: "x": ` + noEntry},
+		"a rule for nobody":            {rule(func(r *v1alpha2.FailurePolicyRule) { r.TargetReplicatedJobs = []string{"x"} }), all, `spec.failurePolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "x": ` + noEntry},
+		"a rule with a bad name":       {rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = "a-b" }), all, `spec.failurePolicy.rules[0].name: Invalid value: "a-b": must begin with a letter, go on with letters, digits, '_', ',' and ':', and end with a letter, a digit or '_', such as "node_lost"`},
+		"a rule with a name too long":  {rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = strings.Repeat("a", 129) }), all, `spec.failurePolicy.rules[0].name: Too long: may not be more than 128 bytes`},
+		"a rule without a name":        {rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = "" }), all, ""},
+		"rules of one name":            {rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = "failurePolicyRule1" }).Rule(v1alpha2.FailurePolicyRule{Action: v1alpha2.FailJobSet}), all, `spec.failurePolicy.rules[1].name: Duplicate value: "failurePolicyRule1"`},
+		"an unknown reason":            {rule(func(r *v1alpha2.FailurePolicyRule) { r.OnJobFailureReasons = []string{"DeadlineExceeded", "Mood"} }), all, `spec.failurePolicy.rules[0].onJobFailureReasons[1]: Unsupported value: "Mood": supported values: "BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes", "MaxFailedIndexesExceeded", "PodFailurePolicy"`},
+		"a pattern that is none":       {rule(func(r *v1alpha2.FailurePolicyRule) { r.OnJobFailureMessagePatterns = []string{"ok", "("} }), all, "spec.failurePolicy.rules[0].onJobFailureMessagePatterns[1]: Invalid value: \"(\": is not a regular expression (RE2): error parsing regexp: missing closing ): `(`"},
+		"a limit for what ends":        {rule(func(r *v1alpha2.FailurePolicyRule) { r.Action, r.MaxRestarts = v1alpha2.FailJobSet, ptr.To[int32](1) }), all, `spec.failurePolicy.rules[0].maxRestarts: Forbidden: action FailJobSet restarts nothing`},
+		"too many Jobs to count":       {MakeJobSet("js").Entry("a", 1025).Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJob}), all, `spec.failurePolicy.rules[0].action: Invalid value: "RestartJob": is possible up to 1024 replicas of an entry; spec.replicatedJobs[0].replicas is 1025`},
+		"single Jobs without the gate": {rule(func(r *v1alpha2.FailurePolicyRule) { r.Action = v1alpha2.RestartJobAndIgnoreMaxRestarts }), policy.Features{}, `spec.failurePolicy.rules[0].action: Forbidden: RestartJobAndIgnoreMaxRestarts needs the feature gate RestartJob of the JobSet controller, which is off`},
+		"single Jobs with the gate":    {rule(func(r *v1alpha2.FailurePolicyRule) { r.Action = v1alpha2.RestartJob }), all, ""},
+
+		"rules of an ordered start":        {js().WaitFor(v1alpha2.WaitForSucceeded, "a"), all, ""},
+		"rules without an order":           {js().WaitFor(v1alpha2.WaitForReady, "a").Change(func(js *v1alpha2.JobSet) { js.Spec.StartupPolicy.StartupPolicyOrder = v1alpha2.AnyOrder }), all, `spec.startupPolicy.rules: Forbidden: rules need startupPolicyOrder InOrder`},
+		"rules with dependsOn":             {js().Entry("c", 1, DependsOn("a", v1alpha2.DependencyReady)).WaitFor(v1alpha2.WaitForReady, "a", "b"), all, `spec.startupPolicy.rules: Forbidden: rules cannot be combined with dependsOn (spec.replicatedJobs[2].dependsOn); use one of them`},
+		"a rule that names the unknown":    {js().WaitFor(v1alpha2.WaitForReady, "a", "x"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: "x": ` + noEntry},
+		"a rule that names the last":       {js().WaitFor(v1alpha2.WaitForReady, "a", "b"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: "b": is the last entry of spec.replicatedJobs: nothing starts after it that could wait for it`},
+		"an entry that is named twice":     {js().WaitFor(v1alpha2.WaitForReady, "a").WaitFor(v1alpha2.WaitForSucceeded, "a"), all, `spec.startupPolicy.rules[1].targetReplicatedJobs[0]: Duplicate value: "a"`},
+		"an entry that is not named":       {js().Entry("c", 1).WaitFor(v1alpha2.WaitForReady, "a"), all, `spec.startupPolicy.rules: Required value: no rule names "b" (spec.replicatedJobs[1]); every entry but the last must be named once`},
+		"a rule that names nobody":         {js().WaitFor(v1alpha2.WaitForReady, "a").WaitFor(v1alpha2.WaitForReady), all, `spec.startupPolicy.rules[1].targetReplicatedJobs: Required value: a rule names at least one entry of spec.replicatedJobs`},
+		"a rule for a JobSet of one entry": {MakeJobSet("js").Entry("a", 1).WaitFor(v1alpha2.WaitForReady, "a"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "a": is the last entry of spec.replicatedJobs: nothing starts after it that could wait for it`},
+		"a rule for a JobSet of none":      {MakeJobSet("js").WaitFor(v1alpha2.WaitForReady, "a"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "a": ` + noEntry},
+
+		"a coordinator":                 {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", JobIndex: 1}), all, ""},
+		"a coordinator nowhere":         {coordinator(v1alpha2.Coordinator{ReplicatedJob: "x"}), all, `spec.coordinator.replicatedJob: Invalid value: "x": ` + noEntry},
+		"a coordinator beyond replicas": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", JobIndex: 2}), all, `spec.coordinator.jobIndex: Invalid value: 2: must be at least 0 and below replicas, which is 2`},
+		"a coordinator below nothing":   {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", JobIndex: -1}), all, `spec.coordinator.jobIndex: Invalid value: -1: must be at least 0 and below replicas, which is 2`},
+		"a coordinator beyond its pods": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", PodIndex: 1}), all, `spec.coordinator.podIndex: Invalid value: 1: must be at least 0 and below completions, which is 1`},
+		"a coordinator without names": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a"}).Change(func(js *v1alpha2.JobSet) {
+			js.Spec.ReplicatedJobs[0].Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
+		}), all, `spec.coordinator.replicatedJob: Invalid value: "a": has jobs with completionMode NonIndexed, whose pods have no fixed names`},
+		"a coordinator without number":  {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a"}).Change(func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Template.Spec.Completions = nil }), all, `spec.coordinator.replicatedJob: Invalid value: "a": has jobs without completions`},
+		"a coordinator with a long way": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a"}).Change(func(js *v1alpha2.JobSet) { js.Spec.Network = &v1alpha2.Network{Subdomain: long} }), all, `spec.coordinator: Invalid value: "js-a-0-0.` + long + `": the address of the coordinator is written into a label: must be no more than 63 bytes`},
+		"managed by another":            {spec(func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") }), all, ""},
+		"managed by a word":             {spec(func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("kueue") }), all, `spec.managedBy: Invalid value: "kueue": must be a domain-prefixed path (such as "acme.io/foo")`},
+		"managed by something long":     {spec(func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/" + long) }), all, `spec.managedBy: Too long: may not be more than 63 bytes`},
+
+		"a claim":                    {volumes("data"), all, ""},
+		"a claim without a name":     {volumes(""), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Required value: pods mount the claim by this name`},
+		"a claim with a bad name":    {volumes("Data"), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "Data": ` + subdomain1123},
+		"two claims of one name":     {volumes("data", "data"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Duplicate value: "data"`},
+		"a claim that nobody mounts": {volumes("data", "spare"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Invalid value: "spare": is mounted by no container of spec.replicatedJobs`},
+		"a claim beside a volume": {volumes("data").Change(func(js *v1alpha2.JobSet) {
+			js.Spec.ReplicatedJobs[1].Template.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data"}}
+		}), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "data": is the name of a volume of the pods too: spec.replicatedJobs[1].template.spec.template.spec.volumes[0]`},
+		"a claim with a name too long": {volumes("data").Change(func(js *v1alpha2.JobSet) {
+			js.Name = long[:50]
+			js.Spec.ReplicatedJobs[0].Replicas = 1
+			js.Spec.VolumeClaimPolicies[0].Templates[0].Name = long[:14]
+			js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].VolumeMounts[0].Name = long[:14]
+		}), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "` + long[:14] + `": gives the claim the name "` + long[:14] + `-` + long[:50] + `", which is longer than 63 characters`},
+		"restarts in place by attempts": {inPlace(), all, ""},
+		"without the gate":              {inPlace(), policy.Features{}, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart needs the feature gate InPlaceRestart of the JobSet controller, which is off`},
+		"in place in two ways":          {inPlace().Annotation(v1alpha2.InPlaceTimeoutKey, "60s"), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with annotation alpha.jobset.sigs.k8s.io/inplace-timeout, which restarts in place in another way; remove one of them`},
+		"in place in order":             {inPlace().InOrder(), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with startupPolicyOrder InOrder: its agents wait for all pods of the JobSet, so the first stage would never be ready`},
+		"in place after another": {inPlace().Change(func(js *v1alpha2.JobSet) {
+			second := *js.Spec.ReplicatedJobs[0].DeepCopy()
+			second.Name, second.DependsOn = "b", []v1alpha2.DependsOn{{Name: "a", Status: v1alpha2.DependencyReady}}
+			js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, second)
+		}), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with dependsOn (spec.replicatedJobs[1].dependsOn): its agents wait for all pods of the JobSet, so the first stage would never be ready`},
+		"in place with a back-off":      {inPlace(job(func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](6) })), all, `spec.replicatedJobs[0].template.spec.backoffLimit: Invalid value: 6: must be 2147483647 with restartStrategy InPlaceRestart`},
+		"in place with overlap":         {inPlace(job(func(s *batchv1.JobSpec) { s.PodReplacementPolicy = nil })), all, `spec.replicatedJobs[0].template.spec.podReplacementPolicy: Invalid value: "": must be Failed with restartStrategy InPlaceRestart`},
+		"in place with a queue of pods": {inPlace(job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](5) })), all, `spec.replicatedJobs[0].template.spec.completions: Invalid value: 5: completions and parallelism must both be set and be equal with restartStrategy InPlaceRestart; parallelism is 1`},
+		"a bad time-out":                {js().Annotation(v1alpha2.InPlaceTimeoutKey, "60"), all, `metadata.annotations[alpha.jobset.sigs.k8s.io/inplace-timeout]: Invalid value: "60": annotation alpha.jobset.sigs.k8s.io/inplace-timeout: "60" is not a duration such as "60s" or "1m30s"`},
+		"a bad time-out for stuck pods": {js().Annotation(v1alpha2.StuckPodTimeoutKey, "60"), all, `metadata.annotations[holdfast.dev/stuck-pod-timeout]: Invalid value: "60": annotation holdfast.dev/stuck-pod-timeout: "60" is not a duration such as "60s" or "1m30s"`},
+		"a count that a program wrote":  {js().Annotation(v1alpha2.InPlaceRestartsKey, "many"), all, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, listed(Of(c.js.Obj(), c.features))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func listed(p Problems) string {
+	var texts []string
+	for _, err := range p.All() {
+		texts = append(texts, err.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+func TestWhatStopsAJobSet(t *testing.T) {
+	for name, c := range map[string]struct {
+		js   *JobSet
+		want bool
+	}{
+		"nothing":                           {js(), false},
+		"a feature that is off":             {rule(func(r *v1alpha2.FailurePolicyRule) { r.Action = v1alpha2.RestartJob }), true},
+		"a sequence that is not told":       {js().WaitFor(v1alpha2.WaitForReady, "x"), true},
+		"a pattern that matches nothing":    {rule(func(r *v1alpha2.FailurePolicyRule) { r.OnJobFailureMessagePatterns = []string{"("} }), false},
+		"a coordinator that does not exist": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "x"}), false},
+	} {
+		if got := Of(c.js.Obj(), policy.Features{}).Stops(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package validation
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// Update gives what a change of a JobSet does that no change may do. What is absent counts as its default: to write a default
+// down, or to take it away, changes nothing.
+func Update(old, js *v1alpha2.JobSet, features policy.Features) field.ErrorList {
+	path := field.NewPath("spec")
+	return concat(
+		fixed(path.Child("managedBy"), old.Spec.ManagedBy, js.Spec.ManagedBy),
+		fixed(path.Child("network"), policy.Network(&old.Spec), policy.Network(&js.Spec)),
+		fixed(path.Child("successPolicy"), policy.SuccessPolicy(&old.Spec), policy.SuccessPolicy(&js.Spec)),
+		fixed(path.Child("startupPolicy"), policy.StartupPolicy(&old.Spec), policy.StartupPolicy(&js.Spec)),
+		replicatedJobs(old, js, features),
+	)
+}
+
+func fixed(path *field.Path, old, now any) field.ErrorList {
+	if equality.Semantic.DeepEqual(old, now) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, "cannot be changed")}
+}
+
+func replicatedJobs(old, js *v1alpha2.JobSet, features policy.Features) field.ErrorList {
+	path := field.NewPath("spec", "replicatedJobs")
+	name := func(e v1alpha2.ReplicatedJob) string { return e.Name }
+	before, after := names(old.Spec.ReplicatedJobs, name), names(js.Spec.ReplicatedJobs, name)
+	if !slices.Equal(before, after) {
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("entries cannot be added, removed or reordered: %q became %q", before, after))}
+	}
+	c := change{
+		suspended: ptr.Deref(old.Spec.Suspend, false) || ptr.Deref(js.Spec.Suspend, false),
+		elastic:   features.ElasticJobSet && old.Status.TerminalState == "",
+	}
+	var errs field.ErrorList
+	for i := range js.Spec.ReplicatedJobs {
+		errs = append(errs, c.entry(path.Index(i), &old.Spec.ReplicatedJobs[i], &js.Spec.ReplicatedJobs[i])...)
+	}
+	return errs
+}
+
+func names[T any](list []T, name func(T) string) []string {
+	all := make([]string, len(list))
+	for i := range list {
+		all[i] = name(list[i])
+	}
+	return all
+}
+
+// change is what may be changed in an entry.
+type change struct {
+	// suspended before or after: a queue changes the pod template in the request that resumes, and changes it back in the one
+	// that suspends.
+	suspended bool
+	// elastic: sizes may change.
+	elastic bool
+}
+
+const (
+	whileSuspended = "cannot be changed; while the JobSet is suspended these fields of the pod template may be: " +
+		"metadata.labels, metadata.annotations, spec.nodeSelector, spec.tolerations, spec.schedulingGates"
+	unlessSuspended = "cannot be changed; some fields of the pod template may be while the JobSet is suspended"
+)
+
+func (c change) entry(path *field.Path, old, now *v1alpha2.ReplicatedJob) field.ErrorList {
+	before, after := withDefaults(old), withDefaults(now)
+	if c.suspended {
+		followQueue(&before.Template.Spec.Template, &after.Template.Spec.Template)
+	}
+	var errs field.ErrorList
+	if c.elastic && resized(&before.Template.Spec, &after.Template.Spec) {
+		errs = resize(path.Child("template", "spec"), &after.Template.Spec)
+		before.Template.Spec.Parallelism, before.Template.Spec.Completions = after.Template.Spec.Parallelism, after.Template.Spec.Completions
+	}
+	if equality.Semantic.DeepEqual(before, after) {
+		return errs
+	}
+	if c.suspended {
+		return append(errs, field.Forbidden(path, whileSuspended))
+	}
+	return append(errs, field.Forbidden(path, unlessSuspended))
+}
+
+// withDefaults fills in what admission fills in, in a copy.
+func withDefaults(entry *v1alpha2.ReplicatedJob) *v1alpha2.ReplicatedJob {
+	filled := entry.DeepCopy()
+	if filled.GroupName == "" {
+		filled.GroupName = plan.DefaultGroup
+	}
+	plan.Defaults(&filled.Template.Spec)
+	return filled
+}
+
+// followQueue gives the old template what a queue may change.
+func followQueue(old, now *corev1.PodTemplateSpec) {
+	old.Labels, old.Annotations = now.Labels, now.Annotations
+	old.Spec.NodeSelector, old.Spec.Tolerations, old.Spec.SchedulingGates = now.Spec.NodeSelector, now.Spec.Tolerations, now.Spec.SchedulingGates
+}
+
+func resized(old, now *batchv1.JobSpec) bool {
+	indexedJobs := indexed(old) && indexed(now)
+	return indexedJobs && !(equality.Semantic.DeepEqual(old.Parallelism, now.Parallelism) && equality.Semantic.DeepEqual(old.Completions, now.Completions))
+}
+
+// resize: the Job API changes both numbers together or none.
+func resize(path *field.Path, job *batchv1.JobSpec) field.ErrorList {
+	if plan.Elastic(job) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("parallelism"), ptr.Deref(job.Parallelism, 0), fmt.Sprintf(
+		"can be changed to 1 or more, and completions to the same number; completions is %d", ptr.Deref(job.Completions, 0)))}
+}

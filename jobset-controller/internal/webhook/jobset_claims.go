@@ -1,0 +1,64 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+)
+
+// claims checks volume claims that exist already. They may be used again if they are what is asked for and if nobody expects that
+// they are deleted with this JobSet. A JobSet whose name is not known yet has none.
+func (v jobSets) claims(ctx context.Context, js *v1alpha2.JobSet) (field.ErrorList, error) {
+	var errs field.ErrorList
+	if v.live == nil || js.Name == "" {
+		return nil, nil
+	}
+	for i := range js.Spec.VolumeClaimPolicies {
+		policy := &js.Spec.VolumeClaimPolicies[i]
+		path := field.NewPath("spec", "volumeClaimPolicies").Index(i)
+		for j := range policy.Templates {
+			found, err := v.claim(ctx, js, plan.ClaimName(policy.Templates[j].Name, js.Name))
+			if err != nil {
+				return nil, err
+			}
+			if found != nil {
+				errs = append(errs, existing(path, j, policy, found)...)
+			}
+		}
+	}
+	return errs, nil
+}
+
+func (v jobSets) claim(ctx context.Context, js *v1alpha2.JobSet, name string) (*corev1.PersistentVolumeClaim, error) {
+	var found corev1.PersistentVolumeClaim
+	err := v.live.Get(ctx, client.ObjectKey{Namespace: js.Namespace, Name: name}, &found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for volume claim %s: %w", name, err)
+	}
+	return &found, nil
+}
+
+func existing(path *field.Path, template int, policy *v1alpha2.VolumeClaimPolicy, found *corev1.PersistentVolumeClaim) field.ErrorList {
+	var errs field.ErrorList
+	if !plan.Retains(policy) {
+		errs = append(errs, field.Invalid(path.Child("retentionPolicy", "whenDeleted"), v1alpha2.RetentionPolicyDelete,
+			fmt.Sprintf("must be Retain because volume claim %s exists already", found.Name)))
+	}
+	// What the template leaves open was filled in by the API server and by the binding of the claim.
+	if !equality.Semantic.DeepDerivative(policy.Templates[template].Spec, found.Spec) {
+		at := path.Child("templates").Index(template).Child("spec")
+		errs = append(errs, field.Forbidden(at, fmt.Sprintf("volume claim %s exists already and asks for something else", found.Name)))
+	}
+	return errs
+}

@@ -1,0 +1,77 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// defaults fills in what the published webhook fills in, because its clients look at it. The controller itself does without.
+type defaults struct{}
+
+// Default fills in a JobSet that is created. In an update it gives back what the client has dropped without knowing.
+func (defaults) Default(ctx context.Context, js *v1alpha2.JobSet) error {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the request: %w", err)
+	}
+	if request.Operation == admissionv1.Update {
+		return restore(request.OldObject.Raw, js)
+	}
+	fill(&js.Spec)
+	return nil
+}
+
+func fill(spec *v1alpha2.JobSetSpec) {
+	spec.Network = policy.Network(spec)
+	spec.SuccessPolicy = policy.SuccessPolicy(spec)
+	spec.StartupPolicy = policy.StartupPolicy(spec)
+	for i := range spec.ReplicatedJobs {
+		plan.Defaults(&spec.ReplicatedJobs[i].Template.Spec)
+	}
+	if spec.FailurePolicy != nil {
+		for i := range spec.FailurePolicy.Rules {
+			spec.FailurePolicy.Rules[i].Name = policy.RuleName(spec.FailurePolicy.Rules, i)
+		}
+	}
+	for i := range spec.VolumeClaimPolicies {
+		if spec.VolumeClaimPolicies[i].RetentionPolicy == nil {
+			spec.VolumeClaimPolicies[i].RetentionPolicy = &v1alpha2.VolumeRetentionPolicy{WhenDeleted: v1alpha2.RetentionPolicyDelete}
+		}
+	}
+}
+
+// restore brings back fields that the published types do not have, and so cannot send. They are in parts of the spec that no
+// update may change: nobody can have meant to take them away.
+func restore(raw []byte, js *v1alpha2.JobSet) error {
+	var old v1alpha2.JobSet
+	if err := yaml.Unmarshal(raw, &old); err != nil {
+		return fmt.Errorf("reading the JobSet as it was: %w", err)
+	}
+	before, now := old.Spec.StartupPolicy, js.Spec.StartupPolicy
+	if before != nil && now != nil && before.StartupPolicyOrder == now.StartupPolicyOrder && len(now.Rules) == 0 {
+		now.Rules = before.Rules
+	}
+	if old.Spec.FailurePolicy != nil && js.Spec.FailurePolicy != nil {
+		restoreRules(old.Spec.FailurePolicy.Rules, js.Spec.FailurePolicy.Rules)
+	}
+	return nil
+}
+
+func restoreRules(old, now []v1alpha2.FailurePolicyRule) {
+	if len(old) != len(now) {
+		return
+	}
+	for i := range now {
+		if now[i].Name == old[i].Name && now[i].MaxRestarts == nil {
+			now[i].MaxRestarts = old[i].MaxRestarts
+		}
+	}
+}

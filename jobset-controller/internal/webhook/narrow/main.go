@@ -1,0 +1,97 @@
+// Command narrow adds to generated webhook configurations what their markers cannot say: which pods the API server asks about.
+// Of all pods of a cluster, and of all pods of JobSets, those are few.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: narrow FILE")
+		os.Exit(2)
+	}
+	if err := narrowFile(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "narrow:", err)
+		os.Exit(1)
+	}
+}
+
+func narrowFile(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	narrowed, err := narrow(content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, narrowed, 0o644)
+}
+
+var separator = []byte("---\n")
+
+func narrow(content []byte) ([]byte, error) {
+	var out []byte
+	for document := range bytes.SplitSeq(content, separator) {
+		if len(bytes.TrimSpace(document)) == 0 {
+			continue
+		}
+		var configuration map[string]any
+		if err := yaml.Unmarshal(document, &configuration); err != nil {
+			return nil, err
+		}
+		hooks, _ := configuration["webhooks"].([]any)
+		for _, hook := range hooks {
+			if err := narrowHook(hook.(map[string]any)); err != nil {
+				return nil, err
+			}
+		}
+		rendered, err := yaml.Marshal(configuration)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, separator...), rendered...)
+	}
+	return out, nil
+}
+
+func narrowHook(hook map[string]any) error {
+	raw, err := yaml.Marshal(hook)
+	if err != nil {
+		return err
+	}
+	var typed admissionv1.ValidatingWebhook
+	if err := yaml.Unmarshal(raw, &typed); err != nil {
+		return err
+	}
+	if typed.Rules[0].Resources[0] != "pods" {
+		return nil
+	}
+	hook["objectSelector"] = ofJobSets()
+	hook["matchConditions"] = exclusively()
+	return nil
+}
+
+// ofJobSets is cheap: the API server keeps selectors compiled, and looks at labels alone.
+func ofJobSets() metav1.LabelSelector {
+	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: v1alpha2.JobSetNameKey, Operator: metav1.LabelSelectorOpExists},
+	}}
+}
+
+// exclusively leaves out pods that do not ask for exclusive placement, and those whose nodes were reserved beforehand.
+func exclusively() []admissionv1.MatchCondition {
+	return []admissionv1.MatchCondition{
+		{Name: "placed-exclusively", Expression: fmt.Sprintf("has(object.metadata.annotations) && '%s' in object.metadata.annotations", v1alpha2.ExclusiveKey)},
+		{Name: "by-this-webhook", Expression: fmt.Sprintf("!('%s' in object.metadata.annotations)", v1alpha2.NodeSelectorStrategyKey)},
+	}
+}

@@ -1,0 +1,71 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
+)
+
+// +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
+// +kubebuilder:webhook:path=/validate--v1-pod,mutating=false,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=vpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
+
+// Domains knows where the pods of a Job are.
+type Domains interface {
+	// Of gives the topology domain that the pods of the Job with this UID are in, "" if it is not decided yet.
+	Of(ctx context.Context, job types.UID, topology string) (string, error)
+}
+
+// RegisterPod serves the webhooks that place the pods of JobSets exclusively.
+func RegisterPod(mgr ctrl.Manager, domains Domains) error {
+	w := pods{domains}
+	return ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(w).WithValidator(w).Complete()
+}
+
+// pods places pods.
+type pods struct{ domains Domains }
+
+// Default makes a pod a leader or a follower. A pod that no Job controls is nobody's, whatever its annotations say.
+func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
+	job := metav1.GetControllerOfNoCopy(pod)
+	topology := exclusive.Topology(pod)
+	if topology == "" || job == nil || job.Kind != "Job" {
+		return nil
+	}
+	domain := ""
+	if !exclusive.Leads(pod) {
+		var err error
+		if domain, err = w.domains.Of(ctx, job.UID, topology); err != nil {
+			return fmt.Errorf("looking for the domain of job %s: %w", job.Name, err)
+		}
+	}
+	exclusive.Prepare(pod, domain)
+	return nil
+}
+
+// ValidateCreate refuses a pod that another webhook has made one that could go anywhere.
+func (w pods) ValidateCreate(_ context.Context, pod *corev1.Pod) (admission.Warnings, error) {
+	job := metav1.GetControllerOfNoCopy(pod)
+	if exclusive.Topology(pod) == "" || job == nil || job.Kind != "Job" || exclusive.Prepared(pod) {
+		return nil, nil
+	}
+	return nil, apierrors.NewForbidden(corev1.Resource("pods"), pod.Name, fmt.Errorf(
+		"it asks for exclusive placement in %s, and something has removed what the JobSet controller did for it", exclusive.Topology(pod)))
+}
+
+// ValidateUpdate is not asked.
+func (pods) ValidateUpdate(context.Context, *corev1.Pod, *corev1.Pod) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// ValidateDelete is not asked.
+func (pods) ValidateDelete(context.Context, *corev1.Pod) (admission.Warnings, error) {
+	return nil, nil
+}

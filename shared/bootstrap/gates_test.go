@@ -1,0 +1,89 @@
+package bootstrap
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// withStages has gates of each stage.
+func withStages(t *testing.T, file string, args ...string) (*Options, error) {
+	t.Helper()
+	t.Setenv("POD_NAMESPACE", "")
+	p := newProgram()
+	p.Gates = map[string]Gate{
+		"New": {Stage: Alpha}, "Newer": {Stage: Alpha}, "Old": {On: true, Stage: Beta}, "Fixed": {Stage: Alpha, Locked: true},
+	}
+	if file != "" {
+		args = append(args, "--config="+write(t, "apiVersion: test.holdfast.dev/v1\nkind: Configuration\n"+file))
+	}
+	return &p.Options, Parse(pflag.NewFlagSet("test", pflag.ContinueOnError), p, args)
+}
+
+func TestGates(t *testing.T) {
+	for name, tc := range map[string]struct {
+		file string
+		args []string
+		on   string
+	}{
+		"the defaults":                         {on: "Old"},
+		"the file turns":                       {file: "featureGates: {New: true, Old: false}", on: "New"},
+		"the flag turns":                       {args: []string{"--feature-gates=New=true,Old=false"}, on: "New"},
+		"the flag is repeated":                 {args: []string{"--feature-gates=New=true", "--feature-gates=Newer=true"}, on: "New Newer Old"},
+		"the flag overrides the file":          {file: "featureGates: {New: true, Newer: true}", args: []string{"--feature-gates=New=false"}, on: "Newer Old"},
+		"all alpha gates":                      {file: "featureGates: {AllAlpha: true}", on: "New Newer Old"},
+		"all but the one named":                {file: "featureGates: {AllAlpha: true, New: false}", on: "Newer Old"},
+		"all beta gates":                       {args: []string{"--feature-gates=AllBeta=false"}, on: ""},
+		"one dash and spaces, as people write": {args: []string{"-feature-gates", "New=true, Newer=true"}, on: "New Newer Old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := withStages(t, tc.file, tc.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var on []string
+			for _, gate := range []string{"Fixed", "New", "Newer", "Old"} {
+				if o.Enabled(gate) {
+					on = append(on, gate)
+				}
+			}
+			if got := strings.Join(on, " "); got != tc.on {
+				t.Errorf("on are %q, want %q", got, tc.on)
+			}
+		})
+	}
+}
+
+func TestAGateThatIsWrongIsSaid(t *testing.T) {
+	for name, tc := range map[string]struct{ args, want string }{
+		"unknown":       {"--feature-gates=Nope=true", "--feature-gates Nope: unknown; known are Fixed, New, Newer, Old"},
+		"locked":        {"--feature-gates=Fixed=true", "--feature-gates Fixed: this version has it at false only"},
+		"no value":      {"--feature-gates=New", `"New" is not NAME=true or NAME=false`},
+		"a wrong value": {"--feature-gates=New=on", `"New=on" is not NAME=true or NAME=false`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := withStages(t, "", tc.args); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Files of published controllers spell out fields that are not set.
+func TestAnEmptyValueInTheFileIsNone(t *testing.T) {
+	p, err := complete(t, `
+webhook: {host: "", certDir: ""}
+leaderElection: {leaderElect: false, leaseDuration: 0s, renewDeadline: 0s, retryPeriod: 0s, resourceLock: "", resourceName: "", resourceNamespace: ""}
+metrics: {bindAddress: ""}
+health: {healthProbeBindAddress: "", readinessEndpointName: "", livenessEndpointName: ""}
+tls: {minVersion: ""}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := newProgram()
+	if p.Webhook != want.Webhook || p.Leader != want.Leader || p.Metrics != want.Metrics || p.Health != want.Health {
+		t.Errorf("got %+v", p.Options)
+	}
+}
