@@ -131,6 +131,7 @@ func (l *Lab) StartManager(ctx context.Context) error {
 			"--metrics-bind-address=0", "--health-probe-bind-address=" + managerHealth,
 			"--inplace-store-address=" + l.Cluster.RedisAddress(), "--inplace-exec-image=" + ExecImage, "--inplace-agent-image=" + AgentImage,
 			"--config=" + l.File("e2e", "lab", "manager.yaml"),
+			"--webhooks=false", "--leader-elect=false", // a file of the published kind asks for both
 		},
 		Ready: Healthy(managerHealth),
 	})

@@ -100,7 +100,7 @@ func (t *Trial) strike(ctx context.Context, pod string, strike func(lab.Worker) 
 	if pod == lost {
 		t.moved = f.Worker
 	}
-	err := lab.Until(ctx, "there is a program to kill", func(ctx context.Context) (err error) { // a group is in sync before it runs
+	err := lab.Until(ctx, "there is somebody to strike", func(ctx context.Context) (err error) { // a group is in sync before it runs
 		f.Killed, err = strike(t.before[f.Worker])
 		return err
 	})
