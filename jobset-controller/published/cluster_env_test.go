@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -164,12 +165,15 @@ func (c *cluster) jobSet() *theirs.JobSet {
 	return js
 }
 
+// change updates the JobSet as a user does, who tries again if a controller was faster.
 func (c *cluster) change(change func(*theirs.JobSet)) {
 	c.Helper()
-	js := c.jobSet()
-	change(js)
-	_, err := c.jobSets.JobsetV1alpha2().JobSets(c.namespace).Update(c.Context(), js, metav1.UpdateOptions{})
-	c.ok(err)
+	c.ok(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		js := c.jobSet()
+		change(js)
+		_, err := c.jobSets.JobsetV1alpha2().JobSets(c.namespace).Update(c.Context(), js, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 func (c *cluster) jobs() []batchv1.Job {
@@ -242,14 +246,16 @@ func (c *cluster) eventually(check func() string) {
 // play writes what the Job controller would.
 func (c *cluster) play(name string, change func(*batchv1.JobStatus)) {
 	c.Helper()
-	job, err := c.core.BatchV1().Jobs(c.namespace).Get(c.Context(), name, metav1.GetOptions{})
-	c.ok(err)
-	if job.Status.StartTime == nil {
-		job.Status.StartTime = ptr.To(metav1.Now())
-	}
-	change(&job.Status)
-	_, err = c.core.BatchV1().Jobs(c.namespace).UpdateStatus(c.Context(), job, metav1.UpdateOptions{})
-	c.ok(err)
+	c.ok(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		job, err := c.core.BatchV1().Jobs(c.namespace).Get(c.Context(), name, metav1.GetOptions{})
+		c.ok(err)
+		if job.Status.StartTime == nil {
+			job.Status.StartTime = ptr.To(metav1.Now())
+		}
+		change(&job.Status)
+		_, err = c.core.BatchV1().Jobs(c.namespace).UpdateStatus(c.Context(), job, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 func (c *cluster) ready(names ...string) {

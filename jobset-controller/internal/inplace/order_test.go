@@ -41,6 +41,8 @@ func TestSteps(t *testing.T) {
 	}{
 		"all at once":                       {js().Entry("a", 1).Entry("b", 1), "", "a:0 b:0"},
 		"in order, each its own":            {js().Entry("a", 1).Entry("b", 1).Entry("c", 1).InOrder(), "", "a:0 b:1 c:2"},
+		"by rules, each its own":            {js().Entry("a", 1).Entry("b", 1).Entry("c", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").WaitFor(v1alpha2.WaitForReady, "b"), "", "a:0 b:1 c:2"},
+		"by rules, after one without agent": {js().Entry("a", 1).Entry("b", 1).Entry("c", 1).WaitFor(v1alpha2.WaitForSucceeded, "a", "b"), "a", "b:0 c:1"},
 		"in order, but one has no agent":    {js().Entry("a", 1).Entry("b", 1).Entry("c", 1).InOrder(), "b", "a:0 c:1"},
 		"in order, but one has no pods":     {js().Entry("a", 1).Entry("b", 0).Entry("c", 1).InOrder(), "", "a:0 c:1"},
 		"a driver and its workers":          {js().Entry("driver", 1).Entry("w", 2, DependsOn("driver", ready)), "", "driver:0 w:1"},
@@ -119,6 +121,8 @@ func TestReleases(t *testing.T) {
 		"any of one":                          {pair().Success(v1alpha2.OperatorAny, "a"), "a:free b:"},
 		"a gate waits for a completion":       {gated(), "a:gate b:needed"},
 		"also of one that is no target":       {gated().Success(v1alpha2.OperatorAll, "b"), "a:gate b:needed"},
+		"a rule waits for a completion":       {pair().WaitFor(v1alpha2.WaitForSucceeded, "a"), "a:gate b:needed"},
+		"a rule that waits for Ready":         {pair().WaitFor(v1alpha2.WaitForReady, "a"), "a:needed b:needed"},
 		"one that may complete alone is free": {gated().Success(v1alpha2.OperatorAny, "a"), "a:free b:"},
 		"a gate that waits for Ready holds none": {
 			MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("a", ready)), "a:needed b:needed"},

@@ -15,11 +15,15 @@ import (
 )
 
 func build(js *JobSet, entry, index int) *batchv1.Job {
+	return NewBuilder(js.Obj(), mustEpoch(js)).Job(entry, index)
+}
+
+func mustEpoch(js *JobSet) epoch.Record {
 	current, err := epoch.Of(js.Annotations)
 	if err != nil {
 		panic(err)
 	}
-	return NewBuilder(js.Obj(), current).Job(entry, index)
+	return current
 }
 
 // threeEntries has 2 + 3 + 1 Jobs, of which the first and the last entry share a group.

@@ -68,19 +68,14 @@ func isReady(job *batchv1.Job) bool {
 	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) >= expected
 }
 
-// Up counts the Jobs that are ready or have succeeded, and all that the spec asks for.
-func Up(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) (up, wanted int64) {
+// AllReady tells whether every Job of the JobSet is ready or has succeeded.
+func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
+	var up, expected int64
 	for _, s := range statuses {
 		up += int64(s.Ready) + int64(s.Succeeded)
 	}
 	for i := range spec.ReplicatedJobs {
-		wanted += int64(spec.ReplicatedJobs[i].Replicas)
+		expected += int64(spec.ReplicatedJobs[i].Replicas)
 	}
-	return up, wanted
-}
-
-// AllReady tells whether every Job of the JobSet is ready or has succeeded.
-func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
-	up, wanted := Up(spec, statuses)
-	return up == wanted
+	return up == expected
 }

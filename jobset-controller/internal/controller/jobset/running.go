@@ -57,7 +57,7 @@ func listed(errs field.ErrorList) string {
 }
 
 // setRunning says whether the JobSet is at work, and if not, what it waits for. It makes no events: those that it sums up have
-// theirs.
+// theirs. It names no numbers: they are in the counters, which change with every Job, and conditions wake their readers.
 func (s *scope) setRunning(status *v1alpha2.JobSetStatus) {
 	to, n := s.running(status)
 	s.set(status, v1alpha2.JobSetRunning, to, n)
@@ -67,7 +67,6 @@ func (s *scope) running(status *v1alpha2.JobSetStatus) (metav1.ConditionStatus, 
 	no := func(reason, message string) (metav1.ConditionStatus, notice) {
 		return metav1.ConditionFalse, normal(reason, message)
 	}
-	up, wanted := policy.Up(&s.jobSet.Spec, s.tallies)
 	switch {
 	case s.decided && s.decision.Outcome == policy.Complete:
 		return no(v1alpha2.JobSetCompletedReason, "the JobSet has completed")
@@ -80,14 +79,14 @@ func (s *scope) running(status *v1alpha2.JobSetStatus) (metav1.ConditionStatus, 
 	case s.decided, len(s.jobs.Failed) > 0:
 		return no(v1alpha2.RestartingReason, "jobs are recreated after a failure")
 	case len(s.jobs.Previous) > 0:
-		return no(v1alpha2.WaitingForDeletionReason, fmt.Sprintf("waiting until %d jobs of before the restart are gone", len(s.jobs.Previous)))
-	case up == wanted:
+		return no(v1alpha2.WaitingForDeletionReason, "jobs of before the restart are not gone yet")
+	case policy.AllReady(&s.jobSet.Spec, s.tallies):
 		return metav1.ConditionTrue, normal(v1alpha2.AllJobsReadyReason, "all jobs are ready or have succeeded")
 	}
 	if held := s.held(); held != "" {
-		return no(v1alpha2.WaitingForStageReason, fmt.Sprintf("%d of %d jobs are ready; %s", up, wanted, held))
+		return no(v1alpha2.WaitingForStageReason, held)
 	}
-	return no(v1alpha2.WaitingForJobsReason, fmt.Sprintf("%d of %d jobs are ready", up, wanted))
+	return no(v1alpha2.WaitingForJobsReason, "not all jobs are ready yet")
 }
 
 // held names the first entry that may not start yet, and what for.

@@ -118,7 +118,7 @@ func (s *scope) recordRestart(status *v1alpha2.JobSetStatus) {
 // recordJobRestarts counts the Jobs that are recreated alone. The others, and an ordered start, go on.
 func (s *scope) recordJobRestarts(status *v1alpha2.JobSetStatus) {
 	d := s.decision
-	status.ReplicatedJobsStatus = policy.CountRestarts(&s.jobSet.Spec, s.tallies, d.Restarts)
+	status.ReplicatedJobsStatus = policy.CountRestarts(&s.jobSet.Spec, s.shownTallies(), d.Restarts)
 	status.RuleRestarts = policy.CountRules(status.RuleRestarts, d)
 	s.raise(status, v1alpha2.JobSetRestartingJobs, warning(d.Reason, d.Message))
 	for _, restart := range d.Restarts {

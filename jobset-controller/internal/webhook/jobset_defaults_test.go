@@ -1,0 +1,97 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+// defaulted passes a JobSet through the webhook; old is what it was before an update.
+func defaulted(t *testing.T, old, js *v1alpha2.JobSet) *v1alpha2.JobSet {
+	t.Helper()
+	request := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Create}}
+	if old != nil {
+		text, err := json.Marshal(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Operation, request.OldObject = admissionv1.Update, runtime.RawExtension{Raw: text}
+	}
+	js = js.DeepCopy()
+	if err := (defaults{}).Default(admission.NewContextWithRequest(context.Background(), request), js); err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+func TestANewJobSetGetsThePublishedDefaults(t *testing.T) {
+	js := MakeJobSet("a").Workers(1).Rule(v1alpha2.FailurePolicyRule{Action: v1alpha2.FailJobSet}).Rule(v1alpha2.FailurePolicyRule{Name: "own"}).
+		Change(func(js *v1alpha2.JobSet) { js.Spec.VolumeClaimPolicies = []v1alpha2.VolumeClaimPolicy{{}} })
+	want := js.Obj().DeepCopy()
+	want.Spec.Network = &v1alpha2.Network{EnableDNSHostnames: ptr.To(true), PublishNotReadyAddresses: ptr.To(true)}
+	want.Spec.SuccessPolicy = &v1alpha2.SuccessPolicy{Operator: v1alpha2.OperatorAll}
+	want.Spec.StartupPolicy = &v1alpha2.StartupPolicy{StartupPolicyOrder: v1alpha2.AnyOrder}
+	want.Spec.FailurePolicy.Rules[0].Name = "failurePolicyRule0"
+	want.Spec.VolumeClaimPolicies[0].RetentionPolicy = &v1alpha2.VolumeRetentionPolicy{WhenDeleted: v1alpha2.RetentionPolicyDelete}
+	job := &want.Spec.ReplicatedJobs[0].Template.Spec
+	job.CompletionMode, job.Template.Spec.RestartPolicy = ptr.To(batchv1.IndexedCompletion), corev1.RestartPolicyOnFailure
+	if diff := cmp.Diff(want, defaulted(t, nil, js.Obj())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDefaultRulesOfAnOrderedStartAreNotWritten(t *testing.T) {
+	got := defaulted(t, nil, MakeJobSet("a").Entry("a", 1).Entry("b", 1).InOrder().Obj())
+	if rules := got.Spec.StartupPolicy.Rules; len(rules) > 0 {
+		t.Errorf("rules %+v", rules)
+	}
+}
+
+func TestWhatSomebodyHasSetStays(t *testing.T) {
+	js := MakeJobSet("a").Entry("a", 1, func(e *v1alpha2.ReplicatedJob) {
+		e.Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
+		e.Template.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	}).Entry("b", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").Success(v1alpha2.OperatorAny, "a").Change(func(js *v1alpha2.JobSet) {
+		js.Spec.Network = &v1alpha2.Network{EnableDNSHostnames: ptr.To(false), Subdomain: "s"}
+	})
+	got := defaulted(t, nil, js.Obj())
+	want := js.Obj().DeepCopy()
+	want.Spec.Network.PublishNotReadyAddresses = ptr.To(true)
+	second := &want.Spec.ReplicatedJobs[1].Template.Spec
+	second.CompletionMode, second.Template.Spec.RestartPolicy = ptr.To(batchv1.IndexedCompletion), corev1.RestartPolicyOnFailure
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Clients with the published types read a JobSet, change it and send it back whole, without what their types do not know.
+func TestAnUpdateDoesNotLoseWhatItsClientDoesNotKnow(t *testing.T) {
+	whole := func() *JobSet {
+		return MakeJobSet("a").Entry("a", 1).Entry("b", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").
+			Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJobSet, MaxRestarts: ptr.To[int32](2)})
+	}
+	partial := whole()
+	partial.Spec.StartupPolicy.Rules = nil
+	partial.Spec.FailurePolicy.Rules[0].MaxRestarts = nil
+	partial.Suspend(true)
+	if diff := cmp.Diff(whole().Suspend(true).Obj(), defaulted(t, whole().Obj(), partial.Obj())); diff != "" {
+		t.Error(diff)
+	}
+	other := whole()
+	other.Spec.StartupPolicy.Rules[0].WaitForReplicatedJobsStatus = v1alpha2.WaitForReady
+	other.Spec.FailurePolicy.Rules[0].MaxRestarts = ptr.To[int32](9)
+	if diff := cmp.Diff(other.Obj(), defaulted(t, whole().Obj(), other.Obj())); diff != "" {
+		t.Errorf("a change is for validation to refuse: %s", diff)
+	}
+}
