@@ -5,8 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared shared/bootstrap agent jobset-controller jobset-controller/published charts e2e
+MODULES := shared shared/bootstrap agent jobset-controller jobset-controller/published appwrapper-controller charts e2e
 JOBSET_CHART := charts/jobset-controller/files
+APPWRAPPER_CHART := charts/appwrapper-controller/files
 BIN := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -26,6 +27,7 @@ build: ## Build all programs into bin/
 	@mkdir -p $(BIN)
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
+	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 # The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
@@ -45,19 +47,22 @@ prerequisites: # Debian's packages and the API server for tests; quick when all 
 test: prerequisites verify ## Unit tests, the store contract on a real redis-server, API tests on a real kube-apiserver
 	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest $(TESTFLAGS) ./...); done
 
+# The suites of the short run, in this order.
+E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper
+
 .PHONY: e2e
 e2e: ## End-to-end tests on a real node (root): real pods killed, the store stopped, emptied, poisoned
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 $(E2E)
 
 .PHONY: e2e-all
 e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue (root)
 	./hack/install-debian.sh prometheus
 	$(MAKE) build build-next
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_jobset_kueue ./tests_failures
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures
 
 .PHONY: demo
 demo: ## A worker dies on a real node (root) and the JobSet restarts in place, two ways; then the same by recreation
@@ -66,7 +71,7 @@ demo: ## A worker dies on a real node (root) and the JobSet restarts in place, t
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: bench-restart bench-jobset ## All benchmarks
+bench: bench-restart bench-jobset bench-appwrapper ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
@@ -85,6 +90,13 @@ bench-jobset: ## Measure our JobSet manager beside the published one with many J
 	mkdir -p $(dir $(GROWTH))
 	cd jobset-controller && go test -run '^$$' -bench BenchmarkPass -benchtime 20x ./internal/controller/jobset | tee ../$(GROWTH)
 	go run ./e2e/cmd/bench-jobset -growth $(GROWTH)
+	$(TESTBED) down
+
+.PHONY: bench-appwrapper
+bench-appwrapper: ## 500 AppWrappers on simulated nodes (root): until all run, then 50 failures at once; CPU, memory, API calls
+	./hack/install-debian.sh
+	$(MAKE) --no-print-directory build
+	go run ./e2e/cmd/bench-appwrapper
 	$(TESTBED) down
 
 SEEDS ?= 1000000
@@ -112,6 +124,10 @@ generate: ## Write generated code and manifests again
 	cp jobset-controller/config/webhook/manifests.yaml $(JOBSET_CHART)/webhook/manifests.yaml
 	cp jobset-controller/config/rbac/role.yaml $(JOBSET_CHART)/rbac/manager.yaml
 	cp jobset-controller/config/rbac/orchestrator/role.yaml $(JOBSET_CHART)/rbac/orchestrator.yaml
+	cd appwrapper-controller && go generate ./...
+	cp appwrapper-controller/config/crd/bases/*.yaml $(APPWRAPPER_CHART)/crds/
+	cp appwrapper-controller/config/webhook/manifests.yaml $(APPWRAPPER_CHART)/webhook/manifests.yaml
+	cp appwrapper-controller/config/rbac/role.yaml $(APPWRAPPER_CHART)/rbac/manager.yaml
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

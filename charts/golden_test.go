@@ -6,12 +6,16 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// made is what the chart makes anew with each rendering outside of a cluster.
+var made = regexp.MustCompile(`(?m)^(  (?:password|ca\.crt|tls\.crt|tls\.key)): \S{20,}$`)
 
 var update = flag.Bool("update", false, "write the golden files again")
 
@@ -26,7 +30,7 @@ func TestGoldens(t *testing.T) {
 				if content == "" || path.Base(file) == "crds.yaml" || strings.HasSuffix(file, ".tpl") {
 					continue
 				}
-				b.WriteString("### " + file + "\n" + content + "\n")
+				b.WriteString("### " + file + "\n" + made.ReplaceAllString(content, "$1: <made at random>") + "\n")
 			}
 			golden := filepath.Join("testdata", jobSetChart, strings.ReplaceAll(name, " ", "-")+".yaml")
 			if *update {

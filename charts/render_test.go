@@ -39,6 +39,14 @@ valkey: {enabled: true}`,
 	"external valkey": `
 orchestrator: {enabled: true}
 valkey: {address: "redis.data.svc:6380", username: holdfast, existingSecret: redis-user, existingSecretKey: secret}`,
+	"guarded external valkey": `
+orchestrator: {enabled: true}
+valkey: {address: "redis.data.svc:6380", username: holdfast, existingSecret: redis-user,
+  auth: {enabled: true}, tls: {enabled: true, existingSecret: redis-ca, serverName: redis.example}}`,
+	"open valkey": `
+orchestrator: {enabled: true}
+injection: {storeAddress: "store.example:6400", storeUsername: workers, existingSecret: workers, existingSecretKey: token}
+valkey: {enabled: true, existingSecret: store, auth: {enabled: false}, tls: {enabled: false}}`,
 	"everything": everything,
 }
 
@@ -80,12 +88,13 @@ injection:
   execImage: {registry: registry.example, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
   agentImage: {repository: localhost/agent, tag: dev}
   storeAddress: store.example:6400
-  storeUsername: workers
-  existingSecret: workers
-  existingSecretKey: token
 valkey:
   enabled: true
   existingSecret: store
+  existingSecretKey: token
+  auth: {passwordMaxAge: 24h, defaultUser: agents}
+  tls: {existingSecret: store-tls}
+  maxMemory: 2gb
   serviceName: store
   port: 6400
   agents: 500
@@ -95,6 +104,7 @@ valkey:
   nodeSelector: {role: system}
   tolerations: [{key: role, operator: Exists}]
   affinity: {nodeAffinity: {}}
+criPolicy: {enabled: true, namespaces: [a, b], allPods: true, validationActions: [Deny, Audit]}
 `
 
 // objects are what one rendering would apply, in the order of the templates.

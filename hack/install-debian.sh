@@ -16,6 +16,7 @@ gcc=4:12.2.0-3
 iproute2=6.1.0-3
 libc6-dev=2.36-9+deb12u14
 nftables=1.0.6-2+deb12u2
+python3-minimal=3.11.2-1+b1
 redis-server=5:7.0.15-1~deb12u10
 redis-tools=5:7.0.15-1~deb12u10
 runc=1.1.5+ds1-1+deb12u1

@@ -14,6 +14,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -126,6 +128,17 @@ func kill(pid int, signal unix.Signal, what string) (time.Time, error) {
 	at := time.Now()
 	if err := unix.Kill(pid, signal); err != nil {
 		return at, fmt.Errorf("sending %s to %s: %w", unix.SignalName(signal), what, err)
+	}
+	return at, nil
+}
+
+// DeletePod asks for the deletion of a worker's pod and returns when that was.
+func (l *Lab) DeletePod(ctx context.Context, w Worker, options ...client.DeleteOption) (time.Time, error) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Pod}}
+	options = append(options, client.Preconditions{UID: ptr.To(types.UID(w.PodUID))})
+	at := time.Now()
+	if err := l.Client.Delete(ctx, pod, options...); err != nil {
+		return at, fmt.Errorf("deleting the pod of worker %s: %w", w.ID, err)
 	}
 	return at, nil
 }

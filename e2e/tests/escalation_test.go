@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,8 +57,27 @@ func TestAPodThatIsDeletedIsReplacedAndTheOthersRestartInPlace(t *testing.T) {
 			g.onlyReplaced(before, gone.ID)
 			g.awaitCharged(1)
 			g.awaitEvent("InPlaceRestart")
+			g.awaitEvent("InPlacePodReplaced")
+			g.awaitJobCounts(gone.ID)
 		})
 	}
+}
+
+// awaitJobCounts: the Job controller takes the pod that the leader made for its own, makes none beside it, and counts one failure.
+func (g *group) awaitJobCounts(replaced string) {
+	g.Helper()
+	job := &batchv1.Job{}
+	key := types.NamespacedName{Namespace: g.js.Namespace, Name: replaced[:strings.LastIndexByte(replaced, '-')]}
+	g.must(lab.Until(g.ctx, "the Job counts its pods", func(ctx context.Context) error {
+		if err := g.Client.Get(ctx, key, job); err != nil {
+			return err
+		}
+		if s := job.Status; s.Active != size || s.Failed != 1 || ptr.Deref(s.Ready, 0) != size || ptr.Deref(s.Terminating, 0) != 0 {
+			return fmt.Errorf("it has %d active, %d ready, %d terminating and %d failed pods", s.Active, ptr.Deref(s.Ready, 0),
+				ptr.Deref(s.Terminating, 0), s.Failed)
+		}
+		return nil
+	}))
 }
 
 // The Job takes the deleted pod's exit 0 for the end of its work and makes no other pod.
@@ -125,9 +145,8 @@ func (g *group) patchPod(w lab.Worker, patch string) {
 
 func (g *group) deletePod(w lab.Worker, options ...client.DeleteOption) {
 	g.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Pod}}
-	options = append(options, client.Preconditions{UID: ptr.To(types.UID(w.PodUID))})
-	g.must(g.Client.Delete(g.ctx, pod, options...))
+	_, err := g.DeletePod(g.ctx, w, options...)
+	g.must(err)
 }
 
 // awaitMark returns once the JobSet is, or is not, marked as recovering.

@@ -14,8 +14,11 @@ import (
 
 const (
 	releaseName = "holdfast"
-	namespace   = "e2e-chart"      // of the release; it takes restricted pods only
-	jobs        = "e2e-chart-jobs" // of the JobSet, whose agents are privileged
+	namespace   = "e2e-chart"            // of the release; it takes restricted pods only
+	jobs        = "e2e-chart-jobs"       // of the JobSet guarded, whose agents are privileged
+	restricted  = "e2e-chart-restricted" // of the JobSet supervised; it takes restricted pods only
+	guarded     = "guarded"
+	supervised  = "supervised"
 	fullname    = "holdfast-jobset-controller"
 	size        = 4
 )
@@ -28,9 +31,14 @@ func values() helm.Values {
 	v["resources"], v["nodeSelector"] = small, node
 	for name, more := range map[string]helm.Values{
 		"orchestrator": {"enabled": true, "resources": small, "leaseDuration": "5s"},
+		"injection":    {"execImage": helm.Image(lab.ExecImage), "agentImage": helm.Image(lab.AgentImage)},
 		"valkey":       {"enabled": true, "resources": small, "nodeSelector": node, "agents": 100},
 	} {
-		component := v[name].(helm.Values)
+		component, there := v[name].(helm.Values)
+		if !there {
+			component = helm.Values{}
+			v[name] = component
+		}
 		for key, value := range more {
 			component[key] = value
 		}
@@ -58,8 +66,26 @@ func TestAnInstallationThroughItsLife(t *testing.T) {
 		c.awaitRound(js, 1)
 	})
 
+	c.step("a namespace of restricted pods restarts by the supervisor", func() {
+		other := c.startSupervised()
+		c.killSupervised(other, 1)
+		c.checkStrangers(other, js)
+	})
+
+	c.step("a store that comes back with nothing gets its users and its groups again, and nobody is stopped", func() {
+		c.replaceStore()
+		c.awaitRound(js, 1)
+		c.checkUntouched(js, workers)
+		c.signal(workers, 0, unix.SIGKILL)
+		workers = c.awaitRestarted(js, workers)
+		c.awaitRound(js, 2)
+	})
+
+	c.step("a rotated password reaches the pods", func() { c.rotate(js) })
+
 	c.step("an upgrade replaces the controller and touches neither the store nor the JobSet", func() {
 		store, manager := c.pod("valkey").UID, c.pod("manager").UID
+		secrets := c.secrets()
 		changed := values()
 		changed["logLevel"], changed["commonLabels"] = "debug", helm.Values{"upgraded": "yes"}
 		c.must(c.release.Upgrade(c.ctx, changed))
@@ -69,10 +95,13 @@ func TestAnInstallationThroughItsLife(t *testing.T) {
 		if c.pod("valkey").UID != store {
 			c.Error("the store's pod was replaced")
 		}
+		if c.secrets() != secrets {
+			c.Error("the store has another password or certificate")
+		}
 		c.checkUntouched(js, workers)
 		c.signal(workers, 2, unix.SIGUSR1)
 		workers = c.awaitRestarted(js, workers)
-		c.awaitRound(js, 2)
+		c.awaitRound(js, 3)
 		c.checkNothingForbidden(c.pod("manager"), "manager", "orchestrator")
 		c.checkRefusal()
 	})

@@ -24,7 +24,6 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
 // installation is the release under test and a JobSet that it runs.
@@ -43,11 +42,12 @@ func start(t *testing.T) *installation {
 	}}
 	c.cleanUp()
 	c.must(c.Namespace(c.ctx, jobs))
-	c.must(c.Namespace(c.ctx, namespace))
-	restricted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	patch := client.RawPatch("application/merge-patch+json",
 		[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`))
-	c.must(c.Client.Patch(c.ctx, restricted, patch))
+	for _, name := range []string{namespace, restricted} {
+		c.must(c.Namespace(c.ctx, name))
+		c.must(c.Client.Patch(c.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, patch))
+	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			c.dump()
@@ -62,8 +62,10 @@ func (c *installation) cleanUp() {
 	c.Helper()
 	ctx := context.Background() // the test's own may have ended
 	c.must(c.release.Uninstall())
-	if err := c.Remove(ctx, jobs, "js"); err != nil && !strings.Contains(err.Error(), "no matches for kind") {
-		c.Error(err)
+	for ns, name := range map[string]string{jobs: guarded, restricted: supervised} {
+		if err := c.Remove(ctx, ns, name); err != nil && !strings.Contains(err.Error(), "no matches for kind") {
+			c.Error(err)
+		}
 	}
 }
 
@@ -169,9 +171,9 @@ func (c *installation) checkRefusal() {
 // startJobSet starts the example with four workers, whose agents use the chart's store, and returns them in sync.
 func (c *installation) startJobSet() (*v1alpha2.JobSet, map[string]lab.Worker) {
 	c.Helper()
-	js, err := c.Load(jobs, c.File("examples", "in-place-restart.yaml"))
+	js, err := c.Load(jobs, c.File("examples", "in-place-restart-guarded.yaml"))
 	c.must(err)
-	js.Name = "js"
+	js.Name = guarded
 	spec := &js.Spec.ReplicatedJobs[0].Template.Spec
 	spec.Parallelism, spec.Completions = ptr.To[int32](size), ptr.To[int32](size)
 	args := spec.Template.Spec.InitContainers[0].Args
@@ -190,12 +192,11 @@ func (c *installation) startJobSet() (*v1alpha2.JobSet, map[string]lab.Worker) {
 // awaitRound asks the chart's own store, by the address of its pod: the host does not resolve names of the cluster.
 func (c *installation) awaitRound(js *v1alpha2.JobSet, round int64) {
 	c.Helper()
-	store, err := valkey.New(valkey.Options{Address: c.pod("valkey").Status.PodIP + ":6379", ClientName: "holdfast-lab"})
-	c.must(err)
+	store := c.store(orchestratorUser, c.secret(namespace, fullname+"-valkey-password"))
 	defer store.Close()
 	own := *c.Lab
 	own.Store = store
-	_, err = own.AwaitPhase(c.ctx, js, coordination.Running, 1, round)
+	_, err := own.AwaitPhase(c.ctx, js, coordination.Running, 1, round)
 	c.must(err)
 	c.must(c.AwaitAnnotation(c.ctx, js, v1alpha2.InPlaceRestartsKey, fmt.Sprint(round)))
 }
@@ -275,7 +276,10 @@ func (c *installation) dump() {
 		{"-n", namespace, "logs", "deploy/" + fullname, "--all-containers", "--tail=40"},
 		{"-n", namespace, "logs", "statefulset/" + fullname + "-valkey", "--tail=20"},
 		{"-n", jobs, "get", "jobset,job,pod", "-o", "wide"},
-		{"-n", jobs, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=js", "-c", "agent", "--tail=20", "--prefix"},
+		{"-n", restricted, "get", "jobset,job,pod", "-o", "wide"},
+		{"-n", restricted, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=" + supervised, "--tail=20", "--prefix"},
+		{"-n", restricted, "get", "events"},
+		{"-n", jobs, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=" + guarded, "-c", "agent", "--tail=20", "--prefix"},
 	} {
 		all := append([]string{"--kubeconfig", c.Cluster.KubeconfigPath()}, args...)
 		out, _ := exec.CommandContext(context.Background(), "kubectl", all...).CombinedOutput() // best effort: kubectl may be missing

@@ -7,12 +7,6 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
@@ -82,8 +76,8 @@ func TestAPodIsDeleted(t *testing.T) {
 
 func (g *group) deletePod(i instance) {
 	g.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: i.Where.Namespace, Name: i.Where.Pod}}
-	g.must(g.Client.Delete(g.ctx, pod, client.Preconditions{UID: ptr.To(types.UID(i.Where.PodUID))}))
+	_, err := g.DeletePod(g.ctx, i.Where)
+	g.must(err)
 }
 
 // awaitReborn returns once another instance of the worker runs.

@@ -24,6 +24,7 @@ type Trial struct {
 	lab      *lab.Lab
 	before   map[string]lab.Worker
 	failures int
+	moved    string // the worker that lost its pod in the last failure, or none
 }
 
 // Failure is one death and what came of it.
@@ -79,11 +80,28 @@ func (t *Trial) awaitSync(ctx context.Context) (err error) {
 // Fail kills the program of one worker with SIGKILL and returns when all workers run again. It is an error if the answer
 // was another one than the trial's.
 func (t *Trial) Fail(ctx context.Context) (Failure, error) {
+	return t.strike(ctx, "", func(w lab.Worker) (time.Time, error) { return t.lab.Signal(ctx, w, unix.SIGKILL) })
+}
+
+// LosePod deletes the pod of one worker, and returns when all workers run again. It is an error if another pod was replaced than
+// the answer has to replace.
+func (t *Trial) LosePod(ctx context.Context) (Failure, error) {
+	return t.strike(ctx, lost, func(w lab.Worker) (time.Time, error) { return t.lab.DeletePod(ctx, w) })
+}
+
+// lost marks a failure whose worker gets another pod, whatever the answer.
+const lost = "lost"
+
+func (t *Trial) strike(ctx context.Context, pod string, strike func(lab.Worker) (time.Time, error)) (Failure, error) {
 	t.failures++
 	ids := lab.IDs(t.before)
 	f := Failure{Worker: ids[(t.failures*3)%len(ids)]}
+	t.moved = ""
+	if pod == lost {
+		t.moved = f.Worker
+	}
 	var err error
-	if f.Killed, err = t.lab.Signal(ctx, t.before[f.Worker], unix.SIGKILL); err != nil {
+	if f.Killed, err = strike(t.before[f.Worker]); err != nil {
 		return f, err
 	}
 	if f.Again, err = t.lab.StartsAfter(ctx, t.JobSet.Namespace, t.JobSet.Name, t.Workers, f.Killed); err != nil {
@@ -115,6 +133,10 @@ func (t *Trial) awaitAnswer(ctx context.Context, before map[string]lab.Worker) e
 
 func (t *Trial) compare(id string, was, is lab.Worker) error {
 	switch {
+	case id == t.moved && was.PodUID == is.PodUID:
+		return fmt.Errorf("worker %s is still in pod %s", id, is.PodUID)
+	case id == t.moved:
+		return nil
 	case t.Answer.InPlace != (was.PodUID == is.PodUID):
 		return fmt.Errorf("worker %s: pod %s became %s", id, was.PodUID, is.PodUID)
 	case t.Answer.SameContainers != (was.ContainerID == is.ContainerID):

@@ -17,7 +17,7 @@ func (g *Group) Down(d Down, now int64) (Reply, error) {
 		return g.reply(d.Slot, d.ID), nil
 	}
 	if newPod || !g.hasJoined(held, d.Instance) {
-		if _, err := g.Join(Join{d.Member, d.Instance, d.Barrier, d.Seen}, now); err != nil {
+		if _, err := g.Join(Join{Member: d.Member, Instance: d.Instance, Barrier: d.Barrier, Seen: d.Seen}, now); err != nil {
 			return Reply{}, err
 		}
 		held = g.Slots[d.Slot]
@@ -34,7 +34,15 @@ func (g *Group) die(stage int, s *Slot, d Down, now int64) {
 		g.count(stage, s)
 		return
 	}
-	g.bury(stage, s, Failure{Cause{d.Slot, KindExit, d.ExitCode}, d.FailedAt, d.DetectedAt}, d.Ordered, now)
+	g.bury(stage, s, d.failure(), d.Ordered, now)
+}
+
+func (d Down) failure() Failure {
+	c := Cause{Slot: d.Slot, Kind: d.Kind, ExitCode: d.ExitCode, Place: d.Place, Signal: d.Signal, Reason: d.Reason}
+	if c.Kind == "" {
+		c.Kind = KindExit
+	}
+	return Failure{c, d.FailedAt, d.DetectedAt}
 }
 
 // bury takes a dead instance out of the counts and answers its death, by phase.

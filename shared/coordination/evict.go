@@ -32,7 +32,7 @@ func (g *Group) Evict(t Token, slot, pod string, now int64) error {
 		held.Finished, held.Dead, held.Round = false, false, g.Round // it was counted in whatever round it finished
 		g.count(stage, held)
 	}
-	g.bury(stage, held, replacedBy(slot, true), false, now)
+	g.bury(stage, held, replacedBy(slot, held, true), false, now)
 	g.settle(now)
 	return nil
 }

@@ -26,12 +26,14 @@ type Group struct {
 type Slot struct {
 	Pod     string
 	PodBorn int64
+	Place
 	Instance
 	Round      int64 // it was given, see Group.effective; NoRound while recovering, if the agent knew none
 	Generation int64 // the generation it joined in
 	Dead       bool
 	Finished   bool // dead because it finished by itself: counts as joined
 	Barrier    bool // it waits for Level.Lifted; once finished it can run again
+	Ran        bool // it waited there, and has told when its user code began to run
 }
 
 // Recovery is what the joins of a recovering group add up to.
@@ -163,6 +165,13 @@ func (g *Group) remember() {
 	g.History = append(g.History, g.Record)
 	if extra := len(g.History) - HistoryLength; extra > 0 {
 		g.History = g.History[extra:]
+	}
+}
+
+// overtaken keeps the record of a restart, or of a formation, that another restart follows before it has ended.
+func (g *Group) overtaken() {
+	if g.Phase != Running {
+		g.remember()
 	}
 }
 

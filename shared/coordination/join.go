@@ -1,10 +1,15 @@
 package coordination
 
+import "fmt"
+
 // Join reports a living instance. In Running a new instance means that the old one died, and opens the next round; in
 // Forming and Restarting it joins the round in progress. Repeated and late joins change nothing.
 //
 // Errors: ErrUnknownSlot, ErrFenced, ErrNoGroup (the group's data are older than the agent's), ErrForeignValue.
 func (g *Group) Join(j Join, now int64) (Reply, error) {
+	if !isCount(j.RunsFor) {
+		return Reply{}, badArgument(j.Slot, fmt.Sprint(j.RunsFor))
+	}
 	held, newPod, err := g.admit(j.Member, j.Instance, j.Seen)
 	if err != nil {
 		return Reply{}, err
@@ -17,6 +22,7 @@ func (g *Group) Join(j Join, now int64) (Reply, error) {
 		g.recover()
 	}
 	if !newPod && g.hasJoined(held, j.Instance) {
+		g.began(stage, held, j.RunsFor, now)
 		return g.reply(j.Slot, j.ID), nil
 	}
 	if newPod {
@@ -47,8 +53,10 @@ func (g *Group) hasJoined(held *Slot, i Instance) bool {
 // take puts a new instance into its slot, by phase.
 func (g *Group) take(stage int, j Join, held *Slot, newPod bool, now int64) {
 	j.Seen = g.remembered(held, j)
-	next := &Slot{Pod: j.Pod, PodBorn: j.PodBorn, Instance: j.Instance, Generation: g.Generation, Barrier: j.Barrier}
-	f := replacedBy(j.Slot, newPod)
+	next := &Slot{
+		Pod: j.Pod, PodBorn: j.PodBorn, Place: j.Place, Instance: j.Instance, Generation: g.Generation, Barrier: j.Barrier,
+	}
+	f := replacedBy(j.Slot, held, newPod)
 	wasCurrent := g.current(stage, held)
 	wasLive := held != nil && !held.Dead
 	g.vacate(stage, held)
@@ -90,8 +98,30 @@ func (g *Group) vacate(stage int, held *Slot) {
 func (g *Group) countUp(stage int, s *Slot, now int64) {
 	g.count(stage, s)
 	if g.Phase == Forming || (g.Phase == Restarting && !g.forming(stage)) {
-		g.Record.Ups++
+		if g.Record.Ups++; g.Record.Ups == 1 {
+			g.Record.FirstUpAt = now
+		}
 		g.Record.LastUpAt = now
+		if !s.Barrier {
+			g.Record.Starts++
+			g.Record.LastStartAt = now
+		}
+	}
+}
+
+// began notes when an instance that waited at the barrier began to run, in the record of the restart that it waited in.
+func (g *Group) began(stage int, s *Slot, runsFor, now int64) {
+	r := &g.Record
+	restarted := r.InSyncAt > 0 && r.Epoch == g.Epoch && r.Round == g.Round && r.Starts < r.Ups
+	waited := s.Barrier && !s.Ran && !s.Dead && !g.forming(stage) && g.current(stage, s)
+	if runsFor == 0 || g.Phase != Running || !waited || !restarted {
+		return
+	}
+	s.Ran = true
+	r.Starts++
+	r.LastStartAt = max(r.LastStartAt, r.InSyncAt, now-runsFor)
+	if n := len(g.History); n > 0 {
+		g.History[n-1] = *r
 	}
 }
 
@@ -103,10 +133,13 @@ func (g *Group) countDown(stage int, now int64) {
 	}
 }
 
-func replacedBy(slot string, newPod bool) Failure {
-	kind := KindReplaced
+func replacedBy(slot string, held *Slot, newPod bool) Failure {
+	c := Cause{Slot: slot, Kind: KindReplaced}
 	if newPod {
-		kind = KindPod
+		c.Kind = KindPod
 	}
-	return Failure{Cause: Cause{Slot: slot, Kind: kind}}
+	if held != nil {
+		c.Place = held.Place
+	}
+	return Failure{Cause: c}
 }

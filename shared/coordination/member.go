@@ -14,6 +14,17 @@ func isWord(s string) bool {
 	return len(s) <= maxWord && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
+// maxKind bounds the reason that a member gives.
+const maxKind = 32
+
+// isKind tells whether a string can be a reason: letters, digits and dashes, so that it can be shown and counted anywhere.
+func isKind(s string) bool {
+	strange := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-')
+	}
+	return s != "" && len(s) <= maxKind && !strings.ContainsFunc(s, strange)
+}
+
 func isName(s string) bool { return s != "" && isWord(s) }
 
 func isCount(n int64) bool { return n >= 0 && n <= MaxCount }
@@ -44,8 +55,8 @@ func (g *Group) check(m Member, i Instance, seen Seen) error {
 	if g.stage(m.Slot) < 0 {
 		return fmt.Errorf("%w: %q", ErrUnknownSlot, m.Slot)
 	}
-	if !isName(m.Pod) || !isWord(i.ID) {
-		return badArgument(m.Slot, m.Pod+" "+i.ID)
+	if !isName(m.Pod) || !isWord(i.ID) || !isWord(m.PodName) || !isWord(m.Node) {
+		return badArgument(m.Slot, fmt.Sprintf("%s %s %s %s", m.Pod, i.ID, m.PodName, m.Node))
 	}
 	for _, n := range []int64{m.PodBorn, i.Born, seen.Epoch, seen.Round + 1, seen.Instances} {
 		if !isCount(n) {
@@ -64,8 +75,15 @@ func (d Down) check() error {
 	if d.ExitCode < math.MinInt32 || d.ExitCode > math.MaxInt32 || !isCount(d.FailedAt) || !isCount(d.DetectedAt) {
 		return badArgument(d.Slot, fmt.Sprint(d.ExitCode, d.FailedAt, d.DetectedAt))
 	}
+	known := d.Kind == "" || d.Kind == KindExit || d.Kind == KindHang
+	if !known || d.Signal < 0 || d.Signal > maxSignal || !isWord(d.Reason) {
+		return badArgument(d.Slot, fmt.Sprint(d.Kind, " ", d.Signal, " ", d.Reason))
+	}
 	return nil
 }
+
+// maxSignal is the highest number that a signal has on Linux.
+const maxSignal = 64
 
 func badArgument(slot, value string) error {
 	return &ForeignValueError{Key: slot, Field: "argument", Value: value}

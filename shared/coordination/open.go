@@ -186,7 +186,7 @@ func (g *Group) Recreate(t Token, epoch, round int64, kind string) error {
 // Ask requests the recreation of the group for a reason that no restart in place can mend. Only a pod that holds its
 // slot may ask. Errors: as for Join.
 func (g *Group) Ask(m Member, kind string) (Reply, error) {
-	if !isName(kind) {
+	if !isKind(kind) {
 		return Reply{}, badArgument(m.Slot, kind)
 	}
 	held, newPod, err := g.admit(m, Instance{}, Unseen())
@@ -197,7 +197,7 @@ func (g *Group) Ask(m Member, kind string) (Reply, error) {
 		return g.reply(m.Slot, idOf(held)), nil
 	}
 	if g.Phase == Running || g.Phase == Restarting {
-		g.Record.Cause = Cause{Slot: m.Slot, Kind: kind}
+		g.Record.Cause = Cause{Slot: m.Slot, Kind: kind, Place: held.Place}
 		g.giveUp(Recreating)
 	}
 	return g.reply(m.Slot, idOf(held)), nil
@@ -220,15 +220,21 @@ func (o Open) check() error {
 	if o.Epoch < 1 || !isCount(o.Epoch) || !isCount(o.Limit) {
 		return fmt.Errorf("%w: opening a group: epoch %d and limit %d must be counts, the epoch from 1", ErrArgument, o.Epoch, o.Limit)
 	}
-	var n int64
-	for _, s := range o.Stages {
+	return checkStages(o.Stages)
+}
+
+func checkStages(stages []Stage) error {
+	var slots int64
+	length := 0
+	for _, s := range stages {
 		if err := s.check(); err != nil {
 			return err
 		}
-		n += s.Slots()
+		slots += s.Slots()
+		length += len(s.String()) + 1
 	}
-	if n < 1 {
-		return fmt.Errorf("%w: opening a group: no slots in %v", ErrArgument, o.Stages)
+	if slots < 1 || slots > maxSlots || len(stages) > maxStages || length > maxList+1 {
+		return fmt.Errorf("%w: opening a group: %d slots in %d stages", ErrArgument, slots, len(stages))
 	}
 	return nil
 }

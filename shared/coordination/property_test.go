@@ -71,7 +71,7 @@ func (p player) call(g *Group, now int64) string {
 	seen := p.seen(g)
 	switch n := p.rand.IntN(40); {
 	case n < 20:
-		r, err := g.Join(Join{m, i, p.barrier(), seen}, now)
+		r, err := g.Join(Join{Member: m, Instance: i, Barrier: p.barrier(), Seen: seen, RunsFor: p.rand.Int64N(2)}, now)
 		return fmt.Sprintf("join %s %+v %+v %v\n", i.ID, seen, r, err)
 	case n < 22:
 		return fmt.Sprintf("evict %s %v\n", m.Pod, g.Evict(Token{}, m.Slot, m.Pod, now))

@@ -22,6 +22,7 @@ func (g *Group) moveOn(now int64) {
 		g.finish()
 	case !g.inSync():
 	case g.Dirty:
+		g.overtaken()
 		g.openRound(g.DirtyCause, now)
 	case g.Phase != Running:
 		g.running(now)

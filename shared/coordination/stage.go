@@ -41,7 +41,10 @@ func ParseRelease(s string) (Release, error) {
 
 const (
 	maxPerStage = 1 << 20
+	maxSlots    = 1 << 20 // of a group
+	maxStages   = 1024
 	maxSteps    = 256
+	maxList     = 1 << 18 // bytes of all stages as the store keeps them
 )
 
 // Slots is the number of slots of a stage.

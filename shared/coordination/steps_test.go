@@ -74,7 +74,7 @@ func TestADeathInAFormingStepIsAnsweredWhenItEnters(t *testing.T) {
 	s.is(Running, 0, 2)
 	s.join("b0b", "b1a")
 	s.is(Restarting, 1, 0)
-	if cause := s.g.Record.Cause; cause != (Cause{"js-b-0-0", KindExit, 7}) {
+	if cause := s.g.Record.Cause; cause != (Cause{Slot: "js-b-0-0", Kind: KindExit, ExitCode: 7}) {
 		t.Errorf("cause %+v", cause)
 	}
 }

@@ -107,7 +107,7 @@ func TestAWorkerDiesAndTheGroupRestarts(t *testing.T) {
 	s.join("2b")
 	s.is(Running, 1, 3)
 	rec := s.g.History[len(s.g.History)-1]
-	if rec.Cause != (Cause{"js-w-0-1", KindExit, 137}) || rec.Downs != 3 || rec.Ups != 3 || rec.Coalesced != 0 {
+	if rec.Cause != (Cause{Slot: "js-w-0-1", Kind: KindExit, ExitCode: 137}) || rec.Downs != 3 || rec.Ups != 3 || rec.Coalesced != 0 {
 		t.Errorf("record %+v", rec)
 	}
 	if rec.ReportedAt >= rec.LastDownAt || rec.LastDownAt >= rec.LastUpAt || rec.LastUpAt != rec.InSyncAt {

@@ -14,6 +14,14 @@ type Member struct {
 	Slot    string
 	Pod     string // pod UID
 	PodBorn int64  // when the pod's sandbox was created, Unix microseconds; the younger pod holds the slot
+	Place
+}
+
+// Place is where a worker runs, in the words of people. Nothing is decided by it, and both names may be missing: agents of
+// earlier versions do not give them.
+type Place struct {
+	PodName string
+	Node    string
 }
 
 // Instance is one life of a worker: a container ID, or a process of the supervisor.
@@ -43,6 +51,9 @@ type Join struct {
 	// cannot leave its peers in a rendezvous, and a finished one can run again.
 	Barrier bool
 	Seen    Seen
+	// RunsFor is how long the user code of an instance that waited at a barrier has run, in milliseconds by the agent's
+	// own monotonic clock; 0 is not said. It is told once, after the barrier was lifted, for the account of the restart.
+	RunsFor int64
 }
 
 // Down reports the death of an instance.
@@ -55,6 +66,14 @@ type Down struct {
 	FailedAt   int64 // when it exited, Unix milliseconds of the node's clock
 	DetectedAt int64 // when the agent knew, same clock
 	Seen       Seen
+	Exit
+}
+
+// Exit is how an instance ended, beyond its code. All of it may be missing: agents of earlier versions do not give it.
+type Exit struct {
+	Kind   string // KindExit, which it is if it is empty, or KindHang
+	Signal int64  // that ended it; 0: none, or unknown
+	Reason string // what the driver adds in one word: OOMKilled, or for a hang how long nothing moved, such as 30s
 }
 
 // Reply answers an agent.
@@ -100,11 +119,15 @@ type Cause struct {
 	Slot     string
 	Kind     string // one of the Kind constants, or what an agent asked for
 	ExitCode int64
+	Place          // of the worker, as far as it is known
+	Signal   int64 // as in Exit, and so is Reason
+	Reason   string
 }
 
 // Kinds of causes.
 const (
 	KindExit     = "exit"     // the worker exited
+	KindHang     = "hang"     // it made no progress, and was ended for it
 	KindReplaced = "replaced" // a new instance appeared; the death of the old one was not reported
 	KindPod      = "pod"      // a new pod took the slot
 	KindRecovery = "recovery" // found while recovering from lost data
@@ -130,9 +153,12 @@ type Record struct {
 	DetectedAt   int64 // its agent knew
 	ReportedAt   int64 // the store knew, opened the round and published the order, all in one step
 	LastDownAt   int64 // the last instance of the old round was reported down
-	LastUpAt     int64 // the last instance of the new round joined
+	FirstUpAt    int64 // the first instance of the new round joined
+	LastUpAt     int64 // the last one did
 	InSyncAt     int64 // Running
+	LastStartAt  int64 // the user code of the last one that has said so began to run; without a barrier: when it joined
 	Downs, Ups   int64
+	Starts       int64 // how many have said so; it comes after InSyncAt, and agents of earlier versions never do
 	Coalesced    int64 // further deaths that this restart answered as well
 }
 

@@ -18,5 +18,11 @@ func (l *Ledger) Record(uid string, attempt int64) bool {
 	return true
 }
 
+// Counted tells whether this attempt or a later one was counted already.
+func (l *Ledger) Counted(uid string, attempt int64) bool {
+	seen, ok := l.highest[uid]
+	return ok && attempt <= seen
+}
+
 // Forget drops what is known of a uid; call it when the object is gone.
 func (l *Ledger) Forget(uid string) { delete(l.highest, uid) }

@@ -52,7 +52,10 @@ var rules = []rule{
 			"shared/restart", "shared/grace", "shared/recovering", "shared/coordination$", "shared/coordination/member",
 			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "shared/coordination/epoch",
 			"jobset-controller/internal/inplace", "shared/coordination/leader", "shared/coordination/simulation",
-			"jobset-controller/internal/orchestrator/ladder",
+			"jobset-controller/internal/orchestrator/ladder", "jobset-controller/internal/orchestrator/accounting", "shared/history",
+			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",
+			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
+			"appwrapper-controller/internal/signals",
 		},
 		deps: []string{
 			"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "github.com/redis/", "google.golang.org/grpc",

@@ -48,7 +48,8 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 		p.Log.Warn("the start-up file is of no use: going on as in a new pod", "error", err)
 	}
 	state := member.New(member.Config{
-		Slot: c.WorkerID, Pod: c.PodUID, Grace: c.GracePeriod, RemoveStopped: c.RemoveStopped, Random: rand.Float64,
+		Slot: c.WorkerID, Pod: c.PodUID, Epoch: c.PodEpoch, Grace: c.GracePeriod, RemoveStopped: c.RemoveStopped, Random: rand.Float64,
+		Place: c.Place,
 	}, memory)
 	settings := loop.Config{
 		Group: c.JobSetUID, Pod: c.PodUID, StartupDir: c.StartupDir, PollingInterval: c.PollingInterval,

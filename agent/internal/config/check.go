@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
@@ -32,19 +33,49 @@ func (s settings) check(p *problems) Config {
 }
 
 func (s settings) identity(p *problems) Identity {
-	return Identity{JobSetUID: s.text(p, jobSetUID), WorkerID: s.slot(p), PodUID: s.text(p, podUID)}
+	return Identity{JobSetUID: s.text(p, jobSetUID), WorkerID: s.slot(p), PodUID: s.text(p, podUID), PodEpoch: s.epoch(p), Place: s.place(p)}
+}
+
+// place may be missing, but not be something that no name is.
+func (s settings) place(p *problems) coordination.Place {
+	return coordination.Place{PodName: s.name(p, podName), Node: s.name(p, nodeName)}
+}
+
+func (s settings) name(p *problems, name string) string {
+	v := s[name].value
+	if strings.ContainsAny(v, " \t\n$") {
+		s.bad(p, name, fmt.Sprintf("is %q, not a name", v))
+		return ""
+	}
+	return v
+}
+
+// epoch is optional: a pod that was not made by our controller has none.
+func (s settings) epoch(p *problems) int64 {
+	v := s[podEpoch].value
+	if v == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(v, 10, 32)
+	if err != nil || n < 1 {
+		s.bad(p, podEpoch, fmt.Sprintf("is %q, not a number from 1 on", v))
+	}
+	return n
 }
 
 func (s settings) store(p *problems) Store {
 	o := Store{
 		Address: s.address(p), Username: s[valkeyUsername].value, PasswordFile: s.file(p, valkeyPassword),
 		CAFile: s.file(p, valkeyCA), CertFile: s.file(p, valkeyCert), KeyFile: s.file(p, valkeyKey),
+		ServerName: s[valkeyServer].value,
 	}
 	switch {
 	case (o.CertFile == "") != (o.KeyFile == ""):
 		p.add("--%s and --%s go together: give both or none", valkeyCert, valkeyKey)
 	case o.CertFile != "" && o.CAFile == "":
 		s.bad(p, valkeyCA, "is missing beside --"+valkeyCert)
+	case o.ServerName != "" && o.CAFile == "":
+		s.bad(p, valkeyCA, "is missing beside --"+valkeyServer)
 	}
 	return o
 }

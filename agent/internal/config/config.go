@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 // Names of the flags.
@@ -14,6 +16,7 @@ const (
 	jobSetUID       = "worker-jobset-uid"
 	workerID        = "worker-id"
 	podUID          = "worker-pod-uid"
+	podEpoch        = "worker-pod-epoch"
 	containerName   = "worker-container-name"
 	gracePeriod     = "worker-termination-grace-period"
 	criSocket       = "cri-socket-path"
@@ -24,6 +27,7 @@ const (
 	valkeyCA        = "valkey-tls-ca-file"
 	valkeyCert      = "valkey-tls-cert-file"
 	valkeyKey       = "valkey-tls-key-file"
+	valkeyServer    = "valkey-tls-server-name"
 	checkpointGrace = "checkpoint-grace-period"
 	podGrace        = "pod-termination-grace-period"
 	maxStops        = "max-stops-per-minute"
@@ -31,6 +35,11 @@ const (
 	startupDir      = "startup-dir"
 	removeStopped   = "remove-stopped-containers"
 	logLevel        = "log-level"
+	podName         = "pod-name"
+	nodeName        = "node-name"
+	progressTimeout = "progress-timeout"
+	progressStart   = "progress-start-timeout"
+	progressFrom    = "progress-from"
 )
 
 // Config is what the agent runs with.
@@ -52,12 +61,15 @@ type Identity struct {
 	JobSetUID string // the group
 	WorkerID  string // the slot
 	PodUID    string
+	PodEpoch  int64              // that the pod was made for; 0: not known
+	Place     coordination.Place // for people, may be empty
 }
 
 // Store says how to reach the store. Files are paths; empty ones are not used, and without a CA there is no TLS.
 type Store struct {
 	Address, Username, PasswordFile string
 	CAFile, CertFile, KeyFile       string
+	ServerName                      string // that the store's certificate is for; empty: the host of the address
 }
 
 // Help is returned instead of a Config when -h is given; it is what to print.

@@ -26,7 +26,7 @@ func TestTheEnvironmentIsEnough(t *testing.T) {
 	dir := t.TempDir()
 	got, err := parse(manifest(dir))
 	want := Config{
-		Identity: Identity{"js-uid", "js-workers-4-17", "pod-uid"}, Store: Store{Address: "valkey:6379"}, ContainerName: "worker", GracePeriod: 10 * time.Second,
+		Identity: Identity{JobSetUID: "js-uid", WorkerID: "js-workers-4-17", PodUID: "pod-uid"}, Store: Store{Address: "valkey:6379"}, ContainerName: "worker", GracePeriod: 10 * time.Second,
 		CRISocket: "/run/containerd/containerd.sock", PollingInterval: time.Second, ReadyPort: 80,
 		StartupDir: dir, RemoveStopped: true, LogLevel: slog.LevelInfo,
 	}
@@ -42,12 +42,12 @@ func TestTheArgumentsOfTheSeedAreEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := parse(nil,
-		"--worker-jobset-uid=u", "--worker-id=in-place-restart-example-workers-0-999", "--worker-pod-uid=p", "--worker-container-name=trainer",
+		"--worker-jobset-uid=u", "--worker-id=in-place-restart-example-workers-0-999", "--worker-pod-uid=p", "--worker-pod-epoch=3", "--worker-container-name=trainer",
 		"--worker-termination-grace-period=0s", "--cri-socket-path=unix:///run/crio/crio.sock", "--cri-polling-interval=100ms",
 		"--valkey-address=valkey.default.svc.cluster.local:6379", "--valkey-username=me", "--valkey-password-file="+secret,
 		"--ready-port=8080", "--startup-dir="+dir, "--log-level=debug")
 	want := Config{
-		Identity: Identity{"u", "in-place-restart-example-workers-0-999", "p"}, ContainerName: "trainer",
+		Identity: Identity{JobSetUID: "u", WorkerID: "in-place-restart-example-workers-0-999", PodUID: "p", PodEpoch: 3}, ContainerName: "trainer",
 		Store:     Store{Address: "valkey.default.svc.cluster.local:6379", Username: "me", PasswordFile: secret},
 		CRISocket: "/run/crio/crio.sock", PollingInterval: 100 * time.Millisecond, ReadyPort: 8080, StartupDir: dir, RemoveStopped: true, LogLevel: slog.LevelDebug,
 	}
@@ -78,6 +78,8 @@ func TestBadSettings(t *testing.T) {
 		"a negative grace period":             {args: []string{"--worker-termination-grace-period=-1s"}, want: []string{"--worker-termination-grace-period", "below the minimum"}},
 		"a socket that is no path":            {args: []string{"--cri-socket-path=tcp://1.2.3.4"}, want: []string{"--cri-socket-path", "CRI_SOCKET_PATH", "unix://"}},
 		"a polling interval of nothing":       {args: []string{"--cri-polling-interval=0s"}, want: []string{"--cri-polling-interval", "10ms"}},
+		"an epoch that is no number":          {args: []string{"--worker-pod-epoch=next"}, want: []string{"--worker-pod-epoch", `"next"`, "holdfast.dev/epoch"}},
+		"an epoch before the first":           {env: map[string]string{"HOLDFAST_POD_EPOCH": "0"}, want: []string{"--worker-pod-epoch", "from 1 on"}},
 		"no store":                            {env: map[string]string{"VALKEY_ADDRESS": ""}, want: []string{"--valkey-address", "VALKEY_ADDRESS", "is missing"}},
 		"a store without a port":              {args: []string{"--valkey-address=valkey"}, want: []string{"--valkey-address", "not host:port"}},
 		"a store with a port out of range":    {args: []string{"--valkey-address=valkey:70000"}, want: []string{"--valkey-address", "not host:port"}},

@@ -6,6 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+)
+
+// What a worker may say with that it gets on.
+const (
+	FromFile   = "file"
+	FromSocket = "socket"
 )
 
 // Exec is what the supervisor runs with.
@@ -17,6 +25,8 @@ type Exec struct {
 	PodGrace        time.Duration // of the pod
 	MaxStops        int           // in a minute
 	StartupDir      string        // empty: none
+	Progress        member.Progress
+	ProgressFrom    string // FromFile or FromSocket
 	LogLevel        slog.Level
 	Command         []string // the worker's, the program first
 }
@@ -53,10 +63,31 @@ func (s settings) checkExec(p *problems) Exec {
 		StartupDir:      s.optionalFolder(p, startupDir),
 		LogLevel:        s.level(p),
 	}
+	c.Progress, c.ProgressFrom = s.progress(p), s.text(p, progressFrom)
+	if c.ProgressFrom != FromFile && c.ProgressFrom != FromSocket {
+		s.bad(p, progressFrom, fmt.Sprintf("is %q", c.ProgressFrom))
+	}
+	if c.Progress.Timeout > 0 && s[startupDir].value == "" {
+		s.bad(p, startupDir, "is missing beside --"+progressTimeout+": the worker's file or socket is there")
+	}
 	if c.CheckpointGrace > 0 && s[startupDir].value == "" {
 		s.bad(p, startupDir, "is missing beside --"+checkpointGrace+": the worker's file is there")
 	}
 	return c
+}
+
+// progress is asked for with a second or more: what is looked for more often than eight times in that costs too much.
+func (s settings) progress(p *problems) member.Progress {
+	return member.Progress{Timeout: s.period(p, progressTimeout), Start: s.period(p, progressStart)}
+}
+
+// period is 0, or a second or more.
+func (s settings) period(p *problems, name string) time.Duration {
+	d := s.duration(p, name, 0, 0)
+	if d > 0 && d < time.Second {
+		s.bad(p, name, fmt.Sprintf("is %s", d))
+	}
+	return d
 }
 
 func (s settings) optionalFolder(p *problems, name string) string {

@@ -18,7 +18,7 @@ func TestTheEnvironmentIsEnoughForTheSupervisor(t *testing.T) {
 	dir := t.TempDir()
 	got, err := parseExec(manifest(dir), "--", "python", "-u", "--", "train.py", "--worker-id=x")
 	want := Exec{
-		Identity: Identity{"js-uid", "js-workers-4-17", "pod-uid"}, Store: Store{Address: "valkey:6379"},
+		Identity: Identity{JobSetUID: "js-uid", WorkerID: "js-workers-4-17", PodUID: "pod-uid"}, Store: Store{Address: "valkey:6379"}, ProgressFrom: FromFile,
 		PodGrace: 30 * time.Second, MaxStops: 60, StartupDir: dir, LogLevel: slog.LevelInfo,
 		Command: []string{"python", "-u", "--", "train.py", "--worker-id=x"},
 	}

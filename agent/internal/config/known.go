@@ -13,6 +13,10 @@ func known() []*setting {
 		},
 		{flag: podUID, env: "POD_UID", usage: "UID of this pod", fix: "set POD_UID from metadata.uid"},
 		{
+			flag: podEpoch, env: "HOLDFAST_POD_EPOCH", usage: "epoch of the group that this pod was made for; the agent joins no earlier one",
+			fix: "set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or leave it out",
+		},
+		{
 			flag: containerName, env: "WORKER_CONTAINER_NAME", initial: "worker", usage: "name of the worker's container",
 			fix: "give the name in spec.containers",
 		},
@@ -49,6 +53,10 @@ func known() []*setting {
 			flag: valkeyKey, env: "VALKEY_TLS_KEY_FILE", usage: "file with the key of that certificate",
 			fix: "mount the Secret and give the path of tls.key",
 		},
+		{
+			flag: valkeyServer, env: "VALKEY_TLS_SERVER_NAME", usage: "name that the store's certificate has to be for; the host of the address if empty",
+			fix: "give a name that is in the certificate",
+		},
 		{flag: readyPort, env: "READY_PORT", initial: "80", usage: "port of /ready", fix: "give a port from 1 to 65535, the one of the startupProbe"},
 		{
 			flag: startupDir, env: "STARTUP_DIR", initial: "/app/startup", usage: "folder on a volume that lives as long as the pod",
@@ -73,6 +81,29 @@ func known() []*setting {
 			flag: maxStops, env: "MAX_STOPS_PER_MINUTE", initial: "60",
 			usage: "more orders within a minute than this are refused, and the group is asked to be recreated",
 			fix:   "give a number from 1 on",
+		},
+		{
+			flag: podName, env: "HOLDFAST_POD_NAME", usage: "name of this pod, for the account of a restart",
+			fix: "set HOLDFAST_POD_NAME from metadata.name",
+		},
+		{
+			flag: nodeName, env: "HOLDFAST_NODE_NAME", usage: "name of this pod's node, for the account of a restart",
+			fix: "set HOLDFAST_NODE_NAME from spec.nodeName",
+		},
+		{
+			flag: progressTimeout, env: "PROGRESS_TIMEOUT", initial: "0s",
+			usage: "a worker that makes no progress for so long hangs: it is killed and the group restarts; 0s asks for no progress",
+			fix:   "give a duration of 1s or more, such as 2m, or 0s",
+		},
+		{
+			flag: progressStart, env: "PROGRESS_START_TIMEOUT", initial: "0s",
+			usage: "how long after its start a worker may take to its first progress; 0s: however long that takes",
+			fix:   "give a duration of 1s or more, such as 10m, or 0s",
+		},
+		{
+			flag: progressFrom, env: "PROGRESS_FROM", initial: FromFile,
+			usage: "what the worker says with that it gets on: file (it touches HOLDFAST_PROGRESS_FILE) or socket (it sends datagrams to HOLDFAST_PROGRESS_SOCKET)",
+			fix:   "give file or socket",
 		},
 		{flag: logLevel, env: "LOG_LEVEL", initial: "info", usage: "debug, info, warn or error", fix: "give one of debug, info, warn, error"},
 	}

@@ -10,9 +10,9 @@ type program struct {
 var agent = program{
 	title: "The Holdfast agent: a sidecar that restarts its worker together with the group.",
 	flags: []string{
-		jobSetUID, workerID, podUID, containerName, gracePeriod, criSocket, pollingInterval,
-		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey,
-		readyPort, startupDir, removeStopped, logLevel,
+		jobSetUID, workerID, podUID, podEpoch, containerName, gracePeriod, criSocket, pollingInterval,
+		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
+		readyPort, startupDir, removeStopped, logLevel, podName, nodeName,
 	},
 }
 
@@ -20,9 +20,9 @@ var supervisor = program{
 	title: `holdfast-exec [flags] -- command [arguments]: runs the command as a worker of its group, and restarts it together with the others.
 holdfast-exec install DIR: copies itself there.`,
 	flags: []string{
-		jobSetUID, workerID, podUID, gracePeriod, checkpointGrace, podGrace, maxStops,
-		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey,
-		startupDir, logLevel,
+		jobSetUID, workerID, podUID, podEpoch, gracePeriod, checkpointGrace, podGrace, maxStops,
+		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
+		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom,
 	},
 	// A worker that is to restart cannot save anything that its group still agrees on, unless it says so. It needs no
 	// volume.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/cri/fake"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
@@ -78,7 +79,7 @@ func TestStopAndRemove(t *testing.T) {
 	r.Exit("a", 1)
 	r.Start("b")
 	for _, id := range []string{"b", "gone"} {
-		if err := c.Stop(t.Context(), id, time.Second); err != nil {
+		if err := c.Stop(t.Context(), member.Stop{Instance: coordination.Instance{ID: id}, Grace: time.Second}); err != nil {
 			t.Errorf("stopping %s: %v", id, err)
 		}
 	}

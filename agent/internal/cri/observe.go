@@ -3,6 +3,7 @@ package cri
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -101,9 +102,21 @@ func (c *Client) exit(ctx context.Context, one *runtime.Container) (w member.Wor
 	}
 	w = member.Worker{
 		Instance: instance(one), ExitCode: int64(r.GetStatus().GetExitCode()), FinishedAt: r.GetStatus().GetFinishedAt() / 1e6,
+		Reason: reasonOf(r.GetStatus().GetReason()),
 	}
 	c.exited[one.Id] = w
 	return w, true, nil
+}
+
+// ordinary are reasons that say no more than the exit code.
+var ordinary = map[string]bool{"Error": true, "Completed": true}
+
+// reasonOf is what a runtime says beyond the exit code, such as OOMKilled. It is one word, or nothing.
+func reasonOf(reason string) string {
+	if ordinary[reason] || len(strings.Fields(reason)) != 1 {
+		return ""
+	}
+	return reason
 }
 
 // forget drops what is known of containers that are gone.

@@ -9,17 +9,19 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
 // Stop ends one container: its stop signal, and a kill after the grace period, in whole seconds rounded up. It returns
 // when the container has exited. One that is gone is stopped.
-func (c *Client) Stop(ctx context.Context, id string, grace time.Duration) error {
-	seconds := int64((grace + time.Second - 1) / time.Second)
-	ctx, cancel := context.WithTimeout(ctx, grace+stopSlack)
+func (c *Client) Stop(ctx context.Context, s member.Stop) error {
+	seconds := int64((s.Grace + time.Second - 1) / time.Second)
+	ctx, cancel := context.WithTimeout(ctx, s.Grace+stopSlack)
 	defer cancel()
-	_, err := c.rpc.StopContainer(ctx, &runtime.StopContainerRequest{ContainerId: id, Timeout: seconds})
+	_, err := c.rpc.StopContainer(ctx, &runtime.StopContainerRequest{ContainerId: s.ID, Timeout: seconds})
 	if err != nil && status.Code(err) != codes.NotFound {
-		return fmt.Errorf("stopping container %s: %w", id, err)
+		return fmt.Errorf("stopping container %s: %w", s.ID, err)
 	}
 	return nil
 }

@@ -94,11 +94,40 @@ var roles = map[string]func(){
 		tell("daemon")
 		select {}
 	},
+	// USR1 makes it hang: it gets on no more, and would not hear of a TERM.
+	"gets on": func() {
+		c := notify(syscall.SIGUSR1)
+		signal.Ignore(syscall.SIGTERM)
+		getOn()
+		tell("started")
+		for step := time.NewTicker(20 * time.Millisecond); ; {
+			select {
+			case <-step.C:
+				getOn()
+			case <-c:
+				tell("stuck")
+				select {}
+			}
+		}
+	},
 	"never saves": func() {
 		_ = os.WriteFile(os.Getenv("HOLDFAST_CHECKPOINT_FILE"), nil, 0o600)
 		tell("started")
 		select {}
 	},
+}
+
+// getOn gives a sign of progress, in the way that was agreed on.
+func getOn() {
+	if file := os.Getenv("HOLDFAST_PROGRESS_FILE"); file != "" {
+		_ = os.WriteFile(file, nil, 0o600)
+	}
+	if path := os.Getenv("HOLDFAST_PROGRESS_SOCKET"); path != "" {
+		if c, err := net.Dial("unixgram", path); err == nil {
+			_, _ = c.Write([]byte("."))
+			c.Close()
+		}
+	}
 }
 
 // spawn runs this program in another role.

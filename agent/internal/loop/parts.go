@@ -24,7 +24,7 @@ type Driver interface {
 	// Observe looks at all instances, the dead ones included. It is never called concurrently.
 	Observe(context.Context) (member.Observed, error)
 	// Stop ends one instance and returns when it has exited.
-	Stop(ctx context.Context, id string, grace time.Duration) error
+	Stop(ctx context.Context, s member.Stop) error
 	// Remove deletes the records of exited instances.
 	Remove(ctx context.Context, ids []string) error
 }

@@ -60,7 +60,7 @@ func (l *loop) call(do func(context.Context) (coordination.Reply, error)) {
 
 func (l *loop) stop(s member.Stop) {
 	start := time.Now()
-	err := l.Driver.Stop(l.work, s.ID, s.Grace)
+	err := l.Driver.Stop(l.work, s)
 	l.wake()
 	l.post(member.StopEnded{ID: s.ID, Took: time.Since(start), Err: err})
 }

@@ -59,11 +59,12 @@ func watch(pid int, r *Reaper) *Child {
 }
 
 func (c *Child) wait() {
-	code, err := awaitExit(c.pid)
+	exit, err := awaitExit(c.pid)
 	if err != nil {
-		code = lostCode
+		exit.Code = lostCode
 	}
-	c.exit = Exit{Code: code, At: time.Now()}
+	exit.At = time.Now()
+	c.exit = exit
 	close(c.exited)
 }
 

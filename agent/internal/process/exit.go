@@ -10,8 +10,9 @@ const signalled = 128
 
 // Exit is how a leader ended.
 type Exit struct {
-	Code int       // the exit code; 128 and the signal's number for one that was killed
-	At   time.Time // when this process knew
+	Code   int            // the exit code; 128 and the signal's number for one that was killed
+	Signal syscall.Signal // that killed it; 0: none
+	At     time.Time      // when this process knew
 }
 
 // CodeOf is the exit code that stands for a signal.

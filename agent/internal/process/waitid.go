@@ -22,18 +22,19 @@ type siginfo struct {
 }
 
 // awaitExit blocks until a child has exited, and leaves it a zombie.
-func awaitExit(pid int) (code int, err error) {
+func awaitExit(pid int) (e Exit, err error) {
 	var info siginfo
 	for {
 		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, unix.P_PID, uintptr(pid), uintptr(unsafe.Pointer(&info)),
 			unix.WEXITED|unix.WNOWAIT, 0, 0)
 		switch {
 		case errno == 0 && info.code == exitedByItself:
-			return int(info.status), nil
+			return Exit{Code: int(info.status)}, nil
 		case errno == 0:
-			return CodeOf(syscall.Signal(info.status)), nil
+			killer := syscall.Signal(info.status)
+			return Exit{Code: CodeOf(killer), Signal: killer}, nil
 		case !errors.Is(errno, syscall.EINTR):
-			return 0, fmt.Errorf("waiting for process %d: %w", pid, errno)
+			return Exit{}, fmt.Errorf("waiting for process %d: %w", pid, errno)
 		}
 	}
 }

@@ -18,6 +18,9 @@ func (s *Supervisor) program(r round) process.Spec {
 	if s.options.CheckpointFile != "" {
 		added = append(added, CheckpointVariable+"="+s.options.CheckpointFile)
 	}
+	if s.options.Progress != nil {
+		added = append(added, s.options.Progress.variable())
+	}
 	p.Env = overlay(p.Env, added)
 	return p
 }

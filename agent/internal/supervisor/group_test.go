@@ -31,6 +31,7 @@ type group struct {
 	connect func() coordination.Agent // how a pod reaches the store; nil: the same as everybody
 	witness *drill.Witness
 	pods    []*pod
+	silence func() // cuts the store off; nil: nobody does
 }
 
 // pod is one supervisor. Its container can be started again.

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
@@ -18,13 +19,15 @@ type instance struct {
 	gone chan struct{} // closed when nothing of it is left
 
 	// ---
-	lifted     bool
-	told       bool                 // to end
-	signal     func(syscall.Signal) // nil while there is no process
-	early      []syscall.Signal     // came between the lift and the knowledge that the process is there
-	dead       bool
-	code       int
-	finishedAt time.Time
+	lifted    bool
+	told      bool                 // to end
+	signal    func(syscall.Signal) // nil while there is no process
+	early     []syscall.Signal     // came between the lift and the knowledge that the process is there
+	dead      bool
+	exit      process.Exit
+	startedAt time.Time // of the program; zero: it was not started
+	before    uint64    // signs of progress that were not its own
+	progress  uint64    // and that were
 }
 
 // round is what an instance belongs to.
@@ -50,9 +53,12 @@ func newInstance(id string, born int64) *instance {
 
 // seen is what the core is told. An instance that waits at the barrier lives.
 func (i *instance) seen() member.Worker {
-	w := member.Worker{Instance: i.Instance, Running: !i.dead}
+	w := member.Worker{Instance: i.Instance, Running: !i.dead, Progress: i.progress}
 	if i.dead {
-		w.ExitCode, w.FinishedAt = int64(i.code), i.finishedAt.UnixMilli()
+		w.ExitCode, w.Signal, w.FinishedAt = int64(i.exit.Code), int64(i.exit.Signal), i.exit.At.UnixMilli()
+	}
+	if !i.startedAt.IsZero() {
+		w.StartedAt = i.startedAt.UnixMilli()
 	}
 	return w
 }

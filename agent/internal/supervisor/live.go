@@ -35,6 +35,7 @@ func (s *Supervisor) live(i *instance) {
 
 func (s *Supervisor) run(i *instance, r round) {
 	s.clearCheckpoint()
+	s.beginProgress(i)
 	child, err := s.options.Start(s.program(r))
 	if err != nil {
 		s.options.Log.Error("the worker cannot be started", "instance", i.ID, "error", err)
@@ -44,8 +45,10 @@ func (s *Supervisor) run(i *instance, r round) {
 	s.options.Log.Info("worker started", "instance", i.ID, "pid", child.PID(), "epoch", r.epoch, "round", r.round,
 		"tookUs", time.Since(r.at).Microseconds())
 	s.mu.Lock()
+	i.startedAt = time.Now()
 	i.runs(child.Signal)
 	s.mu.Unlock()
+	s.tell()
 	for !s.follow(i, child) {
 	}
 }
@@ -94,9 +97,9 @@ func (s *Supervisor) died(i *instance, e process.Exit) {
 	if i.dead {
 		return
 	}
-	i.dead, i.code, i.finishedAt = true, e.Code, e.At
-	if s.leaving && i.code == 0 {
-		i.code = process.CodeOf(syscall.SIGTERM)
+	i.dead, i.exit = true, e
+	if s.leaving && e.Code == 0 {
+		i.exit.Code = process.CodeOf(syscall.SIGTERM)
 	}
 	i.signal = nil
 	s.tell()

@@ -21,4 +21,6 @@ type Options struct {
 	GracePeriod     time.Duration // between TERM and KILL of an ordered worker
 	CheckpointFile  string        // exists while the worker writes a checkpoint; empty: no such agreement
 	CheckpointGrace time.Duration // how long an order waits for that file to go
+
+	Progress Progress // by which the worker says that it gets on; nil: it does not
 }

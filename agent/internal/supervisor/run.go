@@ -23,6 +23,12 @@ const farewell = 2 * time.Second
 // checkpointName is the file by which a worker says that it is writing a checkpoint, on the start-up volume.
 const checkpointName = "checkpoint"
 
+// Names of what a worker says with that it gets on, on the same volume.
+const (
+	progressFile   = "progress"
+	progressSocket = "progress.sock"
+)
+
 // Parts are what a supervisor works with.
 type Parts struct {
 	Program process.Spec
@@ -36,7 +42,10 @@ type Parts struct {
 // Run supervises the worker until the group releases it, then the code is 0, or until a signal ends the pod, then the code
 // is that of the signal, whatever the worker said: it has not finished.
 func Run(c config.Exec, p Parts) (code int, err error) {
-	r := newRun(c, p)
+	r, err := newRun(c, p)
+	if err != nil {
+		return code, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	released := make(chan error, 1)
@@ -68,7 +77,7 @@ type run struct {
 	leaving    chan struct{}
 }
 
-func newRun(c config.Exec, p Parts) *run {
+func newRun(c config.Exec, p Parts) (*run, error) {
 	r := &run{Parts: p, config: c, memory: member.Fresh(), leaving: make(chan struct{})}
 	o := Options{
 		Group: c.JobSetUID, Program: p.Program, Start: p.Start, Log: p.Log, PodBorn: p.PodBorn,
@@ -81,8 +90,23 @@ func newRun(c config.Exec, p Parts) *run {
 			o.CheckpointFile = filepath.Join(c.StartupDir, checkpointName)
 		}
 	}
+	var err error
+	if o.Progress, err = progressOf(c); err != nil {
+		return nil, err
+	}
 	r.supervisor = New(o)
-	return r
+	return r, nil
+}
+
+// progressOf is nil if no progress is asked for.
+func progressOf(c config.Exec) (Progress, error) {
+	switch {
+	case c.Progress.Timeout == 0:
+		return nil, nil
+	case c.ProgressFrom == config.FromSocket:
+		return ListenForProgress(filepath.Join(c.StartupDir, progressSocket))
+	}
+	return NewProgressFile(filepath.Join(c.StartupDir, progressFile)), nil
 }
 
 // load reads what an earlier supervisor of this pod knew, whose container died.
@@ -96,8 +120,8 @@ func (r *run) load() {
 // member speaks for the worker until it is released or ctx ends.
 func (r *run) member(ctx context.Context) error {
 	state := member.New(member.Config{
-		Slot: r.config.WorkerID, Pod: r.config.PodUID, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
-		Barrier: true, MaxStops: r.config.MaxStops, Random: rand.Float64,
+		Slot: r.config.WorkerID, Pod: r.config.PodUID, Epoch: r.config.PodEpoch, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
+		Barrier: true, MaxStops: r.config.MaxStops, Random: rand.Float64, Place: r.config.Place, Progress: r.config.Progress,
 	}, r.memory)
 	settings := loop.Config{Group: r.config.JobSetUID, Pod: r.config.PodUID, StartupDir: r.config.StartupDir, Leaving: r.leaving}
 	return loop.Run(ctx, settings, loop.Parts{

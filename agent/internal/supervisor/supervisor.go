@@ -87,6 +87,7 @@ func (s *Supervisor) Observe(context.Context) (member.Observed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := member.Observed{PodBorn: s.options.PodBorn}
+	s.noteProgress()
 	for _, i := range s.lives {
 		o.Workers = append(o.Workers, i.seen())
 	}
@@ -106,10 +107,10 @@ func (s *Supervisor) Lift(id string, epoch, number int64) {
 	i.lift <- round{epoch, number, time.Now()}
 }
 
-// Stop implements loop.Driver. The grace is the supervisor's own.
-func (s *Supervisor) Stop(ctx context.Context, id string, _ time.Duration) error {
+// Stop implements loop.Driver. The grace is the supervisor's own; who is in haste gets none.
+func (s *Supervisor) Stop(ctx context.Context, stop member.Stop) error {
 	s.mu.Lock()
-	i := s.find(id)
+	i := s.find(stop.ID)
 	if i != nil {
 		i.told = true
 	}
@@ -117,7 +118,11 @@ func (s *Supervisor) Stop(ctx context.Context, id string, _ time.Duration) error
 	if i == nil {
 		return nil
 	}
-	return i.finish(ctx, ending{signal: syscall.SIGTERM, grace: s.options.GracePeriod, checkpoint: true})
+	e := ending{signal: syscall.SIGTERM, grace: s.options.GracePeriod, checkpoint: stop.Haste != member.Hung}
+	if stop.Haste != member.Patient {
+		e.signal, e.grace = syscall.SIGKILL, 0
+	}
+	return i.finish(ctx, e)
 }
 
 // Remove implements loop.Driver: there are no records.

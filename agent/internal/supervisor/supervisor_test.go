@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
@@ -40,7 +41,7 @@ func direct(t *testing.T, w *drill.Witness, role string, change ...func(*Options
 
 func mustStop(t *testing.T, s *Supervisor, id string) {
 	t.Helper()
-	if err := s.Stop(t.Context(), id, 0); err != nil {
+	if err := s.Stop(t.Context(), member.Stop{Instance: coordination.Instance{ID: id}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -137,7 +138,7 @@ func TestALostStopIsNoStop(t *testing.T) {
 	w.Hear(1, "started", "0")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Stop(ctx, observe(s)[0].ID, 0); err == nil {
+	if err := s.Stop(ctx, member.Stop{Instance: observe(s)[0].Instance}); err == nil {
 		t.Error("no error")
 	}
 }

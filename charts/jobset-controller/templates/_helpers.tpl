@@ -71,6 +71,48 @@ app.kubernetes.io/component: valkey
 {{- end }}
 {{- end }}
 
+{{- /* Whether each JobSet has a user of its own: "true" or nothing. Without a say it is as the store is the chart's. */}}
+{{- define "jobset-controller.storeAuth" -}}
+{{- $on := .Values.valkey.auth.enabled }}
+{{- if kindIs "invalid" $on }}{{ $on = .Values.valkey.enabled }}{{ end }}
+{{- if $on }}true{{ end }}
+{{- end }}
+
+{{- define "jobset-controller.storeTLS" -}}
+{{- $on := .Values.valkey.tls.enabled }}
+{{- if kindIs "invalid" $on }}{{ $on = .Values.valkey.enabled }}{{ end }}
+{{- if $on }}true{{ end }}
+{{- end }}
+
+{{- define "jobset-controller.valkeyName" -}}
+{{ printf "%s-valkey" (include "jobset-controller.fullname" . | trunc 56 | trimSuffix "-") }}
+{{- end }}
+
+{{- /* The orchestrator's user at the store, and the Secret with its password; nothing without one. */}}
+{{- define "jobset-controller.valkeyUser" -}}
+{{- if and .Values.valkey.enabled (include "jobset-controller.storeAuth" .) -}}
+holdfast-orchestrator
+{{- else -}}
+{{ .Values.valkey.username }}
+{{- end }}
+{{- end }}
+
+{{- define "jobset-controller.valkeyPasswordSecret" -}}
+{{- if .Values.valkey.existingSecret -}}
+{{ .Values.valkey.existingSecret }}
+{{- else if and .Values.valkey.enabled (include "jobset-controller.storeAuth" .) -}}
+{{ include "jobset-controller.valkeyName" . }}-password
+{{- end }}
+{{- end }}
+
+{{- define "jobset-controller.valkeyPasswordKey" -}}
+{{- if .Values.valkey.existingSecret }}{{ .Values.valkey.existingSecretKey }}{{ else }}password{{ end }}
+{{- end }}
+
+{{- define "jobset-controller.valkeyTLSSecret" -}}
+{{- default (printf "%s-tls" (include "jobset-controller.valkeyName" .)) .Values.valkey.tls.existingSecret }}
+{{- end }}
+
 {{- /* Values that do not fit together, each with what to do about it. */}}
 {{- define "jobset-controller.validate" -}}
 {{- $v := .Values }}
@@ -85,6 +127,29 @@ app.kubernetes.io/component: valkey
 {{- end }}
 {{- if and $v.valkey.enabled $v.valkey.username }}
 {{- fail "valkey.username: the chart's own store has the default user only" }}
+{{- end }}
+{{- $auth := include "jobset-controller.storeAuth" . }}
+{{- if and $auth $v.valkey.address (not (and $v.valkey.username $v.valkey.existingSecret)) }}
+{{- fail "valkey.auth.enabled: at a store that is there the orchestrator needs a user that may manage users: set valkey.username and valkey.existingSecret" }}
+{{- end }}
+{{- if and $auth (or $v.injection.storeUsername $v.injection.existingSecret) }}
+{{- fail "injection.storeUsername, injection.existingSecret: with valkey.auth.enabled each JobSet has a user and a Secret of its own; leave them empty" }}
+{{- end }}
+{{- if and (not $auth) (ne $v.valkey.auth.defaultUser "off") }}
+{{- fail "valkey.auth.defaultUser: it is for valkey.auth.enabled" }}
+{{- end }}
+{{- $tls := include "jobset-controller.storeTLS" . }}
+{{- if and $tls $v.valkey.address (not $v.valkey.tls.existingSecret) }}
+{{- fail "valkey.tls.existingSecret: set it to a Secret with ca.crt, which the certificate of valkey.address is checked against" }}
+{{- end }}
+{{- if and $tls (not $auth) $v.orchestrator.enabled $v.injection.enabled (not (default $v.valkey.existingSecret $v.injection.existingSecret)) }}
+{{- fail "valkey.tls.enabled: without valkey.auth agents find ca.crt in injection.existingSecret, which is empty" }}
+{{- end }}
+{{- if and (not $tls) (or $v.valkey.tls.existingSecret $v.valkey.tls.serverName) }}
+{{- fail "valkey.tls: existingSecret and serverName are for valkey.tls.enabled" }}
+{{- end }}
+{{- if and $v.criPolicy.namespaces (not $v.criPolicy.enabled) }}
+{{- fail "criPolicy.namespaces: they are for criPolicy.enabled" }}
 {{- end }}
 {{- if and $v.webhook.enabled $v.metrics.enabled (eq (int $v.webhook.port) (int $v.metrics.port)) }}
 {{- fail "webhook.port: it is that of metrics.port" }}

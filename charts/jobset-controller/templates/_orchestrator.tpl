@@ -28,11 +28,21 @@ readinessProbe:
   imagePullPolicy: {{ $o.image.pullPolicy }}
   args:
     - --valkey-address={{ include "jobset-controller.valkeyAddress" . }}
-    {{- with .Values.valkey.username }}
+    {{- with include "jobset-controller.valkeyUser" . }}
     - --valkey-username={{ . }}
     {{- end }}
-    {{- if .Values.valkey.existingSecret }}
+    {{- if include "jobset-controller.valkeyPasswordSecret" . }}
     - --valkey-password-file=/etc/valkey-password/password
+    {{- end }}
+    {{- if include "jobset-controller.storeTLS" . }}
+    - --valkey-tls-ca-file=/etc/valkey-tls/ca.crt
+    {{- with .Values.valkey.tls.serverName }}
+    - --valkey-tls-server-name={{ . }}
+    {{- end }}
+    {{- end }}
+    {{- if include "jobset-controller.storeAuth" . }}
+    - --valkey-acl
+    - --valkey-password-max-age={{ .Values.valkey.auth.passwordMaxAge }}
     {{- end }}
     - --leader-election-lease-duration={{ $o.leaseDuration }}
     - --health-probe-bind-address=:8082
@@ -65,11 +75,18 @@ readinessProbe:
     {{- toYaml $o.resources | nindent 4 }}
   securityContext:
     {{- toYaml .Values.securityContext | nindent 4 }}
-  {{- if or .Values.valkey.existingSecret $o.extraVolumeMounts }}
+  {{- $password := include "jobset-controller.valkeyPasswordSecret" . }}
+  {{- $tls := include "jobset-controller.storeTLS" . }}
+  {{- if or $password $tls $o.extraVolumeMounts }}
   volumeMounts:
-    {{- if .Values.valkey.existingSecret }}
+    {{- if $password }}
     - name: valkey-password
       mountPath: /etc/valkey-password
+      readOnly: true
+    {{- end }}
+    {{- if $tls }}
+    - name: valkey-tls
+      mountPath: /etc/valkey-tls
       readOnly: true
     {{- end }}
     {{- with $o.extraVolumeMounts }}

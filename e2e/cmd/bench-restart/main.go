@@ -1,6 +1,6 @@
 // Command bench-restart measures, on the real node, the time from the kill of one worker until the last worker's program
-// runs again, for every answer in one run: the first failure of a fresh group, and a second one half a minute later,
-// which is what the kubelet's back-off punishes. It prints tables of medians and writes all values to
+// runs again, for every answer in one run: the first failure of a fresh group, a second one half a minute later, which is
+// what the kubelet's back-off punishes, and then the deletion of a worker's pod, which the Job controller's back-off does. It prints tables of medians and writes all values to
 // e2e/results/restart.json. It is no test: nothing here passes or fails by time.
 package main
 

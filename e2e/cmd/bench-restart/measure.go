@@ -24,6 +24,7 @@ type row struct {
 	Workers int            `json:"workers"`
 	First   []trial.Phases `json:"firstNanoseconds"` // one for each group
 	Second  []trial.Phases `json:"secondNanoseconds"`
+	Lost    []trial.Phases `json:"podDeletedNanoseconds"`
 }
 
 var answers = []trial.Answer{trial.Recreate, trial.CRI, recordsKept(), trial.Exec}
@@ -61,32 +62,40 @@ func measureAll(ctx context.Context, l *lab.Lab, o options) ([]row, error) {
 func measure(ctx context.Context, l *lab.Lab, a trial.Answer, workers int, o options) (row, error) {
 	r := row{Answer: a.Name, Workers: workers}
 	for range o.groups {
-		first, second, err := failTwice(ctx, l, a, workers, o.pause)
+		first, second, lost, err := failThrice(ctx, l, a, workers, o.pause)
 		if err != nil {
 			return r, err
 		}
-		fmt.Fprintf(os.Stderr, "%-40s %3d workers: %.2f s, then %.2f s\n", a.Name, workers, first.Again.Seconds(), second.Again.Seconds())
-		r.First, r.Second = append(r.First, first), append(r.Second, second)
+		fmt.Fprintf(os.Stderr, "%-40s %3d workers: %.2f s, then %.2f s, a pod deleted %.2f s\n", a.Name, workers,
+			first.Again.Seconds(), second.Again.Seconds(), lost.Again.Seconds())
+		r.First, r.Second, r.Lost = append(r.First, first), append(r.Second, second), append(r.Lost, lost)
 	}
 	return r, nil
 }
 
-// failTwice kills one worker of a fresh group, then another one after the pause.
-func failTwice(ctx context.Context, l *lab.Lab, a trial.Answer, workers int, pause time.Duration) (first, second trial.Phases, err error) {
+// failThrice kills one worker of a fresh group, another one after the pause, and then deletes the pod of a third.
+func failThrice(ctx context.Context, l *lab.Lab, a trial.Answer, workers int, pause time.Duration) (first, second, lost trial.Phases, err error) {
 	t, err := trial.Start(ctx, l, namespace, a, workers)
 	if err != nil {
-		return first, second, err
+		return first, second, lost, err
 	}
 	defer t.End(ctx) //nolint:errcheck // Start removes it first
-	time.Sleep(rest)
-	f, err := t.Fail(ctx)
-	if err != nil {
-		return first, second, fmt.Errorf("first failure: %w", err)
+	for _, failure := range []struct {
+		name   string
+		wait   time.Duration
+		strike func(context.Context) (trial.Failure, error)
+		phases *trial.Phases
+	}{
+		{"first failure", rest, t.Fail, &first},
+		{"second failure", pause, t.Fail, &second},
+		{"pod deleted", rest, t.LosePod, &lost},
+	} {
+		time.Sleep(failure.wait)
+		f, err := failure.strike(ctx)
+		if err != nil {
+			return first, second, lost, fmt.Errorf("%s: %w", failure.name, err)
+		}
+		*failure.phases = f.Phases()
 	}
-	time.Sleep(pause)
-	s, err := t.Fail(ctx)
-	if err != nil {
-		return first, second, fmt.Errorf("second failure: %w", err)
-	}
-	return f.Phases(), s.Phases(), nil
+	return first, second, lost, nil
 }

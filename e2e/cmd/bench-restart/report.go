@@ -31,17 +31,20 @@ func printTables(w io.Writer, rows []row, o options) {
 	if o.period > 0 {
 		kubelet = "a kubelet restart period of " + o.period.String()
 	}
-	fmt.Fprintf(w, "\nseconds from kill -9 of one worker until all run again; medians of %d groups; %s; the second failure %s after the first\n\n",
-		o.groups, kubelet, o.pause)
-	fmt.Fprintf(w, "| workers | %-36s | first | second | recreation / this: first | second |\n|---|---|---|---|---|---|\n", "answer")
+	fmt.Fprintf(w, "\nseconds from kill -9 of one worker, or the deletion of its pod, until all run again; medians of %d groups; %s; "+
+		"the second failure %s after the first\n\n", o.groups, kubelet, o.pause)
+	fmt.Fprintf(w, "| workers | %-36s | first | second | pod deleted | recreation / this: first | second | pod deleted |\n"+
+		"|---|---|---|---|---|---|---|---|\n", "answer")
 	for _, r := range rows {
 		base := baseline(rows, r.Workers)
-		first, second := median(r.First, again), median(r.Second, again)
-		fmt.Fprintf(w, "| %d | %-36s | %.2f | %.2f | %.1f | %.1f |\n", r.Workers, r.Answer, first.Seconds(), second.Seconds(),
-			median(base.First, again).Seconds()/first.Seconds(), median(base.Second, again).Seconds()/second.Seconds())
+		first, second, lost := median(r.First, again), median(r.Second, again), median(r.Lost, again)
+		fmt.Fprintf(w, "| %d | %-36s | %.2f | %.2f | %.2f | %.1f | %.1f | %.1f |\n", r.Workers, r.Answer,
+			first.Seconds(), second.Seconds(), lost.Seconds(), median(base.First, again).Seconds()/first.Seconds(),
+			median(base.Second, again).Seconds()/second.Seconds(), median(base.Lost, again).Seconds()/lost.Seconds())
 	}
 	printPhases(w, "first", rows, func(r row) []trial.Phases { return r.First })
 	printPhases(w, "second", rows, func(r row) []trial.Phases { return r.Second })
+	printPhases(w, "third (pod deleted)", rows, func(r row) []trial.Phases { return r.Lost })
 }
 
 func printPhases(w io.Writer, which string, rows []row, of func(row) []trial.Phases) {

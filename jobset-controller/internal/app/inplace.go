@@ -16,6 +16,9 @@ type InPlaceConfig struct {
 	StoreUsername  string `json:"storeUsername,omitempty"`
 	StoreSecret    string `json:"storeSecret,omitempty"`    // in the namespace of the JobSet
 	StoreSecretKey string `json:"storeSecretKey,omitempty"` // default password
+	StoreACL       bool   `json:"storeACL,omitempty"`
+	StoreTLS       bool   `json:"storeTLS,omitempty"`
+	StoreServer    string `json:"storeTLSServerName,omitempty"`
 	ExecImage      string `json:"execImage,omitempty"`
 	AgentImage     string `json:"agentImage,omitempty"`
 }
@@ -27,6 +30,9 @@ func inPlaceFlags(set *pflag.FlagSet, s *inject.Settings) {
 	set.StringVar(&s.StoreUsername, inject.FlagStoreUsername, "", "ACL user of the agents that are added")
 	set.StringVar(&s.StoreSecret, inject.FlagStoreSecret, "", "Secret with the agents' password, in the namespace of the JobSet")
 	set.StringVar(&s.StoreSecretKey, inject.FlagStoreSecretKey, defaultSecretKey, "key of the password in that Secret")
+	set.BoolVar(&s.StoreACL, inject.FlagStoreACL, false, "agents that are added use the user and the Secret that the orchestrator makes for each JobSet (its --valkey-acl)")
+	set.BoolVar(&s.StoreTLS, inject.FlagStoreTLS, false, "agents that are added reach the store by TLS; their Secret holds ca.crt as well")
+	set.StringVar(&s.StoreServerName, inject.FlagStoreServer, "", "whom the store's certificate is for; the host of the address if empty")
 	set.StringVar(&s.ExecImage, inject.FlagExecImage, "", "image of the supervisor that is added to workers (exec driver)")
 	set.StringVar(&s.AgentImage, inject.FlagAgentImage, "", "image of the sidecar that is added to workers (cri driver)")
 }
@@ -41,6 +47,7 @@ func completeInPlace(set *pflag.FlagSet, s *inject.Settings, file InPlaceConfig)
 		{inject.FlagStoreUsername, file.StoreUsername, &s.StoreUsername},
 		{inject.FlagStoreSecret, file.StoreSecret, &s.StoreSecret},
 		{inject.FlagStoreSecretKey, file.StoreSecretKey, &s.StoreSecretKey},
+		{inject.FlagStoreServer, file.StoreServer, &s.StoreServerName},
 		{inject.FlagExecImage, file.ExecImage, &s.ExecImage},
 		{inject.FlagAgentImage, file.AgentImage, &s.AgentImage},
 	} {
@@ -48,10 +55,24 @@ func completeInPlace(set *pflag.FlagSet, s *inject.Settings, file InPlaceConfig)
 			*one.into = one.file
 		}
 	}
+	if !set.Changed(inject.FlagStoreACL) {
+		s.StoreACL = file.StoreACL
+	}
+	if !set.Changed(inject.FlagStoreTLS) {
+		s.StoreTLS = file.StoreTLS
+	}
 	return checkInPlace(*s)
 }
 
 func checkInPlace(s inject.Settings) []error {
+	if s.StoreTLS && !s.StoreACL && s.StoreSecret == "" {
+		return []error{fmt.Errorf("--%s: agents find the store's CA in their Secret: set --%s or --%s",
+			inject.FlagStoreTLS, inject.FlagStoreACL, inject.FlagStoreSecret)}
+	}
+	if s.StoreACL && (s.StoreSecret != "" || s.StoreUsername != "") {
+		return []error{fmt.Errorf("--%s gives each JobSet a user of its own: leave out --%s and --%s",
+			inject.FlagStoreACL, inject.FlagStoreUsername, inject.FlagStoreSecret)}
+	}
 	if s.StoreAddress == "" {
 		return nil
 	}

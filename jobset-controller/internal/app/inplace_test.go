@@ -15,8 +15,14 @@ kind: Configuration
 inPlace: {storeAddress: "valkey:6379", storeSecret: store, execImage: "exec:1"}
 `
 
+const guardedStore = `
+apiVersion: config.jobset.x-k8s.io/v1alpha1
+kind: Configuration
+inPlace: {storeAddress: "a:1", storeACL: true, storeTLS: true, storeTLSServerName: name}
+`
+
 func TestAgentsAreSetByFlagsAndFile(t *testing.T) {
-	file := write(t, withInPlace)
+	file, guarded := write(t, withInPlace), write(t, guardedStore)
 	cases := map[string]struct {
 		args []string
 		want inject.Settings
@@ -30,6 +36,13 @@ func TestAgentsAreSetByFlagsAndFile(t *testing.T) {
 			[]string{"--inplace-store-address=a:1", "--inplace-store-username=u", "--inplace-store-secret=s", "--inplace-store-secret-key=k",
 				"--inplace-exec-image=e", "--inplace-agent-image=g"},
 			inject.Settings{StoreAddress: "a:1", StoreUsername: "u", StoreSecret: "s", StoreSecretKey: "k", ExecImage: "e", AgentImage: "g"}},
+		"all flags of a guarded store": {
+			[]string{"--inplace-store-address=a:1", "--inplace-store-acl", "--inplace-store-tls", "--inplace-store-tls-server-name=name"},
+			inject.Settings{StoreAddress: "a:1", StoreSecretKey: "password", StoreACL: true, StoreTLS: true, StoreServerName: "name"}},
+		"a guarded store of the file": {[]string{"--config=" + guarded}, inject.Settings{
+			StoreAddress: "a:1", StoreSecretKey: "password", StoreACL: true, StoreTLS: true, StoreServerName: "name"}},
+		"one that a flag opens": {[]string{"--config=" + guarded, "--inplace-store-acl=false", "--inplace-store-tls=false"}, inject.Settings{
+			StoreAddress: "a:1", StoreSecretKey: "password", StoreServerName: "name"}},
 	}
 	t.Setenv("POD_NAMESPACE", "default")
 	for name, c := range cases {
@@ -46,6 +59,21 @@ func TestAStoreThatAgentsCouldNotReach(t *testing.T) {
 		_, err := tryParse("--inplace-store-address=" + address)
 		if err == nil || !strings.Contains(err.Error(), "--inplace-store-address (inPlace.storeAddress)") {
 			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func TestUsersAndSecretsThatDoNotFit(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"TLS without a Secret that holds the CA": {[]string{"--inplace-store-tls"}, "set --inplace-store-acl or --inplace-store-secret"},
+		"a user beside users":                    {[]string{"--inplace-store-acl", "--inplace-store-username=u"}, "leave out --inplace-store-username"},
+		"a Secret beside Secrets":                {[]string{"--inplace-store-acl", "--inplace-store-secret=s"}, "leave out"},
+	} {
+		if _, err := tryParse(c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 }

@@ -36,3 +36,13 @@ func indexRange(part string) (first, last int, ok bool) {
 	last, err = strconv.Atoi(to)
 	return first, last, err == nil && last <= 1<<20
 }
+
+// HasIndex tells whether completion indexes as the Job controller writes them ("0,2-4") contain one.
+func HasIndex(indexes string, index int) bool {
+	for part := range strings.SplitSeq(indexes, ",") {
+		if first, last, ok := indexRange(part); ok && first <= index && index <= last {
+			return true
+		}
+	}
+	return false
+}

@@ -1,13 +1,21 @@
 package orchestrator
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/history"
 )
 
 // meter reads how much a metric has grown since it was made.
@@ -26,8 +34,9 @@ func (m *meter) want(n float64) {
 	}
 }
 
-// metric reads a metric of the registry: a value, or how many observations there are. label is the value of its only label.
-func metric(t *testing.T, name, label string) func() float64 {
+// metric reads a metric of the registry: a value, or how many observations there are. labels are the values of its labels, in
+// the order of their names; none stands for any.
+func metric(t *testing.T, name string, labels ...string) func() float64 {
 	return func() float64 {
 		families, err := metrics.Registry.Gather()
 		if err != nil {
@@ -38,7 +47,7 @@ func metric(t *testing.T, name, label string) func() float64 {
 				continue
 			}
 			for _, m := range family.GetMetric() {
-				if len(m.GetLabel()) > 0 && m.GetLabel()[0].GetValue() != label {
+				if len(labels) > 0 && !slices.Equal(labels, valuesOf(m)) {
 					continue
 				}
 				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
@@ -48,8 +57,20 @@ func metric(t *testing.T, name, label string) func() float64 {
 	}
 }
 
+func valuesOf(m *dto.Metric) []string {
+	var values []string
+	for _, label := range m.GetLabel() {
+		values = append(values, label.GetValue())
+	}
+	return values
+}
+
 func observations(t *testing.T, phase string) func() float64 {
-	return metric(t, "holdfast_inplace_restart_duration_seconds", phase)
+	return metric(t, "holdfast_restart_duration_seconds", "in-place", phase)
+}
+
+func counted(t *testing.T, kind, reason string) func() float64 {
+	return metric(t, "holdfast_restarts_total", "true", kind, reason)
 }
 
 func ended(t *testing.T, outcome string) func() float64 {
@@ -58,18 +79,21 @@ func ended(t *testing.T, outcome string) func() float64 {
 
 func TestEachRestartIsObservedOnce(t *testing.T) {
 	g := formed(t)
-	inSync, total, detect := newMeter(t, ended(t, "in_sync")), newMeter(t, observations(t, "total")), newMeter(t, observations(t, "detect"))
+	inSync, sync, detect := newMeter(t, ended(t, "in_sync")), newMeter(t, observations(t, "sync")), newMeter(t, observations(t, "detect"))
+	byExit := newMeter(t, counted(t, "in-place", "exit"))
 	g.fail("js-w-0-1", 1, 1)
 	g.pass(time.Second)
 	g.join(1, 2)
 	g.pass(time.Second)
 	g.reconcile()
 	inSync.want(1)
-	total.want(1)
-	detect.want(0) // the agent gave no times
+	sync.want(1)
+	detect.want(1)
+	byExit.want(1)
 	g.r = g.leader(2)
 	g.reconcile()
 	inSync.want(1)
+	byExit.want(1)
 }
 
 func TestARestartThatEndsWhileNobodyLeadsIsObserved(t *testing.T) {
@@ -100,15 +124,13 @@ func TestARestartThatChangesLeadersIsObservedOnce(t *testing.T) {
 
 func TestARoundThatIsGivenUpIsObservedAsSuch(t *testing.T) {
 	g := formed(t)
-	givenUp, late := newMeter(t, ended(t, "given_up")), newMeter(t, metric(t, "holdfast_inplace_timeouts_total", ""))
-	total := newMeter(t, observations(t, "total"))
+	givenUp, late := newMeter(t, ended(t, "given_up")), newMeter(t, metric(t, "holdfast_inplace_timeouts_total"))
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
 	g.pass(61 * time.Second)
 	g.reconcile()
 	givenUp.want(1)
 	late.want(1)
-	total.want(0)
 }
 
 func TestGroupsAreCountedByPhase(t *testing.T) {
@@ -133,9 +155,190 @@ func TestGroupsAreCountedByPhase(t *testing.T) {
 }
 
 func TestStoreErrorsAreCounted(t *testing.T) {
-	failures := newMeter(t, metric(t, "holdfast_orchestrator_store_errors_total", ""))
+	failures := newMeter(t, metric(t, "holdfast_store_errors_total"))
 	g := formed(t)
 	g.store.SetReachable(false)
 	g.reconcile()
 	failures.want(1)
+}
+
+func (g *rig) history() []history.Entry {
+	g.Helper()
+	list, err := history.Parse(g.jobSet().Annotations[history.Annotation])
+	if err != nil {
+		g.Fatal(err)
+	}
+	return list
+}
+
+func TestTheHistoryNamesWorkerPodNodeAndExit(t *testing.T) {
+	g := formed(t)
+	m, i := member("js-w-0-1", 1, 1)
+	m.Place = coordination.Place{PodName: "js-w-0-1-abcde", Node: "n1"}
+	g.clock.SetTime(g.clock.Now().Add(time.Second))
+	failed := g.clock.Now().Add(-3 * time.Millisecond).UnixMilli()
+	if _, err := g.store.Down(g.ctx, uid, coordination.Down{
+		Member: m, Instance: i, ExitCode: 137, FailedAt: failed, DetectedAt: failed + 1, Seen: coordination.Unseen(),
+		Exit: coordination.Exit{Signal: 9, Reason: "OOMKilled"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	g.pass(time.Second)
+	g.join(1, 2)
+	g.pass(time.Second)
+	want := "1.1 1970-01-01T00:16:40.997Z in-place exit:137:SIGKILL:OOMKilled w-0-1/abcde@n1 1003=1+2+1000+0+0"
+	if list := g.history(); len(list) != 1 || list[0].String() != want {
+		t.Errorf("the history is %v, want %q", list, want)
+	}
+	g.wantEvents("worker js-w-0-1 (pod js-w-0-1-abcde on node n1) exited with code 137 (SIGKILL, OOMKilled); restarting all 2 workers",
+		"all 2 workers run again, 1.003s after exit of worker w-0-1 on node n1 (detect 1ms, order 2ms, down 1s, start 0s, sync 0s)")
+}
+
+func TestAWorkerWhoseAgentDoesNotSayWhereItIsIsFound(t *testing.T) {
+	g := formed(t)
+	pod := g.makePod(0, 1, func(p *corev1.Pod) { p.Spec.NodeName = "n7" })
+	g.fail("js-w-0-1", 1, 1)
+	g.join(1, 2)
+	g.reconcile()
+	list := g.history()
+	if len(list) != 1 || list[0].Node != "n7" || !strings.HasSuffix(pod.Name, list[0].Pod) {
+		t.Errorf("the history is %v, want pod %s on n7", list, pod.Name)
+	}
+}
+
+func TestEachRestartIsInTheHistoryOnceWhoeverLeads(t *testing.T) {
+	g := formed(t)
+	byExit := newMeter(t, counted(t, "in-place", "exit"))
+	lost := newMeter(t, metric(t, "holdfast_lost_worker_seconds_total", "exit"))
+	for life := range int64(2) {
+		g.fail("js-w-0-1", 1, life+1)
+		g.clock.SetTime(g.clock.Now().Add(3 * time.Second))
+		g.join(1, life+2)
+		for leader := range int64(3) {
+			g.r = g.leader(2 + life*3 + leader)
+			g.reconcile()
+		}
+	}
+	if list := g.history(); len(list) != 2 || list[0].Round != 1 || list[1].Round != 2 {
+		t.Errorf("the history is %v", list)
+	}
+	byExit.want(2)
+	lost.want(2 * 2 * 3)
+}
+
+func TestARecreationIsInTheHistory(t *testing.T) {
+	g := formed(t)
+	byTimeout := newMeter(t, counted(t, "recreation", "timeout"))
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.pass(61 * time.Second)
+	g.reconcile()
+	g.wantPhase(coordination.Forming, 2, 0)
+	g.clock.SetTime(g.clock.Now().Add(4 * time.Second))
+	g.join(2, 1)
+	g.pass(time.Second)
+	var got []string
+	for _, e := range g.history() {
+		got = append(got, e.String())
+	}
+	want := []string{
+		"1.1 1970-01-01T00:16:40.000Z in-place timeout:1 w-0-1 61000=0+0+0+0+61000 given-up",
+		"2.0 1970-01-01T00:17:41.000Z recreation timeout:1 w-0-1 4000=0+0+0+4000+0",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the history is\n%q, want\n%q", got, want)
+	}
+	byTimeout.want(1)
+}
+
+func TestARestartWithoutARecreationAfterItIsAccountedForAtTheEnd(t *testing.T) {
+	g := formed(t)
+	givenUp := newMeter(t, ended(t, "given_up"))
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.change(func(js *v1alpha2.JobSet) { js.Status.TerminalState = "Failed" })
+	js := g.jobSet()
+	js.Status.TerminalState = "Failed"
+	g.must(g.c.Status().Update(g.ctx, js))
+	g.reconcile()
+	givenUp.want(1)
+	if list := g.history(); len(list) != 1 || list[0].Ended != history.GivenUp {
+		t.Errorf("the history is %v", list)
+	}
+}
+
+// supervised workers wait at a barrier, and tell when they run.
+func (g *rig) tell(slot string, life, runsFor int64) {
+	g.Helper()
+	m, i := member(slot, 1, life)
+	if _, err := g.store.Join(g.ctx, uid, coordination.Join{
+		Member: m, Instance: i, Barrier: true, Seen: coordination.Unseen(), RunsFor: runsFor,
+	}); err != nil {
+		g.Fatal(err)
+	}
+}
+
+func TestTheAccountWaitsUntilTheWorkersHaveSaidThatTheyRun(t *testing.T) {
+	g := formed(t)
+	g.fail("js-w-0-1", 1, 1)
+	g.clock.SetTime(g.clock.Now().Add(10 * time.Millisecond))
+	g.tell("js-w-0-0", 2, 0)
+	g.tell("js-w-0-1", 2, 0)
+	if again := g.reconcile(); again != startLook || len(g.history()) != 0 {
+		t.Fatalf("looks again in %s, the history is %v", again, g.history())
+	}
+	g.clock.SetTime(g.clock.Now().Add(time.Second))
+	g.tell("js-w-0-0", 2, 990)
+	g.tell("js-w-0-1", 2, 980)
+	g.reconcile()
+	if list := g.history(); len(list) != 1 || list[0].Took[history.Start] != 20*time.Millisecond || list[0].Lost() != 30*time.Millisecond {
+		t.Errorf("the history is %v", list)
+	}
+}
+
+func TestAgentsThatNeverSayThatTheirWorkersRunAreNotWaitedForForLong(t *testing.T) {
+	g := formed(t)
+	g.fail("js-w-0-1", 1, 1)
+	g.tell("js-w-0-0", 2, 0)
+	g.tell("js-w-0-1", 2, 0)
+	g.reconcile()
+	g.pass(startPatience)
+	if list := g.history(); len(list) != 1 {
+		t.Errorf("the history is %v", list)
+	}
+}
+
+func TestWorkerSecondsAddUp(t *testing.T) {
+	g := formed(t)
+	missing := newMeter(t, metric(t, "holdfast_workers_out_of_sync"))
+	begun := g.r.usage.seconds(g.clock.Now())
+	g.clock.SetTime(g.clock.Now().Add(10 * time.Second))
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	missing.want(2)
+	g.clock.SetTime(g.clock.Now().Add(5 * time.Second))
+	g.join(1, 2)
+	g.reconcile()
+	missing.want(0)
+	g.clock.SetTime(g.clock.Now().Add(time.Second))
+	if got := g.r.usage.seconds(g.clock.Now()) - begun; got != 2*11 {
+		t.Errorf("%v worker-seconds, want 22", got)
+	}
+}
+
+func TestCallsOfALeaderThatWasReplacedAreCounted(t *testing.T) {
+	g := formed(t)
+	refused := newMeter(t, metric(t, "holdfast_fencing_rejections_total"))
+	g.r.Store = &stale{g.store}
+	if _, err := g.r.Reconcile(g.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}}); err == nil {
+		t.Error("no error")
+	}
+	refused.want(1)
+}
+
+// stale refuses the leader.
+type stale struct{ coordination.Leader }
+
+func (stale) Summary(context.Context, string) (coordination.Summary, error) {
+	return coordination.Summary{}, coordination.ErrStaleLeader
 }

@@ -79,7 +79,7 @@ func formingText(g *coordination.Summary) string {
 const maxNamed = 5
 
 // writeCondition applies the condition under the orchestrator's own field manager, so that the controller's conditions and
-// ours never overwrite each other, and reports a finished restart once that is written.
+// ours never overwrite each other.
 func (r *Reconciler) writeCondition(ctx context.Context, s *scope) error {
 	old := meta.FindStatusCondition(s.js.Status.Conditions, ConditionInSync)
 	if s.group == nil && s.refused == "" {
@@ -92,13 +92,7 @@ func (r *Reconciler) writeCondition(ctx context.Context, s *scope) error {
 	if allWritten(s.js.Status.Conditions, next) {
 		return nil
 	}
-	if err := r.applyConditions(ctx, s.js, next); err != nil {
-		return err
-	}
-	if s.group != nil {
-		r.reportPhase(s, old)
-	}
-	return nil
+	return r.applyConditions(ctx, s.js, next)
 }
 
 // conditions are those that the JobSet is to have of us. One that is left out is taken away.

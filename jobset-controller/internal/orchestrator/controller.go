@@ -30,7 +30,10 @@ import (
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets/status,verbs=patch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;delete
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=batch,resources=jobs/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create;update
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
@@ -52,18 +55,22 @@ type Reconciler struct {
 	Tokens   Tokens
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
+	Users    Credentials // nil: agents have no users of their own
 
 	rounds rounds
 	losses losses
 	phases phases
+	paces  paces
 
 	inspections inspections
 	accounts    accounts
+	usage       usage
 	outage      outage
 }
 
 // Register adds the reconciler to the manager. `wakeups` names the JobSets whose group has changed in the store.
 func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers int) error {
+	registered.Store(r)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("orchestrator").
 		For(&v1alpha2.JobSet{}, builder.WithPredicates(jobSetChanged())).
@@ -86,6 +93,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	again, err := r.lead(ctx, js)
 	switch {
+	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch):
+		fencingRejections.Inc()
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next look is at the newer object
 	case apierrors.IsNotFound(err):
@@ -100,6 +109,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Duration, error) {
+	js, err := r.keepUser(ctx, js)
+	if err != nil {
+		return 0, err
+	}
 	s, err := r.observe(ctx, js)
 	if err != nil {
 		return 0, err
@@ -122,10 +135,12 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 
 // settle does what follows from a group that is as it should be.
 func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
-	err := errors.Join(r.deleteStaleJobs(ctx, s), r.repair(ctx, s), r.account(ctx, s), r.writeCondition(ctx, s))
+	err := errors.Join(r.deleteStaleJobs(ctx, s), r.replace(ctx, s), r.repair(ctx, s), r.account(ctx, s), r.writeCondition(ctx, s))
 	r.phases.set(client.ObjectKeyFromObject(s.js), led{s.js.UID, s.phase()})
+	r.usage.saw(s.js.UID, s.group, s.now)
 	if s.wanted == nil {
 		r.rounds.forget(s.js.UID)
+		r.accounts.forget(s.js.UID)
 		return 0, err
 	}
 	return s.nextLook(), err

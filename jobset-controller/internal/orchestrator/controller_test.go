@@ -247,7 +247,7 @@ func TestARestartIsChargedOnceAndReported(t *testing.T) {
 	g.reconcile()
 	g.wantCharged("1")
 	g.wantReason("InSync")
-	g.wantEvents("all 2 workers are in sync at total restart count 1")
+	g.wantEvents("all 2 workers run again")
 	g.r = g.leader(2)
 	g.reconcile()
 	g.wantCharged("1")

@@ -2,13 +2,16 @@ package orchestrator
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/accounting"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/history"
 )
 
 // Reasons of events on JobSets.
@@ -25,7 +28,18 @@ const (
 const action = "Restarting"
 
 func (r *Reconciler) event(s *scope, kind, reason, format string, args ...any) {
-	r.Recorder.Eventf(s.js, nil, kind, reason, action, format, args...)
+	r.Recorder.Eventf(s.js, nil, kind, reason, action, "%s", short(fmt.Sprintf(format, args...)))
+}
+
+// maxNote is what the API server takes, less what it may count differently. Names in the store may be longer than any that we
+// have written.
+const maxNote = 1000
+
+func short(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote], "") + "..."
 }
 
 // reportCharge follows a charge that was written: a restart that has begun, or the one that cannot be.
@@ -36,7 +50,6 @@ func (r *Reconciler) reportCharge(s *scope) {
 			"%s, and all %d restarts are used up: the JobSet fails; no worker was stopped", causeText(g.Record.Cause), budget)
 		return
 	}
-	restarts.WithLabelValues(g.Record.Cause.Kind).Inc()
 	r.event(s, corev1.EventTypeWarning, eventRestarting, "%s; restarting all %d workers in place (restart %d of %d)",
 		causeText(g.Record.Cause), g.Size, s.inPlace.Restarts, budget)
 }
@@ -69,7 +82,6 @@ func (s *scope) left() time.Duration {
 }
 
 func (r *Reconciler) reportFailOver(s *scope, old coordination.Summary) {
-	failOvers.WithLabelValues(old.Record.Cause.Kind).Inc()
 	escalations.WithLabelValues("group").Inc()
 	r.event(s, corev1.EventTypeWarning, eventFailOver, "%s; deleting all Jobs for a full recreation (epoch %d, restart %d of %d)",
 		failOverText(s, old), s.epoch.Epoch, s.inPlace.Restarts, s.budget())
@@ -83,18 +95,6 @@ func failOverText(s *scope, old coordination.Summary) string {
 	return causeText(old.Record.Cause) + ", which no restart in place can mend"
 }
 
-// reportPhase follows a condition that was written: the group has come back into sync.
-func (r *Reconciler) reportPhase(s *scope, old *metav1.Condition) {
-	g := s.group
-	back := g.Phase == coordination.Running && g.Round > 0 && old != nil && old.Status != metav1.ConditionTrue
-	if !back || g.Record.Cause.Kind == coordination.KindRecovery || !r.accounts.announce(s.js.UID, g.Record) {
-		return
-	}
-	took := time.Duration(g.Record.InSyncAt-g.Record.ReportedAt) * time.Millisecond
-	r.event(s, corev1.EventTypeNormal, eventRestarted, "all %d workers are in sync at total restart count %d, %s after the order",
-		g.Size, g.Round, took)
-}
-
 func (r *Reconciler) reportForeign(s *scope) {
 	r.event(s, corev1.EventTypeWarning, eventForeign,
 		"%v; the group's data are dropped and collected again from the agents, no worker is stopped for it", s.foreign)
@@ -104,11 +104,13 @@ func (r *Reconciler) reportForeign(s *scope) {
 func causeText(c coordination.Cause) string {
 	switch c.Kind {
 	case coordination.KindExit:
-		return fmt.Sprintf("worker %s exited with code %d", c.Slot, c.ExitCode)
+		return fmt.Sprintf("%s exited with code %d%s", workerText(c), c.ExitCode, exitText(c))
+	case coordination.KindHang:
+		return fmt.Sprintf("%s made no progress for %s and was killed", workerText(c), c.Reason)
 	case coordination.KindReplaced:
-		return fmt.Sprintf("worker %s was restarted", c.Slot)
+		return workerText(c) + " was restarted"
 	case coordination.KindPod:
-		return fmt.Sprintf("the pod of worker %s was lost or replaced", c.Slot)
+		return fmt.Sprintf("the pod of %s was lost or replaced", workerText(c))
 	case coordination.KindFinished:
 		return fmt.Sprintf("worker %s failed after others had finished", c.Slot)
 	case coordination.KindGap:
@@ -122,4 +124,52 @@ func causeText(c coordination.Cause) string {
 	default:
 		return fmt.Sprintf("worker %s asked for it (%s)", c.Slot, c.Kind)
 	}
+}
+
+// workerText names a worker and, as far as they are known, its pod and node.
+func workerText(c coordination.Cause) string {
+	text := "worker " + c.Slot
+	switch {
+	case c.PodName != "" && c.Node != "":
+		text += fmt.Sprintf(" (pod %s on node %s)", c.PodName, c.Node)
+	case c.Node != "":
+		text += fmt.Sprintf(" (on node %s)", c.Node)
+	}
+	return text
+}
+
+// exitText is what is known of an exit beyond its code.
+func exitText(c coordination.Cause) string {
+	var known []string
+	if c.Signal > 0 {
+		known = append(known, unix.SignalName(unix.Signal(c.Signal)))
+	}
+	if c.Reason != "" {
+		known = append(known, c.Reason)
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(known, ", ") + ")"
+}
+
+// accountText says in a few words what a restart was caused by.
+func accountText(a accounting.Account) string {
+	text := a.Cause.Kind
+	if a.Worker != "" {
+		text += " of worker " + a.Worker
+	}
+	if a.Node != "" {
+		text += " on node " + a.Node
+	}
+	return text
+}
+
+// phasesText lists where the time went.
+func phasesText(a accounting.Account) string {
+	parts := make([]string, len(history.Phases))
+	for i, phase := range history.Phases {
+		parts[i] = fmt.Sprintf("%s %s", phase, a.Took[phase])
+	}
+	return strings.Join(parts, ", ")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,8 +60,13 @@ func (s *scope) currentJobs() []*batchv1.Job {
 	return jobs
 }
 
-func ownerOf(job *batchv1.Job) types.UID {
-	if owner := metav1.GetControllerOf(job); owner != nil {
+// isOf tells whether a pod is of a Job. Annotations can say so of any pod; the controller reference says whose it is.
+func isOf(pod *corev1.Pod, job *batchv1.Job) bool {
+	return job != nil && ownerOf(pod) == job.UID
+}
+
+func ownerOf(obj metav1.Object) types.UID {
+	if owner := metav1.GetControllerOf(obj); owner != nil {
 		return owner.UID
 	}
 	return ""

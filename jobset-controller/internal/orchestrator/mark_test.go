@@ -23,7 +23,7 @@ func (g *rig) wantMark(want string) {
 	}
 }
 
-func TestARestartIsMarkedAndCostsTwoWrites(t *testing.T) {
+func TestARestartIsMarkedAndCostsThreeWrites(t *testing.T) {
 	g := formed(t)
 	before := g.patches.n
 	g.fail("js-w-0-1", 1, 1)
@@ -35,8 +35,8 @@ func TestARestartIsMarkedAndCostsTwoWrites(t *testing.T) {
 	g.wantMark("")
 	g.wantCharged("1")
 	g.reconcile()
-	if got := g.patches.n - before; got != 2 {
-		t.Errorf("%d writes to the JobSet, want 2", got)
+	if got := g.patches.n - before; got != 3 {
+		t.Errorf("%d writes to the JobSet, want 3: the charge with the mark, the end of the mark, the history", got)
 	}
 }
 
@@ -48,8 +48,8 @@ func TestARestartThatIsOverWhenItIsSeenIsNotMarked(t *testing.T) {
 	g.reconcile()
 	g.wantMark("")
 	g.wantCharged("1")
-	if got := g.patches.n - before; got != 1 {
-		t.Errorf("%d writes to the JobSet, want 1", got)
+	if got := g.patches.n - before; got != 2 {
+		t.Errorf("%d writes to the JobSet, want 2: the charge and the history", got)
 	}
 }
 

@@ -45,7 +45,9 @@ func (r *Reconciler) forget(jobSet types.NamespacedName) {
 	r.losses.take(jobSet)
 	uid := r.phases.set(jobSet, led{}).uid
 	r.accounts.forget(uid)
+	r.usage.saw(uid, nil, r.Clock.Now())
 	r.rounds.forget(uid)
+	r.paces.forget(uid)
 	r.inspections.forget(uid)
 }
 

@@ -70,7 +70,8 @@ func StripPod(obj any) (any, error) {
 // gather is how long the losses of one moment are waited for, so that a JobSet that loses many pods is looked at once.
 const gather = 100 * time.Millisecond
 
-// podHandler notes pods that are lost, O(1) for each event. Other changes of pods wake nobody.
+// podHandler notes pods that are lost, and has the leader look at those that are going, O(1) for each event. Other changes of pods
+// wake nobody.
 func (r *Reconciler) podHandler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
@@ -89,10 +90,12 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	lost := ladder.Lost(pod) || (gone && ladder.LostWhenGone(pod))
 	// A pod that succeeds in the middle of a restart was ordered to stop, and its slot is waited for.
 	needed := pod.Status.Phase == corev1.PodSucceeded && r.rounds.restarting(uid)
-	if uid == "" || !(lost || needed) {
+	if uid == "" || !(lost || needed || !pod.DeletionTimestamp.IsZero()) {
 		return
 	}
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Annotations[v1alpha2.JobSetNameKey]}
-	r.losses.note(key, loss{pod: pod, evict: lost})
+	if lost || needed {
+		r.losses.note(key, loss{pod: pod, evict: lost})
+	}
 	q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
 }

@@ -215,7 +215,7 @@ func TestAStaleCacheDoesNotTellTheEndOfARestartTwice(t *testing.T) {
 	stale := g.jobSet().Status.Conditions
 	g.join(1, 2)
 	g.reconcile()
-	g.wantEvents("restarting all 2 workers", "all 2 workers are in sync")
+	g.wantEvents("restarting all 2 workers", "all 2 workers run again")
 	js := g.jobSet()
 	js.Status.Conditions = stale
 	if err := g.c.Status().Update(g.ctx, js); err != nil {

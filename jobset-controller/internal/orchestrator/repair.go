@@ -146,7 +146,7 @@ func (r *Reconciler) recreatePod(ctx context.Context, s *scope, slot ladder.Slot
 		return false, client.IgnoreNotFound(err)
 	}
 	slot.Pod = live
-	if live.UID != uid || ladder.Decide(s.round(), slot).Rung != ladder.Pod {
+	if live.UID != uid || !isOf(live, slot.Job) || ladder.Decide(s.round(), slot).Rung != ladder.Pod {
 		return false, nil
 	}
 	if err := r.evict(ctx, s, live); err != nil || !s.restarting() {
@@ -182,11 +182,15 @@ func (r *Reconciler) recreateJob(ctx context.Context, s *scope, slot ladder.Slot
 // confirmLead lets the store refuse a leader that has been replaced, where there may be no pod to evict. No pod has the UID
 // of a Job, so nothing is evicted.
 func (r *Reconciler) confirmLead(ctx context.Context, s *scope, slot ladder.Slot) error {
+	return r.confirmSlot(ctx, s, slot.Name, string(slot.Job.UID))
+}
+
+func (r *Reconciler) confirmSlot(ctx context.Context, s *scope, slot, nobody string) error {
 	token, err := r.Tokens.Token(ctx)
 	if err != nil {
 		return err
 	}
-	sum, err := r.Store.Evict(ctx, string(s.js.UID), token, slot.Name, string(slot.Job.UID))
+	sum, err := r.Store.Evict(ctx, string(s.js.UID), token, slot, nobody)
 	return r.sawGroup(s, sum, err)
 }
 

@@ -59,6 +59,7 @@ func (g *rig) makePod(job, index int, change func(*corev1.Pod)) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: slotName(job, index), UID: types.UID(m.Pod), Finalizers: []string{"batch.kubernetes.io/job-tracking"},
 			CreationTimestamp: metav1.NewTime(g.clock.Now().Add(-time.Hour)),
+			OwnerReferences:   []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: fmt.Sprint("js-w-", job), UID: jobUID(job), Controller: ptr.To(true)}},
 			Annotations: map[string]string{
 				v1alpha2.JobSetNameKey: "js", v1alpha2.JobSetUIDKey: uid, v1alpha2.ReplicatedJobNameKey: "w",
 				v1alpha2.JobIndexKey: fmt.Sprint(job), batchv1.JobCompletionIndexAnnotation: fmt.Sprint(index), epoch.Annotation: "1",
@@ -73,6 +74,14 @@ func (g *rig) makePod(job, index int, change func(*corev1.Pod)) *corev1.Pod {
 	}
 	g.must(g.c.Create(g.ctx, pod))
 	return pod
+}
+
+// jobUID is that of a Job of twoJobs.
+func jobUID(job int) types.UID {
+	if job == 0 {
+		return "job-uid"
+	}
+	return types.UID(fmt.Sprint("job-uid-", job))
 }
 
 func (g *rig) pod(job, index int) *corev1.Pod {
@@ -289,7 +298,7 @@ func TestAWorkerThatExits0BecauseItsPodIsDeletedHasNotFinished(t *testing.T) {
 
 func TestNobodyIsEvictedFromASuspendedGroup(t *testing.T) {
 	g := twoJobs(t)
-	evicted := newMeter(t, metric(t, "holdfast_inplace_evictions_total", ""))
+	evicted := newMeter(t, metric(t, "holdfast_inplace_evictions_total"))
 	g.change(func(js *v1alpha2.JobSet) {
 		js.Spec.Suspend = ptr.To(true)
 		js.Annotations[epoch.Annotation] = `{"epoch":2,"base":0}`

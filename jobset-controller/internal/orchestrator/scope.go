@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -36,12 +35,12 @@ type scope struct {
 	losses  []loss                 // pods that were lost since the last look
 	pods    map[string]*corev1.Pod // the newest pod of each slot, once a repair has read them
 	now     time.Time
+	nodes   map[string]*corev1.Node // read in this look; nil: there is none of the name
+	soon    time.Duration           // when to look again, whatever is heard; 0: no need
 
-	before        []metav1.Condition // and the charges, as they were when the reconcile began
-	chargedBefore int32
-	opened        bool   // by this reconcile
-	refused       string // why a JobSet that asks for in-place restarts has no group
-	undecided     bool   // whether agents are added is for the JobSet's first Job to say; a group that is there stays as it is
+	opened    bool   // by this reconcile
+	refused   string // why a JobSet that asks for in-place restarts has no group
+	undecided bool   // whether agents are added is for the JobSet's first Job to say; a group that is there stays as it is
 }
 
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
@@ -59,7 +58,6 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	if err := s.readJobSet(); err != nil {
 		log.FromContext(ctx).Error(err, "the epoch is unreadable; taken from the store")
 	}
-	s.before, s.chargedBefore = js.Status.Conditions, s.inPlace.Restarts
 	if !s.concerned() {
 		return s, nil
 	}
@@ -161,10 +159,14 @@ func (s *scope) budget() restart.Budget { return policy.Budget(&s.js.Spec) }
 
 // nextLook is when this group has to be looked at again though nothing was heard of it.
 func (s *scope) nextLook() time.Duration {
-	if s.clock != nil {
-		return min(s.clock.Remaining(s.now)+time.Millisecond, s.lookAgain(), jitter(resyncEvery))
+	next := jitter(resyncEvery)
+	if s.soon > 0 {
+		next = min(next, s.soon)
 	}
-	return jitter(resyncEvery)
+	if s.clock != nil {
+		next = min(next, s.clock.Remaining(s.now)+time.Millisecond, s.lookAgain())
+	}
+	return next
 }
 
 // storeError marks that the store could not be asked.

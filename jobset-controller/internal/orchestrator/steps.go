@@ -52,6 +52,9 @@ func (r *Reconciler) open(ctx context.Context, s *scope, o coordination.Open) er
 }
 
 func (r *Reconciler) drop(ctx context.Context, s *scope, token coordination.Token) error {
+	if err := r.settleAccounts(ctx, s); err != nil {
+		return err
+	}
 	err := r.Store.Drop(ctx, string(s.js.UID), token)
 	if err == nil {
 		err = coordination.ErrNoGroup // the level after a drop

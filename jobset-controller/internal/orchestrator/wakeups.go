@@ -23,7 +23,9 @@ func IndexByUID(obj client.Object) []string { return []string{string(obj.GetUID(
 type Wakeups struct {
 	Client client.Reader
 	Store  coordination.Leader
-	events chan event.TypedGenericEvent[client.Object]
+	// Connected, if set, is called after every (re)connection, before any group is looked at.
+	Connected func(context.Context)
+	events    chan event.TypedGenericEvent[client.Object]
 }
 
 // NewWakeups returns a Wakeups whose Source feeds a controller.
@@ -40,7 +42,12 @@ func (w *Wakeups) Source() source.Source {
 func (w *Wakeups) Start(ctx context.Context) error {
 	leading.Set(1)
 	defer leading.Set(0)
-	w.Store.WatchAll(ctx, func(group string) { w.wake(ctx, group) })
+	w.Store.WatchAll(ctx, func(group string) {
+		if group == "" && w.Connected != nil {
+			w.Connected(ctx)
+		}
+		w.wake(ctx, group)
+	})
 	return nil
 }
 

@@ -7,4 +7,7 @@ func SuspendCause(generation int64) string { return fmt.Sprintf("suspend/%d", ge
 
 // RestartCause is the idempotency key of the epoch that a restart of the failure policy opens. restarts is status.restarts as
 // it will be after it.
-func RestartCause(restarts int32) string { return fmt.Sprintf("recreate/%d", restarts) }
+func RestartCause(restarts int32) string { return fmt.Sprintf("%s%d", RestartCausePrefix, restarts) }
+
+// RestartCausePrefix begins all such causes.
+const RestartCausePrefix = "recreate/"

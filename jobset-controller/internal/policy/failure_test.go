@@ -250,6 +250,8 @@ func TestInPlaceBudget(t *testing.T) {
 	}
 }
 
+const nodeLostKey = "holdfast.dev/node-lost-after"
+
 func TestReadInPlace(t *testing.T) {
 	cases := map[string]struct {
 		annotations map[string]string
@@ -267,6 +269,9 @@ func TestReadInPlace(t *testing.T) {
 		"a count beyond int32 is refused":     {annotations: map[string]string{restartsKey: "2147483648"}, problem: restartsKey},
 		"a count with a fraction is refused":  {annotations: map[string]string{restartsKey: "1.5"}, problem: restartsKey},
 		"an empty count is refused":           {annotations: map[string]string{restartsKey: ""}, problem: restartsKey},
+		"a node may be called lost":           {annotations: map[string]string{nodeLostKey: "2m"}, want: InPlace{NodeLostAfter: 120e9}},
+		"but not at once":                     {annotations: map[string]string{nodeLostKey: "9s"}, problem: nodeLostKey},
+		"nor after nothing in particular":     {annotations: map[string]string{nodeLostKey: "soon"}, problem: nodeLostKey},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

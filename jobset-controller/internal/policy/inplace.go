@@ -19,6 +19,8 @@ type InPlace struct {
 	Timeout time.Duration
 	// Restarts is the value of inplace-restarts, 0 if absent or invalid.
 	Restarts int32
+	// NodeLostAfter is how long a node must not have been ready until what ran there counts as ended; 0: for ever.
+	NodeLostAfter time.Duration
 	// Problems are annotations that could not be read. They are ignored otherwise.
 	Problems []Problem
 }
@@ -39,6 +41,7 @@ func ReadInPlace(annotations map[string]string) InPlace {
 	var p InPlace
 	p.readTimeout(annotations)
 	p.readRestarts(annotations)
+	p.readNodeLost(annotations)
 	return p
 }
 
@@ -56,6 +59,22 @@ func (p *InPlace) readTimeout(annotations map[string]string) {
 		return
 	}
 	p.Enabled, p.Timeout = true, timeout
+}
+
+// nodeLostRule has a minimum because a node is called not ready for reasons that pass.
+var nodeLostRule = grace.Rule{Name: "annotation " + v1alpha2.NodeLostAfterKey, Minimum: 10 * time.Second}
+
+func (p *InPlace) readNodeLost(annotations map[string]string) {
+	value, found := annotations[v1alpha2.NodeLostAfterKey]
+	if !found {
+		return
+	}
+	after, err := nodeLostRule.Parse(value)
+	if err != nil {
+		p.problem(v1alpha2.NodeLostAfterKey, value, err.Error())
+		return
+	}
+	p.NodeLostAfter = after
 }
 
 func (p *InPlace) readRestarts(annotations map[string]string) {

@@ -63,7 +63,7 @@ func (c *checked) annotations() field.ErrorList {
 	var errs field.ErrorList
 	path := field.NewPath("metadata", "annotations")
 	for _, p := range policy.ReadInPlace(c.jobSet.Annotations).Problems {
-		if p.Annotation == v1alpha2.InPlaceTimeoutKey {
+		if p.Annotation == v1alpha2.InPlaceTimeoutKey || p.Annotation == v1alpha2.NodeLostAfterKey {
 			errs = append(errs, field.Invalid(path.Key(p.Annotation), p.Value, p.Message))
 		}
 	}

@@ -27,6 +27,7 @@ func TestWhatNoAgentCanBeAddedToIsRefused(t *testing.T) {
 		"workers without a command":           {js: noCommand().Annotation(timeout, "60s"), agents: agents, want: command},
 		"the same without in-place restarts":  {js: noCommand(), agents: agents},
 		"the same with a timeout that is bad": {js: noCommand().Annotation(timeout, "60"), agents: agents, want: "is not a duration"},
+		"a node that is lost at once":         {js: runnable().Annotation(timeout, "60s").Annotation(v1alpha2.NodeLostAfterKey, "1s"), agents: agents, want: "below the minimum"},
 		"the same where no agents are added":  {js: noCommand().Annotation(timeout, "60s"), warned: "--inplace-store-address"},
 		"the sidecar where there is no image": {
 			js: noCommand().Annotation(timeout, "60s").Annotation(v1alpha2.InPlaceDriverKey, "cri"), agents: agents, warned: "--inplace-agent-image"},

@@ -106,7 +106,7 @@ func timeless(o Outcome) Outcome {
 }
 
 func timelessRecord(r coordination.Record) coordination.Record {
-	for _, at := range []*int64{&r.ReportedAt, &r.LastDownAt, &r.LastUpAt, &r.InSyncAt} {
+	for _, at := range []*int64{&r.ReportedAt, &r.LastDownAt, &r.FirstUpAt, &r.LastUpAt, &r.InSyncAt, &r.LastStartAt} {
 		*at = min(*at, 1)
 	}
 	return r

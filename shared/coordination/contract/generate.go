@@ -40,11 +40,11 @@ func (g *generator) barrier() bool { return g.barriers == 1 || (g.barriers == 2 
 func (g *generator) next() Step {
 	switch n := g.rand.IntN(100); {
 	case n < 52:
-		return Step{Verb: "join", Who: g.who(), Barrier: g.barrier(), Seen: g.seen()}
+		return Step{Verb: "join", Who: g.who(), Barrier: g.barrier(), Seen: g.seen(), RunsFor: g.runsFor()}
 	case n < 56:
 		return Step{Verb: "evict", Who: g.who(), Open: coordination.Open{Token: g.token()}}
 	case n < 82:
-		return Step{Verb: "down", Who: g.who(), Barrier: g.barrier(), Seen: g.seen(), Code: g.code(), Ordered: g.one(3)}
+		return Step{Verb: "down", Who: g.who(), Barrier: g.barrier(), Seen: g.seen(), Code: g.code(), Ordered: g.one(3), Exit: g.exit()}
 	case n < 85:
 		return Step{Verb: "ask", Who: g.who(), Kind: coordination.KindGap}
 	case n < 94:
@@ -74,6 +74,26 @@ func (g *generator) code() int64 {
 		return 0
 	}
 	return g.rand.Int64N(300) - 10
+}
+
+// runsFor is mostly not said, sometimes said, and now and then impossible.
+func (g *generator) runsFor() int64 {
+	if g.one(40) {
+		return -1
+	}
+	return max(0, g.rand.Int64N(6)-3)
+}
+
+func (g *generator) exit() coordination.Exit {
+	switch {
+	case g.one(4):
+		return coordination.Exit{Kind: coordination.KindHang, Signal: 9, Reason: "30s"}
+	case g.one(4):
+		return coordination.Exit{Kind: coordination.KindExit, Signal: g.rand.Int64N(70), Reason: "OOMKilled"}
+	case g.one(40):
+		return coordination.Exit{Kind: coordination.KindTimeout}
+	}
+	return coordination.Exit{}
 }
 
 // seen is nothing, or near the truth, or far from it.

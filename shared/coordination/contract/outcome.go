@@ -74,11 +74,13 @@ func (r *runner) report(ctx context.Context, s Step) (coordination.Reply, error)
 	m, i := speaker(s.Who)
 	switch s.Verb {
 	case "join":
-		return r.Store.Join(ctx, group, coordination.Join{Member: m, Instance: i, Barrier: s.Barrier, Seen: s.Seen})
+		return r.Store.Join(ctx, group, coordination.Join{
+			Member: m, Instance: i, Barrier: s.Barrier, Seen: s.Seen, RunsFor: s.RunsFor,
+		})
 	case "down":
 		return r.Store.Down(ctx, group, coordination.Down{
 			Member: m, Instance: i, Barrier: s.Barrier, ExitCode: s.Code, Ordered: s.Ordered,
-			FailedAt: 11, DetectedAt: 12, Seen: s.Seen,
+			FailedAt: 11, DetectedAt: 12, Seen: s.Seen, Exit: s.Exit,
 		})
 	case "ask":
 		return r.Store.Ask(ctx, group, m, s.Kind)

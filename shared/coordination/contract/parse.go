@@ -50,7 +50,9 @@ func (s *Step) set(key, value string) bool {
 		"ordered": &s.Ordered, "holds": &s.Seen.Holds, "running": &s.Seen.Running, "entered": &s.Seen.Entered,
 		"barrier": &s.Barrier,
 	}
-	numbers := map[string]*int64{"limit": &s.Open.Limit, "code": &s.Code, "instances": &s.Seen.Instances}
+	numbers := map[string]*int64{
+		"limit": &s.Open.Limit, "code": &s.Code, "instances": &s.Seen.Instances, "for": &s.RunsFor, "signal": &s.Exit.Signal,
+	}
 	switch s.Verb {
 	case "join", "down":
 		numbers["epoch"], numbers["round"] = &s.Seen.Epoch, &s.Seen.Round
@@ -72,6 +74,10 @@ func (s *Step) setText(key, value string) bool {
 	switch key {
 	case "kind":
 		s.Kind = value
+	case "ended":
+		s.Exit.Kind = value
+	case "reason":
+		s.Exit.Reason = value
 	case "inc":
 		s.Open.Incarnation = value
 	case "token":

@@ -60,7 +60,7 @@ func testHistoryLength(t *testing.T, h Harness) {
 func testMissingLimit(t *testing.T, h Harness) {
 	runScript(t, h, "open stages=w:1x1")
 	open := defaults("open").Open
-	open.Stages = stage("js-w", 1<<20, 1<<20)
+	open.Stages = stage("js-w", 1, 1<<20)
 	if _, err := h.Store.Open(t.Context(), "uid-2", open); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func testLargeNumbers(t *testing.T, h Harness) {
 	ctx := t.Context()
 	open := defaults("open").Open
 	open.Epoch, open.Limit, open.Token = most, most, coordination.Token{LeaseCreated: most, Transitions: most}
-	open.Stages = stage("js-w", 1<<20, 1<<20)
+	open.Stages = stage("js-w", 1, 1<<20)
 	open.Recover = true
 	if _, err := h.Store.Open(ctx, group, open); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func testLargeNumbers(t *testing.T, h Harness) {
 		t.Fatalf("reply %+v, error %v; want round %d", reply, err, int64(most-1))
 	}
 	s, err := h.Store.Summary(ctx, group)
-	if err != nil || s.Epoch != most || s.Limit != most || s.Token != open.Token || s.Size != 1<<40 {
+	if err != nil || s.Epoch != most || s.Limit != most || s.Token != open.Token || s.Size != 1<<20 {
 		t.Errorf("summary %+v, error %v", s, err)
 	}
 }

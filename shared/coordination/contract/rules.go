@@ -19,6 +19,66 @@ var rules = map[string]string{
 		join 1b                 => Restarting(1) 1/3 reply=1
 		down 2a code=143 ordered
 		join 0b 2b              => Running(1) 3/3 history=2 downs=3 ups=3 coalesced=0`,
+	"a cause names the pod, the node and how the worker ended": `
+		open
+		join 0a 1a@2 2a
+		down 1a@2 code=137 signal=9 reason=OOMKilled => Restarting(1) 0/3 cause=exit/js-w-0-1/137 on=w-0-1-w/node2 how=9/OOMKilled
+		join 0b 1b@2 2b         => Running(1) 3/3
+		down 2b code=137 signal=9 ended=hang reason=30s => Restarting(2) 0/3 cause=hang/js-w-0-2/137 on=w-0-2-v/node1 how=9/30s`,
+	"an instance that takes the place of another blames the pod before it": `
+		open
+		join 0a 1a 2a
+		join 1b                 => cause=replaced/js-w-0-1/0 on=w-0-1-v/node1
+		join 0b 2b              => Running(1) 3/3
+		join 2a@2               => Restarting(2) 1/3 cause=pod/js-w-0-2/0 on=w-0-2-v/node1`,
+	"a pod that is evicted is the one that is blamed": `
+		open
+		join 0a 1a@2 2a
+		evict 1a@2              => Restarting(1) 0/3 cause=pod/js-w-0-1/0 on=w-0-1-w/node2`,
+	"a delayed cause keeps all that is known of it": `
+		open
+		join 0a 1a 2a
+		down 0a code=1
+		join 0b@1
+		down 0b code=137 signal=9 reason=OOMKilled
+		join 0c 1b 2b           => Restarting(2) 0/3 cause=exit/js-w-0-0/137 on=w-0-0-v/node1 how=9/OOMKilled history=2`,
+	"a way to end that is none": `
+		open
+		join 0a 1a 2a
+		down 1a code=1 ended=gap => !foreign Running(0) 3/3
+		down 1a code=1 signal=65 => !foreign Running(0) 3/3
+		down 1a code=1 signal=-1 => !foreign Running(0) 3/3
+		join 1a for=-1          => !foreign Running(0) 3/3`,
+	"workers at a barrier say when they began to run": `
+		open
+		join 0a 1a 2a barrier   => Running(0) 3/3 ups=3 starts=0
+		join 0a barrier for=5   => starts=1 seq=2 history=1
+		join 0a barrier for=9   => starts=1
+		join 1a 2a barrier for=5 => starts=3
+		down 1a code=1 barrier
+		join 0b 1b 2b barrier   => Running(1) 3/3 starts=0
+		join 0b barrier         => starts=0
+		join 1b barrier for=7   => starts=1 history=2`,
+	"a worker that is not waited for any more says nothing of use": `
+		open
+		join 0a 1a 2a barrier
+		down 1a code=1 barrier
+		join 0a barrier for=5   => Restarting(1) 0/3 starts=0
+		join 0b 1b 2b barrier
+		join 0a barrier for=5   => starts=0`,
+	"without a barrier a worker that joins runs": `
+		open
+		join 0a 1a 2a           => Running(0) 3/3 starts=3
+		down 1a code=1
+		join 0b                 => Restarting(1) 1/3 ups=1 starts=1`,
+	"a restart that another one follows is kept": `
+		open
+		join 0a 1a 2a           => history=1
+		down 0a code=1
+		join 0b
+		down 0b code=1
+		join 0c 1b 2b           => Restarting(2) 0/3 history=2
+		join 0d 1c 2c           => Running(2) 3/3 history=3`,
 	"simultaneous failures are one restart": `
 		open
 		join 0a 1a 2a
@@ -38,7 +98,7 @@ var rules = map[string]string{
 		down 0b code=1          => Restarting(1) 0/3 dirty
 		join 0c 1b              => Restarting(1) 2/3 dirty
 		join 2b                 => Restarting(2) 0/3 clean cause=exit/js-w-0-0/1
-		join 0d 1c 2c           => Running(2) 3/3 history=2`,
+		join 0d 1c 2c           => Running(2) 3/3 history=3`,
 	"a replaced instance in the round in progress counts as its death": `
 		open
 		join 0a 1a 2a
@@ -748,6 +808,7 @@ func facts(o Outcome) []string {
 		fmt.Sprint("done=", s.Done), fmt.Sprint("limit=", s.Limit), "token="+tokenText(s.Token),
 		fmt.Sprint("reply=", o.Reply.Round), "steps="+s.Level.Steps, map[bool]string{true: "released", false: "kept"}[o.Reply.Released], fmt.Sprint("history=", len(o.History)),
 		fmt.Sprintf("cause=%s/%s/%d", rec.Cause.Kind, rec.Cause.Slot, rec.Cause.ExitCode),
-		fmt.Sprint("downs=", rec.Downs), fmt.Sprint("ups=", rec.Ups), fmt.Sprint("coalesced=", rec.Coalesced),
+		fmt.Sprintf("on=%s/%s", strings.TrimPrefix(rec.Cause.PodName, prefix), rec.Cause.Node), fmt.Sprintf("how=%d/%s", rec.Cause.Signal, rec.Cause.Reason),
+		fmt.Sprint("starts=", rec.Starts), fmt.Sprint("downs=", rec.Downs), fmt.Sprint("ups=", rec.Ups), fmt.Sprint("coalesced=", rec.Coalesced),
 	)
 }

@@ -10,8 +10,9 @@ import (
 // Step is one call of a script or of a random sequence. Its text is the language of the scripts:
 //
 //	open limit=3 epoch=1 token=1.1 inc=A stages=w:1x3/STEP/RELEASE [suspended] [recover] [reset] [done=0,2]
-//	join 1b@2 [barrier] [epoch=1 round=2 holds running entered instances=1]    slot 1, its instance b, in its pod 2; what was seen
-//	down 1b code=137 [ordered] [barrier] [seen as above]
+//	join 1b@2 [barrier] [for=5] [epoch=1 round=2 holds running entered instances=1]
+//	                                                         slot 1, its instance b, in its pod 2; it runs for so many ms; what was seen
+//	down 1b code=137 [signal=9] [ended=hang] [reason=30s] [ordered] [barrier] [seen as above]
 //	ask 1b kind=gap
 //	recreate epoch=1 round=2 kind=timeout token=1.1
 //	evict 1a@2 token=1.1                                     slot 1, its pod 2
@@ -28,6 +29,8 @@ type Step struct {
 	Code    int64
 	Ordered bool
 	Barrier bool
+	RunsFor int64
+	Exit    coordination.Exit
 	Kind    string
 	Round   int64 // of recreate; epoch and token are those of Open
 }
@@ -37,9 +40,9 @@ func (s Step) String() string {
 	case "open":
 		return "open" + s.openText()
 	case "join":
-		return "join " + s.Who + word(s.Barrier, "barrier") + seenText(s.Seen)
+		return "join " + s.Who + word(s.Barrier, "barrier") + word(s.RunsFor != 0, fmt.Sprint("for=", s.RunsFor)) + seenText(s.Seen)
 	case "down":
-		return fmt.Sprintf("down %s code=%d%s%s%s", s.Who, s.Code, word(s.Ordered, "ordered"), word(s.Barrier, "barrier"), seenText(s.Seen))
+		return fmt.Sprintf("down %s code=%d%s%s%s%s", s.Who, s.Code, exitText(s.Exit), word(s.Ordered, "ordered"), word(s.Barrier, "barrier"), seenText(s.Seen))
 	case "ask":
 		return fmt.Sprintf("ask %s kind=%s", s.Who, s.Kind)
 	case "recreate":
@@ -76,6 +79,10 @@ func seenText(s coordination.Seen) string {
 		s.Epoch, s.Round, s.Instances, word(s.Holds, "holds"), word(s.Running, "running"), word(s.Entered, "entered"))
 }
 
+func exitText(e coordination.Exit) string {
+	return word(e.Signal != 0, fmt.Sprint("signal=", e.Signal)) + word(e.Kind != "", "ended="+e.Kind) + word(e.Reason != "", "reason="+e.Reason)
+}
+
 func tokenText(t coordination.Token) string {
 	return fmt.Sprintf("%d.%d", t.LeaseCreated, t.Transitions)
 }
@@ -101,6 +108,9 @@ func speaker(name string) (coordination.Member, coordination.Instance) {
 	}
 	slot := fmt.Sprintf("%s%s-0-%c", prefix, stage, name[0])
 	life := int64(name[1] - 'a' + 1)
-	m := coordination.Member{Slot: slot, Pod: fmt.Sprintf("%s-pod%d", slot, pod), PodBorn: pod * 100}
+	m := coordination.Member{
+		Slot: slot, Pod: fmt.Sprintf("%s-pod%d", slot, pod), PodBorn: pod * 100,
+		Place: coordination.Place{PodName: fmt.Sprintf("%s-%c", slot, 'u'+byte(pod)), Node: fmt.Sprint("node", pod)},
+	}
 	return m, coordination.Instance{ID: fmt.Sprintf("%s-%c", m.Pod, name[1]), Born: pod*100 + life}
 }

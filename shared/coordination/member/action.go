@@ -37,7 +37,18 @@ type Ask struct {
 type Stop struct {
 	coordination.Instance
 	Grace time.Duration
+	Haste Haste
 }
+
+// Haste is how little time a Stop leaves.
+type Haste int
+
+// Hastes.
+const (
+	Patient Haste = iota // the signal, and the grace; a save that has begun is waited for
+	Stuck                // it has been silent for long: no signal, no grace, but a save that has begun is waited for
+	Hung                 // it hangs: killed at once
+)
 
 // Remove deletes the records of exited instances, so that a new one is started whatever their exit code was.
 type Remove struct{ IDs []string }

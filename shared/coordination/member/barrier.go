@@ -46,7 +46,7 @@ func (s *State) lift() {
 	if !s.config.Barrier || s.leaving || s.level.Phase != coordination.Running || !s.inSync(l) || l.lifted || l.ordered() {
 		return
 	}
-	l.lifted = true
+	l.lifted, l.signs.at = true, s.now
 	s.do(Lift{l.Instance, s.level.Epoch, l.round})
 }
 

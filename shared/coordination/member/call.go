@@ -30,7 +30,7 @@ func (s *State) callNext() {
 // nextCall is the most urgent call. Instances go in the order of their births, so that a death is reported before the
 // next one joins.
 func (s *State) nextCall() *call {
-	if s.released {
+	if s.released || s.early() {
 		return nil
 	}
 	for _, l := range s.lives {
@@ -44,6 +44,10 @@ func (s *State) nextCall() *call {
 	return s.nextAsk()
 }
 
+// early tells whether the pod is of an epoch that the group has not come to, as far as is known: nobody leads, and the JobSet was
+// suspended and resumed. Whoever joins the epoch before is left behind with it, for good.
+func (s *State) early() bool { return s.level.Epoch < s.config.Epoch }
+
 // mustJoin tells whether an instance has to join: never before, not in this life of the group, or without having been
 // given a round, unless it needs none. Where that does not help it waits, so that no answer can make a hot loop.
 func (s *State) mustJoin(l *life) bool {
@@ -53,7 +57,7 @@ func (s *State) mustJoin(l *life) bool {
 	waiting := waitsForLeader(s.level.Phase) || s.level.Phase == coordination.Recovering
 	settled := l.under.SameLife(s.level) && (l.round != coordination.NoRound || waiting || l.released)
 	if l.under.Phase != "" && settled {
-		return false
+		return s.tellsStart(l)
 	}
 	return s.mayRepeat(l)
 }
@@ -88,14 +92,14 @@ func waitsForLeader(p coordination.Phase) bool {
 
 func (s *State) join(l *life) Join {
 	return Join{coordination.Join{
-		Member: s.member(), Instance: l.Instance, Barrier: s.config.Barrier, Seen: s.memory.seen(l.ID),
+		Member: s.member(), Instance: l.Instance, Barrier: s.config.Barrier, Seen: s.memory.seen(l.ID), RunsFor: s.runsFor(l),
 	}}
 }
 
 func (s *State) down(l *life) Down {
 	return Down{coordination.Down{
 		Member: s.member(), Instance: l.Instance, Barrier: s.config.Barrier, ExitCode: l.code, Ordered: l.ordered(),
-		FailedAt: l.failedAt, DetectedAt: l.detectedAt, Seen: s.memory.seen(l.ID),
+		FailedAt: l.failedAt, DetectedAt: l.detectedAt, Seen: s.memory.seen(l.ID), Exit: l.how(),
 	}}
 }
 
@@ -117,8 +121,9 @@ func (a Answered) apply(s *State) {
 		asOf = s.level
 	}
 	s.place = &place{a.Reply.Step, a.Reply.Stage}
-	switch c.action.(type) {
+	switch did := c.action.(type) {
 	case Join:
+		s.toldStart(c.id, did)
 		s.joined(s.find(c.id), a.Reply, asOf)
 	case Down:
 		s.buried(s.find(c.id), a.Reply, asOf)

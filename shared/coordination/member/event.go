@@ -14,7 +14,13 @@ type Worker struct {
 	coordination.Instance
 	Running    bool
 	ExitCode   int64
-	FinishedAt int64 // Unix milliseconds, when not running
+	FinishedAt int64  // Unix milliseconds, when not running
+	Signal     int64  // that ended it; 0: none, or the driver does not know
+	Reason     string // what the driver knows of its end, in one word
+
+	// At a barrier:
+	StartedAt int64  // when its user code began to run, Unix milliseconds; 0: not yet
+	Progress  uint64 // grows with each sign of progress that was seen
 }
 
 // Observed is one whole look at the instances of the worker, in any order. A look that failed is no event.

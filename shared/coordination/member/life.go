@@ -19,6 +19,13 @@ type life struct {
 	exited               bool
 	code                 int64
 	failedAt, detectedAt int64 // Unix milliseconds
+	signal               int64
+	reason               string
+
+	signs     signs     // of progress
+	startedAt int64     // its user code began to run, Unix milliseconds; 0: not known to
+	tellAt    time.Time // when the store is told so
+	startTold bool
 
 	round int64              // coordination.NoRound until the store gave one
 	under coordination.Level // the level it joined under; empty: it has to join
@@ -39,10 +46,11 @@ type order struct {
 	given   time.Time // zero: none
 	running bool      // the driver is at it
 	retryAt time.Time // after a driver's error
+	hang    bool      // nobody ordered it: the instance hangs
 	earlier bool      // given by an earlier run of this agent: it explains the exit, and may be given again
 }
 
-func (l *life) ordered() bool { return !l.order.given.IsZero() || l.order.earlier }
+func (l *life) ordered() bool { return (!l.order.given.IsZero() && !l.order.hang) || l.order.earlier }
 
 // find returns the life with this ID, or nil.
 func (s *State) find(id string) *life {

@@ -38,6 +38,10 @@ func (s *State) observe(w Worker) {
 		l = s.add(s.born(w))
 	}
 	l.present, l.absent = true, 0
+	s.noteStart(l, w)
+	if l.lifted && w.Running {
+		l.signs.note(w.Progress, s.config.Progress.every(), s.now)
+	}
 	if !w.Running && !l.exited {
 		s.exit(l, w)
 	}
@@ -71,6 +75,10 @@ func (s *State) born(w Worker) coordination.Instance {
 func (s *State) exit(l *life, w Worker) {
 	// A runtime that does not know the time may give one before 1970, which the store would refuse with the whole report.
 	l.exited, l.code, l.failedAt, l.detectedAt = true, w.ExitCode, max(0, w.FinishedAt), s.now.UnixMilli()
+	l.signal, l.reason = w.Signal, w.Reason
+	if l.order.hang { // it failed when it was last seen to move
+		l.failedAt, l.detectedAt = l.signs.at.UnixMilli(), l.signs.found.UnixMilli()
+	}
 	s.log(Info, "worker exited", "instance", l.ID, "exitCode", l.code, "ordered", l.ordered(), "round", l.round,
 		"failedAt", l.failedAt, "detectedAfterMs", l.detectedAt-l.failedAt)
 	if s.config.Barrier {

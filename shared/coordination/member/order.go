@@ -51,7 +51,8 @@ func (s *State) orderStop() {
 	}
 	l.order.running, l.order.retryAt = true, time.Time{}
 	s.save()
-	s.do(Stop{l.Instance, s.config.Grace})
+	haste, grace := s.haste(l)
+	s.do(Stop{l.Instance, grace, haste})
 }
 
 func (s *State) give(l *life) {

@@ -190,3 +190,15 @@ func TestADeathWithoutATimeIsReportedAllTheSame(t *testing.T) {
 	}
 	t.Error("the death was not reported")
 }
+
+// A pod of epoch 2, whose JobSet was resumed while nobody led: the group is still in epoch 1.
+func TestAPodWaitsForItsEpoch(t *testing.T) {
+	s := New(Config{Slot: "js-w-0-0", Pod: "pod", Epoch: 2}, Fresh())
+	compare(t, play(s, false,
+		look("a@10"), lost(coordination.ErrNoGroup), tick(time.Hour), read("A/0 1.3 Running #5"), cast("A/0 1.4 Restarting #6"), tick(time.Hour),
+	), `save unseen`)
+	if !s.Settled() {
+		t.Error("it has something to report")
+	}
+	compare(t, play(s, false, cast("A/1 2.0 Forming #7"), reply(0, "A/1 2.0 Forming #8")), `round 2.0 join a unseen save a 2.0 x1 holds`)
+}

@@ -18,6 +18,9 @@ func (s *State) tellRound() {
 func (s *State) expectedRound() (int64, bool) {
 	l := s.newest()
 	known := l != nil && s.memory.holds(l.ID) && s.memory.Epoch == s.level.Epoch
+	if s.early() {
+		return 0, false // what the group does is none of this pod's
+	}
 	switch s.level.Phase {
 	case coordination.Forming, coordination.Restarting:
 		return s.level.Round, true

@@ -112,13 +112,14 @@ func show(a Action) string {
 	case Release:
 		return "release"
 	case Join:
-		return fmt.Sprintf("join %s %s", a.ID, showSeen(a.Seen))
+		return fmt.Sprintf("join %s %s", a.ID, showSeen(a.Seen)) + only(a.RunsFor > 0, fmt.Sprint(" for=", a.RunsFor))
 	case Down:
-		return fmt.Sprintf("down %s code=%d ordered=%t", a.ID, a.ExitCode, a.Ordered)
+		return fmt.Sprintf("down %s code=%d ordered=%t", a.ID, a.ExitCode, a.Ordered) +
+			only(a.Kind != "", fmt.Sprintf(" %s/%s/%d silent from %d to %d", a.Kind, a.Reason, a.Signal, a.FailedAt, a.DetectedAt))
 	case Ask:
 		return "ask " + a.Kind
 	case Stop:
-		return fmt.Sprintf("stop %s %s", a.ID, a.Grace)
+		return fmt.Sprintf("stop %s %s", a.ID, a.Grace) + []string{"", " stuck", " hung"}[a.Haste]
 	case Remove:
 		return "remove " + strings.Join(a.IDs, " ")
 	case Save:
@@ -131,6 +132,13 @@ func show(a Action) string {
 		return strings.TrimSpace("log " + a.Message + " " + showFields(a.Fields))
 	}
 	panic(fmt.Sprintf("unknown action %T", a))
+}
+
+func only(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
 }
 
 func showSeen(s coordination.Seen) string {

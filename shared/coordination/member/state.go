@@ -8,14 +8,17 @@ import (
 
 // Config is what an agent is told at its start.
 type Config struct {
-	Slot  string        // the worker ID
-	Pod   string        // pod UID
+	Slot  string // the worker ID
+	Pod   string // pod UID
+	Epoch int64  // that the pod was made for; 0: not known
+	Place coordination.Place
 	Grace time.Duration // between the signal and the kill
 	// RemoveStopped removes the record of every container that was stopped on an order, not only of those that exited 0.
 	// The kubelet's back-off rests on that record: without it a worker that was ordered to restart starts at once.
 	RemoveStopped bool
 	// Barrier: instances wait for a Lift, the driver starts them when told (Begin), and finished ones are held.
 	Barrier  bool
+	Progress Progress
 	MaxStops int // orders followed within a minute; default 5, at a barrier 60
 	Random   func() float64
 }
@@ -98,6 +101,7 @@ func (s *State) decide() {
 	s.runAgain()
 	s.save()
 	s.lift()
+	s.endHung()
 	s.begin()
 	s.release()
 	s.callNext()
@@ -112,7 +116,7 @@ func (s *State) Settled() bool {
 }
 
 func (s *State) member() coordination.Member {
-	return coordination.Member{Slot: s.config.Slot, Pod: s.config.Pod, PodBorn: s.memory.PodBorn}
+	return coordination.Member{Slot: s.config.Slot, Pod: s.config.Pod, PodBorn: s.memory.PodBorn, Place: s.config.Place}
 }
 
 func (s *State) do(a Action) { s.out = append(s.out, a) }

@@ -46,7 +46,7 @@ func (a *agent) start() {
 	a.tick, a.removing, a.fenced = 0, false, false
 	a.state = member.New(member.Config{
 		Slot: p.slot, Pod: p.uid, Grace: p.shape.Grace, RemoveStopped: p.shape.RemoveStopped, Random: p.random.Float64,
-		Barrier: p.driver() == Exec,
+		Barrier: p.driver() == Exec, Progress: p.shape.Progress, Epoch: p.toldEpoch(),
 	}, p.volume.memory)
 	a.sub = subscribe(a.link, p.job.owner, func(o coordination.Observation) { a.take(member.Told{Observation: o}) })
 	a.look()
@@ -97,11 +97,7 @@ func (a *agent) look() {
 	}
 	o := member.Observed{PodBorn: a.pod.born, Workers: make([]member.Worker, 0, len(a.pod.containers))}
 	for _, c := range a.pod.containers {
-		w := member.Worker{Instance: c.Instance, Running: c.running}
-		if !c.running {
-			w.ExitCode, w.FinishedAt = c.code, c.wallOut
-		}
-		o.Workers = append(o.Workers, w)
+		o.Workers = append(o.Workers, a.pod.observed(c))
 	}
 	a.take(o)
 }
@@ -151,7 +147,7 @@ func (a *agent) perform(action member.Action) {
 	p := a.pod
 	switch action := action.(type) {
 	case member.Join:
-		a.say("join %s %s", action.ID, seenText(action.Seen))
+		a.say("join %s %s%s", action.ID, seenText(action.Seen), runsText(action.RunsFor))
 		a.call(action.ID, func(s *server) (coordination.Reply, error) { return s.join(p, action.Join) })
 	case member.Down:
 		a.say("down %s code=%d ordered=%t", action.ID, action.ExitCode, action.Ordered)
@@ -160,7 +156,11 @@ func (a *agent) perform(action member.Action) {
 		a.say("asks for recreation: %s", action.Kind)
 		a.call("", func(s *server) (coordination.Reply, error) { return s.ask(p, action.Member, action.Kind) })
 	case member.Stop:
-		a.stop(action)
+		if action.Haste == member.Hung {
+			a.killHung(action)
+		} else {
+			a.stop(action)
+		}
 	case member.Begin:
 		a.later(p.random.between(time.Millisecond, 5*time.Millisecond), p.makeInstance)
 	case member.Lift:
@@ -176,7 +176,11 @@ func (a *agent) perform(action member.Action) {
 	case member.WriteRound:
 		p.volume.told = rendezvous{action.Epoch, action.Round}
 	case member.Look:
-		a.later(time.Second, a.look)
+		wait := time.Second
+		if p.driver() == Exec {
+			wait = 0 // it asks nobody
+		}
+		a.later(wait, a.look)
 	case member.Log:
 		a.tell(action)
 	}
@@ -211,6 +215,13 @@ func (a *agent) tell(l member.Log) {
 		text += fmt.Sprintf(" %v=%v", l.Fields[i], l.Fields[i+1])
 	}
 	a.note(a.name, "\"%s\"", text)
+}
+
+func runsText(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", runs for %d ms", ms)
 }
 
 func seenText(s coordination.Seen) string {

@@ -29,7 +29,9 @@ func (a *agent) stop(s member.Stop) {
 	if !c.lifted {
 		took = time.Millisecond // nothing runs yet
 	}
-	if p.polite && c.lifted {
+	if c.hangs {
+		took = s.Grace + 1 // it hears of no signal
+	} else if p.polite && c.lifted {
 		code = 0
 	}
 	if took > s.Grace {

@@ -27,6 +27,7 @@ type Kind string
 const (
 	WorkerDies     Kind = "worker dies"        // with exit code Count
 	WorkerFinishes Kind = "worker finishes"    // exits 0 by itself
+	WorkerHangs    Kind = "worker hangs"       // makes no progress any more, and hears no signal
 	OutOfMemory    Kind = "out of memory"      // the container is killed
 	Unkillable     Kind = "unkillable worker"  // survives every signal for a while
 	Polite         Kind = "polite worker"      // exits 0 when it is told to stop

@@ -89,6 +89,9 @@ func (w *world) rest() {
 	if w.breach != nil {
 		return
 	}
+	for _, p := range w.pods {
+		p.agent.fuse = 0 // a look for progress would burn what is left of it
+	}
 	reads, writes, orders, apiWrites := w.store.reads, w.store.writes, w.truth.orders, w.api.writes
 	w.run(quiet)
 	if w.breach != nil {

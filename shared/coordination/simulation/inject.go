@@ -57,6 +57,7 @@ var podFaults = map[Kind]func(*pod, Fault){
 			p.exit(c, 0)
 		}
 	},
+	WorkerHangs: func(p *pod, _ Fault) { p.hang() },
 	OutOfMemory: func(p *pod, _ Fault) {
 		if p.driver() == Exec {
 			p.agent.crash() // the kernel ends the whole container

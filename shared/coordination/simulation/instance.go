@@ -11,7 +11,10 @@ type instance struct {
 	coordination.Instance
 	pod     *pod
 	running bool
-	lifted  bool // its user code runs; without a barrier from the start
+	lifted  bool          // its user code runs; without a barrier from the start
+	started time.Duration // its user code
+	hangs   bool          // it makes no progress any more
+	hungAt  time.Duration
 	code    int64
 	exited  time.Duration
 	wallOut int64 // Unix milliseconds of the node, when it exited

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -105,6 +106,7 @@ func (j *job) empty() {
 // fill creates a pod for each seat without one, after the back-off if the last one failed.
 func (j *job) fill() {
 	for _, s := range j.seats {
+		j.thin(s)
 		switch {
 		case s.completed || j.seated(s):
 		case j.now < s.retry:
@@ -112,6 +114,17 @@ func (j *job) fill() {
 		default:
 			j.createPod(j, s.slot)
 		}
+	}
+}
+
+// thin leaves one pod of an index: the one that has come furthest, and of two alike the older one. That is no failure.
+func (j *job) thin(s *seat) {
+	living := slices.DeleteFunc(j.living(), func(p *pod) bool { return p.slot != s.slot || p.duplicate || p.deleting })
+	slices.SortStableFunc(living, func(a, b *pod) int { return cmp.Compare(b.phase, a.phase) }) // Running before Pending
+	for _, p := range living[min(1, len(living)):] {
+		j.note("job", "%s has two pods of %s", j.name, s.slot)
+		p.surplus = true
+		j.deletePod(p)
 	}
 }
 
@@ -123,7 +136,7 @@ func (j *job) seated(s *seat) bool {
 
 // missed counts a pod that was lost, for the back-off.
 func (j *job) missed(p *pod) {
-	if p.duplicate || j.suspended || j.deleting {
+	if p.duplicate || p.surplus || j.suspended || j.deleting {
 		return
 	}
 	j.failures++

@@ -50,18 +50,22 @@ var mutants = map[string]struct {
 	"leader: groups are not dropped":                         {"L1 L8", Mutant{Next: never(leader.Drop)}, poor},
 	"controller: finished Jobs are cleaned up":               {"S10", Mutant{CleansUp: true}, finishing},
 	"agent: orders are ignored":                              {"L2 L1", Mutant{Actions: drop[member.Stop]}, nil},
+	"agent: a worker that hangs is left alone":               {"L1 L2", Mutant{Actions: sparesTheHung}, stuck},
+	"agent: a worker that gets on is killed as if it hung":   {"S2", Mutant{Event: seesNoProgress}, hangs},
 	"agent: deaths are not reported":                         {"L1", Mutant{Actions: drop[member.Down]}, nil},
 	"agent: its file goes back":                              {"S1", Mutant{Actions: saveOld}, nil},
 	"agent: reads of the store are not looked at":            {"L1", Mutant{Event: neverReads}, nil},
 	"leader: restarts are not charged":                       {"S7 L1", Mutant{Next: never(leader.Charge)}, nil},
 	"leader: every restart is charged twice":                 {"S7", Mutant{Next: chargesTwice}, nil},
-	"leader: the budget has one more":                        {"S7 L1", Mutant{Next: limitPlusOne}, poor},
+	"leader: the budget has one more":                        {"S7 L1 L7", Mutant{Next: limitPlusOne}, poor},
 	"leader: a recreation costs nothing":                     {"S7", Mutant{Next: failsOverForFree}, nil},
 	"leader: a lost group is not opened again":               {"L1", Mutant{Next: neverReopens}, nil},
 	"leader: a suspended group stays open":                   {"S7 S9 L1", Mutant{Next: neverCloses}, leadership},
 	"leader: annotations are written without a precondition": {"S7 S9", Mutant{BlindWrites: true}, leadership},
 	"leader: Jobs are deleted before the epoch is written":   {"S9", Mutant{DeleteFirst: true}, nil},
 	"controller: a suspend comes before its epoch":           {"S9", Mutant{SuspendFirst: true}, nil},
+	"leader: a pod is replaced while it ends":                {"S15", Mutant{Hasty: true}, losses},
+	"leader: a pod is replaced by what a stale cache says":   {"S15", Mutant{Blind: true}, losses},
 }
 
 func execStorm() Shape {
@@ -78,6 +82,12 @@ func twins() Shape {
 	s := shape("twins", workers(CRI, 1, 2), chances(1, PodDuplicated, WorkerDies), 4)
 	s.Timeout = time.Hour // no epoch but the first
 	return s
+}
+
+// losses: pods go, and leaders with them.
+func losses() Shape {
+	kinds := append(chances(8, PodDeleted, PodFails, PodForced), chances(6, LeaderPauses, StaleCache, LeaderCrashes, LeaderFuse)...)
+	return shape("losses", workers(CRI, 1, 3), kinds, 12)
 }
 
 func finishing() Shape {
@@ -125,6 +135,23 @@ func hunt(m Mutant, on func() Shape) (uint64, *Breach) {
 }
 
 type group = coordination.Group
+
+func sparesTheHung(actions []member.Action) []member.Action {
+	return slices.DeleteFunc(actions, func(a member.Action) bool {
+		s, isStop := a.(member.Stop)
+		return isStop && s.Haste == member.Hung
+	})
+}
+
+// seesNoProgress is a driver that has seen one sign, and no other.
+func seesNoProgress(e member.Event) member.Event {
+	if o, ok := e.(member.Observed); ok {
+		for i := range o.Workers {
+			o.Workers[i].Progress = min(1, o.Workers[i].Progress)
+		}
+	}
+	return e
+}
 
 func joinRepeats(g *group, j coordination.Join, now int64) (coordination.Reply, error) {
 	if held := g.Slots[j.Slot]; held != nil && held.ID == j.ID && !held.Dead {

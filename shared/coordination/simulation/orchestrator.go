@@ -25,6 +25,9 @@ type orchestrator struct {
 	stale             time.Duration
 	losses            []loss
 	round             started
+	paces             map[string]pace // by slot
+	vacated           map[string]bool // by slot: a loss was seen, and no pod since
+	lags              random          // of the informer of pods
 	busy              bool
 	again             bool
 	next              time.Duration // the planned look
@@ -53,7 +56,7 @@ const (
 )
 
 func newOrchestrator(w *world, name string) *orchestrator {
-	o := &orchestrator{random: newRandom(w.seed, name)}
+	o := &orchestrator{random: newRandom(w.seed, name), lags: newRandom(w.seed, name+" pods")}
 	o.process = process{world: w, name: name, died: o.startAgain}
 	o.link = newLink(w, &o.process, nil, name)
 	return o
@@ -65,6 +68,7 @@ func (o *orchestrator) start() {
 	}
 	o.begin()
 	o.leading, o.busy, o.again, o.round, o.losses, o.cache, o.next = false, false, false, started{}, nil, nil, 0
+	o.paces, o.vacated = nil, map[string]bool{}
 	o.seen, o.seenAt = lease{}, o.now
 	o.notice()
 	o.elect()
@@ -148,6 +152,7 @@ func (o *orchestrator) missed(p *pod, gap bool) {
 	}
 	o.later(o.random.between(10*time.Millisecond, 200*time.Millisecond), func() {
 		o.losses = append(o.losses, loss{p, gap})
+		o.vacated[p.slot] = true
 		o.wake(0)
 	})
 }

@@ -13,7 +13,9 @@ type pod struct {
 	*world
 	uid     string
 	slot    string
+	name    string // of a pod that a leader made; the Job controller's have names of their own
 	job     *job
+	epoch   int64 // of the Job's template when it was made
 	node    *node
 	created time.Duration
 	serial  int // orders the pods as they were created
@@ -44,6 +46,7 @@ type pod struct {
 	blind     time.Duration // no events of the runtime until then
 	dieYoung  int           // so many of the next workers die as soon as they have started
 	duplicate bool          // a second pod of its slot: the Job controller knows nothing of it
+	surplus   bool          // the Job controller deletes it because it has another one of its slot
 }
 
 // volume lives as long as the pod.
@@ -71,13 +74,16 @@ func (p *pod) ended() bool { return p.phase == podSucceeded || p.phase == podFai
 func (w *world) createPod(j *job, slot string) *pod {
 	w.serial++
 	p := &pod{
-		world: w, uid: fmt.Sprintf("%s/pod%d", slot, w.serial), slot: slot, job: j, node: w.place(slot), created: w.now,
+		world: w, uid: fmt.Sprintf("%s/pod%d", slot, w.serial), slot: slot, job: j, epoch: int64(j.epoch), node: w.place(slot), created: w.now,
 		serial: w.serial, phase: podPending,
 	}
 	p.random = newRandom(w.seed, p.uid)
 	p.volume = newVolume()
 	p.agent = newAgent(p)
 	w.pods = append(w.pods, p)
+	for _, o := range w.orchestrators {
+		o.sawPod(slot)
+	}
 	w.note("job", "creates %s on %s", p.uid, p.node.name)
 	w.in(p.random.between(100*time.Millisecond, 800*time.Millisecond), p.boot)
 	return p
@@ -182,6 +188,14 @@ func (p *pod) exit(c *instance, code int64) {
 	if p.driver() == CRI {
 		p.in(p.node.nextRelist(), p.sync)
 	}
+}
+
+// toldEpoch is what the agent is told of its pod's epoch.
+func (p *pod) toldEpoch() int64 {
+	if p.untold {
+		return 0
+	}
+	return p.epoch
 }
 
 func (p *pod) driver() Driver { return p.job.entry.Driver }

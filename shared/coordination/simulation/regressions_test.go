@@ -114,6 +114,63 @@ func TestRegressions(t *testing.T) {
 			s.until(time.Minute, "the JobSet has completed", func() bool { return s.api.current.state == completed })
 			s.settles(time.Minute)
 		},
+		"pods of the next epoch that are early wait for it": func(t *testing.T) {
+			s := enter(t, plain())
+			s.faults(Fault{Kind: LeadersGone, For: 15 * time.Second})
+			s.suspendAndResume(4 * time.Second)
+			s.settles(2 * time.Minute)
+			if g := s.group(); g.Epoch != 2 || g.Round != 0 {
+				s.lose("epoch %d, round %d", g.Epoch, g.Round)
+			}
+		},
+		"a lost pod is replaced at once, however long the back-off of its Job": func(t *testing.T) {
+			shape := plain()
+			shape.Budget, shape.RemoveStopped = 20, true
+			s := enter(t, shape)
+			for n := range int64(10) {
+				before := s.now
+				s.deletePod(s.worker(int(n) % len(s.slots)))
+				s.until(20*time.Second, "in sync again", func() bool {
+					g := s.group()
+					return g.Phase == coordination.Running && g.Round == n+1 && s.unsettled() == ""
+				})
+				if took := s.now - before; took > 9*time.Second {
+					s.lose("loss %d took %s", n+1, took)
+				}
+			}
+			s.wants(1, 10, 10, s.truth.orders)
+		},
+		// Both have seen the loss past their caches before either makes the pod.
+		"two leaders that see the same loss make one pod": func(t *testing.T) {
+			s := enter(t, plain())
+			first, second := s.leader(), s.orchestrators[1]
+			if first == second {
+				second = s.orchestrators[0]
+			}
+			lost := s.worker(1)
+			first.pause(time.Minute) // so that nobody else is about
+			s.deletePod(lost)
+			s.until(10*time.Second, "the pod is gone", func() bool { return lost.gone })
+			v := vacancy{job: lost.job, slot: lost.slot, seenAt: s.now}
+			for _, o := range []*orchestrator{first, second} {
+				s.replacePod(o.name, v, "the name for this reason")
+			}
+			s.passes(0)
+			if n := s.podsIn(lost.slot); n != 1 {
+				s.lose("%d pods", n)
+			}
+			s.settles(3 * time.Minute)
+		},
+		"of two pods that are made at once the Job controller's stays": func(t *testing.T) {
+			s := enter(t, plain())
+			lost := s.worker(1)
+			lost.job.failures = -1 // so that its Job does not wait
+			s.deletePod(lost)
+			s.settles(3 * time.Minute)
+			if n := s.podsIn(lost.slot); n != 1 {
+				s.lose("%d pods", n)
+			}
+		},
 		// Found by this simulation: the agent took the new container for history, and the group waited for it.
 		"a container that starts after its node's clock was set back is the newest all the same": func(t *testing.T) {
 			s := enter(t, plain())
@@ -148,8 +205,17 @@ func TestLiveness(t *testing.T) {
 			s.settles(10 * time.Second)
 			s.wants(1, 0, 0, 0)
 		},
-		"L5 a slot that does not come back is repaired by its pod, then by all": func(t *testing.T) {
+		"L5 a slot that does not come back is repaired by its pod": func(t *testing.T) {
 			s := enter(t, plain())
+			s.worker(1).node.lost, s.worker(1).node.cut = true, true
+			s.worker(0).die(1)
+			s.settles(time.Minute)
+			s.wants(1, 1, 1, s.truth.orders)
+		},
+		"L5 and by all, if that takes too long": func(t *testing.T) {
+			shape := plain()
+			shape.Timeout = 12 * time.Second // the API server waits for the node as long
+			s := enter(t, shape)
 			s.worker(1).node.lost, s.worker(1).node.cut = true, true
 			s.worker(0).die(1)
 			s.until(2*time.Minute, "the next epoch", func() bool { return s.api.current.epoch.Epoch == 2 })
@@ -200,10 +266,11 @@ func TestLiveness(t *testing.T) {
 // fails, and what makes an exception for it (intervene, the repair in checkRound) has to go.
 func TestKnownGaps(t *testing.T) {
 	stories := map[string]func(*testing.T){
-		// Nobody leads while a JobSet is suspended and resumed. The new pods join the epoch before; when it is left, they are
-		// fenced with it, and no clock runs while a group forms. An agent does not know the epoch of its pod.
-		"pods of the next epoch that were early are fenced for good": func(t *testing.T) {
+		// Nobody leads while a JobSet is suspended and resumed. Agents of a manifest that was written before pods told their
+		// epoch join the one before; when it is left, they are fenced with it, and no clock runs while a group forms.
+		"pods of the next epoch that were early and know of none are fenced for good": func(t *testing.T) {
 			s := enter(t, plain())
+			s.untold = true
 			s.faults(Fault{Kind: LeadersGone, For: 15 * time.Second})
 			s.suspendAndResume(4 * time.Second)
 			s.passes(10 * time.Minute)
@@ -284,6 +351,17 @@ func TestKnownGaps(t *testing.T) {
 	}
 }
 
+// podsIn counts the pods of a slot that live.
+func (s *scene) podsIn(slot string) int {
+	n := 0
+	for _, p := range s.pods {
+		if p.slot == slot && !p.lost() {
+			n++
+		}
+	}
+	return n
+}
+
 func execScene() Shape { return shape("scene", workers(Exec, 1, 3), everything(), 1) }
 
 // finishOne lets one worker that runs finish.
@@ -306,4 +384,18 @@ func (s *scene) help(d time.Duration) {
 		}
 		return s.unsettled() == ""
 	})
+}
+
+// TestASecondPodOfASlotIsSeen: with names of their own, two leaders that see the same loss make two pods.
+func TestASecondPodOfASlotIsSeen(t *testing.T) {
+	s := enter(t, plain())
+	lost := s.worker(1)
+	s.deletePod(lost)
+	s.until(10*time.Second, "the pod is gone", func() bool { return lost.gone })
+	v := vacancy{job: lost.job, slot: lost.slot, seenAt: s.now}
+	s.replacePod("one", v, "one name")
+	s.replacePod("another", v, "another name")
+	if s.breach == nil || s.breach.Invariant != "S15" {
+		t.Errorf("broken is %v", s.breach)
+	}
 }

@@ -95,6 +95,8 @@ func (w *world) unsettledSlot(g *coordination.Group, slot string) string {
 // unsettledAgent says what an agent has left to do.
 func (w *world) unsettledAgent(g *coordination.Group, p *pod) string {
 	switch {
+	case p.living().hangs:
+		return "its worker hangs"
 	case !p.living().lifted:
 		return "its barrier is not lifted"
 	case !p.agent.up || !p.agent.state.Settled():

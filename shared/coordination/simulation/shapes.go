@@ -15,7 +15,7 @@ func Shapes() []Shape {
 		neutral(CRI), mild(), poor(), hasty(), leadership(), storms(CRI),
 		shape("exec", workers(Exec, 1, 3), everything(), 6), neutral(Exec), storms(Exec),
 		shape("mixed", mixed(), everything(), 5), shape("steps", steps(Exec), everything(), 5),
-		shape("steps without a barrier", steps(CRI), everything(), 4),
+		shape("steps without a barrier", steps(CRI), everything(), 4), hangs(), stuck(),
 	}
 }
 

@@ -86,13 +86,19 @@ func (o *orchestrator) annotate(s *scope, change func(*jobSet)) {
 // settle does what follows from a group that is as it should be, and plans the next look.
 func (o *orchestrator) settle(s *scope) {
 	o.deleteStale(s)
-	o.repair(s, func() {
-		next := o.random.between(resyncEvery/2, resyncEvery*3/2)
-		if o.round != (started{}) {
-			next = min(next, max(time.Millisecond, o.round.at+o.shape.Timeout-o.now+time.Millisecond), o.lookAgain())
-		}
-		o.finish(next)
-	})
+	o.replace(s, func() { o.repair(s, func() { o.rest() }) })
+}
+
+// rest plans the next look.
+func (o *orchestrator) rest() {
+	next := o.random.between(resyncEvery/2, resyncEvery*3/2)
+	if o.round != (started{}) {
+		next = min(next, max(time.Millisecond, o.round.at+o.shape.Timeout-o.now+time.Millisecond), o.lookAgain())
+	}
+	if due, ok := o.dueAgain(); ok {
+		next = min(next, due)
+	}
+	o.finish(next)
 }
 
 // deleteStale deletes the Jobs that a fail-over has left behind.

@@ -40,9 +40,10 @@ func (p *pod) lift(l member.Lift) {
 	if c == nil || c.ID != l.ID || c.lifted || p.terminating {
 		return
 	}
-	c.lifted, c.rendezvous = true, rendezvous{l.Epoch, l.Round}
+	c.lifted, c.started, c.rendezvous = true, p.now, rendezvous{l.Epoch, l.Round}
 	p.note(p.uid, "worker %s starts in round %d.%d", c.ID, l.Epoch, l.Round)
 	p.truth.lifted(c)
+	p.agent.later(0, p.agent.look)
 	if p.dieYoung > 0 {
 		p.dieYoung--
 		p.in(p.random.between(5*time.Millisecond, 2*time.Second), func() { p.exit(c, 1) })

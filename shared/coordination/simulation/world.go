@@ -36,12 +36,13 @@ type world struct {
 	breach *Breach
 	calm   bool // the faults are over
 
-	interventions int // of an operator
+	untold        bool // agents do not learn the epoch of their pods, as with the manifest of seed 000
+	interventions int  // of an operator
 }
 
 // Breach is a broken invariant.
 type Breach struct {
-	Invariant string // S1 to S14, L1 to L8
+	Invariant string // S1 to S15, L1 to L8
 	Text      string
 	At        time.Duration
 }

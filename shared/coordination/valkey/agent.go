@@ -10,12 +10,14 @@ import (
 
 // Join implements coordination.Agent.
 func (s *Store) Join(ctx context.Context, group string, j coordination.Join) (coordination.Reply, error) {
-	return reply(s.asMember(ctx, functionJoin, group, instanceArgs(j.Member, j.Instance, j.Seen, j.Barrier)...))
+	args := append(instanceArgs(j.Member, j.Instance, j.Seen, j.Barrier), j.PodName, j.Node, j.RunsFor)
+	return reply(s.asMember(ctx, functionJoin, group, args...))
 }
 
 // Down implements coordination.Agent.
 func (s *Store) Down(ctx context.Context, group string, d coordination.Down) (coordination.Reply, error) {
-	args := append(instanceArgs(d.Member, d.Instance, d.Seen, d.Barrier), d.ExitCode, bit(d.Ordered), d.FailedAt, d.DetectedAt)
+	args := append(instanceArgs(d.Member, d.Instance, d.Seen, d.Barrier), d.ExitCode, bit(d.Ordered), d.FailedAt, d.DetectedAt,
+		d.PodName, d.Node, d.Kind, d.Signal, d.Reason)
 	return reply(s.asMember(ctx, functionDown, group, args...))
 }
 

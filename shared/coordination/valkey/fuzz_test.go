@@ -17,8 +17,8 @@ func FuzzParsers(f *testing.F) {
 	for _, s := range []string{
 		"", " ", "0", "-1", "9007199254740991", "9007199254740992", "1 2", "1 2 3", "js-w 1 3 0 held", "js-w 1 3 0 held\njs-x 2 2 1 gate", " 1 3 0 held", "js-w 1 3 0 kept", "1 2 0 1", "1 2 0 2",
 		"1 A 0 1 0 Running 7 0,-", "1 A 0 1 -1 Running 7 x", "2 A 0 1 0 Running 7 0", "1 A 0 1 0 Sleeping 7 0", "1 A 0 1 0 Running 7", "1 A 0 1 0 Running 7 0!1!",
-		"1 0   0 0 0 1 0 0 0 0 0 0", "1 1 js-w-0-0 exit 137 1 2 3 4 5 6 7 8 9", "1 1 js-w-0-0 exit -1 1 2 3 4 5 6 7 8 9",
-		"1 1 js-w-0-0 exit 1e3 1 2 3 4 5 6 7 8 9", "\x00", "１ ２",
+		"1 0   0   0  0 0 1 0 0 0 0 0 0 0 0 0", "1 1 js-w-0-0 exit 137 js-w-0-0-x n 9 OOMKilled 1 2 3 4 5 6 7 8 9 10 11 12", "1 1 js-w-0-0 exit -1   0  1 2 3 4 5 6 7 8 9 10 11 12",
+		"1 1 js-w-0-0 exit 1e3   0  1 2 3 4 5 6 7 8 9 10 11 12", "\x00", "１ ２",
 	} {
 		f.Add(s)
 	}
@@ -69,7 +69,7 @@ func TestMutatedRecords(t *testing.T) {
 	for range mutations {
 		record := mutate(r, good)
 		checkParsers(t, mutate(r, "js-w 1 3 0 held\njs-x 2 2 1 gate"))
-		checkParsers(t, mutate(r, "1 1 js-w-0-0 exit 137 1 2 3 4 5 6 7 8 9"))
+		checkParsers(t, mutate(r, "1 1 js-w-0-0 exit 137 js-w-0-0-x n 9 OOMKilled 1 2 3 4 5 6 7 8 9 10 11 12"))
 		checkParsers(t, mutate(r, "1 A 0 1 0 Running 7 0!1,-,x"))
 		server.do("HSET", slotsKey(uid), "js-w-0-0", record)
 		before := server.dump()

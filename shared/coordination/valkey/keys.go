@@ -53,14 +53,3 @@ func groupOf(channel string) string {
 	_, group, _ := strings.Cut(strings.TrimSuffix(channel, channelSuffix), "{")
 	return group
 }
-
-// AgentRules are the arguments of ACL SETUSER that let a user act for one group and nothing else, whatever the versions of
-// agent and store: what an agent reports is published to the members of all. Functions run with the rights of their caller,
-// so the commands they use are in the list.
-func AgentRules(group string) []string {
-	return []string{
-		"-@all", "+fcall", "+subscribe", "+ping", "+hello", "+auth", "+client|setname",
-		"+type", "+hmget", "+hgetall", "+hget", "+hset", "+hdel", "+del", "+sismember", "+sadd", "+llen", "+rpush", "+ltrim", "+publish", "+time",
-		"resetkeys", "~" + keyPrefix + group + "}:*", "resetchannels", "&hf*:{" + group + channelSuffix,
-	}
-}

@@ -85,11 +85,18 @@ func (s *Store) Drop(ctx context.Context, group string, t coordination.Token) er
 
 // History implements coordination.Leader.
 func (s *Store) History(ctx context.Context, group string) ([]coordination.Record, error) {
+	size, err := s.client.MemoryUsage(ctx, historyKey(group)).Result()
+	if err != nil && err != redis.Nil {
+		return nil, unreachable(err)
+	}
+	if size > maxHistory {
+		return nil, &coordination.ForeignValueError{Key: historyKey(group), Value: fmt.Sprint(size, " bytes")}
+	}
 	var exists *redis.IntCmd
 	var list *redis.StringSliceCmd
-	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+	_, err = s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		exists = p.Exists(ctx, stateKey(group))
-		list = p.LRange(ctx, historyKey(group), 0, -1)
+		list = p.LRange(ctx, historyKey(group), -coordination.HistoryLength, -1)
 		return nil
 	})
 	switch {
@@ -102,6 +109,9 @@ func (s *Store) History(ctx context.Context, group string) ([]coordination.Recor
 	}
 	return parseHistory(group, list.Val())
 }
+
+// maxHistory is more bytes than a history can have; what members have put there is not read.
+const maxHistory = 1 << 20
 
 // Groups implements coordination.Leader.
 func (s *Store) Groups(ctx context.Context) ([]string, error) {

@@ -116,15 +116,19 @@ func TestAnAgentsRightsAreEnoughAndEndAtItsGroup(t *testing.T) {
 	if _, err := leader.Open(ctx, "uid-2", anOpening()); err != nil {
 		t.Fatal(err)
 	}
-	agent := server.asUser(t, AgentRules(uid))
+	agent := server.asUser(t, AgentRules(1, uid))
 	w := contract.Watch(t, agent, uid)
 	w.AwaitCount(t, 1)
 	for _, slot := range []string{"0", "1"} {
-		if _, err := agent.Join(ctx, uid, aJoin(slot)); err != nil {
+		if _, err := agent.Join(ctx, uid, atBarrier(aJoin(slot))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	j := aJoin("0")
+	j.Barrier, j.RunsFor = true, 5
+	if _, err := agent.Join(ctx, uid, j); err != nil {
+		t.Error(err)
+	}
 	if _, err := agent.Down(ctx, uid, coordination.Down{Member: j.Member, Instance: j.Instance, ExitCode: 1}); err != nil {
 		t.Error(err)
 	}
@@ -182,4 +186,9 @@ func (s *server) calls(command string) int {
 		}
 	}
 	return 0
+}
+
+func atBarrier(j coordination.Join) coordination.Join {
+	j.Barrier = true
+	return j
 }

@@ -84,7 +84,16 @@ func TestAMissingPasswordFileIsNamed(t *testing.T) {
 	}
 }
 
-func writeFile(t *testing.T, name, text string) {
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func writeFile(t testing.TB, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -57,13 +57,16 @@ func (f *fields) bit() bool {
 
 // parseRecord reads CAUSE_AND_TIMES and TALLY of lua/20_records.lua.
 func parseRecord(s string) (coordination.Record, error) {
-	f := split(s, 14)
+	f := split(s, 21)
 	r := coordination.Record{
 		Epoch: f.count(), Round: f.count(),
-		Cause:    coordination.Cause{Slot: f.word(), Kind: f.word(), ExitCode: f.number(-coordination.MaxCount)},
+		Cause: coordination.Cause{
+			Slot: f.word(), Kind: f.word(), ExitCode: f.number(-coordination.MaxCount),
+			Place: coordination.Place{PodName: f.word(), Node: f.word()}, Signal: f.count(), Reason: f.word(),
+		},
 		FailedAt: f.count(), DetectedAt: f.count(), ReportedAt: f.count(), InSyncAt: f.count(),
-		LastDownAt: f.count(), LastUpAt: f.count(),
-		Downs: f.count(), Ups: f.count(), Coalesced: f.count(),
+		LastDownAt: f.count(), FirstUpAt: f.count(), LastUpAt: f.count(), LastStartAt: f.count(),
+		Downs: f.count(), Ups: f.count(), Starts: f.count(), Coalesced: f.count(),
 	}
 	return r, f.err
 }

@@ -27,12 +27,18 @@ type server struct {
 // newServer starts a server that ends with the test. Extra arguments are redis-server's.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
+	s := prepareServer(t, args...)
+	s.start()
+	return s
+}
+
+func prepareServer(t testing.TB, args ...string) *server {
+	t.Helper()
 	s := &server{t: t, address: freeAddress(t), dir: t.TempDir(), args: args}
 	silenceClient()
 	s.admin = redis.NewClient(&redis.Options{Addr: s.address, Protocol: 2, MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = s.admin.Close() })
 	t.Cleanup(s.stop)
-	s.start()
 	return s
 }
 

@@ -238,7 +238,7 @@ func TestAMemberTwoVersionsBehindFindsNoGroup(t *testing.T) {
 func TestAnAgentsRightsHoldAcrossVersions(t *testing.T) {
 	server := newServer(t)
 	mustOpen(t, server.ofVersion(t, 2), anOpening())
-	agent := server.asUser(t, AgentRules(uid))
+	agent := server.asUser(t, AgentRules(2, uid))
 	newer := contract.Watch(t, server.ofVersion(t, 2), uid)
 	newer.AwaitCount(t, 1)
 	for _, slot := range []string{"0", "1"} {
@@ -250,4 +250,33 @@ func TestAnAgentsRightsHoldAcrossVersions(t *testing.T) {
 			t.Errorf("%s: %v, want NOPERM", foreign, err)
 		}
 	}
+}
+
+// TestAMemberThatGivesLess calls as members did before they named pod and node: nothing of it is missed.
+func TestAMemberThatGivesLess(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	mustOpen(t, store, anOpening())
+	call := func(function, slot string, more ...any) {
+		t.Helper()
+		args := append([]any{"FCALL", functionName(1, function), 4}, anys(keys(uid))...)
+		args = append(args, channel(1, uid), "js-w-0-"+slot, "pod-"+slot, 1, "i-"+slot, 1, 0, -1, 0, 0, 0, 0, 1)
+		server.do(append(args, more...)...)
+	}
+	call(functionJoin, "0")
+	call(functionJoin, "1")
+	call(functionDown, "1", 137, 0, 11, 12)
+	sum := mustSummary(t, store)
+	want := coordination.Cause{Slot: "js-w-0-1", Kind: coordination.KindExit, ExitCode: 137}
+	if sum.Phase != coordination.Restarting || sum.Record.Cause != want || sum.Record.FailedAt != 11 {
+		t.Errorf("%s, %+v; want Restarting, %+v", sum.Phase, sum.Record, want)
+	}
+}
+
+func anys(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
 }

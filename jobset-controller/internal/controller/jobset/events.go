@@ -26,6 +26,7 @@ const (
 	placementNotEnforced          = "ExclusivePlacementNotEnforced"
 	invalidInPlaceTimeout         = "InvalidInPlaceTimeout"
 	invalidInPlaceRestarts        = "InvalidInPlaceRestarts"
+	invalidNodeLostAfter          = "InvalidNodeLostAfter"
 	invalidEpoch                  = "InvalidEpoch"
 	// actionSuffix, after the name of a failure policy action, is the reason of the event for it.
 	actionSuffix = "FailurePolicyAction"
@@ -35,6 +36,7 @@ const (
 var invalidAnnotation = map[string]string{
 	v1alpha2.InPlaceTimeoutKey:  invalidInPlaceTimeout,
 	v1alpha2.InPlaceRestartsKey: invalidInPlaceRestarts,
+	v1alpha2.NodeLostAfterKey:   invalidNodeLostAfter,
 	v1alpha2.StuckPodTimeoutKey: invalidStuckPodTimeout,
 	epoch.Annotation:            invalidEpoch,
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/history"
 )
 
 // Metrics of the controller. Labels have few values; none names an object.
@@ -14,6 +15,7 @@ type Metrics struct {
 	failed      *prometheus.CounterVec
 	restarts    *prometheus.CounterVec
 	jobRestarts *prometheus.CounterVec
+	accounted   *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -31,12 +33,17 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "jobset_restarts_total",
 			Help: "Restarts of JobSets that recreate all Jobs, by whether they count towards maxRestarts.",
 		}, []string{"counted"}),
+		accounted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "holdfast_restarts_total",
+			Help: "Restarts that the failure policy has decided, in the words of the orchestrator's metric of that name: kind recreation, " +
+				"reason policy, and whether they count towards maxRestarts.",
+		}, []string{"kind", "reason", "counted"}),
 		jobRestarts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobset_job_restarts_total",
 			Help: "Restarts of single Jobs of JobSets, by whether they count towards maxRestarts.",
 		}, []string{"counted"}),
 	}
-	registerer.MustRegister(m.completed, m.failed, m.restarts, m.jobRestarts)
+	registerer.MustRegister(m.completed, m.failed, m.restarts, m.jobRestarts, m.accounted)
 	return m
 }
 
@@ -50,6 +57,7 @@ func (m *Metrics) count(d policy.Decision) {
 		m.failed.WithLabelValues(d.Reason).Inc()
 	case policy.Restart:
 		m.restarts.WithLabelValues(strconv.FormatBool(d.Counts)).Inc()
+		m.accounted.WithLabelValues(history.Recreation, "policy", strconv.FormatBool(d.Counts)).Inc()
 	case policy.RestartJobs:
 		for _, restart := range d.Restarts {
 			m.jobRestarts.WithLabelValues(strconv.FormatBool(restart.Counts)).Inc()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,9 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-const flagValkeyAddress = "valkey-address"
+const (
+	flagValkeyAddress = "valkey-address"
+	flagValkeyACL     = "valkey-acl"
+)
 
 var configKind = schema.GroupVersionKind{Group: "config.holdfast.dev", Version: "v1alpha1", Kind: "OrchestratorConfiguration"}
 
@@ -33,6 +38,17 @@ type ValkeyConfig struct {
 	Address      string `json:"address,omitempty"` // host:port; overrides VALKEY_ADDRESS
 	Username     string `json:"username,omitempty"`
 	PasswordFile string `json:"passwordFile,omitempty"`
+	ACL          bool   `json:"acl,omitempty"` // see --valkey-acl
+	// TLS has the names of files; without a CA there is no TLS.
+	TLS TLSConfig `json:"tls,omitempty"`
+}
+
+// TLSConfig is how the store is reached by TLS.
+type TLSConfig struct {
+	CAFile     string `json:"caFile,omitempty"`
+	CertFile   string `json:"certFile,omitempty"`
+	KeyFile    string `json:"keyFile,omitempty"`
+	ServerName string `json:"serverName,omitempty"`
 }
 
 // Options is what the command line and the configuration file set.
@@ -42,6 +58,12 @@ type Options struct {
 	ValkeyAddress      string
 	ValkeyUsername     string
 	ValkeyPasswordFile string
+	ValkeyTLS          valkey.TLSFiles
+
+	// ValkeyACL: the orchestrator makes a user at the store for each JobSet, and a Secret.
+	ValkeyACL             bool
+	ValkeyPasswordMaxAge  time.Duration // of the agents' passwords; 0 is for ever
+	ValkeyPasswordOverlap time.Duration // for which the one before stays valid
 }
 
 // NewOptions differs from the manager beside which it runs by addresses; and it always holds a Lease, whose token it leads by.
@@ -60,6 +82,13 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.ValkeyAddress, flagValkeyAddress, os.Getenv("VALKEY_ADDRESS"), "host:port of Valkey or Redis 7 (env VALKEY_ADDRESS)")
 	set.StringVar(&o.ValkeyUsername, "valkey-username", "", "ACL user")
 	set.StringVar(&o.ValkeyPasswordFile, "valkey-password-file", "", "file with the password; read again at every connection")
+	set.StringVar(&o.ValkeyTLS.CA, "valkey-tls-ca-file", "", "file with the certificates that the store's is checked against; turns TLS on")
+	set.StringVar(&o.ValkeyTLS.Cert, "valkey-tls-cert-file", "", "file with the certificate to show the store")
+	set.StringVar(&o.ValkeyTLS.Key, "valkey-tls-key-file", "", "file with the key of that certificate")
+	set.StringVar(&o.ValkeyTLS.ServerName, "valkey-tls-server-name", "", "whom the store's certificate is for; the host of the address if empty")
+	set.BoolVar(&o.ValkeyACL, flagValkeyACL, false, "make a user at the store for each JobSet, with access to its own group only, and a Secret with its password in the JobSet's namespace; --valkey-username must be allowed to manage users")
+	set.DurationVar(&o.ValkeyPasswordMaxAge, "valkey-password-max-age", 30*24*time.Hour, "age at which such a password is replaced, 0 for never")
+	set.DurationVar(&o.ValkeyPasswordOverlap, "valkey-password-overlap", 10*time.Minute, "how long a password stays valid that was replaced; longer than the kubelet takes to bring a Secret into pods")
 }
 
 // Complete reads the configuration file and returns all that is wrong, in one error.
@@ -75,6 +104,13 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	}
 	o.ValkeyUsername = cmp.Or(o.ValkeyUsername, file.Valkey.Username)
 	o.ValkeyPasswordFile = cmp.Or(o.ValkeyPasswordFile, file.Valkey.PasswordFile)
+	o.ValkeyTLS = valkey.TLSFiles{
+		CA: cmp.Or(o.ValkeyTLS.CA, file.Valkey.TLS.CAFile), Cert: cmp.Or(o.ValkeyTLS.Cert, file.Valkey.TLS.CertFile),
+		Key: cmp.Or(o.ValkeyTLS.Key, file.Valkey.TLS.KeyFile), ServerName: cmp.Or(o.ValkeyTLS.ServerName, file.Valkey.TLS.ServerName),
+	}
+	if !set.Changed(flagValkeyACL) {
+		o.ValkeyACL = file.Valkey.ACL
+	}
 	errs := append(o.Options.Complete(set, file.Config), o.validate()...)
 	return bootstrap.Join(errs)
 }
@@ -85,6 +121,12 @@ func (o *Options) validate() []error {
 		errs = append(errs, errors.New("--valkey-address (valkey.address) is missing: give host:port of Valkey or Redis 7, or set VALKEY_ADDRESS"))
 	} else if _, port, err := net.SplitHostPort(o.ValkeyAddress); err != nil || port == "" {
 		errs = append(errs, fmt.Errorf("--valkey-address (valkey.address): %q is not host:port", o.ValkeyAddress))
+	}
+	if err := o.ValkeyTLS.Check(); err != nil {
+		errs = append(errs, fmt.Errorf("--valkey-tls-* (valkey.tls): %w", err))
+	}
+	if o.ValkeyPasswordMaxAge < 0 || o.ValkeyPasswordOverlap < 0 || (o.ValkeyPasswordMaxAge > 0 && o.ValkeyPasswordMaxAge <= o.ValkeyPasswordOverlap) {
+		errs = append(errs, errors.New("--valkey-password-max-age must be longer than --valkey-password-overlap, and neither negative"))
 	}
 	if !o.Leader.Elect {
 		errs = append(errs, errors.New("--leader-elect (leaderElection.leaderElect): false is not possible, the store knows the leader by its Lease"))

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
 func parse(args ...string) (*Options, error) {
@@ -71,5 +73,43 @@ func TestAllThatIsWrongIsReportedTogether(t *testing.T) {
 	if _, err := parse("--valkey-address=a", "--leader-election-namespace=ns", "--leader-elect=false"); err == nil ||
 		!strings.Contains(err.Error(), `"a" is not host:port`) || !strings.Contains(err.Error(), "--leader-elect ") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestUsersAndTLSAreSetByFlagsAndFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	content := "apiVersion: config.holdfast.dev/v1alpha1\nkind: OrchestratorConfiguration\nleaderElection: {resourceNamespace: ns}\n" +
+		"valkey: {address: file:1, acl: true, tls: {caFile: ca, certFile: c, keyFile: k, serverName: name}}\n"
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fromFile := valkey.TLSFiles{CA: "ca", Cert: "c", Key: "k", ServerName: "name"}
+	for name, tc := range map[string]struct {
+		args []string
+		acl  bool
+		tls  valkey.TLSFiles
+	}{
+		"nothing":             {[]string{"--valkey-address=a:1", "--leader-election-namespace=ns"}, false, valkey.TLSFiles{}},
+		"the file":            {[]string{"--config=" + path}, true, fromFile},
+		"flags over the file": {[]string{"--config=" + path, "--valkey-acl=false", "--valkey-tls-ca-file=other"}, false, valkey.TLSFiles{CA: "other", Cert: "c", Key: "k", ServerName: "name"}},
+	} {
+		o, err := parse(tc.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.ValkeyACL != tc.acl || o.ValkeyTLS != tc.tls {
+			t.Errorf("%s: users %v, TLS %+v", name, o.ValkeyACL, o.ValkeyTLS)
+		}
+	}
+	for name, args := range map[string][]string{
+		"a key pair without a CA": {"--valkey-tls-cert-file=c", "--valkey-tls-key-file=k"},
+		"half a key pair":         {"--valkey-tls-ca-file=ca", "--valkey-tls-key-file=k"},
+		"no time for the overlap": {"--valkey-password-max-age=1m"},
+		"a negative age":          {"--valkey-password-max-age=-1m"},
+	} {
+		_, err := parse(append(args, "--valkey-address=a:1", "--leader-election-namespace=ns")...)
+		if err == nil || !strings.Contains(err.Error(), "--valkey-") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -22,15 +22,19 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
 // Run leads until ctx ends. It returns an error if it could not start or lost the Lease.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
+	secure, err := o.ValkeyTLS.Config(o.ValkeyAddress)
+	if err != nil {
+		return err
+	}
 	store, err := valkey.New(valkey.Options{
-		Address: o.ValkeyAddress, Username: o.ValkeyUsername, PasswordFile: o.ValkeyPasswordFile,
+		Address: o.ValkeyAddress, Username: o.ValkeyUsername, PasswordFile: o.ValkeyPasswordFile, TLS: secure,
 		ClientName: "holdfast-orchestrator",
 	})
 	if err != nil {
@@ -45,14 +49,14 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 		Live: mgr.GetAPIReader(), Identity: mgr.Identity,
 		Key: types.NamespacedName{Namespace: o.Leader.Namespace, Name: o.Leader.Name},
 	}
-	if err := register(ctx, mgr, store, lease, o.Workers); err != nil {
+	if err := o.register(ctx, mgr, store, lease); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
 }
 
 // register lists all that runs.
-func register(ctx context.Context, mgr ctrl.Manager, store coordination.Leader, lease *orchestrator.Lease, workers int) error {
+func (o *Options) register(ctx context.Context, mgr ctrl.Manager, store *valkey.Store, lease *orchestrator.Lease) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha2.JobSet{}, orchestrator.UIDIndex, orchestrator.IndexByUID); err != nil {
 		return fmt.Errorf("indexing JobSets: %w", err)
 	}
@@ -64,7 +68,15 @@ func register(ctx context.Context, mgr ctrl.Manager, store coordination.Leader, 
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease,
 		Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{},
 	}
-	if err := reconciler.Register(mgr, wakeups.Source(), workers); err != nil {
+	if o.ValkeyACL {
+		keeper := o.keeper(mgr, store)
+		reconciler.Users = keeper
+		wakeups.Connected = restoreUsers(keeper)
+		if err := mgr.Add(&credentials.Sweep{Keeper: keeper, Every: 10 * time.Second}); err != nil {
+			return err
+		}
+	}
+	if err := reconciler.Register(mgr, wakeups.Source(), o.Workers); err != nil {
 		return err
 	}
 	if err := mgr.Add(wakeups); err != nil {

@@ -4,10 +4,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
-// Lost tells whether a pod that still exists can never again run its worker though that is needed: it has failed, or its
-// worker exited 0 because the pod was being deleted. A worker that finished before the deletion has finished.
+// Lost tells whether a pod that still exists can never again run its worker though that is needed: it has failed, it was taken
+// from its kubelet by force, or its worker exited 0 because the pod was being deleted. A worker that finished before the deletion
+// has finished.
 func Lost(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodFailed:
@@ -15,7 +17,7 @@ func Lost(pod *corev1.Pod) bool {
 	case corev1.PodSucceeded:
 		return stoppedByDeletion(pod)
 	}
-	return false
+	return !pod.DeletionTimestamp.IsZero() && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0
 }
 
 // LostWhenGone is Lost for a pod that has gone from the API: only a worker that had finished by itself leaves no gap.

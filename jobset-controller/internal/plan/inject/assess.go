@@ -15,6 +15,8 @@ type Entry struct {
 	Driver Driver
 	// Container is the index of the worker's container in the pod.
 	Container int
+	// Progress that the worker has to show.
+	Progress Progress
 }
 
 // Assessment of a JobSet that asks for in-place restarts.
@@ -61,6 +63,9 @@ func (a *Assessment) examine(t *template) {
 	if err := t.findContainer(); err != nil {
 		a.refuse(err)
 		return
+	}
+	for _, err := range t.findProgress() {
+		a.refuse(err)
 	}
 	for _, rule := range rules {
 		if err := rule(t); err != nil {

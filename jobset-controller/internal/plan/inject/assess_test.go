@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
@@ -101,9 +102,29 @@ func TestProblems(t *testing.T) {
 			plain(pod(func(p *corev1.PodSpec) { p.Volumes = []corev1.Volume{{Name: startupVolume}} })), at + "spec.template.spec.volumes[0].name: Duplicate value"},
 		"an init container of our name": {
 			plain(pod(func(p *corev1.PodSpec) { p.InitContainers = []corev1.Container{{Name: installerName}} })), at + "spec.template.spec.initContainers[0].name: Duplicate value"},
-		"our folder":      {plain(mount(startupDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
-		"our credentials": {plain(mount(credentialsDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
-		"another folder":  {plain(mount("/data")), ""},
+		"our folder":                          {plain(mount(startupDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
+		"our credentials":                     {plain(mount(credentialsDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
+		"another folder":                      {plain(mount("/data")), ""},
+		"progress is asked for":               {plain(on(v1alpha2.ProgressTimeoutKey, "2m"), on(v1alpha2.ProgressFromKey, "socket")), ""},
+		"progress is asked for on the JobSet": {plain().Annotation(v1alpha2.ProgressTimeoutKey, "2m"), ""},
+		"a time for progress that is none": {
+			plain(on(v1alpha2.ProgressTimeoutKey, "soon")), at + `metadata.annotations[holdfast.dev/progress-timeout]: Invalid value: "soon"`},
+		"too little time for progress": {
+			plain().Annotation(v1alpha2.ProgressTimeoutKey, "10ms"), `metadata.annotations[holdfast.dev/progress-timeout]: Invalid value: "10ms"`},
+		"an empty time for progress": {
+			plain(on(v1alpha2.ProgressTimeoutKey, "")), at + `metadata.annotations[holdfast.dev/progress-timeout]: Required value`},
+		"a time for the first progress that is none": {
+			plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressStartTimeoutKey, "-1s")),
+			at + `metadata.annotations[holdfast.dev/progress-start-timeout]: Invalid value: "-1s"`},
+		"progress from nowhere": {
+			plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressFromKey, "output")),
+			at + `metadata.annotations[holdfast.dev/progress-from]: Unsupported value: "output": supported values: "file", "socket"`},
+		"a first progress without a next one": {
+			plain(on(v1alpha2.ProgressStartTimeoutKey, "1m")), at + `metadata.annotations[holdfast.dev/progress-start-timeout]: Forbidden`},
+		"progress beside a sidecar": {
+			plain(cri, on(v1alpha2.ProgressTimeoutKey, "1m")), at + `metadata.annotations[holdfast.dev/progress-timeout]: Forbidden: only the exec driver`},
+		"progress without a driver": {
+			plain(on(v1alpha2.InPlaceDriverKey, "none"), on(v1alpha2.ProgressTimeoutKey, "1m")), ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -181,6 +202,9 @@ func TestDrivers(t *testing.T) {
 		"an agent by hand is left":      {plain(byHand, driver("exec")), []Entry{{Driver: None}}},
 		"and so are pods beside it":     {plain(byHand).Entry("driver", 1), []Entry{{Driver: None}, {Driver: None}}},
 		"but for those that ask for it": {plain(byHand).Entry("driver", 1, driver("cri")), []Entry{{Driver: None}, {Driver: CRI}}},
+		"a worker that shows progress": {
+			plain(on(v1alpha2.ProgressTimeoutKey, "90s")).Annotation(v1alpha2.ProgressStartTimeoutKey, "10m"),
+			[]Entry{{Driver: Exec, Progress: Progress{Timeout: 90 * time.Second, Start: 10 * time.Minute, From: "file"}}}},
 		"the container that is named": {
 			plain(rich, on(v1alpha2.InPlaceContainerKey, "worker")), []Entry{{Driver: Exec, Container: 1}}},
 	}

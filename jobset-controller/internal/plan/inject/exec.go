@@ -15,25 +15,25 @@ const installerName = "holdfast-install"
 const nobody = 65532
 
 // addSupervisor makes the supervisor the entry point of the worker's container.
-func (s Settings) addSupervisor(pod *corev1.PodSpec, worker int) {
-	pod.InitContainers = append(pod.InitContainers, s.installer(pod.Containers[worker].Resources))
+func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry) {
+	pod.InitContainers = append(pod.InitContainers, s.installer(pod.Containers[e.Container].Resources))
 	pod.Volumes = append(pod.Volumes, s.shared()...)
-	c := &pod.Containers[worker]
-	c.Command = append(supervisor(pod), c.Command...)
+	c := &pod.Containers[e.Container]
+	c.Command = append(supervisor(pod, e.Progress), c.Command...)
 	c.Env = withEnvironment(c.Env, s.environment())
 	c.VolumeMounts = append(c.VolumeMounts, s.agentMounts()...)
 }
 
 // supervisor is what goes before the worker's command. LOG_LEVEL is a common name for a setting of the worker's own, so a flag
 // overrides it.
-func supervisor(pod *corev1.PodSpec) []string {
+func supervisor(pod *corev1.PodSpec, progress Progress) []string {
 	grace := ptr.Deref(pod.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
-	return []string{
+	command := []string{
 		startupDir + "/" + inplace.Supervisor,
 		fmt.Sprintf("--pod-termination-grace-period=%ds", grace),
 		"--log-level=info",
-		"--",
 	}
+	return append(append(command, progress.flags()...), "--")
 }
 
 // installer copies the supervisor to where the worker's container finds it.

@@ -24,6 +24,12 @@ var complete = Settings{
 	ExecImage: "registry.example/holdfast-exec:1", AgentImage: "registry.example/agent:1",
 }
 
+// guarded is a manager whose store speaks TLS and has a user for each JobSet.
+var guarded = Settings{
+	StoreAddress: "10.0.0.1:6379", StoreACL: true, StoreTLS: true, StoreServerName: "valkey.holdfast.svc",
+	ExecImage: complete.ExecImage, AgentImage: complete.AgentImage,
+}
+
 // plain is a JobSet that asks for in-place restarts and brings nothing else.
 func plain(changes ...func(*v1alpha2.ReplicatedJob)) *JobSet {
 	command := func(e *v1alpha2.ReplicatedJob) {
@@ -61,7 +67,7 @@ func rich(e *v1alpha2.ReplicatedJob) {
 
 func build(js *JobSet, entry int, s Settings, current ...*batchv1.Job) *batchv1.Job {
 	job := &batchv1.Job{Spec: *js.Spec.ReplicatedJobs[entry].Template.Spec.DeepCopy()}
-	job.Annotations = map[string]string{}
+	job.Annotations, job.Labels = map[string]string{}, map[string]string{v1alpha2.JobSetNameKey: js.Name}
 	For(Assess(js.Obj()), current, s).Into(entry, job)
 	return job
 }
@@ -74,7 +80,12 @@ func TestGoldens(t *testing.T) {
 	}{
 		"exec":      {plain(), Settings{StoreAddress: complete.StoreAddress, ExecImage: complete.ExecImage}},
 		"exec-rich": {plain(rich, worker), complete},
+		"exec-progress": {
+			plain(on(v1alpha2.ProgressTimeoutKey, "2m")).Annotation(v1alpha2.ProgressStartTimeoutKey, "10m").Annotation(v1alpha2.ProgressFromKey, "socket"),
+			Settings{StoreAddress: complete.StoreAddress, ExecImage: complete.ExecImage}},
 		"cri":       {plain(on(v1alpha2.InPlaceDriverKey, "cri")), Settings{StoreAddress: complete.StoreAddress, AgentImage: complete.AgentImage}},
+		"exec-user": {plain(), guarded},
+		"cri-user":  {plain(on(v1alpha2.InPlaceDriverKey, "cri")), guarded},
 		"cri-rich":  {plain(rich, worker, on(v1alpha2.InPlaceDriverKey, "cri")), complete},
 	} {
 		t.Run(name, func(t *testing.T) {

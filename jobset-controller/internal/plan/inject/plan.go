@@ -56,14 +56,18 @@ func (p Plan) Into(entry int, job *batchv1.Job) {
 	if p.mark != injected {
 		return
 	}
+	settings := p.settings.of(job.Labels[v1alpha2.JobSetNameKey])
+	pod := &job.Spec.Template.Spec
 	switch e := p.entries[entry]; e.Driver {
 	case Exec:
-		p.settings.addSupervisor(&job.Spec.Template.Spec, e.Container)
-		outliveRestarts(&job.Spec)
+		settings.addSupervisor(pod, e)
 	case CRI:
-		p.settings.addSidecar(&job.Spec.Template.Spec, e.Container)
-		outliveRestarts(&job.Spec)
+		settings.addSidecar(pod, e.Container)
+	default:
+		return
 	}
+	outliveRestarts(&job.Spec)
+	leaveLostNodes(pod)
 }
 
 // outliveRestarts: containers that are restarted on an order count as failures of their Job.

@@ -1,5 +1,10 @@
 package inject
 
+import (
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
 // Settings are the manager's: where the store is, and which images to add.
 type Settings struct {
 	// StoreAddress is host:port of the store, as pods reach it. Without one nothing is added.
@@ -9,6 +14,12 @@ type Settings struct {
 	// StoreSecret names a Secret in the JobSet's namespace that holds the password under StoreSecretKey; empty means none.
 	StoreSecret    string
 	StoreSecretKey string
+	// StoreACL: each JobSet has a user and a Secret of its own, which the orchestrator makes, instead of those above.
+	StoreACL bool
+	// StoreTLS: the Secret also holds what the store's certificate is checked against, under ca.crt.
+	StoreTLS bool
+	// StoreServerName is whom the store's certificate is for; empty is the host of the address.
+	StoreServerName string
 	// ExecImage has the supervisor, AgentImage the sidecar.
 	ExecImage  string
 	AgentImage string
@@ -20,9 +31,21 @@ const (
 	FlagStoreUsername  = "inplace-store-username"
 	FlagStoreSecret    = "inplace-store-secret"
 	FlagStoreSecretKey = "inplace-store-secret-key"
+	FlagStoreACL       = "inplace-store-acl"
+	FlagStoreTLS       = "inplace-store-tls"
+	FlagStoreServer    = "inplace-store-tls-server-name"
 	FlagExecImage      = "inplace-exec-image"
 	FlagAgentImage     = "inplace-agent-image"
 )
+
+// of are the settings of one JobSet's agents.
+func (s Settings) of(jobSet string) Settings {
+	if s.StoreACL {
+		s.StoreUsername = coordination.UserOf("$(" + envJobSetUID + ")") // the kubelet fills it in
+		s.StoreSecret, s.StoreSecretKey = inplace.StoreSecret(jobSet), inplace.SecretPassword
+	}
+	return s
+}
 
 // Lacks says why the assessed drivers cannot be added though nothing in the JobSet stands against it: the manager was not told
 // what to add. It is empty if they can.

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 
 	startupDir     = "/holdfast"
 	credentialsDir = "/var/run/secrets/holdfast"
-	passwordFile   = "password"
+	passwordFile   = inplace.SecretPassword
 	socketPath     = "/run/containerd/containerd.sock"
 )
 
@@ -38,6 +40,9 @@ func (s Settings) shared() []corev1.Volume {
 	}
 	credentials := &corev1.SecretVolumeSource{
 		SecretName: s.StoreSecret, Items: []corev1.KeyToPath{{Key: s.StoreSecretKey, Path: passwordFile}},
+	}
+	if s.StoreTLS {
+		credentials.Items = append(credentials.Items, corev1.KeyToPath{Key: inplace.SecretCA, Path: inplace.SecretCA})
 	}
 	return []corev1.Volume{startup(), {Name: credentialsVolume, VolumeSource: corev1.VolumeSource{Secret: credentials}}}
 }

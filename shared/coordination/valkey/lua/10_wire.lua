@@ -8,9 +8,16 @@
 local NO_ROUND = -1
 local MAX_COUNT = 9007199254740991 -- 2^53-1, the largest count that a Lua number holds exactly
 local MAX_CODE = 2147483647
+local MAX_SIGNAL = 64
 local MAX_WORD = 512
+local MAX_KIND = 32
+-- What is stored may be forged by a member, and every byte of it is read by a server that does one thing at a time.
+local MAX_RECORD = 4096
+local MAX_LIST = 262144
 local HISTORY_LENGTH = 100
 local MAX_PER_STAGE = 1048576
+local MAX_SLOTS = 1048576
+local MAX_STAGES = 1024
 local MAX_STEPS = 256
 local MISSING_LIMIT = 10000
 local MISSING_STEP = 1000
@@ -59,4 +66,9 @@ end
 -- isWord tells whether a string can be a field of a packed record.
 local function isWord(s)
   return #s <= MAX_WORD and not string.find(s, '[%z\1-\32\127]')
+end
+
+-- isKind tells whether a string can be what a member gives as its reason.
+local function isKind(s)
+  return #s <= MAX_KIND and string.find(s, '^[%w-]+$') ~= nil
 end

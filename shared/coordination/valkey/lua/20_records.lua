@@ -24,28 +24,37 @@ local flag = { pattern = '([01])', format = '%d', value = function(s) return s =
 
 local TOKEN = { { 'created', count }, { 'transitions', count } }
 local FAILURE = {
-  { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'failedAt', count }, { 'detectedAt', count },
+  { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'podName', word }, { 'node', word }, { 'signal', count },
+  { 'reason', word }, { 'failedAt', count }, { 'detectedAt', count },
 }
-local SLOT = {
-  { 'pod', word }, { 'podBorn', count }, { 'id', word }, { 'born', count },
+local SLOT = { -- isMissing looks at the last five
+  { 'pod', word }, { 'podBorn', count }, { 'podName', word }, { 'node', word }, { 'id', word }, { 'born', count }, { 'ran', flag },
   { 'round', signed }, { 'generation', count }, { 'dead', flag }, { 'finished', flag }, { 'barrier', flag },
 }
-local RECOVERY = {
-  { 'highest', signed }, { 'lowest', signed }, { 'ran', signed }, { 'hurt', flag },
-  { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'failedAt', count }, { 'detectedAt', count },
+
+-- with is a schema that has the fields of a failure after its own, and then more.
+local function with(before, after)
+  local schema = {}
+  local parts = { before, FAILURE, after }
+  for p = 1, 3 do -- Lua's own functions are not there yet
+    for i = 1, #parts[p] do
+      schema[#schema + 1] = parts[p][i]
+    end
+  end
+  return schema
+end
+
+local RECOVERY = with({ { 'highest', signed }, { 'lowest', signed }, { 'ran', signed }, { 'hurt', flag } }, {})
+-- of a record; the rest of it is in TALLY
+local CAUSE_AND_TIMES = with({ { 'epoch', count }, { 'round', count } }, { { 'reportedAt', count }, { 'inSyncAt', count } })
+local TALLY = {
+  { 'lastDownAt', count }, { 'firstUpAt', count }, { 'lastUpAt', count }, { 'lastStartAt', count },
+  { 'downs', count }, { 'ups', count }, { 'starts', count }, { 'coalesced', count },
 }
-local CAUSE_AND_TIMES = { -- of a record; the rest of it is in TALLY
-  { 'epoch', count }, { 'round', count }, { 'slot', word }, { 'kind', word }, { 'exitCode', signed },
-  { 'failedAt', count }, { 'detectedAt', count }, { 'reportedAt', count }, { 'inSyncAt', count },
-}
-local TALLY = { { 'lastDownAt', count }, { 'lastUpAt', count }, { 'downs', count }, { 'ups', count }, { 'coalesced', count } }
 local release = { pattern = '(%l+)', format = '%s', value = function(s) return RELEASES[s] and s end }
 local STAGE = { { 'prefix', name }, { 'jobs', count }, { 'pods', count }, { 'step', count }, { 'release', release } }
 local COUNT = { { 'joined', count }, { 'done', count }, { 'gone', count }, { 'left', flag } }
-local STEP = {
-  { 'entered', signed }, { 'known', flag }, { 'unassigned', count }, { 'atBarrier', count },
-  { 'slot', word }, { 'kind', word }, { 'exitCode', signed }, { 'failedAt', count }, { 'detectedAt', count },
-}
+local STEP = with({ { 'entered', signed }, { 'known', flag }, { 'unassigned', count }, { 'atBarrier', count } }, {})
 
 -- packed makes a record's reader and writer. It runs while the library is loaded, when Lua's own libraries are not there.
 local function packed(schema)
@@ -57,6 +66,9 @@ local function packed(schema)
   pattern = pattern .. '$'
 
   local function read(s)
+    if #s > MAX_RECORD then
+      return nil
+    end
     local fields, record = { string.match(s, pattern) }, {}
     if #fields == 0 then
       return nil
@@ -114,6 +126,9 @@ local dirty = {
 -- listOf is a list of records of one kind, with a line break between them. As it changes within, it is compared as text.
 local function listOf(record)
   local function read(s)
+    if #s > MAX_LIST then
+      return nil
+    end
     local list = {}
     for line in string.gmatch(s .. '\n', '([^\n]*)\n') do
       list[#list + 1] = record.read(line)
@@ -135,17 +150,19 @@ end
 
 local counts, steps = listOf(countRecord), listOf(stepRecord)
 
--- stages is a list of stages. Its tables are never changed, so that a text is read only once.
+-- stages is a list of stages. Its tables are never changed, so that a text is read only once. What is remembered is bounded
+-- by its size, because members can make up texts.
 local stageList = listOf(stageRecord)
 local knownStages, known = {}, 0
+local MAX_KNOWN = 4194304
 
 local stages = {
   read = function(s)
     if not knownStages[s] then
-      if known >= 1000 then
+      if known + #s > MAX_KNOWN then
         knownStages, known = {}, 0
       end
-      knownStages[s], known = stageList.read(s), known + 1
+      knownStages[s], known = stageList.read(s), known + #s + 100
     end
     return knownStages[s]
   end,
@@ -157,7 +174,8 @@ local stages = {
 local STATE = {
   { 'inc', text }, { 'gen', number }, { 'epoch', number }, { 'round', number }, { 'phase', phase }, { 'seq', number },
   { 'limit', number }, { 'stages', stages }, { 'counts', counts }, { 'steps', steps }, { 'dirty', dirty },
-  { 'lastDownAt', number }, { 'lastUpAt', number }, { 'downs', number }, { 'ups', number }, { 'coalesced', number },
+  { 'lastDownAt', number }, { 'firstUpAt', number }, { 'lastUpAt', number }, { 'lastStartAt', number },
+  { 'downs', number }, { 'ups', number }, { 'starts', number }, { 'coalesced', number },
 }
 local LAZY = { token = tokenRecord, record = restartRecord, recovery = recoveryRecord }
 local STATE_FIELDS = {}

@@ -48,10 +48,15 @@ function Group:checkSizes()
   if #self.counts ~= #self.stages then
     foreign(self.keys.s, 'counts', #self.counts .. ' for ' .. #self.stages .. ' stages')
   end
+  local slots = 0
   for i = 1, #self.stages do
     if self.stages[i].step >= #self.steps then
       foreign(self.keys.s, 'steps', #self.steps .. ' for step ' .. self.stages[i].step)
     end
+    slots = slots + self:slotsOf(i)
+  end
+  if #self.steps > MAX_STEPS or slots > MAX_SLOTS then
+    foreign(self.keys.s, 'stages', slots .. ' slots in ' .. #self.steps .. ' steps')
   end
 end
 
@@ -231,6 +236,9 @@ function Group:saveFences(writes)
 end
 
 function Group:saveHistory(writes)
+  if self.amended and self:get('LLEN', self.keys.h) > 0 then
+    writes[#writes + 1] = { 'LSET', self.keys.h, -1, self:wholeRecord() }
+  end
   if #self.finishedRecords > 0 then
     if not self.replaceAll then
       self:get('LLEN', self.keys.h)

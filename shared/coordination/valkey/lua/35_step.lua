@@ -1,23 +1,26 @@
 -- step.go and tokens.go: what starts together. Stages are counted from 1 here, from 0 on the wire; steps from 0.
 
-local function newStep(known)
-  return {
-    entered = NO_ROUND, known = known, unassigned = 0, atBarrier = 0,
-    slot = '', kind = '', exitCode = 0, failedAt = 0, detectedAt = 0,
-  }
-end
+local noFailure = {
+  slot = '', kind = '', exitCode = 0, podName = '', node = '', signal = 0, reason = '', failedAt = 0, detectedAt = 0,
+}
 
--- failureOf copies the failure in a record that has one among its fields.
-local function failureOf(r)
-  return { slot = r.slot, kind = r.kind, exitCode = r.exitCode, failedAt = r.failedAt, detectedAt = r.detectedAt }
-end
-
--- blame puts a failure into such a record.
+-- blame puts a failure, of which nothing has to be there, into a record that has one among its fields.
 local function blame(r, f)
-  r.slot, r.kind, r.exitCode, r.failedAt, r.detectedAt = f.slot, f.kind, f.exitCode, f.failedAt, f.detectedAt
+  for i = 1, #FAILURE do
+    local field = FAILURE[i][1]
+    r[field] = f[field] or noFailure[field]
+  end
+  return r
 end
 
-local noFailure = { slot = '', kind = '', exitCode = 0, failedAt = 0, detectedAt = 0 }
+-- failureOf copies the failure in such a record.
+local function failureOf(r)
+  return blame({}, r)
+end
+
+local function newStep(known)
+  return blame({ entered = NO_ROUND, known = known, unassigned = 0, atBarrier = 0 }, noFailure)
+end
 
 -- reset forgets everything about steps and stages.
 function Group:reset()

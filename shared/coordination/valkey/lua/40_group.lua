@@ -107,17 +107,21 @@ function Group:remember()
 end
 
 function Group:newRecord(round, failure, now)
-  self.record = {
-    epoch = self.epoch, round = round,
-    slot = failure.slot or '', kind = failure.kind or '', exitCode = failure.exitCode or 0,
-    failedAt = failure.failedAt or 0, detectedAt = failure.detectedAt or 0, reportedAt = now, inSyncAt = 0,
-  }
-  self.lastDownAt, self.lastUpAt, self.downs, self.ups, self.coalesced = 0, 0, 0, 0, 0
+  self.record = blame({ epoch = self.epoch, round = round, reportedAt = now, inSyncAt = 0 }, failure)
+  self.lastDownAt, self.firstUpAt, self.lastUpAt, self.lastStartAt = 0, 0, 0, 0
+  self.downs, self.ups, self.starts, self.coalesced = 0, 0, 0, 0
 end
 
 -- wholeRecord is a record as the leader reads it.
 function Group:wholeRecord()
   return restartRecord.write(self:lazy('record')) .. ' ' .. tallyRecord.write(self)
+end
+
+-- overtaken keeps the record of a restart, or of a formation, that another restart follows before it has ended.
+function Group:overtaken()
+  if self.phase ~= Running then
+    self:remember()
+  end
 end
 
 -- openRound answers a failure: the next round, or the end of what can be done in place.
@@ -188,6 +192,7 @@ function Group:moveOn(now)
   elseif not self:inSync() then
     return
   elseif self.dirty.kind then
+    self:overtaken()
     self:openRound(self.dirty, now)
   elseif self.phase ~= Running then
     self:running(now)

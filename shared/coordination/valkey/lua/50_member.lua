@@ -24,8 +24,8 @@ function Group:check(call)
     fail('HFUNKNOWNSLOT', 'not a slot of this group')
   end
   local seen = call.seen
-  if call.pod == '' or not isWord(call.pod) or not isWord(call.id) then
-    foreign(call.slot, 'argument', call.pod .. ' ' .. call.id)
+  if call.pod == '' or not (isWord(call.pod) and isWord(call.id) and isWord(call.podName) and isWord(call.node)) then
+    foreign(call.slot, 'argument', table.concat({ call.pod, call.id, call.podName, call.node }, ' '))
   end
   if not (isCount(call.podBorn) and isCount(call.born) and
     isCount(seen.epoch) and isCount(seen.round + 1) and isCount(seen.instances)) then
@@ -41,6 +41,10 @@ local function checkDown(call)
   if call.exitCode < -MAX_CODE - 1 or call.exitCode > MAX_CODE or
     not isCount(call.failedAt) or not isCount(call.detectedAt) then
     foreign(call.slot, 'argument', call.exitCode .. ' ' .. call.failedAt .. ' ' .. call.detectedAt)
+  end
+  local known = call.kind == '' or call.kind == 'exit' or call.kind == 'hang'
+  if not known or call.signal < 0 or call.signal > MAX_SIGNAL or not isWord(call.reason) then
+    foreign(call.slot, 'argument', call.kind .. ' ' .. call.signal .. ' ' .. call.reason)
   end
 end
 

@@ -11,11 +11,16 @@ function Group:isStale(held, call)
   return call.born < held.born
 end
 
-local function replacedBy(slot, newPod)
-  return { slot = slot, kind = newPod and 'pod' or 'replaced', exitCode = 0, failedAt = 0, detectedAt = 0 }
+local function replacedBy(slot, held, newPod)
+  return blame({}, {
+    slot = slot, kind = newPod and 'pod' or 'replaced', podName = held and held.podName, node = held and held.node,
+  })
 end
 
 function Group:join(call, now)
+  if not isCount(call.runsFor) then
+    foreign(call.slot, 'argument', call.runsFor)
+  end
   local held, newPod = self:admit(call)
   local i = self:stage(call.slot)
   if self:leaving() or self.counts[i].left or (not newPod and self:isStale(held, call)) then
@@ -25,6 +30,7 @@ function Group:join(call, now)
     self:recover()
   end
   if not newPod and self:hasJoined(held, call) then
+    self:began(i, held, call.runsFor, now)
     return self:reply(call.slot, call.id)
   end
   if newPod then
@@ -43,7 +49,7 @@ end
 -- take puts a new instance into its slot, by phase.
 function Group:take(i, call, held, newPod, now)
   call.seen = self:remembered(held, call)
-  local failure = replacedBy(call.slot, newPod)
+  local failure = replacedBy(call.slot, held, newPod)
   local wasCurrent = self:current(i, held)
   local wasLive = held ~= nil and not held.dead
   self:count(i, held, -1)
@@ -61,7 +67,7 @@ function Group:take(i, call, held, newPod, now)
     self:countDown(i, now)
   end
   self.slots[call.slot] = {
-    pod = call.pod, podBorn = call.podBorn, id = call.id, born = call.born,
+    pod = call.pod, podBorn = call.podBorn, podName = call.podName, node = call.node, id = call.id, born = call.born, ran = false,
     round = self:roundOf(call.seen), generation = self.gen, dead = false, finished = false, barrier = call.barrier,
   }
   self:countUp(i, self.slots[call.slot], now)
@@ -80,8 +86,29 @@ function Group:countUp(i, s, now)
   self:count(i, s, 1)
   if self.phase == Forming or (self.phase == Restarting and not self:forming(i)) then
     self.ups = self.ups + 1
+    self.firstUpAt = self.ups == 1 and now or self.firstUpAt
     self.lastUpAt = now
+    if not s.barrier then
+      self.starts = self.starts + 1
+      self.lastStartAt = now
+    end
   end
+end
+
+-- began notes when an instance that waited at the barrier began to run, in the record of the restart that it waited in.
+function Group:began(i, s, runsFor, now)
+  local waited = s.barrier and not s.ran and not s.dead and not self:forming(i) and self:current(i, s)
+  if runsFor == 0 or self.phase ~= Running or not waited then
+    return
+  end
+  local r = self:lazy('record')
+  if r.inSyncAt == 0 or r.epoch ~= self.epoch or r.round ~= self.round or self.starts >= self.ups then
+    return
+  end
+  s.ran = true
+  self.starts = self.starts + 1
+  self.lastStartAt = math.max(self.lastStartAt, r.inSyncAt, now - runsFor)
+  self.amended = true
 end
 
 -- countDown accounts for the end of an instance of the old round.

@@ -24,7 +24,8 @@ function Group:die(i, s, call, now)
     return
   end
   self:bury(i, s, {
-    slot = call.slot, kind = 'exit', exitCode = call.exitCode, failedAt = call.failedAt, detectedAt = call.detectedAt,
+    slot = call.slot, kind = call.kind == '' and 'exit' or call.kind, exitCode = call.exitCode, podName = call.podName,
+    node = call.node, signal = call.signal, reason = call.reason, failedAt = call.failedAt, detectedAt = call.detectedAt,
   }, call.ordered, now)
 end
 

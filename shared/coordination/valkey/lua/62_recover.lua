@@ -54,10 +54,7 @@ function Group:recover()
   self:keepRounds()
   self.gen = self.gen + 1
   self.dirty = {}
-  self.recovery = {
-    highest = NO_ROUND, lowest = NO_ROUND, ran = NO_ROUND, hurt = false,
-    slot = '', kind = '', exitCode = 0, failedAt = 0, detectedAt = 0,
-  }
+  self.recovery = blame({ highest = NO_ROUND, lowest = NO_ROUND, ran = NO_ROUND, hurt = false }, noFailure)
   for k, step in ipairs(self.steps) do
     self.steps[k] = newStep(step.entered ~= NO_ROUND or step.known)
   end

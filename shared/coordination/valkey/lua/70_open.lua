@@ -32,8 +32,8 @@ local function checkOpen(o)
     end
     n = n + stage.jobs * stage.pods
   end
-  if n < 1 then
-    fail('HFARGUMENT', 'opening a group: no slots')
+  if n < 1 or n > MAX_SLOTS or #o.stages > MAX_STAGES then
+    fail('HFARGUMENT', 'opening a group: no slots, or more than a group can have')
   end
 end
 
@@ -49,10 +49,7 @@ function Group:create(o, now)
   self.token, self.limit, self.stages = o.token, o.limit, o.stages
   self.dirty = {}
   self:reset()
-  self.recovery = {
-    highest = 0, lowest = 0, ran = 0, hurt = false,
-    slot = '', kind = '', exitCode = 0, failedAt = 0, detectedAt = 0,
-  }
+  self.recovery = blame({ highest = 0, lowest = 0, ran = 0, hurt = false }, noFailure)
   self:begin(o, now)
   self:addFinished(o.done, o.doneFrom)
   self:settle(now)
@@ -171,7 +168,7 @@ function Group:addFinishedSlot(i, name)
     return
   end
   if s == nil then
-    s = { pod = '', podBorn = 0, id = '', born = 0, round = NO_ROUND }
+    s = { pod = '', podBorn = 0, podName = '', node = '', id = '', born = 0, ran = false, round = NO_ROUND }
     self.slots[name] = s
   end
   s.dead, s.finished, s.barrier, s.generation = true, true, false, self.gen
@@ -241,7 +238,7 @@ end
 
 -- ask requests the recreation of the group for a reason that no restart in place can mend.
 function Group:ask(call, kind)
-  if kind == '' or not isWord(kind) then
+  if not isKind(kind) then
     foreign(call.slot, 'argument', kind)
   end
   local held, newPod = self:admit(call)
@@ -250,7 +247,10 @@ function Group:ask(call, kind)
   end
   if self.phase == Running or self.phase == Restarting then
     local record = self:lazy('record')
-    record.slot, record.kind, record.exitCode = call.slot, kind, 0
+    blame(record, {
+      slot = call.slot, kind = kind, podName = held.podName, node = held.node,
+      failedAt = record.failedAt, detectedAt = record.detectedAt,
+    })
     self:giveUp(Recreating)
   end
   return self:reply(call.slot, held and held.id or '')

@@ -24,7 +24,7 @@ function Group:evict(token, slot, pod, now)
     held.finished, held.dead, held.round = false, false, self.round -- it was counted in whatever round it finished
     self:count(i, held, 1)
   end
-  self:bury(i, held, replacedBy(slot, true), false, now)
+  self:bury(i, held, replacedBy(slot, held, true), false, now)
   self:settle(now)
 end
 

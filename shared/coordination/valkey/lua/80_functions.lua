@@ -42,7 +42,7 @@ end
 -- member reads: slot pod podBorn.
 local function member(args)
   return {
-    slot = args[2], pod = args[3], podBorn = argument(args[4]), id = '', born = 0,
+    slot = args[2], pod = args[3], podBorn = argument(args[4]), podName = '', node = '', id = '', born = 0,
     seen = { epoch = 0, round = NO_ROUND, instances = 0 },
   }
 end
@@ -55,7 +55,14 @@ local function instance(args)
     epoch = argument(args[7]), round = argument(args[8]), holds = args[9] == '1', running = args[10] == '1',
     entered = args[11] == '1', instances = argument(args[12]),
   }
-  call.barrier = args[13] == '1'
+  call.barrier, call.runsFor = args[13] == '1', 0
+  return call
+end
+
+-- place reads two names from there on. They, and all that is behind them, came later: members of version 1 that are older
+-- do not give it.
+local function place(call, args, at)
+  call.podName, call.node = args[at] or '', args[at + 1] or ''
   return call
 end
 
@@ -67,15 +74,19 @@ local function summary(g)
   }
 end
 
+-- join reads on, if it is there: podName node runsFor.
 register('join', 13, function(g, args)
   g:mustLoad()
-  return g:join(instance(args), clock())
+  local call = place(instance(args), args, 14)
+  call.runsFor = argument(args[16] or '0')
+  return g:join(call, clock())
 end)
 
--- down reads on: exitCode ordered failedAt detectedAt.
+-- down reads on: exitCode ordered failedAt detectedAt, and if it is there: podName node kind signal reason.
 register('down', 17, function(g, args)
   g:mustLoad()
-  local call = instance(args)
+  local call = place(instance(args), args, 18)
+  call.kind, call.signal, call.reason = args[20] or '', argument(args[21] or '0'), args[22] or ''
   call.exitCode, call.ordered = argument(args[14]), args[15] == '1'
   call.failedAt, call.detectedAt = argument(args[16]), argument(args[17])
   return g:down(call, clock())

@@ -1,0 +1,126 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Variables that name what a worker says with that it gets on.
+const (
+	ProgressFileVariable   = "HOLDFAST_PROGRESS_FILE"
+	ProgressSocketVariable = "HOLDFAST_PROGRESS_SOCKET"
+)
+
+// Progress is where a worker says that it gets on. What it says counts, not when: no clock is compared with another one's.
+type Progress interface {
+	// count is how many signs there were so far. Several between two looks may be one.
+	count() uint64
+	// clear takes away what an earlier program has left. It comes before each start.
+	clear()
+	// variable is what a program finds in its environment.
+	variable() string
+}
+
+// noteProgress looks for signs of the newest instance's program. It is called with the lock held.
+func (s *Supervisor) noteProgress() {
+	i := s.newest()
+	if s.options.Progress == nil || i == nil || i.startedAt.IsZero() || i.dead {
+		return
+	}
+	i.progress = s.options.Progress.count() - i.before
+}
+
+// beginProgress comes before the start of an instance's program.
+func (s *Supervisor) beginProgress(i *instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.options.Progress; p != nil {
+		p.clear()
+		i.before = p.count()
+	}
+}
+
+// fileProgress is a file that the worker touches. Each change of it is a sign.
+type fileProgress struct {
+	path string
+	last stamp
+	n    uint64
+}
+
+// stamp is what a touch changes.
+type stamp struct {
+	inode   uint64
+	size    int64
+	changed syscall.Timespec
+}
+
+// NewProgressFile looks at a file that need not be there.
+func NewProgressFile(path string) Progress { return &fileProgress{path: path} }
+
+func (f *fileProgress) variable() string { return ProgressFileVariable + "=" + f.path }
+
+func (f *fileProgress) clear() {
+	_ = os.Remove(f.path)
+	f.last = stamp{}
+}
+
+func (f *fileProgress) count() uint64 {
+	var s syscall.Stat_t
+	if err := syscall.Stat(f.path, &s); err != nil {
+		return f.n
+	}
+	if now := (stamp{s.Ino, s.Size, s.Mtim}); now != f.last {
+		f.last = now
+		f.n++
+	}
+	return f.n
+}
+
+// readRetry is the pause after an error of the socket.
+const readRetry = 100 * time.Millisecond
+
+// socketProgress counts datagrams.
+type socketProgress struct {
+	path string
+	n    atomic.Uint64
+}
+
+// ListenForProgress makes a socket of the unix domain that takes datagrams, in place of whatever is there. Whoever may
+// write to the folder may send.
+func ListenForProgress(path string) (Progress, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("removing an old socket for progress: %w", err)
+	}
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return nil, fmt.Errorf("listening for progress: %w", err)
+	}
+	p := &socketProgress{path: path}
+	go p.read(socket)
+	return p, nil
+}
+
+func (p *socketProgress) read(socket *net.UnixConn) {
+	var content [1]byte // the rest of a datagram is dropped
+	for {
+		_, _, err := socket.ReadFromUnix(content[:])
+		switch {
+		case err == nil:
+			p.n.Add(1)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			time.Sleep(readRetry)
+		}
+	}
+}
+
+func (p *socketProgress) count() uint64    { return p.n.Load() }
+func (p *socketProgress) clear()           {}
+func (p *socketProgress) variable() string { return ProgressSocketVariable + "=" + p.path }

@@ -1,0 +1,168 @@
+package supervisor
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+)
+
+// getOn is a group whose workers show progress.
+func getOn(t *testing.T, size int, from string) *group {
+	store := memory.New(time.Now)
+	g := newGroup(t, store, size, "gets on")
+	for _, p := range g.pods {
+		p.volume()
+		p.config.Progress, p.config.ProgressFrom = member.Progress{Timeout: 400 * time.Millisecond}, from
+		p.config.PodGrace = 100 * time.Millisecond
+	}
+	g.open(limit)
+	g.silence = func() { store.SetReachable(false) }
+	return g
+}
+
+// quiet keeps the pods that end first from giving the others orders, which would leave those an hour.
+func (g *group) quiet() *group {
+	g.start()
+	g.t.Cleanup(g.silence)
+	return g
+}
+
+func (g *group) cause() coordination.Cause {
+	g.t.Helper()
+	s, err := g.store.Summary(context.Background(), "uid")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return s.Record.Cause
+}
+
+func TestAWorkerThatHangsRestartsItsGroup(t *testing.T) {
+	for _, from := range []string{config.FromFile, config.FromSocket} {
+		t.Run(from, func(t *testing.T) {
+			g := getOn(t, 2, from)
+			g.pods[0].config.GracePeriod, g.pods[0].config.CheckpointGrace = time.Hour, time.Hour // neither is for one that hangs
+			g.pods[1].config.GracePeriod = 100 * time.Millisecond
+			g.quiet()
+			pids := g.witness.Hear(2, "started", "0")
+			if err := os.WriteFile(g.pods[0].config.StartupDir+"/"+checkpointName, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			kill(t, pids["js-w-0-0"], syscall.SIGUSR1)
+			g.witness.Hear(1, "stuck", "0")
+			g.witness.Hear(2, "started", "1")
+			want := coordination.Cause{Slot: "js-w-0-0", Kind: coordination.KindHang, ExitCode: 137, Signal: 9, Reason: "400ms"}
+			if got := g.cause(); got != want {
+				t.Errorf("the cause is %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+// A worker that is stopped by a signal makes no progress either, and its kill reaches it all the same.
+func TestAWorkerThatIsStoppedHangs(t *testing.T) {
+	g := getOn(t, 2, config.FromFile)
+	g.pods[0].config.GracePeriod, g.pods[1].config.GracePeriod = 10*time.Millisecond, 10*time.Millisecond
+	g.quiet()
+	pids := g.witness.Hear(2, "started", "0")
+	kill(t, pids["js-w-0-1"], syscall.SIGSTOP)
+	g.witness.Hear(2, "started", "1")
+	if got := g.cause(); got.Kind != coordination.KindHang || got.Slot != "js-w-0-1" {
+		t.Errorf("the cause is %+v", got)
+	}
+}
+
+// All wait for the one that hangs. None of them is given the hour that it has to save.
+func TestPeersThatAreStuckAsWellAreNotWaitedFor(t *testing.T) {
+	g := getOn(t, 3, config.FromFile)
+	for _, p := range g.pods {
+		p.config.GracePeriod = time.Hour
+	}
+	g.quiet()
+	for _, pid := range g.witness.Hear(3, "started", "0") {
+		kill(t, pid, syscall.SIGUSR1)
+	}
+	g.witness.Hear(3, "stuck", "0")
+	g.witness.Hear(3, "started", "1")
+}
+
+func TestWhatAnEarlierProgramHasLeftIsNoProgress(t *testing.T) {
+	path := t.TempDir() + "/progress"
+	p := NewProgressFile(path)
+	if p.count() != 0 {
+		t.Error("a file that is not there counts")
+	}
+	touch := func() {
+		t.Helper()
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch()
+	if p.count() != 1 || p.count() != 1 {
+		t.Error("a touch counts once")
+	}
+	p.clear()
+	if p.count() != 1 {
+		t.Error("a file that was removed counts")
+	}
+	touch()
+	if p.count() != 2 {
+		t.Error("a new file does not count")
+	}
+}
+
+var workerStarted = regexp.MustCompile(`"msg":"worker started".*?"pid":(\d+)`)
+
+// started are the processes that a pod's supervisor has started so far.
+func (p *pod) started() (pids []int) {
+	for _, m := range workerStarted.FindAllStringSubmatch(p.log.String(), -1) {
+		pid, _ := strconv.Atoi(m[1])
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// The lines of the example are run as they stand there.
+func TestThePythonOfTheExample(t *testing.T) {
+	content, err := os.ReadFile("../../../examples/progress.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, found := strings.Cut(string(content), "- |\n")
+	if !found {
+		t.Fatal("the example has no script")
+	}
+	script = strings.ReplaceAll("\n"+script, "\n                      ", "\n")
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatalf("%v: hack/install-debian.sh installs it", err)
+	}
+	g := getOn(t, 2, config.FromFile)
+	for _, p := range g.pods {
+		p.program = &process.Spec{Path: python, Args: []string{"python3", "-c", script}, Env: os.Environ()}
+		p.config.Progress.Timeout = 2 * time.Second
+	}
+	g.quiet()
+	file := g.pods[0].config.StartupDir + "/" + progressFile
+	eventually(t, "the worker touches its file again and again", func() func() bool {
+		f := NewProgressFile(file)
+		return func() bool { return f.count() >= 5 }
+	}())
+	kill(t, g.pods[0].started()[0], syscall.SIGSTOP)
+	eventually(t, "both have started again", func() bool { return len(g.pods[0].started())+len(g.pods[1].started()) == 4 })
+	if got := g.cause(); got.Kind != coordination.KindHang || got.Slot != "js-w-0-0" {
+		t.Errorf("the cause is %+v", got)
+	}
+}

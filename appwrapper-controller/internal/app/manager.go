@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/controller/appwrapper"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
+)
+
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;list;watch;create;update;patch
+// +kubebuilder:rbac:groups="",resources=secrets,namespace=system,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,resourceNames=appwrapper-webhook-server-cert,namespace=system,verbs=get;update
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,verbs=list;watch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=appwrapper-mutating-webhook-configuration,verbs=get;update
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=appwrapper-validating-webhook-configuration,verbs=get;update
+
+// Run manages AppWrappers until ctx ends. It fails at once if the cluster does not know AppWrappers.
+func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
+	for _, warning := range o.Warnings {
+		ctrl.Log.WithName("config").Info("Ignored: "+warning.Error(), "file", o.ConfigFile)
+	}
+	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
+		Program: "appwrapper", Scheme: NewScheme(), Cache: appwrapper.CacheOptions(),
+		Webhooks: func(mgr ctrl.Manager) error { return addWebhooks(mgr, o) },
+	})
+	if err != nil {
+		return err
+	}
+	if err := requireCRD(mgr.GetRESTMapper()); err != nil {
+		return err
+	}
+	if err := addControllers(ctx, mgr, o); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// NewScheme knows the kinds that the manager reads and writes itself. Those that are wrapped need not be known.
+func NewScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1beta2.AddToScheme(scheme))
+	return scheme
+}
+
+// requireCRD turns an endless retry of the caches into one clear error.
+func requireCRD(mapper meta.RESTMapper) error {
+	kind := v1beta2.GroupVersion.WithKind(v1beta2.Kind)
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("the cluster does not know AppWrappers of %s: install the custom resource definition first", v1beta2.GroupVersion)
+	}
+	if err != nil {
+		return fmt.Errorf("looking for the AppWrapper definition: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
+)
+
+// Names of the published installation.
+const (
+	// leaseName lets this and the published controller never act at the same time.
+	leaseName         = "f134c674.codeflare.dev"
+	serviceName       = "appwrapper-webhook-service"
+	secretName        = "appwrapper-webhook-server-cert"
+	caName            = "appwrapper-ca"
+	mutatingWebhook   = "appwrapper-mutating-webhook-configuration"
+	validatingWebhook = "appwrapper-validating-webhook-configuration"
+)
+
+// Options is what the command line and the configuration file set.
+type Options struct {
+	bootstrap.Options
+
+	AppWrapper settings.AppWrapper
+	// Warnings about the file, to be logged at the start.
+	Warnings []error
+}
+
+// NewOptions has the defaults of the published controller, apart from --webhooks: they are served when they are installed.
+func NewOptions() *Options {
+	o := &Options{Options: bootstrap.Defaults(), AppWrapper: settings.Default()}
+	o.Leader.Name = leaseName
+	o.Certificates.ServiceName = serviceName
+	o.Certificates.SecretName = secretName
+	o.Certificates.CAName = caName
+	o.Certificates.Validating = []string{validatingWebhook}
+	o.Certificates.Mutating = []string{mutatingWebhook}
+	return o
+}
+
+// Flags registers the flags.
+func (o *Options) Flags(set *pflag.FlagSet) { o.Options.Flags(set) }
+
+// Complete reads the configuration file and returns all that is wrong.
+func (o *Options) Complete(set *pflag.FlagSet) error {
+	file, warnings, err := read(o.ConfigFile)
+	if err != nil {
+		return err
+	}
+	o.Warnings, o.AppWrapper = warnings, *file.AppWrapper
+	if file.WebhooksEnabled != nil && !set.Changed("webhooks") {
+		o.Webhooks = *file.WebhooksEnabled
+	}
+	o.certificates(file.CertManagement)
+	errs := o.Options.Complete(set, file.shared())
+	if err := o.AppWrapper.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("appwrapper: %w", err))
+	}
+	return bootstrap.Join(errs)
+}
+
+func (o *Options) certificates(c certManagement) {
+	put := func(target, value *string) {
+		if value != nil {
+			*target = *value
+		}
+	}
+	put(&o.Certificates.Namespace, c.Namespace)
+	put(&o.Certificates.CAName, c.CertificateName)
+	put(&o.Certificates.Mutating[0], c.MutatingWebhookConfigName)
+	put(&o.Certificates.Validating[0], c.ValidatingWebhookConfigName)
+}
+
+// Logging is what the zap flags say.
+func (o *Options) Logging() *zap.Options { return &o.Zap }

@@ -1,0 +1,161 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
+)
+
+// complete parses flags over a file, if there is one.
+func complete(t *testing.T, file string, args ...string) (*Options, error) {
+	t.Helper()
+	o := NewOptions()
+	if file != "" {
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config="+path)
+	}
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	o.Flags(set)
+	if err := set.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o, o.Complete(set)
+}
+
+// published is a file as the published operator has it in its ConfigMap, with keys of versions past.
+const published = `
+appwrapper:
+  autopilot:
+    monitorNodes: false
+    preferNoScheduleWeight: null
+    resourceTaints:
+      nvidia.com/gpu:
+      - {key: autopilot.ibm.com/gpuhealth, value: WARN, effect: PreferNoSchedule}
+      rdma/roce: [{key: nic, value: BAD, effect: NoExecute}]
+  faultTolerance:
+    retryLimit: 7
+    resetPause: 30000000000
+    deletionGracePeriod: 5m
+    successTTLCeiling: 86400000000000
+  userRBACAdmissionCheck: false
+  schedulerName: ours
+  defaultQueueName: default-queue
+  slackQueueName: slack
+  enableKueueIntegrations: true
+certManagement:
+  namespace: operators
+  certificateDir: /certs
+  certificateName: ca
+  certificateOrg: org
+  mutatingWebhookConfigName: m
+  validatingWebhookConfigName: v
+  webhookServiceName: s
+  webhookSecretName: k
+controllerManager:
+  metrics: {bindAddress: ":1443"}
+  health: {bindAddress: ":1081"}
+  leaderElection: true
+  enableHTTP2: true
+webhooksEnabled: true
+`
+
+func TestThePublishedFileIsRead(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "here")
+	o, err := complete(t, published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := settings.Default()
+	want.Autopilot.MonitorNodes, want.Autopilot.PreferNoScheduleWeight = false, nil
+	want.Autopilot.ResourceTaints = map[string][]corev1.Taint{
+		"nvidia.com/gpu": {{Key: "autopilot.ibm.com/gpuhealth", Value: "WARN", Effect: corev1.TaintEffectPreferNoSchedule}},
+		"rdma/roce":      {{Key: "nic", Value: "BAD", Effect: corev1.TaintEffectNoExecute}},
+	}
+	f := &want.FaultTolerance
+	f.RetryLimit, f.RetryPausePeriod, f.ForcefulDeletionGracePeriod, f.SuccessTTL = 7, settings.Duration(30*time.Second), settings.Duration(5*time.Minute), settings.Duration(24*time.Hour)
+	want.UserRBACAdmissionCheck, want.SchedulerName, want.DefaultQueueName = false, "ours", "default-queue"
+	if diff := cmp.Diff(want, o.AppWrapper); diff != "" {
+		t.Error(diff)
+	}
+	c := o.Certificates
+	if c.Namespace != "operators" || c.ServiceName != "s" || c.SecretName != "k" || c.CAName != "ca" || c.Mutating[0] != "m" || c.Validating[0] != "v" || o.Webhook.CertDir != "/certs" {
+		t.Errorf("certificates %+v in %s", c, o.Webhook.CertDir)
+	}
+	if o.Metrics.Address != ":1443" || o.Health.Address != ":1081" || !o.Leader.Elect || !o.Webhooks {
+		t.Errorf("metrics %s, health %s, leader %t, webhooks %t", o.Metrics.Address, o.Health.Address, o.Leader.Elect, o.Webhooks)
+	}
+	var ignored []string
+	for _, warning := range o.Warnings {
+		ignored = append(ignored, warning.Error())
+	}
+	if all := strings.Join(ignored, " "); !strings.Contains(all, "slackQueueName") || !strings.Contains(all, "enableKueueIntegrations") {
+		t.Errorf("warnings %s", all)
+	}
+}
+
+func TestTheDefaultsWithoutAFile(t *testing.T) {
+	o, err := complete(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(settings.Default(), o.AppWrapper); diff != "" {
+		t.Error(diff)
+	}
+	if o.Leader.Name != "f134c674.codeflare.dev" || o.Certificates.ServiceName != "appwrapper-webhook-service" || o.Webhooks {
+		t.Errorf("lease %s, service %s, webhooks %t", o.Leader.Name, o.Certificates.ServiceName, o.Webhooks)
+	}
+}
+
+func TestAFlagOverridesTheFile(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "here")
+	o, err := complete(t, published, "--webhooks=false", "--metrics-bind-address=0", "--leader-elect=false")
+	if err != nil || o.Webhooks || o.Metrics.Address != "0" || o.Leader.Elect {
+		t.Errorf("webhooks %t, metrics %s, leader %t (%v)", o.Webhooks, o.Metrics.Address, o.Leader.Elect, err)
+	}
+}
+
+func TestWrongFilesAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct{ file, want string }{
+		"a duration that is none":    {`appwrapper: {faultTolerance: {resetPause: soon}}`, `"soon" is not a duration`},
+		"periods that do not fit":    {`appwrapper: {faultTolerance: {admissionGracePeriod: 1h}}`, "appwrapper: faultTolerance.admissionGracePeriod: 1h0m0s exceeds"},
+		"a signal without an effect": {`appwrapper: {nodeHealth: {signals: [{name: a, taint: {key: b}}]}}`, `nodeHealth.signals[0]: effect: ""`},
+		"no YAML":                    {`a: b: c`, "--config"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := complete(t, tc.file); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// The file of the documentation is one that can be read, and has no key that is not.
+func TestTheDocumentedFile(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/appwrapper.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "```yaml\nappwrapper:")
+	file, _, ends := strings.Cut(rest, "```")
+	if !found || !ends {
+		t.Fatal("there is no file in the documentation")
+	}
+	o, err := complete(t, "appwrapper:"+file)
+	if err != nil || len(o.Warnings) > 0 {
+		t.Errorf("%v, warnings %v", err, o.Warnings)
+	}
+	if n := len(o.AppWrapper.NodeHealth.Signals); n < 3 {
+		t.Errorf("%d signals", n)
+	}
+}

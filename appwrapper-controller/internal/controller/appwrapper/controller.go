@@ -1,0 +1,197 @@
+package appwrapper
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/signals"
+)
+
+// +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers,verbs=get;list;watch;update;patch;delete
+// +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods;services,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=kubeflow.org,resources=mpijobs;pytorchjobs,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=leaderworkerset.x-k8s.io,resources=leaderworkersets,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=ray.io,resources=rayclusters;rayjobs,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=scheduling.sigs.k8s.io;scheduling.x-k8s.io,resources=podgroups,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch;update
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch;update
+
+// Name of the controller, in logs, metrics and as the reporter of events.
+const Name = "appwrapper"
+
+// Options of a Reconciler.
+type Options struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server. It confirms what must not rest on a stale cache.
+	Live client.Reader
+	// Wrapped is the cache of wrapped objects, see WrappedCacheOptions.
+	Wrapped cache.Cache
+	// Discovery tells whether a kind is gone.
+	Discovery discovery.ServerResourcesInterface
+	// Recorder of events.
+	Recorder events.EventRecorder
+	// Metrics that the reconciler counts.
+	Metrics *Metrics
+	// Clock for grace periods.
+	Clock clock.PassiveClock
+	// Config of the operator.
+	Config settings.AppWrapper
+}
+
+// Reconciler makes the world follow AppWrappers.
+type Reconciler struct {
+	client      client.Client
+	live        client.Reader
+	kinds       *kinds
+	metrics     *Metrics
+	clock       clock.PassiveClock
+	config      settings.AppWrapper
+	book        *signals.Book
+	evacuations *evacuations
+	report      *reporter
+}
+
+// New makes a Reconciler.
+func New(o Options) *Reconciler {
+	table := o.Config.Table()
+	if !o.Config.Autopilot.MonitorNodes {
+		table = table.WithoutEvacuation()
+	}
+	return &Reconciler{
+		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, config: o.Config,
+		kinds:       newKinds(o.Wrapped, o.Live, o.Discovery),
+		book:        signals.NewBook(table),
+		evacuations: newEvacuations(o.Config.NodeHealth.MaxSimultaneousEvacuations),
+		report:      newReporter(o.Recorder),
+	}
+}
+
+// Register adds the controller to a manager.
+func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(Name).
+		For(&v1beta2.AppWrapper{}).
+		Watches(&corev1.Pod{}, podHandler()).
+		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, r.nodeHandler())).
+		WatchesRawSource(source.Func(r.kinds.start)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+}
+
+const (
+	// staleRetry bounds the wait for the cache to catch up. The event that brings the news comes sooner as a rule.
+	staleRetry = 200 * time.Millisecond
+	// safetyPoll is for what no event tells of.
+	safetyPoll = 5 * time.Minute
+)
+
+// Reconcile brings one AppWrapper a step further.
+func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctrl.Result, error) {
+	if managedElsewhere(aw) {
+		return ctrl.Result{}, nil
+	}
+	s, err := r.observe(ctx, aw, false)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	d := policy.Decide(&s.facts)
+	if d.Confirm {
+		if s, err = r.observe(ctx, aw, true); err != nil {
+			return ctrl.Result{}, err
+		}
+		d = policy.Decide(&s.facts)
+	}
+	r.reportProblems(s)
+	return r.carryOut(ctx, s, d)
+}
+
+// managedElsewhere: another controller, such as that of MultiKueue, answers for the AppWrapper.
+func managedElsewhere(aw *v1beta2.AppWrapper) bool {
+	return ptr.Deref(aw.Spec.ManagedBy, v1beta2.ControllerName) != v1beta2.ControllerName
+}
+
+// carryOut acts, and writes down what was decided if that succeeded.
+func (r *Reconciler) carryOut(ctx context.Context, s *scope, d *policy.Decision) (ctrl.Result, error) {
+	if d.Do != policy.Nothing {
+		if current, err := r.isCurrent(ctx, s.aw); err != nil || !current {
+			return ctrl.Result{RequeueAfter: staleRetry}, err
+		}
+	}
+	d, err := r.act(ctx, s, d)
+	if err != nil {
+		return again(err)
+	}
+	if err := r.writeStatus(ctx, s, d); err != nil {
+		return again(err)
+	}
+	return ctrl.Result{RequeueAfter: s.next(d)}, nil
+}
+
+// next is when to look again if nothing happens.
+func (s *scope) next(d *policy.Decision) time.Duration {
+	next := safetyPoll
+	for _, after := range []time.Duration{d.After, s.lookAgain} {
+		if after > 0 {
+			next = min(next, after)
+		}
+	}
+	if d.After == 0 && finished(d.Next) {
+		return 0
+	}
+	return next
+}
+
+func finished(phase v1beta2.AppWrapperPhase) bool {
+	return phase == v1beta2.Succeeded || phase == v1beta2.Failed || phase == v1beta2.Suspended
+}
+
+// act does what was decided. Only a creation has an outcome that changes the decision.
+func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*policy.Decision, error) {
+	switch d.Do {
+	case policy.AddFinalizer:
+		return d, r.setFinalizer(ctx, s.aw, true)
+	case policy.Create:
+		outcome, err := r.create(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return policy.AfterCreate(&s.facts, outcome), nil
+	case policy.Delete:
+		return d, r.deleteComponents(ctx, s, false)
+	case policy.ForcePods:
+		return d, r.forcePods(ctx, s)
+	case policy.ForceComponents:
+		return d, r.deleteComponents(ctx, s, true)
+	case policy.Release:
+		return d, r.setFinalizer(ctx, s.aw, false)
+	case policy.DeleteObject:
+		return d, r.client.Delete(ctx, s.aw, exactly(s.aw))
+	case policy.Nothing:
+		return d, nil
+	}
+	return nil, fmt.Errorf("there is no action %d", d.Do)
+}

@@ -1,0 +1,151 @@
+package appwrapper
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/plan"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+)
+
+// create makes the components that are not there, in their order. First it writes down what it is about to make, so that no crash
+// leaves an object of which nobody knows. The outcome is for the policy; an error means that nothing can be said.
+func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, error) {
+	objects, outcome := r.build(s)
+	if outcome.Err != "" {
+		return outcome, nil
+	}
+	if err := r.announce(ctx, s, objects); err != nil {
+		return policy.Outcome{}, err
+	}
+	for i, object := range objects {
+		entry := &s.status.ComponentStatus[i]
+		if meta.IsStatusConditionTrue(entry.Conditions, string(v1beta2.ResourcesDeployed)) {
+			continue
+		}
+		if outcome := r.createOne(ctx, s.aw, object); outcome.Err != "" {
+			setComponent(entry, v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentCreationErrored, outcome.Err)
+			return outcome, nil
+		}
+		setComponent(entry, v1beta2.ResourcesDeployed, true, v1beta2.ReasonComponentCreatedSuccessfully, "")
+	}
+	return policy.Outcome{}, nil
+}
+
+// build the objects, away from nodes that are known to be bad.
+func (r *Reconciler) build(s *scope) ([]*unstructured.Unstructured, policy.Outcome) {
+	options := plan.Options{SchedulerName: r.config.SchedulerName, Placement: r.placement(s)}
+	var objects []*unstructured.Unstructured
+	for i := range s.aw.Spec.Components {
+		object, err := plan.Component(s.aw, i, attemptNumber(&s.aw.Status), options)
+		if err != nil {
+			return nil, policy.Outcome{Err: fmt.Sprintf("component %d: %v", i, err), Fatal: true}
+		}
+		if name := s.status.ComponentStatus[i].Name; name != "" && s.begun(i) {
+			object.SetName(name)
+		}
+		objects = append(objects, object)
+	}
+	return objects, policy.Outcome{}
+}
+
+// begun: the creation in this attempt was announced under a name, perhaps by the published controller.
+func (s *scope) begun(i int) bool {
+	c := meta.FindStatusCondition(s.status.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
+	return c != nil && (c.Status != metav1.ConditionFalse || c.Reason == v1beta2.ReasonComponentCreationErrored)
+}
+
+// announce writes the names of what is about to be made.
+func (r *Reconciler) announce(ctx context.Context, s *scope, objects []*unstructured.Unstructured) error {
+	for i, object := range objects {
+		entry := &s.status.ComponentStatus[i]
+		if s.begun(i) && entry.Name != "" {
+			continue
+		}
+		if err := r.adoptUnnamed(ctx, s, i, object); err != nil {
+			return err
+		}
+		entry.Name, entry.Kind, entry.APIVersion = object.GetName(), object.GetKind(), object.GetAPIVersion()
+		meta.SetStatusCondition(&entry.Conditions, metav1.Condition{
+			Type: string(v1beta2.ResourcesDeployed), Status: metav1.ConditionUnknown, Reason: v1beta2.ReasonComponentCreationInitiated,
+		})
+	}
+	return r.patchStatus(ctx, s.aw, s.status)
+}
+
+// adoptUnnamed: the published controller may have created an object under a name that the server made, and not have written it
+// down. That object is found by its owner.
+func (r *Reconciler) adoptUnnamed(ctx context.Context, s *scope, i int, object *unstructured.Unstructured) error {
+	template, err := podset.Decode(&s.aw.Spec.Components[i])
+	if err != nil || template.GetName() != "" || !s.begun(i) {
+		return nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(object.GroupVersionKind().GroupVersion().WithKind(object.GetKind() + "List"))
+	err = r.live.List(ctx, list, client.InNamespace(s.aw.Namespace), client.HasLabels{v1beta2.AppWrapperLabel})
+	if err != nil {
+		return fmt.Errorf("looking for a %s that was created before: %w", object.GetKind(), err)
+	}
+	for _, item := range list.Items {
+		if owns(s.aw, &item) && item.GetDeletionTimestamp() == nil && item.GetGenerateName() == template.GetGenerateName() {
+			object.SetName(item.GetName())
+			return nil
+		}
+	}
+	return nil
+}
+
+// createOne creates an object, or finds that it is there.
+func (r *Reconciler) createOne(ctx context.Context, aw *v1beta2.AppWrapper, object *unstructured.Unstructured) policy.Outcome {
+	ref := referenceTo(object)
+	err := r.client.Create(ctx, object.DeepCopy())
+	switch {
+	case err == nil:
+		return policy.Outcome{}
+	case apierrors.IsAlreadyExists(err):
+		return r.takeOver(ctx, aw, ref)
+	}
+	fatal := meta.IsNoMatchError(err) || apierrors.IsInvalid(err)
+	return policy.Outcome{Err: fmt.Sprintf("creating %s: %v", ref, err), Fatal: fatal}
+}
+
+// takeOver an object that exists if it is ours. One that is on its way out is waited for, be it ours or of an AppWrapper of the same
+// name that was there before.
+func (r *Reconciler) takeOver(ctx context.Context, aw *v1beta2.AppWrapper, ref reference) policy.Outcome {
+	object := ref.metadata()
+	if err := r.live.Get(ctx, ref.NamespacedName, object); err != nil {
+		return policy.Outcome{Err: fmt.Sprintf("%s exists, but could not be read: %v", ref, err)}
+	}
+	owner := owningAppWrapper(object)
+	switch {
+	case object.DeletionTimestamp != nil:
+		return policy.Outcome{Err: fmt.Sprintf("%s of before is still being deleted", ref)}
+	case owns(aw, object):
+		return policy.Outcome{}
+	case owner != nil && owner.Name == aw.Name:
+		return policy.Outcome{Err: fmt.Sprintf("%s belongs to an earlier AppWrapper of the same name", ref)}
+	}
+	return policy.Outcome{Err: fmt.Sprintf("%s exists, but is not controlled by this AppWrapper", ref), Fatal: true}
+}
+
+func referenceTo(object *unstructured.Unstructured) reference {
+	return reference{object.GroupVersionKind(), types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
+}
+
+// reference to the object of a component, by its status. It has no name if nothing was begun.
+func (s *scope) reference(i int) reference {
+	entry := &s.status.ComponentStatus[i]
+	return reference{
+		schema.FromAPIVersionAndKind(entry.APIVersion, entry.Kind), types.NamespacedName{Namespace: s.aw.Namespace, Name: entry.Name},
+	}
+}

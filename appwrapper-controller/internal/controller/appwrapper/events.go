@@ -1,0 +1,87 @@
+package appwrapper
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/lru"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+)
+
+const (
+	// maxNote is what the events API accepts; a longer note loses the whole event.
+	maxNote = 1024
+	// remembered bounds the memory of what was said. What falls out of it may be said again.
+	remembered = 4096
+
+	reasonInvalidAnnotation = "InvalidAnnotation"
+	actionRead              = "ReadAnnotation"
+)
+
+// reporter sends events about AppWrappers, each once.
+type reporter struct {
+	recorder events.EventRecorder
+	said     *lru.Cache
+}
+
+func newReporter(recorder events.EventRecorder) *reporter {
+	return &reporter{recorder: recorder, said: lru.New(remembered)}
+}
+
+// send an event, unless the last of its reason for the AppWrapper said the same in the same attempt.
+func (r *reporter) send(aw *v1beta2.AppWrapper, e policy.Event) {
+	type key struct {
+		uid    types.UID
+		reason string
+	}
+	type saying struct {
+		note    string
+		attempt int32
+	}
+	k, now := key{aw.UID, e.Reason + "/" + e.Action}, saying{e.Note, attemptNumber(&aw.Status)}
+	if before, _ := r.said.Get(k); before == now {
+		return
+	}
+	r.said.Add(k, now)
+	kind := corev1.EventTypeNormal
+	if e.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	r.recorder.Eventf(aw, nil, kind, e.Reason, e.Action, "%s", cut(e.Note, maxNote))
+}
+
+// warnOnce warns of an annotation once for each AppWrapper, annotation and message, however often the AppWrapper is looked at.
+func (r *reporter) warnOnce(aw *v1beta2.AppWrapper, annotation, message string) {
+	type key struct {
+		uid                 types.UID
+		annotation, message string
+	}
+	k := key{aw.UID, annotation, message}
+	if _, said := r.said.Get(k); said {
+		return
+	}
+	r.said.Add(k, nil)
+	r.recorder.Eventf(aw, nil, corev1.EventTypeWarning, reasonInvalidAnnotation, actionRead, "%s", cut(message, maxNote))
+}
+
+// reportProblems warns of annotations that the user has to change.
+func (r *Reconciler) reportProblems(s *scope) {
+	if finished(s.facts.Phase) && s.facts.Phase != v1beta2.Suspended {
+		return
+	}
+	for _, p := range s.problems {
+		r.report.warnOnce(s.aw, p.Annotation, p.Message+"; it is ignored")
+	}
+}
+
+// followUp is what comes after the status was written: it was written onto a version that did not have it, so each thing is said and
+// counted once.
+func (r *Reconciler) followUp(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
+	for _, e := range d.Events {
+		r.report.send(s.aw, e)
+	}
+	r.metrics.count(s, d, before)
+	r.evacuations.note(s.aw)
+}

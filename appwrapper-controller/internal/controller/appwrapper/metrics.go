@@ -1,0 +1,109 @@
+package appwrapper
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+)
+
+// Metrics of the controller. No label names an object.
+type Metrics struct {
+	phases *prometheus.CounterVec
+	resets *prometheus.CounterVec
+	graces *prometheus.CounterVec
+}
+
+// Outcomes of a grace period.
+const (
+	recovered = "recovered"
+	expired   = "expired"
+)
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		phases: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "appwrapper_phase_total",
+			Help: "Transitions of AppWrappers into a phase.",
+		}, []string{"namespace", "phase"}),
+		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "appwrapper_resets_total",
+			Help: "Resets of AppWrappers, by what was wrong and whether they count towards retryLimit.",
+		}, []string{"reason", "counted"}),
+		graces: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "appwrapper_failure_grace_periods_total",
+			Help: "Failure grace periods that ended, by whether the workload had recovered.",
+		}, []string{"outcome"}),
+	}
+	registerer.MustRegister(m.phases, m.resets, m.graces)
+	return m
+}
+
+// count what was written down.
+func (m *Metrics) count(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
+	if d.Next != before && d.Next != v1beta2.Terminating {
+		m.phases.WithLabelValues(s.aw.Namespace, string(d.Next)).Inc()
+	}
+	if d.Ends != nil && d.Next == v1beta2.Resetting {
+		counted := "true"
+		if d.Ends.Evacuation {
+			counted = "false"
+		}
+		m.resets.WithLabelValues(d.Ends.Reason, counted).Inc()
+	}
+	if before == v1beta2.Running && !s.facts.Clocks.UnhealthySince.IsZero() {
+		switch {
+		case d.Ends != nil && d.Next != v1beta2.Suspending && d.Next != v1beta2.Succeeded && d.Next != v1beta2.Terminating:
+			m.graces.WithLabelValues(expired).Inc()
+		case d.Clocks.UnhealthySince.IsZero():
+			m.graces.WithLabelValues(recovered).Inc()
+		}
+	}
+}
+
+// held collects, when it is asked, the quota that does no work.
+type held struct {
+	reader client.Reader
+	desc   *prometheus.Desc
+}
+
+// NewHeld makes a collector of the AppWrappers, and their pods, that hold quota while not all of their pods run.
+func NewHeld(reader client.Reader) prometheus.Collector {
+	return held{reader, prometheus.NewDesc("appwrapper_quota_held_pods",
+		"Pods for which quota is held while not all pods of their AppWrapper run, by the phase of the AppWrapper.", []string{"phase"}, nil)}
+}
+
+func (h held) Describe(out chan<- *prometheus.Desc) { out <- h.desc }
+
+func (h held) Collect(out chan<- prometheus.Metric) {
+	var list v1beta2.AppWrapperList
+	if err := h.reader.List(context.Background(), &list, client.UnsafeDisableDeepCopy); err != nil {
+		return
+	}
+	pods := map[v1beta2.AppWrapperPhase]int32{}
+	for _, phase := range []v1beta2.AppWrapperPhase{v1beta2.Resuming, v1beta2.Running, v1beta2.Resetting, v1beta2.Suspending, v1beta2.Failed, v1beta2.Terminating} {
+		pods[phase] = 0
+	}
+	for i := range list.Items {
+		status := &list.Items[i].Status
+		holds := meta.IsStatusConditionTrue(status.Conditions, string(v1beta2.QuotaReserved))
+		ready := meta.IsStatusConditionPresentAndEqual(status.Conditions, string(v1beta2.PodsReady), metav1.ConditionTrue)
+		if !holds || (ready && status.Phase == v1beta2.Running) {
+			continue
+		}
+		for _, c := range status.ComponentStatus {
+			for _, set := range c.PodSets {
+				pods[status.Phase] += set.Count()
+			}
+		}
+	}
+	for phase, n := range pods {
+		out <- prometheus.MustNewConstMetric(h.desc, prometheus.GaugeValue, float64(n), string(phase))
+	}
+}

@@ -1,0 +1,147 @@
+package appwrapper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/pods"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+	"github.com/holdfast-project/holdfast/shared/restart"
+)
+
+// rung of the ladder on which a whole workload is reset: programs on all others go first.
+const rung = 6
+
+// observe does all reads of a reconcile. Live reads take the place of those of the cache, where a decision must not rest on it.
+func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live bool) (*scope, error) {
+	s := &scope{aw: aw, status: aw.Status.DeepCopy()}
+	initComponents(s.status, aw)
+	s.recall(r.clock.Now(), r.config)
+	switch {
+	case s.facts.Phase == v1beta2.Running && !s.facts.Deleted:
+		return s, r.observeRunning(ctx, s, live)
+	case policy.Removing(&s.facts):
+		return s, r.observeRemains(ctx, s)
+	}
+	return s, nil
+}
+
+// recall what was asked for and written down.
+func (s *scope) recall(now time.Time, config settings.AppWrapper) {
+	aw := s.aw
+	f := &s.facts
+	f.Parameters, s.problems = settings.Read(aw.Annotations, config.FaultTolerance)
+	f.Now, f.Suspend, f.Deleted = now, aw.Spec.Suspend, !aw.DeletionTimestamp.IsZero()
+	f.Phase, f.Retries, f.Evacuations = aw.Status.Phase, aw.Status.Retries, aw.Status.Evacuations
+	f.Finalizer = controllerutil.ContainsFinalizer(aw, v1beta2.Finalizer)
+	f.Deployed = meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.ResourcesDeployed))
+	f.Ready = meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
+	f.Clocks = policy.ReadClocks(&aw.Status)
+	if n := len(aw.Status.Attempts); n > 0 && f.Ready && aw.Status.Attempts[n-1].ReadyTime != nil {
+		f.ReadyFor = now.Sub(aw.Status.Attempts[n-1].ReadyTime.Time)
+	}
+	if limit := config.NodeHealth.EvacuationLimit; limit != nil {
+		f.EvacuationLimit = new(restart.Budget(*limit))
+	}
+}
+
+func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) error {
+	for i := range s.status.ComponentStatus {
+		c, object, err := r.find(ctx, s, i, live)
+		if err != nil {
+			return err
+		}
+		s.components = append(s.components, c)
+		s.facts.Components = append(s.facts.Components, s.component(i, c, object))
+	}
+	var err error
+	if s.pods, err = r.listPods(ctx, s.aw, live); err != nil {
+		return err
+	}
+	s.facts.Pods = pods.Summarize(s.pods)
+	return r.observeNodes(ctx, s)
+}
+
+// find looks for the object of a component. One that is controlled by somebody else is not that object.
+func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (wrapped, client.Object, error) {
+	c := wrapped{ref: s.reference(i)}
+	if c.ref.Name == "" {
+		return c, nil, nil
+	}
+	object, err := r.kinds.get(ctx, c.ref, live)
+	switch {
+	case apierrors.IsForbidden(err):
+		c.presence = policy.Unreadable
+		return c, nil, nil
+	case errors.Is(err, errKindGone) || apierrors.IsNotFound(err):
+		return c, nil, nil
+	case err != nil:
+		return c, nil, fmt.Errorf("getting %s: %w", c.ref, err)
+	case !owns(s.aw, object):
+		return c, nil, nil
+	}
+	c.meta, c.presence = object, policy.Present
+	if object.GetDeletionTimestamp() != nil {
+		c.presence = policy.Terminating
+	}
+	return c, object, nil
+}
+
+// component is what the policy is told of it.
+func (s *scope) component(i int, c wrapped, object client.Object) policy.Component {
+	entry := &s.status.ComponentStatus[i]
+	fact := policy.Component{
+		Name:      c.ref.String(),
+		Created:   meta.IsStatusConditionTrue(entry.Conditions, string(v1beta2.ResourcesDeployed)),
+		Presence:  c.presence,
+		Finishes:  health.Finishes(c.ref.GroupKind()),
+		Succeeded: meta.IsStatusConditionTrue(entry.Conditions, string(v1beta2.ComponentSucceeded)),
+	}
+	for _, set := range entry.PodSets {
+		fact.Pods += set.Count()
+	}
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		fact.Report = health.Of(u)
+	}
+	if fact.Report.State == health.Complete {
+		setComponent(entry, v1beta2.ComponentSucceeded, true, "Complete", "")
+	}
+	if object != nil && recovering.Holds(object.GetAnnotations(), rung, s.facts.Now) {
+		if state, err := recovering.Parse(object.GetAnnotations()[recovering.Annotation]); err == nil && state.Deadline.After(s.facts.Recovering) {
+			s.facts.Recovering = state.Deadline
+		}
+	}
+	return fact
+}
+
+// listPods returns those that carry the label of the AppWrapper. An error is never read as "none".
+func (r *Reconciler) listPods(ctx context.Context, aw *v1beta2.AppWrapper, live bool) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	var err error
+	if live {
+		err = r.live.List(ctx, &list, client.InNamespace(aw.Namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: aw.Name})
+	} else {
+		err = r.client.List(ctx, &list, client.InNamespace(aw.Namespace), client.MatchingFields{labelIndex: aw.Name}, client.UnsafeDisableDeepCopy)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	found := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		found[i] = &list.Items[i]
+	}
+	return found, nil
+}

@@ -1,0 +1,507 @@
+//go:build envtest
+
+package appwrapper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
+	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+)
+
+// B-2: a controller that has just begun does not take what its caches do not show yet for deleted.
+func TestB2AMissInTheCacheIsConfirmed(t *testing.T) {
+	w := newWorld(t)
+	for i := range 6 {
+		name := fmt.Sprint("a-", i)
+		w.create(MakeAppWrapper(name).Job(name, 1))
+	}
+	for range 3 {
+		w.stop()
+		w.start()
+	}
+	for i := range 6 {
+		w.awaitPhase(fmt.Sprint("a-", i), v1beta2.Running)
+	}
+	w.always(func() string {
+		for i := range 6 {
+			if p := w.get(fmt.Sprint("a-", i)).Status.Phase; p != v1beta2.Running {
+				return fmt.Sprintf("a-%d is %s", i, p)
+			}
+		}
+		return ""
+	})
+}
+
+// B-2: an object of the attempt before, which the cache still shows, does not count for this one.
+func TestB2AFailureIsCountedOnce(t *testing.T) {
+	w := newWorld(t)
+	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
+	w.finishJob(job, batchv1.JobFailed)
+	w.awaitCondition("a", "Unhealthy=True/FailedComponent")
+	w.sweep()
+	w.awaitNewJob(job)
+	w.awaitPhase("a", v1beta2.Running)
+	w.always(func() string { return differs("resets", "1", fmt.Sprint(w.get("a").Status.Retries)) })
+}
+
+// B-7: pods that cannot be listed are not gone.
+func TestB7AListThatFailsIsNoEmptyList(t *testing.T) {
+	w := newWorld(t)
+	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
+	w.failOn(func(call string, _ client.Object) error {
+		if call == "list *v1.PodList" {
+			return errors.New("no list today")
+		}
+		return nil
+	})
+	w.suspend("a", true)
+	w.awaitPhase("a", v1beta2.Suspending)
+	w.sweep()
+	w.always(func() string {
+		return differs("quota", "QuotaReserved=True/Resuming", conditionOf(w.get("a"), "QuotaReserved"))
+	})
+	w.failOn(nil)
+	w.awaitPhase("a", v1beta2.Suspended)
+}
+
+// B-10: what may not be deleted is told, and holds the quota; a kind that is gone has no objects.
+func TestB10WhatMayNotBeDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.ForcefulDeletionGracePeriodKey, "0s"), "j", "p")
+	w.failOn(func(call string, _ client.Object) error {
+		switch call {
+		case "delete Job", "get Job":
+			return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errors.New("not you"))
+		}
+		return nil
+	})
+	w.suspend("a", true)
+	w.sweep()
+	w.awaitCondition("a", "DeletingResources=True/DeletionInitiated")
+	w.eventually(func() string {
+		if m := w.message("a", "DeletingResources"); !strings.Contains(m, "Job j") {
+			return "it says " + m
+		}
+		return ""
+	})
+	if got := conditionOf(w.get("a"), "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
+		t.Error(got)
+	}
+	w.failOn(nil)
+	w.awaitPhase("a", v1beta2.Suspended)
+}
+
+func gadget(name string) string {
+	return `{apiVersion: test.holdfast.dev/v1, kind: Gadget, metadata: {name: ` + name + `}, spec: {template: {spec: {containers: [{name: a, image: b}]}}}}`
+}
+
+// B-10: the definition of a wrapped kind is deleted while a workload has an object of it, and the controller begins anew.
+func TestB10AKindThatIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeAppWrapper("a").Component(gadget("g"), v1beta2.AppWrapperPodSet{Path: "template.spec.template"}))
+	w.awaitPhase("a", v1beta2.Running)
+	w.stop()
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind("CustomResourceDefinition")
+	crd.SetName("gadgets.test.holdfast.dev")
+	w.ok(w.Delete(w.Context(), crd))
+	w.eventually(func() string {
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(crd), crd); !apierrors.IsNotFound(err) {
+			return "the definition is there"
+		}
+		return ""
+	})
+	w.start()
+	w.awaitPhase("a", v1beta2.Failed)
+	w.awaitCondition("a", "Unhealthy=True/MissingComponent")
+	w.awaitCondition("a", "QuotaReserved=False/Failed")
+}
+
+// An object of a kind that nobody knows is judged by its pods.
+func TestAKindThatIsNotKnown(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeAppWrapper("a").Component(strings.ReplaceAll(gadget("g"), "Gadget", "Widget"), v1beta2.AppWrapperPodSet{Path: "template.spec.template"}))
+	w.awaitPhase("a", v1beta2.Running)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.namespace, Labels: map[string]string{v1beta2.AppWrapperLabel: "a", v1beta2.ComponentLabel: "0"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "b"}}}}
+	w.ok(w.Create(w.Context(), pod))
+	w.podPhase(pod, corev1.PodRunning)
+	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
+	w.podPhase(pod, corev1.PodSucceeded)
+	w.awaitPhase("a", v1beta2.Succeeded)
+}
+
+// B-11, B-12: a crash between the creation and the writing of the status leaves one object, which is found again.
+func TestB11ACrashAfterTheCreation(t *testing.T) {
+	w := newWorld(t)
+	var created atomic.Bool
+	w.failOn(func(call string, _ client.Object) error {
+		if call == "create Job" {
+			created.Store(true)
+			return nil
+		}
+		if created.Load() && strings.HasPrefix(call, "patch status") {
+			return errCrash
+		}
+		return nil
+	})
+	w.create(MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, metadata: {generateName: j-}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}}`))
+	w.eventually(func() string {
+		if !created.Load() {
+			return "nothing is created"
+		}
+		return ""
+	})
+	w.stop()
+	w.failOn(nil)
+	w.start()
+	w.awaitPhase("a", v1beta2.Running)
+	var jobs batchv1.JobList
+	w.ok(w.List(w.Context(), &jobs, client.InNamespace(w.namespace)))
+	if len(jobs.Items) != 1 || jobs.Items[0].Name != w.get("a").Status.ComponentStatus[0].Name {
+		t.Errorf("%d Jobs, status %+v", len(jobs.Items), w.get("a").Status.ComponentStatus)
+	}
+}
+
+// B-12: an answer that was lost is no failed creation: what was made is removed with the rest.
+func TestB12ACreationWhoseAnswerWasLost(t *testing.T) {
+	w := newWorld(t)
+	lost := make(chan struct{}, 100)
+	w.failOn(func(call string, object client.Object) error {
+		if call != "create Job" {
+			return nil
+		}
+		lost <- struct{}{}
+		_ = w.Create(context.Background(), object.DeepCopyObject().(client.Object)) // it arrives all the same
+		return errors.New("time-out")
+	})
+	w.create(MakeAppWrapper("a").Job("j", 1))
+	<-lost
+	w.suspend("a", true)
+	w.failOn(nil)
+	w.awaitPhase("a", v1beta2.Suspended)
+	if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "j"}, &batchv1.Job{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the Job is left: %v", err)
+	}
+}
+
+// B-13: an object of the same name that is controlled by somebody else is not taken over; one that is on its way out is waited for.
+func TestB13ObjectsOfOthers(t *testing.T) {
+	w := newWorld(t)
+	foreign := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, OwnerReferences: owners},
+			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: "Never", Containers: []corev1.Container{{Name: "a", Image: "b"}}}}}}
+		w.ok(w.Create(w.Context(), job))
+		return job
+	}
+	foreign("j")
+	w.create(MakeAppWrapper("a").Job("j", 1))
+	w.awaitPhase("a", v1beta2.Failed)
+	w.awaitCondition("a", "Unhealthy=True/CreateFailed")
+
+	earlier := metav1.OwnerReference{APIVersion: v1beta2.GroupVersion.String(), Kind: v1beta2.Kind, Name: "b", UID: "another", Controller: new(true)}
+	old := foreign("k", earlier)
+	w.create(MakeAppWrapper("b").Job("k", 1))
+	w.always(func() string {
+		if p := w.get("b").Status.Phase; p == v1beta2.Running || p == v1beta2.Failed {
+			return "it is " + string(p)
+		}
+		return ""
+	})
+	w.ok(w.Delete(w.Context(), old, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	w.awaitPhase("b", v1beta2.Running)
+	if job := w.awaitNewJob(old); !metav1.IsControlledBy(job, w.get("b")) {
+		t.Errorf("owners %v", job.OwnerReferences)
+	}
+}
+
+// B-16: what is written is what has changed; the specification does not travel.
+func TestB16PatchesAreSmall(t *testing.T) {
+	w := newWorld(t)
+	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
+	calls := w.callsSoFar()
+	patches := 0
+	for _, call := range calls {
+		if data, isPatch := strings.CutPrefix(call, "patched "); isPatch {
+			patches++
+			if strings.Contains(data, `"spec"`) || !strings.Contains(data, `"resourceVersion"`) {
+				t.Errorf("patch %s", data)
+			}
+		}
+	}
+	if patches == 0 {
+		t.Errorf("no patch among %v", calls)
+	}
+	before := len(w.callsSoFar())
+	w.always(func() string {
+		if n := len(w.callsSoFar()); n > before {
+			return fmt.Sprintf("with nothing to do there are calls: %v", w.callsSoFar()[before:])
+		}
+		return ""
+	})
+}
+
+func (w *world) node(name string, labels map[string]string) *corev1.Node {
+	w.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-", Labels: labels}}
+	w.ok(w.Create(w.Context(), node))
+	w.Cleanup(func() { _ = w.Delete(context.Background(), node) })
+	return node
+}
+
+// onNode makes a pod of the Job that runs on a node.
+func (w *world) onNode(job *batchv1.Job, name, node string) {
+	w.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: job.Spec.Template.Labels}, Spec: *job.Spec.Template.Spec.DeepCopy()}
+	pod.Spec.NodeName, pod.Spec.TerminationGracePeriodSeconds = node, new(int64(0))
+	w.ok(w.Create(w.Context(), pod))
+	w.podPhase(pod, corev1.PodRunning)
+}
+
+const autopilot = "autopilot.ibm.com/gpuhealth"
+
+// A node is marked: the workload leaves, is not charged for it, and its next pods keep away from the node by name.
+func TestEvacuation(t *testing.T) {
+	w := newWorld(t)
+	node := w.node("bad", map[string]string{autopilot: "PASS"})
+	w.create(MakeAppWrapper("a").GPUJob("j"))
+	job := w.job("j")
+	w.onNode(job, "p", node.Name)
+	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
+	begin := time.Now()
+	node.Labels[autopilot] = "EVICT"
+	w.ok(w.Update(w.Context(), node))
+	w.eventually(func() string { return differs("evacuations", "1", fmt.Sprint(w.get("a").Status.Evacuations)) })
+	t.Logf("decided after %s", time.Since(begin).Round(time.Millisecond))
+	w.sweep()
+	next := w.awaitNewJob(job)
+	term := next.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
+	if len(term.MatchFields) != 1 || term.MatchFields[0].Values[0] != node.Name || term.MatchExpressions[0].Key != autopilot {
+		t.Errorf("affinity %+v", term)
+	}
+	if aw := w.get("a"); aw.Status.Retries != 0 || aw.Status.Attempts[0].Nodes[0] != node.Name || !aw.Status.Attempts[0].Evacuation {
+		t.Errorf("status %+v", aw.Status)
+	}
+}
+
+// B-9: labels that are wrong everywhere at once do not reset everything at once.
+func TestB9EvacuationsTakeTurns(t *testing.T) {
+	w := newWorld(t, func(c *settings.AppWrapper) { c.NodeHealth.MaxSimultaneousEvacuations = 1 })
+	node := w.node("bad", nil)
+	for _, name := range []string{"a", "b"} {
+		w.create(MakeAppWrapper(name).GPUJob(name))
+		w.onNode(w.job(name), name, node.Name)
+		w.awaitCondition(name, "PodsReady=True/SufficientPodsReady")
+	}
+	node.Labels = map[string]string{autopilot: "EVICT"}
+	w.ok(w.Update(w.Context(), node))
+	evacuated := func() int32 { return w.get("a").Status.Evacuations + w.get("b").Status.Evacuations }
+	w.eventually(func() string { return differs("evacuations", "1", fmt.Sprint(evacuated())) })
+	w.always(func() string { return differs("evacuations", "1", fmt.Sprint(evacuated())) })
+	w.eventually(func() string {
+		for _, name := range []string{"a", "b"} {
+			if strings.Contains(w.message(name, "Unhealthy"), "1 other workloads are being moved") {
+				return ""
+			}
+		}
+		return "nobody says that it waits"
+	})
+}
+
+// B-17: what Kueue has placed by topology would be placed there again.
+func TestB17TopologyIsLeftToKueue(t *testing.T) {
+	w := newWorld(t)
+	node := w.node("bad", map[string]string{autopilot: "EVICT"})
+	w.create(MakeAppWrapper("a").GPUJob("j").Change(func(aw *v1beta2.AppWrapper) {
+		aw.Spec.Components[0].PodSetInfos = []v1beta2.AppWrapperPodSetInfo{{SchedulingGates: []corev1.PodSchedulingGate{{Name: topologyGate}}}}
+	}))
+	job := w.job("j")
+	job.Spec.Template.Spec.SchedulingGates = nil // Kueue has taken it off
+	w.onNode(job, "p", node.Name)
+	w.awaitCondition("a", "Unhealthy=True/AutopilotNoExecute")
+	w.always(func() string { return differs("phase", "Running", string(w.get("a").Status.Phase)) })
+}
+
+// B-23: nodes that were marked before the controller began are known to it.
+func TestB23NodesThatWereMarkedBefore(t *testing.T) {
+	w := newWorld(t)
+	node := w.node("bad", nil)
+	w.create(MakeAppWrapper("a").GPUJob("j"))
+	w.onNode(w.job("j"), "p", node.Name)
+	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
+	w.stop()
+	node.Labels = map[string]string{autopilot: "EVICT"}
+	w.ok(w.Update(w.Context(), node))
+	w.start()
+	w.eventually(func() string { return differs("evacuations", "1", fmt.Sprint(w.get("a").Status.Evacuations)) })
+}
+
+// B-18: of the cluster's pods only those of AppWrappers are kept, and of them what is looked at.
+func TestB18TheCacheIsSelected(t *testing.T) {
+	for object, by := range CacheOptions().ByObject {
+		if _, isPod := object.(*corev1.Pod); isPod && (by.Label == nil || by.Label.Empty()) {
+			t.Error("all pods are kept")
+		}
+	}
+	full := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"a": "b"}}, Spec: corev1.PodSpec{NodeName: "n", Volumes: []corev1.Volume{{Name: "v"}}}}
+	got, err := stripPod(full)
+	if pod := got.(*corev1.Pod); err != nil || pod.Spec.NodeName != "n" || pod.Spec.Volumes != nil || pod.Annotations != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+// B-22: a status that does not fit the components brings nobody down, and neither does a template that is no object.
+func TestB22AStatusThatDoesNotFit(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeAppWrapper("a").Job("j", 1).Phase(v1beta2.Suspended).Change(func(aw *v1beta2.AppWrapper) {
+		aw.Status.ComponentStatus = []v1beta2.AppWrapperComponentStatus{{PodSets: []v1beta2.AppWrapperPodSet{}}, {PodSets: []v1beta2.AppWrapperPodSet{}}}
+	}))
+	w.awaitPhase("a", v1beta2.Running)
+	w.create(MakeAppWrapper("b").Component(`{apiVersion: batch/v1, kind: Job, metadata: {name: k}, spec: {}}`))
+	w.awaitPhase("b", v1beta2.Failed)
+}
+
+// B-24: events go to either API.
+func TestB24TheRoleHasBothEvents(t *testing.T) {
+	role, err := os.ReadFile("../../../config/rbac/role.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range strings.Split(string(role), "- apiGroups:") {
+		if !strings.Contains(rule, "- events\n") {
+			continue
+		}
+		for _, group := range []string{`- ""`, "- events.k8s.io"} {
+			if !strings.Contains(rule, group) {
+				t.Errorf("no rule for events has the group %s: %s", group, rule)
+			}
+		}
+		return
+	}
+	t.Error("there is no rule for events")
+}
+
+// B-25: the count of resets is where others look for it.
+func TestB25TheCountOfResetsIsInTheDefinition(t *testing.T) {
+	crd, err := os.ReadFile("../../../config/crd/bases/workload.codeflare.dev_appwrappers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"resettingCount:", "jsonPath: .status.resettingCount"} {
+		if !strings.Contains(string(crd), text) {
+			t.Errorf("the definition does not have %s", text)
+		}
+	}
+}
+
+// A component that says that it is recovering is left alone until its deadline.
+func TestRecoveringIsRespected(t *testing.T) {
+	w := newWorld(t)
+	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.FailureGracePeriodKey, "0s"), "j", "p")
+	state := recovering.State{Rung: recovering.RungGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, recovering.Annotation, state.Format())
+	w.ok(w.Update(w.Context(), job))
+	w.podPhase(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.namespace}}, corev1.PodFailed, 1)
+	w.awaitCondition("a", "Unhealthy=True/FoundFailedPods")
+	w.always(func() string { return differs("phase", "Running", string(w.get("a").Status.Phase)) })
+	if m := w.message("a", "Unhealthy"); !strings.Contains(m, "recovering it until") {
+		t.Error(m)
+	}
+	job = w.job("j")
+	delete(job.Annotations, recovering.Annotation)
+	w.ok(w.Update(w.Context(), job))
+	w.awaitPhase("a", v1beta2.Resetting)
+}
+
+// Objects that the published controller left in any phase go on from there.
+func TestTakeOver(t *testing.T) {
+	w := newWorld(t)
+	ago := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	left := func(name string, phase v1beta2.AppWrapperPhase, conditions ...string) *v1beta2.AppWrapper {
+		return w.create(MakeAppWrapper(name).Job(name, 1).Phase(phase).Change(func(aw *v1beta2.AppWrapper) {
+			aw.Finalizers = []string{v1beta2.Finalizer}
+			aw.Status.ComponentStatus = []v1beta2.AppWrapperComponentStatus{{
+				Name: name, Kind: "Job", APIVersion: "batch/v1", PodSets: []v1beta2.AppWrapperPodSet{{Path: "template.spec.template", Replicas: new(int32(1))}},
+				Conditions: []metav1.Condition{{Type: "ResourcesDeployed", Status: "True", Reason: v1beta2.ReasonComponentCreatedSuccessfully, LastTransitionTime: ago}},
+			}}
+			for _, c := range conditions {
+				kind, status, _ := strings.Cut(c, "=")
+				aw.Status.Conditions = append(aw.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: "Left", LastTransitionTime: ago})
+			}
+		}))
+	}
+	w.stop()
+	resetting := left("resetting", v1beta2.Resetting, "QuotaReserved=True", "ResourcesDeployed=False", "Unhealthy=True")
+	left("suspending", v1beta2.Suspending, "QuotaReserved=True", "ResourcesDeployed=True", "DeletingResources=True")
+	left("failed", v1beta2.Failed, "QuotaReserved=True", "ResourcesDeployed=True", "Unhealthy=True")
+	left("succeeded", v1beta2.Succeeded, "QuotaReserved=False", "ResourcesDeployed=True")
+	running := left("running", v1beta2.Running, "QuotaReserved=True", "ResourcesDeployed=True", "PodsReady=True")
+	left("resuming", v1beta2.Resuming, "QuotaReserved=True", "ResourcesDeployed=True")
+	left("lost", v1beta2.Running, "QuotaReserved=True", "ResourcesDeployed=True", "PodsReady=True")
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Name: "running", Namespace: w.namespace, Labels: map[string]string{v1beta2.AppWrapperLabel: "running"},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(running, v1beta2.GroupVersion.WithKind(v1beta2.Kind))},
+	}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1beta2.AppWrapperLabel: "running"}},
+		Spec:       corev1.PodSpec{RestartPolicy: "Never", Containers: []corev1.Container{{Name: "worker", Image: "b"}}}}}}
+	w.ok(w.Create(w.Context(), job))
+	w.pods(job, corev1.PodRunning, "of-the-published")
+	w.start()
+
+	w.awaitPhase("resetting", v1beta2.Running) // its pause was over
+	w.eventually(func() string {               // suspend is not set, so it comes back at once
+		return differs("phase of suspending", "Running", string(w.get("suspending").Status.Phase))
+	})
+	w.awaitCondition("failed", "ResourcesDeployed=False/Failed")
+	w.awaitPhase("resuming", v1beta2.Running)
+	w.awaitPhase("lost", v1beta2.Failed)
+	w.awaitCondition("running", "PodsReady=True/SufficientPodsReady")
+	w.always(func() string {
+		if p := w.get("running").Status.Phase; p != v1beta2.Running {
+			return "running is " + string(p)
+		}
+		return differs("phase", "Succeeded", string(w.get("succeeded").Status.Phase))
+	})
+	if aw := w.get("resetting"); aw.UID != resetting.UID || len(aw.Status.Attempts) != 1 {
+		t.Errorf("attempts %+v", aw.Status.Attempts)
+	}
+	w.finishJob(w.job("running"), batchv1.JobComplete)
+	w.awaitPhase("running", v1beta2.Succeeded)
+}
+
+// An event says once what happened and what comes next.
+func TestEventsAreSaidOnce(t *testing.T) {
+	w := newWorld(t)
+	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.WarmupGracePeriodKey, "five"), "j", "p")
+	w.finishJob(job, batchv1.JobFailed)
+	w.awaitCondition("a", "Unhealthy=True/FailedComponent")
+	w.sweep()
+	w.awaitNewJob(job)
+	w.awaitPhase("a", v1beta2.Running)
+	events := w.eventsSoFar()
+	for _, want := range []string{"Warning FailedComponent/Resetting: Job j has failed: played: all is removed, and created again 100ms later; reset 1 of 3", "Warning InvalidAnnotation/"} {
+		if n := len(slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !strings.HasPrefix(e, want) })); n != 1 {
+			t.Errorf("%d events say %q: %s", n, want, strings.Join(events, "\n"))
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package appwrapper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+)
+
+// exactly makes a delete apply to this object and to no later one of the same name.
+func exactly(object metav1.Object) client.Preconditions {
+	return client.Preconditions{UID: new(object.GetUID())}
+}
+
+// deleteComponents deletes those that remain, in the background: their own controllers and the garbage collector see to the rest. By
+// force, their own grace is left out too. What one of them refuses holds up no other, and is told.
+func (r *Reconciler) deleteComponents(ctx context.Context, s *scope, force bool) error {
+	var errs []error
+	for i, c := range s.components {
+		if s.isGone(i) {
+			continue
+		}
+		if c.presence == policy.Absent || (c.presence == policy.Terminating && !force) {
+			continue
+		}
+		errs = append(errs, r.deleteComponent(ctx, s, i, force))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Reconciler) deleteComponent(ctx context.Context, s *scope, i int, force bool) error {
+	c := s.components[i]
+	options := []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}
+	if c.meta != nil {
+		options = append(options, exactly(c.meta))
+	}
+	if force {
+		options = append(options, client.GracePeriodSeconds(0))
+	}
+	err := r.client.Delete(ctx, c.ref.metadata(), options...)
+	if err != nil {
+		err = r.kinds.classify(ctx, c.ref.GroupVersionKind, err)
+	}
+	switch {
+	case err == nil, apierrors.IsConflict(err): // or replaced by an object of another UID
+		return nil
+	case errors.Is(err, errKindGone), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		setComponent(&s.status.ComponentStatus[i], v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")
+		return nil
+	case apierrors.IsForbidden(err):
+		s.blocked(c.ref, "the controller is not allowed to delete it")
+		return nil
+	}
+	return fmt.Errorf("deleting %s: %w", c.ref, err)
+}
+
+// blocked adds to the evidence what was learned only by trying. The next look tells it, since it is too late for this one.
+func (s *scope) blocked(ref reference, why string) {
+	for i := range s.facts.Remains {
+		if s.facts.Remains[i].Name == ref.String() {
+			s.facts.Remains[i].Blocked = why
+		}
+	}
+}
+
+// forcePods deletes all pods that remain, without any grace.
+func (r *Reconciler) forcePods(ctx context.Context, s *scope) error {
+	var errs []error
+	for _, pod := range s.pods {
+		err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), exactly(pod))
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			errs = append(errs, fmt.Errorf("deleting pod %s by force: %w", pod.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,72 @@
+package health
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// State of the work of an object.
+type State int
+
+const (
+	// Unknown: the status does not tell; the pods do.
+	Unknown State = iota
+	// Active: the work goes on, whatever its pods look like.
+	Active
+	// Complete: the work is done.
+	Complete
+	// Failed: the object's own controller has given up.
+	Failed
+)
+
+// Report is what an object says.
+type Report struct {
+	State State
+	// Message says why it failed.
+	Message string
+	// Restarting: the object's own controller is replacing its pods, which are no failure meanwhile.
+	Restarting bool
+	// Pods is how many are wanted at this moment, if that is fewer than its pod sets have. Nil: as many as they have.
+	Pods *int32
+}
+
+// adapter reads objects of one kind.
+type adapter func(status object) Report
+
+// byKind are the kinds whose status is understood, in all of their versions.
+var byKind = map[schema.GroupKind]adapter{
+	{Kind: "Pod"}:                                                pod,
+	{Group: "apps", Kind: "Deployment"}:                          deployment,
+	{Group: "apps", Kind: "StatefulSet"}:                         statefulSet,
+	{Group: "batch", Kind: "Job"}:                                job,
+	{Group: "elastic.pytorch.org", Kind: "ElasticJob"}:           elasticJob,
+	{Group: "jobset.x-k8s.io", Kind: "JobSet"}:                   jobSet,
+	{Group: "kubeflow.org", Kind: "MPIJob"}:                      mpiJob,
+	{Group: "kubeflow.org", Kind: "PyTorchJob"}:                  pyTorchJob,
+	{Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"}: leaderWorkerSet,
+	{Group: "ray.io", Kind: "RayCluster"}:                        rayCluster,
+	{Group: "ray.io", Kind: "RayJob"}:                            rayJob,
+}
+
+// Understood tells whether the status of a kind is read; of others the metadata is enough.
+func Understood(kind schema.GroupKind) bool { return byKind[kind] != nil }
+
+// Finishes tells whether objects of the kind say themselves when their work is done. Others are done when all of their pods have
+// succeeded.
+func Finishes(kind schema.GroupKind) bool {
+	switch kind {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
+		schema.GroupKind{Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"}, schema.GroupKind{Group: "ray.io", Kind: "RayCluster"}:
+		return false
+	}
+	return Understood(kind)
+}
+
+// Of reads the status of an object. What has another shape than its kind is known to have counts as not said.
+func Of(o *unstructured.Unstructured) Report {
+	read := byKind[o.GroupVersionKind().GroupKind()]
+	if read == nil {
+		return Report{}
+	}
+	return read(object(o.Object))
+}

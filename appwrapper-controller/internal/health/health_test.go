@@ -1,0 +1,87 @@
+package health
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	jobKind     = "apiVersion: batch/v1\nkind: Job\n"
+	jobSetKind  = "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\n"
+	elasticKind = "apiVersion: elastic.pytorch.org/v1alpha1\nkind: ElasticJob\n"
+	torchKind   = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n"
+	mpiKind     = "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\n"
+	rayJobKind  = "apiVersion: ray.io/v1\nkind: RayJob\n"
+	rayKind     = "apiVersion: ray.io/v1\nkind: RayCluster\n"
+	lwsKind     = "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\n"
+)
+
+func condition(kind, status string) string {
+	return "status: {conditions: [{type: Other, status: 'True'}, {type: " + kind + ", status: '" + status + "', reason: R, message: because}]}\n"
+}
+
+func TestReports(t *testing.T) {
+	for name, tc := range map[string]struct {
+		object string
+		want   Report
+	}{
+		"a Job that has just begun":         {jobKind, Report{State: Active}},
+		"a Job that runs":                   {jobKind + "spec: {parallelism: 4, completions: 9}\n" + condition("Suspended", "False"), Report{State: Active, Pods: ptr.To[int32](4)}},
+		"a Job at the end of its work":      {jobKind + "spec: {parallelism: 4, completions: 3}\n", Report{State: Active, Pods: ptr.To[int32](3)}},
+		"a complete Job":                    {jobKind + condition("Complete", "True"), Report{State: Complete}},
+		"a failed Job":                      {jobKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a Job that will have failed":       {jobKind + condition("FailureTarget", "True"), Report{State: Active}},
+		"a Job that has not failed":         {jobKind + condition("Failed", "False"), Report{State: Active}},
+		"a complete JobSet":                 {jobSetKind + condition("Completed", "True"), Report{State: Complete}},
+		"a failed JobSet":                   {jobSetKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a JobSet that restarts":            {jobSetKind + condition("RestartingJobSet", "True"), Report{State: Active, Restarting: true}},
+		"an ElasticJob that succeeded":      {elasticKind + condition("Succeeded", "True"), Report{State: Complete}},
+		"an ElasticJob goes on with fewer":  {elasticKind + "spec: {minReplicas: 2}\n" + condition("Running", "True"), Report{State: Active, Pods: ptr.To[int32](2)}},
+		"a failed ElasticJob":               {elasticKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a PyTorchJob that succeeded":       {torchKind + condition("Succeeded", "True"), Report{State: Complete}},
+		"a failed PyTorchJob":               {torchKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a PyTorchJob that restarts":        {torchKind + condition("Restarting", "True"), Report{State: Active, Restarting: true}},
+		"an MPIJob that succeeded":          {mpiKind + condition("Succeeded", "True"), Report{State: Complete}},
+		"a failed MPIJob":                   {mpiKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a RayJob that succeeded":           {rayJobKind + "status: {jobDeploymentStatus: Complete, jobStatus: SUCCEEDED}", Report{State: Complete}},
+		"a RayJob whose job has failed":     {rayJobKind + "status: {jobDeploymentStatus: Complete, jobStatus: FAILED, message: because}", Report{State: Failed, Message: "because"}},
+		"a RayJob that was never run":       {rayJobKind + "status: {jobDeploymentStatus: Failed, reason: DeadlineExceeded}", Report{State: Failed, Message: "DeadlineExceeded"}},
+		"a RayJob that tries again":         {rayJobKind + "status: {jobDeploymentStatus: Retrying, jobStatus: FAILED}", Report{State: Active, Restarting: true}},
+		"a RayJob that runs":                {rayJobKind + "status: {jobDeploymentStatus: Running, jobStatus: RUNNING}", Report{State: Active}},
+		"B-15: a RayCluster passes through": {rayKind + "status: {state: failed}", Report{}},
+		"a RayCluster that was scaled":      {rayKind + "status: {desiredWorkerReplicas: 2}", Report{Pods: ptr.To[int32](3)}},
+		"a LeaderWorkerSet":                 {lwsKind + "spec: {replicas: 2, leaderWorkerTemplate: {size: 3}}", Report{Pods: ptr.To[int32](6)}},
+		"a LeaderWorkerSet of new groups":   {lwsKind + condition("UpdateInProgress", "True"), Report{Pods: ptr.To[int32](1), Restarting: true}},
+		"a Deployment that was scaled":      {"apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 1}", Report{Pods: ptr.To[int32](1)}},
+		"a StatefulSet scaled to nothing":   {"apiVersion: apps/v1\nkind: StatefulSet\nspec: {replicas: 0}", Report{Pods: ptr.To[int32](0)}},
+		"a Pod that succeeded":              {"apiVersion: v1\nkind: Pod\nstatus: {phase: Succeeded}", Report{State: Complete}},
+		"a failed Pod is a failed pod":      {"apiVersion: v1\nkind: Pod\nstatus: {phase: Failed}", Report{State: Active}},
+		"a kind that is not known":          {"apiVersion: v1\nkind: Service\n" + condition("Failed", "True"), Report{}},
+		"a status of another shape":         {jobKind + "spec: many\nstatus: {conditions: {Failed: 'True'}}", Report{State: Active}},
+		"conditions of another shape":       {jobKind + "status: {conditions: [Failed, 3, {type: 4}]}", Report{State: Active}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(tc.object), &o.Object); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, Of(o)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhoSaysThatItIsDone(t *testing.T) {
+	for kind := range byKind {
+		finishes := Finishes(kind)
+		forEver := map[string]bool{"Deployment": true, "StatefulSet": true, "LeaderWorkerSet": true, "RayCluster": true}[kind.Kind]
+		if finishes == forEver {
+			t.Errorf("%s: %v", kind, finishes)
+		}
+	}
+}

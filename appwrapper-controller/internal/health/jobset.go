@@ -1,0 +1,7 @@
+package health
+
+func jobSet(o object) Report {
+	r := o.terminal("Completed", "Failed")
+	r.Restarting, _ = o.condition("RestartingJobSet")
+	return r
+}

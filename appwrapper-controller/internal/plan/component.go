@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
+)
+
+// Placement says which nodes pods are kept away from.
+type Placement interface {
+	// For pods with these requests.
+	For(requests map[corev1.ResourceName]bool) Avoidance
+}
+
+// Options of all components.
+type Options struct {
+	// SchedulerName for pods that name none; empty leaves it to the cluster.
+	SchedulerName string
+	// Placement of the pods; nil: anywhere.
+	Placement Placement
+}
+
+// Component builds the object of a component: with the labels by which its pods are found, with what Kueue wants to have in them,
+// away from bad nodes, and controlled by the AppWrapper. The error is for good: the template and what is to be put into it do not
+// fit together.
+func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*unstructured.Unstructured, error) {
+	component := &aw.Spec.Components[index]
+	object, err := podset.Decode(component)
+	if err != nil {
+		return nil, err
+	}
+	if object.GetKind() == "" || object.GetAPIVersion() == "" {
+		return nil, fmt.Errorf("component %d has no kind", index)
+	}
+	if namespace := object.GetNamespace(); namespace != "" && namespace != aw.Namespace {
+		return nil, fmt.Errorf("component %d is for namespace %s", index, namespace)
+	}
+	object.SetNamespace(aw.Namespace)
+	if object.GetName() == "" {
+		object.SetName(generatedName(aw, object.GetGenerateName(), index, attempt))
+		object.SetGenerateName("")
+	}
+	object.SetLabels(withDefaults(object.GetLabels(), map[string]string{v1beta2.AppWrapperLabel: aw.Name}))
+	object.SetOwnerReferences(append(object.GetOwnerReferences(), *metav1.NewControllerRef(aw, v1beta2.GroupVersion.WithKind(v1beta2.Kind))))
+	sets, err := podset.Of(component)
+	if err != nil {
+		return nil, err
+	}
+	for i, set := range sets {
+		info := v1beta2.AppWrapperPodSetInfo{}
+		if i < len(component.PodSetInfos) {
+			info = component.PodSetInfos[i]
+		}
+		if err := inject(object.Object, set.Path, aw.Name, index, info, o); err != nil {
+			return nil, fmt.Errorf("pod set %s: %w", set.Path, err)
+		}
+	}
+	return object, nil
+}
+
+// generatedName is the same whenever it is asked for in an attempt, so that no crash makes two objects of one component.
+func generatedName(aw *v1beta2.AppWrapper, prefix string, index int, attempt int32) string {
+	if prefix == "" {
+		prefix = aw.Name + "-"
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d", aw.UID, index, attempt))
+	suffix := hex.EncodeToString(sum[:])[:8]
+	const longest = 63
+	return prefix[:min(len(prefix), longest-len(suffix))] + suffix
+}
+
+func inject(object map[string]any, path, name string, index int, info v1beta2.AppWrapperPodSetInfo, o Options) error {
+	template, err := podset.Map(object, path)
+	if err != nil {
+		return err
+	}
+	spec, ok := template["spec"].(map[string]any)
+	if !ok {
+		return fmt.Errorf("it has no spec")
+	}
+	metadata := child(template, "metadata")
+	if err := merge(metadata, "annotations", info.Annotations); err != nil {
+		return err
+	}
+	ours := map[string]string{v1beta2.AppWrapperLabel: name, v1beta2.ComponentLabel: strconv.Itoa(index)}
+	if err := merge(metadata, "labels", info.Labels); err != nil {
+		return err
+	}
+	if err := merge(metadata, "labels", ours); err != nil {
+		return err
+	}
+	if err := merge(spec, "nodeSelector", info.NodeSelector); err != nil {
+		return err
+	}
+	if err := tolerate(spec, info.Tolerations); err != nil {
+		return err
+	}
+	gate(spec, info.SchedulingGates)
+	if given, _ := spec["schedulerName"].(string); given == "" && o.SchedulerName != "" {
+		spec["schedulerName"] = o.SchedulerName
+	}
+	if o.Placement == nil {
+		return nil
+	}
+	parsed, _, err := podset.Template(object, path)
+	if err != nil {
+		return err
+	}
+	return place(spec, o.Placement.For(requests(parsed)))
+}

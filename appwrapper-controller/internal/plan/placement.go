@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Avoidance is what to keep a pod away from.
+type Avoidance struct {
+	// Labels of nodes, key to values, that the pod must not and should not meet.
+	Labels, SoftLabels map[string][]string
+	// Nodes, by name, that the pod must not and should not run on.
+	Nodes, SoftNodes []string
+	// Weight of what it should not.
+	Weight int32
+}
+
+// mostNodes bounds how many nodes a pod is kept away from by name.
+const mostNodes = 100
+
+// place adds the avoidance to the affinity of a pod: what it must not to every term that there is, since one of them is enough for
+// a node; what it should not as a preference of its own.
+func place(spec map[string]any, a Avoidance) error {
+	labels, nodes := exclude(a.Labels), excludeNodes(a.Nodes)
+	if len(labels)+len(nodes) > 0 {
+		if err := require(spec, labels, nodes); err != nil {
+			return err
+		}
+	}
+	softLabels, softNodes := exclude(a.SoftLabels), excludeNodes(a.SoftNodes)
+	if len(softLabels)+len(softNodes) > 0 {
+		return prefer(spec, a.Weight, softLabels, softNodes)
+	}
+	return nil
+}
+
+func exclude(labels map[string][]string) []corev1.NodeSelectorRequirement {
+	var all []corev1.NodeSelectorRequirement
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpNotIn, Values: labels[key]})
+	}
+	return all
+}
+
+// excludeNodes: a field takes one value, so that there is a requirement for each node.
+func excludeNodes(names []string) []corev1.NodeSelectorRequirement {
+	var all []corev1.NodeSelectorRequirement
+	for _, name := range names[:min(len(names), mostNodes)] {
+		all = append(all, corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{name}})
+	}
+	return all
+}
+
+func require(spec map[string]any, labels, nodes []corev1.NodeSelectorRequirement) error {
+	selector := child(child(child(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
+	terms := items(selector, "nodeSelectorTerms")
+	given := len(terms) > 0
+	if !given {
+		terms = []any{map[string]any{}}
+	}
+	for i, term := range terms {
+		m, ok := term.(map[string]any)
+		if !ok {
+			return fmt.Errorf("affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[%d] is not an object", i)
+		}
+		if given && len(m) == 0 {
+			continue // an empty term matches no node, and must not begin to
+		}
+		if err := extend(m, "matchExpressions", labels); err != nil {
+			return err
+		}
+		if err := extend(m, "matchFields", nodes); err != nil {
+			return err
+		}
+	}
+	selector["nodeSelectorTerms"] = terms
+	return nil
+}
+
+func extend(term map[string]any, key string, add []corev1.NodeSelectorRequirement) error {
+	for i := range add {
+		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&add[i])
+		if err != nil {
+			return fmt.Errorf("converting a requirement: %w", err)
+		}
+		term[key] = append(items(term, key), any(raw))
+	}
+	return nil
+}
+
+func prefer(spec map[string]any, weight int32, labels, nodes []corev1.NodeSelectorRequirement) error {
+	affinity := child(child(spec, "affinity"), "nodeAffinity")
+	const key = "preferredDuringSchedulingIgnoredDuringExecution"
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.PreferredSchedulingTerm{
+		Weight: weight, Preference: corev1.NodeSelectorTerm{MatchExpressions: labels, MatchFields: nodes},
+	})
+	if err != nil {
+		return fmt.Errorf("converting a preference: %w", err)
+	}
+	affinity[key] = append(items(affinity, key), any(raw))
+	return nil
+}

@@ -1,0 +1,2 @@
+// Package pods counts the pods of a workload. It is pure.
+package pods

@@ -1,0 +1,179 @@
+package podset
+
+import (
+	"fmt"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+)
+
+// Names of labels that other projects put on the pods of their kinds.
+const (
+	jobSetJobIndex      = "jobset.sigs.k8s.io/job-index"
+	trainingReplicaType = "training.kubeflow.org/replica-index"
+)
+
+// inference finds the pod sets of one kind.
+type inference func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error)
+
+// published are the kinds that the published library knows, which Kueue links. None may be added here: Kueue would not see its
+// sets. See Declare.
+var published = map[schema.GroupVersionKind]inference{
+	{Version: "v1", Kind: "Pod"}:                                    single("template", ""),
+	{Group: "apps", Version: "v1", Kind: "Deployment"}:              single("template.spec.template", "template.spec.replicas"),
+	{Group: "apps", Version: "v1", Kind: "StatefulSet"}:             single("template.spec.template", "template.spec.replicas"),
+	{Group: "batch", Version: "v1", Kind: "Job"}:                    job,
+	{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}: jobSet,
+	{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}:      pyTorchJob,
+	{Group: "ray.io", Version: "v1", Kind: "RayCluster"}:            ray("template.spec."),
+	{Group: "ray.io", Version: "v1", Kind: "RayJob"}:                ray("template.spec.rayClusterSpec."),
+}
+
+// Infer returns the pod sets of an object of a kind that Kueue knows too, none of any other. The error says which of its
+// templates is no pod template, or which count is no number.
+func Infer(object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
+	return infer(published, object)
+}
+
+func infer(kinds map[schema.GroupVersionKind]inference, object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
+	find, known := kinds[object.GroupVersionKind()]
+	if !known {
+		return []v1beta2.AppWrapperPodSet{}, nil
+	}
+	sets, err := find(object.Object)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range sets {
+		if _, _, err := Template(object.Object, set.Path); err != nil {
+			return nil, fmt.Errorf("%v does not refer to a v1.PodSpecTemplate: %w", set.Path, err)
+		}
+	}
+	return sets, nil
+}
+
+// single is a kind with one template, if it is there.
+func single(path, replicas string) inference {
+	return func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+		return optional(nil, object, path, replicas, nil)
+	}
+}
+
+func job(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+	return []v1beta2.AppWrapperPodSet{{
+		Replicas:    new(parallel(object, "template.spec.")),
+		Path:        "template.spec.template",
+		Annotations: map[string]string{v1beta2.PodIndexLabelKey: batchv1.JobCompletionIndexAnnotation},
+	}}, nil
+}
+
+func jobSet(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+	sets := []v1beta2.AppWrapperPodSet{}
+	for i := range list(object, "template.spec.replicatedJobs") {
+		entry := fmt.Sprintf("template.spec.replicatedJobs[%d].", i)
+		if !Exists(object, entry+"template") {
+			continue
+		}
+		replicas := number(object, entry+"replicas", 1)
+		sets = append(sets, v1beta2.AppWrapperPodSet{
+			Replicas: new(replicas * parallel(object, entry+"template.spec.")),
+			Path:     entry + "template.spec.template",
+			Annotations: map[string]string{
+				v1beta2.PodIndexLabelKey:      batchv1.JobCompletionIndexAnnotation,
+				v1beta2.SubGroupIndexLabelKey: jobSetJobIndex,
+				v1beta2.SubGroupCountKey:      strconv.Itoa(int(replicas)),
+			},
+		})
+	}
+	return sets, nil
+}
+
+func pyTorchJob(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+	sets := []v1beta2.AppWrapperPodSet{}
+	for _, role := range []string{"Master", "Worker"} {
+		at := "template.spec.pytorchReplicaSpecs." + role + "."
+		var err error
+		sets, err = optional(sets, object, at+"template", at+"replicas", map[string]string{v1beta2.PodIndexLabelKey: trainingReplicaType})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return sets, nil
+}
+
+// ray: the head comes first and must be there.
+func ray(at string) inference {
+	return func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+		sets := []v1beta2.AppWrapperPodSet{{Replicas: new(int32(1)), Path: at + "headGroupSpec.template"}}
+		for i := range list(object, at+"workerGroupSpecs") {
+			group := fmt.Sprintf("%sworkerGroupSpecs[%d].", at, i)
+			var err error
+			if sets, err = optional(sets, object, group+"template", group+"replicas", nil); err != nil {
+				return nil, err
+			}
+		}
+		return sets, nil
+	}
+}
+
+// optional adds the set of a template, if it is there. Its count is 1 if there is none; one that is no number is an error.
+func optional(sets []v1beta2.AppWrapperPodSet, object map[string]any, path, replicas string, annotations map[string]string) ([]v1beta2.AppWrapperPodSet, error) {
+	if sets == nil {
+		sets = []v1beta2.AppWrapperPodSet{}
+	}
+	if !Exists(object, path) {
+		return sets, nil
+	}
+	count := int32(1)
+	if value, err := Lookup(object, replicas); replicas != "" && err == nil && value != nil {
+		n, isNumber := integer(value)
+		if !isNumber {
+			return nil, fmt.Errorf("at path position '%v' non-int value %v", replicas, value)
+		}
+		count = n
+	}
+	return append(sets, v1beta2.AppWrapperPodSet{Replicas: &count, Path: path, Annotations: annotations}), nil
+}
+
+// parallel is how many pods a Job specification runs at a time.
+func parallel(object map[string]any, spec string) int32 {
+	pods := number(object, spec+"parallelism", 1)
+	return min(pods, number(object, spec+"completions", pods))
+}
+
+// number reads a count; what is no number counts as absent.
+func number(object map[string]any, path string, absent int32) int32 {
+	value, err := Lookup(object, path)
+	if err != nil {
+		return absent
+	}
+	if n, ok := integer(value); ok {
+		return n
+	}
+	return absent
+}
+
+func integer(value any) (int32, bool) {
+	switch n := value.(type) {
+	case int:
+		return int32(n), true
+	case int32:
+		return n, true
+	case int64:
+		return int32(n), true
+	}
+	return 0, false
+}
+
+func list(object map[string]any, path string) []any {
+	value, err := Lookup(object, path)
+	if err != nil {
+		return nil
+	}
+	found, _ := value.([]any)
+	return found
+}

@@ -1,0 +1,196 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+)
+
+// table has what is done in each phase.
+var table = map[v1beta2.AppWrapperPhase]func(*Facts) *Decision{
+	v1beta2.Empty:       empty,
+	v1beta2.Suspended:   suspended,
+	v1beta2.Resuming:    resuming,
+	v1beta2.Running:     running,
+	v1beta2.Suspending:  suspending,
+	v1beta2.Resetting:   resetting,
+	v1beta2.Succeeded:   succeeded,
+	v1beta2.Failed:      failed,
+	v1beta2.Terminating: terminating,
+}
+
+// Decide says what comes next. A deletion beats all phases. A phase that is not known is left alone.
+func Decide(f *Facts) *Decision {
+	if f.Deleted {
+		return terminating(f)
+	}
+	if phase, known := table[f.Phase]; known {
+		return phase(f)
+	}
+	return f.decision()
+}
+
+// Removing tells whether things are being removed in this phase, so that the remains have to be looked for.
+func Removing(f *Facts) bool {
+	if !f.Deployed {
+		return f.Phase == v1beta2.Suspending
+	}
+	switch {
+	case f.Deleted:
+		return true
+	case f.Phase == v1beta2.Failed:
+		return !paused(f)
+	case f.Phase == v1beta2.Succeeded:
+		return expired(f)
+	}
+	return f.Phase == v1beta2.Suspending || f.Phase == v1beta2.Resetting
+}
+
+// empty: the names and pod sets of the components are written with it.
+func empty(f *Facts) *Decision {
+	d := f.decision()
+	d.Next = v1beta2.Suspended
+	return d
+}
+
+func suspended(f *Facts) *Decision {
+	d := f.decision()
+	if f.Suspend {
+		return d
+	}
+	if !f.Finalizer {
+		d.Do = AddFinalizer
+	}
+	d.set(v1beta2.QuotaReserved, true, string(v1beta2.Resuming), "Suspend is false")
+	d.begin(f, "Suspend is false")
+	return d
+}
+
+// begin a new attempt: all that is known of the last one is over.
+func (d *Decision) begin(f *Facts, message string) {
+	const reason = string(v1beta2.Resuming)
+	d.Next, d.Begins = v1beta2.Resuming, true
+	d.Clocks = Clocks{AttemptStart: f.Now}
+	d.set(v1beta2.ResourcesDeployed, true, reason, message)
+	d.set(v1beta2.PodsReady, false, reason, message)
+	d.set(v1beta2.Unhealthy, false, reason, message)
+}
+
+// suspend a workload that has something deployed, or may have.
+func suspend(f *Facts) *Decision {
+	d := f.decision()
+	d.Next = v1beta2.Suspending
+	if f.Phase != v1beta2.Resetting { // there it has ended already
+		d.Ends = &End{Reason: string(v1beta2.Suspended), Message: "suspend was set"}
+		d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{}
+	}
+	d.event(false, "ExternallySuspended", string(v1beta2.Suspending), "suspend was set: all that was created is removed, then the quota is given back")
+	return d
+}
+
+func suspending(f *Facts) *Decision {
+	return f.remove(func(d *Decision) {
+		const reason, message = string(v1beta2.Suspended), "Suspend is true"
+		d.Next = v1beta2.Suspended
+		d.set(v1beta2.ResourcesDeployed, false, reason, message)
+		d.set(v1beta2.QuotaReserved, false, reason, message)
+		d.set(v1beta2.PodsReady, false, reason, message)
+		d.set(v1beta2.Unhealthy, false, reason, message)
+	})
+}
+
+// resetting: the quota is kept all the time.
+func resetting(f *Facts) *Decision {
+	if f.Suspend {
+		return suspend(f)
+	}
+	if f.Deployed {
+		return f.remove(func(d *Decision) {
+			d.set(v1beta2.ResourcesDeployed, false, string(v1beta2.Resetting), "Resources deleted for resetting AppWrapper")
+			d.wait(f.Now.Add(f.Parameters.RetryPausePeriod), f.Now)
+		})
+	}
+	d := f.decision()
+	if until := f.Clocks.DeletionEnd.Add(f.Parameters.RetryPausePeriod); f.Now.Before(until) {
+		d.wait(until, f.Now)
+		return d
+	}
+	d.begin(f, "Reset complete; resuming")
+	return d
+}
+
+func paused(f *Facts) bool {
+	return !f.Suspend && f.Now.Before(f.Clocks.Finished.Add(f.Parameters.DeletionOnFailureGracePeriod))
+}
+
+// failed: the quota is held until all is gone.
+func failed(f *Facts) *Decision {
+	if !f.Deployed {
+		return f.outlive()
+	}
+	if paused(f) {
+		d := f.decision()
+		d.set(v1beta2.DeletingResources, false, v1beta2.ReasonDeletionPaused,
+			fmt.Sprintf("%v has value %v", v1beta2.DeletionOnFailureGracePeriodKey, f.Parameters.DeletionOnFailureGracePeriod))
+		d.wait(f.Clocks.Finished.Add(f.Parameters.DeletionOnFailureGracePeriod), f.Now)
+		return d
+	}
+	return f.remove(func(d *Decision) {
+		const reason = string(v1beta2.Failed)
+		d.set(v1beta2.ResourcesDeployed, false, reason, "Resources deleted for failed AppWrapper")
+		d.set(v1beta2.QuotaReserved, false, reason, "No resources deployed")
+	})
+}
+
+// outlive keeps a finished AppWrapper for a while after the last of its resources, if that is bounded.
+func (f *Facts) outlive() *Decision {
+	d := f.decision()
+	if f.Parameters.ObjectTTL == 0 {
+		return d
+	}
+	if until := f.Clocks.DeletionEnd.Add(f.Parameters.ObjectTTL); f.Now.Before(until) {
+		d.wait(until, f.Now)
+		return d
+	}
+	d.Do = DeleteObject
+	return d
+}
+
+func expired(f *Facts) bool { return !f.Now.Before(f.Clocks.Finished.Add(f.Parameters.SuccessTTL)) }
+
+func succeeded(f *Facts) *Decision {
+	d := f.decision()
+	switch {
+	case !f.Deployed:
+		return f.outlive()
+	case !expired(f):
+		d.wait(f.Clocks.Finished.Add(f.Parameters.SuccessTTL), f.Now)
+		return d
+	}
+	return f.remove(func(d *Decision) {
+		d.set(v1beta2.ResourcesDeployed, false, string(v1beta2.Succeeded),
+			fmt.Sprintf("Time to live after success of %v expired", f.Parameters.SuccessTTL))
+	})
+}
+
+func terminating(f *Facts) *Decision {
+	const reason = string(v1beta2.Terminating)
+	if !f.Finalizer {
+		return f.decision()
+	}
+	if !f.Deployed && f.Phase != v1beta2.Suspending {
+		d := f.decision()
+		d.Do = Release
+		return d
+	}
+	d := f.remove(func(d *Decision) {
+		d.set(v1beta2.ResourcesDeployed, false, reason, "Resources successfully deleted")
+		d.set(v1beta2.QuotaReserved, false, reason, "No resources deployed")
+	})
+	if f.Phase != v1beta2.Terminating {
+		d.Ends = &End{Reason: reason, Message: "the AppWrapper was deleted"}
+	}
+	d.Next = v1beta2.Terminating
+	return d
+}

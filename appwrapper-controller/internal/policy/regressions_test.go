@@ -1,0 +1,333 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/pods"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
+	"github.com/holdfast-project/holdfast/shared/restart"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// facts of a workload of one Job of two pods, both of which run, an hour after it began.
+func facts(changes ...func(*Facts)) *Facts {
+	p, _ := settings.Read(nil, settings.DefaultFaultTolerance())
+	f := &Facts{
+		Now: now, Parameters: p, Phase: v1beta2.Running, Finalizer: true, Deployed: true, Ready: true,
+		Clocks:     Clocks{AttemptStart: now.Add(-time.Hour)},
+		Components: []Component{{Name: "Job j", Created: true, Presence: Present, Finishes: true, Report: health.Report{State: health.Active}, Pods: 2}},
+	}
+	have(corev1.PodRunning, corev1.PodRunning)(f)
+	for _, change := range changes {
+		change(f)
+	}
+	return f
+}
+
+// have pods of the first component.
+func have(phases ...corev1.PodPhase) func(*Facts) {
+	return func(f *Facts) {
+		var list []*corev1.Pod
+		for _, phase := range phases {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{v1beta2.ComponentLabel: "0"}}}
+			pod.Status.Phase = phase
+			if phase == corev1.PodFailed {
+				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}}}
+			}
+			list = append(list, pod)
+		}
+		f.Pods = pods.Summarize(list)
+	}
+}
+
+func states(state health.State) func(*Facts) {
+	return func(f *Facts) { f.Components[0].Report.State = state }
+}
+
+func unhealthyFor(d time.Duration) func(*Facts) {
+	return func(f *Facts) { f.Clocks.UnhealthySince = f.Now.Add(-d) }
+}
+
+// condition that a decision writes, as Status/Reason.
+func condition(d *Decision, kind v1beta2.AppWrapperCondition) string {
+	i := slices.IndexFunc(d.Conditions, func(c Condition) bool { return c.Type == kind })
+	if i < 0 {
+		return ""
+	}
+	return string(d.Conditions[i].Status) + "/" + d.Conditions[i].Reason
+}
+
+// The six conditions of the seed document, and which of them have FailureGracePeriod.
+func TestConditionsOfUnhealthiness(t *testing.T) {
+	early := func(f *Facts) { f.Ready, f.Clocks.AttemptStart = false, f.Now.Add(-30*time.Second) }
+	for name, tc := range map[string]struct {
+		facts   *Facts
+		next    v1beta2.AppWrapperPhase
+		says    string // of Unhealthy
+		retries int32
+		again   time.Duration
+	}{
+		"healthy":                                   {facts(), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
+		"failed pods have the grace period":         {facts(have("Failed", "Running")), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
+		"failed pods within it":                     {facts(have("Failed", "Running"), unhealthyFor(59*time.Second)), v1beta2.Running, "True/FoundFailedPods", 0, time.Second},
+		"failed pods after it":                      {facts(have("Failed", "Running"), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"pods that do not exist yet":                {facts(have("Pending"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 30 * time.Second},
+		"pods that do not exist in time":            {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
+		"nor within the grace period":               {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
+		"pods that do not run yet":                  {facts(have("Pending", "Running"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 4*time.Minute + 30*time.Second},
+		"pods that do not run in time":              {facts(have("Pending", "Running"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-5 * time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
+		"a node marked NoExecute has none":          {facts(func(f *Facts) { f.Evacuation = &Evacuation{Nodes: []string{"n"}} }), v1beta2.Resetting, "True/AutopilotNoExecute", 0, 0},
+		"a failed component has none":               {facts(states(health.Failed)), v1beta2.Resetting, "True/FailedComponent", 1, 0},
+		"a component deleted by others fails it":    {facts(func(f *Facts) { f.Components[0].Presence = Absent }), v1beta2.Failed, "True/MissingComponent", 0, 0},
+		"a component being deleted by others":       {facts(func(f *Facts) { f.Components[0].Presence = Terminating }), v1beta2.Failed, "True/MissingComponent", 0, 0},
+		"one that may not be read is not missing":   {facts(func(f *Facts) { f.Components[0].Presence = Unreadable }), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
+		"no reset is left":                          {facts(states(health.Failed), func(f *Facts) { f.Retries = 3 }), v1beta2.Failed, "True/FailedComponent", 3, 0},
+		"the last reset":                            {facts(states(health.Failed), func(f *Facts) { f.Retries = 2 }), v1beta2.Resetting, "True/FailedComponent", 3, 0},
+		"an evacuation is subject to the limit":     {facts(func(f *Facts) { f.Retries, f.Evacuation = 3, &Evacuation{} }), v1beta2.Failed, "True/AutopilotNoExecute", 3, 0},
+		"an evacuation that has to wait":            {facts(func(f *Facts) { f.Evacuation = &Evacuation{Held: "busy", Retry: time.Second} }), v1beta2.Running, "True/AutopilotNoExecute", 0, time.Second},
+		"an exit code that is terminal":             {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
+		"an exit code that is not among retryables": {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{4} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
+		"an exit code that is":                      {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{3} }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"recovered by its own controller":           {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
+		"its own controller's time is over":         {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"suspension beats all of it":                {facts(states(health.Failed), func(f *Facts) { f.Suspend = true }), v1beta2.Suspending, "", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(tc.facts)
+			if d.Next != tc.next || condition(d, v1beta2.Unhealthy) != tc.says || d.Retries != tc.retries || d.After != tc.again {
+				t.Errorf("%s, %s, %d resets, again after %s", d.Next, condition(d, v1beta2.Unhealthy), d.Retries, d.After)
+			}
+			if leaves := d.Next != v1beta2.Running && d.Next != v1beta2.Suspending; leaves != d.Confirm {
+				t.Errorf("confirmed: %v", d.Confirm)
+			}
+		})
+	}
+}
+
+// B-1: between two waves of a Job as many pods have succeeded as there should be, and none runs.
+func TestB1AJobBetweenItsWavesHasNotSucceeded(t *testing.T) {
+	if d := Decide(facts(have("Succeeded", "Succeeded"))); d.Next != v1beta2.Running {
+		t.Errorf("it is %s", d.Next)
+	}
+	if d := Decide(facts(have("Succeeded", "Succeeded"), states(health.Complete))); d.Next != v1beta2.Succeeded {
+		t.Errorf("a complete Job: it is %s", d.Next)
+	}
+}
+
+// B-3: a pod that is lost an hour after the start does not find all grace periods used up.
+func TestB3GracePeriodsBeginAnewAfterReadiness(t *testing.T) {
+	d := Decide(facts(have("Running")))
+	if d.Next != v1beta2.Running || !d.Clocks.NotReadySince.Equal(now) || condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
+		t.Errorf("%s, %+v", d.Next, d.Conditions)
+	}
+	d = Decide(facts(have("Running"), func(f *Facts) { f.Ready, f.Clocks.NotReadySince = false, now.Add(-59*time.Second) }))
+	if d.After != time.Second {
+		t.Errorf("it looks again after %s", d.After)
+	}
+	if d = Decide(facts(have("Running"), func(f *Facts) { f.Components[0].Report.Pods = new(int32(1)) })); condition(d, v1beta2.PodsReady) != "True/SufficientPodsReady" {
+		t.Error("a workload that was scaled down is not ready")
+	}
+	restarting := func(f *Facts) { f.Components[0].Report.Restarting, f.Ready = true, false }
+	if d = Decide(facts(have("Failed", "Running"), restarting, func(f *Facts) { f.Clocks.NotReadySince = now })); condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
+		t.Error("a component that restarts is asked for its failed pods")
+	}
+}
+
+// B-4, the rest of it is in package pods: a Job that succeeded in spite of a failed pod has succeeded.
+func TestB4AFailedPodOfACompleteJob(t *testing.T) {
+	if d := Decide(facts(have("Failed", "Succeeded"), states(health.Complete))); d.Next != v1beta2.Succeeded {
+		t.Errorf("it is %s", d.Next)
+	}
+}
+
+// B-5: the time to live counts from the success, not from the deployment.
+func TestB5TimeToLiveCountsFromSuccess(t *testing.T) {
+	p := func(f *Facts) { f.Parameters.SuccessTTL = time.Minute }
+	d := Decide(facts(states(health.Complete), p))
+	if d.Next != v1beta2.Succeeded || !d.Clocks.Finished.Equal(now) {
+		t.Fatalf("%s at %s", d.Next, d.Clocks.Finished)
+	}
+	after := facts(p, func(f *Facts) { f.Phase, f.Clocks = v1beta2.Succeeded, d.Clocks })
+	if d := Decide(after); d.Do != Nothing || d.After != time.Minute {
+		t.Errorf("it does %d, again after %s", d.Do, d.After)
+	}
+	after.Now = now.Add(time.Minute)
+	if after.Remains = []Remains{{Name: "Job j"}}; Decide(after).Do != Delete {
+		t.Error("nothing is removed in the end")
+	}
+}
+
+// B-6: the time for debugging counts from the failure, whatever was removed before.
+func TestB6DebuggingCountsFromFailure(t *testing.T) {
+	p := func(f *Facts) {
+		f.Parameters.DeletionOnFailureGracePeriod, f.Retries = time.Hour, 3
+		f.Clocks.DeletionStart, f.Clocks.DeletionEnd = now.Add(-2*time.Hour), now.Add(-2*time.Hour)
+	}
+	d := Decide(facts(states(health.Failed), p))
+	after := facts(p, func(f *Facts) { f.Phase, f.Clocks, f.Now = v1beta2.Failed, d.Clocks, now.Add(59*time.Minute) })
+	if d := Decide(after); d.Do != Nothing || d.After != time.Minute || condition(d, v1beta2.DeletingResources) != "False/DeletionPaused" {
+		t.Errorf("it does %d, again after %s", d.Do, d.After)
+	}
+	after.Suspend, after.Remains = true, []Remains{{Name: "Job j"}}
+	if d := Decide(after); d.Do != Delete {
+		t.Error("suspension does not end the time for debugging")
+	}
+}
+
+// B-8: what blocks is named, and the removal goes on.
+func TestB8EvidenceOfWhatBlocks(t *testing.T) {
+	f := facts(func(f *Facts) {
+		f.Phase, f.Clocks.DeletionStart = v1beta2.Resetting, now.Add(-time.Hour)
+		f.Remains = []Remains{{Name: "Pod a", Pod: true}, {Name: "Pod b", Pod: true}, {Name: "Pod c", Pod: true}, {Name: "Pod d", Pod: true}, {Name: "Job j", Blocked: "finalizer x/y"}}
+	})
+	d := Decide(f)
+	if d.Do != ForcePods || !strings.Contains(d.Conditions[0].Message, "forced: Job j (finalizer x/y), Pod a, Pod b, Pod c, and 1 more") {
+		t.Errorf("%d: %s", d.Do, d.Conditions[0].Message)
+	}
+	f.Remains = f.Remains[4:]
+	if d := Decide(f); d.Do != ForceComponents {
+		t.Errorf("without pods: %d", d.Do)
+	}
+}
+
+// B-9: evacuations have a count and, if the operator wants, a limit.
+func TestB9EvacuationsAreBounded(t *testing.T) {
+	evacuated := func(f *Facts) { f.Evacuation, f.Evacuations = &Evacuation{Nodes: []string{"n"}}, 2 }
+	d := Decide(facts(evacuated))
+	if d.Next != v1beta2.Resetting || d.Evacuations != 3 || d.Retries != 0 || !d.Ends.Evacuation || d.Ends.Nodes[0] != "n" {
+		t.Errorf("%s, %+v", d.Next, d.Ends)
+	}
+	if d := Decide(facts(evacuated, func(f *Facts) { f.EvacuationLimit = new(restart.Budget(2)) })); d.Next != v1beta2.Failed {
+		t.Errorf("above its limit it is %s", d.Next)
+	}
+}
+
+// B-14: each attempt has clocks of its own.
+func TestB14AnAttemptForgetsTheLast(t *testing.T) {
+	f := facts(func(f *Facts) {
+		f.Phase, f.Deployed = v1beta2.Resetting, false
+		f.Clocks = Clocks{AttemptStart: now.Add(-time.Hour), UnhealthySince: now.Add(-time.Hour), DeletionStart: now.Add(-time.Hour), DeletionEnd: now.Add(-89 * time.Second)}
+	})
+	if d := Decide(f); d.Next != v1beta2.Resetting || d.After != time.Second {
+		t.Errorf("the pause counts from the removal: %s, again after %s", d.Next, d.After)
+	}
+	f.Now = now.Add(time.Second)
+	d := Decide(f)
+	if d.Next != v1beta2.Resuming || d.Clocks != (Clocks{AttemptStart: f.Now}) || condition(d, v1beta2.Unhealthy) != "False/Resuming" {
+		t.Errorf("%s, %+v, %s", d.Next, d.Clocks, condition(d, v1beta2.Unhealthy))
+	}
+	// Creation that goes on failing has its full time again.
+	again := facts(func(f *Facts) { f.Phase, f.Clocks = v1beta2.Resuming, d.Clocks })
+	if d := AfterCreate(again, Outcome{Err: "not now"}); d.Next != v1beta2.Resuming {
+		t.Errorf("%s", d.Next)
+	}
+	again.Now = d.Clocks.AttemptStart.Add(time.Minute)
+	if d := AfterCreate(again, Outcome{Err: "not now"}); d.Next != v1beta2.Resetting || d.Retries != 1 || condition(d, v1beta2.Unhealthy) != "True/CreateFailed" {
+		t.Errorf("%s", d.Next)
+	}
+	if d := AfterCreate(again, Outcome{Err: "never", Fatal: true}); d.Next != v1beta2.Failed {
+		t.Errorf("%s", d.Next)
+	}
+}
+
+// B-15: pods and objects that are removed after the work was done are not missed.
+func TestB15WhatIsDoneMayVanish(t *testing.T) {
+	f := facts(have(), func(f *Facts) {
+		f.Components = append(f.Components, f.Components[0])
+		f.Components[0].Succeeded, f.Components[0].Presence = true, Absent
+	})
+	if d := Decide(f); d.Next != v1beta2.Running || condition(d, v1beta2.PodsReady) != "False/InsufficientPodsReady" {
+		t.Errorf("it is %s, %s", d.Next, condition(d, v1beta2.PodsReady))
+	}
+	f.Components = f.Components[:1]
+	if d := Decide(f); d.Next != v1beta2.Succeeded {
+		t.Errorf("when all is done it is %s", d.Next)
+	}
+}
+
+// B-26: a finished AppWrapper does not have to stay for ever.
+func TestB26FinishedObjectsMayExpire(t *testing.T) {
+	for _, phase := range []v1beta2.AppWrapperPhase{v1beta2.Succeeded, v1beta2.Failed} {
+		f := facts(func(f *Facts) { f.Phase, f.Deployed, f.Clocks.DeletionEnd = phase, false, now.Add(-time.Hour) })
+		if d := Decide(f); d.Do != Nothing || d.After != 0 {
+			t.Errorf("%s, by default: %d", phase, d.Do)
+		}
+		if f.Parameters.ObjectTTL = 2 * time.Hour; Decide(f).After != time.Hour {
+			t.Errorf("%s: it is not looked at again", phase)
+		}
+		if f.Parameters.ObjectTTL = time.Hour; Decide(f).Do != DeleteObject {
+			t.Errorf("%s: it stays", phase)
+		}
+	}
+}
+
+// B-27: resets of long ago may be forgiven.
+func TestB27ResetsMayBeForgiven(t *testing.T) {
+	f := facts(states(health.Failed), func(f *Facts) { f.Retries, f.ReadyFor = 3, 24*time.Hour })
+	if d := Decide(f); d.Next != v1beta2.Failed {
+		t.Errorf("by default it is %s", d.Next)
+	}
+	f = facts(states(health.Failed), func(f *Facts) { f.Retries, f.ReadyFor, f.Parameters.RetryDecay = 3, 24*time.Hour, time.Hour })
+	if d := Decide(f); d.Next != v1beta2.Resetting || d.Retries != 1 {
+		t.Errorf("it is %s, %d", d.Next, d.Retries)
+	}
+}
+
+// Kinds that do not say when they are done have succeeded when their pods have.
+func TestSuccessByPods(t *testing.T) {
+	byPods := func(f *Facts) { f.Components[0].Finishes, f.Components[0].Report = false, health.Report{} }
+	unlabelled := func(f *Facts) {
+		f.Pods.ByComponent = map[int]pods.Count{pods.Anywhere: f.Pods.All}
+	}
+	for name, tc := range map[string]struct {
+		facts *Facts
+		next  v1beta2.AppWrapperPhase
+	}{
+		"all have succeeded":               {facts(have("Succeeded", "Succeeded"), byPods), v1beta2.Succeeded},
+		"one runs":                         {facts(have("Succeeded", "Running"), byPods), v1beta2.Running},
+		"one is missing":                   {facts(have("Succeeded"), byPods), v1beta2.Running},
+		"pods of the published controller": {facts(have("Succeeded", "Succeeded"), byPods, unlabelled), v1beta2.Succeeded},
+		"one of them waits":                {facts(have("Succeeded", "Succeeded", "Pending"), byPods, unlabelled), v1beta2.Running},
+		"without any pods nothing is done": {facts(have(), func(f *Facts) { f.Components[0].Pods = 0 }), v1beta2.Running},
+		"a component without pods is no bar": {facts(have("Succeeded", "Succeeded"), byPods, func(f *Facts) {
+			f.Components = append(f.Components, Component{Name: "Service s", Created: true, Presence: Present})
+		}), v1beta2.Succeeded},
+	} {
+		if d := Decide(tc.facts); d.Next != tc.next {
+			t.Errorf("%s: it is %s", name, d.Next)
+		}
+	}
+}
+
+// Objects that the published controller left in any phase go on from there.
+func TestClocksOfTakenOverObjects(t *testing.T) {
+	then := metav1.NewTime(now.Add(-time.Hour))
+	cond := func(kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus) metav1.Condition {
+		return metav1.Condition{Type: string(kind), Status: status, LastTransitionTime: then}
+	}
+	for name, tc := range map[string]struct {
+		phase      v1beta2.AppWrapperPhase
+		conditions []metav1.Condition
+		want       Clocks
+	}{
+		"running":   {v1beta2.Running, []metav1.Condition{cond(v1beta2.ResourcesDeployed, "True"), cond(v1beta2.Unhealthy, "False")}, Clocks{AttemptStart: then.Time}},
+		"unhealthy": {v1beta2.Running, []metav1.Condition{cond(v1beta2.Unhealthy, "True")}, Clocks{UnhealthySince: then.Time}},
+		"paused":    {v1beta2.Resetting, []metav1.Condition{cond(v1beta2.ResourcesDeployed, "False")}, Clocks{DeletionEnd: then.Time}},
+		"removing":  {v1beta2.Suspending, []metav1.Condition{cond(v1beta2.DeletingResources, "True")}, Clocks{DeletionStart: then.Time}},
+		"succeeded": {v1beta2.Succeeded, []metav1.Condition{cond(v1beta2.QuotaReserved, "False")}, Clocks{Finished: then.Time}},
+		"failed":    {v1beta2.Failed, []metav1.Condition{cond(v1beta2.Unhealthy, "True")}, Clocks{UnhealthySince: then.Time, Finished: then.Time}},
+	} {
+		if got := ReadClocks(&v1beta2.AppWrapperStatus{Phase: tc.phase, Conditions: tc.conditions}); got != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
+)
+
+// mostPodSets is what Kueue allows in a workload since 0.19; earlier ones allow fewerPodSets.
+const (
+	mostPodSets  = 18
+	fewerPodSets = 8
+)
+
+var componentsPath = field.NewPath("spec", "components")
+
+// ValidateCreate refuses what cannot be run, and warns of what will not do what it seems to.
+func (w appWrappers) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := creation{webhook: w, aw: aw, user: request.UserInfo}
+	v.name()
+	for i := range aw.Spec.Components {
+		v.component(ctx, i)
+	}
+	v.total()
+	return append(v.warnings, w.annotations(aw)...), v.errs.ToAggregate()
+}
+
+// ValidateDelete is not asked.
+func (appWrappers) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// annotations that cannot be read have their default, which is no reason to refuse a workload.
+func (w appWrappers) annotations(aw *v1beta2.AppWrapper) admission.Warnings {
+	var warnings admission.Warnings
+	_, problems := settings.Read(aw.Annotations, w.operator)
+	for _, p := range problems {
+		warnings = append(warnings, "metadata.annotations: "+p.Message+"; it is ignored")
+	}
+	return warnings
+}
+
+// creation of a new AppWrapper.
+type creation struct {
+	webhook  appWrappers
+	aw       *v1beta2.AppWrapper
+	user     authenticationv1.UserInfo
+	errs     field.ErrorList
+	warnings admission.Warnings
+	podSets  int
+}
+
+func (v *creation) refuse(err *field.Error) {
+	if err != nil {
+		v.errs = append(v.errs, err)
+	}
+}
+
+// name: it is the value of a label of each pod.
+func (v *creation) name() {
+	for _, problem := range validation.IsValidLabelValue(v.aw.Name) {
+		v.refuse(field.Invalid(field.NewPath("metadata", "name"), v.aw.Name, "the name is put into a label of each pod: "+problem))
+	}
+}
+
+func (v *creation) component(ctx context.Context, i int) {
+	path := componentsPath.Index(i)
+	c := &v.aw.Spec.Components[i]
+	object, err := podset.Decode(c)
+	if err != nil {
+		v.refuse(field.Invalid(path.Child("template"), string(c.Template.Raw), "failed to decode as JSON"))
+		return
+	}
+	v.object(ctx, path.Child("template"), object)
+	v.declared(path.Child("podSets"), c, object)
+	inferred, err := podset.Infer(object)
+	if err != nil {
+		v.refuse(field.Invalid(path.Child("template"), object.GetKind(), fmt.Sprintf("error inferring PodSets: %v", err)))
+		return
+	}
+	v.podSets += max(len(c.DeclaredPodSets), len(inferred))
+	if err := podset.Check(c.DeclaredPodSets, inferred); err != nil {
+		v.refuse(field.Invalid(path.Child("podSets"), paths(c.DeclaredPodSets), err.Error()))
+	}
+	if len(c.DeclaredPodSets) == 0 {
+		v.unknownFields(object, inferred)
+	}
+}
+
+func (v *creation) object(ctx context.Context, path *field.Path, object *unstructured.Unstructured) {
+	kind := object.GroupVersionKind()
+	if kind == v1beta2.GroupVersion.WithKind(v1beta2.Kind) {
+		v.refuse(field.Forbidden(path, "Nested AppWrappers are forbidden"))
+	}
+	if namespace := object.GetNamespace(); namespace != "" && namespace != v.aw.Namespace {
+		v.refuse(field.Forbidden(path.Child("metadata", "namespace"), "AppWrappers cannot create objects in other namespaces"))
+	}
+	for i, owner := range object.GetOwnerReferences() {
+		if owner.Controller != nil && *owner.Controller {
+			v.refuse(field.Forbidden(path.Child("metadata", "ownerReferences").Index(i), "the AppWrapper is the controller of what it wraps"))
+		}
+	}
+	if len(object.GetFinalizers()) > 0 {
+		v.warnings = append(v.warnings, fmt.Sprintf("%s: %v hold up every reset, and with it the quota, until somebody removes them",
+			path.Child("metadata", "finalizers"), object.GetFinalizers()))
+	}
+	if v.webhook.access != nil && object.GetKind() != "" {
+		v.refuse(v.webhook.access.check(ctx, v.user, v.aw.Namespace, kind, path))
+	}
+}
+
+func (v *creation) declared(path *field.Path, c *v1beta2.AppWrapperComponent, object *unstructured.Unstructured) {
+	for i, set := range c.DeclaredPodSets {
+		at := path.Index(i).Child("path")
+		if set.Path == "" {
+			v.refuse(field.Required(at, "podspec must specify path"))
+		}
+		if set.Count() < 0 {
+			v.refuse(field.Invalid(path.Index(i).Child("replicas"), set.Count(), "must not be negative"))
+		}
+		if _, _, err := podset.Template(object.Object, set.Path); err != nil {
+			v.refuse(field.Invalid(at, set.Path, fmt.Sprintf("path does not refer to a v1.PodSpecTemplate: %v", err)))
+		}
+	}
+	v.unknownFields(object, c.DeclaredPodSets)
+}
+
+// unknownFields may be misspelt, or newer than this program.
+func (v *creation) unknownFields(object *unstructured.Unstructured, sets []v1beta2.AppWrapperPodSet) {
+	for _, set := range sets {
+		if _, unknown, err := podset.Template(object.Object, set.Path); err == nil && unknown != nil {
+			v.warnings = append(v.warnings, unknown.Error()+"; Kueue leaves the pod set out if it does not know the field either")
+		}
+	}
+}
+
+func (v *creation) total() {
+	switch {
+	case v.podSets == 0:
+		v.refuse(field.Invalid(componentsPath, len(v.aw.Spec.Components), "components contains no podspecs"))
+	case v.podSets > mostPodSets:
+		v.refuse(field.Invalid(componentsPath, v.podSets, fmt.Sprintf("components contains %v podspecs; at most %v are allowed", v.podSets, mostPodSets)))
+	case v.podSets > fewerPodSets:
+		v.warnings = append(v.warnings, fmt.Sprintf("%s: %d pod sets are more than the %d that Kueue allows before 0.19", componentsPath, v.podSets, fewerPodSets))
+	}
+}
+
+func paths(sets []v1beta2.AppWrapperPodSet) []string {
+	var all []string
+	for _, set := range sets {
+		all = append(all, set.Path)
+	}
+	return all
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/simulated"
+)
+
+const (
+	namespace      = "bench-appwrapper"
+	metricsAddress = "127.0.0.1:18084"
+	patience       = 8 * time.Minute
+)
+
+type bench struct {
+	options
+	lab    *lab.Lab
+	client client.Client
+	fleet  *simulated.Fleet
+}
+
+// usage of the controller since it began.
+type usage struct {
+	CPU   float64 // seconds
+	RSS   float64 // bytes
+	Calls float64 // to the API server
+}
+
+// phase of the benchmark.
+type phase struct {
+	Name    string
+	Seconds float64
+	// Decided is when the last reset was decided, for failures.
+	Decided float64
+	Usage   usage // CPU and calls of the phase, RSS at its end
+}
+
+func (b *bench) usage() (usage, error) {
+	response, err := http.Get("http://" + metricsAddress + "/metrics")
+	if err != nil {
+		return usage{}, err
+	}
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		return usage{}, fmt.Errorf("reading the controller's metrics: %w", err)
+	}
+	sum := func(name string) float64 {
+		total := 0.0
+		for _, m := range families[name].GetMetric() {
+			total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+		return total
+	}
+	return usage{CPU: sum("process_cpu_seconds_total"), RSS: sum("process_resident_memory_bytes"), Calls: sum("rest_client_requests_total")}, nil
+}
+
+func (b *bench) measure(ctx context.Context) ([]phase, error) {
+	var phases []phase
+	for _, step := range []struct {
+		name string
+		do   func(context.Context, *phase) error
+	}{
+		{fmt.Sprintf("%d AppWrappers of %d pods, from nothing to all running", b.workloads, b.pods), b.startAll},
+		{"nothing happens for 30 s", b.idle},
+		{fmt.Sprintf("%d fail at once, until all run again", b.failures), b.failSome},
+	} {
+		before, err := b.usage()
+		if err != nil {
+			return nil, err
+		}
+		p, begin := phase{Name: step.name}, time.Now()
+		if err := step.do(ctx, &p); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.name, err)
+		}
+		p.Seconds = time.Since(begin).Seconds()
+		after, err := b.usage()
+		if err != nil {
+			return nil, err
+		}
+		p.Usage = usage{CPU: after.CPU - before.CPU, RSS: after.RSS, Calls: after.Calls - before.Calls}
+		phases = append(phases, p)
+	}
+	return phases, nil
+}
+
+func name(i int) string { return fmt.Sprintf("w-%04d", i) }
+
+const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q},"spec":{"parallelism":%d,"completions":%d,"backoffLimit":0,"template":{"spec":
+{"restartPolicy":"Never","nodeSelector":{"type":"simulated"},"tolerations":[{"key":"simulated","operator":"Exists"}],"containers":[{"name":"worker","image":"none"}]}}}}`
+
+func (b *bench) startAll(ctx context.Context, _ *phase) error {
+	errs := make(chan error, b.workloads)
+	tokens := make(chan struct{}, 16)
+	for i := range b.workloads {
+		tokens <- struct{}{}
+		go func() {
+			defer func() { <-tokens }()
+			errs <- b.client.Create(ctx, &v1beta2.AppWrapper{
+				ObjectMeta: metav1.ObjectMeta{Name: name(i), Namespace: namespace, Annotations: map[string]string{v1beta2.RetryPausePeriodKey: "0s"}},
+				Spec: v1beta2.AppWrapperSpec{Components: []v1beta2.AppWrapperComponent{{
+					Template: runtime.RawExtension{Raw: []byte(strings.ReplaceAll(fmt.Sprintf(job, name(i), b.pods, b.pods), "\n", ""))},
+				}}},
+			})
+		}()
+	}
+	for range b.workloads {
+		if err := <-errs; err != nil {
+			return err
+		}
+	}
+	return b.await(ctx, b.workloads, func(aw *v1beta2.AppWrapper) bool { return ready(aw) })
+}
+
+func (b *bench) idle(ctx context.Context, _ *phase) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(30 * time.Second):
+		return nil
+	}
+}
+
+// failSome ends one pod of each of the first workloads with exit code 1, which fails its Job.
+func (b *bench) failSome(ctx context.Context, p *phase) error {
+	begin := time.Now()
+	for i := range b.failures {
+		var list corev1.PodList
+		if err := b.client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: name(i)}, client.Limit(1)); err != nil {
+			return err
+		}
+		if len(list.Items) == 0 {
+			return fmt.Errorf("%s has no pods", name(i))
+		}
+		pod := types.NamespacedName{Namespace: namespace, Name: list.Items[0].Name}
+		if err := b.fleet.Exit(pod, "", 1); err != nil {
+			return err
+		}
+	}
+	reset := func(aw *v1beta2.AppWrapper) bool { return aw.Status.Retries == 1 }
+	if err := b.await(ctx, b.failures, reset); err != nil {
+		return err
+	}
+	p.Decided = time.Since(begin).Seconds()
+	return b.await(ctx, b.failures, func(aw *v1beta2.AppWrapper) bool { return reset(aw) && ready(aw) })
+}
+
+func ready(aw *v1beta2.AppWrapper) bool {
+	return aw.Status.Phase == v1beta2.Running && meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
+}
+
+// await waits until so many AppWrappers are as they should be.
+func (b *bench) await(ctx context.Context, want int, is func(*v1beta2.AppWrapper) bool) error {
+	deadline := time.Now().Add(patience)
+	for {
+		var list v1beta2.AppWrapperList
+		if err := b.client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		got := 0
+		for i := range list.Items {
+			if is(&list.Items[i]) {
+				got++
+			}
+		}
+		switch {
+		case got >= want:
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("%d of %d after %s", got, want, patience)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// clean leaves the cluster as it was, but for the definition.
+func (b *bench) clean() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	err := b.client.DeleteAllOf(ctx, &v1beta2.AppWrapper{}, client.InNamespace(namespace))
+	gone := lab.Until(ctx, "all AppWrappers are gone", func(ctx context.Context) error {
+		var list v1beta2.AppWrapperList
+		if err := b.client.List(ctx, &list, client.InNamespace(namespace)); err != nil || len(list.Items) > 0 {
+			return fmt.Errorf("%d are left (%v)", len(list.Items), err)
+		}
+		return nil
+	})
+	return joined(err, gone, b.fleet.Remove(ctx), b.lab.Cluster.StopProgram(ctx, "bench-appwrapper-manager"))
+}
+
+func joined(errs ...error) error { return errors.Join(errs...) }

@@ -1,0 +1,332 @@
+//go:build e2e && e2e_all
+
+package tests_appwrapper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+)
+
+const gpu = "nvidia.com/gpu"
+
+// TestWithKueue has Kueue's real manager give the quota, of which there is enough for one workload at a time.
+func TestWithKueue(t *testing.T) {
+	if err := shared.Cluster.Kueue(t.Context(), t.Output(), "workload.codeflare.dev/appwrapper"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := shared.Cluster.StopKueue(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, test := range map[string]func(*queued){
+		"a workload that succeeds gives its quota to the next": succeeds,
+		"a failing Job is reset, and fails in the end":         fails,
+		"a node is marked EVICT":                               evicted,
+		"a component is deleted":                               loses,
+		"suspended in the middle of a reset":                   suspendedDuringReset,
+		"a finalizer that blocks":                              blocked,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			q := &queued{bench: b}
+			q.makeQueue()
+			test(q)
+			q.check()
+		})
+	}
+}
+
+// queued is a namespace with a queue, whose quota is watched all the time.
+type queued struct {
+	*bench
+	mu       sync.Mutex
+	breaches []string
+	samples  int
+	stop     context.CancelFunc
+	done     chan struct{}
+}
+
+func kueueObject(kind, name string, spec map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	if spec != nil {
+		o.Object["spec"] = spec
+	}
+	o.SetAPIVersion("kueue.x-k8s.io/v1beta2")
+	o.SetKind(kind)
+	o.SetName(name)
+	return o
+}
+
+// makeQueue has room for one worker.
+func (q *queued) makeQueue() {
+	q.Helper()
+	local := kueueObject("LocalQueue", "queue", map[string]any{"clusterQueue": q.ns})
+	local.SetNamespace(q.ns)
+	for _, object := range []*unstructured.Unstructured{
+		kueueObject("ResourceFlavor", q.ns, nil),
+		kueueObject("ClusterQueue", q.ns, map[string]any{
+			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: q.ns}},
+			"resourceGroups": []any{map[string]any{
+				"coveredResources": []any{"cpu", gpu},
+				"flavors": []any{map[string]any{"name": q.ns, "resources": []any{
+					map[string]any{"name": "cpu", "nominalQuota": "100m"}, map[string]any{"name": gpu, "nominalQuota": "1"},
+				}}},
+			}},
+		}),
+		local,
+	} {
+		q.until(object.GetKind()+" is made", func(ctx context.Context) error { return k8s.Create(ctx, object.DeepCopy()) })
+		q.Cleanup(func() { _ = k8s.Delete(context.Background(), object) })
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	q.stop, q.done = cancel, make(chan struct{})
+	go q.watchQuota(ctx)
+}
+
+// watchQuota looks again and again: no pod that is there is without quota.
+func (q *queued) watchQuota(ctx context.Context) {
+	defer close(q.done)
+	for ctx.Err() == nil {
+		var pods corev1.PodList
+		// The pods first: they may go before the quota does, but not the other way round.
+		if err := k8s.List(ctx, &pods, client.InNamespace(q.ns)); err == nil && live(pods.Items) {
+			if _, _, before := q.reserved(ctx); before == nil {
+				var again corev1.PodList
+				if cpu, _, err := q.reserved(ctx); err == nil && cpu == "0" && k8s.List(ctx, &again, client.InNamespace(q.ns)) == nil && live(again.Items) {
+					q.mu.Lock()
+					q.breaches = append(q.breaches, fmt.Sprintf("%s is there without quota", again.Items[0].Name))
+					q.mu.Unlock()
+				}
+			}
+		}
+		q.samples++
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// live: pods that use something. Those that have succeeded hold no quota, and stay for their logs.
+func live(pods []corev1.Pod) bool {
+	for _, pod := range pods {
+		if pod.Status.Phase != corev1.PodSucceeded {
+			return true
+		}
+	}
+	return false
+}
+
+// reserved is what Kueue's ClusterQueue says is taken, and the number of workloads that hold it.
+func (q *queued) reserved(ctx context.Context) (cpu string, workloads int64, err error) {
+	queue := kueueObject("ClusterQueue", q.ns, nil)
+	if err := k8s.Get(ctx, client.ObjectKey{Name: q.ns}, queue); err != nil {
+		return "", 0, err
+	}
+	workloads, _, _ = unstructured.NestedInt64(queue.Object, "status", "reservingWorkloads")
+	flavors, _, _ := unstructured.NestedSlice(queue.Object, "status", "flavorsReservation")
+	for _, flavor := range flavors {
+		resources, _, _ := unstructured.NestedSlice(flavor.(map[string]any), "resources")
+		for _, r := range resources {
+			if m := r.(map[string]any); m["name"] == "cpu" {
+				return fmt.Sprint(m["total"]), workloads, nil
+			}
+		}
+	}
+	return "", 0, errors.New("the queue does not say what is reserved")
+}
+
+func (q *queued) awaitReserved(want string) {
+	q.Helper()
+	q.until(want+" CPU are reserved", func(ctx context.Context) error {
+		cpu, n, err := q.reserved(ctx)
+		if err == nil && cpu != want {
+			err = fmt.Errorf("%s are, by %d workloads", cpu, n)
+		}
+		return err
+	})
+}
+
+// submit creates a workload in the queue.
+func (q *queued) submit(aw *v1beta2.AppWrapper) {
+	q.Helper()
+	aw.Labels = map[string]string{v1beta2.QueueLabel: "queue"}
+	q.create(aw)
+}
+
+// check fails the test if the quota was ever seen to be wrong, and returns all of it.
+func (q *queued) check() {
+	q.Helper()
+	var list v1beta2.AppWrapperList
+	q.ok(k8s.List(q.Context(), &list, client.InNamespace(q.ns)))
+	for i := range list.Items {
+		q.ok(k8s.Delete(q.Context(), &list.Items[i]))
+	}
+	q.awaitReserved("0")
+	q.until("no AppWrapper is left", func(ctx context.Context) error {
+		if err := k8s.List(ctx, &list, client.InNamespace(q.ns)); err != nil || len(list.Items) > 0 {
+			return fmt.Errorf("%d (%v)", len(list.Items), err)
+		}
+		return nil
+	})
+	q.stop()
+	<-q.done
+	q.Logf("the quota was looked at %d times", q.samples)
+	for _, breach := range q.breaches {
+		q.Error(breach)
+	}
+}
+
+func succeeds(q *queued) {
+	q.submit(q.worker("first", endsAfter(3)))
+	q.awaitReady("first")
+	q.submit(q.worker("second", endsAfter(1)))
+	q.awaitReserved("100m")
+	if aw := q.get("second"); !aw.Spec.Suspend || aw.Status.Phase != v1beta2.Suspended {
+		q.until("the second waits", func(context.Context) error {
+			if p := q.get("second").Status.Phase; p != v1beta2.Suspended {
+				return fmt.Errorf("it is %q", p)
+			}
+			return nil
+		})
+	}
+	q.awaitPhase("first", v1beta2.Succeeded)
+	q.awaitPhase("second", v1beta2.Succeeded)
+	q.awaitReserved("0")
+}
+
+func fails(q *queued) {
+	q.submit(q.worker("bad", failsAfter(2)))
+	q.awaitReady("bad")
+	q.submit(q.worker("next", endsAfter(1)))
+	aw := q.awaitPhase("bad", v1beta2.Failed)
+	if aw.Status.Retries != 2 || len(aw.Status.Attempts) != 3 {
+		q.Errorf("%d resets, attempts %+v", aw.Status.Retries, aw.Status.Attempts)
+	}
+	q.awaitPhase("next", v1beta2.Succeeded)
+	bad, next := q.get("bad"), q.get("next")
+	failed := meta.FindStatusCondition(bad.Status.Conditions, string(v1beta2.QuotaReserved))
+	started := next.Status.Attempts[0].StartTime
+	if started.Before(&failed.LastTransitionTime) {
+		q.Errorf("the next workload began at %s, before the failed one had given its quota back at %s", started, failed.LastTransitionTime)
+	}
+}
+
+// evicted: both nodes have a GPU; the workload leaves the one that is marked and does not come back to it.
+func evicted(q *queued) {
+	for _, name := range shared.Cluster.NodeNames() {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		q.ok(k8s.Get(q.Context(), client.ObjectKeyFromObject(node), node))
+		before := node.DeepCopy()
+		node.Status.Capacity[gpu], node.Status.Allocatable[gpu] = resource.MustParse("1"), resource.MustParse("1")
+		q.ok(k8s.Status().Patch(q.Context(), node, client.MergeFrom(before)))
+	}
+	q.submit(q.worker("train", needsGPU))
+	q.awaitReady("train")
+	pods, err := podsOf(q.Context(), q.ns, "train")
+	q.ok(err)
+	bad := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pods[0].Spec.NodeName}}
+	const label = "autopilot.ibm.com/gpuhealth"
+	begin := time.Now()
+	patch(q.bench, bad, func(n *corev1.Node) { n.Labels[label] = "EVICT" })
+	q.until("the workload leaves", func(context.Context) error {
+		if aw := q.get("train"); aw.Status.Evacuations != 1 {
+			return fmt.Errorf("phase %s, conditions %+v", aw.Status.Phase, aw.Status.Conditions)
+		}
+		return nil
+	})
+	q.Logf("evacuation decided %s after the label", time.Since(begin).Round(time.Millisecond))
+	// The checks that set the label overwrite it with another; the workload does not come back all the same.
+	patch(q.bench, bad, func(n *corev1.Node) { n.Labels[label] = "PASS" })
+	q.until("it runs elsewhere", func(ctx context.Context) error {
+		now, err := podsOf(ctx, q.ns, "train")
+		if err != nil || len(now) != 1 || now[0].UID == pods[0].UID || now[0].Status.Phase != corev1.PodRunning {
+			return fmt.Errorf("%d pods (%v)", len(now), err)
+		}
+		if now[0].Spec.NodeName == bad.Name {
+			q.Errorf("it is on %s again", bad.Name)
+		}
+		return nil
+	})
+	if aw := q.get("train"); aw.Status.Retries != 0 {
+		q.Errorf("%d resets are counted", aw.Status.Retries)
+	}
+	patch(q.bench, bad, func(n *corev1.Node) { delete(n.Labels, label) })
+}
+
+func loses(q *queued) {
+	q.submit(q.worker("lost"))
+	q.awaitReady("lost")
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: q.ns, Name: "lost"}}
+	q.ok(k8s.Delete(q.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	aw := q.awaitPhase("lost", v1beta2.Failed)
+	if aw.Status.Retries != 0 {
+		q.Errorf("%d resets", aw.Status.Retries)
+	}
+	q.awaitReserved("0")
+}
+
+func suspendedDuringReset(q *queued) {
+	aw := q.worker("paused", failsAfter(2))
+	aw.Annotations[v1beta2.RetryPausePeriodKey] = "10m"
+	q.submit(aw)
+	q.awaitPhase("paused", v1beta2.Resetting)
+	q.awaitCondition("paused", v1beta2.ResourcesDeployed, metav1.ConditionFalse)
+	q.awaitReserved("100m") // and still is
+	q.activate(false)
+	q.awaitPhase("paused", v1beta2.Suspended)
+	q.awaitReserved("0")
+}
+
+// activate tells Kueue to stop the workload of the namespace, or to start it again.
+func (q *queued) activate(active bool) {
+	q.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("kueue.x-k8s.io/v1beta2")
+	list.SetKind("WorkloadList")
+	q.ok(k8s.List(q.Context(), list, client.InNamespace(q.ns)))
+	if len(list.Items) != 1 {
+		q.Fatalf("%d workloads", len(list.Items))
+	}
+	patch(q.bench, &list.Items[0], func(w *unstructured.Unstructured) {
+		q.ok(unstructured.SetNestedField(w.Object, active, "spec", "active"))
+	})
+}
+
+func blocked(q *queued) {
+	aw := q.worker("stuck")
+	aw.Annotations[v1beta2.ForcefulDeletionGracePeriodKey] = "3s"
+	q.submit(aw)
+	q.awaitReady("stuck")
+	pods, err := podsOf(q.Context(), q.ns, "stuck")
+	q.ok(err)
+	const finalizer = "e2e.holdfast.dev/keep"
+	patch(q.bench, &pods[0], func(p *corev1.Pod) { p.Finalizers = append(p.Finalizers, finalizer) })
+	q.activate(false)
+	q.until("the condition names what blocks", func(context.Context) error {
+		c := meta.FindStatusCondition(q.get("stuck").Status.Conditions, string(v1beta2.DeletingResources))
+		if c == nil || !strings.Contains(c.Message, finalizer) {
+			return fmt.Errorf("it is %+v", c)
+		}
+		return nil
+	})
+	if cpu, _, err := q.reserved(q.Context()); err != nil || cpu != "100m" {
+		q.Errorf("%s CPU are reserved while a pod is left (%v)", cpu, err)
+	}
+	patch(q.bench, &pods[0], func(p *corev1.Pod) { p.Finalizers = nil })
+	q.awaitPhase("stuck", v1beta2.Suspended)
+	q.awaitReserved("0")
+}

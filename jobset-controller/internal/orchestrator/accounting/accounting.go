@@ -1,0 +1,188 @@
+// Package accounting turns what the store has recorded of a group's restarts into accounts: what each was caused by, how it
+// ended, and where its time went. It is pure.
+//
+// The phases of a restart part the time from the failure to the moment at which all workers run, without gap or overlap:
+//
+//	failed     detected    reported       last old one down                              all run
+//	   |--detect--|--order---|------down--------|----start (CRI) / sync (exec)---|--sync / start--|
+//
+//	without a barrier a worker runs as soon as it is up, and the group is in sync when the last one has joined
+//	at a barrier the workers join first, and start when the group is in sync
+//
+// What failed is the worker's exit by its node's clock; for a hang the last sign of progress; for a pod whose agent could not
+// speak the moment at which the orchestrator learnt of it, because nobody knows better: detect is then 0. Clocks of nodes
+// that differ from the store's show in order. A restart that another failure has overtaken ends where the next one begins.
+package accounting
+
+import (
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/history"
+)
+
+// Account is one restart.
+type Account struct {
+	history.Entry
+	Slot  string             // of the worker that caused it
+	Place coordination.Place // where it was
+	// Waited is how long the first worker of the new round waited for the last; not there for recreations.
+	Waited time.Duration
+}
+
+// Group is what the records are read with.
+type Group struct {
+	JobSet string
+	Epoch  epoch.Record // the current one: its cause tells a recreation from a resumption
+	// PolicyPrefix begins the causes of epochs that the failure policy has opened; PolicyCounted tells whether its last
+	// restart was counted.
+	PolicyPrefix  string
+	PolicyCounted bool
+	// Over: nothing follows the last record any more.
+	Over bool
+}
+
+// KindPolicy is the cause of a recreation by the failure policy.
+const KindPolicy = "policy"
+
+// With is the history and the record in progress: what that one follows has ended.
+func With(past []coordination.Record, now coordination.Record) []coordination.Record {
+	n := len(past)
+	if n > 0 && past[n-1].Epoch == now.Epoch && past[n-1].Round == now.Round {
+		return past
+	}
+	return append(past[:n:n], now)
+}
+
+// Of makes accounts of records, oldest first. Records of what was no restart have none: the first formation, a resumption, a
+// failure that had no restart left, a store that has only asked around. Nor has a restart that has not ended.
+func Of(g Group, records []coordination.Record) []Account {
+	var list []Account
+	for i := range records {
+		var before, after *coordination.Record
+		if i > 0 {
+			before = &records[i-1]
+		}
+		if i+1 < len(records) {
+			after = &records[i+1]
+		}
+		if a, ok := g.account(before, records[i], after); ok {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func (g Group) account(before *coordination.Record, r coordination.Record, after *coordination.Record) (Account, bool) {
+	if r.Round == 0 {
+		return g.recreation(before, r, after)
+	}
+	end, ended := endOf(r, after)
+	if ended == history.Running && end == 0 && g.Over {
+		end, ended = latest(r), history.GivenUp
+	}
+	if end == 0 || isNone(r) {
+		return Account{}, false
+	}
+	a := g.inPlace(r)
+	a.Ended = ended
+	a.Took = parts(r, begin(before, r), end)
+	a.FailedAt = time.UnixMilli(begin(before, r)).UTC()
+	return a, true
+}
+
+func (g Group) inPlace(r coordination.Record) Account {
+	a := g.caused(r.Cause)
+	a.Kind, a.Attempt, a.Counted = history.InPlace, history.Attempt{Epoch: r.Epoch, Round: r.Round}, true
+	if r.FirstUpAt > 0 && r.InSyncAt > r.FirstUpAt {
+		a.Waited = milliseconds(r.InSyncAt - r.FirstUpAt)
+	}
+	return a
+}
+
+// caused is an account that knows only why.
+func (g Group) caused(c coordination.Cause) Account {
+	a := Account{Slot: c.Slot, Place: c.Place}
+	a.Cause = history.Cause{Kind: c.Kind, ExitCode: c.ExitCode, Reason: c.Reason}
+	if c.Signal > 0 {
+		a.Cause.Signal = unix.SignalName(unix.Signal(c.Signal))
+	}
+	a.Worker = strings.TrimPrefix(c.Slot, g.JobSet+"-")
+	return a.At(c.Place)
+}
+
+// At says where the worker was.
+func (a Account) At(p coordination.Place) Account {
+	a.Place = p
+	a.Pod, a.Node = strings.TrimPrefix(p.PodName, a.Slot+"-"), p.Node
+	return a
+}
+
+// isNone tells whether a record is none of a restart: the failure had no restart left, or nobody had to restart.
+func isNone(r coordination.Record) bool { return r.Downs+r.Ups == 0 }
+
+// endOf is when all ran again or, if that was not to be, when the next restart has begun; 0 while it goes on.
+func endOf(r coordination.Record, after *coordination.Record) (int64, history.End) {
+	switch {
+	case r.InSyncAt > 0:
+		return max(r.InSyncAt, r.LastStartAt), history.Running
+	case after == nil:
+		return 0, history.Running
+	case after.Epoch == r.Epoch:
+		return max(after.ReportedAt, r.ReportedAt), history.Overtaken
+	}
+	return max(after.ReportedAt, r.ReportedAt), history.GivenUp
+}
+
+// begin is when the outage began, no earlier than the end of the one before, and no later than the order.
+func begin(before *coordination.Record, r coordination.Record) int64 {
+	at := r.FailedAt
+	if at == 0 {
+		at = r.DetectedAt
+	}
+	if at == 0 {
+		at = r.ReportedAt
+	}
+	if before != nil {
+		if end, _ := endOf(*before, &r); end > 0 {
+			at = max(at, end)
+		}
+	}
+	return min(at, r.ReportedAt)
+}
+
+// parts divides the time from begin to end. Whatever is missing, or before what has to precede it, takes no time.
+func parts(r coordination.Record, begin, end int64) (took [len(history.Phases)]time.Duration) {
+	at := begin
+	until := func(phase history.Phase, moment int64) {
+		moment = min(max(moment, at), end)
+		took[phase] += milliseconds(moment - at)
+		at = moment
+	}
+	until(history.Detect, min(r.DetectedAt, r.ReportedAt))
+	until(history.Order, r.ReportedAt)
+	until(history.Down, r.LastDownAt)
+	started := r.LastStartAt
+	if started == 0 {
+		started = r.LastUpAt // nobody says when it starts
+	}
+	if r.InSyncAt > 0 && started > r.InSyncAt {
+		until(history.Sync, r.InSyncAt)
+		until(history.Start, end)
+		return took
+	}
+	until(history.Start, started)
+	until(history.Sync, end)
+	return took
+}
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// latest is the last that is known of a restart.
+func latest(r coordination.Record) int64 {
+	return max(r.ReportedAt, r.LastDownAt, r.LastUpAt, r.LastStartAt)
+}

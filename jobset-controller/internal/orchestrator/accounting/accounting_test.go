@@ -1,0 +1,176 @@
+package accounting
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/history"
+)
+
+func ms(detect, order, down, start, sync int64) (took [len(history.Phases)]time.Duration) {
+	for i, t := range []int64{detect, order, down, start, sync} {
+		took[i] = time.Duration(t) * time.Millisecond
+	}
+	return took
+}
+
+var victim = coordination.Cause{
+	Slot: "js-w-0-1", Kind: coordination.KindExit, ExitCode: 137, Signal: 9,
+	Place: coordination.Place{PodName: "js-w-0-1-abcde", Node: "n1"},
+}
+
+func formed() coordination.Record {
+	return coordination.Record{Epoch: 1, ReportedAt: 100, FirstUpAt: 400, LastUpAt: 500, InSyncAt: 500, Ups: 2}
+}
+
+// container is a restart without a barrier.
+func container() coordination.Record {
+	return coordination.Record{
+		Epoch: 1, Round: 1, Cause: victim, FailedAt: 1000, DetectedAt: 1003, ReportedAt: 1010, LastDownAt: 1110,
+		FirstUpAt: 1900, LastUpAt: 2000, LastStartAt: 2000, InSyncAt: 2001, Downs: 2, Ups: 2, Starts: 2,
+	}
+}
+
+// supervised is one with it.
+func supervised() coordination.Record {
+	r := container()
+	r.FirstUpAt, r.LastUpAt, r.InSyncAt, r.LastStartAt = 1020, 1115, 1116, 1130
+	return r
+}
+
+func changed(r coordination.Record, change func(*coordination.Record)) coordination.Record {
+	change(&r)
+	return r
+}
+
+func TestAccounts(t *testing.T) {
+	failedOver := epoch.Record{Epoch: 2, Recreate: 2, Cause: "timeout/1/1"}
+	again := coordination.Record{Epoch: 2, ReportedAt: 61_100, FirstUpAt: 64_000, LastUpAt: 65_000, LastStartAt: 65_000, InSyncAt: 65_100, Ups: 2, Starts: 2}
+	givenUp := changed(container(), func(r *coordination.Record) { r.InSyncAt, r.Cause.Kind = 0, coordination.KindTimeout })
+	cases := map[string]struct {
+		group   Group
+		records []coordination.Record
+		want    []string
+	}{
+		"a formation is no restart": {Group{}, []coordination.Record{formed()}, nil},
+		"containers are in sync when the last one has started": {Group{}, []coordination.Record{formed(), container()},
+			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+100+890+1"}},
+		"workers at a barrier start when all are in sync": {Group{}, []coordination.Record{formed(), supervised()},
+			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 130=3+7+100+14+6"}},
+		"agents that do not say when they start": {Group{},
+			[]coordination.Record{changed(supervised(), func(r *coordination.Record) { r.LastStartAt = 0 })},
+			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 116=3+7+100+5+1"}},
+		"a restart that goes on has no account yet": {Group{}, []coordination.Record{changed(container(), func(r *coordination.Record) { r.InSyncAt = 0 })}, nil},
+		"unless nothing follows any more": {Group{Over: true}, []coordination.Record{givenUp},
+			[]string{"1.1 1970-01-01T00:00:01.000Z in-place timeout:137:SIGKILL w-0-1/abcde@n1 1000=3+7+100+890+0 given-up"}},
+		"a pod that nobody could speak for failed when it was reported": {Group{},
+			[]coordination.Record{changed(container(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt, r.Cause.Kind = 0, 0, coordination.KindPod })},
+			[]string{"1.1 1970-01-01T00:00:01.010Z in-place pod:137:SIGKILL w-0-1/abcde@n1 991=0+0+100+890+1"}},
+		"a clock that is ahead": {Group{},
+			[]coordination.Record{changed(container(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt = 5000, 5003 })},
+			[]string{"1.1 1970-01-01T00:00:01.010Z in-place exit:137:SIGKILL w-0-1/abcde@n1 991=0+0+100+890+1"}},
+		"a clock that is behind goes no further back than to when all ran": {Group{},
+			[]coordination.Record{formed(), changed(container(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt = 10, 13 })},
+			[]string{"1.1 1970-01-01T00:00:00.500Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1501=0+510+100+890+1"}},
+		"a restart that was overtaken ends where the next one begins": {Group{}, []coordination.Record{
+			changed(container(), func(r *coordination.Record) { r.InSyncAt = 0 }),
+			changed(container(), func(r *coordination.Record) {
+				r.Round, r.FailedAt, r.DetectedAt, r.ReportedAt = 2, 1950, 1951, 2000
+				r.LastDownAt, r.LastUpAt, r.LastStartAt, r.InSyncAt = 2100, 2900, 2900, 2900
+			}),
+		}, []string{
+			"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1000=3+7+100+890+0 overtaken",
+			"1.2 1970-01-01T00:00:02.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 900=0+0+100+800+0",
+		}},
+		"a failure without a restart left is no restart": {Group{},
+			[]coordination.Record{{Epoch: 1, Round: 1, Cause: victim, FailedAt: 1, DetectedAt: 2, ReportedAt: 3}}, nil},
+		"a store that has only asked around has restarted nobody": {Group{},
+			[]coordination.Record{{Epoch: 1, Round: 1, Cause: coordination.Cause{Kind: coordination.KindRecovery}, ReportedAt: 3, InSyncAt: 9}}, nil},
+		"a recreation goes on where the restart in place was given up": {Group{Epoch: failedOver}, []coordination.Record{givenUp, again}, []string{
+			"1.1 1970-01-01T00:00:01.000Z in-place timeout:137:SIGKILL w-0-1/abcde@n1 60100=3+7+100+890+59100 given-up",
+			"2.0 1970-01-01T00:01:01.100Z recreation timeout:137:SIGKILL w-0-1/abcde@n1 4000=0+0+0+3900+100",
+		}},
+		"a recreation whose restart in place never began": {Group{Epoch: epoch.Record{Epoch: 2, Recreate: 2, Cause: "finished/1/0"}},
+			[]coordination.Record{{Epoch: 1, Round: 1, Cause: changed(container(), func(r *coordination.Record) { r.Cause.Kind = "finished" }).Cause, FailedAt: 60_000, DetectedAt: 60_005, ReportedAt: 60_010}, again},
+			[]string{"2.0 1970-01-01T00:01:00.000Z recreation finished:137:SIGKILL w-0-1/abcde@n1 5100=5+1095+0+3900+100"}},
+		"a recreation of a group whose store has forgotten why": {Group{Epoch: failedOver}, []coordination.Record{again},
+			[]string{"2.0 1970-01-01T00:01:01.100Z recreation timeout - 4000=0+0+0+3900+100"}},
+		"a resumption is no restart": {Group{Epoch: epoch.Record{Epoch: 2, Cause: "suspend/1"}}, []coordination.Record{container(), again},
+			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+100+890+1"}},
+		"a restart of the failure policy": {
+			Group{Epoch: epoch.Record{Epoch: 2, Cause: "recreate/1"}, PolicyPrefix: "recreate/"}, []coordination.Record{again},
+			[]string{"2.0 1970-01-01T00:01:01.100Z recreation policy - 4000=0+0+0+3900+100 uncounted"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.group.JobSet = "js"
+			var got []string
+			for _, a := range Of(tc.group, tc.records) {
+				got = append(got, a.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Whatever the records hold, the phases part the outage: none is negative, they add up, and outages do not overlap.
+func TestPhasesPartTheOutage(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	moment := func(around int64) int64 {
+		if r.IntN(5) == 0 {
+			return 0
+		}
+		return around + r.Int64N(400) - 100
+	}
+	accounts := 0
+	for n := range 50_000 {
+		var records []coordination.Record
+		at := int64(1000)
+		for round := range int64(1 + r.IntN(5)) {
+			at += r.Int64N(1000)
+			one := coordination.Record{
+				Epoch: 1, Round: round + 1, FailedAt: moment(at), DetectedAt: moment(at), ReportedAt: at,
+				LastDownAt: moment(at + 100), LastUpAt: moment(at + 200), LastStartAt: moment(at + 250), Downs: 1,
+			}
+			if r.IntN(3) > 0 {
+				at += 1 + r.Int64N(500)
+				one.InSyncAt = at
+				one.LastStartAt = min(one.LastStartAt, at+50)
+				at += 50
+			}
+			records = append(records, one)
+		}
+		var last time.Time
+		for _, a := range Of(Group{JobSet: "js"}, records) {
+			for phase, took := range a.Took {
+				if took < 0 {
+					t.Fatalf("%d: %s takes %s in %+v", n, history.Phase(phase), took, records)
+				}
+			}
+			if a.FailedAt.Before(last) {
+				t.Fatalf("%d: %s begins before the outage before it has ended, at %s: %+v", n, a, last, records)
+			}
+			last = a.FailedAt.Add(a.Lost())
+			record := records[a.Round-1]
+			end := max(record.InSyncAt, record.LastStartAt)
+			if a.Ended != history.Running {
+				end = records[a.Round].ReportedAt
+			}
+			if got := last.UnixMilli(); got != end {
+				t.Fatalf("%d: %s ends at %d, want %d: %+v", n, fmt.Sprint(a.Entry), got, end, records)
+			}
+			accounts++
+		}
+	}
+	if accounts < 50_000 {
+		t.Errorf("only %d accounts: it shows nothing", accounts)
+	}
+}

@@ -1,0 +1,494 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+var errDown = errors.New("the store is down")
+
+// fakeUsers is a store that keeps users and sizes, and nothing else.
+type fakeUsers struct {
+	users map[string][]string
+	sizes map[string]int64
+	calls int
+	down  bool
+}
+
+func (f *fakeUsers) do(act func()) error {
+	f.calls++
+	if f.down {
+		return errDown
+	}
+	act()
+	return nil
+}
+
+func (f *fakeUsers) SetUsers(_ context.Context, hashes map[string][]string) error {
+	return f.do(func() {
+		for group, list := range hashes {
+			f.users[group] = slices.Sorted(slices.Values(list))
+		}
+	})
+}
+
+func (f *fakeUsers) Users(context.Context) (users map[string][]string, err error) {
+	err = f.do(func() { users = maps.Clone(f.users) })
+	return users, err
+}
+
+func (f *fakeUsers) DropUser(_ context.Context, group string) error {
+	return f.do(func() { delete(f.users, group) })
+}
+
+func (f *fakeUsers) Usage(context.Context, []string) (map[string]int64, error) {
+	return f.sizes, f.do(func() {})
+}
+
+func (f *fakeUsers) Erase(_ context.Context, group string) error {
+	return f.do(func() { delete(f.sizes, group) })
+}
+
+// rig is one JobSet, an API server whose Secrets cannot be read by the keeper, and a store.
+type rig struct {
+	*testing.T
+	users  *fakeUsers
+	clock  *clocktesting.FakePassiveClock
+	events *events.FakeRecorder
+	all    client.Client // as an administrator
+	keeper *Keeper
+}
+
+func newRig(t *testing.T) *rig {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha2.AddToScheme, clientgoscheme.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := &rig{
+		T: t, users: &fakeUsers{users: map[string][]string{}, sizes: map[string]int64{}},
+		clock: clocktesting.NewFakePassiveClock(then), events: events.NewFakeRecorder(10),
+	}
+	all := fake.NewClientBuilder().WithScheme(scheme).WithObjects(jobSet()).Build()
+	g.all = all
+	forbidden := func(obj any) error {
+		if _, is := obj.(*corev1.Secret); is {
+			t.Error("the keeper reads a Secret")
+		}
+		return nil
+	}
+	blind := interceptor.NewClient(all, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			return errors.Join(forbidden(obj), c.Get(ctx, key, obj, opts...))
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if len(opts) == 0 {
+				return c.Create(ctx, obj, opts...)
+			}
+			err := all.Get(ctx, client.ObjectKeyFromObject(obj), &corev1.Secret{}) // as the API server does in a dry run
+			if err == nil {
+				return apierrors.NewAlreadyExists(corev1.Resource("secrets"), obj.GetName())
+			}
+			return client.IgnoreNotFound(err)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			return errors.Join(forbidden(obj), c.Patch(ctx, obj, p, opts...))
+		},
+	})
+	g.keeper = &Keeper{Client: blind, Live: blind, Users: g.users, Ages: ages, Recorder: g.events, Clock: g.clock,
+		CA: func() ([]byte, error) { return []byte("the CA"), nil }}
+	return g
+}
+
+func jobSet() *v1alpha2.JobSet {
+	return &v1alpha2.JobSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "js", UID: "uid-1"},
+		Spec: v1alpha2.JobSetSpec{ReplicatedJobs: []v1alpha2.ReplicatedJob{{Name: "w", Replicas: 2, Template: batchv1.JobTemplateSpec{
+			Spec: batchv1.JobSpec{Parallelism: ptr.To(int32(4))},
+		}}}},
+	}
+}
+
+func (g *rig) jobSet() *v1alpha2.JobSet {
+	g.Helper()
+	js := &v1alpha2.JobSet{}
+	if err := g.all.Get(g.Context(), types.NamespacedName{Namespace: "ns", Name: "js"}, js); err != nil {
+		g.Fatal(err)
+	}
+	return js
+}
+
+func (g *rig) record() *Record {
+	g.Helper()
+	return Of(g.jobSet().Annotations)
+}
+
+func (g *rig) save(r Record) error {
+	js := g.jobSet()
+	metav1.SetMetaDataAnnotation(&js.ObjectMeta, Annotation, r.Format())
+	return g.all.Update(g.Context(), js)
+}
+
+func (g *rig) ask(request string) {
+	g.Helper()
+	js := g.jobSet()
+	metav1.SetMetaDataAnnotation(&js.ObjectMeta, RotateAnnotation, request)
+	if err := g.all.Update(g.Context(), js); err != nil {
+		g.Fatal(err)
+	}
+}
+
+func (g *rig) keep() error { return g.keeper.Keep(g.Context(), g.jobSet(), g.save) }
+
+func (g *rig) mustKeep() {
+	g.Helper()
+	if err := g.keep(); err != nil {
+		g.Fatal(err)
+	}
+}
+
+func (g *rig) mustSweep() {
+	g.Helper()
+	if err := g.keeper.Sweep(g.Context()); err != nil {
+		g.Fatal(err)
+	}
+}
+
+// secret is the one that pods mount; nil if there is none.
+func (g *rig) secret() *corev1.Secret {
+	g.Helper()
+	s := &corev1.Secret{}
+	err := g.all.Get(g.Context(), types.NamespacedName{Namespace: "ns", Name: "holdfast-store-js"}, s)
+	if client.IgnoreNotFound(err) != nil {
+		g.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// opens tells whether what the pods hold opens the store.
+func (g *rig) opens(password []byte) bool {
+	return slices.Contains(g.users.users["uid-1"], hashOf(string(password)))
+}
+
+func TestAJobSetGetsASecretAndAUser(t *testing.T) {
+	g := newRig(t)
+	g.mustKeep()
+	s := g.secret()
+	if s == nil || string(s.Data["username"]) != "holdfast:uid-1" || string(s.Data["ca.crt"]) != "the CA" || !g.opens(s.Data["password"]) {
+		t.Fatalf("Secret %+v, users %v", s, g.users.users)
+	}
+	owner := s.OwnerReferences[0]
+	if owner.UID != "uid-1" || owner.Kind != "JobSet" || owner.APIVersion != "jobset.x-k8s.io/v1alpha2" {
+		t.Errorf("owned by %+v", owner)
+	}
+	if strings.Contains(g.record().Format(), string(s.Data["password"])) {
+		t.Error("the annotation holds the password")
+	}
+	calls, before := g.users.calls, g.jobSet().ResourceVersion
+	for range 3 {
+		g.mustKeep()
+	}
+	if g.users.calls != calls || g.jobSet().ResourceVersion != before {
+		t.Error("what is as it should be is written again")
+	}
+}
+
+func TestTwoJobSetsHaveTwoPasswords(t *testing.T) {
+	if a, b := newPassword(), newPassword(); a == b || len(a) != 64 {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
+// The Secret of a JobSet of the same name that was there before is in the way until the garbage collector comes.
+func TestTheSecretOfANamesakeIsReplaced(t *testing.T) {
+	g := newRig(t)
+	former := jobSet()
+	former.UID = "uid-0"
+	if err := g.all.Create(t.Context(), secret(former, "former", nil)); err != nil {
+		t.Fatal(err)
+	}
+	g.mustKeep()
+	if s := g.secret(); s.OwnerReferences[0].UID != "uid-1" || !g.opens(s.Data["password"]) {
+		t.Errorf("Secret %+v", s)
+	}
+}
+
+func TestARotation(t *testing.T) {
+	for name, begin := range map[string]func(*rig){
+		"by age":     func(g *rig) { g.clock.SetTime(then.Add(ages.Max)) },
+		"on request": func(g *rig) { g.ask("please") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t)
+			g.mustKeep()
+			before := g.secret().Data["password"]
+			begin(g)
+			g.mustKeep()
+			after := g.secret().Data["password"]
+			if string(after) == string(before) || !g.opens(before) || !g.opens(after) {
+				t.Errorf("right after it: %q and %q open %v, %v", before, after, g.opens(before), g.opens(after))
+			}
+			g.clock.SetTime(g.clock.Now().Add(ages.Overlap))
+			g.mustKeep()
+			if g.opens(before) || !g.opens(after) || string(g.secret().Data["password"]) != string(after) {
+				t.Errorf("after the overlap: old opens %v, new %v", g.opens(before), g.opens(after))
+			}
+		})
+	}
+}
+
+// While the store is away pods get their Secret all the same; a password that replaces another waits.
+func TestTheStoreIsAway(t *testing.T) {
+	g := newRig(t)
+	g.users.down = true
+	var down *StoreError
+	if err := g.keep(); !errors.As(err, &down) {
+		t.Fatalf("error %v", err)
+	}
+	first := g.secret()
+	if first == nil {
+		t.Fatal("new pods wait for the store")
+	}
+	g.users.down = false
+	g.mustKeep()
+	if !g.opens(first.Data["password"]) {
+		t.Error("the store does not know the password that pods have")
+	}
+	g.users.down = true
+	g.ask("please")
+	if err := g.keep(); !errors.As(err, &down) {
+		t.Fatalf("error %v", err)
+	}
+	if string(g.secret().Data["password"]) != string(first.Data["password"]) {
+		t.Error("pods are given a password that the store does not know")
+	}
+	g.users.down = false
+	g.mustKeep()
+	if !g.opens(first.Data["password"]) || !g.opens(g.secret().Data["password"]) {
+		t.Error("old and new are not both valid")
+	}
+}
+
+// TestALeaderDiesAtAnyPoint stops a first leader before each of its writes, at creation and in a rotation, and lets a second
+// one go on: what the pods hold always opens the store then.
+func TestALeaderDiesAtAnyPoint(t *testing.T) {
+	for _, rotating := range []bool{false, true} {
+		for stop := range 5 {
+			t.Run(fmt.Sprintf("rotating %v, before write %d", rotating, stop), func(t *testing.T) {
+				g := newRig(t)
+				var held [][]byte // what a pod may have read
+				if rotating {
+					g.mustKeep()
+					held = append(held, g.secret().Data["password"])
+					g.ask("please")
+				}
+				g.dieBefore(stop)
+				if s := g.secret(); s != nil {
+					held = append(held, s.Data["password"])
+				}
+				g.keeper = &Keeper{
+					Client: g.keeper.Client, Live: g.keeper.Live, Users: g.users, Ages: ages, Recorder: g.events, Clock: g.clock, CA: g.keeper.CA,
+				}
+				g.mustKeep()
+				g.mustKeep()
+				for _, password := range append(held, g.secret().Data["password"]) {
+					if !g.opens(password) {
+						t.Errorf("%q does not open the store", password)
+					}
+				}
+				if g.record().Pending {
+					t.Error("it is pending still")
+				}
+			})
+		}
+	}
+}
+
+var errDead = errors.New("the leader is dead")
+
+// dieBefore runs one look of a leader that ends before its nth write, of whatever kind.
+func (g *rig) dieBefore(nth int) {
+	g.Helper()
+	writes := 0
+	may := func() error {
+		if writes++; writes > nth {
+			return errDead
+		}
+		return nil
+	}
+	k := &Keeper{Live: g.all, Ages: ages, Recorder: g.events, Clock: g.clock, CA: g.keeper.CA, Users: mortal{g.users, may}}
+	k.Client = interceptor.NewClient(g.all.(client.WithWatch), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if len(opts) == 0 {
+				if err := may(); err != nil {
+					return err
+				}
+			}
+			return c.Create(ctx, obj, opts...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			if err := may(); err != nil {
+				return err
+			}
+			return c.Update(ctx, obj, opts...)
+		},
+	})
+	err := k.Keep(g.Context(), g.jobSet(), func(r Record) error {
+		if err := may(); err != nil {
+			return err
+		}
+		return g.save(r)
+	})
+	if err != nil && !errors.Is(err, errDead) {
+		g.Fatal(err)
+	}
+}
+
+// mortal is the store of a leader that dies.
+type mortal struct {
+	*fakeUsers
+	may func() error
+}
+
+func (m mortal) SetUsers(ctx context.Context, hashes map[string][]string) error {
+	if err := m.may(); err != nil {
+		return err
+	}
+	return m.fakeUsers.SetUsers(ctx, hashes)
+}
+
+func TestASecretThatWasDeletedIsMadeAgain(t *testing.T) {
+	g := newRig(t)
+	g.mustKeep()
+	held := g.secret().Data["password"]
+	if err := g.all.Delete(t.Context(), g.secret()); err != nil {
+		t.Fatal(err)
+	}
+	g.clock.SetTime(then.Add(lookEvery))
+	g.mustKeep()
+	if s := g.secret(); s == nil || !g.opens(s.Data["password"]) || !g.opens(held) {
+		t.Errorf("Secret %+v; what pods hold opens: %v", s, g.opens(held))
+	}
+}
+
+func TestAStoreWithoutItsUsersGetsThemBack(t *testing.T) {
+	for name, back := range map[string]func(*rig){
+		"on a new connection": func(g *rig) {
+			if err := g.keeper.Restore(g.Context()); err != nil {
+				g.Fatal(err)
+			}
+		},
+		"at the next sweep": func(g *rig) { g.mustSweep() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t)
+			g.mustKeep()
+			clear(g.users.users)
+			back(g)
+			if !g.opens(g.secret().Data["password"]) {
+				t.Error("it is not open")
+			}
+			calls := g.users.calls
+			g.mustKeep()
+			if g.users.calls != calls {
+				t.Error("it is told again")
+			}
+		})
+	}
+}
+
+func TestASweepMendsWhatSomebodyChanged(t *testing.T) {
+	g := newRig(t)
+	g.mustKeep()
+	g.users.users["uid-1"] = append(g.users.users["uid-1"], hashOf("a back door"))
+	g.mustSweep()
+	if g.opens([]byte("a back door")) {
+		t.Error("the back door is open")
+	}
+}
+
+func TestUsersGoWithTheirJobSets(t *testing.T) {
+	g := newRig(t)
+	g.mustKeep()
+	g.users.users["uid-gone"] = []string{old}
+	g.mustSweep()
+	if len(g.users.users) != 1 || !g.opens(g.secret().Data["password"]) {
+		t.Errorf("users %v", g.users.users)
+	}
+	if err := g.all.Delete(t.Context(), g.jobSet()); err != nil {
+		t.Fatal(err)
+	}
+	g.mustSweep()
+	if len(g.users.users) != 0 {
+		t.Errorf("users %v", g.users.users)
+	}
+}
+
+// The cache does not know the newest JobSets; their users are theirs all the same.
+func TestASweepAsksTheAPIServerItself(t *testing.T) {
+	g := newRig(t)
+	g.mustKeep()
+	live := g.keeper.Live
+	g.keeper.Client = interceptor.NewClient(g.all.(client.WithWatch), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
+	})
+	g.keeper.Live = live
+	g.mustSweep()
+	if !g.opens(g.secret().Data["password"]) {
+		t.Error("the user of a new JobSet is gone")
+	}
+}
+
+func TestAGroupThatOutgrowsItsShareIsCutOff(t *testing.T) {
+	g := newRig(t)
+	g.mustKeep()
+	g.users.sizes["uid-1"] = share(g.jobSet())
+	g.mustSweep()
+	if g.record().Revoked != "" {
+		t.Fatal("it is cut off at its share")
+	}
+	g.users.sizes["uid-1"]++
+	g.mustSweep()
+	if len(g.users.users) != 0 || len(g.users.sizes) != 0 || !strings.Contains(g.record().Revoked, "bytes") {
+		t.Fatalf("users %v, sizes %v, record %+v", g.users.users, g.users.sizes, g.record())
+	}
+	if e := <-g.events.Events; !strings.Contains(e, eventRevoked) || !strings.Contains(e, RotateAnnotation) {
+		t.Errorf("event %q", e)
+	}
+	g.clock.SetTime(then.Add(2 * ages.Max))
+	g.mustKeep()
+	g.mustSweep()
+	if len(g.users.users) != 0 {
+		t.Error("it is back by itself")
+	}
+	g.ask("again")
+	g.mustKeep()
+	if !g.opens(g.secret().Data["password"]) || g.record().Revoked != "" {
+		t.Errorf("it is not back though it was asked for: %+v", g.record())
+	}
+}

@@ -1,0 +1,141 @@
+package credentials
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	then = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	ages = Ages{Max: 24 * time.Hour, Overlap: 10 * time.Minute}
+	old  = hashOf("old")
+)
+
+func TestNext(t *testing.T) {
+	record := func(change func(*Record)) *Record {
+		r := &Record{Hashes: []string{old}, Since: then}
+		change(r)
+		return r
+	}
+	two := func(r *Record) { r.Hashes = []string{hashOf("new"), old} }
+	for name, tc := range map[string]struct {
+		record  *Record
+		request string
+		after   time.Duration
+		ages    Ages
+		want    Step
+	}{
+		"none is made":                                 {nil, "", 0, ages, Renew},
+		"a fresh one is kept":                          {record(func(*Record) {}), "", time.Hour, ages, Keep},
+		"one of its age is replaced":                   {record(func(*Record) {}), "", 24 * time.Hour, ages, Renew},
+		"without an age it is kept":                    {record(func(*Record) {}), "", 24000 * time.Hour, Ages{}, Keep},
+		"one that nobody knows is replaced":            {record(func(r *Record) { r.Pending = true }), "", time.Second, ages, Renew},
+		"a request is followed":                        {record(func(*Record) {}), "1", time.Second, ages, Renew},
+		"once":                                         {record(func(r *Record) { r.Request = "1" }), "1", time.Second, ages, Keep},
+		"and its removal too":                          {record(func(r *Record) { r.Request = "1" }), "", time.Second, ages, Renew},
+		"two are valid during the overlap":             {record(two), "", 9 * time.Minute, ages, Keep},
+		"and then one":                                 {record(two), "", 10 * time.Minute, ages, Retire},
+		"not while nobody knows the newest":            {record(func(r *Record) { two(r); r.Pending = true }), "", time.Hour, ages, Renew},
+		"one that was revoked stays so":                {record(func(r *Record) { *r = r.revoked("w") }), "", 48 * time.Hour, ages, Keep},
+		"until it is asked for":                        {record(func(r *Record) { *r = r.revoked("w") }), "again", time.Second, ages, Renew},
+		"a clock that went back makes nothing happen":  {record(two), "", -time.Hour, ages, Keep},
+		"one from a time that never was is not wanted": {record(func(r *Record) { r.Since = time.Time{} }), "", 0, ages, Renew},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Next(tc.record, tc.request, then.Add(tc.after), tc.ages); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// A leader that dies between two steps leaves passwords behind which pods may have read: they stay valid for a while.
+func TestWhatWasValidStaysValid(t *testing.T) {
+	var r *Record
+	for n, password := range []string{"1", "2", "3", "4"} {
+		next := r.with(hashOf(password), "", then)
+		if next.Hashes[0] != hashOf(password) || !next.Pending {
+			t.Errorf("%d: %+v", n, next)
+		}
+		if n > 0 && next.Hashes[1] != r.Hashes[0] {
+			t.Errorf("%d: the one before is not valid: %+v", n, next)
+		}
+		r = &next
+	}
+	if len(r.Hashes) != maxHashes {
+		t.Errorf("%d are valid, want %d", len(r.Hashes), maxHashes)
+	}
+	if done := r.written(then).retired(); done.Pending || len(done.Hashes) != 1 || done.Hashes[0] != hashOf("4") {
+		t.Errorf("in the end: %+v", done)
+	}
+}
+
+func TestRecordsAreReadBack(t *testing.T) {
+	for _, want := range []Record{
+		{Hashes: []string{old}, Since: then},
+		{Hashes: []string{hashOf("new"), old}, Since: then, Pending: true, Request: "r"},
+		Record{Hashes: []string{old}, Since: then}.revoked("why"),
+	} {
+		got := Of(map[string]string{Annotation: want.Format()})
+		if got == nil {
+			t.Fatalf("%s is not read", want.Format())
+		}
+		if diff := cmp.Diff(want, *got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestRecordsThatAreNone(t *testing.T) {
+	for _, value := range []string{
+		"", "x", "{}", "[]", "null", `{"hashes":[]}`, `{"hashes":["x"]}`, `{"hashes":["` + strings.ToUpper(old) + `"]}`,
+		`{"hashes":["` + old + `","` + old + `","` + old + `","` + old + `"]}`, `{"hashes":["` + old + `"],"since":"soon"}`,
+		`{"hashes":["` + old + ` +@all"]}`,
+	} {
+		if r := Of(map[string]string{Annotation: value}); r != nil {
+			t.Errorf("%q is %+v", value, r)
+		}
+	}
+	if r := Of(nil); r != nil {
+		t.Errorf("no annotation is %+v", r)
+	}
+}
+
+// FuzzRecord: whatever is read is a list of hashes, and comes back the same.
+func FuzzRecord(f *testing.F) {
+	f.Add(Record{Hashes: []string{old}, Since: then}.Format())
+	f.Add(`{"hashes":[""]}`)
+	f.Fuzz(checkRecord)
+}
+
+func checkRecord(t *testing.T, value string) {
+	r := Of(map[string]string{Annotation: value})
+	if r == nil {
+		return
+	}
+	for _, h := range r.Valid() {
+		if !hash.MatchString(h) {
+			t.Errorf("%q gives the hash %q", value, h)
+		}
+	}
+	again := Of(map[string]string{Annotation: r.Format()})
+	if again == nil || !cmp.Equal(r.Hashes, again.Hashes) || r.Revoked != again.Revoked {
+		t.Errorf("%q is %+v and comes back as %+v", value, r, again)
+	}
+}
+
+func TestMutatedRecords(t *testing.T) {
+	good := []byte(Record{Hashes: []string{hashOf("new"), old}, Since: then, Pending: true, Request: "r"}.Format())
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 5000 {
+		b := append([]byte(nil), good...)
+		for range 1 + r.IntN(3) {
+			b[r.IntN(len(b))] = byte(r.IntN(256))
+		}
+		checkRecord(t, string(b))
+	}
+}

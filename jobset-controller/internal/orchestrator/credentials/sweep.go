@@ -1,0 +1,162 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// Sweep compares the store's users with the JobSets at intervals: those of JobSets that are gone are removed, those that
+// somebody changed are set again, and those whose group has outgrown its share are revoked. It is a runnable of the leader.
+type Sweep struct {
+	Keeper *Keeper
+	Every  time.Duration
+}
+
+// Start sweeps until ctx ends.
+func (s *Sweep) Start(ctx context.Context) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := s.Keeper.Sweep(ctx); err != nil {
+			log.FromContext(ctx).V(1).Info("sweeping the store's users", "error", err.Error())
+		}
+	}, s.Every)
+	return nil
+}
+
+// Sweep is one look at all users.
+func (k *Keeper) Sweep(ctx context.Context) error {
+	users, err := k.Users.Users(ctx)
+	if err != nil {
+		return err
+	}
+	known, err := jobSets(ctx, k.Client)
+	if err != nil {
+		return err
+	}
+	return errors.Join(k.dropUnknown(ctx, users, known), k.mend(ctx, users, known), k.revokeLarge(ctx, users, known))
+}
+
+// dropUnknown asks the API server itself first: the cache may be behind.
+func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string, known map[string]*v1alpha2.JobSet) error {
+	var unknown []string
+	for group := range users {
+		if known[group] == nil {
+			unknown = append(unknown, group)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	live, err := jobSets(ctx, k.Live)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, group := range unknown {
+		if live[group] == nil {
+			k.forget(types.UID(group))
+			errs = append(errs, k.Users.DropUser(ctx, group))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// mend sets the users again that differ from what their JobSets say. What was told in the last moments may not be in the
+// cache yet, so what counts is what the store was told.
+func (k *Keeper) mend(ctx context.Context, users map[string][]string, known map[string]*v1alpha2.JobSet) error {
+	var errs []error
+	for group, js := range known {
+		record := Of(js.Annotations)
+		valid := slices.Sorted(slices.Values(record.Valid()))
+		if record == nil || slices.Equal(users[group], valid) || !k.knows(js.UID, valid) {
+			continue
+		}
+		errs = append(errs, k.tell(ctx, js.UID, valid))
+	}
+	return errors.Join(errs...)
+}
+
+const (
+	// baseShare and slotShare bound what a group may take of the store's memory, far above what any does by itself.
+	baseShare = 8 << 20
+	slotShare = 4 << 10
+)
+
+// share is how many bytes a group of so many workers may take.
+func share(js *v1alpha2.JobSet) int64 {
+	var workers int64
+	for i := range js.Spec.ReplicatedJobs {
+		entry := &js.Spec.ReplicatedJobs[i]
+		workers += int64(entry.Replicas) * int64(ptr.Deref(entry.Template.Spec.Parallelism, 1))
+	}
+	return baseShare + slotShare*workers
+}
+
+// revokeLarge takes the user away from a JobSet whose group has outgrown its share: what is there was not written by the
+// functions, and the memory is that of all. The data go with it; the workers run on.
+func (k *Keeper) revokeLarge(ctx context.Context, users map[string][]string, known map[string]*v1alpha2.JobSet) error {
+	groups := make([]string, 0, len(users))
+	for group := range users {
+		groups = append(groups, group)
+	}
+	usage, err := k.Users.Usage(ctx, groups)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for group, bytes := range usage {
+		if js := known[group]; js != nil && bytes > share(js) {
+			errs = append(errs, k.revoke(ctx, js, bytes))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+const eventRevoked = "StoreAccessRevoked"
+
+// revoke ends the connections first, so that nothing more is written. The annotation keeps the user from coming back.
+func (k *Keeper) revoke(ctx context.Context, js *v1alpha2.JobSet, bytes int64) error {
+	group := string(js.UID)
+	if err := errors.Join(k.Users.DropUser(ctx, group), k.Users.Erase(ctx, group)); err != nil {
+		return err
+	}
+	k.forget(js.UID)
+	why := fmt.Sprintf("its data took %d bytes of the store, more than the %d that %s may", bytes, share(js), js.Name)
+	record := ptr.Deref(Of(js.Annotations), Record{}).revoked(why)
+	next := js.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[Annotation] = record.Format()
+	if err := k.Client.Patch(ctx, next, client.MergeFrom(js)); err != nil {
+		return fmt.Errorf("revoking the store's user of %s/%s: %w", js.Namespace, js.Name, err)
+	}
+	log.FromContext(ctx).Info("revoked a user of the store", "jobSet", client.ObjectKeyFromObject(js), "bytes", bytes)
+	k.Recorder.Eventf(js, nil, corev1.EventTypeWarning, eventRevoked, "Revoking",
+		"its agents wrote too much into the store and have no access any more: %s; no worker was stopped. A new value of annotation %s gives them access again",
+		why, RotateAnnotation)
+	return nil
+}
+
+func jobSets(ctx context.Context, from client.Reader) (map[string]*v1alpha2.JobSet, error) {
+	var list v1alpha2.JobSetList
+	if err := from.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing JobSets: %w", err)
+	}
+	byUID := make(map[string]*v1alpha2.JobSet, len(list.Items))
+	for i := range list.Items {
+		byUID[string(list.Items[i].UID)] = &list.Items[i]
+	}
+	return byUID, nil
+}

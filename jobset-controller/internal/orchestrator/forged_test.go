@@ -1,0 +1,176 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+)
+
+// deletion is one deletion, and the JobSet as the API server had it then.
+type deletion struct {
+	of string
+	js *v1alpha2.JobSet
+}
+
+// watchDeletions lets the leader work with a client that notes them.
+func (g *rig) watchDeletions() *[]deletion {
+	var seen []deletion
+	g.c = interceptor.NewClient(g.c.(client.WithWatch), interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			seen = append(seen, deletion{fmt.Sprintf("%T %s", obj, obj.GetName()), g.jobSet()})
+			return c.Delete(ctx, obj, opts...)
+		},
+	})
+	g.r = g.leader(9)
+	return &seen
+}
+
+// neighbour makes another JobSet's Job and pods, which carry all that is told of js in labels and annotations, as only
+// somebody could write them who may create pods in the namespace. The pods are younger than those of js, and cannot start.
+func (g *rig) neighbour() {
+	g.Helper()
+	job := childJob(g.jobSet())
+	job.Name, job.UID = "other-w-0", "other-job"
+	job.OwnerReferences[0].Name, job.OwnerReferences[0].UID = "other", "uid-other"
+	g.must(g.c.Create(g.ctx, job))
+	for index := range 2 {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: fmt.Sprint("other-", index), UID: types.UID(fmt.Sprint("other-pod-", index)),
+				Finalizers: []string{"batch.kubernetes.io/job-tracking"}, CreationTimestamp: metav1.NewTime(g.clock.Now().Add(-time.Minute)),
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: ptr.To(true)}},
+				Annotations: map[string]string{
+					v1alpha2.JobSetNameKey: "js", v1alpha2.JobSetUIDKey: uid, v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "1",
+					batchv1.JobCompletionIndexAnnotation: strconv.Itoa(index), epoch.Annotation: "1",
+				},
+			},
+			Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "worker"}}},
+		}
+		cannotPull(pod)
+		g.must(g.c.Create(g.ctx, pod))
+	}
+}
+
+// TestNothingOfAnotherJobSetIsDeleted: whatever a member writes into the store, and whatever pods say of themselves, the
+// leader deletes what the JobSet owns by UID, and nothing else.
+func TestNothingOfAnotherJobSetIsDeleted(t *testing.T) {
+	joinAllBut11 := func(g *rig, life int64) {
+		for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-1-0"} {
+			g.joinSlot(slot, 1, life)
+		}
+	}
+	for name, play := range map[string]func(*rig){
+		"another JobSet's pod says that it is in a slot that is missing": func(g *rig) {
+			g.fail("js-w-0-0", 1, 1)
+			g.reconcile()
+			joinAllBut11(g, 2)
+		},
+		"the store says that another JobSet's pod holds it": func(g *rig) {
+			forged := coordination.Member{Slot: "js-w-1-1", Pod: "other-pod-1", PodBorn: 1 << 40}
+			instance := coordination.Instance{ID: "forged", Born: 1 << 40}
+			_, err := g.store.Join(g.ctx, uid, coordination.Join{Member: forged, Instance: instance, Seen: coordination.Unseen()})
+			g.must(err)
+			g.reconcile()
+			joinAllBut11(g, 2)
+			_, err = g.store.Down(g.ctx, uid, coordination.Down{Member: forged, Instance: instance, ExitCode: 1, Seen: coordination.Unseen()})
+			g.must(err)
+			g.reconcile()
+			joinAllBut11(g, 3)
+		},
+		"a member asks for recreation": func(g *rig) {
+			m, _ := member("js-w-0-0", 1, 1)
+			_, err := g.store.Ask(g.ctx, uid, m, coordination.KindGap)
+			g.must(err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := twoJobs(t)
+			seen := g.watchDeletions()
+			g.neighbour()
+			play(g)
+			for range 30 {
+				g.pass(5 * time.Second)
+			}
+			for _, d := range *seen {
+				if strings.Contains(d.of, "other") {
+					t.Errorf("the leader deletes %s", d.of)
+				}
+			}
+			if len(*seen) == 0 {
+				t.Error("nothing at all was deleted: the case shows nothing")
+			}
+		})
+	}
+}
+
+// TestADeletionFollowsItsRecord: of a repair the charge of its round, of a recreation the epoch it opens.
+func TestADeletionFollowsItsRecord(t *testing.T) {
+	g := oneHangs(t)
+	seen := g.watchDeletions()
+	for range 30 {
+		g.pass(5 * time.Second)
+	}
+	kinds := map[bool]int{}
+	for _, d := range *seen {
+		record, err := epoch.Of(d.js.Annotations)
+		g.must(err)
+		charged, _ := strconv.Atoi(d.js.Annotations[v1alpha2.InPlaceRestartsKey])
+		recreation := record.Epoch > 1
+		kinds[recreation]++
+		if want := 1 + kinds[true]; charged < min(want, 2) {
+			t.Errorf("%s is deleted in epoch %d with %d restarts charged", d.of, record.Epoch, charged)
+		}
+	}
+	if kinds[false] == 0 || kinds[true] == 0 {
+		t.Errorf("deletions for repairs and for recreation: %v", kinds)
+	}
+}
+
+// TestAReplacedLeaderDeletesNothing: its token is checked by the store before each deletion for a slot's sake.
+func TestAReplacedLeaderDeletesNothing(t *testing.T) {
+	g := oneHangs(t)
+	old := g.r
+	g.pass(0)
+	g.r = g.leader(8)
+	g.clock.SetTime(g.clock.Now().Add(time.Second))
+	m, _ := member("js-w-0-0", 1, 2)
+	_, err := g.store.Evict(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: 8}, m.Slot, "nobody")
+	g.must(err)
+	seen := g.watchDeletions()
+	old.Client, g.r = g.c, old
+	g.clock.SetTime(g.clock.Now().Add(25 * time.Second))
+	_, _ = g.r.Reconcile(g.ctx, requestOf("js")) // what it returns is its own affair
+	if len(*seen) != 0 {
+		t.Errorf("it deletes %v", (*seen)[0].of)
+	}
+}
+
+// TestForgedTextsStayShort: what a member has written into its group's record fits an event.
+func TestForgedTextsStayShort(t *testing.T) {
+	if got := short(strings.Repeat("é", 2000)); len(got) > 1024 || !strings.HasSuffix(got, "...") {
+		t.Errorf("%d bytes, %q", len(got), got[len(got)-10:])
+	}
+	if got := short("as it is"); got != "as it is" {
+		t.Errorf("%q", got)
+	}
+}
+
+func requestOf(name string) ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
+}

@@ -1,0 +1,245 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replace"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// place is a slot of the group and what the cache knows of its pods.
+type place struct {
+	slot  string
+	job   *batchv1.Job
+	index int
+	pods  []*corev1.Pod
+}
+
+// replace makes the pods of slots that have lost theirs, so that nobody waits for the back-off of a Job. It is level-based: it
+// looks at what is there, not at what was seen to go, so a new leader goes on where the one before has stopped.
+func (r *Reconciler) replace(ctx context.Context, s *scope) error {
+	if !s.replaces() {
+		r.paces.forget(s.js.UID)
+		return nil
+	}
+	places, err := r.places(ctx, s)
+	if err != nil {
+		return err
+	}
+	var made []replaced
+	var errs []error
+	for i := range places {
+		if len(made) == repairsPerLook || !s.replaces() {
+			break
+		}
+		switch p := &places[i]; replace.StateOf(p.pods) {
+		case replace.Lost:
+			one, err := r.replacePod(ctx, s, p)
+			if one != nil {
+				made = append(made, *one)
+			}
+			errs = append(errs, err)
+		case replace.Ending:
+			errs = append(errs, r.checkNodes(ctx, s, p))
+		}
+	}
+	r.reportReplaced(s, made)
+	return errors.Join(errs...)
+}
+
+// replaces tells whether the group needs all of its workers now. One that forms for the first time has no clock, so that nothing
+// would end a row of pods that fail as soon as they start; the Job controller's back-off does.
+func (s *scope) replaces() bool {
+	if s.wanted == nil || s.wanted.Suspended || s.group == nil || s.group.Epoch != int64(s.epoch.Epoch) {
+		return false
+	}
+	return s.group.Phase == coordination.Running || s.group.Phase == coordination.Restarting
+}
+
+// places are the slots whose step has entered, with their pods. Those lost this moment are known though the cache has them no more.
+func (r *Reconciler) places(ctx context.Context, s *scope) ([]place, error) {
+	var list corev1.PodList
+	if err := r.Client.List(ctx, &list, client.InNamespace(s.js.Namespace),
+		client.MatchingFields{PodsOfJobSet: string(s.js.UID)}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the pods: %w", err)
+	}
+	pods := map[string][]*corev1.Pod{}
+	for i := range list.Items {
+		slot := inplace.SlotOf(&list.Items[i])
+		pods[slot] = append(pods[slot], &list.Items[i])
+	}
+	var places []place
+	for _, job := range s.currentJobs() {
+		for index := range s.indexes(job) {
+			slot := job.Name + "-" + strconv.Itoa(index)
+			places = append(places, place{slot, job, index, pods[slot]})
+		}
+	}
+	return places, nil
+}
+
+// indexes is how many workers of a Job the group needs; none of a stage that is not counted, still forms or has left, nor of a Job
+// whose pods could not be found again.
+func (s *scope) indexes(job *batchv1.Job) int {
+	if job.Spec.Template.Labels[v1alpha2.JobKey] == "" {
+		return 0
+	}
+	prefix := s.js.Name + "-" + job.Labels[v1alpha2.ReplicatedJobNameKey]
+	for i, stage := range s.group.Stages {
+		if _, entered := s.group.Entered(stage.Step); stage.Prefix != prefix || !entered || s.group.StageLeft(stage.Step, int64(i)) {
+			continue
+		}
+		return int(stage.Pods)
+	}
+	return 0
+}
+
+// replaced is a slot and the pod that was made for it.
+type replaced struct{ slot, pod string }
+
+// replacePod makes a slot's pod after a live look at its Job and its pods: the cache may not show yet what the Job controller or
+// another leader has done.
+func (r *Reconciler) replacePod(ctx context.Context, s *scope, p *place) (*replaced, error) {
+	if replace.Refusal(p.job, p.index) != "" {
+		return nil, nil // a finished worker whose pod was cleaned up is no reason to ask the API server each time
+	}
+	if wait := r.paces.wait(s, p.slot); wait > 0 {
+		s.lookIn(wait)
+		return nil, nil
+	}
+	job, live, err := r.confirm(ctx, p)
+	if job == nil || err != nil {
+		return nil, err
+	}
+	lost, err := r.fence(ctx, s, p, live)
+	if err != nil || !s.replaces() {
+		return nil, err
+	}
+	// The group may have moved on by the eviction: this is the round that the pod is for.
+	round := []string{strconv.FormatInt(s.group.Epoch, 10), strconv.FormatInt(s.group.Round, 10)}
+	pod := replace.Pod(job, p.index, append(round, lost...)...)
+	r.paces.note(s, p.slot)
+	s.lookIn(r.paces.wait(s, p.slot))
+	if err := r.Client.Create(ctx, pod, client.FieldOwner(FieldManager)); err != nil {
+		return nil, r.notMade(ctx, s, p, err)
+	}
+	log.FromContext(ctx).Info("made a new pod for a slot", "slot", p.slot, "pod", pod.Name, "uid", pod.UID, "lost", lost)
+	if gave, err := r.giveWay(ctx, p, pod); gave || err != nil {
+		return nil, err
+	}
+	return &replaced{p.slot, pod.Name}, nil
+}
+
+// confirm reads past the cache whether the Job still needs the pod, and the slot's pods; no Job if it does not.
+func (r *Reconciler) confirm(ctx context.Context, p *place) (*batchv1.Job, []corev1.Pod, error) {
+	job := &batchv1.Job{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(p.job), job); err != nil {
+		return nil, nil, client.IgnoreNotFound(err)
+	}
+	if why := replace.Refusal(job, p.index); job.UID != p.job.UID || why != "" {
+		log.FromContext(ctx).V(1).Info("left a slot to its Job", "slot", p.slot, "why", why)
+		return nil, nil, nil
+	}
+	pods, err := r.livePods(ctx, p)
+	if err != nil || replace.StateOf(pointers(pods)) != replace.Lost {
+		return nil, nil, err
+	}
+	return job, pods, nil
+}
+
+// livePods are a slot's pods as the API server has them now, by the labels that both the controller and the Job give them.
+func (r *Reconciler) livePods(ctx context.Context, p *place) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	if err := r.Live.List(ctx, &list, client.InNamespace(p.job.Namespace), client.MatchingLabels{
+		v1alpha2.JobKey:                      p.job.Spec.Template.Labels[v1alpha2.JobKey],
+		batchv1.JobCompletionIndexAnnotation: strconv.Itoa(p.index),
+	}); err != nil {
+		return nil, fmt.Errorf("listing the pods of %s: %w", p.slot, err)
+	}
+	return list.Items, nil
+}
+
+// fence takes the lost pods out of the slot, so that what may still run of them moves the group no more, and lets the store refuse
+// a leader that has been replaced. It returns the UIDs of those that are left.
+func (r *Reconciler) fence(ctx context.Context, s *scope, p *place, live []corev1.Pod) ([]string, error) {
+	if len(live) == 0 {
+		return nil, r.confirmSlot(ctx, s, p.slot, string(p.job.UID))
+	}
+	var lost []string
+	for i := range live {
+		if err := r.evict(ctx, s, &live[i]); err != nil || s.group == nil {
+			return nil, err
+		}
+		lost = append(lost, string(live[i].UID))
+	}
+	slices.Sort(lost)
+	return lost, nil
+}
+
+// notMade leaves a slot to its Job when the API server refuses the pod, as for a quota. A pod of the same name was made for the
+// same reason.
+func (r *Reconciler) notMade(ctx context.Context, s *scope, p *place, err error) error {
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		log.FromContext(ctx).Error(err, "making a new pod", "slot", p.slot)
+		if r.paces.first(s, p.slot) {
+			r.event(s, corev1.EventTypeWarning, eventNotReplaced, "worker %s has no pod, and the API server refuses a new one (%v); "+
+				"left to its Job, which waits out its back-off", p.slot, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("making a pod for %s: %w", p.slot, err)
+}
+
+// giveWay deletes the pod that was just made if the Job controller has made one in the same moment. Of two pods of one index it
+// keeps the one that has come further, and the store the younger one; before either has started they agree.
+func (r *Reconciler) giveWay(ctx context.Context, p *place, pod *corev1.Pod) (bool, error) {
+	pods, err := r.livePods(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	for i := range pods {
+		if other := &pods[i]; other.UID != pod.UID && replace.StateOf([]*corev1.Pod{other}) == replace.Held {
+			log.FromContext(ctx).Info("the Job controller made a pod for the slot too; gave way", "slot", p.slot, "pod", pod.Name)
+			return r.delete(ctx, pod, client.Preconditions{UID: &pod.UID}, client.GracePeriodSeconds(0))
+		}
+	}
+	return false, nil
+}
+
+func pointers(pods []corev1.Pod) []*corev1.Pod {
+	list := make([]*corev1.Pod, len(pods))
+	for i := range pods {
+		list[i] = &pods[i]
+	}
+	return list
+}
+
+// lookIn asks for another look though nothing may be heard.
+func (s *scope) lookIn(d time.Duration) {
+	if s.soon == 0 || d < s.soon {
+		s.soon = max(d, time.Millisecond)
+	}
+}
+
+// endOf is when a pod that is being deleted was asked to go, and when its time is over.
+func endOf(pod *corev1.Pod) (asked, due time.Time) {
+	due = pod.DeletionTimestamp.Time
+	return due.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second), due
+}

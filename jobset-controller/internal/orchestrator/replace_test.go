@@ -1,0 +1,482 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// fourPods is a group in sync of one Job with four pods, as the Job controller makes them.
+func fourPods(t *testing.T) *rig {
+	g := newRig(t, func(js *v1alpha2.JobSet) {
+		spec := &js.Spec.ReplicatedJobs[0].Template.Spec
+		spec.Parallelism, spec.Completions = ptr.To[int32](4), ptr.To[int32](4)
+	})
+	g.changeJob(func(job *batchv1.Job) {
+		job.Labels[v1alpha2.ReplicatedJobNameKey], job.Labels[v1alpha2.JobIndexKey] = "w", "0"
+		job.Spec.Parallelism, job.Spec.Completions = ptr.To[int32](4), ptr.To[int32](4)
+		job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+		job.Spec.Template.Labels = map[string]string{v1alpha2.JobKey: "key"}
+		job.Spec.Template.Annotations = g.template()
+	})
+	g.reconcile()
+	for index := range 4 {
+		g.makePod(0, index, ofJob)
+		g.joinSlot(slotName(0, index), 1, 1)
+	}
+	g.reconcile()
+	g.wantReason("InSync")
+	g.wantEvents()
+	return g
+}
+
+// template is what the controller writes on every pod.
+func (g *rig) template() map[string]string {
+	return map[string]string{
+		v1alpha2.JobSetNameKey: "js", v1alpha2.JobSetUIDKey: uid, v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "0",
+	}
+}
+
+func ofJob(pod *corev1.Pod) {
+	pod.Labels = map[string]string{
+		v1alpha2.JobKey: "key", batchv1.JobCompletionIndexAnnotation: pod.Annotations[batchv1.JobCompletionIndexAnnotation],
+	}
+	pod.Spec.NodeName = "n1"
+}
+
+func failed(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
+
+// podsOf lists the names of a slot's pods that are not over.
+func (g *rig) podsOf(index string) []corev1.Pod {
+	g.Helper()
+	var list corev1.PodList
+	g.must(g.c.List(g.ctx, &list, client.MatchingLabels{batchv1.JobCompletionIndexAnnotation: index}))
+	var living []corev1.Pod
+	for _, p := range list.Items {
+		if p.Status.Phase != corev1.PodFailed && p.DeletionTimestamp.IsZero() {
+			living = append(living, p)
+		}
+	}
+	return living
+}
+
+func (g *rig) wantPods(index string, n int) {
+	g.Helper()
+	if pods := g.podsOf(index); len(pods) != n {
+		g.Fatalf("%d pods of index %s live, want %d", len(pods), index, n)
+	}
+}
+
+// lose lets the node evict a pod, and the leader hear of it.
+func (g *rig) lose(index int) *corev1.Pod {
+	g.Helper()
+	pod := g.changePod(0, index, failed)
+	g.see(pod, false)
+	return pod
+}
+
+const madeAnew = "lost its pod; made a new one"
+
+func TestALostPodIsReplacedAndChargedOnce(t *testing.T) {
+	g := fourPods(t)
+	g.lose(2)
+	g.reconcile()
+	g.wantPhase(coordination.Restarting, 1, 1)
+	g.wantPods("2", 1)
+	made := g.podsOf("2")[0]
+	if owner := metav1.GetControllerOf(&made); owner == nil || owner.UID != "job-uid" || !strings.HasPrefix(made.Name, "js-w-0-2-") {
+		t.Errorf("made %s, owned by %+v", made.Name, owner)
+	}
+	g.wantEvents("the pod of worker js-w-0-2 was lost", "worker js-w-0-2 "+madeAnew+" ("+made.Name+")")
+	g.pass(5 * time.Second)
+	g.r = g.leader(2)
+	g.pass(5 * time.Second)
+	g.wantPods("2", 1)
+	g.wantEvents()
+	for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-0-3"} {
+		g.joinSlot(slot, 1, 2)
+	}
+	m, i := member("js-w-0-2", 1, 2)
+	m.Pod, m.PodBorn = "new", 2
+	_, err := g.store.Join(g.ctx, uid, coordination.Join{Member: m, Instance: i, Seen: coordination.Unseen()})
+	g.must(err)
+	g.reconcile()
+	g.wantPhase(coordination.Running, 1, 1)
+	g.wantCharged("1")
+}
+
+// The worker may save a checkpoint meanwhile: two of one slot never run.
+func TestAPodThatIsBeingDeletedIsReplacedWhenItHasEnded(t *testing.T) {
+	g := fourPods(t)
+	g.must(g.c.Delete(g.ctx, g.changePod(0, 1, func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = ptr.To[int64](30) })))
+	g.changePod(0, 1, func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = ptr.To[int64](30) })
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.wantPhase(coordination.Restarting, 1, 1)
+	g.wantPods("1", 0)
+	gone := g.pod(0, 1)
+	gone.Finalizers = nil
+	g.must(g.c.Update(g.ctx, gone)) // the last finalizer
+	g.see(gone, true)
+	g.reconcile()
+	g.wantPods("1", 1)
+	g.wantEvents("restarting all 4 workers in place", "worker js-w-0-1 "+madeAnew)
+}
+
+// It was lost while nobody led; that it is not there is all there is to see.
+func TestAPodThatNobodySawGoIsReplaced(t *testing.T) {
+	g := fourPods(t)
+	g.must(g.c.Delete(g.ctx, g.changePod(0, 3, func(p *corev1.Pod) { p.Finalizers = nil })))
+	g.r = g.leader(2)
+	g.reconcile()
+	g.wantPods("3", 1)
+	g.wantPhase(coordination.Running, 1, 0) // until the new pod joins: nobody says who held the slot
+}
+
+func TestNothingIsMadeFor(t *testing.T) {
+	cases := map[string]struct {
+		prepare func(*rig)
+		phase   coordination.Phase
+	}{
+		"a Job that is suspended": {func(g *rig) {
+			g.changeJob(func(job *batchv1.Job) { job.Spec.Suspend = ptr.To(true) })
+		}, coordination.Restarting},
+		"a worker that has finished": {func(g *rig) {
+			g.changePod(0, 2, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+		}, coordination.Running},
+		"a JobSet that is suspended": {func(g *rig) {
+			g.change(func(js *v1alpha2.JobSet) { js.Spec.Suspend = ptr.To(true) })
+		}, coordination.Closed},
+		"a JobSet that has failed": {func(g *rig) {
+			js := g.jobSet()
+			js.Status.TerminalState = string(v1alpha2.JobSetFailed)
+			g.must(g.c.Status().Update(g.ctx, js))
+		}, ""},
+		"a JobSet without restarts left": {func(g *rig) {
+			g.change(func(js *v1alpha2.JobSet) { js.Spec.FailurePolicy = nil })
+			g.reconcile()
+		}, coordination.Terminal},
+		"a leader that was replaced": {func(g *rig) {
+			_, err := g.store.Evict(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: 9}, "js-w-0-0", "nobody")
+			g.must(err)
+		}, coordination.Running},
+		"pods whose labels are not the Job's": {func(g *rig) {
+			g.changeJob(func(job *batchv1.Job) { job.Spec.Template.Labels = nil })
+		}, coordination.Restarting},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := fourPods(t)
+			c.prepare(g)
+			if g.pod(0, 2).Status.Phase == corev1.PodRunning {
+				g.lose(2)
+			}
+			_, _ = g.r.Reconcile(g.ctx, request())
+			if pods := g.podsOf("2"); len(pods) > 0 && pods[0].Name != "js-w-0-2" {
+				t.Errorf("made %s", pods[0].Name)
+			}
+			if sum, _ := g.store.Summary(g.ctx, uid); sum.Phase != c.phase {
+				t.Errorf("phase %s, want %s", sum.Phase, c.phase)
+			}
+		})
+	}
+}
+
+// While a group forms nobody has trained, and no clock would end a row of pods that fail at their start.
+func TestWhileAGroupFormsItsPodsAreLeftToTheJob(t *testing.T) {
+	g := newRig(t, nil)
+	g.changeJob(func(job *batchv1.Job) {
+		job.Labels[v1alpha2.ReplicatedJobNameKey] = "w"
+		job.Spec.Parallelism, job.Spec.Completions = ptr.To[int32](2), ptr.To[int32](2)
+		job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+		job.Spec.Template.Labels = map[string]string{v1alpha2.JobKey: "key"}
+	})
+	g.reconcile()
+	g.makePod(0, 0, ofJob)
+	g.lose(0)
+	g.reconcile()
+	g.wantPhase(coordination.Forming, 1, 0)
+	g.wantPods("0", 0)
+}
+
+// through lets a leader work with another view, or another hand.
+func (g *rig) through(f interceptor.Funcs) client.WithWatch {
+	return interceptor.NewClient(g.c.(client.WithWatch), f)
+}
+
+// Its cache shows the moment of the loss for ever; the API server knows better.
+func TestAStaleCacheMakesNoSecondPod(t *testing.T) {
+	g := fourPods(t)
+	g.lose(2)
+	var before corev1.PodList
+	g.must(g.c.List(g.ctx, &before))
+	create, made := withUIDs(), 0
+	g.r.Client = g.through(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if pods, ok := list.(*corev1.PodList); ok {
+				before.DeepCopyInto(pods)
+				return nil
+			}
+			return c.List(ctx, list, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			made++
+			return create(ctx, c, obj, opts...)
+		},
+	})
+	for range 4 {
+		g.pass(10 * time.Second)
+	}
+	if g.wantPods("2", 1); made != 1 {
+		t.Errorf("%d pods were made", made)
+	}
+}
+
+// The Job was suspended a moment ago, and the cache does not show it.
+func TestAStaleCacheMakesNoPodInASuspendedJob(t *testing.T) {
+	g := fourPods(t)
+	g.lose(2)
+	g.r.Live = g.through(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, obj, opts...)
+			if job, ok := obj.(*batchv1.Job); ok {
+				job.Spec.Suspend = ptr.To(true)
+			}
+			return err
+		},
+	})
+	g.reconcile()
+	g.wantPods("2", 0)
+}
+
+// Nothing is left to evict, and still the store is asked whether this one leads.
+func TestALeaderThatWasReplacedMakesNoPodThoughNoneIsLeft(t *testing.T) {
+	g := fourPods(t)
+	g.must(g.c.Delete(g.ctx, g.changePod(0, 3, func(p *corev1.Pod) { p.Finalizers = nil })))
+	_, err := g.store.Evict(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: 9}, "js-w-0-0", "nobody")
+	g.must(err)
+	if _, err := g.r.Reconcile(g.ctx, request()); err == nil {
+		t.Error("it was not refused")
+	}
+	g.wantPods("3", 0)
+}
+
+// Both have looked before either has made its pod.
+func TestTwoLeadersMakeOnePod(t *testing.T) {
+	g := fourPods(t)
+	g.lose(2)
+	g.reconcile()
+	g.wantPods("2", 1)
+	made := g.podsOf("2")[0].Name
+	var refused []string
+	second := g.leader(2)
+	second.Live = g.through(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			err := c.List(ctx, list, opts...)
+			if pods, ok := list.(*corev1.PodList); ok {
+				pods.Items = without(pods.Items, made)
+			}
+			return err
+		},
+	})
+	second.Client = g.through(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			return second.Live.List(ctx, list, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			err := c.Create(ctx, obj, opts...)
+			if apierrors.IsAlreadyExists(err) {
+				refused = append(refused, obj.GetName())
+			}
+			return err
+		},
+	})
+	g.r = second
+	g.reconcile()
+	g.wantPods("2", 1)
+	if len(refused) != 1 || refused[0] != made {
+		t.Errorf("the API server refused %v, want %s once", refused, made)
+	}
+}
+
+func without(pods []corev1.Pod, name string) []corev1.Pod {
+	var rest []corev1.Pod
+	for _, p := range pods {
+		if p.Name != name {
+			rest = append(rest, p)
+		}
+	}
+	return rest
+}
+
+// The Job controller's pod stays: it knows of no other.
+func TestALeaderGivesWayToTheJobController(t *testing.T) {
+	g := fourPods(t)
+	g.lose(2)
+	g.r.Client = g.through(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			g.makePod(0, 2, func(p *corev1.Pod) {
+				p.Name, p.UID, p.Finalizers = "js-w-0-2-jobs", "jobs", nil
+				ofJob(p)
+			})
+			obj.SetUID("ours")
+			return c.Create(ctx, obj, opts...)
+		},
+	})
+	g.reconcile()
+	pods := g.podsOf("2")
+	if len(pods) != 1 || pods[0].Name != "js-w-0-2-jobs" {
+		t.Errorf("left are %v", pods)
+	}
+	g.wantEvents("the pod of worker js-w-0-2 was lost")
+}
+
+// A pod that fails before its slot has joined costs no restart; it is made again ever later.
+func TestAPodThatIsLostAgainInItsRoundIsReplacedMoreSlowly(t *testing.T) {
+	g := fourPods(t)
+	g.lose(2)
+	g.r.Client = g.through(interceptor.Funcs{Create: withUIDs()})
+	g.reconcile()
+	loseAgain := func() {
+		for _, p := range g.podsOf("2") {
+			p.Status.Phase = corev1.PodFailed
+			g.must(g.c.Status().Update(g.ctx, &p))
+		}
+	}
+	loseAgain()
+	if again := g.reconcile(); again > time.Second {
+		t.Errorf("the next look comes after %s", again)
+	}
+	g.wantPods("2", 0)
+	g.pass(time.Second)
+	g.wantPods("2", 1)
+	loseAgain()
+	g.pass(time.Second)
+	g.wantPods("2", 0)
+	g.pass(time.Second)
+	g.wantPods("2", 1)
+}
+
+// withUIDs gives new objects what the fake API server does not.
+func withUIDs() func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+	n := 0
+	return func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+		n++
+		obj.SetUID(types.UID(fmt.Sprint("made-", n)))
+		return c.Create(ctx, obj, opts...)
+	}
+}
+
+func TestAPodThatTheAPIServerRefusesIsLeftToTheJob(t *testing.T) {
+	g := fourPods(t)
+	g.lose(2)
+	g.r.Client = g.through(interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", context.Canceled)
+		},
+	})
+	for range 5 {
+		g.pass(2 * time.Second)
+	}
+	g.wantPods("2", 0)
+	g.wantEvents("the pod of worker js-w-0-2 was lost", "the API server refuses a new one")
+}
+
+// unreachable puts a pod that is being deleted on a node that is not ready, and lets its grace of 30 s pass.
+func unreachable(t *testing.T, change func(*v1alpha2.JobSet), nodes ...*corev1.Node) *rig {
+	g := fourPods(t)
+	if change != nil {
+		g.change(change)
+	}
+	for _, n := range nodes {
+		g.must(g.c.Create(g.ctx, n))
+	}
+	pod := g.pod(0, 1)
+	g.must(g.c.Delete(g.ctx, pod))
+	until := metav1.NewTime(g.clock.Now().Add(30 * time.Second))
+	g.r.Client = g.through(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			err := c.List(ctx, list, opts...)
+			if pods, ok := list.(*corev1.PodList); ok {
+				for i := range pods.Items {
+					pods.Items[i] = *ends(&pods.Items[i], until)
+				}
+			}
+			return err
+		},
+	})
+	g.r.Live = g.through(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, obj, opts...)
+			if p, ok := obj.(*corev1.Pod); ok {
+				ends(p, until)
+			}
+			return err
+		},
+	})
+	return g
+}
+
+// ends gives a deletion its grace, which the fake API server does not know.
+func ends(p *corev1.Pod, until metav1.Time) *corev1.Pod {
+	if !p.DeletionTimestamp.IsZero() {
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &until, ptr.To[int64](30)
+	}
+	return p
+}
+
+func unreadyNode(since time.Time) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(since)},
+	}}}
+}
+
+func request() ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}}
+}
+
+func TestAPodOnANodeThatIsGoneIsDeletedByForce(t *testing.T) {
+	g := unreachable(t, nil)
+	g.pass(4 * time.Second)
+	g.wantPhase(coordination.Running, 1, 0)
+	g.pass(2 * time.Second)
+	g.wantPhase(coordination.Restarting, 1, 1)
+	g.wantEvents("pod js-w-0-1 is being deleted and its node is gone; deleted it by force")
+}
+
+func TestAPodOnANodeThatIsNotReadyLeavesTheGroupAndStays(t *testing.T) {
+	g := unreachable(t, nil, unreadyNode(time.Unix(0, 0)))
+	g.pass(29 * time.Second)
+	g.wantPhase(coordination.Running, 1, 0)
+	g.pass(2 * time.Second)
+	g.wantPhase(coordination.Restarting, 1, 1)
+	g.pass(20 * time.Second)
+	g.wantPods("1", 0)
+	g.wantEvents("restarting all 4 workers in place")
+}
+
+func TestItsOperatorsMaySayThatANodeIsOff(t *testing.T) {
+	after := func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.NodeLostAfterKey] = "1m" }
+	g := unreachable(t, after, unreadyNode(time.Unix(1000, 0).Add(-50*time.Second)))
+	g.pass(6 * time.Second)
+	g.wantPhase(coordination.Running, 1, 0)
+	g.pass(5 * time.Second)
+	g.wantPhase(coordination.Restarting, 1, 1)
+	g.wantEvents("its node n1 has not been ready for 1m0s; deleted it by force")
+}

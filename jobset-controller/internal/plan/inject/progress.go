@@ -1,0 +1,91 @@
+package inject
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/grace"
+)
+
+// Progress is what a worker has to show so that it does not count as hanging. The zero value asks for nothing.
+type Progress struct {
+	// Timeout is the longest time between two signs; Start that to the first one, 0 for however long it takes.
+	Timeout, Start time.Duration
+	// From is what the signs are.
+	From string
+}
+
+const (
+	fromFile   = "file"
+	fromSocket = "socket"
+	// leastSilence: the supervisor looks eight times in it.
+	leastSilence = time.Second
+)
+
+// asksForProgress are the annotations, in the order in which they are read.
+var asksForProgress = []string{v1alpha2.ProgressTimeoutKey, v1alpha2.ProgressStartTimeoutKey, v1alpha2.ProgressFromKey}
+
+// findProgress reads what the annotations ask for. Only the supervisor can see signs of progress.
+func (t *template) findProgress() field.ErrorList {
+	var errs field.ErrorList
+	t.Progress.Timeout = t.silence(v1alpha2.ProgressTimeoutKey, &errs)
+	t.Progress.Start = t.silence(v1alpha2.ProgressStartTimeoutKey, &errs)
+	if t.Progress.Timeout > 0 {
+		t.Progress.From = fromFile
+	}
+	if value, path, found := t.annotation(v1alpha2.ProgressFromKey); found {
+		t.Progress.From = value
+		if sources := []string{fromFile, fromSocket}; !slices.Contains(sources, value) {
+			errs = append(errs, field.NotSupported(path, value, sources))
+		}
+	}
+	return append(errs, t.cannotShowProgress()...)
+}
+
+func (t *template) silence(key string, errs *field.ErrorList) time.Duration {
+	value, path, found := t.annotation(key)
+	if !found {
+		return 0
+	}
+	d, err := grace.Rule{Name: "annotation " + key, Minimum: leastSilence}.Parse(value)
+	if err == nil && d == 0 {
+		*errs = append(*errs, field.Required(path, "set a duration of 1s or more, such as 2m"))
+	} else if err != nil {
+		*errs = append(*errs, field.Invalid(path, value, err.Error()))
+	}
+	return d
+}
+
+// cannotShowProgress: annotations that would have no effect are refused, because somebody relies on them.
+func (t *template) cannotShowProgress() field.ErrorList {
+	for _, key := range asksForProgress {
+		_, path, found := t.annotation(key)
+		switch {
+		case found && t.Driver == CRI:
+			return field.ErrorList{field.Forbidden(path, "only the exec driver sees whether a worker makes progress")}
+		case found && key != v1alpha2.ProgressTimeoutKey && !t.has(v1alpha2.ProgressTimeoutKey):
+			return field.ErrorList{field.Forbidden(path, "it has no meaning without "+v1alpha2.ProgressTimeoutKey)}
+		}
+	}
+	return nil
+}
+
+func (t *template) has(key string) bool {
+	_, _, found := t.annotation(key)
+	return found
+}
+
+// flags tell the supervisor. Variables of the worker's own could have the names of its settings.
+func (p Progress) flags() []string {
+	if p.Timeout == 0 {
+		return nil
+	}
+	list := []string{"--progress-timeout=" + p.Timeout.String(), "--progress-from=" + p.From}
+	if p.Start > 0 {
+		list = append(list, "--progress-start-timeout="+p.Start.String())
+	}
+	return list
+}

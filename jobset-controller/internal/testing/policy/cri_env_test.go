@@ -1,0 +1,273 @@
+//go:build envtest
+
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
+)
+
+const policies = "../../../../charts/jobset-controller/files/policy/cri-driver.yaml"
+
+// folders are the chart's; a test of the chart compares them.
+const folders = "/run/containerd,/var/run/containerd,/run/crio,/var/run/crio,/run/k3s,/var/run/k3s,/run/cri-dockerd.sock,/var/run/cri-dockerd.sock,/run/docker.sock,/var/run/docker.sock"
+
+// cluster is an API server with the policies in force; namespace "listed" may, "other" may not.
+type cluster struct {
+	*testing.T
+	client.Client
+}
+
+func start(t *testing.T, allPods string) *cluster {
+	t.Helper()
+	config, stop, err := apiserver.Start("../../../config/crd/bases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &cluster{T: t}
+	if c.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"listed", "also-listed", "other"} {
+		c.make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	c.make(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "parameters"},
+		Data:       map[string]string{"namespaces": "listed,also-listed", "allPods": allPods, "folders": folders},
+	})
+	c.enforce()
+	return c
+}
+
+func (c *cluster) make(obj client.Object) {
+	c.Helper()
+	if err := c.Create(c.Context(), obj); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// enforce applies the policies and returns once the API server follows both.
+func (c *cluster) enforce() {
+	c.Helper()
+	content, err := os.ReadFile(policies)
+	if err != nil {
+		c.Fatal(err)
+	}
+	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
+		policy := &admissionv1.ValidatingAdmissionPolicy{}
+		if err := documents.Decode(policy); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			c.Fatal(err)
+		}
+		c.make(policy)
+		c.make(&admissionv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: policy.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+				ParamRef: &admissionv1.ParamRef{Namespace: "default", Name: "parameters", ParameterNotFoundAction: ptr.To(admissionv1.DenyAction)},
+			},
+		})
+	}
+	for _, probe := range []client.Object{pod("other", "/run/containerd/containerd.sock"), jobSet("other", asksFor("cri"))} {
+		for end := time.Now().Add(30 * time.Second); c.try(probe) == nil; time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(end) {
+				c.Fatalf("the policy for %T is not in force", probe)
+			}
+		}
+	}
+}
+
+// try creates nothing, but asks whether it could be.
+func (c *cluster) try(obj client.Object) error {
+	return c.Create(c.Context(), obj.DeepCopyObject().(client.Object), client.DryRunAll)
+}
+
+func (c *cluster) expect(what string, err error, refused string) {
+	c.Helper()
+	switch {
+	case refused == "" && err != nil:
+		c.Errorf("%s: %v", what, err)
+	case refused != "" && (err == nil || !strings.Contains(err.Error(), refused)):
+		c.Errorf("%s: %v, want it refused with %q", what, err, refused)
+	}
+}
+
+// pod is one of a JobSet with volumes from these paths of the node.
+func pod(namespace string, paths ...string) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p", Labels: map[string]string{v1alpha2.JobSetNameKey: "js"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, Volumes: volumes(paths...)},
+	}
+	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "own", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	return p
+}
+
+func volumes(paths ...string) []corev1.Volume {
+	var list []corev1.Volume
+	for i, path := range paths {
+		list = append(list, corev1.Volume{
+			Name:         "v" + string(rune('a'+i)),
+			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}},
+		})
+	}
+	return list
+}
+
+func jobSet(namespace string, changes ...func(*v1alpha2.JobSet)) *v1alpha2.JobSet {
+	js := &v1alpha2.JobSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "js"},
+		Spec: v1alpha2.JobSetSpec{ReplicatedJobs: []v1alpha2.ReplicatedJob{{Name: "w", Template: batchv1.JobTemplateSpec{
+			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+				Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+			}},
+		}}}},
+	}
+	for _, change := range changes {
+		change(js)
+	}
+	return js
+}
+
+func asksFor(driver string) func(*v1alpha2.JobSet) {
+	return func(js *v1alpha2.JobSet) { js.Annotations = map[string]string{v1alpha2.InPlaceDriverKey: driver} }
+}
+
+func templateAsksFor(driver string) func(*v1alpha2.JobSet) {
+	return func(js *v1alpha2.JobSet) {
+		js.Spec.ReplicatedJobs[0].Template.Annotations = map[string]string{v1alpha2.InPlaceDriverKey: driver}
+	}
+}
+
+func mounts(paths ...string) func(*v1alpha2.JobSet) {
+	return func(js *v1alpha2.JobSet) {
+		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Volumes = volumes(paths...)
+	}
+}
+
+const (
+	noPod      = "a volume of this pod reaches the node's container runtime"
+	noDriver   = "annotation holdfast.dev/inplace-driver: the driver cri is root on the node; namespace other"
+	noTemplate = "a volume of a template reaches the node's container runtime"
+	socket     = "/run/containerd/containerd.sock"
+)
+
+func TestPodsOfJobSets(t *testing.T) {
+	c := start(t, "false")
+	for name, tc := range map[string]struct {
+		pod     *corev1.Pod
+		refused string
+	}{
+		"no path of the node":             {pod("other"), ""},
+		"another path of the node":        {pod("other", "/data", "/run/nvidia", "/runner"), ""},
+		"the socket":                      {pod("other", socket), noPod},
+		"behind another one":              {pod("other", "/data", socket), noPod},
+		"by its other name":               {pod("other", "/var/run/containerd/containerd.sock"), noPod},
+		"its folder":                      {pod("other", "/run/containerd"), noPod},
+		"its folder, with a slash":        {pod("other", "/run/containerd/"), noPod},
+		"the folder above":                {pod("other", "/run"), noPod},
+		"the folder above, with a slash":  {pod("other", "/var/run/"), noPod},
+		"everything":                      {pod("other", "/"), noPod},
+		"another socket of it":            {pod("other", "/run/containerd/containerd.sock.ttrpc"), noPod},
+		"that of another runtime":         {pod("other", "/run/crio/crio.sock"), noPod},
+		"Docker's":                        {pod("other", "/var/run/docker.sock"), noPod},
+		"a path with two slashes":         {pod("other", "/run//containerd/containerd.sock"), noPod},
+		"a path with a dot":               {pod("other", "/run/./containerd"), noPod},
+		"a path that ends with a dot":     {pod("other", "/run/."), noPod},
+		"in a namespace that may":         {pod("listed", socket), ""},
+		"in another one that may":         {pod("also-listed", socket), ""},
+		"in the one of the control plane": {pod("kube-system", socket), ""},
+	} {
+		c.expect(name, c.try(tc.pod), tc.refused)
+	}
+	stranger := pod("other", "/")
+	stranger.Labels = nil
+	c.expect("a pod of nobody's JobSet", c.try(stranger), "")
+}
+
+func TestAllPods(t *testing.T) {
+	c := start(t, "true")
+	stranger := pod("other", socket)
+	stranger.Labels = nil
+	c.expect("a pod of nobody's JobSet", c.try(stranger), noPod)
+	stranger.Spec.Volumes = nil
+	c.expect("one without volumes", c.try(stranger), "")
+}
+
+func TestJobSets(t *testing.T) {
+	c := start(t, "false")
+	for name, tc := range map[string]struct {
+		js      *v1alpha2.JobSet
+		refused string
+	}{
+		"nothing of it":                {jobSet("other"), ""},
+		"the driver exec":              {jobSet("other", asksFor("exec")), ""},
+		"the driver cri":               {jobSet("other", asksFor("cri")), noDriver},
+		"the driver cri in a template": {jobSet("other", templateAsksFor("cri")), noDriver},
+		"another driver in a template": {jobSet("other", templateAsksFor("none")), ""},
+		"the socket in a template":     {jobSet("other", mounts("/data", socket)), noTemplate},
+		"the folder above":             {jobSet("other", mounts("/run")), noTemplate},
+		"another path of the node":     {jobSet("other", mounts("/data")), ""},
+		"in a namespace that may":      {jobSet("listed", asksFor("cri"), mounts(socket)), ""},
+	} {
+		c.expect(name, c.try(tc.js), tc.refused)
+	}
+}
+
+// A JobSet can be changed as before, but for another driver; one from before the policy can be finished.
+func TestChangesOfJobSets(t *testing.T) {
+	c := start(t, "false")
+	js := jobSet("other", asksFor("exec"))
+	c.make(js)
+	change := func(annotation, value string) error {
+		before := js.DeepCopy()
+		metav1.SetMetaDataAnnotation(&js.ObjectMeta, annotation, value)
+		defer func() { js = before }()
+		return c.Patch(c.Context(), js, client.MergeFrom(before), client.DryRunAll)
+	}
+	c.expect("another annotation", change("a", "b"), "")
+	c.expect("the driver cri", change(v1alpha2.InPlaceDriverKey, "cri"), noDriver)
+	parameters := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "parameters"}}
+	old := jobSet("listed", asksFor("cri"), mounts(socket))
+	c.make(old)
+	if err := c.Patch(c.Context(), parameters, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"namespaces":""}}`))); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); c.try(jobSet("listed", func(js *v1alpha2.JobSet) { js.Name = "new" }, asksFor("cri"))) == nil; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the new parameters are not in force")
+		}
+	}
+	before := old.DeepCopy()
+	old.Spec.Suspend = ptr.To(true)
+	c.expect("a JobSet from before", c.Patch(c.Context(), old, client.MergeFrom(before)), "")
+}

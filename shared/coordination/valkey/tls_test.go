@@ -1,0 +1,139 @@
+package valkey
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/contract"
+)
+
+// pair writes a certificate that is its own authority, for a name and for 127.0.0.1, and its key.
+func pair(t *testing.T, name string) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	writeFile(t, cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	writeFile(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})))
+	return cert, key
+}
+
+// newTLSServer serves TLS only, with a certificate of the name.
+func newTLSServer(t *testing.T, cert, key string) *server {
+	t.Helper()
+	s := prepareServer(t)
+	_, port, _ := net.SplitHostPort(s.address)
+	s.args = []string{
+		"--port", "0", "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert,
+		"--tls-auth-clients", "no",
+	}
+	secure, err := TLSFiles{CA: cert}.Config(s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.admin.Close()
+	s.admin = redis.NewClient(&redis.Options{Addr: s.address, Protocol: 2, MaxRetries: -1, DialerRetries: 1, TLSConfig: secure})
+	s.start()
+	return s
+}
+
+func TestTheServersCertificateIsChecked(t *testing.T) {
+	cert, key := pair(t, "store.ns.svc")
+	other, _ := pair(t, "store.ns.svc")
+	server := newTLSServer(t, cert, key)
+	for name, tc := range map[string]struct {
+		files TLSFiles
+		want  string // in the error; empty: none
+	}{
+		"the address itself":           {TLSFiles{CA: cert}, ""},
+		"a name of it":                 {TLSFiles{CA: cert, ServerName: "store.ns.svc"}, ""},
+		"the name of another server":   {TLSFiles{CA: cert, ServerName: "store.other.svc"}, "store.other.svc"},
+		"an authority that is unknown": {TLSFiles{CA: other}, "certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secure, err := tc.files.Config(server.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = server.store(t, func(o *Options) { o.TLS = secure }).Groups(t.Context())
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+	if _, err := server.store(t).Groups(t.Context()); err == nil {
+		t.Error("a connection without TLS is served")
+	}
+}
+
+// A store whose authority was exchanged is reached by programs that run, once they find the new one in their file.
+func TestANewAuthorityIsReadAtTheNextConnection(t *testing.T) {
+	cert, key := pair(t, "store")
+	before, _ := pair(t, "store")
+	server := newTLSServer(t, cert, key)
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	writeFile(t, file, readFile(t, before))
+	secure, err := TLSFiles{CA: file}.Config(server.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := contract.Watch(t, server.store(t, func(o *Options) { o.TLS = secure }), uid)
+	if first := w.AwaitCount(t, 1)[0]; !isLoss(first) {
+		t.Errorf("first observation %+v, want a loss", first)
+	}
+	writeFile(t, file, readFile(t, cert))
+	if second := w.AwaitCount(t, 2)[1]; !second.Read {
+		t.Errorf("second observation %+v, want a read", second)
+	}
+}
+
+func TestTLSFilesThatDoNotFit(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "ca")
+	writeFile(t, none, "x")
+	for name, tc := range map[string]struct {
+		files TLSFiles
+		want  string
+	}{
+		"a certificate without its key": {TLSFiles{CA: none, Cert: "c"}, "go together"},
+		"a certificate without a CA":    {TLSFiles{Cert: "c", Key: "k"}, "checked against"},
+		"a server name without a CA":    {TLSFiles{ServerName: "s"}, "checked against"},
+		"a CA that is not there":        {TLSFiles{CA: none + "2"}, "no such file"},
+		"a CA that is no certificate":   {TLSFiles{CA: none}, "no certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := tc.files.Config("store:6379"); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+	if c, err := (TLSFiles{}).Config("store:6379"); c != nil || err != nil {
+		t.Errorf("without files: %v, %v", c, err)
+	}
+}

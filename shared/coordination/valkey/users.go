@@ -1,0 +1,138 @@
+package valkey
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+var passwordHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// SetUsers makes the user of each group accept exactly these passwords, given as the SHA-256 of each in hexadecimal. It
+// makes users that are not there. Connections that are open stay as they are.
+func (s *Store) SetUsers(ctx context.Context, hashes map[string][]string) error {
+	if len(hashes) == 0 {
+		return nil
+	}
+	for group, list := range hashes {
+		if err := checkUser(group, list); err != nil {
+			return err
+		}
+	}
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for group, list := range hashes {
+			p.Do(ctx, s.setUser(group, list)...)
+		}
+		return nil
+	})
+	return inUsers(err)
+}
+
+func checkUser(group string, hashes []string) error {
+	if err := checkGroup(group); err != nil {
+		return err
+	}
+	for _, hash := range hashes {
+		if !passwordHash.MatchString(hash) {
+			return fmt.Errorf("user of group %s: %.80q is no SHA-256", group, hash)
+		}
+	}
+	return nil
+}
+
+// setUser is one command, so that there is no moment without a password.
+func (s *Store) setUser(group string, hashes []string) []any {
+	args := []any{"ACL", "SETUSER", coordination.UserOf(group), "on", "resetpass"}
+	for _, hash := range hashes {
+		args = append(args, "#"+hash)
+	}
+	for _, rule := range AgentRules(s.options.version, group) {
+		args = append(args, rule)
+	}
+	return args
+}
+
+// Users lists the groups that have a user, with the hashes of its passwords, sorted. A user that is switched off has none.
+func (s *Store) Users(ctx context.Context) (map[string][]string, error) {
+	lines, err := s.client.Do(ctx, "ACL", "LIST").StringSlice()
+	if err != nil {
+		return nil, inUsers(err)
+	}
+	users := map[string][]string{}
+	for _, line := range lines {
+		if group, hashes, ours := parseUser(line); ours {
+			users[group] = hashes
+		}
+	}
+	return users, nil
+}
+
+// parseUser reads a line of ACL LIST: user NAME, and then flags and rules.
+func parseUser(line string) (group string, hashes []string, ours bool) {
+	words := strings.Fields(line)
+	if len(words) < 2 || words[0] != "user" {
+		return "", nil, false
+	}
+	group, ours = coordination.GroupOfUser(words[1])
+	if !ours || !slices.Contains(words, "on") {
+		return group, nil, ours
+	}
+	for _, word := range words[2:] {
+		if hash, is := strings.CutPrefix(word, "#"); is {
+			hashes = append(hashes, hash)
+		}
+	}
+	slices.Sort(hashes)
+	return group, hashes, ours
+}
+
+// DropUser removes the user of a group. The server ends its connections. No user is no error.
+func (s *Store) DropUser(ctx context.Context, group string) error {
+	return inUsers(s.client.Do(ctx, "ACL", "DELUSER", coordination.UserOf(group)).Err())
+}
+
+// Usage is about how many bytes each group takes. Groups without data are left out.
+func (s *Store) Usage(ctx context.Context, groups []string) (map[string]int64, error) {
+	sizes := map[string][]*redis.IntCmd{}
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, group := range groups {
+			for _, key := range keys(group) {
+				sizes[group] = append(sizes[group], p.MemoryUsage(ctx, key))
+			}
+		}
+		return nil
+	})
+	if err != nil && err != redis.Nil {
+		return nil, unreachable(err)
+	}
+	usage := map[string]int64{}
+	for group, list := range sizes {
+		for _, size := range list {
+			if n, err := size.Result(); err == nil {
+				usage[group] += n
+			}
+		}
+	}
+	return usage, nil
+}
+
+// Erase removes all data of a group whatever they are, without the say of its token, which its members may have forged.
+func (s *Store) Erase(ctx context.Context, group string) error {
+	if err := s.client.Unlink(ctx, keys(group)...).Err(); err != nil {
+		return unreachable(err)
+	}
+	return nil
+}
+
+func inUsers(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("keeping the store's users: %w", unreachable(err))
+}

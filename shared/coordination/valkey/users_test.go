@@ -1,0 +1,281 @@
+package valkey
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/contract"
+)
+
+const (
+	rootPassword   = "root-password"
+	leaderPassword = "leader-password"
+)
+
+// newGuardedServer has no default user, one for the leader, and one for the test.
+func newGuardedServer(t testing.TB, args ...string) *server {
+	t.Helper()
+	rules := append([]string{"--user", "leader", "on", ">" + leaderPassword}, LeaderRules()...)
+	args = append(args, "--user", "default", "off", "--user", "root", "on", ">"+rootPassword, "~*", "&*", "+@all")
+	s := prepareServer(t, append(args, rules...)...)
+	s.admin.Options().Username, s.admin.Options().Password = "root", rootPassword
+	s.start()
+	return s
+}
+
+// as is a client with the name and the password.
+func (s *server) as(t testing.TB, user, password string, change ...func(*Options)) *Store {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "password")
+	writeFile(t, file, password)
+	return s.store(t, append([]func(*Options){func(o *Options) {
+		o.Username, o.PasswordFile, o.ClientName = user, file, "test"
+	}}, change...)...)
+}
+
+func (s *server) leader(t testing.TB) *Store { return s.as(t, "leader", leaderPassword) }
+
+// agentOf is a member's client; its user is made by the leader.
+func (s *server) agentOf(t testing.TB, group string) *Store {
+	t.Helper()
+	password := "password-of-" + group
+	mustSet(t, s.leader(t), map[string][]string{group: {sha(password)}})
+	return s.as(t, coordination.UserOf(group), password)
+}
+
+func mustSet(t testing.TB, s *Store, users map[string][]string) {
+	t.Helper()
+	if err := s.SetUsers(context.Background(), users); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sha(password string) string {
+	sum := sha256.Sum256([]byte(password))
+	return hex.EncodeToString(sum[:])
+}
+
+// guarded makes each call with the rights of who makes it: the leader, or a member of the group.
+type guarded struct {
+	coordination.Leader
+	agent func(group string) *Store
+}
+
+func (g guarded) Join(ctx context.Context, group string, j coordination.Join) (coordination.Reply, error) {
+	return g.agent(group).Join(ctx, group, j)
+}
+
+func (g guarded) Down(ctx context.Context, group string, d coordination.Down) (coordination.Reply, error) {
+	return g.agent(group).Down(ctx, group, d)
+}
+
+func (g guarded) Ask(ctx context.Context, group string, m coordination.Member, kind string) (coordination.Reply, error) {
+	return g.agent(group).Ask(ctx, group, m, kind)
+}
+
+func (g guarded) Watch(ctx context.Context, group string, on func(coordination.Observation)) {
+	g.agent(group).Watch(ctx, group, on)
+}
+
+// TestContractWithUsers: the rights of leader and members are enough for all of the protocol.
+func TestContractWithUsers(t *testing.T) {
+	server := newGuardedServer(t)
+	leader := server.leader(t)
+	var mu sync.Mutex
+	agents := map[string]*Store{}
+	agent := func(group string) *Store {
+		mu.Lock()
+		defer mu.Unlock()
+		if agents[group] == nil {
+			agents[group] = server.agentOf(t, group)
+		}
+		return agents[group]
+	}
+	contract.Run(t, func(*testing.T) contract.Harness {
+		server.do("FLUSHALL")
+		return contract.Harness{
+			Store: guarded{leader, agent},
+			Save: func() func() {
+				dump := server.dump()
+				return func() { server.load(dump) }
+			},
+			Lose: func() {
+				server.do("FLUSHALL")
+				server.do("FUNCTION", "FLUSH")
+			},
+		}
+	})
+}
+
+func TestTwoPasswordsAreValidUntilTheOldOneIsTakenAway(t *testing.T) {
+	server := newGuardedServer(t)
+	leader := server.leader(t)
+	mustOpen(t, leader, anOpening())
+	try := func(password string) bool {
+		_, err := server.as(t, coordination.UserOf(uid), password).Join(t.Context(), uid, aJoin("0"))
+		return err == nil
+	}
+	for _, step := range []struct {
+		valid    []string
+		old, new bool
+	}{{[]string{"old"}, true, false}, {[]string{"new", "old"}, true, true}, {[]string{"new"}, false, true}} {
+		var hashes []string
+		for _, password := range step.valid {
+			hashes = append(hashes, sha(password))
+		}
+		mustSet(t, leader, map[string][]string{uid: hashes})
+		if got := [2]bool{try("old"), try("new")}; got != [2]bool{step.old, step.new} {
+			t.Errorf("with %q: old and new are %v", step.valid, got)
+		}
+		users, err := leader.Users(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string][]string{uid: slices.Sorted(slices.Values(hashes))}, users); diff != "" {
+			t.Errorf("users: %s", diff)
+		}
+	}
+}
+
+// A rotation does not touch connections that are open; they find the new password when they connect the next time.
+func TestARotationReachesAnAgentByItsFile(t *testing.T) {
+	server := newGuardedServer(t)
+	leader := server.leader(t)
+	mustOpen(t, leader, anOpening())
+	mustSet(t, leader, map[string][]string{uid: {sha("old")}})
+	file := filepath.Join(t.TempDir(), "password")
+	writeFile(t, file, "old")
+	agent := server.store(t, func(o *Options) { o.Username, o.PasswordFile = coordination.UserOf(uid), file })
+	w := contract.Watch(t, agent, uid)
+	w.AwaitCount(t, 1)
+	writeFile(t, file, "new")
+	mustSet(t, leader, map[string][]string{uid: {sha("new")}})
+	mustJoin(t, agent, aJoin("0")) // a connection from before or a new one, whatever the pool has
+	mustJoin(t, agent, aJoin("1"))
+	for _, o := range w.AwaitCount(t, 2) {
+		if o.Err != nil {
+			t.Errorf("observation %+v", o)
+		}
+	}
+	server.do("CLIENT", "KILL", "USER", coordination.UserOf(uid))
+	for _, o := range w.AwaitCount(t, 4)[2:] {
+		if o.Err != nil && strings.Contains(o.Err.Error(), "WRONGPASS") {
+			t.Errorf("observation %+v: the new password was not read", o)
+		}
+	}
+}
+
+// TestAServerWithoutItsUsersIsOutOfReach: to agents this is an outage, never an order, and it ends when the leader has given
+// the server its users again.
+func TestAServerWithoutItsUsersIsOutOfReach(t *testing.T) {
+	server := newGuardedServer(t, "--appendonly", "yes", "--appendfsync", "always")
+	leader := server.leader(t)
+	mustOpen(t, leader, anOpening())
+	agent := server.agentOf(t, uid)
+	w := contract.Watch(t, agent, uid)
+	before := w.AwaitCount(t, 1)[0]
+	server.stop()
+	server.start()
+	if lost := w.AwaitCount(t, 2)[1]; !isLoss(lost) || lost.Level != (coordination.Level{}) {
+		t.Errorf("observation %+v, want a loss", lost)
+	}
+	if _, err := agent.Join(t.Context(), uid, aJoin("0")); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+		t.Errorf("join: %v, want WRONGPASS", err)
+	}
+	server.agentOf(t, uid)
+	if back := w.AwaitCount(t, 3)[2]; !back.Read || back.Level != before.Level {
+		t.Errorf("observation %+v, want the level from before, read", back)
+	}
+	mustJoin(t, agent, aJoin("0"))
+}
+
+func TestAUserThatIsDroppedIsCutOff(t *testing.T) {
+	server := newGuardedServer(t)
+	leader := server.leader(t)
+	mustOpen(t, leader, anOpening())
+	agent := server.agentOf(t, uid)
+	w := contract.Watch(t, agent, uid)
+	w.AwaitCount(t, 1)
+	for range 2 { // one that is gone is no error
+		if err := leader.DropUser(t.Context(), uid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lost := w.AwaitCount(t, 2)[1]; !isLoss(lost) {
+		t.Errorf("observation %+v, want a loss", lost)
+	}
+	if _, err := agent.Join(t.Context(), uid, aJoin("0")); err == nil {
+		t.Error("it may still join")
+	}
+	if users, err := leader.Users(t.Context()); err != nil || len(users) != 0 {
+		t.Errorf("users %v, error %v", users, err)
+	}
+}
+
+func TestUsersOfOthersAreLeftAlone(t *testing.T) {
+	server := newGuardedServer(t)
+	users, err := server.leader(t).Users(t.Context())
+	if err != nil || len(users) != 0 {
+		t.Errorf("users %v, error %v: want none of leader, root and default", users, err)
+	}
+}
+
+func TestNoRuleHidesInAName(t *testing.T) {
+	leader := newGuardedServer(t).leader(t)
+	for name, users := range map[string]map[string][]string{
+		"a pattern":             {"*": {sha("p")}},
+		"a brace":               {"a}:s ~*": {sha("p")}},
+		"nothing":               {"": {sha("p")}},
+		"a long name":           {strings.Repeat("a", 65): {sha("p")}},
+		"a password in clear":   {uid: {"p"}},
+		"a rule for a password": {uid: {"x +@all"}},
+	} {
+		if err := leader.SetUsers(t.Context(), users); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+func TestUsersAreReadFromTheirLines(t *testing.T) {
+	for line, want := range map[string]string{
+		"user holdfast:a on #22 #11 resetchannels -@all": "a [11 22] true",
+		"user holdfast:a off #11 resetchannels -@all":    "a [] true",
+		"user holdfast:a on sanitize-payload":            "a [] true",
+		"user default on nopass ~* &* +@all":             "default [] false",
+		"user":                                           " [] false",
+		"":                                               " [] false",
+	} {
+		group, hashes, ours := parseUser(line)
+		if got := fmt.Sprint(group, " ", hashes, " ", ours); got != want {
+			t.Errorf("%q: %s, want %s", line, got, want)
+		}
+	}
+}
+
+// The user of agents without credentials works in every group, and is no more than that.
+func TestTheOpenUser(t *testing.T) {
+	server := newGuardedServer(t)
+	mustOpen(t, server.leader(t), anOpening())
+	args := []any{"ACL", "SETUSER", "default", "on", "nopass"}
+	for _, rule := range OpenRules() {
+		args = append(args, rule)
+	}
+	server.do(args...)
+	agent := server.store(t)
+	w := contract.Watch(t, agent, uid)
+	w.AwaitCount(t, 1)
+	mustJoin(t, agent, aJoin("0"))
+	if err := agent.client.FlushAll(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("flush: %v", err)
+	}
+}
