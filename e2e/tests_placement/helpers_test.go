@@ -1,10 +1,6 @@
 //go:build e2e && e2e_all
 
-<<<<<<<< HEAD:e2e/tests_jobset_kueue/helpers_test.go
-package tests_jobset_kueue
-========
 package tests_placement
->>>>>>>> main:e2e/tests_placement/helpers_test.go
 
 import (
 	"context"

@@ -52,6 +52,15 @@ func (f *Facts) remove(gone func(*Decision)) *Decision {
 	return d
 }
 
+// Explain writes down what was learned by trying to remove the remains.
+func (d *Decision) Explain(remains []Remains) {
+	for i := range d.Conditions {
+		if c := &d.Conditions[i]; c.Type == v1beta2.DeletingResources {
+			c.Message = "held up: " + Evidence(remains)
+		}
+	}
+}
+
 // Evidence names what remains and what keeps it: the first few, those that something is known about first.
 func Evidence(remains []Remains) string {
 	sorted := slices.SortedStableFunc(slices.Values(remains), func(a, b Remains) int {

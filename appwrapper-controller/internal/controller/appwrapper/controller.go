@@ -145,6 +145,9 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, d *policy.Decision)
 	if err != nil {
 		return again(err)
 	}
+	if s.learned {
+		d.Explain(s.facts.Remains)
+	}
 	if err := r.writeStatus(ctx, s, d); err != nil {
 		return again(err)
 	}

@@ -98,7 +98,7 @@ func TestB10WhatMayNotBeDeleted(t *testing.T) {
 	w.sweep()
 	w.awaitCondition("a", "DeletingResources=True/DeletionInitiated")
 	w.eventually(func() string {
-		if m := w.message("a", "DeletingResources"); !strings.Contains(m, "Job j") {
+		if m := w.message("a", "DeletingResources"); !strings.Contains(m, "Job j (the controller is not allowed to delete it)") {
 			return "it says " + m
 		}
 		return ""

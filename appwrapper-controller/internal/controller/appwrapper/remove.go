@@ -55,17 +55,18 @@ func (r *Reconciler) deleteComponent(ctx context.Context, s *scope, i int, force
 		setComponent(&s.status.ComponentStatus[i], v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")
 		return nil
 	case apierrors.IsForbidden(err):
-		s.blocked(c.ref, "the controller is not allowed to delete it")
+		s.refused(c.ref.String())
 		return nil
 	}
 	return fmt.Errorf("deleting %s: %w", c.ref, err)
 }
 
-// blocked adds to the evidence what was learned only by trying. The next look tells it, since it is too late for this one.
-func (s *scope) blocked(ref reference, why string) {
+// refused adds to the evidence what is learned only by trying.
+func (s *scope) refused(name string) {
+	s.learned = true
 	for i := range s.facts.Remains {
-		if s.facts.Remains[i].Name == ref.String() {
-			s.facts.Remains[i].Blocked = why
+		if s.facts.Remains[i].Name == name {
+			s.facts.Remains[i].Blocked = "the controller is not allowed to delete it"
 		}
 	}
 }
@@ -75,7 +76,11 @@ func (r *Reconciler) forcePods(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, pod := range s.pods {
 		err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), exactly(pod))
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		switch {
+		case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		case apierrors.IsForbidden(err):
+			s.refused(podName(pod))
+		default:
 			errs = append(errs, fmt.Errorf("deleting pod %s by force: %w", pod.Name, err))
 		}
 	}

@@ -24,6 +24,8 @@ type scope struct {
 	problems []settings.Problem
 	// status in the making: observe and the actions keep the entries of the components up to date.
 	status *v1beta2.AppWrapperStatus
+	// learned: the remains have become better known by trying to remove them.
+	learned bool
 	// lookAgain is when a node may turn bad by itself; 0 if none does.
 	lookAgain time.Duration
 }
