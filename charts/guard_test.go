@@ -174,7 +174,7 @@ func TestThePasswordIsNotTheSameEverywhere(t *testing.T) {
 		secret := as[corev1.Secret](t, mustParse(t, jobSetChart, settings["orchestrator and valkey"]).named(t, "Secret", "-valkey-password"))
 		return base64.StdEncoding.EncodeToString(secret.Data["password"])
 	}
-	if password() == password() {
+	if first, second := password(), password(); first == second {
 		t.Error("it is")
 	}
 }

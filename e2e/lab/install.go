@@ -23,6 +23,8 @@ const (
 const (
 	managerHealth      = "127.0.0.1:18081"
 	orchestratorHealth = "127.0.0.1:18082"
+
+	orchestratorMetrics = "127.0.0.1:18083"
 )
 
 // Images that the manager adds to pods.
@@ -142,6 +144,7 @@ func (l *Lab) StartOrchestrator(ctx context.Context) error {
 			l.File("bin", "orchestrator"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
 			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=kube-system",
 			"--leader-election-lease-duration=5s", "--health-probe-bind-address=" + orchestratorHealth,
+			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false",
 		},
 		Ready: Healthy(orchestratorHealth),
 	})

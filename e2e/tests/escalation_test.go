@@ -5,9 +5,11 @@ package tests
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -52,8 +54,12 @@ func TestAPodThatIsDeletedIsReplacedAndTheOthersRestartInPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, before := startInSync(t, nil)
 			gone := worker(before, 2)
+			jobs := g.podOf(gone)
 			g.deletePod(gone, options...)
 			g.awaitPhase(coordination.Running, 1, 1)
+			if diff := cmp.Diff(made(jobs), made(g.podOf(g.awaitWorkers()[gone.ID]))); diff != "" {
+				t.Errorf("the Job controller made the pod otherwise (-it +leader):\n%s", diff)
+			}
 			g.onlyReplaced(before, gone.ID)
 			g.awaitCharged(1)
 			g.awaitEvent("InPlaceRestart")
@@ -61,6 +67,29 @@ func TestAPodThatIsDeletedIsReplacedAndTheOthersRestartInPlace(t *testing.T) {
 			g.awaitJobCounts(gone.ID)
 		})
 	}
+}
+
+func (g *group) podOf(w lab.Worker) *corev1.Pod {
+	g.Helper()
+	pod := &corev1.Pod{}
+	g.must(g.Client.Get(g.ctx, types.NamespacedName{Namespace: w.Namespace, Name: w.Pod}, pod))
+	return pod
+}
+
+// made is what the maker of a pod has said of it: without its name, and what others have added.
+func made(pod *corev1.Pod) *corev1.Pod {
+	is := &corev1.Pod{Spec: *pod.Spec.DeepCopy(), ObjectMeta: metav1.ObjectMeta{
+		Labels: pod.Labels, Annotations: pod.Annotations, Finalizers: pod.Finalizers, OwnerReferences: pod.OwnerReferences,
+	}}
+	token := func(name string) bool { return strings.HasPrefix(name, "kube-api-access-") }
+	is.Spec.Volumes = slices.DeleteFunc(is.Spec.Volumes, func(v corev1.Volume) bool { return token(v.Name) })
+	for _, containers := range [][]corev1.Container{is.Spec.InitContainers, is.Spec.Containers} {
+		for i := range containers {
+			c := &containers[i]
+			c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return token(m.Name) })
+		}
+	}
+	return is
 }
 
 // awaitJobCounts: the Job controller takes the pod that the leader made for its own, makes none beside it, and counts one failure.

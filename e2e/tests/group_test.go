@@ -33,11 +33,25 @@ type group struct {
 // start creates the example's JobSet, smaller and changed, in a namespace of its own.
 func start(t *testing.T, change func(*v1alpha2.JobSet)) *group {
 	t.Helper()
+	return startExample(t, "in-place-restart.yaml", change)
+}
+
+// startSupervised does so with the exec driver, added by the manager.
+func startSupervised(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[string]lab.Worker) {
+	t.Helper()
+	g := startExample(t, "one-annotation.yaml", change)
+	workers := g.awaitWorkers()
+	g.awaitPhase(coordination.Running, 1, 0)
+	return g, workers
+}
+
+func startExample(t *testing.T, example string, change func(*v1alpha2.JobSet)) *group {
+	t.Helper()
 	g := &group{T: t, Lab: shared, ctx: t.Context()}
 	namespace := "e2e-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	namespace = strings.TrimRight(namespace[:min(len(namespace), 60)], "-")
 	g.must(g.Namespace(g.ctx, namespace))
-	js, err := g.Load(namespace, g.File("examples", "in-place-restart.yaml"))
+	js, err := g.Load(namespace, g.File("examples", example))
 	g.must(err)
 	js.Name = "js"
 	spec := &js.Spec.ReplicatedJobs[0].Template.Spec

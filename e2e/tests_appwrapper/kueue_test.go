@@ -99,36 +99,60 @@ func (q *queued) makeQueue() {
 	go q.watchQuota(ctx)
 }
 
-// watchQuota looks again and again: no pod that is there is without quota.
+// watchQuota looks again and again: no pod that is there is without quota. Kueue's record of the workload is what counts; the sums of
+// its ClusterQueue come a little later.
 func (q *queued) watchQuota(ctx context.Context) {
 	defer close(q.done)
 	for ctx.Err() == nil {
-		var pods corev1.PodList
-		// The pods first: they may go before the quota does, but not the other way round.
-		if err := k8s.List(ctx, &pods, client.InNamespace(q.ns)); err == nil && live(pods.Items) {
-			if _, _, before := q.reserved(ctx); before == nil {
-				var again corev1.PodList
-				if cpu, _, err := q.reserved(ctx); err == nil && cpu == "0" && k8s.List(ctx, &again, client.InNamespace(q.ns)) == nil && live(again.Items) {
-					q.mu.Lock()
-					q.breaches = append(q.breaches, fmt.Sprintf("%s is there without quota", again.Items[0].Name))
-					q.mu.Unlock()
-				}
-			}
+		before, held, after := q.livePod(ctx), q.held(ctx), q.livePod(ctx)
+		if before != "" && before == after && !held {
+			q.mu.Lock()
+			q.breaches = append(q.breaches, before+" is there without quota")
+			q.mu.Unlock()
 		}
 		q.samples++
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-// live: pods that use something. Those that have succeeded hold no quota, and stay for their logs.
-func live(pods []corev1.Pod) bool {
-	for _, pod := range pods {
-		if pod.Status.Phase != corev1.PodSucceeded {
+// livePod names a pod that uses something, if there is one.
+func (q *queued) livePod(ctx context.Context) string {
+	var pods corev1.PodList
+	if err := k8s.List(ctx, &pods, client.InNamespace(q.ns)); err != nil {
+		return ""
+	}
+	for _, pod := range pods.Items {
+		if live(&pod) {
+			return pod.Name
+		}
+	}
+	return ""
+}
+
+// held tells whether a workload of the namespace holds its quota; if that cannot be told it does.
+func (q *queued) held(ctx context.Context) bool {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("kueue.x-k8s.io/v1beta2")
+	list.SetKind("WorkloadList")
+	if err := k8s.List(ctx, list, client.InNamespace(q.ns)); err != nil {
+		return true
+	}
+	for _, workload := range list.Items {
+		is := map[string]bool{}
+		conditions, _, _ := unstructured.NestedSlice(workload.Object, "status", "conditions")
+		for _, condition := range conditions {
+			c := condition.(map[string]any)
+			is[fmt.Sprint(c["type"])] = c["status"] == "True"
+		}
+		if is["QuotaReserved"] && !is["Finished"] {
 			return true
 		}
 	}
 	return false
 }
+
+// live: it uses something. A pod that has succeeded holds no quota, and stays for its logs.
+func live(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodSucceeded }
 
 // reserved is what Kueue's ClusterQueue says is taken, and the number of workloads that hold it.
 func (q *queued) reserved(ctx context.Context) (cpu string, workloads int64, err error) {
@@ -286,23 +310,17 @@ func suspendedDuringReset(q *queued) {
 	q.awaitPhase("paused", v1beta2.Resetting)
 	q.awaitCondition("paused", v1beta2.ResourcesDeployed, metav1.ConditionFalse)
 	q.awaitReserved("100m") // and still is
-	q.activate(false)
+	q.drain()
 	q.awaitPhase("paused", v1beta2.Suspended)
 	q.awaitReserved("0")
 }
 
-// activate tells Kueue to stop the workload of the namespace, or to start it again.
-func (q *queued) activate(active bool) {
+// drain tells Kueue to take the quota from all workloads of the queue. (A workload that is deactivated is another matter: Kueue leaves
+// it out of its sums at once, before its pods are gone.)
+func (q *queued) drain() {
 	q.Helper()
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion("kueue.x-k8s.io/v1beta2")
-	list.SetKind("WorkloadList")
-	q.ok(k8s.List(q.Context(), list, client.InNamespace(q.ns)))
-	if len(list.Items) != 1 {
-		q.Fatalf("%d workloads", len(list.Items))
-	}
-	patch(q.bench, &list.Items[0], func(w *unstructured.Unstructured) {
-		q.ok(unstructured.SetNestedField(w.Object, active, "spec", "active"))
+	patch(q.bench, kueueObject("ClusterQueue", q.ns, nil), func(queue *unstructured.Unstructured) {
+		q.ok(unstructured.SetNestedField(queue.Object, "HoldAndDrain", "spec", "stopPolicy"))
 	})
 }
 
@@ -315,7 +333,7 @@ func blocked(q *queued) {
 	q.ok(err)
 	const finalizer = "e2e.holdfast.dev/keep"
 	patch(q.bench, &pods[0], func(p *corev1.Pod) { p.Finalizers = append(p.Finalizers, finalizer) })
-	q.activate(false)
+	q.drain()
 	q.until("the condition names what blocks", func(context.Context) error {
 		c := meta.FindStatusCondition(q.get("stuck").Status.Conditions, string(v1beta2.DeletingResources))
 		if c == nil || !strings.Contains(c.Message, finalizer) {

@@ -274,6 +274,8 @@ func (c *installation) dump() {
 		{"-n", namespace, "get", "all", "-o", "wide"},
 		{"-n", namespace, "get", "events"},
 		{"-n", namespace, "logs", "deploy/" + fullname, "--all-containers", "--tail=40"},
+		{"-n", namespace, "logs", "deploy/" + fullname, "-c", "manager", "--previous", "--tail=20"},
+		{"-n", namespace, "logs", "deploy/" + fullname, "-c", "orchestrator", "--previous", "--tail=20"},
 		{"-n", namespace, "logs", "statefulset/" + fullname + "-valkey", "--tail=20"},
 		{"-n", jobs, "get", "jobset,job,pod", "-o", "wide"},
 		{"-n", restricted, "get", "jobset,job,pod", "-o", "wide"},

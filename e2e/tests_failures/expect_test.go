@@ -96,7 +96,7 @@ func (o outcome) lives(id string, restarts int) (least, most int) {
 	most = restarts + o.Deaths[id]
 	switch {
 	case slices.Contains(o.Replaced, id), slices.Contains(o.Reborn, id):
-		return -most, most // its new pod, or its new container's log, counts from 0
+		return -1 << 20, most // its new pod, or its new container's log, counts from 0
 	case o.Spared:
 		return min(1, most), most
 	default:

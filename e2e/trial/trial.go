@@ -100,8 +100,11 @@ func (t *Trial) strike(ctx context.Context, pod string, strike func(lab.Worker) 
 	if pod == lost {
 		t.moved = f.Worker
 	}
-	var err error
-	if f.Killed, err = strike(t.before[f.Worker]); err != nil {
+	err := lab.Until(ctx, "there is a program to kill", func(ctx context.Context) (err error) { // a group is in sync before it runs
+		f.Killed, err = strike(t.before[f.Worker])
+		return err
+	})
+	if err != nil {
 		return f, err
 	}
 	if f.Again, err = t.lab.StartsAfter(ctx, t.JobSet.Namespace, t.JobSet.Name, t.Workers, f.Killed); err != nil {

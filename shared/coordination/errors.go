@@ -23,6 +23,9 @@ var (
 	ErrForeignValue = errors.New("foreign value in the store")
 )
 
+// FieldMessage is the field of a foreign value that was broadcast; its key is the channel.
+const FieldMessage = "message"
+
 // ForeignValueError says where the foreign value is.
 type ForeignValueError struct{ Key, Field, Value string }
 

@@ -28,7 +28,6 @@ const (
 // manager is one that runs.
 type manager struct {
 	name string
-	lab  *lab.Lab
 	pid  int
 	// readings of the manager's counters.
 	scrape func(context.Context) (counters, error)
@@ -55,7 +54,14 @@ func startManager(ctx context.Context, l *lab.Lab, name string) (*manager, error
 		return nil, err
 	}
 	scrape, err := scraper(ctx, l)
-	return &manager{name: name, lab: l, pid: pid, scrape: scrape}, err
+	if err != nil {
+		return nil, err
+	}
+	m := &manager{name: name, pid: pid, scrape: scrape}
+	return m, until(ctx, func(ctx context.Context) error { // the metrics are served a little later than the rest
+		_, err := m.scrape(ctx)
+		return err
+	})
 }
 
 func commandOf(ctx context.Context, l *lab.Lab, name, certificates string) (command []string, manifests string, err error) {
@@ -89,10 +95,10 @@ internalCertManagement: {enable: false}
 		filepath.Join(module, "config", "components", "webhook", "manifests.yaml"), nil
 }
 
-// stop ends the manager, its webhooks first.
-func (m *manager) stop(ctx context.Context) error {
-	if err := m.lab.RemoveWebhooks(ctx); err != nil {
+// stopManager ends the manager that runs, its webhooks first.
+func stopManager(ctx context.Context, l *lab.Lab) error {
+	if err := l.RemoveWebhooks(ctx); err != nil {
 		return err
 	}
-	return m.lab.Cluster.StopProgram(ctx, program)
+	return l.Cluster.StopProgram(ctx, program)
 }

@@ -47,11 +47,11 @@ type result struct {
 
 // play starts the manager and plays the shape with it.
 func (b *benchmark) play(ctx context.Context, name string, s shape) error {
+	defer func() { _ = stopManager(context.WithoutCancel(ctx), b.lab) }()
 	m, err := startManager(ctx, b.lab, name)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = m.stop(context.WithoutCancel(ctx)) }()
 	stage := &stage{benchmark: b, shape: s, namespace: fmt.Sprintf("bench-%s-%dx%d", name, s.JobSets, s.Jobs)}
 	if err := b.lab.Namespace(ctx, stage.namespace); err != nil {
 		return err

@@ -12,6 +12,9 @@ import (
 
 // report prints the tables, and writes the values and the page.
 func (b *benchmark) report() error {
+	if len(b.results) == 0 {
+		return nil
+	}
 	values, err := json.MarshalIndent(b.results, "", "  ")
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Command worker stands in for a training process in examples and end-to-end tests. It prints when it started, then a
 // step now and then. SIGUSR1 makes it fail (exit 1), SIGUSR2 makes it finish (exit 0). WORKER_ON_TERM says what SIGTERM
 // does: "exit" (default, exit 143), "finish" (exit 0, as a program that saves a checkpoint and leaves) or "ignore".
-// WORKER_STEPS ends it by itself after that many steps of WORKER_STEP_SECONDS (default 1).
+// Each step touches HOLDFAST_PROGRESS_FILE, if there is one. WORKER_STEPS ends it by itself after that many steps of WORKER_STEP_SECONDS (default 1).
 package main
 
 import (
@@ -24,6 +24,7 @@ func main() {
 		select {
 		case <-steps.C:
 			fmt.Printf("step %d\n", step)
+			getOn()
 			if step == last {
 				return
 			}
@@ -33,6 +34,15 @@ func main() {
 				fmt.Printf("leaving on %s with exit code %d\n", s, code)
 				os.Exit(code)
 			}
+		}
+	}
+}
+
+// getOn says that the worker makes progress, if somebody asks for that.
+func getOn() {
+	if file := os.Getenv("HOLDFAST_PROGRESS_FILE"); file != "" {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			fmt.Println("no sign of progress:", err)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func gates() map[string]bootstrap.Gate {
 		gateInPlaceRestart: {Stage: bootstrap.Alpha},
 		gateRestartJob:     {Stage: bootstrap.Alpha},
 		gateElasticJobSet:  {Stage: bootstrap.Alpha},
-		gateTLSOptions:     {On: true, Locked: true},
+		gateTLSOptions:     {On: true, Stage: bootstrap.Beta},
 	}
 }
 

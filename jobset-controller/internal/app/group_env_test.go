@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -60,9 +62,27 @@ func newStaged(t *testing.T) *staged {
 	}
 	s := &staged{T: t, k8s: k8s, key: client.ObjectKeyFromObject(js), store: memory.New(time.Now)}
 	s.leader = &orchestrator.Reconciler{
-		Client: k8s, Live: k8s, Store: s.store, Tokens: firstToken{}, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{},
+		Client: podIndex{k8s}, Live: k8s, Store: s.store, Tokens: firstToken{}, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{},
 	}
 	return s
+}
+
+// podIndex reads the pods of a JobSet from the API server, which has no such index.
+type podIndex struct{ client.Client }
+
+func (p podIndex) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	pods, ok := list.(*corev1.PodList)
+	if !ok {
+		return p.Client.List(ctx, list, opts...)
+	}
+	o := (&client.ListOptions{}).ApplyOptions(opts)
+	if err := p.Client.List(ctx, pods, client.InNamespace(o.Namespace)); err != nil {
+		return err
+	}
+	pods.Items = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
+		return !o.FieldSelector.Matches(fields.Set{orchestrator.PodsOfJobSet: orchestrator.IndexByJobSet(&pod)[0]})
+	})
+	return nil
 }
 
 func (s *staged) jobSet() *v1alpha2.JobSet {

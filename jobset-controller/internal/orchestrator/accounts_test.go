@@ -342,3 +342,30 @@ type stale struct{ coordination.Leader }
 func (stale) Summary(context.Context, string) (coordination.Summary, error) {
 	return coordination.Summary{}, coordination.ErrStaleLeader
 }
+
+// The store loses its last moments, and with them the record of a restart that agents still know of.
+func TestARestartWhoseRecordWasLostIsAccountedForByItsNumber(t *testing.T) {
+	g := formed(t)
+	g.fail("js-w-0-1", 1, 1)
+	g.join(1, 2)
+	g.store.Wipe()
+	g.reconcile()
+	for _, slot := range []string{"js-w-0-0", "js-w-0-1"} {
+		m, i := member(slot, 1, 2)
+		seen := coordination.Seen{Epoch: 1, Round: 1, Holds: true, Running: true, Entered: true, Instances: 1}
+		if _, err := g.store.Join(g.ctx, uid, coordination.Join{Member: m, Instance: i, Seen: seen}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.reconcile()
+	g.reconcile()
+	g.wantCharged("1")
+	if list := g.history(); len(list) != 1 || list[0].Cause.Kind != coordination.KindRecovery || list[0].Round != 1 {
+		t.Errorf("the history is %v", list)
+	}
+	g.store.Wipe()
+	g.reconcile()
+	if list := g.history(); len(list) != 1 {
+		t.Errorf("the history is %v", list)
+	}
+}

@@ -140,7 +140,7 @@ func sameCondition(a, b metav1.Condition) bool {
 }
 
 func (r *Reconciler) applyConditions(ctx context.Context, js *v1alpha2.JobSet, conditions []metav1.Condition) error {
-	var list []any
+	list := []any{} // without any it is empty, not null, which the API server refuses
 	for i := range conditions {
 		c, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&conditions[i])
 		if err != nil {

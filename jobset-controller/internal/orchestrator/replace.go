@@ -115,13 +115,14 @@ type replaced struct{ slot, pod string }
 // another leader has done.
 func (r *Reconciler) replacePod(ctx context.Context, s *scope, p *place) (*replaced, error) {
 	if replace.Refusal(p.job, p.index) != "" {
-		return nil, nil // a finished worker whose pod was cleaned up is no reason to ask the API server each time
+		s.lookIn(lookAtJobs) // what becomes of the Job is not heard
+		return nil, nil      // a finished worker whose pod was cleaned up is no reason to ask the API server each time
 	}
 	if wait := r.paces.wait(s, p.slot); wait > 0 {
 		s.lookIn(wait)
 		return nil, nil
 	}
-	job, live, err := r.confirm(ctx, p)
+	job, live, err := r.confirm(ctx, s, p)
 	if job == nil || err != nil {
 		return nil, err
 	}
@@ -144,14 +145,18 @@ func (r *Reconciler) replacePod(ctx context.Context, s *scope, p *place) (*repla
 	return &replaced{p.slot, pod.Name}, nil
 }
 
+// lookAtJobs is how soon a slot without a pod is looked at again that is left to its Job for now.
+const lookAtJobs = time.Second
+
 // confirm reads past the cache whether the Job still needs the pod, and the slot's pods; no Job if it does not.
-func (r *Reconciler) confirm(ctx context.Context, p *place) (*batchv1.Job, []corev1.Pod, error) {
+func (r *Reconciler) confirm(ctx context.Context, s *scope, p *place) (*batchv1.Job, []corev1.Pod, error) {
 	job := &batchv1.Job{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(p.job), job); err != nil {
 		return nil, nil, client.IgnoreNotFound(err)
 	}
 	if why := replace.Refusal(job, p.index); job.UID != p.job.UID || why != "" {
 		log.FromContext(ctx).V(1).Info("left a slot to its Job", "slot", p.slot, "why", why)
+		s.lookIn(lookAtJobs)
 		return nil, nil, nil
 	}
 	pods, err := r.livePods(ctx, p)

@@ -34,6 +34,7 @@ func fourPods(t *testing.T) *rig {
 		job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 		job.Spec.Template.Labels = map[string]string{v1alpha2.JobKey: "key"}
 		job.Spec.Template.Annotations = g.template()
+		job.Status.Active = 4
 	})
 	g.reconcile()
 	for index := range 4 {
@@ -176,6 +177,9 @@ func TestNothingIsMadeFor(t *testing.T) {
 			_, err := g.store.Evict(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: 9}, "js-w-0-0", "nobody")
 			g.must(err)
 		}, coordination.Running},
+		"a Job that is about to make its pods": {func(g *rig) {
+			g.changeJob(func(job *batchv1.Job) { job.Status.Active = 3 })
+		}, coordination.Restarting},
 		"pods whose labels are not the Job's": {func(g *rig) {
 			g.changeJob(func(job *batchv1.Job) { job.Spec.Template.Labels = nil })
 		}, coordination.Restarting},
@@ -205,6 +209,7 @@ func TestWhileAGroupFormsItsPodsAreLeftToTheJob(t *testing.T) {
 		job.Labels[v1alpha2.ReplicatedJobNameKey] = "w"
 		job.Spec.Parallelism, job.Spec.Completions = ptr.To[int32](2), ptr.To[int32](2)
 		job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+		job.Status.Active = 2
 		job.Spec.Template.Labels = map[string]string{v1alpha2.JobKey: "key"}
 	})
 	g.reconcile()

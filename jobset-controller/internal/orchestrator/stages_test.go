@@ -34,9 +34,13 @@ func (g *rig) changeJob(change func(*batchv1.Job)) {
 	g.Helper()
 	job := g.job()
 	change(job)
-	if err := g.c.Update(g.ctx, job); err != nil {
-		g.Fatal(err)
+	status := job.Status
+	g.must(g.c.Update(g.ctx, job))
+	if len(job.Finalizers) == 0 && !job.DeletionTimestamp.IsZero() {
+		return // it is gone
 	}
+	job.Status = status
+	g.must(g.c.Status().Update(g.ctx, job))
 }
 
 // removeJob is the end of a deletion in the foreground.

@@ -52,6 +52,22 @@ func (s *State) watchFailed(err error) {
 		s.waitForGroup()
 	}
 	s.trouble(viaWatch, err)
+	if errors.Is(err, coordination.ErrForeignValue) {
+		s.countForeign()
+	}
+}
+
+// countForeign keeps count of what is not ours. It is told at powers of ten, because whoever shares the group can send as
+// much of it as it likes.
+func (s *State) countForeign() {
+	s.foreign++
+	n := s.foreign
+	for n%10 == 0 {
+		n /= 10
+	}
+	if n == 1 && s.foreign > 1 {
+		s.log(Warning, "values that are not ours were ignored", "count", s.foreign)
+	}
 }
 
 // see takes in a level. What was read is what the store holds, even if it is older than what is known: the store went
@@ -64,13 +80,20 @@ func (s *State) see(l coordination.Level, read bool) {
 	case !read && foreign:
 		s.joinAgain()
 		return
-	case !read && older:
+	case !read && (older || s.backwards(l)):
 		return
 	case foreign || older:
 		s.log(Warning, "the store lost data: joining again", "level", l.String(), "known", s.level.String())
 		s.joinAgain()
 	}
 	s.adopt(l)
+}
+
+// backwards tells what no store says within an incarnation: an earlier epoch, or fewer rounds of the same one. Anybody with
+// the group's credentials can broadcast it; if the store did go back, a read says so.
+func (s *State) backwards(l coordination.Level) bool {
+	fewer := l.Epoch == s.level.Epoch && l.Generation == s.level.Generation && l.Round < s.level.Round
+	return l.Incarnation == s.level.Incarnation && (l.Epoch < s.level.Epoch || fewer)
 }
 
 func (s *State) adopt(l coordination.Level) {

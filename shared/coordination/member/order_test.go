@@ -2,6 +2,8 @@ package member
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +55,18 @@ func TestOrders(t *testing.T) {
 				read("A/0 1.3 Recreating #7"), tick(time.Hour),
 			},
 			want: `round 1.3  ask gap  join a 1.1 x1 holds running`,
+		},
+		"a broadcast of an earlier epoch is ignored, however new it says to be": {
+			moments: []moment{cast("A/0 2.0 Closed #7"), cast("A/0 1.2 Restarting #9000000")},
+			want:    `join a 1.1 x1 holds running`,
+		},
+		"a broadcast of fewer rounds is ignored, however new it says to be": {
+			moments: []moment{cast("A/0 1.0 Restarting #9000000"), cast("A/0 1.2 Restarting #6")},
+			want:    `round 1.2  save a 1.1 x1 holds running  stop a 10s`,
+		},
+		"a broadcast that cannot be read orders nothing": {
+			moments: []moment{lost(coordination.ErrForeignValue), lost(coordination.ErrForeignValue), tick(time.Hour)},
+			want:    ``,
 		},
 		"a broadcast older than what is known is ignored": {
 			moments: []moment{cast("A/0 1.1 Running #7"), cast("A/0 1.2 Restarting #6")},
@@ -180,4 +194,21 @@ func TestRecordsOfOrderedStopsAreRemovedIfAsked(t *testing.T) {
 	s.config.RemoveStopped = true
 	play(s, false, inRound()...)
 	compare(t, play(s, false, look("a@10=1")), `round 1.2 down a code=1 ordered=false`) // stays, to be looked at
+}
+
+// TestWhatIsNotOursIsCounted: a mate that broadcasts nonsense fills nobody's log.
+func TestWhatIsNotOursIsCounted(t *testing.T) {
+	s := newState(Fresh())
+	told := 0
+	for n := range 1000 {
+		err := &coordination.ForeignValueError{Key: "c", Field: coordination.FieldMessage, Value: fmt.Sprint(n)}
+		for _, line := range play(s, true, lost(err)) {
+			if strings.HasPrefix(line, "log ") {
+				told++
+			}
+		}
+	}
+	if told != 4 { // the first one, and 10, 100, 1000
+		t.Errorf("told %d times, want 4", told)
+	}
 }

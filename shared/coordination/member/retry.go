@@ -90,8 +90,17 @@ func explain(slot string, err error) (kind, message string, v Severity) {
 	case errors.Is(err, coordination.ErrUnknownSlot):
 		return "unknown slot", "the group has no slot " + slot + ": check --worker-id; the worker runs on", Error
 	case errors.Is(err, coordination.ErrForeignValue):
-		return err.Error(), "the store holds a value that is not ours: nothing is done about it, the worker runs on", Error
+		return foreignKind(err), "the store holds a value that is not ours: nothing is done about it, the worker runs on", Error
 	default:
 		return "unreachable", "the store is unreachable: the worker runs on, reports wait", Warning
 	}
+}
+
+// foreignKind: what is stored changes with those who mend it, what is broadcast with whoever sends it.
+func foreignKind(err error) string {
+	var foreign *coordination.ForeignValueError
+	if errors.As(err, &foreign) && foreign.Field == coordination.FieldMessage {
+		return "foreign message"
+	}
+	return err.Error()
 }

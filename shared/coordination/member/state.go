@@ -62,6 +62,7 @@ type State struct {
 	told    WriteRound  // what the worker was told last
 
 	troubles [2]string // by way
+	foreign  int       // values that were ignored
 
 	now  time.Time
 	next time.Time

@@ -24,6 +24,7 @@ type job struct {
 	gone      bool
 	failed    bool
 	kicked    bool
+	made      bool // it has had all of its pods since it was created or resumed
 }
 
 // seat is a completion index.
@@ -115,6 +116,7 @@ func (j *job) fill() {
 			j.createPod(j, s.slot)
 		}
 	}
+	j.made = true
 }
 
 // thin leaves one pod of an index: the one that has come furthest, and of two alike the older one. That is no failure.

@@ -45,7 +45,7 @@ func (o *orchestrator) replaces(s *scope) bool {
 func (o *orchestrator) vacancies(s *scope) []vacancy {
 	var list []vacancy
 	for _, j := range o.controller.current(s.js) {
-		if _, entered := s.group.Entered(j.entry.Step); !entered || j.suspended || j.failed {
+		if _, entered := s.group.Entered(j.entry.Step); !entered || j.suspended || j.failed || !j.made {
 			continue
 		}
 		for _, seat := range j.seats {

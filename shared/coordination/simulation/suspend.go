@@ -54,7 +54,7 @@ func (c *controller) hold(j *job, suspended bool) {
 		s.retry = 0
 	}
 	if suspended {
-		j.failures = 0
+		j.failures, j.made = 0, false
 	}
 	j.kick()
 }

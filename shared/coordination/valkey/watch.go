@@ -77,7 +77,7 @@ func (s *Store) readLevel(ctx context.Context, group string) (coordination.Obser
 func broadcast(version int64, m *redis.Message) coordination.Observation {
 	level, err := coordination.ParseLevel(version, m.Payload)
 	if err != nil {
-		return coordination.Observation{Err: &coordination.ForeignValueError{Key: m.Channel, Field: "message", Value: m.Payload}}
+		return coordination.Observation{Err: &coordination.ForeignValueError{Key: m.Channel, Field: coordination.FieldMessage, Value: m.Payload}}
 	}
 	return coordination.Observation{Level: level}
 }

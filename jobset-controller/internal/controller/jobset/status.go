@@ -58,6 +58,14 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 	return status
 }
 
+// shownTallies are those of the Jobs, but for a queue that waits for all stages at once.
+func (s *scope) shownTallies() []v1alpha2.ReplicatedJobStatus {
+	if !plan.Queued(s.jobSet) || s.suspended() || s.finished() {
+		return s.tallies
+	}
+	return policy.Reported(&s.jobSet.Spec, s.tallies, s.gates)
+}
+
 // unordered keeps the order that is there if the counts are the same: the published controller sorts them otherwise.
 func unordered(old, now []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
 	byName := func(list []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
@@ -67,14 +75,6 @@ func unordered(old, now []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJob
 		return old
 	}
 	return now
-}
-
-// shownTallies are those of the Jobs, but for a queue that waits for all stages at once.
-func (s *scope) shownTallies() []v1alpha2.ReplicatedJobStatus {
-	if !plan.Queued(s.jobSet) || s.suspended() || s.finished() {
-		return s.tallies
-	}
-	return policy.Reported(&s.jobSet.Spec, s.tallies, s.gates)
 }
 
 // record writes down what was decided.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
@@ -20,6 +21,8 @@ func TestAStrippedJobIsComparedAsAWholeOneIs(t *testing.T) {
 		differs bool
 	}{
 		"nothing":       {func(*corev1.PodTemplateSpec) {}, false},
+		"no selector":   {func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = nil }, true},
+		"no toleration": {func(p *corev1.PodTemplateSpec) { p.Spec.Tolerations = nil }, true},
 		"a selector":    {func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{"a": "b"} }, true},
 		"a toleration":  {func(p *corev1.PodTemplateSpec) { p.Spec.Tolerations = []corev1.Toleration{{Key: "a"}} }, true},
 		"a gate":        {func(p *corev1.PodTemplateSpec) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}} }, true},
@@ -27,11 +30,17 @@ func TestAStrippedJobIsComparedAsAWholeOneIs(t *testing.T) {
 		"an annotation": {func(p *corev1.PodTemplateSpec) { p.Annotations = map[string]string{"a": "b"} }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kept, err := stripJob(plan.NewBuilder(MakeJobSet("a").Workers(1).Obj(), epoch.First()).Job(0, 0))
+			made := func() *v1alpha2.JobSet {
+				return MakeJobSet("a").Entry("w", 1, func(e *v1alpha2.ReplicatedJob) {
+					pod := &e.Template.Spec.Template.Spec
+					pod.NodeSelector, pod.Tolerations = map[string]string{"pool": "1"}, []corev1.Toleration{{Key: "spot"}}
+				}).Obj()
+			}
+			kept, err := stripJob(plan.NewBuilder(made(), epoch.First()).Job(0, 0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			asked := MakeJobSet("a").Workers(1).Obj()
+			asked := made()
 			c.change(&asked.Spec.ReplicatedJobs[0].Template.Spec.Template)
 			if _, differs := plan.Resume(kept.(*batchv1.Job), plan.NewBuilder(asked, epoch.First()).Job(0, 0)); differs != c.differs {
 				t.Errorf("differs: %v", differs)

@@ -26,17 +26,19 @@ const (
 	// gatherEach is how long news of a Job wait for more, for each Job of the JobSet. A pass takes time for each Job, and there
 	// are as many news as Jobs: without company, J Jobs that become ready would cost J passes over J Jobs.
 	gatherEach = 100 * time.Microsecond
+	// gatherLeast is enough for the few Jobs of a small JobSet, which change within moments of each other: one pass, one write.
+	gatherLeast = 20 * time.Millisecond
 	// gatherMost is how late news may come.
 	gatherMost = 500 * time.Millisecond
 )
 
-// gather is how long news of a Job may wait for others of the same JobSet: a tenth of a millisecond for each of its Jobs.
+// gather is how long news of a Job may wait for others of the same JobSet: 20 ms, and a tenth of one for each of its Jobs.
 func gather(job client.Object) time.Duration {
 	jobs, err := strconv.ParseInt(job.GetLabels()[v1alpha2.GlobalReplicasKey], 10, 32)
 	if err != nil || jobs < 0 {
-		return 0
+		return gatherLeast
 	}
-	return min(time.Duration(jobs)*gatherEach, gatherMost)
+	return min(gatherLeast+time.Duration(jobs)*gatherEach, gatherMost)
 }
 
 // jobNews tells JobSets of their Jobs: at once that one fails, all else after it was gathered.

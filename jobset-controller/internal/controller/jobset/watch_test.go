@@ -36,13 +36,13 @@ func TestNewsOfAJobWaitForOthersUnlessItFails(t *testing.T) {
 		change func(*batchv1.Job)
 		want   time.Duration
 	}{
-		"one of few becomes ready":        {10, ready, time.Millisecond},
-		"one of a thousand becomes ready": {1000, ready, 100 * time.Millisecond},
+		"one of few becomes ready":        {10, ready, 21 * time.Millisecond},
+		"one of a thousand becomes ready": {1000, ready, 120 * time.Millisecond},
 		"one of very many becomes ready":  {50000, ready, 500 * time.Millisecond},
-		"one of a thousand completes":     {1000, in(batchv1.JobComplete), 100 * time.Millisecond},
+		"one of a thousand completes":     {1000, in(batchv1.JobComplete), 120 * time.Millisecond},
 		"one of a thousand fails":         {1000, in(batchv1.JobFailed), 0},
 		"one of a thousand is to fail":    {1000, in(batchv1.JobFailureTarget), 0},
-		"a label that is no number":       {1000, func(j *batchv1.Job) { j.Labels[v1alpha2.GlobalReplicasKey] = "many" }, 0},
+		"a label that is no number":       {1000, func(j *batchv1.Job) { j.Labels[v1alpha2.GlobalReplicasKey] = "many" }, 20 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := plan.NewBuilder(MakeJobSet("a").Workers(c.jobs).Obj(), epoch.First()).Job(0, 0)

@@ -59,7 +59,7 @@ func With(past []coordination.Record, now coordination.Record) []coordination.Re
 }
 
 // Of makes accounts of records, oldest first. Records of what was no restart have none: the first formation, a resumption, a
-// failure that had no restart left, a store that has only asked around. Nor has a restart that has not ended.
+// failure that had no restart left. Nor has a restart that has not ended.
 func Of(g Group, records []coordination.Record) []Account {
 	var list []Account
 	for i := range records {
@@ -122,8 +122,13 @@ func (a Account) At(p coordination.Place) Account {
 	return a
 }
 
-// isNone tells whether a record is none of a restart: the failure had no restart left, or nobody had to restart.
-func isNone(r coordination.Record) bool { return r.Downs+r.Ups == 0 }
+// isNone tells whether a record is none of a restart: the failure had no restart left. A store that has lost its last moments
+// may have to ask around to learn of a restart that was over: it was charged, and all that is left of it is its number. One
+// that has only asked has the number of a restart that is accounted for.
+func isNone(r coordination.Record) bool {
+	learnt := r.Cause.Kind == coordination.KindRecovery && r.InSyncAt > 0
+	return r.Downs+r.Ups == 0 && !learnt
+}
 
 // endOf is when all ran again or, if that was not to be, when the next restart has begun; 0 while it goes on.
 func endOf(r coordination.Record, after *coordination.Record) (int64, history.End) {

@@ -13,13 +13,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-func ms(detect, order, down, start, sync int64) (took [len(history.Phases)]time.Duration) {
-	for i, t := range []int64{detect, order, down, start, sync} {
-		took[i] = time.Duration(t) * time.Millisecond
-	}
-	return took
-}
-
 var victim = coordination.Cause{
 	Slot: "js-w-0-1", Kind: coordination.KindExit, ExitCode: 137, Signal: 9,
 	Place: coordination.Place{PodName: "js-w-0-1-abcde", Node: "n1"},
@@ -90,8 +83,9 @@ func TestAccounts(t *testing.T) {
 		}},
 		"a failure without a restart left is no restart": {Group{},
 			[]coordination.Record{{Epoch: 1, Round: 1, Cause: victim, FailedAt: 1, DetectedAt: 2, ReportedAt: 3}}, nil},
-		"a store that has only asked around has restarted nobody": {Group{},
-			[]coordination.Record{{Epoch: 1, Round: 1, Cause: coordination.Cause{Kind: coordination.KindRecovery}, ReportedAt: 3, InSyncAt: 9}}, nil},
+		"of a restart that the store has learnt of from the agents only the number is left": {Group{},
+			[]coordination.Record{{Epoch: 1, Round: 1, Cause: coordination.Cause{Kind: coordination.KindRecovery}, ReportedAt: 3, InSyncAt: 9}},
+			[]string{"1.1 1970-01-01T00:00:00.003Z in-place recovery - 6=0+0+0+0+6"}},
 		"a recreation goes on where the restart in place was given up": {Group{Epoch: failedOver}, []coordination.Record{givenUp, again}, []string{
 			"1.1 1970-01-01T00:00:01.000Z in-place timeout:137:SIGKILL w-0-1/abcde@n1 60100=3+7+100+890+59100 given-up",
 			"2.0 1970-01-01T00:01:01.100Z recreation timeout:137:SIGKILL w-0-1/abcde@n1 4000=0+0+0+3900+100",

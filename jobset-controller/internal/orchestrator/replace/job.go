@@ -36,8 +36,19 @@ func Refusal(job *batchv1.Job, index int) string {
 		return "its Job has no such completion index"
 	case inplace.HasIndex(job.Status.CompletedIndexes, index), inplace.HasIndex(ptr.Deref(job.Status.FailedIndexes, ""), index):
 		return "its Job has finished with it"
+	case !madeItsPods(job):
+		return "its Job is about to make its pods"
 	}
 	return ""
+}
+
+// madeItsPods tells whether a Job has had all of its pods. One that is new makes them at once, and whoever makes one beside it makes
+// one too many. Later, what is missing of its active pods is known to it as failed, as ending, or as a failure that it counts just now.
+func madeItsPods(job *batchv1.Job) bool {
+	s := &job.Status
+	counting := s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Failed) > 0
+	wanted := min(ptr.Deref(job.Spec.Completions, 0)-s.Succeeded, ptr.Deref(job.Spec.Parallelism, 1))
+	return s.Failed > 0 || ptr.Deref(s.Terminating, 0) > 0 || counting || s.Active >= wanted
 }
 
 func isOver(c batchv1.JobCondition) bool {

@@ -27,6 +27,7 @@ func job(change ...func(*batchv1.Job)) *batchv1.Job {
 				},
 			},
 		},
+		Status: batchv1.JobStatus{Active: 4},
 	}
 	for _, c := range change {
 		c(j)
@@ -127,9 +128,17 @@ func TestRefusal(t *testing.T) {
 		"one of the Job controller, by name": {func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(batchv1.JobControllerName) }, 0, ""},
 		"one without indexes":                {func(j *batchv1.Job) { j.Spec.CompletionMode = nil }, 0, "no completion indexes"},
 		"one with a limit for each index":    {func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = ptr.To[int32](1) }, 0, "for each index"},
-		"an index that is completed":         {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 3, "finished with it"},
-		"an index beside completed ones":     {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 1, ""},
-		"an index that has failed for good":  {func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("1") }, 1, "finished with it"},
+		"one that is about to make its pods": {func(j *batchv1.Job) { j.Status.Active = 0 }, 3, "about to make"},
+		"one that has made some of them":     {func(j *batchv1.Job) { j.Status.Active = 3 }, 3, "about to make"},
+		"one that has counted the loss":      {func(j *batchv1.Job) { j.Status.Active, j.Status.Failed = 3, 1 }, 3, ""},
+		"one that counts it just now": {func(j *batchv1.Job) {
+			j.Status.Active, j.Status.UncountedTerminatedPods = 3, &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a"}}
+		}, 3, ""},
+		"one that waits for its end":        {func(j *batchv1.Job) { j.Status.Active, j.Status.Terminating = 3, ptr.To[int32](1) }, 3, ""},
+		"one of which others have finished": {func(j *batchv1.Job) { j.Status.Active, j.Status.Succeeded = 3, 1 }, 3, ""},
+		"an index that is completed":        {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 3, "finished with it"},
+		"an index beside completed ones":    {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 1, ""},
+		"an index that has failed for good": {func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("1") }, 1, "finished with it"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

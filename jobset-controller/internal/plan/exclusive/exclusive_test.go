@@ -141,6 +141,7 @@ func TestWhoseNodeDecides(t *testing.T) {
 		"a follower's while the leader is made anew":  {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1"))}, "f"},
 		"not that of a leader that goes":              {[]*corev1.Pod{makePod("old", "0", on("n0"), deleting), makePod("f", "1", on("n1"))}, "f"},
 		"not that of a leader that failed":            {[]*corev1.Pod{makePod("old", "0", on("n0"), failed), makePod("new", "0", on("n1"))}, "new"},
+		"nobody's after all have failed":              {[]*corev1.Pod{makePod("old", "0", on("n0"), failed), makePod("f", "1", held)}, ""},
 		"that of a leader that is done":               {[]*corev1.Pod{makePod("leader", "0", on("n0"), succeeded), makePod("f", "1", held)}, "leader"},
 		"the living leader's before one that is done": {[]*corev1.Pod{makePod("done", "0", on("n0"), succeeded, aged(9)), makePod("leader", "0", on("n1"))}, "leader"},
 		"the older of two leaders": {

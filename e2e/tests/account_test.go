@@ -1,0 +1,137 @@
+//go:build e2e
+
+package tests
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-project/holdfast/e2e/trial"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/history"
+)
+
+// A process that is stopped by a signal is as silent as one that is stuck in a collective.
+func TestAWorkerThatHangsIsKilledAndTheGroupRestarts(t *testing.T) {
+	hangs := []string{`kind="in-place"`, `reason="hang"`, `counted="true"`}
+	g, before := startSupervised(t, func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.ProgressTimeoutKey] = "3s" })
+	counted := g.metric("holdfast_restarts_total", hangs...)
+	victim := worker(before, 2)
+	time.Sleep(1500 * time.Millisecond) // its first step, with which the clock starts
+	g.signal(victim, unix.SIGSTOP)
+	g.awaitPhase(coordination.Running, 1, 1)
+	e := g.awaitEvent("InPlaceRestart")
+	want := fmt.Sprintf("worker %s (pod %s on node %s) made no progress for 3s and was killed; restarting all %d workers in place (restart 1 of 20)",
+		victim.ID, victim.Pod, g.Cluster.NodeNames()[0], size)
+	if e.Note != want {
+		t.Errorf("the event says %q, want %q", e.Note, want)
+	}
+	entry := g.account(1, 1)
+	g.Logf("the account: %s", entry)
+	cause := history.Cause{Kind: "hang", ExitCode: 137, Signal: "SIGKILL", Reason: "3s"}
+	if entry.Cause != cause || entry.Worker != strings.TrimPrefix(victim.ID, "js-") || entry.Node != g.Cluster.NodeNames()[0] ||
+		victim.Pod != victim.ID+"-"+entry.Pod {
+		t.Errorf("the account is %s, want the hang of %s in pod %s", entry, victim.ID, victim.Pod)
+	}
+	if detect := entry.Took[history.Detect]; detect < 3*time.Second || detect > 5*time.Second {
+		t.Errorf("the hang was found after %s, want 3 s and an eighth of it", detect)
+	}
+	g.awaitEvent("InPlaceRestarted")
+	if got := g.metric("holdfast_restarts_total", hangs...) - counted; got != 1 {
+		t.Errorf("holdfast_restarts_total grew by %v, want 1", got)
+	}
+	g.expectColumns(map[string]string{"In-Place": "1", "Training": "True", "State": "InSync"})
+}
+
+func (g *group) account(epoch, round int64) history.Entry {
+	g.Helper()
+	e, err := g.AwaitEntry(g.ctx, g.js, history.Attempt{Epoch: epoch, Round: round})
+	g.must(err)
+	return e
+}
+
+func (g *group) metric(name string, labels ...string) float64 {
+	g.Helper()
+	v, err := g.Metric(g.ctx, name, labels...)
+	g.must(err)
+	return v
+}
+
+// expectColumns asks as kubectl get does.
+func (g *group) expectColumns(want map[string]string) {
+	g.Helper()
+	table := &metav1.Table{}
+	g.must(g.Kube.Discovery().RESTClient().Get().
+		AbsPath("/apis/jobset.x-k8s.io/v1alpha2/namespaces", g.js.Namespace, "jobsets", g.js.Name).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(g.ctx).Into(table))
+	for i, column := range table.ColumnDefinitions {
+		if value, asked := want[column.Name]; asked {
+			if got := fmt.Sprint(table.Rows[0].Cells[i]); got != value {
+				g.Errorf("column %s is %q, want %q", column.Name, got, value)
+			}
+			delete(want, column.Name)
+		}
+	}
+	if len(want) > 0 {
+		g.Errorf("no columns %v", want)
+	}
+}
+
+// What the phases add up to is what an onlooker measures, from the kill to the last worker's first output.
+func TestThePhasesAddUpToTheOutage(t *testing.T) {
+	slow := trial.Exec
+	slow.Change = func(js *v1alpha2.JobSet) {
+		worker := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0]
+		worker.Env = append(worker.Env, corev1.EnvVar{Name: "WORKER_ON_TERM", Value: "ignore"},
+			corev1.EnvVar{Name: "WORKER_TERMINATION_GRACE_PERIOD", Value: "2s"})
+	}
+	cases := map[string]struct {
+		answer trial.Answer
+		least  time.Duration // that may lie outside, however short the outage
+	}{
+		"exec, at once":                {trial.Exec, 30 * time.Millisecond}, // four programs' way to their first line of output, on two cores
+		"exec, workers that take time": {slow, 0},
+		"cri":                          {trial.CRI, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			namespace := "e2e-phases-" + strings.ToLower(strings.NewReplacer(" ", "-", ",", "").Replace(name))
+			if err := shared.Namespace(t.Context(), namespace); err != nil {
+				t.Fatal(err)
+			}
+			tr, err := trial.Start(t.Context(), shared, namespace, tc.answer, size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tr.End(t.Context())
+			for range 2 {
+				compareWithOutage(t, tr, tc.least)
+			}
+		})
+	}
+}
+
+func compareWithOutage(t *testing.T, tr *trial.Trial, least time.Duration) {
+	t.Helper()
+	f, err := tr.Fail(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := shared.AwaitEntry(t.Context(), tr.JobSet, history.Attempt{Epoch: f.Account.Epoch, Round: f.Account.Round})
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := time.Duration(math.Abs(float64(e.Lost() - f.Outage())))
+	t.Logf("outage %s, account %s, %s apart (%.1f %%)", f.Outage(), e, off, 100*off.Seconds()/f.Outage().Seconds())
+	if off > max(f.Outage()/20, least) {
+		t.Errorf("the phases add up to %s, the outage was %s", e.Lost(), f.Outage())
+	}
+}

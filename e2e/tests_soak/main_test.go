@@ -1,0 +1,32 @@
+//go:build e2e && e2e_all
+
+// Package tests lets things fail at random for minutes, every few seconds and one on top of the other, and then looks whether
+// all that counts restarts agrees.
+//
+// HOLDFAST_SOAK is how long, ten minutes if it is not set; HOLDFAST_SOAK_SEED repeats the order of a run;
+// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+package tests
+
+import (
+	"context"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/suite"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+var shared *lab.Lab
+
+func TestMain(m *testing.M) { os.Exit(suite.Main(begin, m)) }
+
+func begin(ctx context.Context, progress io.Writer) (func(context.Context) error, error) {
+	l, err := lab.New(ctx, testbed.Options{KubeletRestartPeriod: suite.RestartPeriod}, progress)
+	if err != nil {
+		return nil, err
+	}
+	shared = l
+	return func(context.Context) error { return l.Close() }, l.Install(ctx)
+}
