@@ -17,8 +17,8 @@ import (
 // +kubebuilder:printcolumn:name="Running",type=string,JSONPath=`.status.conditions[?(@.type=="Running")].status`,description="Whether all Jobs are ready or have succeeded"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Running")].reason`,description="What is waited for if they are not"
 // +kubebuilder:printcolumn:name="In-Place",type=string,JSONPath=`.metadata.annotations.alpha\.jobset\.sigs\.k8s\.io/inplace-restarts`,description="Restarts that were charged to the budget, in place and by recreation"
-// +kubebuilder:printcolumn:name="Training",type=string,JSONPath=`.status.conditions[?(@.type=="InPlaceInSync")].status`,description="True while all workers run in sync; only with in-place restarts"
-// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="InPlaceInSync")].reason`,description="What the workers do, or wait for"
+// +kubebuilder:printcolumn:name="Training",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="InPlaceInSync")].status`,description="True while all workers run in sync; only with in-place restarts"
+// +kubebuilder:printcolumn:name="State",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="InPlaceInSync")].reason`,description="What the workers do, or wait for"
 // +kubebuilder:printcolumn:name="Waiting-For",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="InPlaceInSync")].message`,description="The same at length"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 type JobSet struct {

@@ -26,6 +26,9 @@ func (w *world) awaitSingle(all, counted []int32, byRule ...v1alpha2.RuleRestart
 	w.Helper()
 	w.eventually(func() string {
 		status := w.jobSet("a").Status
+		if len(status.ReplicatedJobsStatus) == 0 {
+			return "no Jobs are counted yet"
+		}
 		got := status.ReplicatedJobsStatus[0]
 		return cmp.Diff([]any{all, counted, byRule}, []any{got.JobRestarts, got.JobRestartsCountTowardsMax, status.RuleRestarts})
 	})
