@@ -191,9 +191,16 @@ func (q *queued) submit(aw *v1beta2.AppWrapper) {
 	q.create(aw)
 }
 
-// check fails the test if the quota was ever seen to be wrong, and returns all of it.
+// check fails the test if the quota was ever seen to be wrong, and returns all of it. The watch ends before the AppWrappers are deleted:
+// Kueue drops the workload of a deleted one at once, whatever its controller still holds.
 func (q *queued) check() {
 	q.Helper()
+	q.stop()
+	<-q.done
+	q.Logf("the quota was looked at %d times", q.samples)
+	for _, breach := range q.breaches {
+		q.Error(breach)
+	}
 	var list v1beta2.AppWrapperList
 	q.ok(k8s.List(q.Context(), &list, client.InNamespace(q.ns)))
 	for i := range list.Items {
@@ -206,12 +213,6 @@ func (q *queued) check() {
 		}
 		return nil
 	})
-	q.stop()
-	<-q.done
-	q.Logf("the quota was looked at %d times", q.samples)
-	for _, breach := range q.breaches {
-		q.Error(breach)
-	}
 }
 
 func succeeds(q *queued) {

@@ -444,6 +444,9 @@ func TestTakeOver(t *testing.T) {
 				Name: name, Kind: "Job", APIVersion: "batch/v1", PodSets: []v1beta2.AppWrapperPodSet{{Path: "template.spec.template", Replicas: new(int32(1))}},
 				Conditions: []metav1.Condition{{Type: "ResourcesDeployed", Status: "True", Reason: v1beta2.ReasonComponentCreatedSuccessfully, LastTransitionTime: ago}},
 			}}
+			if phase == v1beta2.Resuming { // announced, and not made
+				aw.Status.ComponentStatus[0].Conditions[0].Status = "Unknown"
+			}
 			for _, c := range conditions {
 				kind, status, _ := strings.Cut(c, "=")
 				aw.Status.Conditions = append(aw.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: "Left", LastTransitionTime: ago})
@@ -481,6 +484,9 @@ func TestTakeOver(t *testing.T) {
 			return "running is " + string(p)
 		}
 		return differs("phase", "Succeeded", string(w.get("succeeded").Status.Phase))
+	})
+	w.always(func() string {
+		return differs("phases", "Running Running", string(w.get("resetting").Status.Phase+" "+w.get("resuming").Status.Phase))
 	})
 	if aw := w.get("resetting"); aw.UID != resetting.UID || len(aw.Status.Attempts) != 1 {
 		t.Errorf("attempts %+v", aw.Status.Attempts)

@@ -54,9 +54,13 @@ func (s *scope) record(d *policy.Decision) {
 			Type: string(c.Type), Status: c.Status, Reason: c.Reason, Message: c.Message, ObservedGeneration: s.aw.Generation,
 		})
 	}
-	if d.Begins {
+	if d.Begins { // nothing is deployed, whatever a controller of before left here
 		for i := range status.ComponentStatus {
-			meta.RemoveStatusCondition(&status.ComponentStatus[i].Conditions, string(v1beta2.ComponentSucceeded))
+			entry := &status.ComponentStatus[i]
+			meta.RemoveStatusCondition(&entry.Conditions, string(v1beta2.ComponentSucceeded))
+			if meta.IsStatusConditionTrue(entry.Conditions, string(v1beta2.ResourcesDeployed)) {
+				setComponent(entry, v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")
+			}
 		}
 	}
 	s.recordAttempt(d)
