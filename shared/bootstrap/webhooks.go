@@ -12,10 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
+// webhookServer makes the server. It makes its list of paths at its start or with its first path, whichever comes first, and here
+// webhooks look at the list while the server starts: so it gets a path before anybody else has it, and answers as without.
 func (o *Options) webhookServer(change func(*tls.Config)) webhook.Server {
-	return webhook.NewServer(webhook.Options{
+	server := webhook.NewServer(webhook.Options{
 		Host: o.Webhook.Host, Port: o.Webhook.Port, CertDir: o.Webhook.CertDir, TLSOpts: []func(*tls.Config){change},
 	})
+	server.Register("/", http.NotFoundHandler())
+	return server
 }
 
 // registerWhenReady registers the webhooks when the certificate is there. The server starts with the first of them, and
