@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/e2e/trial"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -114,6 +115,7 @@ func TestThePhasesAddUpToTheOutage(t *testing.T) {
 func stubborn(a trial.Answer, grace func(*corev1.PodSpec)) trial.Answer {
 	a.Change = func(js *v1alpha2.JobSet) {
 		pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
+		pod.TerminationGracePeriodSeconds = ptr.To[int64](2)
 		pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: "WORKER_ON_TERM", Value: "ignore"})
 		grace(pod)
 	}
