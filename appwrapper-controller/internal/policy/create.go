@@ -32,6 +32,8 @@ func AfterCreate(f *Facts, o Outcome) *Decision {
 	switch deadline := f.Clocks.AttemptStart.Add(f.Parameters.AdmissionGracePeriod); {
 	case o.Err == "":
 		d.Next = v1beta2.Running
+		// The pods' time begins now: the attempt may have begun long ago, with a controller that then was away.
+		d.Clocks.NotReadySince = f.Now
 		return d
 	case o.Fatal:
 		return f.fail(v1beta2.ReasonCreateFailed, o.Err, nil)

@@ -239,6 +239,21 @@ func TestB14AnAttemptForgetsTheLast(t *testing.T) {
 	}
 }
 
+// What was announced an hour ago and is created now, because the controller was away, has its pods' full time.
+func TestPodsHaveTheirTimeFromCreationOn(t *testing.T) {
+	f := facts(have(), func(f *Facts) {
+		f.Phase, f.Ready, f.Clocks = v1beta2.Resuming, false, Clocks{AttemptStart: now.Add(-time.Hour)}
+	})
+	d := AfterCreate(f, Outcome{})
+	if d.Next != v1beta2.Running {
+		t.Fatalf("it is %s", d.Next)
+	}
+	f.Phase, f.Clocks, f.Now = d.Next, d.Clocks, now.Add(time.Second)
+	if d = Decide(f); d.Next != v1beta2.Running || condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
+		t.Errorf("it is %s, %s", d.Next, condition(d, v1beta2.Unhealthy))
+	}
+}
+
 // B-15: pods and objects that are removed after the work was done are not missed.
 func TestB15WhatIsDoneMayVanish(t *testing.T) {
 	f := facts(have(), func(f *Facts) {
