@@ -54,7 +54,7 @@ const (
 	// InPlaceContainerKey names the container that is restarted, where a pod has several. Set on the JobSet or on the Job
 	// template of an entry; the latter wins.
 	InPlaceContainerKey = "holdfast.dev/inplace-container"
-	// NodeLostAfterKey says that a node which has not been ready for so long (a duration of 10 s or more) is switched off: a pod
+	// NodeLostAfterKey says that a node whose kubelet was not heard of for so long (a duration of 10 s or more) is switched off: a pod
 	// that is being deleted there is deleted by force, and its slot gets a new one. Absent: only if the node is gone from the
 	// API server or carries the taint node.kubernetes.io/out-of-service.
 	NodeLostAfterKey = "holdfast.dev/node-lost-after"
