@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -45,6 +46,7 @@ type pod struct {
 	signals chan os.Signal
 	ended   chan result
 	log     *lines
+	output  *lines // of the worker, where the supervisor looks at it
 }
 
 type result struct {
@@ -87,7 +89,7 @@ func newGroup(t testing.TB, store coordination.Store, size int, role string) *gr
 
 func (g *group) pod(i int, role string) *pod {
 	return &pod{
-		group: g, role: role, born: time.Now().UnixMicro(), log: &lines{},
+		group: g, role: role, born: time.Now().UnixMicro(), log: &lines{}, output: &lines{},
 		config: config.Exec{
 			Identity: config.Identity{JobSetUID: "uid", WorkerID: fmt.Sprint("js-w-0-", i), PodUID: fmt.Sprint("pod", i)},
 			PodGrace: 10 * time.Second, MaxStops: 60, LogLevel: slog.LevelDebug,
@@ -133,7 +135,7 @@ func (p *pod) start() {
 	go func() {
 		code, err := Run(p.config, Parts{
 			Program: program,
-			Start:   run, Store: store, Signals: signals, PodBorn: p.born,
+			Start:   run, Store: store, Signals: signals, PodBorn: p.born, Output: [2]io.Writer{p.output, p.output},
 			Log: journal.New(p.log, p.config.LogLevel).With("pod", p.config.PodUID),
 		})
 		ended <- result{code, err}

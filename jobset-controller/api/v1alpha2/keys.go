@@ -65,8 +65,8 @@ const (
 	// ProgressStartTimeoutKey bounds the time from a worker's start to its first sign of progress. Without it the clock starts
 	// with that sign.
 	ProgressStartTimeoutKey = "holdfast.dev/progress-start-timeout"
-	// ProgressFromKey says what a sign is: "file" (the default; the worker touches HOLDFAST_PROGRESS_FILE) or "socket" (it sends
-	// a datagram to HOLDFAST_PROGRESS_SOCKET).
+	// ProgressFromKey says what a sign is: "file" (the default; the worker touches HOLDFAST_PROGRESS_FILE), "socket" (it sends
+	// a datagram to HOLDFAST_PROGRESS_SOCKET) or "output" (it writes anything to its standard output or error).
 	ProgressFromKey = "holdfast.dev/progress-from"
 	// StuckPodTimeoutKey opts a JobSet into the removal of pods that are stuck: a pod that should have terminated so long ago, as a
 	// duration such as "60s", is deleted without waiting for its kubelet if its node is known to be dead.
