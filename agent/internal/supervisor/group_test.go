@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -46,7 +47,8 @@ type pod struct {
 	signals chan os.Signal
 	ended   chan result
 	log     *lines
-	output  *lines // of the worker, where the supervisor looks at it
+	output  *lines        // of the worker, where the supervisor looks at it
+	killed  atomic.Uint64 // for want of memory
 }
 
 type result struct {
@@ -136,7 +138,8 @@ func (p *pod) start() {
 		code, err := Run(p.config, Parts{
 			Program: program,
 			Start:   run, Store: store, Signals: signals, PodBorn: p.born, Output: [2]io.Writer{p.output, p.output},
-			Log: journal.New(p.log, p.config.LogLevel).With("pod", p.config.PodUID),
+			MemoryKills: func() (uint64, bool) { return p.killed.Load(), true },
+			Log:         journal.New(p.log, p.config.LogLevel).With("pod", p.config.PodUID),
 		})
 		ended <- result{code, err}
 	}()

@@ -38,7 +38,9 @@ type Parts struct {
 	Signals <-chan os.Signal // to this process
 	PodBorn int64            // Unix microseconds
 	Output  [2]io.Writer     // of the worker, if it is looked at; nil: this process's
-	Log     *slog.Logger
+	// MemoryKills is described with Options.
+	MemoryKills func() (n uint64, ok bool)
+	Log         *slog.Logger
 }
 
 // Run supervises the worker until the group releases it, then the code is 0, or until a signal ends the pod, then the code
@@ -85,7 +87,7 @@ func newRun(c config.Exec, p Parts) (*run, error) {
 	r := &run{Parts: p, config: c, memory: member.Fresh(), leaving: make(chan struct{})}
 	o := Options{
 		Group: c.JobSetUID, Program: p.Program, Start: p.Start, Log: p.Log, PodBorn: p.PodBorn,
-		GracePeriod: c.GracePeriod, CheckpointGrace: c.CheckpointGrace,
+		GracePeriod: c.GracePeriod, CheckpointGrace: c.CheckpointGrace, MemoryKills: p.MemoryKills,
 	}
 	if c.StartupDir != "" {
 		r.load()
