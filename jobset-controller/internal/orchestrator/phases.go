@@ -51,6 +51,7 @@ func (r *Reconciler) forget(jobSet types.NamespacedName) {
 	r.inspections.forget(uid)
 	r.fenceLooks.forget(uid)
 	r.rejections.forget(uid)
+	r.nudges.forget(uid)
 }
 
 func (s *scope) phase() coordination.Phase {
