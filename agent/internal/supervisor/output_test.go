@@ -25,7 +25,8 @@ func TestTheOutputOfAWorkerGoesWhereItWouldHaveGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.End(syscall.SIGTERM, 20*time.Second); err != nil {
+	c.Exit()
+	if err := c.End(syscall.SIGKILL, 0); err != nil {
 		t.Fatal(err)
 	}
 	p.finish()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -125,6 +126,13 @@ func (r *Reconciler) deleteFencedPod(ctx context.Context, s *scope, slot ladder.
 	}
 	if live.UID != slot.Pod.UID || !isOf(live, slot.Job) || !lives(live) {
 		return false, nil
+	}
+	job := &batchv1.Job{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(slot.Job), job); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if job.UID != slot.Job.UID || !job.DeletionTimestamp.IsZero() {
+		return false, nil // its pods go with it
 	}
 	if err := r.confirmSlot(ctx, s, slot.Name, string(live.UID)); err != nil || !s.waitsForSlots() {
 		return false, err

@@ -34,7 +34,7 @@ func TestTheElderOfTwoPodsIsReplacedWhenTheYoungerHasGone(t *testing.T) {
 	g.wantDeleted()
 	g.wantEvents("restarting all 4 workers in place")
 	g.pass(2 * time.Second)
-	g.wantDeleted("js-w-0-1")
+	g.wantDeleted("pod js-w-0-1")
 	g.wantEvents("worker js-w-0-1 " + fenced)
 	gone := g.pod(0, 1)
 	gone.Finalizers = nil
@@ -68,7 +68,7 @@ func TestAPodThatWasEarlyForItsEpochIsDeleted(t *testing.T) {
 	g.pass(resyncEvery - time.Second)
 	g.wantDeleted()
 	g.pass(2 * time.Second)
-	g.wantDeleted("js-w-0-0", "js-w-0-1", "js-w-0-2", "js-w-0-3")
+	g.wantDeleted("pod js-w-0-0", "pod js-w-0-1", "pod js-w-0-2", "pod js-w-0-3")
 }
 
 func TestALeaderThatWasReplacedDeletesNoFencedPod(t *testing.T) {
