@@ -28,6 +28,9 @@ type Options struct {
 	Gates        map[string]Gate
 	Workers      int // objects of a kind that are worked on at a time
 
+	// KindPatience is how long a program waits for its own kind to be served.
+	KindPatience time.Duration
+
 	gateFlag gateFlag
 
 	Zap zap.Options
@@ -102,6 +105,7 @@ func Defaults() Options {
 		Profiling:    "0",
 		Client:       Client{QPS: 500, Burst: 500},
 		Workers:      8,
+		KindPatience: kindPatience,
 		Registry:     metrics.Registry,
 	}
 }

@@ -5,10 +5,10 @@ package coordination
 //
 // Errors: as for Join.
 func (g *Group) Down(d Down, now int64) (Reply, error) {
-	if err := d.check(); err != nil {
+	if err := d.check(now); err != nil {
 		return Reply{}, err
 	}
-	held, newPod, err := g.admit(d.Member, d.Instance, d.Seen)
+	held, newPod, err := g.admit(d.Member, d.Instance, d.Seen, now)
 	if err != nil {
 		return Reply{}, err
 	}

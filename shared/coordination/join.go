@@ -7,10 +7,10 @@ import "fmt"
 //
 // Errors: ErrUnknownSlot, ErrFenced, ErrNoGroup (the group's data are older than the agent's), ErrForeignValue.
 func (g *Group) Join(j Join, now int64) (Reply, error) {
-	if !isCount(j.RunsFor) {
+	if !isCount(j.RunsFor) || j.RunsFor > now { // longer than there is time
 		return Reply{}, badArgument(j.Slot, fmt.Sprint(j.RunsFor))
 	}
-	held, newPod, err := g.admit(j.Member, j.Instance, j.Seen)
+	held, newPod, err := g.admit(j.Member, j.Instance, j.Seen, now)
 	if err != nil {
 		return Reply{}, err
 	}

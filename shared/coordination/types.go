@@ -5,6 +5,9 @@ const (
 	NoRound int64 = -1
 	// MaxCount bounds every count that comes from outside: 2^53-1, what the store's numbers hold exactly.
 	MaxCount int64 = 1<<53 - 1
+	// MaxAhead bounds how far a clock may be ahead of the store's: a day, in milliseconds. A moment beyond it is none, and the
+	// call an error: a pod from the end of time would hold its slot against all that come after it. The past has no bound.
+	MaxAhead int64 = 24 * 60 * 60 * 1000
 	// HistoryLength is how many finished restarts a group remembers.
 	HistoryLength = 100
 )

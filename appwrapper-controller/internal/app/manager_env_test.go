@@ -112,7 +112,7 @@ func TestRunWithoutTheCRDSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Registry = prometheus.NewRegistry()
+	o.Registry, o.KindPatience = prometheus.NewRegistry(), time.Second
 	if err := o.Run(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), "install the custom resource definition first") {
 		t.Errorf("got %v", err)
 	}

@@ -41,7 +41,9 @@ func TestRunWithoutTheCRDSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = stop() }()
-	err = parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0").Run(t.Context(), cluster)
+	o := parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	o.KindPatience = time.Second
+	err = o.Run(t.Context(), cluster)
 	if err == nil || !strings.Contains(err.Error(), "install the custom resource definition first") {
 		t.Errorf("got %v", err)
 	}

@@ -76,6 +76,8 @@ func (s *Step) setText(key, value string) bool {
 		s.Kind = value
 	case "ended":
 		s.Exit.Kind = value
+	case "ahead":
+		s.Ahead = value
 	case "reason":
 		s.Exit.Reason = value
 	case "inc":

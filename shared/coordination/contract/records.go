@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
@@ -84,7 +85,7 @@ func testLargeNumbers(t *testing.T, h Harness) {
 		t.Fatal(err)
 	}
 	m, i := speaker("0a")
-	m.PodBorn, i.Born = most, most
+	m.PodBorn, i.Born = time.Now().Add(23*time.Hour).UnixMicro(), time.Now().Add(23*time.Hour).UnixMicro()
 	seen := coordination.Seen{Epoch: most, Round: most - 1, Holds: true, Running: true, Instances: most - 1}
 	reply, err := h.Store.Join(ctx, group, coordination.Join{Member: m, Instance: i, Seen: seen})
 	if err != nil || reply.Round != most-1 {

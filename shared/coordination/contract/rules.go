@@ -180,6 +180,24 @@ var rules = map[string]string{
 		join 1b                 => !fenced Restarting(1) 1/3
 		down 1a code=1          => !fenced
 		ask 1a kind=gap         => !fenced`,
+	"what a clock cannot show is refused and changes nothing": `
+		open
+		join 0a 1a ahead=pod    => !foreign Forming(0) 0/3
+		join 0a 1a ahead=instance => !foreign Forming(0) 0/3
+		join 0a 1a 2a           => Running(0) 3/3
+		down 1a code=1 ahead=failed => !foreign Running(0) 3/3
+		down 1a code=1 ahead=detected => !foreign Running(0) 3/3
+		down 1a code=1          => Restarting(1) 0/3`,
+	"reports of fenced pods are counted": `
+		open
+		join 0a 1a 2a           => rejects=0
+		join 1a@2               => rejects=0
+		join 1b                 => !fenced rejects=1
+		down 1a code=1          => !fenced rejects=2
+		ask 1a kind=gap         => !fenced rejects=3
+		join 0b@1 2b            => rejects=3
+		open epoch=2            => rejects=3
+		join 0b epoch=1 round=1 => !fenced rejects=4`,
 	"an older pod is fenced": `
 		open
 		join 1a@2               => Forming(0) 1/3
@@ -809,6 +827,6 @@ func facts(o Outcome) []string {
 		fmt.Sprint("reply=", o.Reply.Round), "steps="+s.Level.Steps, map[bool]string{true: "released", false: "kept"}[o.Reply.Released], fmt.Sprint("history=", len(o.History)),
 		fmt.Sprintf("cause=%s/%s/%d", rec.Cause.Kind, rec.Cause.Slot, rec.Cause.ExitCode),
 		fmt.Sprintf("on=%s/%s", strings.TrimPrefix(rec.Cause.PodName, prefix), rec.Cause.Node), fmt.Sprintf("how=%d/%s", rec.Cause.Signal, rec.Cause.Reason),
-		fmt.Sprint("starts=", rec.Starts), fmt.Sprint("downs=", rec.Downs), fmt.Sprint("ups=", rec.Ups), fmt.Sprint("coalesced=", rec.Coalesced),
+		fmt.Sprint("rejects=", o.Rejects), fmt.Sprint("starts=", rec.Starts), fmt.Sprint("downs=", rec.Downs), fmt.Sprint("ups=", rec.Ups), fmt.Sprint("coalesced=", rec.Coalesced),
 	)
 }

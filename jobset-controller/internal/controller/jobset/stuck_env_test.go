@@ -55,7 +55,7 @@ func TestAPodThatIsStuckOnANodeThatIsGoneIsReleased(t *testing.T) {
 		return ""
 	})
 	w.eventually(func() string {
-		if got := w.eventsWith("StuckPodDeleted"); len(got) != 1 || !strings.Contains(got[0], "its node does not exist") {
+		if got := w.eventsWith("StuckPodDeleted"); len(got) != 1 || !strings.Contains(got[0], "its node is gone") {
 			return "events: " + strings.Join(got, "\n")
 		}
 		return ""

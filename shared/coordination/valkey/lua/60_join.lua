@@ -18,10 +18,10 @@ local function replacedBy(slot, held, newPod)
 end
 
 function Group:join(call, now)
-  if not isCount(call.runsFor) then
+  if not isCount(call.runsFor) or call.runsFor > now then -- longer than there is time
     foreign(call.slot, 'argument', call.runsFor)
   end
-  local held, newPod = self:admit(call)
+  local held, newPod = self:admit(call, now)
   local i = self:stage(call.slot)
   if self:leaving() or self.counts[i].left or (not newPod and self:isStale(held, call)) then
     return self:reply(call.slot, call.id)

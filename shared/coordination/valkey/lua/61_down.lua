@@ -1,8 +1,8 @@
 -- down.go: a death.
 
 function Group:down(call, now)
-  checkDown(call)
-  local held, newPod = self:admit(call)
+  checkDown(call, now)
+  local held, newPod = self:admit(call, now)
   local i = self:stage(call.slot)
   if self:leaving() or self.counts[i].left or (not newPod and self:isStale(held, call)) then
     return self:reply(call.slot, call.id)

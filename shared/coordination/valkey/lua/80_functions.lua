@@ -95,7 +95,7 @@ end)
 -- ask reads on: kind.
 register('ask', 5, function(g, args)
   g:mustLoad()
-  return g:ask(member(args), args[5])
+  return g:ask(member(args), args[5], clock())
 end)
 
 -- open reads: token incarnation epoch limit stages suspended recover reset, then the finished slots.
