@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
@@ -24,6 +25,8 @@ type Setup struct {
 	Program string // in the User-Agent and in holdfast_build_info
 	Scheme  *runtime.Scheme
 	Cache   cache.Options
+	// Kinds that the program cannot do without: New fails at once if the cluster does not know them.
+	Kinds []schema.GroupVersionKind
 	// Lock replaces the Lease of the options.
 	Lock resourcelock.Interface
 	// Webhooks registers them; called once, when the certificate is there. nil: there are none.
@@ -41,6 +44,9 @@ type Manager struct {
 
 // New makes a manager with nothing in it but metrics, health checks and, if they are on, webhooks.
 func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
+	for _, warning := range o.Warnings {
+		ctrl.Log.WithName("config").Info("Ignored: "+warning.Error(), "file", o.ConfigFile)
+	}
 	cluster = o.cluster(cluster, s.Program)
 	change, err := o.TLS.change()
 	if err != nil {
@@ -72,6 +78,9 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("setting up the manager: %w", err)
+	}
+	if err := requireKinds(mgr.GetRESTMapper(), s.Kinds); err != nil {
+		return nil, err
 	}
 	if err := registerBuildInfo(o.Registry, s.Program); err != nil {
 		return nil, err

@@ -2,10 +2,9 @@ package app
 
 import (
 	"context"
-	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -27,17 +26,12 @@ import (
 
 // Run manages AppWrappers until ctx ends. It fails at once if the cluster does not know AppWrappers.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
-	for _, warning := range o.Warnings {
-		ctrl.Log.WithName("config").Info("Ignored: "+warning.Error(), "file", o.ConfigFile)
-	}
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
 		Program: "appwrapper", Scheme: NewScheme(), Cache: appwrapper.CacheOptions(),
+		Kinds:    []schema.GroupVersionKind{v1beta2.GroupVersion.WithKind(v1beta2.Kind)},
 		Webhooks: func(mgr ctrl.Manager) error { return addWebhooks(mgr, o) },
 	})
 	if err != nil {
-		return err
-	}
-	if err := requireCRD(mgr.GetRESTMapper()); err != nil {
 		return err
 	}
 	if err := addControllers(ctx, mgr, o); err != nil {
@@ -52,17 +46,4 @@ func NewScheme() *runtime.Scheme {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1beta2.AddToScheme(scheme))
 	return scheme
-}
-
-// requireCRD turns an endless retry of the caches into one clear error.
-func requireCRD(mapper meta.RESTMapper) error {
-	kind := v1beta2.GroupVersion.WithKind(v1beta2.Kind)
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster does not know AppWrappers of %s: install the custom resource definition first", v1beta2.GroupVersion)
-	}
-	if err != nil {
-		return fmt.Errorf("looking for the AppWrapper definition: %w", err)
-	}
-	return nil
 }

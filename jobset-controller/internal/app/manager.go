@@ -2,10 +2,9 @@ package app
 
 import (
 	"context"
-	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -29,12 +28,10 @@ import (
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
 		Program: "jobset", Scheme: NewScheme(), Cache: jobset.CacheOptions(),
+		Kinds:    []schema.GroupVersionKind{v1alpha2.GroupVersion.WithKind("JobSet")},
 		Webhooks: func(mgr ctrl.Manager) error { return addWebhooks(mgr, o) },
 	})
 	if err != nil {
-		return err
-	}
-	if err := requireCRD(mgr.GetRESTMapper()); err != nil {
 		return err
 	}
 	if err := addControllers(ctx, mgr, o); err != nil {
@@ -49,17 +46,4 @@ func NewScheme() *runtime.Scheme {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha2.AddToScheme(scheme))
 	return scheme
-}
-
-// requireCRD turns an endless retry of the caches into one clear error.
-func requireCRD(mapper meta.RESTMapper) error {
-	kind := v1alpha2.GroupVersion.WithKind("JobSet")
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster does not know JobSets of %s: install the custom resource definition first", v1alpha2.GroupVersion)
-	}
-	if err != nil {
-		return fmt.Errorf("looking for the JobSet definition: %w", err)
-	}
-	return nil
 }
