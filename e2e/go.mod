@@ -147,3 +147,5 @@ replace github.com/holdfast-project/holdfast/jobset-controller => ../jobset-cont
 replace github.com/holdfast-project/holdfast/shared/bootstrap => ../shared/bootstrap
 
 replace github.com/holdfast-project/holdfast/appwrapper-controller => ../appwrapper-controller
+
+replace github.com/holdfast-project/holdfast/shared/testing => ../shared/testing

@@ -15,6 +15,8 @@ import (
 // the configuration file decide.
 type Options struct {
 	ConfigFile string
+	// Warnings about the file: the manager logs them when it starts.
+	Warnings []error
 
 	Webhooks     bool
 	Webhook      Webhook

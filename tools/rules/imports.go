@@ -25,9 +25,21 @@ type rule struct {
 var rules = []rule{
 	{
 		packages: []string{"shared/"},
-		except:   []string{"shared/bootstrap"},
-		deps:     []string{"sigs.k8s.io/controller-runtime", "k8s.io/kubernetes/", "github.com/spf13/cobra", project + "shared/bootstrap"},
-		why:      "the library is linked into every program",
+		except:   []string{"shared/bootstrap", "shared/testing"},
+		deps: []string{
+			"sigs.k8s.io/controller-runtime", "k8s.io/kubernetes/", "github.com/spf13/cobra", project + "shared/bootstrap", project + "shared/testing",
+		},
+		why: "the library is linked into every program",
+	},
+	{
+		packages: []string{"shared/testing"},
+		deps:     []string{"k8s.io/kubernetes/", project},
+		why:      "the tests of every controller use it",
+	},
+	{
+		packages: []string{"agent/", "jobset-controller/", "appwrapper-controller/", "elastic-operator/", "rescheduler/", "shared/bootstrap"},
+		deps:     []string{project + "shared/testing"},
+		why:      "only tests use it",
 	},
 	{
 		packages: []string{"shared/bootstrap"},
@@ -55,7 +67,7 @@ var rules = []rule{
 			"jobset-controller/internal/orchestrator/ladder", "jobset-controller/internal/orchestrator/accounting", "shared/history",
 			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",
 			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
-			"appwrapper-controller/internal/signals",
+			"appwrapper-controller/internal/signals", "appwrapper-controller/internal/devices",
 		},
 		deps: []string{
 			"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "github.com/redis/", "google.golang.org/grpc",

@@ -25,9 +25,6 @@ import (
 
 // Run manages AppWrappers until ctx ends. It fails if the cluster does not come to know AppWrappers.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
-	for _, warning := range o.Warnings {
-		ctrl.Log.WithName("config").Info("Ignored: "+warning.Error(), "file", o.ConfigFile)
-	}
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
 		Program: "appwrapper", Scheme: NewScheme(), Cache: appwrapper.CacheOptions(),
 		Webhooks: func(mgr ctrl.Manager) error { return addWebhooks(mgr, o) },

@@ -93,6 +93,9 @@ const (
 	// another priority do not keep them out of a domain, so that the scheduler can preempt those. The published controller
 	// writes it on all pods of JobSets.
 	PriorityKey = "jobset.sigs.k8s.io/priority"
+	// CarriedSpecKey is written on JobSets by the webhook: what of their spec the published types do not have. MultiKueue copies a JobSet
+	// by these types to the cluster that it is to run in, and the annotation along with it; the webhook there gives it back.
+	CarriedSpecKey = "holdfast.dev/carried-spec"
 	// NamespacedJobKey is the node label and node selector of the node selector strategy, with the value "<namespace>_<job name>".
 	NamespacedJobKey = "alpha.jobset.sigs.k8s.io/namespaced-job"
 	// NoScheduleTaintKey is the taint of nodes that the node selector strategy reserves.
@@ -106,6 +109,9 @@ const (
 	// PriorityClassLabel names the WorkloadPriorityClass that an object waits with.
 	PriorityClassLabel = "kueue.x-k8s.io/priority-class"
 )
+
+// MultiKueueOriginLabel is on the copies of objects that MultiKueue makes in other clusters.
+const MultiKueueOriginLabel = "kueue.x-k8s.io/multikueue-origin"
 
 // JobSetControllerName is the value of spec.managedBy that means this controller.
 const JobSetControllerName = "jobset.sigs.k8s.io/jobset-controller"

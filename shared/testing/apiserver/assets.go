@@ -1,38 +1,14 @@
-//go:build envtest
-
-// Package apiserver runs a real kube-apiserver and etcd for tests. No other program of a control plane runs: tests play the Job
-// controller and the garbage collector themselves.
 package apiserver
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
 // errNoAssets says what to do instead of skipping the tests.
 var errNoAssets = errors.New("no kube-apiserver and etcd: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to their folder")
-
-// Start runs both with the CRDs of the folders installed. stop ends them.
-func Start(crds ...string) (config *rest.Config, stop func() error, err error) {
-	apiServer, etcd, err := assets()
-	if err != nil {
-		return nil, nil, err
-	}
-	env := &envtest.Environment{CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true}
-	env.ControlPlane.GetAPIServer().Path = apiServer
-	env.ControlPlane.Etcd = &envtest.Etcd{Path: etcd}
-	config, err = env.Start()
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), env.Stop())
-	}
-	return config, env.Stop, nil
-}
 
 // assets finds the programs in the folder that the environment names, or in the cache that `make prerequisites` fills. etcd may
 // also come from the system.
