@@ -13,8 +13,11 @@ func (g *Group) Down(d Down, now int64) (Reply, error) {
 		return Reply{}, err
 	}
 	stage := g.stage(d.Slot)
-	if g.leaving() || g.Counts[stage].Left || (!newPod && g.isStale(held, d.Instance)) {
+	if g.leaving() || g.Counts[stage].Left {
 		return g.reply(d.Slot, d.ID), nil
+	}
+	if !newPod && g.isStale(held, d.Instance) {
+		return g.unheard(d.Slot, d.ID), nil
 	}
 	if newPod || !g.hasJoined(held, d.Instance) {
 		if _, err := g.Join(Join{Member: d.Member, Instance: d.Instance, Barrier: d.Barrier, Seen: d.Seen}, now); err != nil {

@@ -15,8 +15,11 @@ func (g *Group) Join(j Join, now int64) (Reply, error) {
 		return Reply{}, err
 	}
 	stage := g.stage(j.Slot)
-	if g.leaving() || g.Counts[stage].Left || (!newPod && g.isStale(held, j.Instance)) {
+	if g.leaving() || g.Counts[stage].Left {
 		return g.reply(j.Slot, j.ID), nil
+	}
+	if !newPod && g.isStale(held, j.Instance) {
+		return g.unheard(j.Slot, j.ID), nil
 	}
 	if g.wentBack(stage, held, j) {
 		g.recover()

@@ -84,6 +84,9 @@ type Reply struct {
 	Stage int64
 	// Released: nothing will make this slot's worker run (again). Its supervisor may exit 0.
 	Released bool
+	// Newest is when the slot's instance was born, if the report was not heard because its own instance is older; else 0.
+	// An agent that lost its start-up file on a node whose clock went back has no other way to learn it.
+	Newest int64
 }
 
 // Token is the right to lead: of two, the one of the younger Lease object, then of the later transition, wins.

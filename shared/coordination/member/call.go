@@ -121,6 +121,9 @@ func (a Answered) apply(s *State) {
 		asOf = s.level
 	}
 	s.place = &place{a.Reply.Step, a.Reply.Stage}
+	if l := s.find(c.id); l != nil && s.outdo(l, a.Reply.Newest) {
+		return
+	}
 	switch did := c.action.(type) {
 	case Join:
 		s.toldStart(c.id, did)

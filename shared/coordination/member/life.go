@@ -14,6 +14,8 @@ const lostExitCode = 137
 type life struct {
 	coordination.Instance
 	present bool // in the last look
+	lived   bool // this run of the agent saw it alive: it is newer than all that were reported before
+	outdid  bool // it was given a birth after one that the store knew
 	absent  int  // looks in a row that lacked it
 
 	exited               bool

@@ -23,8 +23,11 @@ function Group:join(call, now)
   end
   local held, newPod = self:admit(call)
   local i = self:stage(call.slot)
-  if self:leaving() or self.counts[i].left or (not newPod and self:isStale(held, call)) then
+  if self:leaving() or self.counts[i].left then
     return self:reply(call.slot, call.id)
+  end
+  if not newPod and self:isStale(held, call) then
+    return self:unheard(held, call)
   end
   if self:wentBack(i, held, call) then
     self:recover()
