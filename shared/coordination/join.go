@@ -7,8 +7,8 @@ import "fmt"
 //
 // Errors: ErrUnknownSlot, ErrFenced, ErrNoGroup (the group's data are older than the agent's), ErrForeignValue.
 func (g *Group) Join(j Join, now int64) (Reply, error) {
-	if !isCount(j.RunsFor) {
-		return Reply{}, badArgument(j.Slot, fmt.Sprint(j.RunsFor))
+	if !isCount(j.RunsFor) || !isCount(j.GoneFor) {
+		return Reply{}, badArgument(j.Slot, fmt.Sprint(j.RunsFor, j.GoneFor))
 	}
 	held, newPod, err := g.admit(j.Member, j.Instance, j.Seen)
 	if err != nil {
@@ -75,7 +75,7 @@ func (g *Group) take(stage int, j Join, held *Slot, newPod bool, now int64) {
 		g.soil(stage, held, f)
 	}
 	if wasLive && g.effective(stage, held) < g.Round {
-		g.countDown(stage, now)
+		g.countDown(stage, max(g.Record.LastDownAt, now-j.GoneFor))
 	}
 	next.Round = g.roundOf(j.Seen)
 	g.Slots[j.Slot] = next
@@ -129,10 +129,10 @@ func (g *Group) began(stage int, s *Slot, runsFor, now int64) {
 }
 
 // countDown accounts for the end of an instance of the old round.
-func (g *Group) countDown(stage int, now int64) {
+func (g *Group) countDown(stage int, at int64) {
 	if g.Phase == Restarting && !g.forming(stage) {
 		g.Record.Downs++
-		g.Record.LastDownAt = now
+		g.Record.LastDownAt = at
 	}
 }
 

@@ -54,6 +54,9 @@ type Join struct {
 	// RunsFor is how long the user code of an instance that waited at a barrier has run, in milliseconds by the agent's
 	// own monotonic clock; 0 is not said. It is told once, after the barrier was lifted, for the account of the restart.
 	RunsFor int64
+	// GoneFor is how long the instance before this one has been dead, in milliseconds by the agent's own monotonic clock, if it
+	// was stopped on an order and this join reports that as well; 0 is not said. It is for the account of the restart.
+	GoneFor int64
 }
 
 // Down reports the death of an instance.

@@ -21,6 +21,7 @@ type life struct {
 	exited               bool
 	code                 int64
 	failedAt, detectedAt int64 // Unix milliseconds
+	exitSeen             time.Time
 	signal               int64
 	reason               string
 

@@ -76,7 +76,7 @@ func (s *State) born(w Worker) coordination.Instance {
 // start-up file was lost, and the node's clock has gone back. It tells whether the report is to be repeated at once. More than
 // once it is not, whatever the store says.
 func (s *State) outdo(l *life, newest int64) bool {
-	if newest <= l.Born || !l.lived || l != s.lives[len(s.lives)-1] {
+	if newest <= l.Born || l.Born <= s.reported || !l.lived || l != s.lives[len(s.lives)-1] {
 		return false
 	}
 	l.Born = min(newest+1, coordination.MaxCount)
@@ -91,6 +91,7 @@ func (s *State) outdo(l *life, newest int64) bool {
 func (s *State) exit(l *life, w Worker) {
 	// A runtime that does not know the time may give one before 1970, which the store would refuse with the whole report.
 	l.exited, l.code, l.failedAt, l.detectedAt = true, w.ExitCode, max(0, w.FinishedAt), s.now.UnixMilli()
+	l.exitSeen = s.now
 	l.signal, l.reason = w.Signal, w.Reason
 	if l.order.hang { // it failed when it was last seen to move
 		l.failedAt, l.detectedAt = l.signs.at.UnixMilli(), l.signs.found.UnixMilli()

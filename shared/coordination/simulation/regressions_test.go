@@ -186,11 +186,13 @@ func TestRegressions(t *testing.T) {
 			s.settles(5 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},
-		"and so does a sidecar, whose worker has died meanwhile": func(t *testing.T) {
+		"and so does a sidecar whose worker died meanwhile and left no record": func(t *testing.T) {
 			s := enter(t, plain())
 			p := s.worker(1)
+			died := p.living().ID
 			s.forgets(p, -time.Minute)
 			p.die(1)
+			p.forget([]string{died})
 			s.settles(30 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},

@@ -10,7 +10,7 @@ import (
 
 // Join implements coordination.Agent.
 func (s *Store) Join(ctx context.Context, group string, j coordination.Join) (coordination.Reply, error) {
-	args := append(instanceArgs(j.Member, j.Instance, j.Seen, j.Barrier), j.PodName, j.Node, j.RunsFor, readsNewest)
+	args := append(instanceArgs(j.Member, j.Instance, j.Seen, j.Barrier), j.PodName, j.Node, j.RunsFor, readsNewest, j.GoneFor)
 	return reply(s.asMember(ctx, functionJoin, group, args...))
 }
 

@@ -18,8 +18,8 @@ local function replacedBy(slot, held, newPod)
 end
 
 function Group:join(call, now)
-  if not isCount(call.runsFor) then
-    foreign(call.slot, 'argument', call.runsFor)
+  if not isCount(call.runsFor) or not isCount(call.goneFor) then
+    foreign(call.slot, 'argument', call.runsFor .. ' ' .. call.goneFor)
   end
   local held, newPod = self:admit(call)
   local i = self:stage(call.slot)
@@ -67,7 +67,7 @@ function Group:take(i, call, held, newPod, now)
     self:soil(i, held, failure)
   end
   if wasLive and self:effective(i, held) < self.round then
-    self:countDown(i, now)
+    self:countDown(i, math.max(self.lastDownAt, now - call.goneFor))
   end
   self.slots[call.slot] = {
     pod = call.pod, podBorn = call.podBorn, podName = call.podName, node = call.node, id = call.id, born = call.born, ran = false,
@@ -115,9 +115,9 @@ function Group:began(i, s, runsFor, now)
 end
 
 -- countDown accounts for the end of an instance of the old round.
-function Group:countDown(i, now)
+function Group:countDown(i, at)
   if self.phase == Restarting and not self:forming(i) then
     self.downs = self.downs + 1
-    self.lastDownAt = now
+    self.lastDownAt = at
   end
 end

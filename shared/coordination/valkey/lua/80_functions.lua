@@ -55,7 +55,7 @@ local function instance(args)
     epoch = argument(args[7]), round = argument(args[8]), holds = args[9] == '1', running = args[10] == '1',
     entered = args[11] == '1', instances = argument(args[12]),
   }
-  call.barrier, call.runsFor = args[13] == '1', 0
+  call.barrier, call.runsFor, call.goneFor = args[13] == '1', 0, 0
   return call
 end
 
@@ -74,11 +74,12 @@ local function summary(g)
   }
 end
 
--- join reads on, if it is there: podName node runsFor readsNewest.
+-- join reads on, if it is there: podName node runsFor readsNewest goneFor.
 register('join', 13, function(g, args)
   g:mustLoad()
   local call = place(instance(args), args, 14)
   call.runsFor, call.readsNewest = argument(args[16] or '0'), args[17] == '1'
+  call.goneFor = argument(args[18] or '0')
   return g:join(call, clock())
 end)
 
