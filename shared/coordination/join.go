@@ -21,19 +21,27 @@ func (g *Group) Join(j Join, now int64) (Reply, error) {
 	if !newPod && g.isStale(held, j.Instance) {
 		return g.unheard(j.Slot, j.ID), nil
 	}
+	if !g.enter(stage, j, held, newPod, now) {
+		g.began(stage, held, j.RunsFor, now)
+		return g.reply(j.Slot, j.ID), nil
+	}
+	g.settle(now)
+	return g.reply(j.Slot, j.ID), nil
+}
+
+// enter lets an instance into its slot; false if it is there already.
+func (g *Group) enter(stage int, j Join, held *Slot, newPod bool, now int64) bool {
 	if g.wentBack(stage, held, j) {
 		g.recover()
 	}
 	if !newPod && g.hasJoined(held, j.Instance) {
-		g.began(stage, held, j.RunsFor, now)
-		return g.reply(j.Slot, j.ID), nil
+		return false
 	}
 	if newPod {
 		g.Fenced[held.Pod] = true
 	}
 	g.take(stage, j, held, newPod, now)
-	g.settle(now)
-	return g.reply(j.Slot, j.ID), nil
+	return true
 }
 
 // isStale tells whether an instance is behind the slot's: older, or known to be dead. A finished worker that is held may

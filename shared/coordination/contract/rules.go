@@ -43,6 +43,20 @@ var rules = map[string]string{
 		join 0c                 => Restarting(1) 1/3 reply=1 newest=0
 		open suspended          => Closed(1)
 		join 0a                 => Closed(1) reply=-1 newest=0`,
+	"no round runs with an instance at a barrier of which only the death was seen": `
+		open stages=w:1x1
+		join 0a barrier         => Running(0) 1/1 seq=2
+		down 0b code=1 barrier  => Restarting(1) 0/1 seq=3 coalesced=1 cause=replaced/js-w-0-0/0
+		join 0c barrier         => Running(1) 1/1 history=2`,
+	"without a barrier it ran": `
+		open stages=w:1x1
+		join 0a                 => Running(0) 1/1 seq=2
+		down 0b code=1          => Restarting(2) 0/1 cause=exit/js-w-0-0/1 history=2`,
+	"nor does a group form with one": `
+		open
+		join 0a 1a barrier
+		down 2a code=1 barrier  => Forming(0) 2/3 coalesced=1
+		join 2b barrier         => Running(0) 3/3 history=1`,
 	"a pod that is evicted is the one that is blamed": `
 		open
 		join 0a 1a@2 2a

@@ -204,6 +204,18 @@ func TestRegressions(t *testing.T) {
 			s.settles(30 * time.Second)
 			s.wants(1, 2, 2, 4)
 		},
+		// Seed 5054181: the store let the round run for the moment between the two, and charged it.
+		"a new pod whose instance died at the barrier before the store heard of it costs one round": func(t *testing.T) {
+			s := enter(t, shape("scene", workers(Exec, 1, 1), everything(), 1))
+			elder := s.worker(0)
+			twin := s.createPod(elder.job, elder.slot)
+			s.faults(Fault{Kind: StoreDown, For: 3 * time.Second})
+			s.until(3*time.Second, "the new pod's instance waits", func() bool { return twin.living() != nil })
+			twin.exit(twin.living(), 1)
+			s.until(10*time.Second, "the group runs", func() bool { return s.phase() == coordination.Running && s.group().Round > 0 })
+			s.passes(time.Second)
+			s.wants(1, 1, 1, 1) // the elder hears the order like anybody else
+		},
 		// Seed 207475: this was taken for the fail-over of another JobSet.
 		"a leader deletes what a fail-over has left behind, though the JobSet has just gone": func(t *testing.T) {
 			shape := plain()

@@ -29,19 +29,27 @@ function Group:join(call, now)
   if not newPod and self:isStale(held, call) then
     return self:unheard(held, call)
   end
+  if not self:enter(i, call, held, newPod, now) then
+    self:began(i, held, call.runsFor, now)
+    return self:reply(call.slot, call.id)
+  end
+  self:settle(now)
+  return self:reply(call.slot, call.id)
+end
+
+-- enter lets an instance into its slot; false if it is there already.
+function Group:enter(i, call, held, newPod, now)
   if self:wentBack(i, held, call) then
     self:recover()
   end
   if not newPod and self:hasJoined(held, call) then
-    self:began(i, held, call.runsFor, now)
-    return self:reply(call.slot, call.id)
+    return false
   end
   if newPod then
     self:fence(held.pod)
   end
   self:take(i, call, held, newPod, now)
-  self:settle(now)
-  return self:reply(call.slot, call.id)
+  return true
 end
 
 -- hasJoined tells whether a join is a repetition.

@@ -11,8 +11,11 @@ function Group:down(call, now)
     return self:unheard(held, call)
   end
   if newPod or not self:hasJoined(held, call) then
-    self:join(call, now)
+    self:enter(i, call, held, newPod, now)
     held = self:slot(call.slot)
+    if not call.barrier then
+      self:settle(now)
+    end
   end
   self:die(i, held, call, now)
   self:settle(now)
