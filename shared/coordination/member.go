@@ -111,6 +111,15 @@ func (g *Group) reply(slot, id string) Reply {
 	return r
 }
 
+// unheard is the reply to a report of an instance that is behind the slot's.
+func (g *Group) unheard(slot, id string) Reply {
+	r := g.reply(slot, id)
+	if s := g.Slots[slot]; s.ID != id {
+		r.Newest = s.Born
+	}
+	return r
+}
+
 // idOf is the instance that a slot stands for.
 func idOf(s *Slot) string {
 	if s == nil {

@@ -55,6 +55,7 @@ func testArguments(t *testing.T, newStore func(t *testing.T) Harness) {
 		call func() error
 		want string
 	}{
+		"an instance before it that dies in future": {joining(func(j *coordination.Join) { j.GoneFor = -1 }), "foreign"},
 		"no pod":                            {joining(func(j *coordination.Join) { j.Pod = "" }), "foreign"},
 		"a blank in a pod":                  {joining(func(j *coordination.Join) { j.Pod = "a b" }), "foreign"},
 		"a line break in a pod":             {joining(func(j *coordination.Join) { j.Pod = "a\nb" }), "foreign"},

@@ -40,7 +40,7 @@ func (g *generator) barrier() bool { return g.barriers == 1 || (g.barriers == 2 
 func (g *generator) next() Step {
 	switch n := g.rand.IntN(100); {
 	case n < 52:
-		return Step{Verb: "join", Who: g.who(), Barrier: g.barrier(), Seen: g.seen(), RunsFor: g.runsFor(), Ahead: g.ahead("pod", "instance")}
+		return Step{Verb: "join", Who: g.who(), Barrier: g.barrier(), Seen: g.seen(), RunsFor: g.milliseconds(), GoneFor: g.milliseconds(), Ahead: g.ahead("pod", "instance")}
 	case n < 56:
 		return Step{Verb: "evict", Who: g.who(), Open: coordination.Open{Token: g.token()}}
 	case n < 82:
@@ -77,8 +77,8 @@ func (g *generator) code() int64 {
 	return g.rand.Int64N(300) - 10
 }
 
-// runsFor is mostly not said, sometimes said, and now and then impossible.
-func (g *generator) runsFor() int64 {
+// milliseconds are mostly not said, sometimes said, and now and then impossible.
+func (g *generator) milliseconds() int64 {
 	if g.one(40) {
 		return -1
 	}

@@ -108,7 +108,7 @@ func (r *runner) report(ctx context.Context, s Step) (coordination.Reply, error)
 	switch s.Verb {
 	case "join":
 		return r.Store.Join(ctx, group, coordination.Join{
-			Member: m, Instance: i, Barrier: s.Barrier, Seen: s.Seen, RunsFor: s.RunsFor,
+			Member: m, Instance: i, Barrier: s.Barrier, Seen: s.Seen, RunsFor: s.RunsFor, GoneFor: s.GoneFor,
 		})
 	case "down":
 		return r.Store.Down(ctx, group, coordination.Down{

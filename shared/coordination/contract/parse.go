@@ -51,7 +51,7 @@ func (s *Step) set(key, value string) bool {
 		"barrier": &s.Barrier,
 	}
 	numbers := map[string]*int64{
-		"limit": &s.Open.Limit, "code": &s.Code, "instances": &s.Seen.Instances, "for": &s.RunsFor, "signal": &s.Exit.Signal,
+		"limit": &s.Open.Limit, "code": &s.Code, "instances": &s.Seen.Instances, "for": &s.RunsFor, "gone": &s.GoneFor, "signal": &s.Exit.Signal,
 	}
 	switch s.Verb {
 	case "join", "down":

@@ -179,6 +179,63 @@ func TestRegressions(t *testing.T) {
 			s.settles(30 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},
+		// Seed 813538: the store took the new instance for the one before, and nobody came back for it.
+		"a supervisor that lost its file on a node whose clock was set back comes back by itself": func(t *testing.T) {
+			s := enter(t, execScene())
+			s.forgets(s.worker(1), -time.Minute)
+			s.settles(5 * time.Second)
+			s.wants(1, 1, 1, 2)
+		},
+		"and so does a sidecar whose worker died meanwhile and left no record": func(t *testing.T) {
+			s := enter(t, plain())
+			p := s.worker(1)
+			died := p.living().ID
+			s.forgets(p, -time.Minute)
+			p.die(1)
+			p.forget([]string{died})
+			s.settles(30 * time.Second)
+			s.wants(1, 1, 1, 2)
+		},
+		"and once more, with the clock right again": func(t *testing.T) {
+			s := enter(t, execScene())
+			s.forgets(s.worker(1), -time.Hour)
+			s.settles(5 * time.Second)
+			s.forgets(s.worker(1), time.Hour)
+			s.settles(30 * time.Second)
+			s.wants(1, 2, 2, 4)
+		},
+		// Seed 5054181: the store let the round run for the moment between the two, and charged it.
+		"a new pod whose instance died at the barrier before the store heard of it costs one round": func(t *testing.T) {
+			s := enter(t, shape("scene", workers(Exec, 1, 1), everything(), 1))
+			elder := s.worker(0)
+			twin := s.createPod(elder.job, elder.slot)
+			s.faults(Fault{Kind: StoreDown, For: 3 * time.Second})
+			s.until(3*time.Second, "the new pod's instance waits", func() bool { return twin.living() != nil })
+			twin.exit(twin.living(), 1)
+			s.until(10*time.Second, "the group runs", func() bool { return s.phase() == coordination.Running && s.group().Round > 0 })
+			s.passes(time.Second)
+			s.wants(1, 1, 1, 1) // the elder hears the order like anybody else
+		},
+		// Seed 207475: this was taken for the fail-over of another JobSet.
+		"a leader deletes what a fail-over has left behind, though the JobSet has just gone": func(t *testing.T) {
+			shape := plain()
+			shape.Timeout = 12 * time.Second
+			s := enter(t, shape)
+			s.worker(1).node.lost, s.worker(1).node.cut = true, true
+			s.worker(0).die(1)
+			s.until(2*time.Minute, "the next epoch", func() bool { return s.api.current.epoch.Epoch == 2 })
+			read, left := *s.api.current, s.jobs[0]
+			s.faults(Fault{Kind: Recreated, Count: 2})
+			s.passes(0)
+			if left.deleting {
+				s.lose("%s is deleted already", left.name)
+			}
+			s.leader().deleteStale(&scope{js: read})
+			if !left.deleting {
+				s.lose("%s is not deleted", left.name)
+			}
+			s.settles(5 * time.Minute)
+		},
 	}
 	for name, story := range stories {
 		t.Run(name, story)
@@ -349,6 +406,13 @@ func TestKnownGaps(t *testing.T) {
 	for name, story := range stories {
 		t.Run(name, story)
 	}
+}
+
+// forgets lets the agent of a pod crash and lose its start-up file, and the clock of its node jump.
+func (s *scene) forgets(p *pod, jump time.Duration) {
+	p.node.skew += jump
+	p.volume = newVolume()
+	p.agent.crash()
 }
 
 // podsIn counts the pods of a slot that live.

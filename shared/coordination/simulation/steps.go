@@ -104,8 +104,9 @@ func (o *orchestrator) rest() {
 // deleteStale deletes the Jobs that a fail-over has left behind.
 func (o *orchestrator) deleteStale(s *scope) {
 	for _, j := range slices.Clone(o.jobs) {
-		if j.owner == s.js.uid && s.js.epoch.Stale(j.epoch) && o.survives() {
-			j.remove(o.name, stale)
+		mine := j.owner == s.js.uid || o.mutant.AnyOwner
+		if mine && s.js.epoch.Stale(j.epoch) && o.survives() {
+			o.deleteJob(s, j)
 		}
 	}
 }
@@ -113,7 +114,12 @@ func (o *orchestrator) deleteStale(s *scope) {
 func (o *orchestrator) deleteAll(s *scope) {
 	for _, j := range slices.Clone(o.jobs) {
 		if j.owner == s.js.uid {
-			j.remove(o.name, stale)
+			o.deleteJob(s, j)
 		}
 	}
+}
+
+func (o *orchestrator) deleteJob(s *scope, j *job) {
+	o.truth.leftBehind(s.js.uid, j)
+	j.remove(o.name, "left behind by a fail-over")
 }

@@ -60,3 +60,13 @@ function Group:reply(slot, id)
   local released = self.phase == Completed or self.counts[i].left or (finished and not self:runsAgain(i, s))
   return { self:level(), string.format('%.0f %.0f %.0f %d', round, self.stages[i].step, i - 1, released and 1 or 0) }
 end
+
+-- unheard is the reply to a report of an instance that is behind the slot's. To members that can read it, it adds when that
+-- one was born.
+function Group:unheard(held, call)
+  local reply = self:reply(call.slot, call.id)
+  if held.id ~= call.id and call.readsNewest then
+    reply[2] = reply[2] .. ' ' .. format(held.born)
+  end
+  return reply
+end
