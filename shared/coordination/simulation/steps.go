@@ -86,7 +86,7 @@ func (o *orchestrator) annotate(s *scope, change func(*jobSet)) {
 // settle does what follows from a group that is as it should be, and plans the next look.
 func (o *orchestrator) settle(s *scope) {
 	o.deleteStale(s)
-	o.replace(s, func() { o.repair(s, func() { o.rest() }) })
+	o.replace(s, func() { o.repair(s, func() { o.release(s, o.rest) }) })
 }
 
 // rest plans the next look.
@@ -97,6 +97,9 @@ func (o *orchestrator) rest() {
 	}
 	if due, ok := o.dueAgain(); ok {
 		next = min(next, due)
+	}
+	if o.fenceDue > o.now && o.round != (started{}) {
+		next = min(next, o.fenceDue-o.now)
 	}
 	o.finish(next)
 }

@@ -75,6 +75,8 @@ type Reconciler struct {
 	// unseen are writes that the cache does not show yet, and told when a status was last written, for JobSets of late.
 	unseen *unseen
 	told   *lru.Cache
+	// recreations in progress, for their accounts.
+	recreations recreations
 	// clearsStartTime: the API server wants the start time of a Job cleared before its template changes.
 	clearsStartTime atomic.Bool
 }
@@ -107,6 +109,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 // Reconcile brings one JobSet a step further.
 func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
 	if !js.DeletionTimestamp.IsZero() || managedElsewhere(js) {
+		r.recreations.forget(js.UID)
 		return ctrl.Result{}, nil
 	}
 	s, err := r.observe(ctx, js)
@@ -141,7 +144,10 @@ func (r *Reconciler) steps(s *scope) []step {
 	case s.suspended():
 		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.suspendJobs}
 	default:
-		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.finishEmptying, r.resumeJobs}
+		return []step{
+			r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.finishEmptying, r.resumeJobs,
+			r.accountRecreation,
+		}
 	}
 }
 

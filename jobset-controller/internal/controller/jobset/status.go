@@ -35,6 +35,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 		r.report.send(s.jobSet, n)
 	}
 	if s.decided {
+		r.noteRestart(ctx, s)
 		r.metrics.count(s.decision)
 	}
 	return ctrl.Result{}, nil
