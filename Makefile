@@ -100,7 +100,7 @@ bench-jobset: ## Measure our JobSet manager beside the published one with many J
 	$(TESTBED) down
 
 .PHONY: bench-appwrapper
-bench-appwrapper: ## 500 AppWrappers on simulated nodes (root): until all run, then 50 failures at once; CPU, memory, API calls
+bench-appwrapper: ## 500 AppWrappers on simulated nodes (root), then 50 failures at once; writes docs/benchmarks/appwrapper.md
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build
 	go run ./e2e/cmd/bench-appwrapper

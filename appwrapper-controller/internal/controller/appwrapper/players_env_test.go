@@ -110,7 +110,7 @@ func (w *world) finishJob(job *batchv1.Job, kind batchv1.JobConditionType) {
 	played := job.DeepCopy()
 	if kind == batchv1.JobComplete {
 		sandbox.JobSucceeded(&played.Status)
-		played.Status.Succeeded = *job.Spec.Completions
+		played.Status.Succeeded, played.Status.CompletedIndexes = *job.Spec.Completions, "" // it has no indexes
 	} else {
 		sandbox.JobFailed(&played.Status)
 	}

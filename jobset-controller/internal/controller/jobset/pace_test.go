@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -25,12 +26,18 @@ func TestPace(t *testing.T) {
 		"all are active":                   {old: counts{Active: 3}, now: counts{Active: 4}, wait: countersEach},
 		"all are ready":                    {old: counts{Active: 4, Ready: 3}, now: counts{Active: 4, Ready: 4}},
 		"none is active any more":          {old: counts{Active: 1, Suspended: 4}, now: counts{Suspended: 4}},
-		"all are suspended":                {old: counts{Active: 4, Suspended: 3}, now: counts{Active: 4, Suspended: 4}},
-		"they are resumed":                 {old: counts{Suspended: 4}, now: counts{Suspended: 1}, wait: countersEach},
-		"one has succeeded":                {old: counts{Active: 4}, now: counts{Active: 3, Succeeded: 1}},
-		"one has failed":                   {old: counts{Active: 4}, now: counts{Active: 3, Failed: 1}},
-		"the JobSet was restarted":         {old: counts{Active: 4}, now: counts{Active: 3}, change: func(s *v1alpha2.JobSetStatus) { s.Restarts++ }},
-		"a single Job was restarted":       {old: counts{Active: 4}, now: counts{Active: 3, JobRestarts: []int32{1}}},
+		"all are suspended":                {old: counts{Active: 4, Suspended: 3}, now: counts{Active: 4, Suspended: 4}, wait: countersEach},
+		"it waits for something else": {old: counts{Active: 1}, now: counts{Active: 2}, wait: countersEach, change: func(s *v1alpha2.JobSetStatus) {
+			s.Conditions[0].Reason, s.Conditions[0].Message = "WaitingForJobs", "not all jobs are ready yet"
+		}},
+		"it runs": {old: counts{Active: 1}, now: counts{Active: 2}, change: func(s *v1alpha2.JobSetStatus) {
+			s.Conditions[0] = isTrue(v1alpha2.JobSetRunning, "AllJobsReady")
+		}},
+		"they are resumed":           {old: counts{Suspended: 4}, now: counts{Suspended: 1}, wait: countersEach},
+		"one has succeeded":          {old: counts{Active: 4}, now: counts{Active: 3, Succeeded: 1}},
+		"one has failed":             {old: counts{Active: 4}, now: counts{Active: 3, Failed: 1}},
+		"the JobSet was restarted":   {old: counts{Active: 4}, now: counts{Active: 3}, change: func(s *v1alpha2.JobSetStatus) { s.Restarts++ }},
+		"a single Job was restarted": {old: counts{Active: 4}, now: counts{Active: 3, JobRestarts: []int32{1}}},
 		"a condition has changed": {old: counts{Active: 1}, now: counts{Active: 2}, change: func(s *v1alpha2.JobSetStatus) {
 			s.Conditions = append(s.Conditions, isTrue(v1alpha2.JobSetSuspended, "r"))
 		}},
@@ -41,6 +48,7 @@ func TestPace(t *testing.T) {
 			js := MakeJobSet("a").Entry("w", 4).Obj()
 			c.old.Name, c.now.Name = "w", "w"
 			js.Status.ReplicatedJobsStatus = []counts{c.old}
+			js.Status.Conditions = []metav1.Condition{isFalse(v1alpha2.JobSetRunning, "WaitingForDeletion")}
 			now := js.Status.DeepCopy()
 			now.ReplicatedJobsStatus = []counts{c.now}
 			if c.change != nil {
