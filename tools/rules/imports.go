@@ -55,7 +55,7 @@ var rules = []rule{
 			"jobset-controller/internal/orchestrator/ladder", "jobset-controller/internal/orchestrator/accounting", "shared/history",
 			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",
 			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
-			"appwrapper-controller/internal/signals",
+			"appwrapper-controller/internal/signals", "rescheduler/api/",
 		},
 		deps: []string{
 			"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "github.com/redis/", "google.golang.org/grpc",
