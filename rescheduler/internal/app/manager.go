@@ -25,7 +25,7 @@ import (
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	parts := &parts{}
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
-		Program: "rescheduler", Scheme: NewScheme(), Cache: rescheduling.CacheOptions(),
+		Program: "rescheduler", Scheme: NewScheme(), Cache: rescheduling.CacheOptions(o.Rescheduling.Namespaces...),
 		Webhooks: func(mgr ctrl.Manager) error { return parts.addWebhooks(mgr, o) },
 	})
 	if err != nil {

@@ -19,6 +19,8 @@ type Rescheduling struct {
 	DefaultRetries int `json:"defaultRetries,omitempty"`
 	// RetriesPerReplica multiplies the retries of a workload by its replicas.
 	RetriesPerReplica bool `json:"retriesPerReplica,omitempty"`
+	// Namespaces that are looked at; empty: all.
+	Namespaces []string `json:"namespaces,omitempty"`
 	// ExcludedNamespaces are left alone.
 	ExcludedNamespaces []string `json:"excludedNamespaces,omitempty"`
 	// Signals change rows of the catalogue, by their names.

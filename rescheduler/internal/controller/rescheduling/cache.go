@@ -19,9 +19,18 @@ import (
 const ownerIndex = "holdfast.controller"
 
 // CacheOptions keep of pods, nodes and owners what decisions need: with many pods the rest of them would be most of the memory.
-func CacheOptions() cache.Options {
+// namespaces: empty is all.
+func CacheOptions(namespaces ...string) cache.Options {
+	var only map[string]cache.Config
+	for _, name := range namespaces {
+		if only == nil {
+			only = map[string]cache.Config{}
+		}
+		only[name] = cache.Config{}
+	}
 	return cache.Options{
-		DefaultTransform: stripMetadata,
+		DefaultNamespaces: only,
+		DefaultTransform:  stripMetadata,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Transform: stripPod},
 			&corev1.Node{}: {Transform: stripNode},
