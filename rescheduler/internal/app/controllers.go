@@ -43,6 +43,7 @@ func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 		Recorder: mgr.GetEventRecorder(rescheduling.Name), Metrics: rescheduling.NewMetrics(o.Registry),
 		Clock: clock.RealClock{}, Config: o.Rescheduling,
 	})
+	p.owners.Notify(pods.Wake)
 	if err := pods.Register(mgr, o.Workers); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", rescheduling.Name, err)
 	}

@@ -65,6 +65,7 @@ type world struct {
 	kubelet func(pod *corev1.Pod) *corev1.PodStatus
 	bound   map[string][]string // names of pods by node, in order
 	done    map[string]bool
+	full    string
 }
 
 func newWorld(t *testing.T, changes ...func(*settings.Rescheduling)) *world {
@@ -206,7 +207,7 @@ func (w *world) choose(ctx context.Context, pod *corev1.Pod) string {
 		if err := w.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
 			return ""
 		}
-		if w.plugin && slices.Contains(memory.Hosts(pod.Annotations), name) {
+		if w.isFull(name) || w.plugin && slices.Contains(memory.Hosts(pod.Annotations), name) {
 			continue
 		}
 		if placement.Fits(pod, &node) {
@@ -214,6 +215,19 @@ func (w *world) choose(ctx context.Context, pod *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// fill a node: no more pods go there.
+func (w *world) fill(node string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.full = node
+}
+
+func (w *world) isFull(node string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.full == node
 }
 
 func (w *world) cannot(ctx context.Context, pod *corev1.Pod) {

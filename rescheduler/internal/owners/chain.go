@@ -29,10 +29,22 @@ func (c Chain) Root() *metav1.PartialObjectMetadata {
 	return c[len(c)-1]
 }
 
+// Speaking are the owners whose annotations are their own: a Deployment writes its own on its ReplicaSets, and leaves there what is
+// removed from it.
+func (c Chain) Speaking() Chain {
+	var speaking Chain
+	for i, o := range c {
+		if i == len(c)-1 || o.Kind != "ReplicaSet" {
+			speaking = append(speaking, o)
+		}
+	}
+	return speaking
+}
+
 // Retries are those of the owner nearest to the pod that says any. A value that cannot be read says none; its error is returned
 // with what the others say.
 func (c Chain) Retries() (retries int, asked bool, problem error) {
-	for _, o := range c {
+	for _, o := range c.Speaking() {
 		n, asked, err := memory.Retries(o.GetAnnotations())
 		if asked {
 			return n, true, problem

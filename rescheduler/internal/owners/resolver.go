@@ -3,6 +3,7 @@ package owners
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +32,8 @@ type Resolver struct {
 	live   client.Reader
 	clock  clock.PassiveClock
 	ledger *Ledger
+	// changed is told of owners whose annotations have changed.
+	changed func(owner types.UID)
 
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind]cache.Informer
@@ -42,6 +47,9 @@ func NewResolver(c cache.Cache, live client.Reader, clock clock.PassiveClock, le
 		informers: map[schema.GroupVersionKind]cache.Informer{}, closed: map[schema.GroupVersionKind]time.Time{},
 	}
 }
+
+// Notify calls changed with the UID of each owner whose annotations change from now on. Call it before the first use.
+func (r *Resolver) Notify(changed func(owner types.UID)) { r.changed = changed }
 
 // Of finds the owners of an object. The chain ends where an owner is gone, is of a kind that the cluster does not serve, or may not
 // be read: the last that could be read is the root.
@@ -127,8 +135,21 @@ func (r *Resolver) informer(ctx context.Context, kind schema.GroupVersionKind) (
 	if err != nil {
 		return nil, err
 	}
+	if r.changed != nil {
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: r.updated}); err != nil {
+			return nil, err
+		}
+	}
 	r.informers[kind] = informer
 	return informer, nil
+}
+
+func (r *Resolver) updated(before, after any) {
+	b, ok := before.(metav1.Object)
+	a, also := after.(metav1.Object)
+	if ok && also && !maps.Equal(b.GetAnnotations(), a.GetAnnotations()) {
+		r.changed(a.GetUID())
+	}
 }
 
 func (r *Resolver) isClosed(kind schema.GroupVersionKind) bool {

@@ -195,7 +195,7 @@ func (f Facts) carryOut(d Decision) Decision {
 		d.Act, d.Reason = Evict, Moved
 		d.Message = fmt.Sprintf("%s: evicted, to run on another node; this one is avoided for %s", where, until)
 	}
-	if d.Charged {
+	if f.Match.Row.Charged && d.Memory.Times > 0 {
 		d.Message += fmt.Sprintf(" (move %d of %d)", d.Memory.Times, f.allowed())
 	}
 	if f.Rules.DryRun {

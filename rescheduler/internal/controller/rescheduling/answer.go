@@ -6,7 +6,12 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
@@ -72,6 +77,9 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	if err := r.taint(ctx, s, d); err != nil {
 		return ctrl.Result{}, err
 	}
+	if d.Reason == policy.Recovering {
+		r.family.wait(client.ObjectKeyFromObject(s.pod), s.chain)
+	}
 	if !d.Moves() {
 		r.tell(ctx, s, m, d)
 		return ctrl.Result{RequeueAfter: d.After}, nil
@@ -106,6 +114,13 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 		return ctrl.Result{RequeueAfter: blockedFor}, nil
 	}
 	return ctrl.Result{}, nil
+}
+
+// Wake looks again at the pods that wait for an owner which has changed.
+func (r *Reconciler) Wake(owner types.UID) {
+	for _, key := range r.family.wake(owner) {
+		r.woken <- event.GenericEvent{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}}
+	}
 }
 
 // take draws on the budgets.

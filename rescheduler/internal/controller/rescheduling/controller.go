@@ -12,7 +12,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/blame"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
@@ -57,6 +60,7 @@ type Reconciler struct {
 	rules   policy.Rules
 	diary   *diary
 	family  *family
+	woken   chan event.GenericEvent
 
 	mu      sync.Mutex
 	budgets *policy.Budgets
@@ -69,7 +73,7 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		client: o.Client, live: o.Live, owners: o.Owners, ledger: o.Ledger, metrics: o.Metrics, clock: o.Clock, config: o.Config,
 		report: newReporter(o.Recorder), table: o.Config.Table(), rules: o.Config.Rules(), budgets: o.Config.Budgets(),
-		diary: newDiary(), family: newFamily(),
+		diary: newDiary(), family: newFamily(), woken: make(chan event.GenericEvent, 64),
 		board: blame.New(blame.Rules{
 			Threshold: b.Threshold, Window: time.Duration(b.Window), MinPods: b.MinPods, MinWorkloads: b.MinWorkloads,
 			MaxNodes: b.MaxNodes, MaxShare: b.MaxShare,
@@ -102,6 +106,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&corev1.Pod{}).
+		WatchesRawSource(source.Channel(r.woken, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }

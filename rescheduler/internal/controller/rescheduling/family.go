@@ -6,15 +6,43 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 )
 
 // family knows which controllers of pods belong to one root: a JobSet's Jobs, a Deployment's ReplicaSets.
 type family struct {
 	mu       sync.Mutex
 	children map[types.UID]map[types.UID]bool
+	// waiting are pods that wait for their owner to recover.
+	waiting map[types.UID]map[client.ObjectKey]bool
 }
 
-func newFamily() *family { return &family{children: map[types.UID]map[types.UID]bool{}} }
+func newFamily() *family {
+	return &family{children: map[types.UID]map[types.UID]bool{}, waiting: map[types.UID]map[client.ObjectKey]bool{}}
+}
+
+// wait notes that a pod is to be looked at again when one of its owners changes.
+func (f *family) wait(pod client.ObjectKey, chain owners.Chain) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range chain {
+		if f.waiting[o.UID] == nil {
+			f.waiting[o.UID] = map[client.ObjectKey]bool{}
+		}
+		f.waiting[o.UID][pod] = true
+	}
+}
+
+// wake returns the pods that wait for the owner, once.
+func (f *family) wake(owner types.UID) []client.ObjectKey {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pods := slices.Collect(maps.Keys(f.waiting[owner]))
+	delete(f.waiting, owner)
+	return pods
+}
 
 func (f *family) add(root, direct types.UID) {
 	f.mu.Lock()

@@ -209,7 +209,7 @@ func workloadFacts(s *scope, m signals.Match) policy.Workload {
 
 func recoveringUntil(s *scope) time.Time {
 	var until time.Time
-	for _, o := range s.chain {
+	for _, o := range s.chain.Speaking() {
 		if !recovering.Holds(o.GetAnnotations(), rung, s.now) {
 			continue
 		}
