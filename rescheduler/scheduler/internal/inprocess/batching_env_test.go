@@ -28,7 +28,7 @@ func batched(t *testing.T) float64 {
 // batchable is the profile without the spreading of all pods by default, with which the scheduler batches nothing.
 func (w *world) batchable(args ...string) {
 	w.Helper()
-	content, err := os.ReadFile(w.changed(profile, args))
+	content, err := os.ReadFile(w.changed(inPlace, args))
 	w.ok(err)
 	text := strings.Replace(string(content), "  pluginConfig:\n", `  pluginConfig:
   - name: PodTopologySpread

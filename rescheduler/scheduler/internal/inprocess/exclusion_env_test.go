@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	profile           = "profile.yaml"
+	inPlace           = "profile.yaml"
 	byPreFilterResult = "strategy: PreFilterResult"
 )
 
@@ -36,7 +36,7 @@ func TestPodsStayAwayFromTheNodesTheyFailedOn(t *testing.T) {
 			w.pod(fmt.Sprintf("moved-%d", i), staysAwayFrom("bad", "gone"))
 		}
 		w.pod("other", onlyOn("large"))
-		w.scheduler(profile, strategy)
+		w.scheduler(inPlace, strategy)
 		for i := range 4 {
 			w.lands(fmt.Sprintf("moved-%d", i), "good")
 		}
@@ -54,7 +54,7 @@ func TestANominatedNodeIsNoWayAroundAnExclusion(t *testing.T) {
 		w.nominate("nominated", "bad")
 		w.pod("free", gated)
 		w.nominate("free", "bad")
-		w.scheduler(profile, strategy)
+		w.scheduler(inPlace, strategy)
 		w.ungate("nominated")
 		w.lands("nominated", "good")
 		// To be sure that nominations count at all: of two nodes the emptier one would be taken.
@@ -87,7 +87,7 @@ func TestWhenEveryNodeIsExcludedNoneIs(t *testing.T) {
 		w.node("a", "4")
 		w.node("b", "4", "eligible")
 		w.pod("everywhere", staysAwayFrom("a", "b"), onlyOn("eligible"))
-		w.scheduler(profile, strategy)
+		w.scheduler(inPlace, strategy)
 		w.lands("everywhere", "b")
 		w.says("everywhere", "ExclusionsIgnored")
 	})
@@ -108,7 +108,7 @@ func TestWhatCannotBeReadExcludesNobody(t *testing.T) {
 			w.node("bad", "4")
 			w.node("full", "1")
 			w.pod("fills", runsOn("full"))
-			w.scheduler(profile)
+			w.scheduler(inPlace)
 			w.pod("unreadable", annotated(value))
 			w.lands("unreadable", "bad")
 			w.says("unreadable", "ExclusionsIgnored")
@@ -126,7 +126,7 @@ func TestAPodIsTriedAgainWhenItsAnnotationOpensANode(t *testing.T) {
 				w.node("b", "4")
 				w.pod("waiting", staysAwayFrom("a", "b"), onlyOn("eligible"))
 				w.node("c", "4") // so that not every node is excluded
-				w.scheduler(profile, strategy, "onExhaustion: Wait")
+				w.scheduler(inPlace, strategy, "onExhaustion: Wait")
 				w.waits("waiting")
 				w.annotate("waiting", value)
 				w.lands("waiting", "a")
@@ -139,7 +139,7 @@ func TestAPodIsTriedAgainWhenANodeJoins(t *testing.T) {
 	w := newWorld(t)
 	w.node("bad", "4", "eligible")
 	w.node("other", "4")
-	w.scheduler(profile, "onExhaustion: Wait")
+	w.scheduler(inPlace, "onExhaustion: Wait")
 	w.pod("waiting", staysAwayFrom("bad"), onlyOn("eligible"))
 	w.waits("waiting")
 	w.node("good", "4", "eligible")
@@ -150,7 +150,7 @@ func TestTheConditionSaysThatThePluginTookPart(t *testing.T) {
 	w := newWorld(t)
 	w.node("bad", "4", "eligible")
 	w.node("other", "4")
-	w.scheduler(profile, "onExhaustion: Wait")
+	w.scheduler(inPlace, "onExhaustion: Wait")
 	w.pod("waiting", staysAwayFrom("bad"), onlyOn("eligible"))
 	w.until("the condition has the plugin's message", func(context.Context) (bool, error) {
 		for _, condition := range w.get("waiting").Status.Conditions {
