@@ -29,7 +29,7 @@ type Entry struct {
 	First   time.Time `json:"first"`
 	Last    time.Time `json:"last"`
 	Expires time.Time `json:"expires"`
-	Pods    []string  `json:"pods,omitempty"` // UIDs, the latest last
+	Pods    []string  `json:"pods,omitempty"` // UIDs of those that were charged, the latest last
 }
 
 // Live tells whether the entry keeps anybody away at `now`.
@@ -69,7 +69,7 @@ func (m Memory) Learn(f Failure, now time.Time) (Memory, Lesson) {
 	}
 	old := m.Entries[i]
 	if f.Created.Before(old.Last.Add(sameWave)) {
-		return m.replaced(i, old.seen(f)), Covered
+		return m, Covered
 	}
 	again := old.again(f)
 	if !again.Live(now) {
@@ -97,14 +97,9 @@ func newEntry(f Failure) Entry {
 	}
 }
 
-func (e Entry) seen(f Failure) Entry {
+func (e Entry) again(f Failure) Entry {
 	e.Pods = append(slices.Clone(e.Pods), f.Pod)
 	e.Pods = e.Pods[max(0, len(e.Pods)-maxPods):]
-	return e
-}
-
-func (e Entry) again(f Failure) Entry {
-	e = e.seen(f)
 	e.Reason = f.Reason[:min(len(f.Reason), maxText)]
 	e.Last = f.At.UTC().Truncate(time.Second)
 	e.Expires = e.Last.Add(f.TTL << min(e.Count, maxDoubling))

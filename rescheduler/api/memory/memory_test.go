@@ -66,7 +66,7 @@ func TestPodsOfOneWaveAreOneMove(t *testing.T) {
 	for i := range 499 {
 		m = learn(t, m, noon, Covered, failure(fmt.Sprint(i+1), later(time.Duration(i)*10*time.Millisecond)))
 	}
-	if e := m.Entries[0]; len(m.Entries) != 1 || e.Count != 1 || len(e.Pods) != maxPods {
+	if e := m.Entries[0]; len(m.Entries) != 1 || e.Count != 1 || len(e.Pods) != 1 {
 		t.Errorf("%d entries, the first with count %d and %d pods", len(m.Entries), e.Count, len(e.Pods))
 	}
 }
