@@ -8,6 +8,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -30,13 +31,12 @@ func main() {
 	o := options{}
 	sizes := flag.String("nodes", "1000,5000", "sizes of the cluster, ascending")
 	flag.IntVar(&o.pods, "pods", 1000, "pods of each measurement")
-	flag.IntVar(&o.rounds, "rounds", 3, "measurements of each variant, after one that is not counted")
+	flag.IntVar(&o.rounds, "rounds", 5, "measurements of each variant, after one that is not counted")
 	flag.IntVar(&o.excluded, "excluded", 10, "nodes that a pod with exclusions stays away from")
 	flag.StringVar(&o.results, "results", "e2e/results", "folder for the JSON")
 	flag.StringVar(&o.report, "report", "", "page to write, for instance docs/benchmarks/rescheduler-scheduler.md")
 	flag.Parse()
-	klog.LogToStderr(false)
-	klog.SetOutput(discard{})
+	silence()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o, *sizes); err != nil {
@@ -45,9 +45,17 @@ func main() {
 	}
 }
 
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
+// silence the scheduler: it says that it could not write its last events each time it ends.
+func silence() {
+	logging := flag.NewFlagSet("logging", flag.PanicOnError)
+	klog.InitFlags(logging)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
+		if err := logging.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	klog.SetOutput(io.Discard)
+}
 
 func run(ctx context.Context, o options, sizes string) (err error) {
 	for _, text := range strings.Split(sizes, ",") {
@@ -74,6 +82,6 @@ func run(ctx context.Context, o options, sizes string) (err error) {
 	if err != nil {
 		return err
 	}
-	printTables(os.Stdout, o, measured)
+	printTables(os.Stdout, measured)
 	return save(o, measured)
 }

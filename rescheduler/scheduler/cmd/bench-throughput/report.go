@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 )
 
 // median of one figure over the rounds.
@@ -26,39 +27,50 @@ func (s *series) median(figure func(sample) float64) float64 {
 	return 0
 }
 
-// figures of a table, in the order of its columns. The first two are also given as a ratio to the plugin off.
-var figures = []func(sample) float64{
-	func(s sample) float64 { return s.PodsPerSecond },
-	func(s sample) float64 { return s.Algorithm },
-	func(s sample) float64 { return s.CPU },
-	func(s sample) float64 { return s.Allocated },
-	func(s sample) float64 { return 100 * s.Batched },
+// figure is two columns of a table: a median, and its ratio to that of the plugin off.
+type figure struct {
+	title, format string
+	of            func(sample) float64
 }
 
-// printTables writes one table for each cluster and shape; the first variant of each is what the others are compared with.
-func printTables(w io.Writer, o options, measured []*series) {
+var figures = []figure{
+	{"pods/s", "%.0f", func(s sample) float64 { return s.PodsPerSecond }},
+	{"algorithm, ms for a pod", "%.3f", func(s sample) float64 { return s.Algorithm }},
+	{"CPU, ms for a pod", "%.2f", func(s sample) float64 { return s.CPU }},
+	{"allocated, KiB for a pod", "%.0f", func(s sample) float64 { return s.Allocated }},
+}
+
+// printTables writes one table for each cluster and shape. The first variant of each is the plugin off.
+func printTables(w io.Writer, measured []*series) {
 	for i, s := range measured {
-		first := measured[i-i%len(variants)]
-		if s == first {
-			fmt.Fprintf(w, "\n## %d nodes, %s\n\n", s.Nodes, s.Shape)
-			fmt.Fprintln(w, "| variant | pods/s | x | algorithm, ms for a pod | x | CPU, ms for a pod | allocated, KiB for a pod | batched |")
-			fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
+		off := measured[i-i%len(variants)]
+		if s == off {
+			printHead(w, s)
 		}
-		v := make([]float64, len(figures))
-		for j, figure := range figures {
-			v[j] = s.median(figure)
+		fmt.Fprintf(w, "| %s |", s.Variant)
+		for _, f := range figures {
+			value, base := s.median(f.of), off.median(f.of)
+			fmt.Fprintf(w, " "+f.format+" | %.2f |", value, value/base)
 		}
-		fmt.Fprintf(w, "| %s | %.0f | %.2f | %.3f | %.2f | %.2f | %.0f | %.0f %% |\n", s.Variant,
-			v[0], v[0]/first.median(figures[0]), v[1], v[1]/first.median(figures[1]), v[2], v[3], v[4])
+		fmt.Fprintf(w, " %.0f %% |\n", 100*s.median(func(s sample) float64 { return s.Batched }))
 	}
+}
+
+func printHead(w io.Writer, s *series) {
+	fmt.Fprintf(w, "\n## %d nodes, %s\n\n| variant |", s.Nodes, s.Shape)
+	for _, f := range figures {
+		fmt.Fprintf(w, " %s | x |", f.title)
+	}
+	fmt.Fprintf(w, " batched |\n|%s\n", strings.Repeat("---|", 2*len(figures)+2))
 }
 
 const introduction = `# What the scheduler plugin costs
 
 Written by ` + "`make bench-rescheduler-scheduler`" + `. kube-scheduler 1.36 with and without PodRescheduling schedules %d pods (half as many of the second shape) that are waiting for it, on nodes
 that exist in the API server only. API server and etcd are real and share the machine's %d cores with the scheduler, so pods per second are mostly theirs. The
-algorithm is what the scheduler itself measures, from taking a pod out of its queue until a node is chosen: that is where the plugin works. CPU and
-memory are those of the scheduler's process, its caches and clients included.
+algorithm is what the scheduler itself measures, from taking a pod out of its queue until a node is chosen: that is where the plugin works, but it is
+time on the clock, in which others have the cores too. CPU and memory are those of the scheduler's process, its caches and clients included; they
+depend least on what else the machine does.
 
 All variants take turns in each of %d rounds of one run; the figures are medians, x is the ratio to the plugin off. A pod with exclusions stays
 away from %d nodes, chosen for each pod by chance unless all have the same. The scheduler batches pods only if they fill a node each and are not
@@ -81,6 +93,6 @@ func save(o options, measured []*series) error {
 	}
 	page := &bytes.Buffer{}
 	fmt.Fprintf(page, introduction, o.pods, runtime.NumCPU(), o.rounds, o.excluded)
-	printTables(page, o, measured)
+	printTables(page, measured)
 	return os.WriteFile(o.report, page.Bytes(), 0o644)
 }
