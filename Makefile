@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared shared/bootstrap agent jobset-controller jobset-controller/published appwrapper-controller rescheduler charts e2e
+MODULES := shared shared/bootstrap agent jobset-controller jobset-controller/published appwrapper-controller rescheduler rescheduler/scheduler charts e2e
 JOBSET_CHART := charts/jobset-controller/files
 APPWRAPPER_CHART := charts/appwrapper-controller/files
 BIN := $(CURDIR)/bin
@@ -15,6 +15,9 @@ STAMP := github.com/holdfast-project/holdfast/shared/version
 # Go programs are static, so that an image needs nothing else; grpcnotrace leaves out half of the agent.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w -X $(STAMP).version=$(VERSION) -X $(STAMP).commit=$(COMMIT)"
 BUILD_NEXT := $(subst -ldflags "-s -w,-ldflags "-s -w -X github.com/holdfast-project/holdfast/shared/coordination.ProtocolVersion=2,$(BUILD))
+# The scheduler says what version of Kubernetes it is, and whose; feature gates go by it.
+KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' rescheduler/scheduler/go.mod)
+BUILD_SCHEDULER := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION) -X k8s.io/component-base/version.gitCommit=$(COMMIT)"
 TESTBED := go run ./e2e/cmd/testbed
 TESTFLAGS ?=
 
@@ -28,6 +31,7 @@ build: ## Build all programs into bin/
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
 	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
+	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 # The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
@@ -105,6 +109,11 @@ bench-appwrapper: ## 500 AppWrappers on simulated nodes (root): until all run, t
 	$(MAKE) --no-print-directory build
 	go run ./e2e/cmd/bench-appwrapper
 	$(TESTBED) down
+
+.PHONY: bench-rescheduler-scheduler
+bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler at 1,000 and 5,000 nodes; writes docs/benchmarks/rescheduler-scheduler.md
+	$(TESTBED) build --only kube-apiserver
+	go run ./rescheduler/scheduler/cmd/bench-throughput -report docs/benchmarks/rescheduler-scheduler.md
 
 SEEDS ?= 1000000
 

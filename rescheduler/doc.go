@@ -3,5 +3,5 @@
 //
 //	api/memory       the annotations that controller, webhook and scheduler share
 //	cmd/manager      the controller and the webhook
-//	cmd/scheduler    kube-scheduler with the PodRescheduling plugin
+//	scheduler        kube-scheduler with the PodRescheduling plugin, a module of its own
 package rescheduler

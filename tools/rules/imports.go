@@ -48,6 +48,12 @@ var rules = []rule{
 		why:  "the supervisor is in every worker's container: it is small and reaches no runtime",
 	},
 	{
+		packages: []string{"rescheduler/"},
+		except:   []string{"rescheduler/scheduler/"},
+		deps:     []string{"k8s.io/kubernetes/"},
+		why:      "only the scheduler is built from Kubernetes",
+	},
+	{
 		packages: []string{
 			"shared/restart", "shared/grace", "shared/recovering", "shared/coordination$", "shared/coordination/member",
 			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "shared/coordination/epoch",
@@ -56,6 +62,7 @@ var rules = []rule{
 			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",
 			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
 			"appwrapper-controller/internal/signals", "rescheduler/api/",
+			"rescheduler/scheduler/internal/exclusion", "rescheduler/scheduler/internal/relaxation", "rescheduler/scheduler/internal/settings",
 		},
 		deps: []string{
 			"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "github.com/redis/", "google.golang.org/grpc",
