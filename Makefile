@@ -8,6 +8,7 @@ SHELL := /bin/bash
 MODULES := shared shared/bootstrap agent jobset-controller jobset-controller/published appwrapper-controller rescheduler rescheduler/scheduler charts e2e
 JOBSET_CHART := charts/jobset-controller/files
 APPWRAPPER_CHART := charts/appwrapper-controller/files
+RESCHEDULER_CHART := charts/rescheduler/files
 BIN := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -31,6 +32,7 @@ build: ## Build all programs into bin/
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
 	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
+	cd rescheduler && $(BUILD) -o $(BIN)/rescheduler-manager ./cmd/manager
 	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
@@ -46,6 +48,7 @@ build-next:
 prerequisites: # Debian's packages and the API server for tests; quick when all is there
 	./hack/install-debian.sh
 	$(TESTBED) build --only kube-apiserver
+	$(TESTBED) build --only kube-controller-manager
 
 .PHONY: test
 test: prerequisites verify ## Unit tests, the store contract on a real redis-server, API tests on a real kube-apiserver
@@ -113,6 +116,7 @@ bench-appwrapper: ## 500 AppWrappers on simulated nodes (root): until all run, t
 .PHONY: bench-rescheduler-scheduler
 bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler at 1,000 and 5,000 nodes; writes docs/benchmarks/rescheduler-scheduler.md
 	$(TESTBED) build --only kube-apiserver
+	$(TESTBED) build --only kube-controller-manager
 	go run ./rescheduler/scheduler/cmd/bench-throughput -report docs/benchmarks/rescheduler-scheduler.md
 
 SEEDS ?= 1000000
@@ -144,6 +148,11 @@ generate: ## Write generated code and manifests again
 	cp appwrapper-controller/config/crd/bases/*.yaml $(APPWRAPPER_CHART)/crds/
 	cp appwrapper-controller/config/webhook/manifests.yaml $(APPWRAPPER_CHART)/webhook/manifests.yaml
 	cp appwrapper-controller/config/rbac/role.yaml $(APPWRAPPER_CHART)/rbac/manager.yaml
+	cd rescheduler && go generate ./...
+	cp rescheduler/config/webhook/manifests.yaml $(RESCHEDULER_CHART)/webhook/manifests.yaml
+	cp rescheduler/config/rbac/role.yaml $(RESCHEDULER_CHART)/rbac/manager.yaml
+	cp rescheduler/scheduler/config/second-scheduler.yaml $(RESCHEDULER_CHART)/scheduler/config.yaml
+	cp rescheduler/scheduler/config/rbac.yaml $(RESCHEDULER_CHART)/scheduler/rbac.yaml
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

@@ -61,7 +61,8 @@ var rules = []rule{
 			"jobset-controller/internal/orchestrator/ladder", "jobset-controller/internal/orchestrator/accounting", "shared/history",
 			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",
 			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
-			"appwrapper-controller/internal/signals", "rescheduler/api/",
+			"appwrapper-controller/internal/signals", "rescheduler/api/", "rescheduler/internal/signals", "rescheduler/internal/policy",
+			"rescheduler/internal/settings", "rescheduler/internal/blame", "rescheduler/internal/placement",
 			"rescheduler/scheduler/internal/exclusion", "rescheduler/scheduler/internal/relaxation", "rescheduler/scheduler/internal/settings",
 		},
 		deps: []string{

@@ -89,7 +89,7 @@ func (r *Reconciler) write(ctx context.Context, s *scope, annotations map[string
 	r.ledger.Wrote(after)
 	s.subject = after
 	s.read()
-	return nil
+	return r.publish(ctx, s)
 }
 
 // again retries what was done on a stale copy without a word.
