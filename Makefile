@@ -55,7 +55,7 @@ test: prerequisites verify ## Unit tests, the store contract on a real redis-ser
 	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest $(TESTFLAGS) ./...); done
 
 # The suites of the short run, in this order.
-E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper
+E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper ./tests_rescheduler
 
 .PHONY: e2e
 e2e: ## End-to-end tests on a real node (root): real pods killed, the store stopped, emptied, poisoned

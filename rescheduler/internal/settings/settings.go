@@ -238,11 +238,6 @@ func (e Enforcement) Mode(schedulerName string) Mode {
 func (r Rescheduling) Validate() error {
 	p := problems{}
 	p.when(r.DefaultRetries < 0, "defaultRetries: %d is below 0", r.DefaultRetries)
-	for name, d := range map[string]Duration{
-		"wellness": r.Wellness, "gangSettle": r.GangSettle, "stabilization": r.Stabilization, "relaxAfter": r.RelaxAfter, "relaxFor": r.RelaxFor,
-	} {
-		p.when(d < 0, "%s: %s is below 0", name, time.Duration(d))
-	}
 	p.when(!slices.Contains([]Mode{Plugin, Required, Preferred}, r.Enforcement.Otherwise),
 		"enforcement.otherwise: %q is none of Plugin, Required, Preferred", r.Enforcement.Otherwise)
 	p.when(!slices.Contains([]Way{Webhook, Policy}, r.Admission.Way), "admission.way: %q is none of Webhook, Policy", r.Admission.Way)
@@ -310,7 +305,6 @@ func (p *problems) signal(name string, s Signal) {
 		"signals.%s.action: it is none of Move, Record, Never", name)
 	p.when(s.Scope != nil && !slices.Contains([]signals.Scope{signals.Workload, signals.Slot}, *s.Scope),
 		"signals.%s.scope: it is none of Workload, Slot", name)
-	p.when(s.After != nil && *s.After < 0 || s.TTL != nil && *s.TTL < 0, "signals.%s: after and ttl are not below 0", name)
 	p.when(s.Restarts != nil && *s.Restarts < 0 || s.MaxMoves != nil && *s.MaxMoves < 0 || s.Blame != nil && *s.Blame < 0,
 		"signals.%s: restarts, maxMoves and blame are not below 0", name)
 }
