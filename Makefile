@@ -5,9 +5,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller charts e2e
+MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller rescheduler rescheduler/scheduler charts e2e
 JOBSET_CHART := charts/jobset-controller/files
 APPWRAPPER_CHART := charts/appwrapper-controller/files
+RESCHEDULER_CHART := charts/rescheduler/files
 BIN := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -15,6 +16,9 @@ STAMP := github.com/holdfast-project/holdfast/shared/version
 # Go programs are static, so that an image needs nothing else; grpcnotrace leaves out half of the agent.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w -X $(STAMP).version=$(VERSION) -X $(STAMP).commit=$(COMMIT)"
 BUILD_NEXT := $(subst -ldflags "-s -w,-ldflags "-s -w -X github.com/holdfast-project/holdfast/shared/coordination.ProtocolVersion=2,$(BUILD))
+# The scheduler says what version of Kubernetes it is, and whose; feature gates go by it.
+KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' rescheduler/scheduler/go.mod)
+BUILD_SCHEDULER := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION) -X k8s.io/component-base/version.gitCommit=$(COMMIT)"
 TESTBED := go run ./e2e/cmd/testbed
 TESTFLAGS ?=
 
@@ -28,6 +32,8 @@ build: ## Build all programs into bin/
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
 	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
+	cd rescheduler && $(BUILD) -o $(BIN)/rescheduler-manager ./cmd/manager
+	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 # The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
@@ -42,13 +48,14 @@ build-next:
 prerequisites: # Debian's packages and the API server for tests; quick when all is there
 	./hack/install-debian.sh
 	$(TESTBED) build --only kube-apiserver
+	$(TESTBED) build --only kube-controller-manager
 
 .PHONY: test
 test: prerequisites verify ## Unit tests, the store contract on a real redis-server, API tests on a real kube-apiserver
 	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest $(TESTFLAGS) ./...); done
 
 # The suites of the short run, in this order.
-E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper
+E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper ./tests_rescheduler
 
 .PHONY: e2e
 e2e: ## End-to-end tests on a real node (root): real pods killed, the store stopped, emptied, poisoned
@@ -106,6 +113,12 @@ bench-appwrapper: ## 500 AppWrappers on simulated nodes (root), then 50 failures
 	go run ./e2e/cmd/bench-appwrapper
 	$(TESTBED) down
 
+.PHONY: bench-rescheduler-scheduler
+bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler at 1,000 and 5,000 nodes; writes docs/benchmarks/rescheduler-scheduler.md
+	$(TESTBED) build --only kube-apiserver
+	$(TESTBED) build --only kube-controller-manager
+	go run ./rescheduler/scheduler/cmd/bench-throughput -report docs/benchmarks/rescheduler-scheduler.md
+
 SEEDS ?= 1000000
 
 .PHONY: bench-simulation
@@ -135,6 +148,11 @@ generate: ## Write generated code and manifests again
 	cp appwrapper-controller/config/crd/bases/*.yaml $(APPWRAPPER_CHART)/crds/
 	cp appwrapper-controller/config/webhook/manifests.yaml $(APPWRAPPER_CHART)/webhook/manifests.yaml
 	cp appwrapper-controller/config/rbac/role.yaml $(APPWRAPPER_CHART)/rbac/manager.yaml
+	cd rescheduler && go generate ./...
+	cp rescheduler/config/webhook/manifests.yaml $(RESCHEDULER_CHART)/webhook/manifests.yaml
+	cp rescheduler/config/rbac/role.yaml $(RESCHEDULER_CHART)/rbac/manager.yaml
+	cp rescheduler/scheduler/config/second-scheduler.yaml $(RESCHEDULER_CHART)/scheduler/config.yaml
+	cp rescheduler/scheduler/config/rbac.yaml $(RESCHEDULER_CHART)/scheduler/rbac.yaml
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

@@ -100,6 +100,7 @@ require (
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/holdfast-project/holdfast/jobset-controller v0.0.0
+	github.com/holdfast-project/holdfast/rescheduler v0.0.0
 	github.com/holdfast-project/holdfast/shared v0.0.0
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
@@ -149,3 +150,5 @@ replace github.com/holdfast-project/holdfast/shared/bootstrap => ../shared/boots
 replace github.com/holdfast-project/holdfast/appwrapper-controller => ../appwrapper-controller
 
 replace github.com/holdfast-project/holdfast/shared/testing => ../shared/testing
+
+replace github.com/holdfast-project/holdfast/rescheduler => ../rescheduler

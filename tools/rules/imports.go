@@ -60,6 +60,12 @@ var rules = []rule{
 		why:  "the supervisor is in every worker's container: it is small and reaches no runtime",
 	},
 	{
+		packages: []string{"rescheduler/"},
+		except:   []string{"rescheduler/scheduler/"},
+		deps:     []string{"k8s.io/kubernetes/"},
+		why:      "only the scheduler is built from Kubernetes",
+	},
+	{
 		packages: []string{
 			"shared/restart", "shared/grace", "shared/recovering", "shared/coordination$", "shared/coordination/member",
 			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "shared/coordination/epoch",
@@ -68,6 +74,9 @@ var rules = []rule{
 			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",
 			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
 			"appwrapper-controller/internal/signals", "appwrapper-controller/internal/devices",
+			"appwrapper-controller/internal/signals", "rescheduler/api/", "rescheduler/internal/signals", "rescheduler/internal/policy",
+			"rescheduler/internal/settings", "rescheduler/internal/blame", "rescheduler/internal/placement",
+			"rescheduler/scheduler/internal/exclusion", "rescheduler/scheduler/internal/relaxation", "rescheduler/scheduler/internal/settings",
 		},
 		deps: []string{
 			"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "github.com/redis/", "google.golang.org/grpc",

@@ -1,8 +1,9 @@
 // Command worker stands in for a training process in examples and end-to-end tests. It prints when it started, then a
 // step now and then. SIGUSR1 makes it fail (exit 1), SIGUSR2 makes it finish (exit 0). WORKER_ON_TERM says what SIGTERM
 // does: "exit" (default, exit 143), "finish" (exit 0, as a program that saves a checkpoint and leaves) or "ignore".
-// SIGHUP makes it hang as in a collective: no more steps, and deaf to SIGTERM. SIGPWR makes it take memory until it is killed. Each step gives a sign of progress in the way that it was asked for. WORKER_STEPS ends it by itself
-// after that many steps of WORKER_STEP_SECONDS (default 1).
+// SIGHUP makes it hang as in a collective: no more steps, and deaf to SIGTERM. SIGPWR makes it take memory until it is killed. Each
+// step gives a sign of progress in the way that it was asked for. WORKER_STEPS ends it by itself after that many steps of
+// WORKER_STEP_SECONDS (default 1). WORKER_MEMORY_MIB is what it takes of memory at its start.
 package main
 
 import (
@@ -20,6 +21,7 @@ func main() {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGPWR)
 	host, _ := os.Hostname() // an empty name is as good for a log line
 	fmt.Printf("started unix_ms=%d worker=%s\n", time.Now().UnixMilli(), host)
+	held = take(number("WORKER_MEMORY_MIB", 0))
 	last := number("WORKER_STEPS", 0)
 	steps := time.NewTicker(time.Duration(number("WORKER_STEP_SECONDS", 1)) * time.Second)
 	for step := 1; ; {
@@ -44,6 +46,18 @@ func main() {
 			}
 		}
 	}
+}
+
+// held is memory that the worker keeps.
+var held []byte
+
+// take so many MiB, and write to each page, for memory counts only then.
+func take(mib int) []byte {
+	all := make([]byte, mib<<20)
+	for i := 0; i < len(all); i += os.Getpagesize() {
+		all[i] = 1
+	}
+	return all
 }
 
 // getOn says that the worker makes progress, if somebody asks for that.

@@ -20,7 +20,7 @@ import (
 func (w *world) awaitHistory(name string) history.Entry {
 	w.Helper()
 	var list []history.Entry
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		var err error
 		list, err = history.Parse(w.jobSet(name).Annotations[history.Annotation])
 		if err != nil || len(list) != 1 {
