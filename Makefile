@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared shared/bootstrap agent jobset-controller jobset-controller/published appwrapper-controller charts e2e
+MODULES := shared shared/bootstrap agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator charts e2e
 JOBSET_CHART := charts/jobset-controller/files
 APPWRAPPER_CHART := charts/appwrapper-controller/files
 BIN := $(CURDIR)/bin
