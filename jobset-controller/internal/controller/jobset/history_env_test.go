@@ -37,7 +37,7 @@ func (w *world) culprit(job string) {
 	owner := w.job(job)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: job + "-0-abcde", Labels: map[string]string{batchv1.JobNameLabel: job},
+			Namespace: w.Namespace, Name: job + "-0-abcde", Labels: map[string]string{batchv1.JobNameLabel: job},
 			Annotations:     map[string]string{v1alpha2.ReplicatedJobNameKey: "workers", v1alpha2.JobIndexKey: "1", batchv1.JobCompletionIndexAnnotation: "0"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, batchv1.SchemeGroupVersion.WithKind("Job"))},
 		},
