@@ -43,12 +43,12 @@ func (w *world) culprit(job string) {
 		},
 		Spec: corev1.PodSpec{NodeName: "node-7", Containers: []corev1.Container{{Name: "worker", Image: "i"}}},
 	}
-	w.ok(w.Create(w.Context(), pod))
+	w.OK(w.Create(w.Context(), pod))
 	pod.Status.Phase = corev1.PodFailed
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "worker", State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled", FinishedAt: metav1.Now()},
 	}}}
-	w.ok(w.Status().Update(w.Context(), pod))
+	w.OK(w.Status().Update(w.Context(), pod))
 }
 
 // What a JobSet without in-place restarts has lost is told as for those that have them.
