@@ -238,6 +238,21 @@ func TestRegressions(t *testing.T) {
 			s.passes(time.Second)
 			s.wants(1, 1, 1, 1) // the elder hears the order like anybody else
 		},
+		// Seed 397272: the answer, with the next round, comes after the order to it; the worker runs in the round before.
+		"a worker that the store has forgotten, and takes for a new one, is stopped for the next round": func(t *testing.T) {
+			s := enter(t, execScene())
+			p := s.worker(1)
+			before := p.living().Instance
+			p.die(1)
+			s.settles(5 * time.Second)
+			s.group().Slots[p.slot].Instance = before
+			s.truth.lost()
+			p.agent.link.loseReplies = 1
+			s.until(10*time.Second, "all run in one later round", func() bool {
+				c, g := p.living(), s.group()
+				return g.Round > 1 && s.unsettled() == "" && c.lifted && c.rendezvous.round == g.Round
+			})
+		},
 		// Seed 207475: this was taken for the fail-over of another JobSet.
 		"a leader deletes what a fail-over has left behind, though the JobSet has just gone": func(t *testing.T) {
 			shape := plain()
