@@ -32,7 +32,7 @@ import (
 const (
 	namespace = "default"
 	patience  = 2 * time.Minute // until something that is to happen has happened; less than the five minutes after which all is retried
-	important = "important"      // the priority class of pods that may preempt
+	important = "important"     // the priority class of pods that may preempt
 )
 
 var apiServer *rest.Config
