@@ -124,7 +124,9 @@ func (w *world) start(changes ...func(*settings.Rescheduling)) {
 		change(&o.Rescheduling)
 	}
 	w.ok(o.Rescheduling.Validate())
-	w.install(fmt.Sprintf("https://%s/", net.JoinHostPort(local.LocalServingHost, fmt.Sprint(local.LocalServingPort))), local.LocalServingCAData)
+	if o.Rescheduling.Admission.Way == settings.Webhook {
+		w.install(fmt.Sprintf("https://%s/", net.JoinHostPort(local.LocalServingHost, fmt.Sprint(local.LocalServingPort))), local.LocalServingCAData)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- o.Run(ctx, cluster.Config) }()
