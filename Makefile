@@ -86,7 +86,7 @@ demo: ## A worker dies on a real node (root) and the JobSet restarts in place, t
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: bench-restart bench-jobset bench-appwrapper ## All benchmarks
+bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
@@ -114,10 +114,16 @@ bench-appwrapper: ## 500 AppWrappers on simulated nodes (root), then 50 failures
 	go run ./e2e/cmd/bench-appwrapper
 	$(TESTBED) down
 
+.PHONY: bench-rescheduler
+bench-rescheduler: bench-rescheduler-scheduler ## From a rejection to a replacement with another node, one by one and 500 at once; writes docs/benchmarks/rescheduler.md
+	./hack/install-debian.sh
+	$(MAKE) --no-print-directory build
+	$(TESTBED) build
+	go run ./e2e/cmd/bench-rescheduler -report docs/benchmarks/rescheduler.md
+
 .PHONY: bench-rescheduler-scheduler
 bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler at 1,000 and 5,000 nodes; writes docs/benchmarks/rescheduler-scheduler.md
 	$(TESTBED) build --only kube-apiserver
-	$(TESTBED) build --only kube-controller-manager
 	go run ./rescheduler/scheduler/cmd/bench-throughput -report docs/benchmarks/rescheduler-scheduler.md
 
 SEEDS ?= 1000000

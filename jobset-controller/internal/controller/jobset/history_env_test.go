@@ -85,7 +85,7 @@ func TestARecreationIsAccountedForByWhoeverIsThereAtItsEnd(t *testing.T) {
 	w.awaitJobs("a-workers-0@0")
 	w.fail("a-workers-0")
 	w.awaitJobs("a-workers-0@0-")
-	w.stop()
+	w.Stop()
 	w.collect("a-workers-0")
 	w.start()
 	w.awaitJobs("a-workers-0@1")
