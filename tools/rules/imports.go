@@ -73,10 +73,10 @@ var rules = []rule{
 			"jobset-controller/internal/orchestrator/ladder", "jobset-controller/internal/orchestrator/accounting", "shared/history",
 			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",
 			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
-			"appwrapper-controller/internal/signals", "appwrapper-controller/internal/devices",
-			"appwrapper-controller/internal/signals", "rescheduler/api/", "rescheduler/internal/signals", "rescheduler/internal/policy",
+			"appwrapper-controller/internal/signals", "appwrapper-controller/internal/devices", "rescheduler/api/", "rescheduler/internal/signals", "rescheduler/internal/policy",
 			"rescheduler/internal/settings", "rescheduler/internal/blame", "rescheduler/internal/placement",
 			"rescheduler/scheduler/internal/exclusion", "rescheduler/scheduler/internal/relaxation", "rescheduler/scheduler/internal/settings",
+			"elastic-operator/internal/indexes", "elastic-operator/internal/policy", "elastic-operator/internal/plan",
 		},
 		deps: []string{
 			"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "github.com/redis/", "google.golang.org/grpc",
