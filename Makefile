@@ -8,6 +8,7 @@ SHELL := /bin/bash
 MODULES := shared shared/bootstrap agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator charts e2e
 JOBSET_CHART := charts/jobset-controller/files
 APPWRAPPER_CHART := charts/appwrapper-controller/files
+ELASTIC_CHART := charts/elastic-operator/files
 BIN := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -135,6 +136,9 @@ generate: ## Write generated code and manifests again
 	cp appwrapper-controller/config/crd/bases/*.yaml $(APPWRAPPER_CHART)/crds/
 	cp appwrapper-controller/config/webhook/manifests.yaml $(APPWRAPPER_CHART)/webhook/manifests.yaml
 	cp appwrapper-controller/config/rbac/role.yaml $(APPWRAPPER_CHART)/rbac/manager.yaml
+	cd elastic-operator && go generate ./...
+	cp elastic-operator/config/crd/bases/*.yaml $(ELASTIC_CHART)/crds/
+	cp elastic-operator/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/manager.yaml
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

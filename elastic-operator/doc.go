@@ -11,15 +11,16 @@
 //
 // # The seam between the operator and the rendezvous server
 //
-// A job whose spec.rdzvEndpoint is empty gets a server of its own: a pod made by a Deployment of one replica, and a Service, both named
-// <job>-rendezvous, owned by the job. The image is that of the operator's flag --rendezvous-image, and the container runs
+// A job whose spec.rdzvEndpoint is empty gets a server of its own: a pod and a Service, both named <job>-rendezvous and owned by the job.
+// The operator makes the pod, and makes it anew when it fails or its node is lost, as it does with workers; while the job is suspended there is
+// none. The image is that of the operator's flag --rendezvous-image, and the container runs
 //
 //	rendezvous --listen :29400 --jobs <namespace>/<name>=<run id> --metrics :8080
 //
-// The run id is the job's UID, which is what workers get as PET_RDZV_ID; they get the job's name as JOB_ID, so that both must be served
-// (torchelastic 0.2 and the legacy environment use the name). --jobs may hold more, separated by commas; an entry without "=" is served
-// under its name only. The port speaks whatever the client speaks (TCPStore or etcd's HTTP), so workers get one endpoint
-// <job>-rendezvous:29400 for each backend.
+// The run id is what workers get as PET_RDZV_ID: the job's UID, and after a resumption the UID, a dash and the number of resumptions, because
+// a rendezvous that leaving workers have closed stays closed. Workers get the job's name as JOB_ID, so that both must be served: programs of
+// torchelastic 0.1 use the name. --jobs may hold more, separated by commas; an entry without "=" is served under its name only. The port
+// speaks whatever the client speaks (TCPStore or etcd's HTTP), so workers get one endpoint <job>-rendezvous:29400 for each backend.
 //
 // The operator asks GET http://<job>-rendezvous.<namespace>.svc:8080/status and expects
 //

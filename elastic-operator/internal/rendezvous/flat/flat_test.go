@@ -162,7 +162,7 @@ func TestSweepTakesTheObsoleteKeysOfOneJob(t *testing.T) {
 	if n := s.Sweep("a", func(key string) bool { return !strings.Contains(key, ".2/") }); n != 2 {
 		t.Errorf("swept %d", n)
 	}
-	if s.CountPrefix("/a.") != 1 || s.CountPrefix("/b.") != 3 || s.Usage().Keys != 4 {
+	if len(s.Keys("a")) != 1 || len(s.Keys("b")) != 3 || s.Usage().Keys != 4 {
 		t.Errorf("left %v", s.entries)
 	}
 	if s.Delete("/a.2/x") != true || s.Delete("/a.2/x") != false {

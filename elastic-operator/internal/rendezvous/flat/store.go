@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/quota"
 )
@@ -127,15 +126,14 @@ func (s *Store) Sweep(job string, obsolete func(key string) bool) int {
 	return n
 }
 
-// CountPrefix is how many keys begin with the prefix.
-func (s *Store) CountPrefix(prefix string) int {
-	n := 0
-	for key := range s.entries {
-		if strings.HasPrefix(key, prefix) {
-			n++
+// Keys are those of a job, in no order.
+func (s *Store) Keys(job string) (keys []string) {
+	for key, e := range s.entries {
+		if e.job == job {
+			keys = append(keys, key)
 		}
 	}
-	return n
+	return keys
 }
 
 // Usage is what all jobs keep.

@@ -137,11 +137,14 @@ func (r Rendezvous) StateKey() string {
 	case EtcdV2:
 		return stateFolder + "/" + r.RunID
 	default:
-		return legacyRun + r.RunID + "/rdzv/active_version"
+		return r.RunFolder() + "/active_version"
 	}
 }
 
+// RunFolder is where the protocol Etcd keeps the state and the rounds.
+func (r Rendezvous) RunFolder() string { return legacyRun + r.RunID + "/rdzv" }
+
 // RoundFolder is the folder of a round of the protocol Etcd.
 func (r Rendezvous) RoundFolder(round int64) string {
-	return legacyRun + r.RunID + "/rdzv/v_" + strconv.FormatInt(round, 10)
+	return r.RunFolder() + "/v_" + strconv.FormatInt(round, 10)
 }
