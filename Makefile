@@ -29,6 +29,7 @@ build: ## Build all programs into bin/
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
 	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
+	cd elastic-operator && $(BUILD) -o $(BIN)/elastic-manager ./cmd/manager && $(BUILD) -o $(BIN)/rendezvous ./cmd/rendezvous
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 # The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
@@ -64,6 +65,19 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	$(MAKE) build build-next
 	$(TESTBED) down
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_soak
+
+.PHONY: e2e-rendezvous
+e2e-rendezvous: ## Real torchrun on this host against the managed rendezvous, over all three backends (root, to install torch)
+	./hack/install-debian.sh torch
+	$(MAKE) build
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -v ./torch ./tests_rendezvous
+
+.PHONY: e2e-torch
+e2e-torch: ## Train with real PyTorch on ElasticJobs of a real node (root): every backend, workers and the rendezvous killed
+	./hack/install-debian.sh torch
+	$(MAKE) build
+	$(TESTBED) down
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -v ./tests_torch
 
 .PHONY: soak
 soak: ## Ten minutes of random failures on a real node (root), after which all that counts has to agree; HOLDFAST_SOAK=2m is shorter

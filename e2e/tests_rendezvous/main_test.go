@@ -26,7 +26,7 @@ const (
 )
 
 // patience is how long something may take before the test gives up; it is no expectation.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 // rendezvous is the server as `make build` left it in bin.
 type rendezvous struct {
@@ -161,14 +161,6 @@ func (r *rendezvous) tails(dir string) {
 // goesOn waits for five more steps that so many workers do together.
 func (t *training) goesOn(world int, what string) {
 	t.rendezvous.Helper()
-	began := len(t.History.Lines())
-	t.await(fmt.Sprintf("%d workers go on: %s", world, what), func() bool {
-		n := 0
-		for _, l := range t.History.Lines()[began:] {
-			if n++; l.World != world {
-				n = 0
-			}
-		}
-		return n >= 5
-	})
+	began := len(t.History().Lines())
+	t.await(fmt.Sprintf("%d workers go on: %s", world, what), func() bool { return t.History().GoesOn(began, world) })
 }

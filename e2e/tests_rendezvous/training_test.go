@@ -55,11 +55,11 @@ func TestTrainingGoesOn(t *testing.T) {
 			if g.Done() != 4 {
 				t.Errorf("%d of 4 agents succeeded", g.Done())
 			}
-			lines := g.History.Lines()
+			lines := g.History().Lines()
 			if err := torch.Check(lines); err != nil {
 				t.Error(err)
 			}
-			t.Logf("%d steps, loss %.4f to %.4f; %d agents ended before", len(lines), lines[0].Loss, g.History.Last().Loss, g.Ends())
+			t.Logf("%d steps, loss %.4f to %.4f; %d agents ended before", len(lines), lines[0].Loss, g.History().Last().Loss, g.Ends())
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +33,6 @@ type Group struct {
 	RunID    string
 	Min, Max int
 	Dir      string // for state and logs
-	History  History
 
 	ctx   context.Context
 	wait  sync.WaitGroup
@@ -114,11 +112,7 @@ func (g *Group) run(i int, s *slot) error {
 	}
 	defer logs.Close()
 	agent := g.command(i)
-	agent.Stderr = logs
-	out, err := agent.StdoutPipe()
-	if err != nil {
-		return err
-	}
+	agent.Stdout, agent.Stderr = logs, logs
 	g.mu.Lock()
 	if s.wanted {
 		err = agent.Start()
@@ -130,7 +124,6 @@ func (g *Group) run(i int, s *slot) error {
 	if err != nil {
 		return err
 	}
-	g.History.Read(io.TeeReader(out, logs))
 	defer signal(agent, syscall.SIGKILL) // its worker, if the agent has left it behind
 	return agent.Wait()
 }
@@ -151,6 +144,9 @@ func (g *Group) command(i int) *exec.Cmd {
 	c.WaitDelay = 10 * time.Second
 	return c
 }
+
+// History of the training.
+func (g *Group) History() History { return HistoryOf(g.state()) }
 
 func (g *Group) state() string { return filepath.Join(g.Dir, "state") }
 
@@ -183,7 +179,12 @@ func (g *Group) KillWorker(i int) error {
 	g.mu.Lock()
 	agent := g.slots[i].agent
 	g.mu.Unlock()
-	pids, err := childrenOf(agent.Process.Pid)
+	return KillWorkerOf(agent.Process.Pid)
+}
+
+// KillWorkerOf kills what the agent with this process id trains with.
+func KillWorkerOf(agent int) error {
+	pids, err := childrenOf(agent)
 	if err != nil {
 		return err
 	}
@@ -193,13 +194,13 @@ func (g *Group) KillWorker(i int) error {
 			return syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	return fmt.Errorf("agent %d has no worker", i)
+	return fmt.Errorf("agent %d has no worker", agent)
 }
 
 // CloseRendezvous closes it for ever, as far as torch is concerned.
 func (g *Group) CloseRendezvous(ctx context.Context) error {
-	out, err := exec.CommandContext(ctx, python, filepath.Join(g.Dir, "close.py"), g.Backend, g.Endpoint, g.RunID).CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(out), "closed") {
+	out, err := exec.CommandContext(ctx, python, filepath.Join(g.Dir, "close.py"), g.Backend, g.Endpoint, g.RunID).Output()
+	if err != nil || string(out) != "closed\n" {
 		return fmt.Errorf("closing the rendezvous: %w: %s", err, out)
 	}
 	return nil

@@ -1,63 +1,45 @@
 package torch
 
 import (
-	"bufio"
 	"fmt"
-	"io"
+	"os"
 	"strings"
-	"sync"
 )
 
-// Line is what a worker prints after a step, see train.py.
+// Line is what rank 0 says after a step, see train.py.
 type Line struct {
-	Step, Rank, World, Restart int
-	Loss                       float64
+	Step, World, Restart int
+	Loss                 float64
 }
 
-// Parse reads a line of a worker; not ok is a line that says something else.
+// Parse reads a line; not ok is one that says something else, or that is not complete.
 func Parse(text string) (l Line, ok bool) {
-	at := strings.Index(text, "step=")
-	if at < 0 {
-		return Line{}, false
+	n, err := fmt.Sscanf(text, "step=%d loss=%g world=%d restart=%d", &l.Step, &l.Loss, &l.World, &l.Restart)
+	return l, err == nil && n == 4
+}
+
+// History is the file to which rank 0, whichever worker that is, adds its lines.
+type History string
+
+// HistoryOf is the history of a training that keeps its state in the file.
+func HistoryOf(state string) History { return History(state + ".log") }
+
+// Lines are all lines so far; none if there is no file yet.
+func (h History) Lines() (lines []Line) {
+	content, err := os.ReadFile(string(h))
+	if err != nil {
+		return nil
 	}
-	n, err := fmt.Sscanf(text[at:], "step=%d loss=%g rank=%d world=%d restart=%d", &l.Step, &l.Loss, &l.Rank, &l.World, &l.Restart)
-	return l, err == nil && n == 5
-}
-
-// History is what rank 0 has printed, whichever worker that was.
-type History struct {
-	mu    sync.Mutex
-	lines []Line
-}
-
-// Read adds the lines of a worker until its output ends.
-func (h *History) Read(r io.Reader) {
-	for scanner := bufio.NewScanner(r); scanner.Scan(); {
-		if l, ok := Parse(scanner.Text()); ok {
-			h.Add(l)
+	for text := range strings.Lines(string(content)) {
+		if l, ok := Parse(text); ok && strings.HasSuffix(text, "\n") {
+			lines = append(lines, l)
 		}
 	}
-}
-
-// Add adds a line, if it is one of rank 0.
-func (h *History) Add(l Line) {
-	if l.Rank != 0 {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.lines = append(h.lines, l)
-}
-
-// Lines are all lines so far.
-func (h *History) Lines() []Line {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return append([]Line(nil), h.lines...)
+	return lines
 }
 
 // Last is the last line, or a zero one.
-func (h *History) Last() Line {
+func (h History) Last() Line {
 	lines := h.Lines()
 	if len(lines) == 0 {
 		return Line{}
@@ -88,4 +70,15 @@ func mean(lines []Line) (sum float64) {
 		sum += l.Loss
 	}
 	return sum / float64(len(lines))
+}
+
+// GoesOn tells whether, after so many lines, there are five more steps that so many workers have done together, with nobody else in between.
+func (h History) GoesOn(after, world int) bool {
+	n := 0
+	for _, l := range h.Lines()[after:] {
+		if n++; l.World != world {
+			n = 0
+		}
+	}
+	return n >= 5
 }

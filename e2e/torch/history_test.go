@@ -1,20 +1,48 @@
 package torch
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func TestHistoryKeepsTheLinesOfRank0(t *testing.T) {
-	var h History
-	h.Read(strings.NewReader(`INFO: starting
-[default0]:step=1 loss=0.5000 rank=0 world=2 restart=0
-step=1 loss=0.5000 rank=1 world=2 restart=0
-step=2 loss=nan rank=0 world=2 restart=0
-step=2 loss=0.4 rank=0
-`))
-	if got := h.Lines(); len(got) != 2 || got[0] != (Line{Step: 1, World: 2, Loss: 0.5}) || h.Last().Step != 2 {
+func write(t *testing.T, text string) History {
+	t.Helper()
+	h := HistoryOf(filepath.Join(t.TempDir(), "state"))
+	if err := os.WriteFile(string(h), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestHistoryReadsLinesThatAreComplete(t *testing.T) {
+	h := write(t, "step=1 loss=0.5000 world=2 restart=0\nhello\nstep=2 loss=0.4000 world=2 restart=1\nstep=3 loss=0.4000 world=2 restart=1")
+	if got := h.Lines(); len(got) != 2 || got[0] != (Line{Step: 1, World: 2, Loss: 0.5}) || h.Last() != (Line{2, 2, 1, 0.4}) {
 		t.Errorf("got %+v", got)
+	}
+	if none := HistoryOf(filepath.Join(t.TempDir(), "none")); none.Lines() != nil || none.Last() != (Line{}) {
+		t.Errorf("got %+v", none.Lines())
+	}
+}
+
+func TestGoesOn(t *testing.T) {
+	line := func(world int) string { return fmt.Sprintf("step=1 loss=1 world=%d restart=0\n", world) }
+	h := write(t, strings.Repeat(line(2), 6)+strings.Repeat(line(3), 5))
+	for name, c := range map[string]struct {
+		after, world int
+		want         bool
+	}{
+		"five of three at the end":             {0, 3, true},
+		"five of two, but not at the end":      {0, 2, false},
+		"five of three, of which four are new": {7, 3, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := h.GoesOn(c.after, c.world); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
 	}
 }
 

@@ -1,9 +1,9 @@
 """Trains a small network with DistributedDataParallel, and goes on where the last worker group stopped.
 
 What it needs to know is in the environment: TRAIN_STATE (a file that all workers share; training ends when there is another one beside it, with .stop
-at the end of its name), TRAIN_PAUSE (seconds between steps, so that there is time for failures). It prints one line for each step:
+at the end of its name), TRAIN_PAUSE (seconds between steps, so that there is time for failures). Rank 0 prints one line for each step, and adds it to a file beside the state, with .log at the end of its name:
 
-    step=12 loss=0.4321 rank=0 world=3 restart=1
+    step=12 loss=0.4321 world=3 restart=1
 """
 import os
 import time
@@ -39,6 +39,12 @@ def save(step, model, optimizer):
     os.replace(STATE + ".new", STATE)
 
 
+def tell(line):
+    print(line, flush=True)
+    with open(STATE + ".log", "a") as log:
+        log.write(line + "\n")
+
+
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -63,7 +69,7 @@ def main():
         dist.all_reduce(shared, op=dist.ReduceOp.SUM)
         if rank == 0:
             save(step, model, optimizer)
-        print(f"step={step} loss={shared[0].item() / world:.4f} rank={rank} world={world} restart={os.environ['TORCHELASTIC_RESTART_COUNT']}", flush=True)
+            tell(f"step={step} loss={shared[0].item() / world:.4f} world={world} restart={os.environ['TORCHELASTIC_RESTART_COUNT']}")
         if shared[1].item() > 0:
             break
         time.sleep(PAUSE)
