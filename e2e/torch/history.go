@@ -47,15 +47,15 @@ func (h History) Last() Line {
 	return lines[len(lines)-1]
 }
 
-// Check returns what is wrong with a training: too few steps to tell, steps that were done again (one may be: a worker that dies between its print and
-// the next one's save), or a loss that has not come down to half of what it was.
+// Check returns what is wrong with a training: too few steps to tell, steps that were done again, steps that are missing (one may be: that of a worker
+// which died after it had saved and before it could say so), or a loss that has not come down to half of what it was.
 func Check(lines []Line) error {
 	const few = 10
 	if len(lines) < 4*few {
 		return fmt.Errorf("only %d steps", len(lines))
 	}
 	for i, l := range lines[1:] {
-		if l.Step < lines[i].Step || l.Step > lines[i].Step+1 {
+		if l.Step <= lines[i].Step || l.Step > lines[i].Step+2 {
 			return fmt.Errorf("step %d came after step %d", l.Step, lines[i].Step)
 		}
 	}
