@@ -93,7 +93,7 @@ demo: ## A worker dies on a real node (root) and the JobSet restarts in place, t
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: bench-restart bench-jobset bench-appwrapper ## All benchmarks
+bench: bench-restart bench-jobset bench-appwrapper bench-rendezvous ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
@@ -120,6 +120,11 @@ bench-appwrapper: ## 500 AppWrappers on simulated nodes (root): until all run, t
 	$(MAKE) --no-print-directory build
 	go run ./e2e/cmd/bench-appwrapper
 	$(TESTBED) down
+
+.PHONY: bench-rendezvous
+bench-rendezvous: ## 1,000 agents at once at the managed rendezvous: times, requests, the server's CPU and memory
+	$(MAKE) --no-print-directory build
+	cd elastic-operator && go run ./cmd/bench-rendezvous --server $(BIN)/rendezvous --out ../e2e/results/rendezvous.json
 
 SEEDS ?= 1000000
 

@@ -26,10 +26,10 @@ type Config struct {
 // Defaults are those of the command's flags.
 func Defaults() Config {
 	return Config{
-		Quota:       quota.Limits{Keys: 200_000, Bytes: 64 << 20},
+		Quota:       quota.Limits{Keys: 100_000, Bytes: 32 << 20},
 		Value:       4 << 20,
 		Healing:     healing.Settings{Grace: 5 * time.Second, Gap: 2 * time.Second},
-		Connections: 20_000,
+		Connections: 10_000,
 		Patience:    10 * time.Second,
 		Log:         slog.New(slog.DiscardHandler),
 	}

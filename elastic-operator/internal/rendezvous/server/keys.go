@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/flat"
@@ -31,11 +32,13 @@ func (s *Server) apply(q tcpstore.Request) ([]byte, error) {
 func (s *Server) change(q tcpstore.Request) (reply []byte, err error) {
 	key := q.Keys[0]
 	ref, _ := s.config.Jobs.Flat(key)
+	changed := true
 	switch q.Op {
 	case tcpstore.OpCompareSet:
 		var value []byte
 		value, err = s.flat.CompareAndSet(ref.Job, key, q.Values[0], q.Values[1])
 		reply = tcpstore.Value(value)
+		changed = bytes.Equal(value, q.Values[1]) // agents that lose against others try again at once: there are many that change nothing
 	case tcpstore.OpAdd:
 		var sum int64
 		sum, err = s.flat.Add(ref.Job, key, q.Number)
@@ -43,7 +46,7 @@ func (s *Server) change(q tcpstore.Request) (reply []byte, err error) {
 	case tcpstore.OpAppend:
 		err = s.flat.Append(ref.Job, key, q.Values[0], s.config.Value)
 	}
-	if err == nil {
+	if err == nil && changed {
 		s.wrote(ref)
 	}
 	return reply, err

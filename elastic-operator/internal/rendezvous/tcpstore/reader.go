@@ -160,6 +160,7 @@ func (r *Reader) bytes(limit int) ([]byte, error) {
 	}
 	r.left -= int(n)
 	var b bytes.Buffer
+	b.Grow(min(int(n), 64<<10))
 	if _, err := io.CopyN(&b, r.source, int64(n)); err != nil {
 		return nil, err
 	}
