@@ -35,6 +35,7 @@ build: ## Build all programs into bin/
 	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
 	cd rescheduler && $(BUILD) -o $(BIN)/rescheduler-manager ./cmd/manager
 	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
+	cd elastic-operator && $(BUILD) -o $(BIN)/elastic-manager ./cmd/manager && $(BUILD) -o $(BIN)/rendezvous ./cmd/rendezvous
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 # The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
@@ -72,6 +73,19 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	$(TESTBED) down
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_soak
 
+.PHONY: e2e-rendezvous
+e2e-rendezvous: ## Real torchrun on this host against the managed rendezvous, over all three backends (root, to install torch)
+	./hack/install-debian.sh torch
+	$(MAKE) build
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -v ./torch ./tests_rendezvous
+
+.PHONY: e2e-torch
+e2e-torch: ## Train with real PyTorch on ElasticJobs of a real node (root): every backend, workers and the rendezvous killed
+	./hack/install-debian.sh torch
+	$(MAKE) build
+	$(TESTBED) down
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -v ./tests_torch
+
 .PHONY: soak
 soak: ## Ten minutes of random failures on a real node (root), after which all that counts has to agree; HOLDFAST_SOAK=2m is shorter
 	./hack/install-debian.sh
@@ -86,7 +100,7 @@ demo: ## A worker dies on a real node (root) and the JobSet restarts in place, t
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler ## All benchmarks
+bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler bench-rendezvous ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
@@ -125,6 +139,11 @@ bench-rescheduler: bench-rescheduler-scheduler ## From a rejection to a replacem
 bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler at 1,000 and 5,000 nodes; writes docs/benchmarks/rescheduler-scheduler.md
 	$(TESTBED) build --only kube-apiserver
 	go run ./rescheduler/scheduler/cmd/bench-throughput -report docs/benchmarks/rescheduler-scheduler.md
+
+.PHONY: bench-rendezvous
+bench-rendezvous: ## 1,000 agents at once at the managed rendezvous: times, requests, the server's CPU and memory
+	$(MAKE) --no-print-directory build
+	cd elastic-operator && go run ./cmd/bench-rendezvous --server $(BIN)/rendezvous --out ../e2e/results/rendezvous.json
 
 SEEDS ?= 1000000
 

@@ -83,6 +83,20 @@ var rules = []rule{
 		},
 		why: "a pure core does no I/O",
 	},
+	{
+		packages: []string{
+			"elastic-operator/internal/rendezvous/tcpstore", "elastic-operator/internal/rendezvous/pickle", "elastic-operator/internal/rendezvous/flat",
+			"elastic-operator/internal/rendezvous/tree", "elastic-operator/internal/rendezvous/quota", "elastic-operator/internal/rendezvous/jobs",
+			"elastic-operator/internal/rendezvous/state", "elastic-operator/internal/rendezvous/healing",
+		},
+		deps: []string{"k8s.io/", "sigs.k8s.io/", "net$", "net/http$"},
+		why:  "a pure core does no I/O",
+	},
+	{
+		packages: []string{"elastic-operator/cmd/rendezvous", "elastic-operator/internal/rendezvous/"},
+		deps:     []string{"k8s.io/", "sigs.k8s.io/"},
+		why:      "the rendezvous server is small, and needs no cluster",
+	},
 }
 
 // controllers may not import each other, api packages apart.
