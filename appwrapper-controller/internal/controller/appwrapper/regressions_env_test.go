@@ -422,7 +422,7 @@ func TestRecoveringIsRespected(t *testing.T) {
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, recovering.Annotation, state.Format())
 	w.ok(w.Update(w.Context(), job))
 	w.podPhase(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.namespace}}, corev1.PodFailed, 1)
-	w.awaitCondition("a", "Unhealthy=True/FoundFailedPods")
+	w.awaitCondition("a", "Unhealthy=False/RecoveringBelow")
 	w.always(func() string { return differs("phase", "Running", string(w.get("a").Status.Phase)) })
 	if m := w.message("a", "Unhealthy"); !strings.Contains(m, "recovering it until") {
 		t.Error(m)

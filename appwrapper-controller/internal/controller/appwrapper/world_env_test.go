@@ -39,7 +39,7 @@ var apiServer *rest.Config
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
-	config, stop, err := apiserver.Start("../../../config/crd/bases", "testdata/crds")
+	config, stop, err := apiserver.Start("../../../config/crd/bases", "testdata/crds", "../../../../jobset-controller/config/crd/bases")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
