@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,11 @@ func ofEvents(w Workload, known []Entry) []Entry {
 			e.Count, e.Limit = countIn(ev.Note)
 			e.Cause, _, _ = strings.Cut(ev.Note, ";")
 		}
-		if !covered(e, append(known, list...)) {
+		others := known
+		if m.what == Moved || m.what == Replaced { // said of the pod and of its workload
+			others = append(slices.Clip(known), list...)
+		}
+		if !covered(e, others) {
 			list = append(list, e)
 		}
 	}

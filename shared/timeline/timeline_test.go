@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -178,6 +179,26 @@ func TestLostTimeIsCountedOnce(t *testing.T) {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// A reset has taken the history along: its events are left, be they as close as restarts in place are.
+func TestEveryRestartOfAJobSetThatIsGone(t *testing.T) {
+	var w Workload
+	w.Objects = []Object{{Kind: "AppWrapper", Name: "train", AppWrapper: &AppWrapper{}}}
+	for n := range 3 {
+		w.Events = append(w.Events, Event{
+			At: after(time.Duration(n) * time.Second), Kind: "JobSet", Name: "train", Reason: "InPlaceRestart",
+			Note: fmt.Sprintf("worker w-0-0 exited with code 1; restarting all 8 workers in place (restart %d of 3)", n+1),
+		})
+	}
+	w.Events = append(w.Events, w.Events[0]) // as two looks may give it
+	var counts []string
+	for _, e := range Of(w, after(time.Minute)) {
+		counts = append(counts, e.CountText())
+	}
+	if got := strings.Join(counts, ", "); got != "1 of 3, 2 of 3, 3 of 3" {
+		t.Error(got)
 	}
 }
 
