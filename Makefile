@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator rescheduler rescheduler/scheduler charts e2e
+MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator rescheduler rescheduler/scheduler cli charts e2e
 JOBSET_CHART := charts/jobset-controller/files
 APPWRAPPER_CHART := charts/appwrapper-controller/files
 RESCHEDULER_CHART := charts/rescheduler/files
@@ -36,6 +36,7 @@ build: ## Build all programs into bin/
 	cd rescheduler && $(BUILD) -o $(BIN)/rescheduler-manager ./cmd/manager
 	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
 	cd elastic-operator && $(BUILD) -o $(BIN)/elastic-manager ./cmd/manager && $(BUILD) -o $(BIN)/rendezvous ./cmd/rendezvous
+	cd cli && $(BUILD) -o $(BIN)/ ./cmd/kubectl-holdfast
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 # The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
@@ -71,7 +72,7 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	./hack/install-debian.sh prometheus
 	$(MAKE) build build-next
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_soak
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_soak
 
 .PHONY: e2e-rendezvous
 e2e-rendezvous: ## Real torchrun on this host against the managed rendezvous, over all three backends (root, to install torch)

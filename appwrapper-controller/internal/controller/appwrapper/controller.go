@@ -157,6 +157,11 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, d *policy.Decision)
 	if err := r.writeStatus(ctx, s, d); err != nil {
 		return again(err)
 	}
+	if d.Do != policy.Release && d.Do != policy.DeleteObject {
+		if err := r.mark(ctx, s); err != nil {
+			return again(err)
+		}
+	}
 	return ctrl.Result{RequeueAfter: s.next(d)}, nil
 }
 

@@ -449,7 +449,7 @@ func TestRecoveringIsRespected(t *testing.T) {
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, recovering.Annotation, state.Format())
 	w.OK(w.Update(w.Context(), job))
 	w.podPhase(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.Namespace}}, corev1.PodFailed, 1)
-	w.awaitCondition("a", "Unhealthy=True/FoundFailedPods")
+	w.awaitCondition("a", "Unhealthy=False/RecoveringBelow")
 	w.Always(func() string { return sandbox.Differs("phase", "Running", string(w.get("a").Status.Phase)) })
 	if m := w.message("a", "Unhealthy"); !strings.Contains(m, "recovering it until") {
 		t.Error(m)

@@ -24,7 +24,7 @@ import (
 var apiServer *rest.Config
 
 func TestMain(m *testing.M) {
-	os.Exit(apiserver.Main(m, &apiServer, "../../../config/crd/bases", "testdata/crds"))
+	os.Exit(apiserver.Main(m, &apiServer, "../../../config/crd/bases", "testdata/crds", "../../../../jobset-controller/config/crd/bases"))
 }
 
 // world is a namespace with an AppWrapper controller in it.
