@@ -132,7 +132,7 @@ func (w *world) staysAsItIs() {
 	w.Helper()
 	w.Always(func() string {
 		aw := w.get("a")
-		if c := sandbox.ConditionOf(aw, "Unhealthy"); aw.Status.Phase != v1beta2.Running || aw.Status.Retries != 0 || len(c) > 15 && c[:15] == "Unhealthy=True/" {
+		if c := sandbox.ConditionOf(aw.Status.Conditions, "Unhealthy"); aw.Status.Phase != v1beta2.Running || aw.Status.Retries != 0 || len(c) > 15 && c[:15] == "Unhealthy=True/" {
 			return fmt.Sprintf("phase %s, %d resets, %s", aw.Status.Phase, aw.Status.Retries, c)
 		}
 		return ""
@@ -208,7 +208,7 @@ func (w *world) awaitMark(rung int) {
 	w.Eventually(func() string {
 		aw := w.get("a")
 		state, found := recovering.Of(aw.Annotations)
-		condition := sandbox.ConditionOf(aw, recovering.Condition)
+		condition := sandbox.ConditionOf(aw.Status.Conditions, recovering.Condition)
 		switch {
 		case rung == 0 && !found && condition == "Recovering is absent":
 			return ""
