@@ -183,7 +183,7 @@ func TestAFailedJobSetIsResetWithItsQuotaAndFailsInTheEnd(t *testing.T) {
 	w.jobSetFails()
 	w.awaitPhase("a", v1beta2.Resetting)
 	w.awaitMark(recovering.RungReset)
-	if got := sandbox.ConditionOf(w.get("a"), "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
+	if got := sandbox.ConditionOf(w.get("a").Status.Conditions, "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
 		t.Errorf("during the reset: %s", got)
 	}
 	w.sweep()
