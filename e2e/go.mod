@@ -103,7 +103,6 @@ require (
 	github.com/go-openapi/swag v0.23.1 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/holdfast-project/holdfast/elastic-operator v0.0.0
 	github.com/holdfast-project/holdfast/jobset-controller v0.0.0
 	github.com/holdfast-project/holdfast/rescheduler v0.0.0
 	github.com/holdfast-project/holdfast/shared v0.0.0
