@@ -19,7 +19,7 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 		c.ordered = true
 	}
 	desired, mine := t.desired[a.pod.job.owner], i.given
-	if i.lifted { // its user code is of that round, even if a store that lost it takes it for a new one of the next
+	if i.lifted && i.pod.driver() == Exec { // its user code is of that round, even if a store that lost it takes it for a new one of the next
 		mine = i.rendezvous
 	}
 	switch {
