@@ -55,6 +55,9 @@ func (s Spec) start() (ID, error) {
 	// change what the cluster does.
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + s.Dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := keepDescriptors(); err != nil {
+		return ID{}, err
+	}
 	if err := cmd.Start(); err != nil {
 		return ID{}, fmt.Errorf("starting %s: %w", s.Name, err)
 	}

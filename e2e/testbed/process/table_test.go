@@ -1,8 +1,10 @@
 package process
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -31,6 +33,32 @@ func TestAStartedProgramIsFoundAgain(t *testing.T) {
 		}
 		if time.Since(begin) > 10*time.Second {
 			t.Fatalf("the log has %q", log)
+		}
+	}
+}
+
+// Who starts the testbed under flock holds a lock by an open file; the lock is to end with the caller, not with the testbed.
+func TestAStartedProgramInheritsNoOpenFiles(t *testing.T) {
+	dir := t.TempDir()
+	held := filepath.Join(dir, "held")
+	descriptor, err := syscall.Open(held, syscall.O_CREAT|syscall.O_RDWR, 0o600) // without O_CLOEXEC, as one that was inherited
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(descriptor)
+	started, err := Table{Dir: dir}.Start(Spec{Name: "sleep", Command: []string{"/bin/sleep", "60"}, Dir: dir, Log: filepath.Join(dir, "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer started.ID.Kill(t.Context())
+	folder := fmt.Sprintf("/proc/%d/fd", started.ID.PID)
+	open, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range open {
+		if file, _ := os.Readlink(filepath.Join(folder, entry.Name())); file == held {
+			t.Errorf("the program has %s open", file)
 		}
 	}
 }
