@@ -5,9 +5,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared shared/bootstrap agent jobset-controller jobset-controller/published appwrapper-controller cli charts e2e
+MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator rescheduler rescheduler/scheduler cli charts e2e
 JOBSET_CHART := charts/jobset-controller/files
 APPWRAPPER_CHART := charts/appwrapper-controller/files
+RESCHEDULER_CHART := charts/rescheduler/files
+ELASTIC_CHART := charts/elastic-operator/files
 BIN := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -15,6 +17,9 @@ STAMP := github.com/holdfast-project/holdfast/shared/version
 # Go programs are static, so that an image needs nothing else; grpcnotrace leaves out half of the agent.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w -X $(STAMP).version=$(VERSION) -X $(STAMP).commit=$(COMMIT)"
 BUILD_NEXT := $(subst -ldflags "-s -w,-ldflags "-s -w -X github.com/holdfast-project/holdfast/shared/coordination.ProtocolVersion=2,$(BUILD))
+# The scheduler says what version of Kubernetes it is, and whose; feature gates go by it.
+KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' rescheduler/scheduler/go.mod)
+BUILD_SCHEDULER := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION) -X k8s.io/component-base/version.gitCommit=$(COMMIT)"
 TESTBED := go run ./e2e/cmd/testbed
 TESTFLAGS ?=
 
@@ -28,6 +33,9 @@ build: ## Build all programs into bin/
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
 	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
+	cd rescheduler && $(BUILD) -o $(BIN)/rescheduler-manager ./cmd/manager
+	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
+	cd elastic-operator && $(BUILD) -o $(BIN)/elastic-manager ./cmd/manager && $(BUILD) -o $(BIN)/rendezvous ./cmd/rendezvous
 	cd cli && $(BUILD) -o $(BIN)/ ./cmd/kubectl-holdfast
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
@@ -43,13 +51,14 @@ build-next:
 prerequisites: # Debian's packages and the API server for tests; quick when all is there
 	./hack/install-debian.sh
 	$(TESTBED) build --only kube-apiserver
+	$(TESTBED) build --only kube-controller-manager
 
 .PHONY: test
 test: prerequisites verify ## Unit tests, the store contract on a real redis-server, API tests on a real kube-apiserver
 	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest $(TESTFLAGS) ./...); done
 
 # The suites of the short run, in this order.
-E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper
+E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper ./tests_rescheduler
 
 .PHONY: e2e
 e2e: ## End-to-end tests on a real node (root): real pods killed, the store stopped, emptied, poisoned
@@ -63,7 +72,20 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	./hack/install-debian.sh prometheus
 	$(MAKE) build build-next
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_ladder ./tests_soak
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_soak
+
+.PHONY: e2e-rendezvous
+e2e-rendezvous: ## Real torchrun on this host against the managed rendezvous, over all three backends (root, to install torch)
+	./hack/install-debian.sh torch
+	$(MAKE) build
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -v ./torch ./tests_rendezvous
+
+.PHONY: e2e-torch
+e2e-torch: ## Train with real PyTorch on ElasticJobs of a real node (root): every backend, workers and the rendezvous killed
+	./hack/install-debian.sh torch
+	$(MAKE) build
+	$(TESTBED) down
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -v ./tests_torch
 
 .PHONY: soak
 soak: ## Ten minutes of random failures on a real node (root), after which all that counts has to agree; HOLDFAST_SOAK=2m is shorter
@@ -79,7 +101,7 @@ demo: ## A worker dies on a real node (root) and the JobSet restarts in place, t
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: bench-restart bench-jobset bench-appwrapper ## All benchmarks
+bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler bench-rendezvous ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
@@ -101,11 +123,28 @@ bench-jobset: ## Measure our JobSet manager beside the published one with many J
 	$(TESTBED) down
 
 .PHONY: bench-appwrapper
-bench-appwrapper: ## 500 AppWrappers on simulated nodes (root): until all run, then 50 failures at once; CPU, memory, API calls
+bench-appwrapper: ## 500 AppWrappers on simulated nodes (root), then 50 failures at once; writes docs/benchmarks/appwrapper.md
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build
 	go run ./e2e/cmd/bench-appwrapper
 	$(TESTBED) down
+
+.PHONY: bench-rescheduler
+bench-rescheduler: bench-rescheduler-scheduler ## From a rejection to a replacement with another node, one by one and 500 at once; writes docs/benchmarks/rescheduler.md
+	./hack/install-debian.sh
+	$(MAKE) --no-print-directory build
+	$(TESTBED) build
+	go run ./e2e/cmd/bench-rescheduler -report docs/benchmarks/rescheduler.md
+
+.PHONY: bench-rescheduler-scheduler
+bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler at 1,000 and 5,000 nodes; writes docs/benchmarks/rescheduler-scheduler.md
+	$(TESTBED) build --only kube-apiserver
+	go run ./rescheduler/scheduler/cmd/bench-throughput -report docs/benchmarks/rescheduler-scheduler.md
+
+.PHONY: bench-rendezvous
+bench-rendezvous: ## 1,000 agents at once at the managed rendezvous: times, requests, the server's CPU and memory
+	$(MAKE) --no-print-directory build
+	cd elastic-operator && go run ./cmd/bench-rendezvous --server $(BIN)/rendezvous --out ../e2e/results/rendezvous.json
 
 SEEDS ?= 1000000
 
@@ -136,6 +175,14 @@ generate: ## Write generated code and manifests again
 	cp appwrapper-controller/config/crd/bases/*.yaml $(APPWRAPPER_CHART)/crds/
 	cp appwrapper-controller/config/webhook/manifests.yaml $(APPWRAPPER_CHART)/webhook/manifests.yaml
 	cp appwrapper-controller/config/rbac/role.yaml $(APPWRAPPER_CHART)/rbac/manager.yaml
+	cd rescheduler && go generate ./...
+	cp rescheduler/config/webhook/manifests.yaml $(RESCHEDULER_CHART)/webhook/manifests.yaml
+	cp rescheduler/config/rbac/role.yaml $(RESCHEDULER_CHART)/rbac/manager.yaml
+	cp rescheduler/scheduler/config/second-scheduler.yaml $(RESCHEDULER_CHART)/scheduler/config.yaml
+	cp rescheduler/scheduler/config/rbac.yaml $(RESCHEDULER_CHART)/scheduler/rbac.yaml
+	cd elastic-operator && go generate ./...
+	cp elastic-operator/config/crd/bases/*.yaml $(ELASTIC_CHART)/crds/
+	cp elastic-operator/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/manager.yaml
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

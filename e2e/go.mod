@@ -6,6 +6,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/holdfast-project/holdfast/appwrapper-controller v0.0.0
+	github.com/holdfast-project/holdfast/elastic-operator v0.0.0
 	github.com/prometheus/common v0.67.5
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/spf13/cobra v1.10.2
@@ -30,6 +31,7 @@ require (
 	github.com/Masterminds/squirrel v1.5.4 // indirect
 	github.com/ProtonMail/go-crypto v1.4.1 // indirect
 	github.com/asaskevich/govalidator v0.0.0-20230301143203-a9d515a09cc2 // indirect
+	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/chai2010/gettext-go v1.0.2 // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect
@@ -63,7 +65,9 @@ require (
 	github.com/monochromegane/go-gitignore v0.0.0-20200626010858-205db1a8cc00 // indirect
 	github.com/peterbourgon/diskv v2.0.1+incompatible // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
+	github.com/prometheus/client_golang v1.23.2 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
+	github.com/prometheus/procfs v0.20.1 // indirect
 	github.com/rubenv/sql-migrate v1.8.1 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
@@ -100,6 +104,7 @@ require (
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/holdfast-project/holdfast/jobset-controller v0.0.0
+	github.com/holdfast-project/holdfast/rescheduler v0.0.0
 	github.com/holdfast-project/holdfast/shared v0.0.0
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
@@ -147,3 +152,9 @@ replace github.com/holdfast-project/holdfast/jobset-controller => ../jobset-cont
 replace github.com/holdfast-project/holdfast/shared/bootstrap => ../shared/bootstrap
 
 replace github.com/holdfast-project/holdfast/appwrapper-controller => ../appwrapper-controller
+
+replace github.com/holdfast-project/holdfast/shared/testing => ../shared/testing
+
+replace github.com/holdfast-project/holdfast/rescheduler => ../rescheduler
+
+replace github.com/holdfast-project/holdfast/elastic-operator => ../elastic-operator

@@ -30,10 +30,10 @@ func main() {
 	}
 }
 
-// modules are the folders of the modules that make up the product, one level deep, and those inside of the library.
+// modules are the folders of the modules that make up the product, one level deep, and those inside of the library and of the rescheduler.
 func modules(root string) ([]string, error) {
 	var folders []string
-	for _, pattern := range []string{"*", "shared/*"} {
+	for _, pattern := range []string{"*", "shared/*", "rescheduler/*"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern, "go.mod"))
 		if err != nil {
 			return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/recovering"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // A JobSet of two workers that restarts in place. Its controller, its orchestrator and its pods are played.
@@ -34,8 +35,8 @@ func (w *world) jobSet() *unstructured.Unstructured {
 	js := &unstructured.Unstructured{}
 	js.SetAPIVersion("jobset.x-k8s.io/v1alpha2")
 	js.SetKind("JobSet")
-	w.eventually(func() string {
-		if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "js"}, js); err != nil {
+	w.Eventually(func() string {
+		if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "js"}, js); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -55,12 +56,12 @@ func (w *world) workers(epoch int) {
 			podLabels[k] = v
 		}
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("js-w-0-%d-%d", i, epoch), Namespace: w.namespace, Labels: podLabels,
+			Name: fmt.Sprintf("js-w-0-%d-%d", i, epoch), Namespace: w.Namespace, Labels: podLabels,
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "batch/v1", Kind: "Job", Name: "js-w-0", UID: types.UID(fmt.Sprint("job-", epoch)), Controller: &yes,
 			}},
 		}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "worker", Image: "worker-image"}}}}
-		w.ok(w.Create(w.Context(), pod))
+		w.OK(w.Create(w.Context(), pod))
 		w.podPhase(pod, corev1.PodRunning)
 	}
 }
@@ -72,7 +73,7 @@ func (w *world) replicatedJob() map[string]any {
 }
 
 func (w *world) worker(i, epoch int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("js-w-0-%d-%d", i, epoch), Namespace: w.namespace}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("js-w-0-%d-%d", i, epoch), Namespace: w.Namespace}}
 }
 
 // says has the JobSet's own programs say that they are recovering it; rung 0: that they are done.
@@ -85,7 +86,7 @@ func (w *world) says(rung int) {
 		annotations[recovering.Annotation] = recovering.State{Rung: rung, Reason: "played", Deadline: time.Now().Add(time.Hour)}.Format()
 	}
 	js.SetAnnotations(annotations)
-	w.ok(w.Update(w.Context(), js))
+	w.OK(w.Update(w.Context(), js))
 }
 
 func (w *world) jobSetFails() {
@@ -94,14 +95,14 @@ func (w *world) jobSetFails() {
 	condition := map[string]any{
 		"type": "Failed", "status": "True", "reason": "ReachedMaxRestarts", "message": "played", "lastTransitionTime": metav1.Now().Format(time.RFC3339),
 	}
-	w.ok(unstructured.SetNestedSlice(js.Object, []any{condition}, "status", "conditions"))
-	w.ok(w.Status().Update(w.Context(), js))
+	w.OK(unstructured.SetNestedSlice(js.Object, []any{condition}, "status", "conditions"))
+	w.OK(w.Status().Update(w.Context(), js))
 }
 
 // awaitNewJobSet waits for one other than that given, with its mark of the reset.
 func (w *world) awaitNewJobSet(old types.UID) {
 	w.Helper()
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if w.jobSet().GetUID() == old {
 			return "the JobSet is the old one"
 		}
@@ -129,9 +130,9 @@ func impatient() []string {
 
 func (w *world) staysAsItIs() {
 	w.Helper()
-	w.always(func() string {
+	w.Always(func() string {
 		aw := w.get("a")
-		if c := conditionOf(aw, "Unhealthy"); aw.Status.Phase != v1beta2.Running || aw.Status.Retries != 0 || len(c) > 15 && c[:15] == "Unhealthy=True/" {
+		if c := sandbox.ConditionOf(aw.Status.Conditions, "Unhealthy"); aw.Status.Phase != v1beta2.Running || aw.Status.Retries != 0 || len(c) > 15 && c[:15] == "Unhealthy=True/" {
 			return fmt.Sprintf("phase %s, %d resets, %s", aw.Status.Phase, aw.Status.Retries, c)
 		}
 		return ""
@@ -145,7 +146,7 @@ func TestARestartInPlaceIsNoUnhealthiness(t *testing.T) {
 	w.podPhase(w.worker(1, 1), corev1.PodFailed, 137) // its slot is repaired
 	w.awaitCondition("a", "Unhealthy=False/RecoveringBelow")
 	w.staysAsItIs()
-	w.ok(w.Delete(w.Context(), w.worker(1, 1), client.GracePeriodSeconds(0)))
+	w.OK(w.Delete(w.Context(), w.worker(1, 1), client.GracePeriodSeconds(0)))
 	w.staysAsItIs()
 }
 
@@ -182,7 +183,7 @@ func TestAFailedJobSetIsResetWithItsQuotaAndFailsInTheEnd(t *testing.T) {
 	w.jobSetFails()
 	w.awaitPhase("a", v1beta2.Resetting)
 	w.awaitMark(recovering.RungReset)
-	if got := conditionOf(w.get("a"), "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
+	if got := sandbox.ConditionOf(w.get("a").Status.Conditions, "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
 		t.Errorf("during the reset: %s", got)
 	}
 	w.sweep()
@@ -204,10 +205,10 @@ func TestAFailedJobSetIsResetWithItsQuotaAndFailsInTheEnd(t *testing.T) {
 // awaitMark waits for what the AppWrapper says of itself, by annotation and condition; 0 is nothing.
 func (w *world) awaitMark(rung int) {
 	w.Helper()
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		aw := w.get("a")
 		state, found := recovering.Of(aw.Annotations)
-		condition := conditionOf(aw, recovering.Condition)
+		condition := sandbox.ConditionOf(aw.Status.Conditions, recovering.Condition)
 		switch {
 		case rung == 0 && !found && condition == "Recovering is absent":
 			return ""

@@ -1,0 +1,173 @@
+//go:build e2e
+
+package tests_rescheduler
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/simulated"
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+)
+
+// bench is a namespace of a test.
+type bench struct {
+	*testing.T
+	ns string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-rescheduler-"}}
+	if err := k8s.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t, ns.Name}
+	t.Cleanup(func() {
+		if err := k8s.Delete(context.Background(), ns); err != nil {
+			t.Error(err)
+		}
+	})
+	b.until("pods can be created", func(ctx context.Context) error {
+		return k8s.Get(ctx, client.ObjectKey{Namespace: b.ns, Name: "default"}, &corev1.ServiceAccount{})
+	})
+	return b
+}
+
+func (b *bench) ok(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// until asks until the answer is good, for two minutes.
+func (b *bench) until(what string, ask func(context.Context) error) {
+	b.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		err := ask(b.Context())
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.Fatalf("waiting until %s: %v\n%s", what, err, b.state())
+		}
+	}
+}
+
+// state is for whoever reads a failure.
+func (b *bench) state() string {
+	var lines []string
+	for _, pod := range b.pods() {
+		lines = append(lines, fmt.Sprintf("pod %s on %q: %s %s %s %v", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.Reason,
+			pod.Annotations[memory.HostsAnnotation], states(&pod)))
+	}
+	var list eventsv1.EventList
+	_ = k8s.List(context.Background(), &list, client.InNamespace(b.ns))
+	for _, e := range list.Items {
+		lines = append(lines, fmt.Sprintf("event %s %s/%s: %s", e.Reason, e.Regarding.Kind, e.Regarding.Name, e.Note))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func states(pod *corev1.Pod) (all []string) {
+	for _, c := range pod.Status.ContainerStatuses {
+		all = append(all, fmt.Sprintf("%d restarts, now %+v, before %+v", c.RestartCount, c.State, c.LastTerminationState))
+	}
+	return all
+}
+
+func (b *bench) pods() []corev1.Pod {
+	var list corev1.PodList
+	_ = k8s.List(context.Background(), &list, client.InNamespace(b.ns))
+	return list.Items
+}
+
+func real(node string) bool { return node != "" && !strings.HasPrefix(node, "other-") }
+
+// elsewhere waits until n pods run on simulated nodes, and returns how many were seen on the real one.
+func (b *bench) elsewhere(n int) (failed int) {
+	b.Helper()
+	b.until(fmt.Sprintf("%d pods run on other nodes", n), func(context.Context) error {
+		running := 0
+		failed = 0
+		for _, pod := range b.pods() {
+			switch {
+			case real(pod.Spec.NodeName):
+				failed++
+			case pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil:
+				running++
+			}
+		}
+		if running != n {
+			return fmt.Errorf("%d run there", running)
+		}
+		return nil
+	})
+	return failed
+}
+
+func (b *bench) remembers(o client.Object, times int, class string) {
+	b.Helper()
+	b.until("the workload remembers", func(ctx context.Context) error {
+		if err := k8s.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		m := memory.Read(o.GetAnnotations())
+		if m.Times != times || len(m.Entries) == 0 || m.Entries[0].Class != class || !real(m.Entries[0].Node) {
+			return fmt.Errorf("it remembers %+v", m)
+		}
+		return nil
+	})
+}
+
+func (b *bench) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: b.ns, Annotations: map[string]string{memory.RetriesAnnotation: "3"}}
+}
+
+var selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "w"}}
+
+// worker is a pod that would rather run on the real node.
+func worker(changes ...func(*corev1.PodSpec)) corev1.PodTemplateSpec {
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "w"}},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: ptr.To[int64](1),
+			Tolerations:                   []corev1.Toleration{simulated.Toleration()},
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 100, Preference: corev1.NodeSelectorTerm{
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: simulated.TypeLabel, Operator: corev1.NodeSelectorOpDoesNotExist}},
+				}}},
+			}},
+			Containers: []corev1.Container{{Name: "worker", Image: workerImage, ImagePullPolicy: corev1.PullIfNotPresent}},
+		},
+	}
+	for _, change := range changes {
+		change(&template.Spec)
+	}
+	return template
+}
+
+// outOfMemory makes the worker take more than it may have: on the real node its container is killed again and again.
+func outOfMemory(spec *corev1.PodSpec) {
+	c := &spec.Containers[0]
+	c.Env = []corev1.EnvVar{{Name: "WORKER_MEMORY_MIB", Value: "256"}}
+	c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}
+}
+
+// forbidden asks for a sysctl that the real kubelet does not allow: it rejects the pod.
+func forbidden(spec *corev1.PodSpec) {
+	spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "net.core.somaxconn", Value: "1024"}}}
+}
+
+func byPlugin(spec *corev1.PodSpec) { spec.SchedulerName = "holdfast-scheduler" }

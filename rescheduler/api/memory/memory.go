@@ -1,0 +1,184 @@
+package memory
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Memory is what a workload remembers: what WorkloadAnnotation and Annotation hold together.
+type Memory struct {
+	Times   int // moves charged
+	Entries []Entry
+	// Template is a mark of the pod template whose failures these are.
+	Template string
+	// Exhausted: all moves are used up and the nodes forgotten.
+	Exhausted bool
+	// RelaxedUntil: nobody is kept away until then, because replacements found no other node.
+	RelaxedUntil time.Time
+	// Restored is when a pod of the workload was last found to run well since a move.
+	Restored time.Time
+}
+
+// record is the value of Annotation. The count is in WorkloadAnnotation alone.
+type record struct {
+	Version      int        `json:"version"`
+	Template     string     `json:"template,omitempty"`
+	Exhausted    bool       `json:"exhausted,omitempty"`
+	RelaxedUntil *time.Time `json:"relaxedUntil,omitempty"`
+	Restored     *time.Time `json:"restored,omitempty"`
+	Entries      []Entry    `json:"entries"`
+}
+
+const version = 1
+
+// hearsay is the class of nodes that somebody else wrote into WorkloadAnnotation, without a reason and without an end.
+const hearsay = "Unknown"
+
+// farAway is the end of what has none.
+var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Read is the memory in the annotations of a workload. What cannot be read is not remembered. Nodes of WorkloadAnnotation count
+// only if there is no record beside them: then somebody else wrote them, and they have no end.
+func Read(annotations map[string]string) Memory {
+	var m Memory
+	info, err := ParseWorkloadInfo(orNull(annotations[WorkloadAnnotation]))
+	if err == nil {
+		m.Times = info.CurrentReschedulingTimes
+	}
+	if r, ok := parseRecord(annotations[Annotation]); ok {
+		m.Template, m.Exhausted, m.Entries = r.Template, r.Exhausted, r.Entries
+		m.RelaxedUntil, m.Restored = orZero(r.RelaxedUntil), orZero(r.Restored)
+		return m.bounded()
+	}
+	for _, host := range info.DeployScheduledHosts {
+		m.Entries = append(m.Entries, Entry{Node: host, Class: hearsay, Count: 1, Expires: farAway})
+	}
+	return m
+}
+
+func parseRecord(value string) (r record, ok bool) {
+	if value == "" || len(value) > MaxBytes {
+		return r, false
+	}
+	if err := json.Unmarshal([]byte(value), &r); err != nil || r.Version != version {
+		return record{}, false
+	}
+	r.Entries = slices.DeleteFunc(r.Entries, func(e Entry) bool {
+		return e.Node == "" || len(e.Node) > maxNodeName || e.Expires.IsZero()
+	})
+	return r, true
+}
+
+// Annotations are those that hold the memory at `now`. Both are to be written together.
+func (m Memory) Annotations(now time.Time) map[string]string {
+	m = m.bounded()
+	r := record{
+		Version: version, Template: m.Template, Exhausted: m.Exhausted, Entries: m.Entries,
+		RelaxedUntil: orNil(m.RelaxedUntil), Restored: orNil(m.Restored),
+	}
+	if r.Entries == nil {
+		r.Entries = []Entry{}
+	}
+	return map[string]string{
+		WorkloadAnnotation: m.Info(now).Format(),
+		Annotation:         text(r),
+	}
+}
+
+// Info is the memory as the design document has it: the union of all nodes.
+func (m Memory) Info(now time.Time) WorkloadInfo {
+	return WorkloadInfo{m.Times, m.nodes(now, func(Entry) bool { return true })}
+}
+
+// Exclusions are the nodes that the pod of a slot is kept away from at `now`, at most MaxHosts, those that are remembered
+// longest. current gives the UID of a node that exists; nil: all exist, as they were.
+func (m Memory) Exclusions(slot string, now time.Time, current func(node string) (uid string, exists bool)) []string {
+	return m.nodes(now, func(e Entry) bool {
+		if e.Slot != "" && e.Slot != slot {
+			return false
+		}
+		if current == nil {
+			return true
+		}
+		uid, exists := current(e.Node)
+		return exists && (e.NodeUID == "" || uid == e.NodeUID)
+	})
+}
+
+func (m Memory) nodes(now time.Time, counts func(Entry) bool) []string {
+	if m.Exhausted || now.Before(m.RelaxedUntil) {
+		return nil
+	}
+	live := slices.DeleteFunc(slices.Clone(m.Entries), func(e Entry) bool { return !e.Live(now) || !counts(e) })
+	slices.SortStableFunc(live, func(a, b Entry) int { return b.Expires.Compare(a.Expires) })
+	var nodes []string
+	for _, e := range live {
+		if len(nodes) < MaxHosts && !slices.Contains(nodes, e.Node) {
+			nodes = append(nodes, e.Node)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
+}
+
+// Forget drops what is over: entries are kept for as long again as they held, so that a node that fails again is known.
+func (m Memory) Forget(now time.Time) Memory {
+	m.Entries = slices.DeleteFunc(slices.Clone(m.Entries), func(e Entry) bool {
+		return !now.Before(e.Expires.Add(e.Expires.Sub(e.Last)))
+	})
+	if !now.Before(m.RelaxedUntil) {
+		m.RelaxedUntil = time.Time{}
+	}
+	return m
+}
+
+// For is the memory for pods of a template: another template begins with none. A memory that does not know its template takes this one.
+func (m Memory) For(template string) Memory {
+	if template == "" || m.Template == template {
+		return m
+	}
+	if m.Template == "" {
+		m.Template = template
+		return m
+	}
+	return Memory{Template: template}
+}
+
+// Exhaust forgets the nodes, as the design document's notes want when the count would exceed the retries.
+func (m Memory) Exhaust() Memory {
+	m.Exhausted, m.Entries = true, nil
+	return m
+}
+
+// Restore is the memory after a pod has run well: one move less. It is done once in each period.
+func (m Memory) Restore(now time.Time) Memory {
+	m.Times, m.Exhausted = max(0, m.Times-1), false
+	m.Restored = now.UTC().Truncate(time.Second)
+	return m
+}
+
+// Empty tells whether there is nothing to remember.
+func (m Memory) Empty() bool { return m.Times == 0 && len(m.Entries) == 0 && !m.Exhausted }
+
+func orNull(value string) string {
+	if value == "" {
+		return "null"
+	}
+	return value
+}
+
+func orZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+func orNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Truncate(time.Second)
+	return &t
+}

@@ -1,0 +1,271 @@
+package memory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const ttl = 15 * time.Minute
+
+// failure is one on node a at noon of a pod that was created a minute before.
+func failure(pod string, change ...func(*Failure)) Failure {
+	f := Failure{
+		Node: "a", NodeUID: "uid-a", Class: "Rejected", Reason: "UnexpectedAdmissionError", Pod: pod,
+		Created: noon.Add(-time.Minute), At: noon, TTL: ttl,
+	}
+	for _, c := range change {
+		c(&f)
+	}
+	return f
+}
+
+func on(node string) func(*Failure) {
+	return func(f *Failure) { f.Node, f.NodeUID = node, "uid-"+node }
+}
+
+// later moves a pod's life.
+func later(d time.Duration) func(*Failure) {
+	return func(f *Failure) { f.Created, f.At = f.Created.Add(d), f.At.Add(d) }
+}
+
+func learn(t *testing.T, m Memory, now time.Time, want Lesson, fs ...Failure) Memory {
+	t.Helper()
+	for _, f := range fs {
+		var got Lesson
+		if m, got = m.Learn(f, now); got != want {
+			t.Fatalf("the failure of pod %s on %s is lesson %d, want %d", f.Pod, f.Node, got, want)
+		}
+	}
+	return m
+}
+
+func TestAFailureKeepsReplacementsAway(t *testing.T) {
+	m := learn(t, Memory{}, noon, New, failure("1"))
+	if diff := cmp.Diff([]string{"a"}, m.Exclusions("", noon, nil)); diff != "" {
+		t.Error(diff)
+	}
+	if got := m.Exclusions("", noon.Add(ttl), nil); got != nil {
+		t.Errorf("still away from %v when it is over", got)
+	}
+}
+
+func TestAPodThatIsKnownTeachesNothing(t *testing.T) {
+	m := learn(t, Memory{}, noon, New, failure("1"))
+	learn(t, m, noon.Add(time.Minute), Known, failure("1"))
+}
+
+// 500 pods of one workload that a bad node rejects at once are one fault.
+func TestPodsOfOneWaveAreOneMove(t *testing.T) {
+	m := learn(t, Memory{}, noon, New, failure("0"))
+	for i := range 499 {
+		m = learn(t, m, noon, Covered, failure(fmt.Sprint(i+1), later(time.Duration(i)*10*time.Millisecond)))
+	}
+	if e := m.Entries[0]; len(m.Entries) != 1 || e.Count != 1 || len(e.Pods) != 1 {
+		t.Errorf("%d entries, the first with count %d and %d pods", len(m.Entries), e.Count, len(e.Pods))
+	}
+}
+
+func TestAnotherClassOnAnExcludedNodeIsNoSecondMove(t *testing.T) {
+	m := learn(t, Memory{}, noon, New, failure("1"))
+	m = learn(t, m, noon, Covered, failure("2", func(f *Failure) { f.Class = "Runtime" }))
+	if len(m.Entries) != 2 {
+		t.Errorf("%d entries", len(m.Entries))
+	}
+}
+
+func TestANodeThatFailsAgainIsAvoidedTwiceAsLong(t *testing.T) {
+	m := learn(t, Memory{}, noon, New, failure("1"))
+	after := noon
+	for i, want := range []time.Duration{2 * ttl, 4 * ttl, 8 * ttl, 16 * ttl, 16 * ttl} {
+		after = after.Add(20 * time.Minute)
+		m = learn(t, m, after, New, failure(fmt.Sprint(i+2), later(after.Sub(noon))))
+		if got := m.Entries[0].Expires.Sub(after); got != want {
+			t.Errorf("failure %d: away for %s, want %s", i+2, got, want)
+		}
+	}
+}
+
+// Failed pods stay where they are for days; after a restart of the controller they are looked at again.
+func TestAnOldFailureIsStale(t *testing.T) {
+	learn(t, Memory{}, noon.Add(ttl), Stale, failure("1"))
+	m := learn(t, Memory{}, noon, New, failure("1"))
+	learn(t, m, noon.Add(3*time.Hour), Stale, failure("2", later(time.Hour)))
+}
+
+func TestAFailureOfOneSlotIsItsOwn(t *testing.T) {
+	m := learn(t, Memory{}, noon, New, failure("1", func(f *Failure) { f.Slot = "web-0" }))
+	if got := m.Exclusions("web-0", noon, nil); len(got) != 1 {
+		t.Errorf("web-0 is away from %v", got)
+	}
+	if got := m.Exclusions("web-1", noon, nil); got != nil {
+		t.Errorf("web-1 is away from %v", got)
+	}
+	learn(t, m, noon, New, failure("2", func(f *Failure) { f.Slot = "web-1" }))
+}
+
+func TestANodeThatWasMadeAnewIsAnotherNode(t *testing.T) {
+	m := learn(t, Memory{}, noon, New, failure("1"), failure("2", on("b")), failure("3", on("c")))
+	uids := map[string]string{"a": "uid-a", "b": "another"}
+	got := m.Exclusions("", noon, func(node string) (string, bool) { uid, exists := uids[node]; return uid, exists })
+	if diff := cmp.Diff([]string{"a"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMemoryComesBackFromItsAnnotations(t *testing.T) {
+	m := Memory{Times: 2, Template: "abc", Restored: noon, RelaxedUntil: noon.Add(time.Minute)}
+	m = learn(t, m, noon, New, failure("1"), failure("2", on("b")))
+	got := Read(m.Annotations(noon))
+	if diff := cmp.Diff(m, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheWorkloadsAnnotationIsTheUnion(t *testing.T) {
+	m := learn(t, Memory{Times: 2}, noon, New,
+		failure("1", func(f *Failure) { f.Slot = "web-0" }), failure("2", on("b"), func(f *Failure) { f.Slot = "web-1" }))
+	got := m.Annotations(noon)[WorkloadAnnotation]
+	if want := `{"currentReschedulingTimes":2,"deployScheduledHosts":["a","b"]}`; got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestNodesThatSomebodyElseWroteCountWithoutARecord(t *testing.T) {
+	theirs := map[string]string{WorkloadAnnotation: `{"currentReschedulingTimes":1,"deployScheduledHosts":["x"]}`}
+	m := Read(theirs)
+	if diff := cmp.Diff([]string{"x"}, m.Exclusions("", noon, nil)); diff != "" || m.Times != 1 {
+		t.Error(diff, m.Times)
+	}
+	theirs[Annotation] = Memory{}.Annotations(noon)[Annotation]
+	if got := Read(theirs).Exclusions("", noon, nil); got != nil {
+		t.Errorf("away from %v", got)
+	}
+}
+
+func TestBrokenMemoryIsNone(t *testing.T) {
+	for name, value := range map[string]string{
+		"no JSON":                       `{`,
+		"an array":                      `[]`,
+		"a version that is not known":   `{"version":2,"entries":[{"node":"a","expires":"2100-01-01T00:00:00Z"}]}`,
+		"an entry without a node":       `{"version":1,"entries":[{"expires":"2100-01-01T00:00:00Z"}]}`,
+		"an entry that has no end":      `{"version":1,"entries":[{"node":"a"}]}`,
+		"a time that is none":           `{"version":1,"entries":[{"node":"a","expires":"soon"}]}`,
+		"a value larger than its bound": `{"version":1,"template":"` + strings.Repeat("x", MaxBytes) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Read(map[string]string{Annotation: value, WorkloadAnnotation: "broken"})
+			if !m.Empty() {
+				t.Errorf("read as %+v", m)
+			}
+		})
+	}
+}
+
+func TestMemoryHasABound(t *testing.T) {
+	var m Memory
+	for i := range 3 * MaxEntries {
+		f := failure(strings.Repeat("p", 36), on(fmt.Sprintf("%0253d", i)), later(time.Duration(i)*time.Second))
+		f.Reason = strings.Repeat("r", 1000)
+		m, _ = m.Learn(f, f.At)
+	}
+	if len(m.Entries) != MaxEntries {
+		t.Errorf("%d entries", len(m.Entries))
+	}
+	if got := m.Exclusions("", noon, nil); len(got) != MaxHosts || got[MaxHosts-1] != fmt.Sprintf("%0253d", 3*MaxEntries-1) {
+		t.Errorf("%d nodes are excluded, or not those that count longest", len(got))
+	}
+	size := 0
+	for _, value := range m.Annotations(noon) {
+		size += len(value)
+	}
+	if size > MaxBytes {
+		t.Errorf("%d bytes", size)
+	}
+}
+
+func TestWhatIsUsedUpExcludesNobody(t *testing.T) {
+	m := learn(t, Memory{Times: 3}, noon, New, failure("1")).Exhaust()
+	if got := m.Annotations(noon)[WorkloadAnnotation]; got != `{"currentReschedulingTimes":3,"deployScheduledHosts":[]}` {
+		t.Errorf("got %s", got)
+	}
+	m, _ = m.Learn(failure("2", on("b")), noon)
+	if got := m.Exclusions("", noon, nil); got != nil {
+		t.Errorf("away from %v", got)
+	}
+}
+
+func TestRelaxedMemoryExcludesNobodyForAWhile(t *testing.T) {
+	m := learn(t, Memory{}, noon, New, failure("1"))
+	m.RelaxedUntil = noon.Add(time.Minute)
+	if got := m.Exclusions("", noon, nil); got != nil {
+		t.Errorf("away from %v", got)
+	}
+	if got := m.Exclusions("", noon.Add(time.Minute), nil); len(got) != 1 {
+		t.Errorf("away from %v", got)
+	}
+}
+
+func TestAPodThatRunsWellGivesAMoveBack(t *testing.T) {
+	m := Memory{Times: 3, Exhausted: true}.Restore(noon)
+	if m.Times != 2 || m.Exhausted || !m.Restored.Equal(noon) {
+		t.Errorf("got %+v", m)
+	}
+	if m := (Memory{}).Restore(noon); m.Times != 0 {
+		t.Errorf("%d moves", m.Times)
+	}
+}
+
+func TestAnotherTemplateBeginsAnew(t *testing.T) {
+	m := learn(t, Memory{Times: 2}, noon, New, failure("1")).For("v1")
+	if m.Template != "v1" || m.Times != 2 {
+		t.Errorf("a memory that did not know its template became %+v", m)
+	}
+	if diff := cmp.Diff(Memory{Template: "v2"}, m.For("v2")); diff != "" {
+		t.Error(diff)
+	}
+	if m := m.For(""); m.Times != 2 {
+		t.Error("a pod that says no template made it forget")
+	}
+}
+
+func TestWhatIsOverIsForgottenLater(t *testing.T) {
+	m := learn(t, Memory{}, noon, New, failure("1"))
+	if got := m.Forget(noon.Add(2*ttl - time.Second)); len(got.Entries) != 1 {
+		t.Error("forgotten before a second failure could be told from a first")
+	}
+	if got := m.Forget(noon.Add(2 * ttl)); len(got.Entries) != 0 {
+		t.Error("never forgotten")
+	}
+}
+
+func TestMethodsLeaveTheirMemoryAsItIs(t *testing.T) {
+	m := learn(t, Memory{Times: 1}, noon, New, failure("2", on("b")), failure("1"))
+	before := m.Annotations(noon)
+	m.Learn(failure("3"), noon)
+	m.Learn(failure("4", later(time.Hour)), noon.Add(time.Hour))
+	m.Forget(noon.Add(time.Hour))
+	m.Exhaust()
+	m.Restore(noon)
+	if diff := cmp.Diff(before, m.Annotations(noon)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(`{"version":1,"entries":[{"node":"a","expires":"2100-01-01T00:00:00Z"}]}`, `{"currentReschedulingTimes":1}`)
+	f.Add(`{`, `null`)
+	f.Fuzz(func(t *testing.T, record, info string) {
+		m := Read(map[string]string{Annotation: record, WorkloadAnnotation: info})
+		if len(m.Entries) > MaxEntries || m.Times < 0 {
+			t.Errorf("%d entries, %d moves", len(m.Entries), m.Times)
+		}
+		m.Exclusions("", noon, nil)
+		m.Forget(noon)
+	})
+}

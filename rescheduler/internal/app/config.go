@@ -1,0 +1,50 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
+)
+
+// Configuration is the content of --config: what all managers share, and the key rescheduling.
+type Configuration struct {
+	metav1.TypeMeta  `json:",inline"`
+	bootstrap.Config `json:",inline"`
+
+	Rescheduling *settings.Rescheduling `json:"rescheduling,omitempty"`
+}
+
+// read the file over the defaults. A key that is not known is an error: it would be a limit that nobody keeps.
+func read(path string) (Configuration, error) {
+	c := Configuration{Rescheduling: ptr.To(settings.Default())}
+	if path == "" {
+		return c, nil
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return c, fmt.Errorf("--config: %w", err)
+	}
+	var unknown []error
+	document, err := yaml.YAMLToJSONStrict(content)
+	if err == nil {
+		unknown, err = kjson.UnmarshalStrict(document, &c)
+	}
+	if err == nil && len(unknown) > 0 {
+		err = bootstrap.Join(unknown)
+	}
+	if err != nil {
+		return c, fmt.Errorf("--config %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	if c.Rescheduling == nil {
+		c.Rescheduling = ptr.To(settings.Default())
+	}
+	return c, nil
+}

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/controller/rescheduling"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/failures"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/webhook"
+)
+
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role paths=. paths=../controller/... paths=../webhook/... output:rbac:dir=../../config/rbac
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../config/webhook
+
+// parts are what controllers and webhook share.
+type parts struct {
+	owners *owners.Resolver
+	failed *failures.Index
+	count  func(string)
+}
+
+// add lists all that runs in the manager.
+func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
+	if err := rescheduling.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("adding indexes: %w", err)
+	}
+	ledger := owners.NewLedger()
+	p.owners = owners.NewResolver(mgr.GetCache(), mgr.GetAPIReader(), clock.RealClock{}, ledger)
+	p.failed = &failures.Index{}
+	if err := p.failed.Watch(ctx, mgr.GetCache(), o.Rescheduling.Table(), clock.RealClock{}); err != nil {
+		return err
+	}
+	var err error
+	if p.count, err = webhook.Counter(o.Registry); err != nil {
+		return err
+	}
+	pods := rescheduling.New(rescheduling.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Owners: p.owners, Ledger: ledger,
+		Recorder: mgr.GetEventRecorder(rescheduling.Name), Metrics: rescheduling.NewMetrics(o.Registry),
+		Clock: clock.RealClock{}, Config: o.Rescheduling,
+	})
+	p.owners.Notify(pods.Wake)
+	if err := pods.Register(mgr, o.Workers); err != nil {
+		return fmt.Errorf("adding the %s controller: %w", rescheduling.Name, err)
+	}
+	if err := mgr.Add(pods); err != nil {
+		return fmt.Errorf("adding the sweep of namespaces: %w", err)
+	}
+	pardons := &rescheduling.Pardons{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	if err := pardons.Register(mgr); err != nil {
+		return fmt.Errorf("adding the pardons controller: %w", err)
+	}
+	return nil
+}
+
+// addWebhooks lists all webhooks that the manager serves.
+func (p *parts) addWebhooks(mgr ctrl.Manager, o *Options) error {
+	webhook.Register(mgr, &webhook.Handler{
+		Client: mgr.GetClient(), Owners: p.owners, Failed: p.failed, Clock: clock.RealClock{}, Config: o.Rescheduling, Count: p.count,
+	})
+	return nil
+}

@@ -1,0 +1,86 @@
+//go:build envtest
+
+package app
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+)
+
+// A pod in phase Failed is replaced by its controller before anybody can write its node down. The real controllers do it here; the
+// scheduler binds at once, to the bad node if it may.
+func TestTheReplacementAvoidsTheNode(t *testing.T) {
+	for name, c := range map[string]struct {
+		workload func(w *world) client.Object
+		root     client.Object
+	}{
+		"of a ReplicaSet": {func(w *world) client.Object {
+			return &appsv1.ReplicaSet{ObjectMeta: w.meta("w"), Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
+		}, &appsv1.ReplicaSet{}},
+		"of a Deployment": {func(w *world) client.Object {
+			return &appsv1.Deployment{ObjectMeta: w.meta("w"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
+		}, &appsv1.Deployment{}},
+		"of a StatefulSet": {func(w *world) client.Object {
+			return &appsv1.StatefulSet{ObjectMeta: w.meta("w"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
+		}, &appsv1.StatefulSet{}},
+		"of a Job": {func(w *world) client.Object {
+			template := w.template()
+			template.Spec.RestartPolicy = corev1.RestartPolicyNever
+			return &batchv1.Job{ObjectMeta: w.meta("w"), Spec: batchv1.JobSpec{Template: template}}
+		}, &batchv1.Job{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
+			w.ok(w.Create(t.Context(), c.workload(w)))
+			w.eventually("no replacement runs on the good node", w.runningOnGood(1))
+			if got := w.boundTo(w.bad); len(got) != 1 {
+				t.Errorf("pods that were bound to the bad node: %v", got)
+			}
+			w.eventually("the workload does not remember", func() bool {
+				w.ok(w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "w"}, c.root))
+				m := memory.Read(c.root.GetAnnotations())
+				return m.Times == 1 && len(m.Entries) == 1 && m.Entries[0].Node == w.bad && m.Entries[0].NodeUID != ""
+			})
+			w.replacementIsAnnotated()
+		})
+	}
+}
+
+// replacementIsAnnotated: the annotation is there beside those of the template, which nobody has touched.
+func (w *world) replacementIsAnnotated() {
+	w.Helper()
+	for _, pod := range w.pods(w.Context()) {
+		if pod.Spec.NodeName != w.good {
+			continue
+		}
+		if got := memory.Hosts(pod.Annotations); len(got) != 1 || got[0] != w.bad {
+			w.Errorf("the replacement is kept away from %v", got)
+		}
+		if pod.Annotations["theirs"] != "kept" {
+			w.Errorf("the annotations of the template are %v", pod.Annotations)
+		}
+	}
+}
+
+// The same without affinity: the scheduler has the plugin.
+func TestTheReplacementAvoidsTheNodeByThePlugin(t *testing.T) {
+	w := newWorld(t, func(r *settings.Rescheduling) { r.Enforcement.SchedulerNames = []string{corev1.DefaultSchedulerName} })
+	w.plugin = true
+	w.onBad(func() *corev1.PodStatus { return rejects("TopologyAffinityError") })
+	w.ok(w.Create(t.Context(), &appsv1.Deployment{ObjectMeta: w.meta("w"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](3), Selector: selector, Template: w.template()}}))
+	w.eventually("the replacements do not run on the good node", w.runningOnGood(3))
+	for _, pod := range w.pods(t.Context()) {
+		if pod.Spec.Affinity != nil {
+			t.Errorf("pod %s has affinity %v", pod.Name, pod.Spec.Affinity)
+		}
+	}
+}

@@ -1,0 +1,285 @@
+//go:build envtest
+
+package app
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/controller/rescheduling"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+)
+
+func (w *world) deployment(replicas int32, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	w.Helper()
+	d := &appsv1.Deployment{ObjectMeta: w.meta("w"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To(replicas), Selector: selector, Template: w.template()}}
+	for _, c := range change {
+		c(d)
+	}
+	w.ok(w.Create(w.Context(), d))
+	return d
+}
+
+func (w *world) memoryOf(o client.Object) memory.Memory {
+	w.Helper()
+	w.ok(w.Get(w.Context(), client.ObjectKeyFromObject(o), o))
+	return memory.Read(o.GetAnnotations())
+}
+
+// said waits for an event about an object of the kind.
+func (w *world) said(reason, kind, part string) {
+	w.Helper()
+	w.eventually("no event "+reason+" of the "+kind+" with "+part, func() bool {
+		return slices.ContainsFunc(w.events(reason), func(note string) bool { return strings.HasPrefix(note, kind) && strings.Contains(note, part) })
+	})
+}
+
+// Story 1 of the design document.
+func TestAnOOMLoopIsMoved(t *testing.T) {
+	w := newWorld(t)
+	w.onBad(outOfMemory)
+	d := w.deployment(1)
+	w.eventually("the pod does not run on the good node", w.runningOnGood(1))
+	if got := w.boundTo(w.bad); len(got) != 1 {
+		t.Errorf("pods that were bound to the bad node: %v", got)
+	}
+	if m := w.memoryOf(d); m.Times != 1 || m.Entries[0].Class != "OOMKilled" {
+		t.Errorf("the memory is %+v", m)
+	}
+	if got, want := d.Annotations[memory.WorkloadAnnotation], `{"currentReschedulingTimes":1,"deployScheduledHosts":["`+w.bad+`"]}`; got != want {
+		t.Errorf("%s is %s, want %s", memory.WorkloadAnnotation, got, want)
+	}
+	w.said("Rescheduled", "Deployment", "OOMKilled on node "+w.bad+": evicted")
+	w.said("Rescheduled", "Pod", "move 1 of 3")
+	w.eventually("the Deployment does not say why", func() bool {
+		w.ok(w.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+		return strings.Contains(d.Annotations[rescheduling.DecisionAnnotation], "evicted, to run on another node")
+	})
+}
+
+func TestAWorkloadThatDoesNotAskIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	w.onBad(outOfMemory)
+	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations = nil })
+	other := &appsv1.Deployment{ObjectMeta: w.meta("asks"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "asks"}}, Template: w.template()}}
+	other.Spec.Template.Labels = map[string]string{"app": "asks"}
+	w.ok(w.Create(t.Context(), other))
+	w.eventually("the one that asks is not moved", w.runningOnGood(1))
+	if got := w.boundTo(w.bad); len(got) != 2 {
+		t.Errorf("pods that were bound to the bad node: %v", got)
+	}
+	if m := w.memoryOf(d); !m.Empty() {
+		t.Errorf("the memory is %+v", m)
+	}
+}
+
+// The notes of the design document: what is used up is forgotten, and the pod stays where it is.
+func TestWhenTheMovesAreUsedUpNodesAreForgotten(t *testing.T) {
+	w := newWorld(t)
+	w.kubelet = func(*corev1.Pod) *corev1.PodStatus { return outOfMemory() }
+	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations[memory.RetriesAnnotation] = "1" })
+	w.said("ReschedulingExhausted", "Deployment", "all 1 moves are used up")
+	m := w.memoryOf(d)
+	if !m.Exhausted || m.Times != 1 || d.Annotations[memory.WorkloadAnnotation] != `{"currentReschedulingTimes":1,"deployScheduledHosts":[]}` {
+		t.Errorf("the memory is %+v, %s", m, d.Annotations[memory.WorkloadAnnotation])
+	}
+	if bad, good := w.boundTo(w.bad), w.boundTo(w.good); len(bad) != 1 || len(good) != 1 {
+		t.Errorf("bound to the bad node %v, to the good %v", bad, good)
+	}
+}
+
+func TestABudgetOfDisruptionsHolds(t *testing.T) {
+	w := newWorld(t)
+	pdb := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "w", Namespace: w.namespace},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: selector, MaxUnavailable: ptr.To(intstr.FromInt32(0))},
+	}
+	w.ok(w.Create(t.Context(), pdb))
+	w.eventually("the budget is not counted", func() bool {
+		w.ok(w.Get(t.Context(), client.ObjectKeyFromObject(pdb), pdb))
+		return pdb.Status.ObservedGeneration == pdb.Generation
+	})
+	w.onBad(outOfMemory)
+	w.deployment(1)
+	w.said("BlockedByDisruptionBudget", "Deployment", "does not let the pod go")
+	if got := w.boundTo(w.good); len(got) != 0 {
+		t.Errorf("moved in spite of it: %v", got)
+	}
+	before := pdb.DeepCopy()
+	pdb.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
+	w.ok(w.Patch(t.Context(), pdb, client.MergeFrom(before)))
+	w.eventually("not moved when the budget lets it", w.runningOnGood(1))
+}
+
+// An owner may be of a kind that nobody has heard of: the root remembers.
+func TestOwnersMayBeOfAnyKind(t *testing.T) {
+	w := newWorld(t)
+	w.onBad(outOfMemory)
+	gadget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Gadget"}}
+	gadget.SetName("g")
+	gadget.SetNamespace(w.namespace)
+	gadget.SetAnnotations(map[string]string{memory.RetriesAnnotation: "2"})
+	w.ok(w.Create(t.Context(), gadget))
+	d := w.deployment(1, func(d *appsv1.Deployment) {
+		d.Annotations = nil
+		d.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(gadget, gadget.GroupVersionKind())}
+	})
+	w.eventually("the pod does not run on the good node", w.runningOnGood(1))
+	if m := w.memoryOf(gadget); m.Times != 1 {
+		t.Errorf("the gadget remembers %+v", m)
+	}
+	if m := w.memoryOf(d); !m.Empty() {
+		t.Errorf("the Deployment remembers %+v", m)
+	}
+}
+
+func TestWhoRecoversInPlaceIsLeftUntilTheDeadline(t *testing.T) {
+	w := newWorld(t)
+	w.onBad(outOfMemory)
+	state := recovering.State{Rung: recovering.RungGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
+	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations[recovering.Annotation] = state.Format() })
+	// another workload shows that the controller has looked at pods of this namespace for long enough
+	other := &appsv1.Deployment{ObjectMeta: w.meta("free"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "free"}}, Template: w.template()}}
+	other.Spec.Template.Labels = map[string]string{"app": "free"}
+	w.ok(w.Create(t.Context(), other))
+	w.eventually("the other one is not moved", w.runningOnGood(1))
+	if m := w.memoryOf(d); !m.Empty() {
+		t.Fatalf("it remembers %+v", m)
+	}
+	before := d.DeepCopy()
+	delete(d.Annotations, recovering.Annotation)
+	w.ok(w.Patch(t.Context(), d, client.MergeFrom(before)))
+	w.eventually("not moved when it has recovered", w.runningOnGood(2))
+}
+
+func TestADryRunOnlySays(t *testing.T) {
+	w := newWorld(t, func(r *settings.Rescheduling) { r.DryRun = true })
+	w.onBad(outOfMemory)
+	d := w.deployment(1)
+	w.said("WouldReschedule", "Deployment", "dry run: OOMKilled on node "+w.bad)
+	if m := w.memoryOf(d); !m.Empty() || len(w.boundTo(w.good)) != 0 {
+		t.Errorf("it remembers %+v, and pods are on the good node: %v", m, w.boundTo(w.good))
+	}
+}
+
+func TestABarePodIsMadeAgain(t *testing.T) {
+	w := newWorld(t, func(r *settings.Rescheduling) { r.BarePods.Recreate = true })
+	w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
+	template := w.template()
+	pod := &corev1.Pod{ObjectMeta: w.meta("lonely"), Spec: template.Spec}
+	w.ok(w.Create(t.Context(), pod))
+	w.eventually("it does not run on the good node", w.runningOnGood(1))
+	w.eventually("the old one is there", func() bool { return len(w.pods(t.Context())) == 1 })
+	next := w.pods(t.Context())[0]
+	if next.Name != "lonely-r1" || next.Annotations[rescheduling.SuccessorOf] != string(pod.UID) || next.Annotations[memory.RetriesAnnotation] != "3" {
+		t.Errorf("%s with %v", next.Name, next.Annotations)
+	}
+	if got, want := next.Annotations[memory.PodAnnotation], `{"currentReschedulingTimes":1,"podScheduledHosts":["`+w.bad+`"]}`; got != want {
+		t.Errorf("%s is %s, want %s", memory.PodAnnotation, got, want)
+	}
+}
+
+func TestABarePodIsLeftUnlessItIsAskedFor(t *testing.T) {
+	w := newWorld(t)
+	w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
+	w.ok(w.Create(t.Context(), &corev1.Pod{ObjectMeta: w.meta("lonely"), Spec: w.template().Spec}))
+	w.said("NotMovable", "Pod", "making it again is off")
+	if pods := w.pods(t.Context()); len(pods) != 1 || pods[0].Name != "lonely" {
+		t.Errorf("%d pods", len(pods))
+	}
+}
+
+// The good node has no room any more: pods of the plugin's scheduler get rid of the annotation, those of others are made anew.
+func TestExclusionsThatLeaveNoNodeAreLifted(t *testing.T) {
+	for name, c := range map[string]struct {
+		plugin bool
+		change func(*settings.Rescheduling)
+	}{
+		"by the plugin": {true, func(r *settings.Rescheduling) { r.Enforcement.SchedulerNames = []string{corev1.DefaultSchedulerName} }},
+		"by affinity":   {false, func(*settings.Rescheduling) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.change, func(r *settings.Rescheduling) { r.RelaxAfter = settings.Duration(200 * time.Millisecond) })
+			w.plugin = c.plugin
+			first := true
+			w.mu.Lock()
+			w.kubelet = func(pod *corev1.Pod) *corev1.PodStatus {
+				if first && pod.Spec.NodeName == w.bad {
+					first = false
+					return rejects("TopologyAffinityError")
+				}
+				return nil
+			}
+			w.mu.Unlock()
+			w.deployment(1)
+			w.eventually("no replacement runs on the good node", w.runningOnGood(1))
+			w.fill(w.good)
+			for _, pod := range w.pods(t.Context()) {
+				if pod.Spec.NodeName == w.good {
+					w.ok(w.Delete(t.Context(), &pod))
+				}
+			}
+			w.eventually("nothing runs on the bad node in the end", func() bool {
+				return slices.ContainsFunc(w.pods(t.Context()), func(p corev1.Pod) bool {
+					return p.Spec.NodeName == w.bad && p.Status.Phase == corev1.PodRunning
+				})
+			})
+			w.said("ExclusionsLifted", "Deployment", "no longer kept away from "+w.bad)
+		})
+	}
+}
+
+func TestABlamedNodeIsTaintedForAWhile(t *testing.T) {
+	w := newWorld(t, func(r *settings.Rescheduling) {
+		r.Blame.Taint, r.Blame.MinWorkloads, r.Blame.MinPods, r.Blame.Threshold = true, 1, 1, 3
+		r.Blame.MaxShare, r.Blame.TTL = 50, settings.Duration(3*time.Second)
+	})
+	w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
+	w.deployment(1)
+	tainted := func() bool {
+		node := &corev1.Node{}
+		w.ok(w.Get(t.Context(), client.ObjectKey{Name: w.bad}, node))
+		return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == rescheduling.TaintKey })
+	}
+	w.eventually("the bad node is not tainted", tainted)
+	w.eventually("the taint stays", func() bool { return !tainted() })
+}
+
+// A slot that keeps failing in place is handed over by its supervisor: it stays where it is, its next pod goes elsewhere.
+func TestASlotIsHandedOver(t *testing.T) {
+	w := newWorld(t)
+	set := &appsv1.StatefulSet{ObjectMeta: w.meta("w"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
+	w.ok(w.Create(t.Context(), set))
+	w.eventually("it does not run", func() bool { return len(w.boundTo(w.bad)) == 1 })
+	pod := &corev1.Pod{}
+	w.ok(w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "w-0"}, pod))
+	before := pod.DeepCopy()
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, signals.HandoverAnnotation, "hangs")
+	w.ok(w.Patch(t.Context(), pod, client.MergeFrom(before)))
+	w.eventually("the set does not remember", func() bool {
+		m := w.memoryOf(set)
+		return len(m.Entries) == 1 && m.Entries[0].Slot == "w-0" && m.Entries[0].Class == "HandedOver"
+	})
+	w.ok(w.Delete(t.Context(), pod))
+	w.eventually("its next pod does not run on the good node", w.runningOnGood(1))
+}
+
+func TestAValueThatNobodyCanReadIsSaid(t *testing.T) {
+	w := newWorld(t)
+	w.deployment(1, func(d *appsv1.Deployment) { d.Annotations[memory.RetriesAnnotation] = "many" })
+	w.said("InvalidAnnotation", "Pod", `"many" is not a whole number`)
+}

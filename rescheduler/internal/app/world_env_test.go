@@ -1,0 +1,379 @@
+//go:build envtest
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/apiserver"
+)
+
+var cluster *apiserver.Cluster
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	var err error
+	if cluster, err = apiserver.Start("testdata/crds"); err == nil {
+		err = cluster.RunControllers()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	cluster.Config.QPS, cluster.Config.Burst = 500, 500
+	code := m.Run()
+	if err := cluster.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
+	}
+	os.Exit(code)
+}
+
+// world is a namespace with the whole manager, a scheduler that binds as soon as it can, to the first node that it may, and kubelets.
+// The real controllers of workloads run beside it.
+type world struct {
+	*testing.T
+	client.Client
+	namespace string
+	bad, good string // nodes, in the order of the scheduler's liking
+	plugin    bool   // the scheduler reads the annotation of pods
+
+	mu sync.Mutex
+	// kubelet says what becomes of a pod that is bound. Empty status: it runs.
+	kubelet func(pod *corev1.Pod) *corev1.PodStatus
+	bound   map[string][]string // names of pods by node, in order
+	done    map[string]bool
+	full    string
+}
+
+func newWorld(t *testing.T, changes ...func(*settings.Rescheduling)) *world {
+	t.Helper()
+	t.Parallel()
+	c, err := client.New(cluster.Config, client.Options{Scheme: NewScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, Client: c, bound: map[string][]string{}, done: map[string]bool{}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "world-"}}
+	w.ok(w.Create(t.Context(), ns))
+	w.namespace = ns.Name
+	w.bad, w.good = w.node("bad"), w.node("good")
+	w.kubelet = func(*corev1.Pod) *corev1.PodStatus { return nil }
+	w.ok(w.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: w.namespace}}))
+	w.start(changes...)
+	w.goOn(w.scheduleAll)
+	w.goOn(w.kubeletAll)
+	return w
+}
+
+func (w *world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// node that only pods of this world are for.
+func (w *world) node(name string) string {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name, Labels: map[string]string{"world": w.namespace}}}
+	w.ok(w.Create(w.Context(), node))
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	w.ok(w.Status().Update(w.Context(), node))
+	// the API server taints new nodes, and no controller is here to take that back
+	w.ok(w.Get(w.Context(), client.ObjectKeyFromObject(node), node))
+	node.Spec.Taints = nil
+	w.ok(w.Update(w.Context(), node))
+	w.Cleanup(func() { _ = w.Delete(context.Background(), node) })
+	return node.Name
+}
+
+// start the whole manager with its webhook.
+func (w *world) start(changes ...func(*settings.Rescheduling)) {
+	w.Helper()
+	local := envtest.WebhookInstallOptions{}
+	w.ok(local.PrepWithoutInstalling())
+	w.Cleanup(func() { _ = local.Cleanup() })
+	o := NewOptions()
+	o.Registry, o.Webhooks, o.Certificates.Internal = prometheus.NewRegistry(), true, false
+	o.Metrics.Address, o.Health.Address = "0", "0"
+	o.Webhook.Host, o.Webhook.Port, o.Webhook.CertDir = local.LocalServingHost, local.LocalServingPort, local.LocalServingCertDir
+	o.Rescheduling.Namespaces = []string{w.namespace}
+	for _, change := range changes {
+		change(&o.Rescheduling)
+	}
+	w.ok(o.Rescheduling.Validate())
+	if o.Rescheduling.Admission.Way == settings.Webhook {
+		w.install(fmt.Sprintf("https://%s/", net.JoinHostPort(local.LocalServingHost, fmt.Sprint(local.LocalServingPort))), local.LocalServingCAData)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- o.Run(ctx, cluster.Config) }()
+	w.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.Error(err)
+		}
+	})
+	w.eventually("the webhook is not served", func() bool {
+		c, err := net.DialTimeout("tcp", net.JoinHostPort(local.LocalServingHost, fmt.Sprint(local.LocalServingPort)), time.Second)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+}
+
+// install the webhook as the chart does, for this world.
+func (w *world) install(url string, ca []byte) {
+	content, err := os.ReadFile("../../config/webhook/manifests.yaml")
+	w.ok(err)
+	var configuration admissionv1.MutatingWebhookConfiguration
+	w.ok(yaml.UnmarshalStrict([]byte(strings.TrimPrefix(string(content), "---\n")), &configuration))
+	configuration.Name = w.namespace
+	hook := &configuration.Webhooks[0]
+	hook.ClientConfig = admissionv1.WebhookClientConfig{URL: ptr.To(url + strings.TrimPrefix(*hook.ClientConfig.Service.Path, "/")), CABundle: ca}
+	hook.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{
+		"holdfast.dev/rescheduling": "enabled", "kubernetes.io/metadata.name": w.namespace,
+	}}
+	w.ok(w.Create(w.Context(), &configuration))
+	w.Cleanup(func() { _ = w.Delete(context.Background(), &configuration) })
+}
+
+// goOn plays a part until the test ends.
+func (w *world) goOn(part func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			part(ctx)
+			time.Sleep(2 * time.Millisecond) // a part that is played by looking
+		}
+	}()
+	w.Cleanup(func() { cancel(); <-ended })
+}
+
+func (w *world) pods(ctx context.Context) []corev1.Pod {
+	var list corev1.PodList
+	if err := w.List(ctx, &list, client.InNamespace(w.namespace)); err != nil {
+		return nil
+	}
+	return list.Items
+}
+
+// scheduleAll binds pods to the first node that takes them.
+func (w *world) scheduleAll(ctx context.Context) {
+	for _, pod := range w.pods(ctx) {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
+			continue
+		}
+		node := w.choose(ctx, &pod)
+		if node == "" {
+			w.cannot(ctx, &pod)
+			continue
+		}
+		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+		if err := w.SubResource("binding").Create(ctx, &pod, binding); err == nil {
+			w.mu.Lock()
+			w.bound[node] = append(w.bound[node], pod.Name)
+			w.mu.Unlock()
+		}
+	}
+}
+
+func (w *world) choose(ctx context.Context, pod *corev1.Pod) string {
+	for _, name := range []string{w.bad, w.good} {
+		var node corev1.Node
+		if err := w.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
+			return ""
+		}
+		if w.isFull(name) || w.plugin && slices.Contains(memory.Hosts(pod.Annotations), name) {
+			continue
+		}
+		if placement.Fits(pod, &node) {
+			return name
+		}
+	}
+	return ""
+}
+
+// fill a node: no more pods go there.
+func (w *world) fill(node string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.full = node
+}
+
+func (w *world) isFull(node string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.full == node
+}
+
+func (w *world) cannot(ctx context.Context, pod *corev1.Pod) {
+	if len(pod.Status.Conditions) > 0 {
+		return
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		Message: "0/2 nodes are available: 1 " + memory.FilterMessage, LastTransitionTime: metav1.Now(),
+	}}
+	_ = w.Status().Update(ctx, pod)
+}
+
+// kubeletAll runs pods, or does to them what the test says, and lets go of those that are deleted.
+func (w *world) kubeletAll(ctx context.Context) {
+	for _, pod := range w.pods(ctx) {
+		switch {
+		case pod.DeletionTimestamp != nil:
+			_ = w.Delete(ctx, &pod, client.GracePeriodSeconds(0))
+		case pod.Spec.NodeName != "" && !w.done[string(pod.UID)] && w.inUse(ctx):
+			w.mu.Lock()
+			status := w.kubelet(&pod)
+			w.mu.Unlock()
+			if status == nil {
+				status = runs()
+			}
+			status.StartTime = ptr.To(metav1.Now())
+			pod.Status = *status
+			if err := w.Status().Update(ctx, &pod); err == nil {
+				w.done[string(pod.UID)] = true
+			}
+		}
+	}
+}
+
+// inUse tells whether the namespace is known to have managed pods. No real kubelet is so quick that it is not by then.
+func (w *world) inUse(ctx context.Context) bool {
+	var ns corev1.Namespace
+	return w.Get(ctx, client.ObjectKey{Name: w.namespace}, &ns) == nil && ns.Labels["holdfast.dev/rescheduling"] != ""
+}
+
+func runs() *corev1.PodStatus {
+	return &corev1.PodStatus{
+		Phase:      corev1.PodRunning,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}},
+	}
+}
+
+// rejects is what the kubelet of the bad node does.
+func rejects(reason string) *corev1.PodStatus {
+	return &corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: "Pod was rejected: no"}
+}
+
+// outOfMemory is a pod whose container is OOM-killed again and again.
+func outOfMemory() *corev1.PodStatus {
+	return &corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "c", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137, FinishedAt: metav1.Now()}},
+	}}}
+}
+
+// onBad makes the bad node do something to pods.
+func (w *world) onBad(status func() *corev1.PodStatus) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kubelet = func(pod *corev1.Pod) *corev1.PodStatus {
+		if pod.Spec.NodeName == w.bad {
+			return status()
+		}
+		return nil
+	}
+}
+
+func (w *world) boundTo(node string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.bound[node])
+}
+
+// events so far, of a reason.
+func (w *world) events(reason string) []string {
+	var list eventsv1.EventList
+	w.ok(w.List(w.Context(), &list, client.InNamespace(w.namespace)))
+	var notes []string
+	for _, e := range list.Items {
+		if e.Reason == reason {
+			notes = append(notes, e.Regarding.Kind+" "+e.Note)
+		}
+	}
+	return notes
+}
+
+const patience = 60 * time.Second
+
+// eventually waits for it.
+func (w *world) eventually(complaint string, check func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(patience); !check(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.Fatalf("after %s: %s\n%s", patience, complaint, w.state())
+		}
+	}
+}
+
+// state of the world, for whoever reads a failure.
+func (w *world) state() string {
+	var lines []string
+	for _, pod := range w.pods(context.Background()) {
+		lines = append(lines, fmt.Sprintf("pod %s on %s: %s %s %s", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.Reason, pod.Annotations[memory.HostsAnnotation]))
+	}
+	var list eventsv1.EventList
+	_ = w.List(context.Background(), &list, client.InNamespace(w.namespace))
+	for _, e := range list.Items {
+		lines = append(lines, fmt.Sprintf("event %s %s/%s: %s", e.Reason, e.Regarding.Kind, e.Regarding.Name, e.Note))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// template of pods of this world.
+func (w *world) template() corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "w"}, Annotations: map[string]string{"theirs": "kept"}},
+		Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{"world": w.namespace},
+			Containers:   []corev1.Container{{Name: "c", Image: "i"}},
+		},
+	}
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: w.namespace, Annotations: map[string]string{memory.RetriesAnnotation: "3"}}
+}
+
+var selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "w"}}
+
+// runningOn the good node are so many pods.
+func (w *world) runningOnGood(n int) func() bool {
+	return func() bool {
+		running := 0
+		for _, pod := range w.pods(w.Context()) {
+			if pod.Status.Phase == corev1.PodRunning && pod.Spec.NodeName == w.good && pod.DeletionTimestamp == nil && len(pod.Status.ContainerStatuses) == 0 {
+				running++
+			}
+		}
+		return running == n
+	}
+}

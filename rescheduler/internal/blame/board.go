@@ -1,0 +1,62 @@
+// Package blame adds up what pods of different workloads say against a node, and says which nodes are to be tainted. It is pure.
+package blame
+
+import (
+	"slices"
+	"time"
+)
+
+// Rules say how much it takes.
+type Rules struct {
+	Threshold    int           // sum of weights
+	Window       time.Duration // within which they count
+	MinPods      int           // different pods
+	MinWorkloads int           // different workloads
+	MaxNodes     int           // nodes that are tainted at a time
+	MaxShare     int           // per cent of all nodes; at least one node
+}
+
+// Board is what was said against nodes.
+type Board struct {
+	rules Rules
+	said  map[string][]complaint
+}
+
+type complaint struct {
+	pod, workload string
+	weight        int
+	at            time.Time
+}
+
+// New is an empty board.
+func New(rules Rules) *Board { return &Board{rules: rules, said: map[string][]complaint{}} }
+
+// most complaints that are kept of a node.
+const most = 256
+
+// Say adds a complaint of a pod; a pod complains once.
+func (b *Board) Say(node, pod, workload string, weight int, now time.Time) {
+	kept := slices.DeleteFunc(b.said[node], func(c complaint) bool { return c.pod == pod || now.Sub(c.at) >= b.rules.Window })
+	kept = append(kept, complaint{pod, workload, weight, now})
+	b.said[node] = kept[max(0, len(kept)-most):]
+}
+
+// Guilty tells whether enough was said against the node, by enough pods of enough workloads.
+func (b *Board) Guilty(node string, now time.Time) bool {
+	weight, pods, workloads := 0, 0, map[string]bool{}
+	for _, c := range b.said[node] {
+		if now.Sub(c.at) < b.rules.Window {
+			weight, pods = weight+c.weight, pods+1
+			workloads[c.workload] = true
+		}
+	}
+	return weight >= b.rules.Threshold && pods >= b.rules.MinPods && len(workloads) >= b.rules.MinWorkloads
+}
+
+// Room tells whether one more node may be tainted beside those that are, in a cluster of so many.
+func (b *Board) Room(tainted, nodes int) bool {
+	return tainted < min(b.rules.MaxNodes, max(1, nodes*b.rules.MaxShare/100))
+}
+
+// Clear forgets what was said against the node.
+func (b *Board) Clear(node string) { delete(b.said, node) }

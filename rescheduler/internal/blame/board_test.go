@@ -1,0 +1,77 @@
+package blame
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+var rules = Rules{Threshold: 6, Window: 10 * time.Minute, MinPods: 3, MinWorkloads: 2, MaxNodes: 3, MaxShare: 5}
+
+type complaintOf struct {
+	pod, workload string
+	weight        int
+	at            time.Duration
+}
+
+func TestGuilty(t *testing.T) {
+	for name, c := range map[string]struct {
+		said []complaintOf
+		want bool
+	}{
+		"nothing was said":                   {nil, false},
+		"three pods of two workloads":        {[]complaintOf{{"1", "w", 3, 0}, {"2", "w", 3, 0}, {"3", "x", 3, 0}}, true},
+		"three pods of one workload":         {[]complaintOf{{"1", "w", 3, 0}, {"2", "w", 3, 0}, {"3", "w", 3, 0}}, false},
+		"two pods, however heavy":            {[]complaintOf{{"1", "w", 9, 0}, {"2", "x", 9, 0}}, false},
+		"three pods that weigh little":       {[]complaintOf{{"1", "w", 1, 0}, {"2", "w", 1, 0}, {"3", "x", 1, 0}}, false},
+		"one pod that complains three times": {[]complaintOf{{"1", "w", 3, 0}, {"1", "x", 3, 0}, {"1", "y", 3, 0}}, false},
+		"what was said long ago":             {[]complaintOf{{"1", "w", 3, -10 * time.Minute}, {"2", "w", 3, 0}, {"3", "x", 3, 0}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := New(rules)
+			for _, s := range c.said {
+				b.Say("a", s.pod, s.workload, s.weight, noon.Add(s.at))
+			}
+			if got := b.Guilty("a", noon); got != c.want {
+				t.Errorf("got %t", got)
+			}
+			if b.Guilty("b", noon) {
+				t.Error("another node is guilty")
+			}
+			if b.Clear("a"); b.Guilty("a", noon) {
+				t.Error("guilty after it was cleared")
+			}
+		})
+	}
+}
+
+func TestRoom(t *testing.T) {
+	for name, c := range map[string]struct {
+		tainted, nodes int
+		want           bool
+	}{
+		"the first of a small cluster":         {0, 2, true},
+		"the second of a small cluster":        {1, 2, false},
+		"within the share":                     {1, 40, true},
+		"beyond the share":                     {2, 40, false},
+		"beyond the number in a large cluster": {3, 10000, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := New(rules).Room(c.tainted, c.nodes); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestABoardHasABound(t *testing.T) {
+	b := New(rules)
+	for i := range 10 * most {
+		b.Say("a", fmt.Sprint(i), "w", 1, noon)
+	}
+	if n := len(b.said["a"]); n != most {
+		t.Errorf("%d complaints", n)
+	}
+}

@@ -1,0 +1,135 @@
+package rescheduling
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+)
+
+// settle is for the caches of those who admit replacements: what was written now has reached them when the pod is evicted.
+const settle = 100 * time.Millisecond
+
+// answer decides about an abnormal pod and carries the decision out. Decisions about one workload are made one after the other, each on
+// what the one before has written.
+func (r *Reconciler) answer(ctx context.Context, s *scope) (ctrl.Result, error) {
+	defer r.ledger.Lock(s.subject.UID)()
+	s.subject = r.ledger.Latest(s.subject)
+	s.read()
+	if err := r.ofTemplate(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
+	d, m, err := r.decide(ctx, s)
+	if err != nil || d == nil {
+		return ctrl.Result{}, err
+	}
+	return r.carryOut(ctx, s, m, d)
+}
+
+// decide takes the first match that something follows from now. Of those that have to wait the soonest counts.
+func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, signals.Match, error) {
+	var waiting *policy.Decision
+	var of signals.Match
+	for _, m := range s.matches {
+		f, err := r.facts(ctx, s, m)
+		if err != nil {
+			return nil, m, err
+		}
+		d := policy.Decide(f)
+		if d.Moves() {
+			if f.Pod.Pinned, err = r.volumes(ctx, s.pod); err != nil {
+				return nil, m, err
+			}
+			d = policy.Decide(f)
+		}
+		if !slices.Contains([]string{policy.TooEarly, policy.TooLongAgo}, d.Reason) && d.Act != policy.Wait {
+			return &d, m, nil
+		}
+		if d.After > 0 && (waiting == nil || d.After < waiting.After) {
+			waiting, of = &d, m
+		}
+	}
+	return waiting, of, nil
+}
+
+// carryOut: the memory is written first, and only a later pass evicts: whoever admits the replacement has to know.
+func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
+	r.blame(s, m, d)
+	wrote, err := r.remember(ctx, s, d)
+	if err != nil {
+		return again(err)
+	}
+	if wrote {
+		if err := r.fillFamily(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if err := r.taint(ctx, s, d); err != nil {
+		return ctrl.Result{}, err
+	}
+	if d.Reason == policy.Recovering {
+		r.family.wait(client.ObjectKeyFromObject(s.pod), s.chain)
+	}
+	if !d.Moves() {
+		r.tell(ctx, s, m, d)
+		return ctrl.Result{RequeueAfter: d.After}, nil
+	}
+	if wrote {
+		return ctrl.Result{RequeueAfter: settle}, nil
+	}
+	if granted, why, after := r.take(s); !granted {
+		r.tell(ctx, s, m, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: fmt.Sprintf("%s on node %s: %s", m.Reason, s.pod.Spec.NodeName, why)})
+		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	return r.move(ctx, s, m, d)
+}
+
+func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
+	step := r.evict
+	if d.Act == policy.Remake {
+		step = r.remake
+	}
+	outcome, err := step(ctx, s)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	r.metrics.moved(outcome)
+	switch outcome {
+	case moved:
+		r.tell(ctx, s, m, d)
+	case blocked:
+		d.Message = fmt.Sprintf("%s on node %s: a PodDisruptionBudget does not let the pod go yet", m.Reason, s.pod.Spec.NodeName)
+		d.Reason, d.Warning = reasonBlocked, true
+		r.tell(ctx, s, m, d)
+		return ctrl.Result{RequeueAfter: blockedFor}, nil
+	}
+	return ctrl.Result{}, nil
+}
+
+// Wake looks again at the pods that wait for an owner which has changed.
+func (r *Reconciler) Wake(owner types.UID) {
+	for _, key := range r.family.wake(owner) {
+		r.woken <- event.GenericEvent{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}}
+	}
+}
+
+// take draws on the budgets.
+func (r *Reconciler) take(s *scope) (granted bool, why string, after time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	granted, why, after = r.budgets.Take(policy.Purpose{
+		Workload: string(s.subject.UID), Node: s.pod.Spec.NodeName, Namespace: s.pod.Namespace,
+	}, s.now)
+	r.metrics.breaker(r.budgets.Open(s.now) > 0)
+	return granted, why, after
+}

@@ -1,0 +1,136 @@
+package rescheduling
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+)
+
+const (
+	// TaintKey is on nodes that too many pods failed on. Its effect is NoSchedule: what runs there goes on.
+	TaintKey = "holdfast.dev/pods-fail-here"
+	// TaintUntil is when the taint is removed, on the node, in RFC 3339.
+	TaintUntil = "holdfast.dev/pods-fail-here-until"
+)
+
+// blame the node for a failure that weighs, if taints are on.
+func (r *Reconciler) blame(s *scope, m signals.Match, d *policy.Decision) {
+	if !r.config.Blame.Taint || d.Blame == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.board.Say(s.pod.Spec.NodeName, string(s.pod.UID), string(s.subject.UID), m.Row.Blame, s.now)
+}
+
+// taint the node if enough was said against it, or if nothing else keeps this pod's replacement away. There is a bound to how many are.
+func (r *Reconciler) taint(ctx context.Context, s *scope, d *policy.Decision) error {
+	if !r.config.Blame.Taint || r.config.DryRun {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := s.pod.Spec.NodeName
+	if !d.Taint && !r.board.Guilty(name, s.now) {
+		return nil
+	}
+	var nodes corev1.NodeList
+	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	var node *corev1.Node
+	tainted := 0
+	for i := range nodes.Items {
+		if isTainted(&nodes.Items[i]) {
+			tainted++
+		}
+		if nodes.Items[i].Name == name {
+			node = &nodes.Items[i]
+		}
+	}
+	r.metrics.tainted.Set(float64(tainted))
+	if node == nil || isTainted(node) || !r.board.Room(tainted, len(nodes.Items)) {
+		return nil
+	}
+	if err := r.addTaint(ctx, node, s.now); err != nil {
+		return err
+	}
+	r.board.Clear(name)
+	r.report.recorder.Eventf(node.DeepCopy(), nil, corev1.EventTypeWarning, reasonBlamed, "Taint",
+		"pods of several workloads failed here: no new ones for %s", time.Duration(r.config.Blame.TTL))
+	return nil
+}
+
+func (r *Reconciler) addTaint(ctx context.Context, cached *corev1.Node, now time.Time) error {
+	var node corev1.Node // the cache has not all of it
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(cached), &node); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	after := node.DeepCopy()
+	after.Spec.Taints = append(after.Spec.Taints, corev1.Taint{Key: TaintKey, Effect: corev1.TaintEffectNoSchedule})
+	if after.Annotations == nil {
+		after.Annotations = map[string]string{}
+	}
+	after.Annotations[TaintUntil] = now.Add(time.Duration(r.config.Blame.TTL)).UTC().Format(time.RFC3339)
+	if err := r.client.Patch(ctx, after, client.MergeFromWithOptions(&node, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
+		return fmt.Errorf("tainting node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+func isTainted(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, isOurs)
+}
+
+func isOurs(t corev1.Taint) bool {
+	return t.Key == TaintKey && t.Effect == corev1.TaintEffectNoSchedule
+}
+
+// Pardons removes taints whose time is over. It does so even if taints are off by now.
+type Pardons struct {
+	Client client.Client
+	Live   client.Reader
+	Clock  clock.PassiveClock
+}
+
+// Register the controller.
+func (p *Pardons) Register(mgr ctrl.Manager) error {
+	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { _, found := o.GetAnnotations()[TaintUntil]; return found })
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("pardons").
+		For(&corev1.Node{}, builder.WithPredicates(ours)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), p))
+}
+
+// Reconcile looks at one node. A time that cannot be read is over.
+func (p *Pardons) Reconcile(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
+	until, err := time.Parse(time.RFC3339, node.Annotations[TaintUntil])
+	if left := until.Sub(p.Clock.Now()); err == nil && left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	var whole corev1.Node
+	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(node), &whole); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	after := whole.DeepCopy()
+	after.Spec.Taints = slices.DeleteFunc(after.Spec.Taints, isOurs)
+	delete(after.Annotations, TaintUntil)
+	if err := p.Client.Patch(ctx, after, client.MergeFromWithOptions(&whole, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
+		return again(err)
+	}
+	return ctrl.Result{}, nil
+}

@@ -1,0 +1,164 @@
+package rescheduling
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
+)
+
+// ownerIndex finds pods by the UID of their controller.
+const ownerIndex = "holdfast.controller"
+
+// CacheOptions keep of pods, nodes and owners what decisions need: with many pods the rest of them would be most of the memory.
+// namespaces: empty is all.
+func CacheOptions(namespaces ...string) cache.Options {
+	var only map[string]cache.Config
+	for _, name := range namespaces {
+		if only == nil {
+			only = map[string]cache.Config{}
+		}
+		only[name] = cache.Config{}
+	}
+	return cache.Options{
+		DefaultNamespaces: only,
+		DefaultTransform:  stripMetadata,
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:  {Transform: stripPod},
+			&corev1.Node{}: {Transform: stripNode},
+		},
+	}
+}
+
+// AddIndexes are what lists need.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &corev1.Pod{}, ownerIndex, func(o client.Object) []string {
+		if uid := owners.ControllerUID(o); uid != "" {
+			return []string{string(uid)}
+		}
+		return nil
+	})
+}
+
+func byOwner(uid types.UID) client.ListOption { return client.MatchingFields{ownerIndex: string(uid)} }
+
+func stripMetadata(o any) (any, error) {
+	if object, ok := o.(metav1.Object); ok {
+		object.SetManagedFields(nil)
+	}
+	return o, nil
+}
+
+// kept are prefixes of the annotations of pods that are read.
+var kept = []string{
+	"holdfast.dev/", "sigs.k8s.io/", "kueue.x-k8s.io/", "batch.kubernetes.io/", "scheduling.k8s.io/", "kubernetes.io/config.mirror",
+	"descheduler.alpha.kubernetes.io/", memory.RetriesAnnotation,
+}
+
+func stripPod(o any) (any, error) {
+	full, ok := o.(*corev1.Pod)
+	if !ok {
+		return o, nil
+	}
+	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
+	pod.ManagedFields = nil
+	pod.Annotations = some(full.Annotations)
+	spec := full.Spec
+	pod.Spec = corev1.PodSpec{
+		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
+		SchedulerName: spec.SchedulerName, PriorityClassName: spec.PriorityClassName, RestartPolicy: spec.RestartPolicy,
+		SchedulingGroup: spec.SchedulingGroup, Containers: names(spec.Containers), InitContainers: names(spec.InitContainers),
+	}
+	for _, v := range spec.Volumes {
+		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+			pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: v.PersistentVolumeClaim, Ephemeral: shell(v.Ephemeral),
+			}})
+		}
+	}
+	status := full.Status
+	pod.Status = corev1.PodStatus{
+		Phase: status.Phase, Reason: status.Reason, Message: status.Message, StartTime: status.StartTime, Conditions: status.Conditions,
+		ContainerStatuses: states(status.ContainerStatuses), InitContainerStatuses: states(status.InitContainerStatuses),
+	}
+	return pod, nil
+}
+
+func shell(e *corev1.EphemeralVolumeSource) *corev1.EphemeralVolumeSource {
+	if e == nil {
+		return nil
+	}
+	return &corev1.EphemeralVolumeSource{}
+}
+
+func some(annotations map[string]string) map[string]string {
+	var out map[string]string
+	for key, value := range annotations {
+		if slices.ContainsFunc(kept, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// names of containers, and of their environment: agents are recognised by it.
+func names(containers []corev1.Container) []corev1.Container {
+	out := make([]corev1.Container, 0, len(containers))
+	for _, c := range containers {
+		slim := corev1.Container{Name: c.Name}
+		for _, e := range c.Env {
+			if e.Name == "JOBSET_UID" {
+				slim.Env = []corev1.EnvVar{{Name: e.Name}}
+			}
+		}
+		out = append(out, slim)
+	}
+	return out
+}
+
+func states(all []corev1.ContainerStatus) []corev1.ContainerStatus {
+	out := make([]corev1.ContainerStatus, 0, len(all))
+	for _, s := range all {
+		slim := corev1.ContainerStatus{
+			Name: s.Name, State: s.State, LastTerminationState: s.LastTerminationState, Ready: s.Ready, RestartCount: s.RestartCount,
+			AllocatedResourcesStatus: s.AllocatedResourcesStatus, Image: s.Image, ImageID: s.ImageID,
+		}
+		slim.State.Terminated, slim.LastTerminationState.Terminated = terse(s.State.Terminated), terse(s.LastTerminationState.Terminated)
+		out = append(out, slim)
+	}
+	return out
+}
+
+// terse leaves out what a container wrote at its end.
+func terse(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
+	if t == nil {
+		return nil
+	}
+	return &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, Signal: t.Signal, Reason: t.Reason, StartedAt: t.StartedAt, FinishedAt: t.FinishedAt}
+}
+
+func stripNode(o any) (any, error) {
+	full, ok := o.(*corev1.Node)
+	if !ok {
+		return o, nil
+	}
+	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
+	node.ManagedFields = nil
+	node.Annotations = some(full.Annotations)
+	node.Spec.Taints, node.Spec.Unschedulable = full.Spec.Taints, full.Spec.Unschedulable
+	for _, c := range full.Status.Conditions {
+		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
+	}
+	return node, nil
+}

@@ -1,0 +1,79 @@
+package rescheduling
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
+)
+
+// outcome of an attempt to move a pod.
+type outcome string
+
+const (
+	moved   outcome = "moved"
+	blocked outcome = "blocked" // by a PodDisruptionBudget
+	gone    outcome = "gone"    // it is not there any more, or another pod has its name
+)
+
+// blockedFor is when a pod that a budget holds is tried again. The API server has no event for it.
+const blockedFor = 10 * time.Second
+
+// evict asks the API server to let the pod go: it knows the budgets, and says why on the pod.
+func (r *Reconciler) evict(ctx context.Context, s *scope) (outcome, error) {
+	err := r.client.SubResource("eviction").Create(ctx, s.pod.DeepCopy(), &policyv1.Eviction{DeleteOptions: exactly(s.pod)})
+	switch {
+	case err == nil:
+		return moved, nil
+	case apierrors.IsTooManyRequests(err):
+		return blocked, nil
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		return gone, nil
+	}
+	return gone, fmt.Errorf("evicting the pod: %w", err)
+}
+
+func exactly(pod *corev1.Pod) *metav1.DeleteOptions {
+	uid := pod.UID
+	return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+}
+
+// volumes says which of the pod's volumes ties it to its node. Empty: none.
+func (r *Reconciler) volumes(ctx context.Context, pod *corev1.Pod) (string, error) {
+	if pinned := placement.Pinned(pod); pinned != "" {
+		return pinned, nil
+	}
+	for _, v := range pod.Spec.Volumes {
+		claim := pod.Name + "-" + v.Name // of an ephemeral volume
+		if v.PersistentVolumeClaim != nil {
+			claim = v.PersistentVolumeClaim.ClaimName
+		}
+		tied, err := r.tied(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: claim})
+		if err != nil {
+			return "", err
+		}
+		if tied {
+			return fmt.Sprintf("volume %s can be used on that node only", v.Name), nil
+		}
+	}
+	return "", nil
+}
+
+func (r *Reconciler) tied(ctx context.Context, key client.ObjectKey) (bool, error) {
+	var claim corev1.PersistentVolumeClaim
+	if err := r.live.Get(ctx, key, &claim); err != nil || claim.Spec.VolumeName == "" {
+		return false, client.IgnoreNotFound(err)
+	}
+	var volume corev1.PersistentVolume
+	if err := r.live.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, &volume); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return placement.TiedTo(&volume), nil
+}

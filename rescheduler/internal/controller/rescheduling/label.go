@@ -1,0 +1,52 @@
+package rescheduling
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+)
+
+// NamespaceLabel is on namespaces whose pods the webhook is asked about: all others have pods admitted without it.
+const (
+	NamespaceLabel = "holdfast.dev/rescheduling"
+	labelled       = "enabled"
+)
+
+// label the namespace of a managed pod.
+func (r *Reconciler) label(ctx context.Context, s *scope) error {
+	if r.config.Admission.Reach == settings.Excluding && !s.excludes() {
+		return nil
+	}
+	return r.setLabel(ctx, s.pod.Namespace, labelled)
+}
+
+// setLabel writes the label, or removes it if value is empty.
+func (r *Reconciler) setLabel(ctx context.Context, name, value string) error {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if namespace.Labels[NamespaceLabel] == value {
+		return nil
+	}
+	after := namespace.DeepCopy()
+	after.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if after.Labels == nil {
+		after.Labels = map[string]string{}
+	}
+	after.Labels[NamespaceLabel] = value
+	if value == "" {
+		delete(after.Labels, NamespaceLabel)
+	}
+	if err := r.client.Patch(ctx, after, client.MergeFrom(namespace), fieldOwner); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("labelling namespace %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package rescheduling
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+)
+
+// Metrics of the controller. None has a label that grows with nodes, pods or workloads.
+type Metrics struct {
+	decisions    *prometheus.CounterVec
+	moves        *prometheus.CounterVec
+	fills        prometheus.Counter
+	open         prometheus.Gauge
+	tainted      prometheus.Gauge
+	replacements prometheus.Histogram
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// NewMetrics registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rescheduler_decisions_total",
+			Help: "Decisions about abnormal pods, by reason and by what was wrong.",
+		}, []string{"reason", "signal"}),
+		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rescheduler_moves_total",
+			Help: "Attempts to move a pod, by outcome.",
+		}, []string{"outcome"}),
+		fills: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "rescheduler_filled_pods_total",
+			Help: "Pods without a node that got their exclusions after their admission.",
+		}),
+		open: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "rescheduler_breaker_open",
+			Help: "1 while nothing is moved because too much was.",
+		}),
+		tainted: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "rescheduler_tainted_nodes",
+			Help: "Nodes that are tainted because of what pods say against them.",
+		}),
+		replacements: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "rescheduler_replacement_seconds",
+			Help:    "From the last failure that the workload remembers to a replacement that has another node.",
+			Buckets: []float64{0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300},
+		}),
+		seen: map[string]bool{},
+	}
+	registerer.MustRegister(m.decisions, m.moves, m.fills, m.open, m.tainted, m.replacements)
+	return m
+}
+
+func (m *Metrics) decided(reason, signal string) { m.decisions.WithLabelValues(reason, signal).Inc() }
+
+func (m *Metrics) moved(o outcome) { m.moves.WithLabelValues(string(o)).Inc() }
+
+func (m *Metrics) filled() { m.fills.Inc() }
+
+func (m *Metrics) breaker(open bool) {
+	value := 0.0
+	if open {
+		value = 1
+	}
+	m.open.Set(value)
+}
+
+// youngest: of older pods it is not known when they were bound.
+const youngest = time.Minute
+
+// bound observes a replacement that has a node, once.
+func (m *Metrics) bound(s *scope) {
+	last := lastFailure(s.memory)
+	young := s.now.Sub(s.pod.CreationTimestamp.Time) < youngest
+	if last.IsZero() || !young || len(memory.Hosts(s.pod.Annotations)) == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.seen[string(s.pod.UID)] {
+		return
+	}
+	if len(m.seen) >= sayings {
+		clear(m.seen)
+	}
+	m.seen[string(s.pod.UID)] = true
+	for _, c := range s.pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			m.replacements.Observe(max(0, c.LastTransitionTime.Sub(last).Seconds()))
+		}
+	}
+}

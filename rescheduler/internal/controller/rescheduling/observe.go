@@ -1,0 +1,299 @@
+package rescheduling
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+)
+
+// rung of the ladder on which pods are moved: above all recovery in place, and above the recreation of a group's pods.
+const rung = 4
+
+// scope is what was observed for one pod.
+type scope struct {
+	pod   *corev1.Pod
+	chain owners.Chain
+	// subject is what remembers: the root owner, or the bare pod itself.
+	subject *metav1.PartialObjectMetadata
+	retries int
+	// annotated: the workload asks by itself.
+	annotated bool
+	matches   []signals.Match
+	memory    memory.Memory
+	now       time.Time
+}
+
+func (s *scope) bare() bool { return len(s.chain) == 0 }
+
+// observe returns nil for a pod that is not managed.
+func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, error) {
+	if protectedKind(pod) {
+		return nil, nil
+	}
+	s := &scope{pod: pod, now: r.clock.Now()}
+	var err error
+	if s.chain, err = r.owners.Of(ctx, pod); err != nil {
+		return nil, err
+	}
+	orphan := s.bare() && metav1.GetControllerOf(pod) != nil
+	if orphan || !r.manages(s) {
+		return nil, nil
+	}
+	if s.subject = s.chain.Root(); s.bare() {
+		s.subject = r.ledger.Latest(metadataOf(pod))
+	} else {
+		r.family.add(s.subject.UID, s.chain.Direct().UID)
+	}
+	s.matches = r.match(s)
+	s.read()
+	return s, nil
+}
+
+// manages fills in the retries, and tells whether there is a request for any.
+func (r *Reconciler) manages(s *scope) bool {
+	var problem error
+	if s.retries, s.annotated, problem = s.chain.Retries(); s.bare() {
+		s.retries, s.annotated, problem = memory.Retries(s.pod.Annotations)
+	}
+	if problem != nil {
+		r.report.warn(s, reasonInvalid, problem.Error()+"; it is ignored")
+	}
+	if !s.annotated && !s.bare() && r.config.DefaultRetries > 0 {
+		s.retries = r.config.DefaultRetries
+		return true
+	}
+	return s.annotated
+}
+
+// read the memory of the subject.
+func (s *scope) read() { s.memory = memory.Read(s.subject.Annotations) }
+
+// excludes tells whether any pod of the workload is kept away from a node.
+func (s *scope) excludes() bool { return len(s.memory.Info(s.now).DeployScheduledHosts) > 0 }
+
+// match finds what is wrong, since when.
+func (r *Reconciler) match(s *scope) []signals.Match {
+	matches := slices.DeleteFunc(r.table.Matches(s.pod, s.now), func(m signals.Match) bool {
+		return m.Row.Trigger == signals.Annotated && !s.annotated
+	})
+	var over []string
+	for _, row := range r.table {
+		if !slices.ContainsFunc(matches, func(m signals.Match) bool { return m.Row.Name == row.Name }) {
+			over = append(over, row.Name)
+		}
+	}
+	r.diary.well(s.pod.UID, over)
+	for i := range matches {
+		if matches[i].Since.IsZero() {
+			matches[i].Since = r.diary.since(s.pod.UID, matches[i].Row.Name, s.now)
+		}
+	}
+	return matches
+}
+
+// facts about a match, for a decision.
+func (r *Reconciler) facts(ctx context.Context, s *scope, m signals.Match) (policy.Facts, error) {
+	f := policy.Facts{Now: s.now, Match: m, Rules: r.rules, Pod: podFacts(s), Workload: workloadFacts(s, m)}
+	if err := r.nodeFacts(ctx, s, &f); err != nil {
+		return f, err
+	}
+	whole, err := r.whole(ctx, s.pod)
+	f.Pod.Whole = whole
+	if err != nil || s.bare() {
+		return f, err
+	}
+	return f, r.siblingFacts(ctx, s, &f)
+}
+
+func podFacts(s *scope) policy.Pod {
+	pod := s.pod
+	return policy.Pod{
+		Name: pod.Name, UID: string(pod.UID), Created: pod.CreationTimestamp.Time,
+		Failed: pod.Status.Phase == corev1.PodFailed, Bare: s.bare(), Slot: owners.Slot(pod),
+		Protected: protection(pod), Pinned: placement.Pinned(pod), Placed: placement.Placed(pod), Gang: gang(s),
+	}
+}
+
+// protectedKind: pods that nobody may move, and that belong to no workload that could ask.
+func protectedKind(pod *corev1.Pod) bool {
+	ref := metav1.GetControllerOf(pod)
+	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return mirror || ref != nil && (ref.Kind == "DaemonSet" || ref.Kind == "Node")
+}
+
+const preferNoEviction = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+
+func protection(pod *corev1.Pod) string {
+	switch pod.Spec.PriorityClassName {
+	case "system-node-critical", "system-cluster-critical":
+		return "its priority class is " + pod.Spec.PriorityClassName
+	}
+	if _, found := pod.Annotations[preferNoEviction]; found {
+		return "it has the annotation " + preferNoEviction
+	}
+	return ""
+}
+
+// groupKeys are labels and annotations by which pods name their group.
+var groupKeys = []string{
+	"pod-group.scheduling.sigs.k8s.io", "scheduling.x-k8s.io/pod-group", "scheduling.k8s.io/group-name", "kueue.x-k8s.io/pod-group-name",
+	"leaderworkerset.sigs.k8s.io/group-key",
+}
+
+// gang that the pod belongs to. Empty: none.
+func gang(s *scope) string {
+	if g := s.pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		return *g.PodGroupName
+	}
+	for _, key := range groupKeys {
+		for _, set := range []map[string]string{s.pod.Labels, s.pod.Annotations} {
+			if name := set[key]; name != "" {
+				return name
+			}
+		}
+	}
+	for _, o := range s.chain {
+		if kind := o.GroupVersionKind(); kind.Kind == "JobSet" || kind.Group == "kubeflow.org" {
+			return o.Name
+		}
+	}
+	return ""
+}
+
+// whole tells whether the pod's group is disrupted as a whole only.
+func (r *Reconciler) whole(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	g := pod.Spec.SchedulingGroup
+	if g == nil || g.PodGroupName == nil {
+		return false, nil
+	}
+	var group schedulingv1alpha2.PodGroup
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: *g.PodGroupName}, &group)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || err != nil && isNoKind(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the pod's group: %w", err)
+	}
+	mode := group.Spec.DisruptionMode
+	return mode != nil && *mode == schedulingv1alpha2.DisruptionModePodGroup, nil
+}
+
+func workloadFacts(s *scope, m signals.Match) policy.Workload {
+	w := policy.Workload{
+		Name: s.subject.Kind + " " + s.subject.Name, Annotated: s.annotated, Retries: s.retries, Memory: s.memory, Recovering: recoveringUntil(s),
+	}
+	for _, e := range s.memory.Entries {
+		if e.Class == m.Row.Name {
+			w.Moved++
+		}
+		if !slices.Contains(e.Pods, string(s.pod.UID)) && e.Last.After(w.GangMoved) {
+			w.GangMoved = e.Last
+		}
+	}
+	return w
+}
+
+func recoveringUntil(s *scope) time.Time {
+	var until time.Time
+	for _, o := range s.chain.Speaking() {
+		if !recovering.Holds(o.GetAnnotations(), rung, s.now) {
+			continue
+		}
+		if state, err := recovering.Parse(o.GetAnnotations()[recovering.Annotation]); err == nil && state.Deadline.After(until) {
+			until = state.Deadline
+		}
+	}
+	return until
+}
+
+// nodeFacts: of other nodes it is enough to know that there is one.
+func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) error {
+	var nodes corev1.NodeList
+	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	excluded := s.memory.Exclusions(f.Pod.Slot, s.now, nil)
+	free := placement.Freed(s.pod, excluded)
+	f.Node.Name = s.pod.Spec.NodeName
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		switch {
+		case node.Name == s.pod.Spec.NodeName:
+			f.Node.UID = string(node.UID)
+		case f.Node.Others == 0 && placement.Fits(free, node):
+			f.Node.Others = 1
+		}
+	}
+	return nil
+}
+
+// siblingFacts are needed by rows that compare.
+func (r *Reconciler) siblingFacts(ctx context.Context, s *scope, f *policy.Facts) error {
+	if !f.Match.Row.Siblings && !f.Match.Row.ImageElsewhere && !r.rules.RetriesPerReplica {
+		return nil
+	}
+	var pods corev1.PodList
+	if err := r.client.List(ctx, &pods, client.InNamespace(s.pod.Namespace), byOwner(s.chain.Direct().UID), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing siblings: %w", err)
+	}
+	for i := range pods.Items {
+		other := &pods.Items[i]
+		if other.Status.Phase != corev1.PodFailed && other.Status.Phase != corev1.PodSucceeded {
+			f.Workload.Replicas++
+		}
+		if other.UID == s.pod.UID || owners.Template(other) != owners.Template(s.pod) {
+			continue
+		}
+		f.Siblings = append(f.Siblings, r.sibling(other, f.Match.Row.Name, s.now))
+		if other.Spec.NodeName != s.pod.Spec.NodeName && hasImages(other) {
+			f.Node.HasImage = true
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) sibling(pod *corev1.Pod, class string, now time.Time) policy.Sibling {
+	s := policy.Sibling{Node: pod.Spec.NodeName, Ready: readySince(pod)}
+	for _, m := range r.table.Matches(pod, now) {
+		if m.Row.Name == class {
+			s.Class = class
+		}
+	}
+	return s
+}
+
+func hasImages(pod *corev1.Pod) bool {
+	return len(pod.Status.ContainerStatuses) > 0 &&
+		!slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.ImageID == "" })
+}
+
+// readySince is zero for a pod that is not ready.
+func readySince(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// metadataOf a bare pod.
+func metadataOf(pod *corev1.Pod) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{ObjectMeta: *pod.ObjectMeta.DeepCopy()}
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	return o
+}

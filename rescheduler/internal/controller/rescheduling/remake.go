@@ -1,0 +1,115 @@
+package rescheduling
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+)
+
+// SuccessorOf is on a pod that was made in the place of another, with the UID of that.
+const SuccessorOf = "holdfast.dev/successor-of"
+
+// remake makes a bare pod again, under the next name, and only then deletes it. The name follows from the pod's, so that after a crash
+// between the two the successor is found instead of made twice. At no moment is there none.
+func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
+	var pod corev1.Pod // the cache has not all of it
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil || pod.UID != s.pod.UID {
+		return gone, client.IgnoreNotFound(err)
+	}
+	hosts := s.memory.Exclusions("", s.now, nil)
+	next := successor(&pod, hosts, r.config.Enforcement.Mode(pod.Spec.SchedulerName))
+	err := r.client.Create(ctx, next, fieldOwner)
+	if apierrors.IsAlreadyExists(err) {
+		err = r.isSuccessor(ctx, next)
+	}
+	if err != nil {
+		return gone, fmt.Errorf("making pod %s in the place of %s: %w", next.Name, pod.Name, err)
+	}
+	err = r.client.Delete(ctx, &pod, &client.DeleteOptions{Preconditions: exactly(&pod).Preconditions})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return gone, nil
+	}
+	return moved, err
+}
+
+func (r *Reconciler) isSuccessor(ctx context.Context, next *corev1.Pod) error {
+	var there corev1.Pod
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(next), &there); err != nil {
+		return err
+	}
+	if there.Annotations[SuccessorOf] != next.Annotations[SuccessorOf] {
+		return fmt.Errorf("the name is that of another pod")
+	}
+	return nil
+}
+
+// successor of a pod: the same, without what the cluster has written into it.
+func successor(pod *corev1.Pod, hosts []string, mode settings.Mode) *corev1.Pod {
+	next := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: nextName(pod.Name), Namespace: pod.Namespace, Labels: pod.Labels, Annotations: map[string]string{}, Finalizers: pod.Finalizers,
+			OwnerReferences: pod.OwnerReferences,
+		},
+		Spec: *pod.Spec.DeepCopy(),
+	}
+	for key, value := range pod.Annotations {
+		next.Annotations[key] = value
+	}
+	next.Annotations[SuccessorOf] = string(pod.UID)
+	next.Annotations[memory.HostsAnnotation] = memory.FormatHosts(hosts)
+	next.Spec.NodeName, next.Spec.EphemeralContainers, next.Spec.Priority = "", nil, nil
+	withoutToken(&next.Spec)
+	if mode == settings.Required && len(hosts) > 0 {
+		avoid(&next.Spec, hosts)
+	}
+	return next
+}
+
+func avoid(spec *corev1.PodSpec, hosts []string) {
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	a := spec.Affinity.NodeAffinity
+	a.RequiredDuringSchedulingIgnoredDuringExecution = placement.Avoid(a.RequiredDuringSchedulingIgnoredDuringExecution, hosts)
+}
+
+// tokenVolume begins the name of the volume that the API server adds to every pod: it adds another.
+const tokenVolume = "kube-api-access-"
+
+func withoutToken(spec *corev1.PodSpec) {
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return strings.HasPrefix(v.Name, tokenVolume) })
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			containers[i].VolumeMounts = slices.DeleteFunc(containers[i].VolumeMounts, func(m corev1.VolumeMount) bool {
+				return strings.HasPrefix(m.Name, tokenVolume)
+			})
+		}
+	}
+}
+
+var numbered = regexp.MustCompile(`^(.*)-r(\d{1,6})$`)
+
+// nextName: a, a-r1, a-r2.
+func nextName(name string) string {
+	base, n := name, 0
+	if parts := numbered.FindStringSubmatch(name); parts != nil {
+		base = parts[1]
+		_, _ = fmt.Sscan(parts[2], &n) // digits, as the expression says
+	}
+	suffix := fmt.Sprintf("-r%d", n+1)
+	return strings.TrimRight(base[:min(len(base), 253-len(suffix))], "-.") + suffix
+}

@@ -1,0 +1,94 @@
+package failures
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func on(node string) Failure { return Failure{Node: node, At: noon, TTL: time.Hour} }
+
+func TestFailuresAreKnownForAWhile(t *testing.T) {
+	var x Index
+	x.Note("o", on("a"))
+	x.Note("o", Failure{Node: "b", Slot: "web-0", At: noon, TTL: time.Hour})
+	x.Note("o", Failure{Node: "c", At: noon, TTL: time.Second})
+	x.Note("other", on("d"))
+	for name, c := range map[string]struct {
+		slot string
+		now  time.Time
+		want []string
+	}{
+		"at once":                     {"", noon, []string{"a", "c"}},
+		"of a slot":                   {"web-0", noon, []string{"a", "b", "c"}},
+		"of another slot":             {"web-1", noon, []string{"a", "c"}},
+		"when a short exclusion ends": {"", noon.Add(time.Second), []string{"a"}},
+		"when it is in the memory":    {"web-0", noon.Add(keep), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, x.Nodes("o", c.slot, c.now)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestTheIndexHasBounds(t *testing.T) {
+	var x Index
+	for i := range 3 * perOwner {
+		x.Note("o", on(fmt.Sprint(i)))
+	}
+	if n := len(x.Nodes("o", "", noon)); n != perOwner {
+		t.Errorf("%d nodes of one owner", n)
+	}
+	for i := range 2 * most {
+		f := on("a")
+		f.At = noon.Add(time.Duration(i) * time.Second)
+		x.Note(types.UID(fmt.Sprint(i)), f)
+	}
+	if n := len(x.byOwner); n > most {
+		t.Errorf("%d owners", n)
+	}
+}
+
+func owned(p *pods.Pod) *corev1.Pod {
+	return p.Change(func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{UID: "o", Kind: "ReplicaSet", Controller: ptr.To(true)}}
+	}).Obj()
+}
+
+func TestPodsAreNoted(t *testing.T) {
+	rejected := func() *pods.Pod { return pods.Make("p", noon).Rejected("UnexpectedAdmissionError", "no") }
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want []string
+	}{
+		"one that was rejected":               {owned(rejected()), []string{"a"}},
+		"one without an owner":                {rejected().Obj(), nil},
+		"one that runs":                       {owned(pods.Make("p", noon)), nil},
+		"one that never had a node":           {owned(rejected().On("")), nil},
+		"one that missed its deadline":        {owned(pods.Make("p", noon).Rejected("DeadlineExceeded", "")), nil},
+		"one that failed long ago":            {owned(pods.Make("p", noon.Add(-time.Hour)).Rejected("UnexpectedAdmissionError", "no")), nil},
+		"one that was low on something there": {owned(pods.Make("p", noon).Rejected("Evicted", "The node was low on resource: memory.")), []string{"a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var x Index
+			x.notePod(c.pod, signals.Default(), testingclock.NewFakePassiveClock(noon))
+			if diff := cmp.Diff(c.want, x.Nodes("o", "", noon)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,112 @@
+package owners
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+)
+
+// Chain is from the pod's own controller up to the root. It is empty for a pod that nobody owns.
+type Chain []*metav1.PartialObjectMetadata
+
+// Direct is the pod's own controller, nil if there is none.
+func (c Chain) Direct() *metav1.PartialObjectMetadata {
+	if len(c) == 0 {
+		return nil
+	}
+	return c[0]
+}
+
+// Root is the last of the chain: the object that remembers. nil if there is none.
+func (c Chain) Root() *metav1.PartialObjectMetadata {
+	if len(c) == 0 {
+		return nil
+	}
+	return c[len(c)-1]
+}
+
+// Speaking are the owners whose annotations are their own: a Deployment writes its own on its ReplicaSets, and leaves there what is
+// removed from it.
+func (c Chain) Speaking() Chain {
+	var speaking Chain
+	for i, o := range c {
+		if i == len(c)-1 || o.Kind != "ReplicaSet" {
+			speaking = append(speaking, o)
+		}
+	}
+	return speaking
+}
+
+// Retries are those of the owner nearest to the pod that says any. A value that cannot be read says none; its error is returned
+// with what the others say.
+func (c Chain) Retries() (retries int, asked bool, problem error) {
+	for _, o := range c.Speaking() {
+		n, asked, err := memory.Retries(o.GetAnnotations())
+		if asked {
+			return n, true, problem
+		}
+		if err != nil && problem == nil {
+			problem = err
+		}
+	}
+	return 0, false, problem
+}
+
+// Has tells whether an owner is of the kind.
+func (c Chain) Has(group, kind string) bool {
+	for _, o := range c {
+		if gvk := o.GroupVersionKind(); gvk.Group == group && gvk.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// ControllerUID of a pod; empty if it has none.
+func ControllerUID(o metav1.Object) types.UID {
+	if ref := metav1.GetControllerOf(o); ref != nil {
+		return ref.UID
+	}
+	return ""
+}
+
+const (
+	completionIndex = "batch.kubernetes.io/job-completion-index"
+	jobName         = "batch.kubernetes.io/job-name"
+)
+
+// Slot is the identity that a pod shares with its replacement: the name of a StatefulSet's pod, the Job and index of an indexed Job's.
+// Empty: it has none.
+func Slot(pod *corev1.Pod) string {
+	ref := metav1.GetControllerOf(pod)
+	if ref == nil {
+		return ""
+	}
+	if ref.Kind == "StatefulSet" {
+		return pod.Name
+	}
+	index := pod.Annotations[completionIndex]
+	if index == "" {
+		index = pod.Labels[completionIndex]
+	}
+	if _, err := strconv.Atoi(index); err != nil {
+		return ""
+	}
+	name := pod.Labels[jobName]
+	if name == "" {
+		name = ref.Name
+	}
+	return name + "/" + index
+}
+
+// Template is a mark of the template of a pod, where its controller says one. Empty: it does not change, or nobody says.
+func Template(pod *corev1.Pod) string {
+	if hash := pod.Labels["pod-template-hash"]; hash != "" {
+		return hash
+	}
+	return pod.Labels["controller-revision-hash"]
+}

@@ -1,0 +1,166 @@
+package owners
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// deepest is how far up owners are followed.
+	deepest = 8
+	// closedFor is how long a kind that may not be read is not asked for again.
+	closedFor = time.Minute
+)
+
+// Resolver follows references. A kind is watched, as metadata, from the first time that one of it is met; until its cache is filled, and if
+// it may be read but not watched, it is read live.
+type Resolver struct {
+	cache  cache.Cache
+	live   client.Reader
+	clock  clock.PassiveClock
+	ledger *Ledger
+	// changed is told of owners whose annotations have changed.
+	changed func(owner types.UID)
+
+	mu        sync.Mutex
+	informers map[schema.GroupVersionKind]cache.Informer
+	closed    map[schema.GroupVersionKind]time.Time
+}
+
+// NewResolver reads from a cache, and live where that is not filled. Objects that the ledger knows to be newer are its.
+func NewResolver(c cache.Cache, live client.Reader, clock clock.PassiveClock, ledger *Ledger) *Resolver {
+	return &Resolver{
+		cache: c, live: live, clock: clock, ledger: ledger,
+		informers: map[schema.GroupVersionKind]cache.Informer{}, closed: map[schema.GroupVersionKind]time.Time{},
+	}
+}
+
+// Notify calls changed with the UID of each owner whose annotations change from now on. Call it before the first use.
+func (r *Resolver) Notify(changed func(owner types.UID)) { r.changed = changed }
+
+// Of finds the owners of an object. The chain ends where an owner is gone, is of a kind that the cluster does not serve, or may not
+// be read: the last that could be read is the root.
+func (r *Resolver) Of(ctx context.Context, o metav1.Object) (Chain, error) {
+	var chain Chain
+	for range deepest {
+		ref := metav1.GetControllerOf(o)
+		if ref == nil {
+			break
+		}
+		owner, err := r.get(ctx, o.GetNamespace(), ref)
+		if err != nil {
+			return nil, fmt.Errorf("reading the owner %s %s: %w", ref.Kind, ref.Name, err)
+		}
+		if owner == nil || owner.UID != ref.UID {
+			break
+		}
+		chain = append(chain, owner)
+		o = owner
+	}
+	return chain, nil
+}
+
+// get returns nil for an owner that cannot be had.
+func (r *Resolver) get(ctx context.Context, namespace string, ref *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
+	group, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil {
+		return nil, nil
+	}
+	kind := group.WithKind(ref.Kind)
+	if kind == (schema.GroupVersionKind{Version: "v1", Kind: "Node"}) || r.isClosed(kind) {
+		return nil, nil
+	}
+	found, err := r.read(ctx, kind, client.ObjectKey{Namespace: namespace, Name: ref.Name}, string(ref.UID))
+	switch {
+	case err == nil:
+		return r.ledger.Latest(found), nil
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case apierrors.IsForbidden(err) || meta.IsNoMatchError(err):
+		r.close(kind)
+		return nil, nil
+	}
+	return nil, err
+}
+
+// read from the cache; live if the cache is not filled, or does not know the object that the pod says it belongs to.
+func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, uid string) (*metav1.PartialObjectMetadata, error) {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(kind)
+	informer, err := r.informer(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	if informer.HasSynced() {
+		err := r.cache.Get(ctx, key, o)
+		if err == nil && string(o.UID) == uid {
+			o.SetGroupVersionKind(kind)
+			return o, nil
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		o = &metav1.PartialObjectMetadata{}
+		o.SetGroupVersionKind(kind)
+	}
+	if err := r.live.Get(ctx, key, o); err != nil {
+		return nil, err
+	}
+	o.SetGroupVersionKind(kind)
+	return o, nil
+}
+
+func (r *Resolver) informer(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if informer := r.informers[kind]; informer != nil {
+		return informer, nil
+	}
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(kind)
+	informer, err := r.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	if r.changed != nil {
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: r.updated}); err != nil {
+			return nil, err
+		}
+	}
+	r.informers[kind] = informer
+	return informer, nil
+}
+
+func (r *Resolver) updated(before, after any) {
+	b, ok := before.(metav1.Object)
+	a, also := after.(metav1.Object)
+	if ok && also && !maps.Equal(b.GetAnnotations(), a.GetAnnotations()) {
+		r.changed(a.GetUID())
+	}
+}
+
+func (r *Resolver) isClosed(kind schema.GroupVersionKind) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, closed := r.closed[kind]
+	return closed && r.clock.Since(since) < closedFor
+}
+
+func (r *Resolver) close(kind schema.GroupVersionKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed[kind] = r.clock.Now()
+}

@@ -1,0 +1,87 @@
+package placement
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// nodeName is the only field that node affinity can match.
+const nodeName = "metadata.name"
+
+// heaviest is the weight of a preference that counts most.
+const heaviest = 100
+
+// Avoid adds the nodes to required node affinity, which may be nil: terms are alternatives, so each of them says no to all nodes. It returns
+// a new selector.
+func Avoid(required *corev1.NodeSelector, nodes []string) *corev1.NodeSelector {
+	selector := &corev1.NodeSelector{}
+	if required != nil {
+		selector = required.DeepCopy()
+	}
+	if len(selector.NodeSelectorTerms) == 0 {
+		selector.NodeSelectorTerms = []corev1.NodeSelectorTerm{{}}
+	}
+	for i := range selector.NodeSelectorTerms {
+		term := &selector.NodeSelectorTerms[i]
+		if required != nil && len(term.MatchExpressions)+len(term.MatchFields) == 0 {
+			continue // an empty term matches no node, and has to stay so
+		}
+		term.MatchFields = append(term.MatchFields, without(nodes, term.MatchFields)...)
+	}
+	return selector
+}
+
+// Disfavour is a preference for all nodes but these.
+func Disfavour(nodes []string) corev1.PreferredSchedulingTerm {
+	return corev1.PreferredSchedulingTerm{Weight: heaviest, Preference: corev1.NodeSelectorTerm{MatchFields: without(nodes, nil)}}
+}
+
+// without: the operators of fields take one value each.
+func without(nodes []string, there []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
+	var out []corev1.NodeSelectorRequirement
+	for _, node := range nodes {
+		if !slices.ContainsFunc(there, func(r corev1.NodeSelectorRequirement) bool { return isAvoided(r, node) }) {
+			out = append(out, corev1.NodeSelectorRequirement{Key: nodeName, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
+		}
+	}
+	return out
+}
+
+func isAvoided(r corev1.NodeSelectorRequirement, node string) bool {
+	return r.Key == nodeName && r.Operator == corev1.NodeSelectorOpNotIn && len(r.Values) == 1 && r.Values[0] == node
+}
+
+// Avoids tells whether the pod's required affinity keeps it away from one of the nodes.
+func Avoids(pod *corev1.Pod, nodes []string) bool {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil || pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, r := range term.MatchFields {
+			if slices.ContainsFunc(nodes, func(node string) bool { return isAvoided(r, node) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Freed is the pod as it would be without the exclusions: to see whether lifting them helps.
+func Freed(pod *corev1.Pod, nodes []string) *corev1.Pod {
+	free := pod.DeepCopy()
+	if !Avoids(pod, nodes) {
+		return free
+	}
+	terms := free.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	for i := range terms {
+		terms[i].MatchFields = slices.DeleteFunc(terms[i].MatchFields, func(r corev1.NodeSelectorRequirement) bool {
+			return slices.ContainsFunc(nodes, func(node string) bool { return isAvoided(r, node) })
+		})
+		if len(terms[i].MatchFields)+len(terms[i].MatchExpressions) == 0 {
+			free.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+			break
+		}
+	}
+	return free
+}

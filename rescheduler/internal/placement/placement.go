@@ -1,0 +1,87 @@
+// Package placement tells where a pod could run as far as its own constraints and the nodes' taints go, and what ties it to one
+// node. Resources are the scheduler's business. It is pure.
+package placement
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+)
+
+// Fits tells whether the pod could run on the node: it is ready, takes pods, and has no taint that the pod does not tolerate, and
+// selectors and required affinity match.
+func Fits(pod *corev1.Pod, node *corev1.Node) bool {
+	if !Usable(node) || !tolerated(pod, node) {
+		return false
+	}
+	matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
+	return err == nil && matches
+}
+
+// Usable tells whether a node is ready and takes pods.
+func Usable(node *corev1.Node) bool {
+	if node.Spec.Unschedulable || !node.DeletionTimestamp.IsZero() {
+		return false
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func tolerated(pod *corev1.Pod, node *corev1.Node) bool {
+	_, untolerated := schedulinghelpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, func(t *corev1.Taint) bool {
+		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+	}, false)
+	return !untolerated
+}
+
+// topologies are annotations by which Kueue says that it chooses the nodes of a pod.
+var topologies = []string{
+	"kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology", "kueue.x-k8s.io/podset-unconstrained-topology",
+}
+
+// Placed tells whether Kueue chooses the pod's node by topology.
+func Placed(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(topologies, func(key string) bool { _, found := pod.Annotations[key]; return found })
+}
+
+// Pinned says what ties a pod to the one node by its own spec. Empty: nothing. The name that the scheduler has written does not tie it.
+func Pinned(pod *corev1.Pod) string {
+	if _, found := pod.Spec.NodeSelector[corev1.LabelHostname]; found {
+		return "its node selector names one host"
+	}
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
+		return ""
+	}
+	required := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if required != nil && len(required.NodeSelectorTerms) > 0 && !slices.ContainsFunc(required.NodeSelectorTerms, open) {
+		return "its node affinity names one host"
+	}
+	return ""
+}
+
+// open tells whether a term leaves more than one host.
+func open(term corev1.NodeSelectorTerm) bool {
+	one := func(r corev1.NodeSelectorRequirement, key string) bool {
+		return r.Key == key && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1
+	}
+	return !slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return one(r, corev1.LabelHostname) }) &&
+		!slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool { return one(r, "metadata.name") })
+}
+
+// TiedTo tells whether a volume can be used on one host only.
+func TiedTo(volume *corev1.PersistentVolume) bool {
+	if volume.Spec.HostPath != nil {
+		return true
+	}
+	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
+		return false
+	}
+	return !slices.ContainsFunc(volume.Spec.NodeAffinity.Required.NodeSelectorTerms, open)
+}

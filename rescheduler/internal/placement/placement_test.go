@@ -1,0 +1,162 @@
+package placement
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func node(changes ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"zone": "z", corev1.LabelHostname: "a"}},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}
+	for _, change := range changes {
+		change(n)
+	}
+	return n
+}
+
+func taint(effect corev1.TaintEffect) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: effect}} }
+}
+
+func TestFits(t *testing.T) {
+	tolerant := corev1.PodSpec{Tolerations: []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}}
+	for name, c := range map[string]struct {
+		spec corev1.PodSpec
+		node *corev1.Node
+		want bool
+	}{
+		"a ready node":                   {corev1.PodSpec{}, node(), true},
+		"one that is not ready":          {corev1.PodSpec{}, node(func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }), false},
+		"one that says nothing":          {corev1.PodSpec{}, node(func(n *corev1.Node) { n.Status.Conditions = nil }), false},
+		"one that is cordoned":           {corev1.PodSpec{}, node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), false},
+		"one with a taint":               {corev1.PodSpec{}, node(taint(corev1.TaintEffectNoSchedule)), false},
+		"one with a taint that evicts":   {corev1.PodSpec{}, node(taint(corev1.TaintEffectNoExecute)), false},
+		"one with a taint that is mild":  {corev1.PodSpec{}, node(taint(corev1.TaintEffectPreferNoSchedule)), true},
+		"a taint that is tolerated":      {tolerant, node(taint(corev1.TaintEffectNoSchedule)), true},
+		"a selector that matches":        {corev1.PodSpec{NodeSelector: map[string]string{"zone": "z"}}, node(), true},
+		"a selector that does not":       {corev1.PodSpec{NodeSelector: map[string]string{"zone": "y"}}, node(), false},
+		"affinity that avoids this node": {avoiding(nil, "a"), node(), false},
+		"affinity that avoids another":   {avoiding(nil, "b"), node(), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Fits(&corev1.Pod{Spec: c.spec}, c.node); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func avoiding(required *corev1.NodeSelector, nodes ...string) corev1.PodSpec {
+	return with(Avoid(required, nodes))
+}
+
+func with(required *corev1.NodeSelector) corev1.PodSpec {
+	return corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}}
+}
+
+func expression(key string, values ...string) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}
+}
+
+// Terms are alternatives: one that does not say no to the node lets the pod go there.
+func TestEachTermSaysNo(t *testing.T) {
+	theirs := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression("zone", "z"), expression("zone", "y", "z"), {}}}
+	before := theirs.DeepCopy()
+	pod := &corev1.Pod{Spec: avoiding(theirs, "a", "b")}
+	for _, name := range []string{"a", "b"} {
+		if Fits(pod, node(func(n *corev1.Node) { n.Name = name })) {
+			t.Errorf("node %s takes it", name)
+		}
+	}
+	if !Fits(pod, node(func(n *corev1.Node) { n.Name = "c" })) {
+		t.Error("node c does not take it")
+	}
+	if Fits(pod, node(func(n *corev1.Node) { n.Name, n.Labels = "c", nil })) {
+		t.Error("what the user asked for is gone: the empty term matches now, or the others do without a zone")
+	}
+	if diff := cmp.Diff(before, theirs); diff != "" {
+		t.Errorf("what was handed in is changed: %s", diff)
+	}
+	if !Avoids(pod, []string{"b"}) || Avoids(pod, []string{"c"}) {
+		t.Error("Avoids does not know what Avoid did")
+	}
+	again := Avoid(pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, []string{"a", "b"})
+	if diff := cmp.Diff(pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, again); diff != "" {
+		t.Errorf("once more adds: %s", diff)
+	}
+}
+
+func TestFreed(t *testing.T) {
+	for name, spec := range map[string]corev1.PodSpec{
+		"of nothing else":    avoiding(nil, "a"),
+		"of a user's wishes": avoiding(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression("zone", "z")}}, "a"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{Spec: spec}
+			if Fits(pod, node()) || !Fits(Freed(pod, []string{"a"}), node()) {
+				t.Error("it is not freed")
+			}
+		})
+	}
+	wish := &corev1.Pod{Spec: avoiding(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression("zone", "y")}}, "a")}
+	if Fits(Freed(wish, []string{"a"}), node()) {
+		t.Error("freed of the user's wishes too")
+	}
+}
+
+func TestPinned(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec corev1.PodSpec
+		want bool
+	}{
+		"nothing":                        {corev1.PodSpec{}, false},
+		"the scheduler's own choice":     {corev1.PodSpec{NodeName: "a"}, false},
+		"a selector of one host":         {corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: "a"}}, true},
+		"a selector of a zone":           {corev1.PodSpec{NodeSelector: map[string]string{"zone": "z"}}, false},
+		"affinity to one host":           {with(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression(corev1.LabelHostname, "a")}}), true},
+		"affinity to two hosts":          {with(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression(corev1.LabelHostname, "a", "b")}}), false},
+		"one host, or else a zone":       {with(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression(corev1.LabelHostname, "a"), expression("zone", "z")}}), false},
+		"what keeps it away from others": {avoiding(nil, "a"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Pinned(&corev1.Pod{Spec: c.spec}); (got != "") != c.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestTiedTo(t *testing.T) {
+	local := func(terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}}}
+	}
+	for name, c := range map[string]struct {
+		volume *corev1.PersistentVolume
+		want   bool
+	}{
+		"a volume of the network": {&corev1.PersistentVolume{}, false},
+		"a local volume":          {local(expression(corev1.LabelHostname, "a")), true},
+		"a volume of a zone":      {local(expression("zone", "z")), false},
+		"a path of the host": {&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}},
+		}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := TiedTo(c.volume); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestPlaced(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kueue.x-k8s.io/podset-required-topology": "rack"}}}
+	if !Placed(pod) || Placed(&corev1.Pod{}) {
+		t.Error("Kueue's annotation is not seen, or seen where it is not")
+	}
+}

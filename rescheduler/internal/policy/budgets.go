@@ -1,0 +1,126 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+)
+
+// Rate lets Burst moves go at once and one more in each Every. Burst 0 is no bound.
+type Rate struct {
+	Burst int
+	Every time.Duration
+}
+
+// Limits bound how many pods are moved.
+type Limits struct {
+	Workload, Node, Namespace, Cluster Rate
+}
+
+// Purpose names what a move draws on.
+type Purpose struct {
+	Workload, Node, Namespace string
+}
+
+// Budgets counts moves. It is no more than a bound: it forgets what it knows when the process ends.
+type Budgets struct {
+	limits  Limits
+	breaker Breaker
+	buckets map[string]bucket
+	opened  time.Time
+	moves   []time.Time
+}
+
+type bucket struct {
+	tokens float64
+	at     time.Time
+}
+
+// Breaker stops all moves when there are more than Moves in Window: so many faults at once are no faults of nodes. It lets go
+// after Pause. Moves 0 is no breaker.
+type Breaker struct {
+	Moves  int
+	Window time.Duration
+	Pause  time.Duration
+}
+
+// NewBudgets has not seen any move.
+func NewBudgets(limits Limits, breaker Breaker) *Budgets {
+	return &Budgets{limits: limits, breaker: breaker, buckets: map[string]bucket{}}
+}
+
+// Take draws on all budgets, or on none: then it says which one is empty and when there is something in it again.
+func (b *Budgets) Take(p Purpose, now time.Time) (granted bool, why string, after time.Duration) {
+	if left := b.Open(now); left > 0 {
+		return false, fmt.Sprintf("more than %d pods were moved within %s: nothing is moved for now", b.breaker.Moves, b.breaker.Window), left
+	}
+	draws := []struct {
+		key, name string
+		rate      Rate
+	}{
+		{"w/" + p.Workload, "of the workload", b.limits.Workload},
+		{"n/" + p.Node, "of node " + p.Node, b.limits.Node},
+		{"s/" + p.Namespace, "of namespace " + p.Namespace, b.limits.Namespace},
+		{"c", "of the cluster", b.limits.Cluster},
+	}
+	for _, d := range draws {
+		if left := b.left(d.key, d.rate, now); d.rate.Burst > 0 && left < 1 {
+			return false, "the budget " + d.name + " is used up", wait(left, d.rate)
+		}
+	}
+	for _, d := range draws {
+		if d.rate.Burst > 0 {
+			b.buckets[d.key] = bucket{b.left(d.key, d.rate, now) - 1, now}
+		}
+	}
+	b.note(now)
+	return true, "", 0
+}
+
+func (b *Budgets) left(key string, rate Rate, now time.Time) float64 {
+	kept, found := b.buckets[key]
+	if !found {
+		return float64(rate.Burst)
+	}
+	gained := 0.0
+	if rate.Every > 0 {
+		gained = float64(now.Sub(kept.at)) / float64(rate.Every)
+	}
+	return min(float64(rate.Burst), kept.tokens+max(0, gained))
+}
+
+func wait(left float64, rate Rate) time.Duration {
+	if rate.Every <= 0 {
+		return recheck
+	}
+	return max(time.Millisecond, time.Duration((1-left)*float64(rate.Every)))
+}
+
+// note counts the move for the breaker, and drops what is full again.
+func (b *Budgets) note(now time.Time) {
+	if b.breaker.Moves > 0 {
+		b.moves = append(b.moves, now)
+		for len(b.moves) > 0 && now.Sub(b.moves[0]) >= b.breaker.Window {
+			b.moves = b.moves[1:]
+		}
+		if len(b.moves) > b.breaker.Moves {
+			b.opened, b.moves = now, nil
+		}
+	}
+	if len(b.buckets) > mostBuckets {
+		for key, kept := range b.buckets {
+			if now.Sub(kept.at) > time.Hour {
+				delete(b.buckets, key)
+			}
+		}
+	}
+}
+
+const mostBuckets = 4096
+
+// Open is how long the breaker stays open; 0: it is closed.
+func (b *Budgets) Open(now time.Time) time.Duration {
+	if b.opened.IsZero() {
+		return 0
+	}
+	return max(0, b.breaker.Pause-now.Sub(b.opened))
+}

@@ -1,0 +1,113 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func second(n int) Rate { return Rate{Burst: n, Every: time.Second} }
+
+var purpose = Purpose{Workload: "w", Node: "a", Namespace: "s"}
+
+func TestEachBudgetHolds(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits Limits
+		other  Purpose // draws on another budget
+		want   string
+	}{
+		"of a workload":  {Limits{Workload: second(2)}, Purpose{"x", "a", "s"}, "of the workload"},
+		"of a node":      {Limits{Node: second(2)}, Purpose{"w", "x", "s"}, "of node a"},
+		"of a namespace": {Limits{Namespace: second(2)}, Purpose{"w", "a", "x"}, "of namespace s"},
+		"of the cluster": {Limits{Cluster: second(2)}, Purpose{}, "of the cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := NewBudgets(c.limits, Breaker{})
+			for range 2 {
+				if granted, why, _ := b.Take(purpose, noon); !granted {
+					t.Fatal(why)
+				}
+			}
+			granted, why, after := b.Take(purpose, noon)
+			if granted || !strings.Contains(why, c.want) || after != time.Second {
+				t.Errorf("got %t, %q, %s", granted, why, after)
+			}
+			if c.other != (Purpose{}) {
+				if granted, why, _ := b.Take(c.other, noon); !granted {
+					t.Errorf("another is held too: %s", why)
+				}
+			}
+			if granted, why, _ := b.Take(purpose, noon.Add(after)); !granted {
+				t.Errorf("not granted when it was said to be: %s", why)
+			}
+		})
+	}
+}
+
+func TestARefusedMoveDrawsOnNothing(t *testing.T) {
+	b := NewBudgets(Limits{Workload: second(1), Cluster: second(2)}, Breaker{})
+	b.Take(purpose, noon)
+	b.Take(purpose, noon) // refused
+	if granted, why, _ := b.Take(Purpose{Workload: "x"}, noon); !granted {
+		t.Error(why)
+	}
+}
+
+func TestABudgetFillsUpToItsBurst(t *testing.T) {
+	b := NewBudgets(Limits{Node: second(3)}, Breaker{})
+	b.Take(purpose, noon)
+	granted := 0
+	for range 10 {
+		if ok, _, _ := b.Take(purpose, noon.Add(time.Hour)); ok {
+			granted++
+		}
+	}
+	if granted != 3 {
+		t.Errorf("%d moves at once", granted)
+	}
+}
+
+func TestTheBreaker(t *testing.T) {
+	b := NewBudgets(Limits{}, Breaker{Moves: 3, Window: time.Minute, Pause: 10 * time.Minute})
+	for i := range 4 {
+		if granted, why, _ := b.Take(Purpose{Workload: fmt.Sprint(i)}, noon); !granted {
+			t.Fatal(why)
+		}
+	}
+	granted, why, after := b.Take(Purpose{Workload: "x"}, noon.Add(time.Minute))
+	if granted || !strings.Contains(why, "nothing is moved") || after != 9*time.Minute {
+		t.Errorf("got %t, %q, %s", granted, why, after)
+	}
+	if granted, why, _ := b.Take(Purpose{}, noon.Add(10*time.Minute)); !granted {
+		t.Errorf("still open: %s", why)
+	}
+}
+
+func TestSlowMovesLeaveTheBreakerClosed(t *testing.T) {
+	b := NewBudgets(Limits{}, Breaker{Moves: 3, Window: time.Minute, Pause: time.Minute})
+	for i := range 50 {
+		if granted, why, _ := b.Take(purpose, noon.Add(time.Duration(i)*20*time.Second)); !granted {
+			t.Fatalf("move %d: %s", i, why)
+		}
+	}
+}
+
+func TestNoLimitIsNoLimit(t *testing.T) {
+	b := NewBudgets(Limits{}, Breaker{})
+	for range 1000 {
+		if granted, why, _ := b.Take(purpose, noon); !granted {
+			t.Fatal(why)
+		}
+	}
+}
+
+func TestBudgetsOfTheDistantPastAreForgotten(t *testing.T) {
+	b := NewBudgets(Limits{Workload: second(1)}, Breaker{})
+	for i := range 2 * mostBuckets {
+		b.Take(Purpose{Workload: fmt.Sprint(i)}, noon.Add(time.Duration(i)*time.Minute))
+	}
+	if len(b.buckets) > mostBuckets+1 {
+		t.Errorf("%d buckets", len(b.buckets))
+	}
+}

@@ -1,0 +1,205 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+)
+
+// Decide says what to do about the pod. Budgets are not asked: see Budgets, for decisions that move.
+func Decide(f Facts) Decision {
+	for _, rule := range []func(Facts) (Decision, bool){
+		protected, never, recovering, lasting, wholeGang, otherNodesHaveIt, workloadsFault,
+	} {
+		if d, decided := rule(f); decided {
+			return d
+		}
+	}
+	return learn(f)
+}
+
+func protected(f Facts) (Decision, bool) {
+	return Decision{Act: Leave, Reason: NotMovable, Message: "it is never moved: " + f.Pod.Protected}, f.Pod.Protected != ""
+}
+
+func never(f Facts) (Decision, bool) {
+	message := fmt.Sprintf("%s is no fault of node %s: the pod is not moved", f.Match.Reason, f.Node.Name)
+	return Decision{Act: Leave, Reason: NeverMoved, Message: message}, f.Match.Row.Action == signals.Never
+}
+
+// recovering: what only is remembered disturbs nobody; and a pod that has failed is gone whatever is done.
+func recovering(f Facts) (Decision, bool) {
+	disturbs := f.Match.Row.Action == signals.Move && !f.Pod.Failed
+	left := f.Workload.Recovering.Sub(f.Now)
+	if !disturbs || left <= 0 {
+		return Decision{}, false
+	}
+	return Decision{
+		Act: Wait, Reason: Recovering, After: left,
+		Message: fmt.Sprintf("%s is being recovered in place until %s", f.Workload.Name, f.Workload.Recovering.UTC().Format(time.RFC3339)),
+	}, true
+}
+
+// lasting: the trouble has to last, and to be there at the moment.
+func lasting(f Facts) (Decision, bool) {
+	left := f.Match.Row.After - f.Now.Sub(f.Match.Since)
+	switch {
+	case left > 0:
+		return Decision{Act: Wait, Reason: TooEarly, After: left, Message: f.Match.Reason + " does not last long enough yet"}, true
+	case !f.Match.Down:
+		return Decision{Act: Leave, Reason: TooEarly, Message: "it runs at the moment"}, true
+	}
+	return Decision{}, false
+}
+
+// wholeGang: when one member dies the others often do. One fault is one move.
+func wholeGang(f Facts) (Decision, bool) {
+	if f.Pod.Gang == "" || f.Match.Row.Action != signals.Move || f.Pod.Failed && f.Match.Row.Instant() {
+		return Decision{}, false
+	}
+	if f.Pod.Whole {
+		return Decision{
+			Act: Leave, Reason: NotMovable, Warning: true,
+			Message: fmt.Sprintf("%s on node %s: its group is disrupted as a whole only, and not by this program", f.Match.Reason, f.Node.Name),
+		}, true
+	}
+	left := f.Rules.GangSettle - f.Now.Sub(f.Workload.GangMoved)
+	if f.Workload.GangMoved.IsZero() || left <= 0 {
+		return Decision{}, false
+	}
+	return Decision{
+		Act: Wait, Reason: GangMovedAlready, After: left,
+		Message: fmt.Sprintf("another pod of group %s was moved a moment ago", f.Pod.Gang),
+	}, true
+}
+
+func otherNodesHaveIt(f Facts) (Decision, bool) {
+	if !f.Match.Row.ImageElsewhere || f.Node.HasImage {
+		return Decision{}, false
+	}
+	message := f.Match.Reason + ": no other node is known to have the image, so that another node would not help"
+	return Decision{Act: Leave, Reason: WorkloadFault, Message: message, Warning: true}, true
+}
+
+func workloadsFault(f Facts) (Decision, bool) {
+	if !f.Match.Row.Siblings || suspicion(f.Node.Name, f.Match.Row.Name, f.Siblings, f.Rules.Wellness, f.Now) != TheWorkload {
+		return Decision{}, false
+	}
+	message := fmt.Sprintf("%s on other nodes too: it looks like a fault of the workload, so its pods stay where they are", f.Match.Reason)
+	return Decision{Act: Leave, Reason: WorkloadFault, Message: message, Warning: true, After: recheck}, true
+}
+
+// recheck is for what other pods may change without an event of this pod.
+const recheck = 5 * time.Minute
+
+// learn adds the failure to the memory and asks what that costs.
+func learn(f Facts) Decision {
+	known, lesson := f.Workload.Memory.Learn(f.failure(), f.Now)
+	d := Decision{Memory: known, Blame: f.Match.Row.Blame, Charged: f.Match.Row.Charged && lesson == memory.New}
+	if lesson == memory.Stale {
+		return Decision{Act: Leave, Reason: TooLongAgo, Message: "it failed long ago"}
+	}
+	if lesson == memory.Known || lesson == memory.Covered {
+		d.Blame = 0
+	}
+	d.Learned = lesson != memory.Known
+	if f.Workload.Memory.Exhausted {
+		return exhausted(f, false)
+	}
+	if d.Charged {
+		next, over := memory.Next(f.Workload.Memory.Times, f.allowed())
+		if over || f.Match.Row.MaxMoves > 0 && f.Workload.Moved >= f.Match.Row.MaxMoves {
+			return exhausted(f, over)
+		}
+		d.Memory.Times = next
+	}
+	return f.carryOut(d)
+}
+
+// allowed is how many moves the workload has.
+func (f Facts) allowed() int {
+	if f.Rules.RetriesPerReplica {
+		return f.Workload.Retries * max(1, f.Workload.Replicas)
+	}
+	return f.Workload.Retries
+}
+
+// exhausted: the nodes are forgotten, so that the exclusions do not keep the workload from running at all.
+func exhausted(f Facts, forget bool) Decision {
+	d := Decision{
+		Act: Leave, Reason: Exhausted, Warning: true,
+		Message: fmt.Sprintf("%s on node %s: all %d moves are used up, and the pod is not moved", f.Match.Reason, f.Node.Name, f.allowed()),
+	}
+	if forget {
+		d.Act, d.Memory, d.Learned = Exhaust, f.Workload.Memory.Exhaust(), true
+		d.Message += "; no node is avoided any more"
+	}
+	return d
+}
+
+func (f Facts) failure() memory.Failure {
+	failure := memory.Failure{
+		Node: f.Node.Name, NodeUID: f.Node.UID, Class: f.Match.Row.Name, Reason: f.Match.Reason,
+		Pod: f.Pod.UID, Created: f.Pod.Created, At: f.Now, TTL: f.Match.Row.TTL,
+	}
+	if f.Pod.Failed {
+		failure.At = f.Match.Since
+	}
+	if f.Match.Row.Scope == signals.Slot {
+		failure.Slot = f.Pod.Slot
+	}
+	return failure
+}
+
+// carryOut says how the pod leaves its node.
+func (f Facts) carryOut(d Decision) Decision {
+	where := fmt.Sprintf("%s on node %s", f.Match.Reason, f.Node.Name)
+	switch {
+	case f.Pod.Placed && !f.Rules.Taints:
+		return Decision{
+			Act: Leave, Reason: NotMovable, Warning: true, Blame: d.Blame,
+			Message: where + ": Kueue has placed the pod by topology, where only a taint of the node helps, and taints are off",
+		}
+	case f.Pod.Placed:
+		d.Taint = true
+	case f.Pod.Pinned != "":
+		return Decision{
+			Act: Leave, Reason: NotMovable, Warning: true, Blame: d.Blame,
+			Message: fmt.Sprintf("%s: the pod cannot go elsewhere, because %s", where, f.Pod.Pinned),
+		}
+	case f.Node.Others == 0:
+		return Decision{
+			Act: Leave, Reason: NoOtherNode, Warning: true, After: recheck, Blame: d.Blame,
+			Message: where + ": there is no other node that the pod could run on",
+		}
+	}
+	until := "a while"
+	if f.Match.Row.TTL > 0 {
+		until = f.Match.Row.TTL.String()
+	}
+	switch {
+	case f.Match.Row.Action == signals.Record || f.Pod.Failed && !f.Pod.Bare:
+		d.Act, d.Reason = Record, Excluded
+		d.Message = fmt.Sprintf("%s: replacements keep away from the node for %s", where, until)
+	case f.Pod.Bare && !f.Rules.RecreateBare:
+		return Decision{
+			Act: Leave, Reason: NotMovable, Warning: true, Blame: d.Blame,
+			Message: where + ": nobody would make the pod again, as it has no controller, and making it again is off",
+		}
+	case f.Pod.Bare:
+		d.Act, d.Reason = Remake, Moved
+		d.Message = fmt.Sprintf("%s: the pod is made again, to run on another node", where)
+	default:
+		d.Act, d.Reason = Evict, Moved
+		d.Message = fmt.Sprintf("%s: evicted, to run on another node; this one is avoided for %s", where, until)
+	}
+	if f.Match.Row.Charged && d.Memory.Times > 0 {
+		d.Message += fmt.Sprintf(" (move %d of %d)", d.Memory.Times, f.allowed())
+	}
+	if f.Rules.DryRun {
+		return Decision{Act: Leave, Reason: WouldMove, Message: "dry run: " + d.Message}
+	}
+	return d
+}

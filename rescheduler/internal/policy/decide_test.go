@@ -1,0 +1,275 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func row(name string) signals.Row {
+	table := signals.Default()
+	i := slices.IndexFunc(table, func(r signals.Row) bool { return r.Name == name })
+	if i < 0 {
+		panic("there is no row " + name)
+	}
+	return table[i]
+}
+
+// facts of a pod of a Deployment with 3 retries, in an OOM loop on node a for long, in a cluster with another node.
+func facts(signal string, changes ...func(*Facts)) Facts {
+	f := Facts{
+		Now:      noon,
+		Match:    signals.Match{Row: row(signal), Reason: signal, Since: noon.Add(-20 * time.Minute), Down: true},
+		Pod:      Pod{Name: "p", UID: "uid-p", Created: noon.Add(-time.Hour)},
+		Workload: Workload{Name: "Deployment w", Annotated: true, Retries: 3},
+		Node:     Node{Name: "a", UID: "uid-a", Others: 1},
+		Rules:    Rules{Wellness: 2 * time.Minute, GangSettle: 2 * time.Minute},
+	}
+	for _, change := range changes {
+		change(&f)
+	}
+	return f
+}
+
+func failedNow(f *Facts)       { f.Pod.Failed, f.Match.Since = true, f.Now }
+func bare(f *Facts)            { f.Pod.Bare = true }
+func gang(f *Facts)            { f.Pod.Gang = "g" }
+func times(n int) func(*Facts) { return func(f *Facts) { f.Workload.Memory.Times = n } }
+
+// remembered puts failures of other pods on nodes into the memory.
+func remembered(class, slot string, nodes ...string) func(*Facts) {
+	return func(f *Facts) {
+		for _, node := range nodes {
+			f.Workload.Memory, _ = f.Workload.Memory.Learn(memory.Failure{
+				Node: node, NodeUID: "uid-" + node, Class: class, Slot: slot, Pod: "other-" + node,
+				Created: noon.Add(-2 * time.Hour), At: noon.Add(-5 * time.Minute), TTL: time.Hour,
+			}, noon.Add(-5*time.Minute))
+		}
+	}
+}
+
+func siblings(all ...Sibling) func(*Facts) { return func(f *Facts) { f.Siblings = all } }
+
+func well(node string) Sibling           { return Sibling{Node: node, Ready: noon.Add(-time.Hour)} }
+func failing(node, class string) Sibling { return Sibling{Node: node, Class: class} }
+
+func TestDecide(t *testing.T) {
+	for name, c := range map[string]struct {
+		facts   Facts
+		act     Act
+		reason  string
+		message string
+	}{
+		"an OOM loop is moved": {facts("OOMKilled"), Evict, Moved, "move 1 of 3"},
+		"a rejected pod is replaced by its controller": {
+			facts("AdmissionError", failedNow), Record, Excluded, "replacements keep away from the node for 15m0s"},
+		"a pod without a sandbox is moved": {facts("SandboxNotReady"), Evict, Moved, "SandboxNotReady on node a"},
+		"the last move is made":            {facts("OOMKilled", times(2)), Evict, Moved, "move 3 of 3"},
+		"one more is not":                  {facts("OOMKilled", times(3)), Exhaust, Exhausted, "all 3 moves are used up"},
+		"a workload with 0 retries never moves": {
+			facts("OOMKilled", func(f *Facts) { f.Workload.Retries = 0 }), Exhaust, Exhausted, "all 0 moves"},
+		"retries count for each replica if that is asked for": {
+			facts("OOMKilled", times(3), func(f *Facts) { f.Rules.RetriesPerReplica, f.Workload.Replicas = true, 4 }), Evict, Moved, "move 4 of 12"},
+		"what is used up stays so": {
+			facts("OOMKilled", func(f *Facts) { f.Workload.Memory.Exhausted = true }), Leave, Exhausted, "all 3 moves"},
+		"a deadline moves nobody":       {facts("DeadlineExceeded", failedNow), Leave, NeverMoved, "no fault of node a"},
+		"a bad spec moves nobody":       {facts("ConfigError"), Leave, NeverMoved, "the pod is not moved"},
+		"a trouble that is young waits": {facts("SandboxNotReady", func(f *Facts) { f.Match.Since = noon.Add(-time.Minute) }), Wait, TooEarly, ""},
+		"a loop whose container runs at the moment is left": {
+			facts("OOMKilled", func(f *Facts) { f.Match.Down = false }), Leave, TooEarly, ""},
+		"a critical pod is left": {
+			facts("OOMKilled", func(f *Facts) { f.Pod.Protected = "its priority class is x" }), Leave, NotMovable, "priority class"},
+		"a pod that is recovered in place waits for the deadline": {
+			facts("OOMKilled", func(f *Facts) { f.Workload.Recovering = noon.Add(time.Minute) }), Wait, Recovering, "until 2026-03-01T12:01:00Z"},
+		"a deadline that has passed holds nobody": {
+			facts("OOMKilled", func(f *Facts) { f.Workload.Recovering = noon }), Evict, Moved, ""},
+		"a rejection is remembered while others recover": {
+			facts("AdmissionError", failedNow, func(f *Facts) { f.Workload.Recovering = noon.Add(time.Minute) }), Record, Excluded, ""},
+		"a pod that is pinned to its node": {
+			facts("OOMKilled", func(f *Facts) { f.Pod.Pinned = "its volume is there" }), Leave, NotMovable, "because its volume is there"},
+		"a cluster with no other node": {
+			facts("OOMKilled", func(f *Facts) { f.Node.Others = 0 }), Leave, NoOtherNode, "no other node"},
+		"a pod that Kueue has placed, without taints": {
+			facts("AdmissionError", failedNow, func(f *Facts) { f.Pod.Placed = true }), Leave, NotMovable, "only a taint"},
+		"a bare pod that nobody makes again": {facts("OOMKilled", bare), Leave, NotMovable, "no controller"},
+		"a bare pod that is made again": {
+			facts("OOMKilled", bare, func(f *Facts) { f.Rules.RecreateBare = true }), Remake, Moved, "made again"},
+		"a bare pod that has failed is made again too": {
+			facts("AdmissionError", bare, failedNow, func(f *Facts) { f.Rules.RecreateBare = true }), Remake, Moved, "made again"},
+		"a dry run does nothing": {
+			facts("OOMKilled", func(f *Facts) { f.Rules.DryRun = true }), Leave, WouldMove, "dry run: OOMKilled on node a: evicted"},
+		"a node that had pressure is remembered, not charged": {facts("NodePressure", failedNow, times(3)), Record, Excluded, ""},
+		"a pod that failed long ago": {
+			facts("OutOfResource", failedNow, func(f *Facts) { f.Match.Since = noon.Add(-time.Hour) }), Leave, TooLongAgo, ""},
+		"a slot that fails in place is remembered and stays": {facts("FailsInPlace", gang), Record, Excluded, ""},
+		"a slot that is handed over is remembered and stays": {facts("HandedOver", gang), Record, Excluded, "move 1 of 3"},
+		"the member of a gang moves":                         {facts("OOMKilled", gang), Evict, Moved, ""},
+		"a gang is moved once": {
+			facts("OOMKilled", gang, func(f *Facts) { f.Workload.GangMoved = noon.Add(-time.Minute) }), Wait, GangMovedAlready, "group g"},
+		"a gang that has settled may move again": {
+			facts("OOMKilled", gang, func(f *Facts) { f.Workload.GangMoved = noon.Add(-2 * time.Minute) }), Evict, Moved, ""},
+		"members that are rejected are all remembered": {
+			facts("AdmissionError", failedNow, gang, func(f *Facts) { f.Workload.GangMoved = noon }), Record, Excluded, ""},
+		"a gang that is disrupted as a whole is left": {
+			facts("OOMKilled", gang, func(f *Facts) { f.Pod.Whole = true }), Leave, NotMovable, "as a whole only"},
+		"an image that nobody has": {facts("ImagePull"), Leave, WorkloadFault, "no other node is known to have the image"},
+		"an image that others have": {
+			facts("ImagePull", func(f *Facts) { f.Node.HasImage = true }), Evict, Moved, ""},
+		"siblings that fail on two other nodes": {
+			facts("CrashLoopBackOff", siblings(failing("b", "CrashLoopBackOff"), failing("c", "CrashLoopBackOff"))), Leave, WorkloadFault, "fault of the workload"},
+		"siblings that fail, for a row that does not ask": {
+			facts("OOMKilled", siblings(failing("b", "OOMKilled"), failing("c", "OOMKilled"))), Evict, Moved, ""},
+		"a spec that fails everywhere moves once": {facts("EmptySharedPool", failedNow), Record, Excluded, ""},
+		"and no second time": {
+			facts("EmptySharedPool", failedNow, func(f *Facts) { f.Workload.Moved = 1 }), Leave, Exhausted, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(c.facts)
+			if d.Act != c.act || d.Reason != c.reason || !strings.Contains(d.Message, c.message) {
+				t.Errorf("got %d %s %q", d.Act, d.Reason, d.Message)
+			}
+			if d.Act == Wait && d.After <= 0 {
+				t.Error("it waits for nothing")
+			}
+			if d.Act != Leave && d.Act != Wait && !d.Learned {
+				t.Error("nothing is learned")
+			}
+		})
+	}
+}
+
+// Every row that moves or records does so by itself; none needs another to be on.
+func TestEveryRowDecides(t *testing.T) {
+	for _, r := range signals.Default() {
+		f := facts(r.Name, func(f *Facts) { f.Node.HasImage = true })
+		if r.Where == signals.Phase {
+			failedNow(&f)
+		}
+		want := map[signals.Action]Act{signals.Never: Leave, signals.Record: Record, signals.Move: Evict}[r.Action]
+		if f.Pod.Failed && want == Evict {
+			want = Record // its controller replaces it
+		}
+		d := Decide(f)
+		if d.Act != want {
+			t.Errorf("%s: got %d (%s), want %d", r.Name, d.Act, d.Message, want)
+		}
+		if d.Act == Leave {
+			continue
+		}
+		if got := d.Memory.Times; (got == 1) != r.Charged {
+			t.Errorf("%s: %d moves are charged", r.Name, got)
+		}
+		if got := d.Memory.Exclusions("", noon, nil); r.TTL > 0 && len(got) != 1 {
+			t.Errorf("%s: away from %v", r.Name, got)
+		}
+		if d.Blame != r.Blame {
+			t.Errorf("%s: blame %d, want %d", r.Name, d.Blame, r.Blame)
+		}
+	}
+}
+
+func TestTheNodeOfAPlacedPodIsTainted(t *testing.T) {
+	d := Decide(facts("AdmissionError", failedNow, func(f *Facts) { f.Pod.Placed, f.Rules.Taints = true, true }))
+	if d.Act != Record || !d.Taint {
+		t.Errorf("got %+v", d)
+	}
+}
+
+func TestIdentityAndWorkload(t *testing.T) {
+	slot := func(f *Facts) { f.Pod.Slot = "web-0" }
+	if m := Decide(facts("OOMKilled", slot)).Memory; m.Exclusions("web-1", noon, nil) != nil || m.Exclusions("web-0", noon, nil) == nil {
+		t.Errorf("an OOM loop of web-0 says something about others: %+v", m.Entries)
+	}
+	if m := Decide(facts("AdmissionError", failedNow, slot)).Memory; m.Exclusions("web-1", noon, nil) == nil {
+		t.Error("a node that rejects pods takes others of the workload")
+	}
+}
+
+// A hundred replicas on one bad node are one fault, and one move.
+func TestAWaveIsChargedOnce(t *testing.T) {
+	m := memory.Memory{}
+	for i := range 100 {
+		d := Decide(facts("AdmissionError", failedNow, func(f *Facts) {
+			f.Workload.Memory, f.Pod.UID = m, fmt.Sprint("pod-", i)
+			f.Now = noon.Add(time.Duration(i) * 10 * time.Millisecond)
+			failedNow(f)
+		}))
+		if d.Act != Record {
+			t.Fatalf("pod %d: %d %s %s", i, d.Act, d.Reason, d.Message)
+		}
+		m = d.Memory
+	}
+	if m.Times != 1 || len(m.Entries) != 1 {
+		t.Errorf("%d moves, %d entries", m.Times, len(m.Entries))
+	}
+}
+
+// The first decision is written before the pod goes; the pass that evicts finds it, and charges nothing.
+func TestADecisionThatIsWrittenIsMadeAgainForFree(t *testing.T) {
+	first := Decide(facts("OOMKilled"))
+	second := Decide(facts("OOMKilled", func(f *Facts) { f.Workload.Memory = first.Memory }))
+	if second.Act != Evict || second.Charged || second.Learned || second.Memory.Times != 1 || second.Blame != 0 {
+		t.Errorf("got %+v", second)
+	}
+}
+
+// A pod that is alone has nobody who speaks against it: it gets all its moves.
+func TestALonePodHasAllItsMoves(t *testing.T) {
+	m, now := memory.Memory{}, noon
+	for i, node := range []string{"a", "b", "c"} {
+		now = now.Add(20 * time.Minute)
+		d := Decide(facts("CrashLoopBackOff", func(f *Facts) {
+			f.Now, f.Match.Since = now, now.Add(-15*time.Minute)
+			f.Workload.Memory, f.Node.Name, f.Node.UID = m, node, "uid-"+node
+			f.Pod.UID, f.Pod.Created = fmt.Sprint(i), now.Add(-16*time.Minute)
+		}))
+		if d.Act != Evict || d.Memory.Times != i+1 {
+			t.Fatalf("move %d: %d %s %s", i+1, d.Act, d.Reason, d.Message)
+		}
+		m = d.Memory
+	}
+	d := Decide(facts("CrashLoopBackOff", func(f *Facts) { f.Workload.Memory, f.Node.Name = m, "d" }))
+	if d.Act != Exhaust || d.Memory.Exclusions("", now, nil) != nil || d.Memory.Times != 3 {
+		t.Errorf("after the last: %+v", d)
+	}
+}
+
+func TestSuspicion(t *testing.T) {
+	const class = "CrashLoopBackOff"
+	for name, c := range map[string]struct {
+		siblings []Sibling
+		want     Suspect
+	}{
+		"nobody":                              {nil, Unknown},
+		"one that runs well elsewhere":        {[]Sibling{well("b")}, TheNode},
+		"one that runs well on the same node": {[]Sibling{well("a")}, Unknown},
+		"one that became ready a moment ago":  {[]Sibling{{Node: "b", Ready: noon.Add(-time.Second)}}, Unknown},
+		"one that has no node":                {[]Sibling{{Ready: noon.Add(-time.Hour)}}, Unknown},
+		"one that fails elsewhere":            {[]Sibling{failing("b", class)}, Unknown},
+		"two that fail on one other node":     {[]Sibling{failing("b", class), failing("b", class)}, Unknown},
+		"two that fail on two other nodes":    {[]Sibling{failing("b", class), failing("c", class)}, TheWorkload},
+		"two that fail beside one that runs":  {[]Sibling{failing("b", class), failing("c", class), well("d")}, TheWorkload},
+		"two that fail in another way":        {[]Sibling{failing("b", "OOMKilled"), failing("c", "OOMKilled")}, Unknown},
+		"two that fail on this node":          {[]Sibling{failing("a", class), failing("a", class)}, Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := suspicion("a", class, c.siblings, 2*time.Minute, noon); got != c.want {
+				t.Errorf("got %d", got)
+			}
+		})
+	}
+}
+
+func TestAnExclusionOfAnotherSlotIsNone(t *testing.T) {
+	d := Decide(facts("OOMKilled", remembered("OOMKilled", "web-1", "a"), func(f *Facts) { f.Pod.Slot = "web-0" }))
+	if d.Act != Evict || !d.Charged {
+		t.Errorf("got %+v", d)
+	}
+}

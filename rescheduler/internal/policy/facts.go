@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+)
+
+// Facts is what is known when a decision is made about one pod.
+type Facts struct {
+	Now      time.Time
+	Pod      Pod
+	Workload Workload
+	Node     Node
+	// Match is what is wrong; Since is filled in.
+	Match signals.Match
+	// Siblings are the other pods of the same template.
+	Siblings []Sibling
+	Rules    Rules
+}
+
+// Pod is the pod that something is wrong with.
+type Pod struct {
+	Name    string
+	UID     string
+	Created time.Time
+	// Failed: it has ended, and its controller replaces it. Nothing has to be evicted.
+	Failed bool
+	// Bare: nobody replaces it.
+	Bare bool
+	// Slot is its identity in the workload, if it has one.
+	Slot string
+	// Protected is why it is never moved: a mirror pod, a DaemonSet's, a critical one. Empty: it is not.
+	Protected string
+	// Pinned is what keeps it on its node: spec.nodeName by its owner, a node selector, a local volume. Empty: nothing.
+	Pinned string
+	// Placed: Kueue has chosen the node by topology. An exclusion would leave it without any.
+	Placed bool
+	// Gang is a name that all pods share that live and die together. Empty: none.
+	Gang string
+	// Whole: the gang is disrupted as a whole only.
+	Whole bool
+}
+
+// Workload is the owner that remembers.
+type Workload struct {
+	Name      string
+	Annotated bool // it asks for moves itself
+	Retries   int
+	Replicas  int
+	Memory    memory.Memory
+	// Moved is how often it was moved for the reason of the match.
+	Moved int
+	// GangMoved is when a pod of the gang was moved last.
+	GangMoved time.Time
+	// Recovering is until when a program on a lower rung has the workload; zero: none has.
+	Recovering time.Time
+}
+
+// Node is where the pod is.
+type Node struct {
+	Name, UID string
+	Pressure  bool
+	// Others are nodes that the pod could go to beside those excluded already.
+	Others int
+	// HasImage tells whether another node has an image that the pod waits for.
+	HasImage bool
+}
+
+// Sibling is another pod of the same template.
+type Sibling struct {
+	Node  string
+	Ready time.Time // since when; zero: it is not
+	Class string    // what is wrong with it; empty: nothing
+}
+
+// Rules are the settings.
+type Rules struct {
+	// RetriesPerReplica multiplies the retries of a workload by its replicas.
+	RetriesPerReplica bool
+	// Wellness is how long a sibling has to be ready to speak against the node.
+	Wellness time.Duration
+	// GangSettle is how long failures in a gang are taken for echoes of the first.
+	GangSettle time.Duration
+	// DryRun: nothing is done but said.
+	DryRun bool
+	// Taints: pods that are pinned by Kueue have their node tainted.
+	Taints bool
+	// RecreateBare: bare pods are made anew elsewhere.
+	RecreateBare bool
+}

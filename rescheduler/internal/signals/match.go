@@ -1,0 +1,230 @@
+package signals
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// HandoverAnnotation is on a pod whose supervisor gives up on the node: a slot that keeps failing in place. Its value is the reason.
+// The next pod of the slot keeps away from the node.
+const HandoverAnnotation = "holdfast.dev/failing-here"
+
+// Match is a row that a pod matches.
+type Match struct {
+	Row    Row
+	Reason string // as the pod says it
+	// Since is when the trouble began; zero if the pod does not say it, and the observer has to remember.
+	Since time.Time
+	// Down: the trouble is there now. A container in a loop runs for a moment between two failures; that is no time to act.
+	Down bool
+}
+
+// Matches are the rows that a pod matches, in the order of the table. Rows that are Off are no matches.
+func (t Table) Matches(pod *corev1.Pod, now time.Time) []Match {
+	var found []Match
+	for _, row := range t {
+		if row.Trigger == Off {
+			continue
+		}
+		if m, ok := row.match(pod, now); ok {
+			m.Row = row
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// Instant is the first match that needs neither time nor other pods: what everybody can know of a pod that has failed.
+func (t Table) Instant(pod *corev1.Pod, now time.Time) (Match, bool) {
+	for _, m := range t.Matches(pod, now) {
+		switch {
+		case m.Row.Action == Never:
+			return Match{}, false
+		case m.Row.Instant() && m.Row.Excludes():
+			return m, true
+		}
+	}
+	return Match{}, false
+}
+
+func (r Row) match(pod *corev1.Pod, now time.Time) (Match, bool) {
+	switch r.Where {
+	case Phase:
+		failed := pod.Status.Phase == corev1.PodFailed && r.hasReason(pod.Status.Reason) && r.hasMessage(pod.Status.Message)
+		return Match{Reason: pod.Status.Reason, Since: FailedAt(pod), Down: true}, failed
+	case Disruption:
+		c := condition(pod, corev1.DisruptionTarget)
+		if c == nil || c.Status != corev1.ConditionTrue || !r.hasReason(c.Reason) {
+			return Match{}, false
+		}
+		return Match{Reason: c.Reason, Since: c.LastTransitionTime.Time, Down: true}, true
+	case Container:
+		return r.container(pod)
+	case Loop:
+		return r.loop(pod, now)
+	case Sandbox:
+		return r.sandbox(pod)
+	case Device:
+		return r.device(pod)
+	case Handover:
+		reason := pod.Annotations[HandoverAnnotation]
+		return Match{Reason: reason, Down: true}, reason != "" && bound(pod)
+	case Repeat:
+		return r.repeat(pod)
+	}
+	return Match{}, false
+}
+
+func (r Row) hasReason(reason string) bool {
+	return reason != "" && slices.ContainsFunc(r.Reasons, func(known string) bool {
+		prefix, isPrefix := strings.CutSuffix(known, "*")
+		return known == reason || isPrefix && strings.HasPrefix(reason, prefix)
+	})
+}
+
+func (r Row) hasMessage(message string) bool { return r.Message == nil || r.Message(message) }
+
+func (r Row) hasCode(code int32) bool {
+	if len(r.ExitCodes) == 0 {
+		return code != 0
+	}
+	return slices.Contains(r.ExitCodes, code)
+}
+
+// container: one that waits for a reason, or that terminated for one and stays so.
+func (r Row) container(pod *corev1.Pod) (Match, bool) {
+	for _, c := range statuses(pod) {
+		if w := c.State.Waiting; w != nil && r.hasReason(w.Reason) {
+			return Match{Reason: w.Reason, Down: true}, true
+		}
+		if t := c.State.Terminated; t != nil && r.hasReason(t.Reason) && r.hasCode(t.ExitCode) {
+			return Match{Reason: t.Reason, Since: t.FinishedAt.Time, Down: true}, true
+		}
+	}
+	return Match{}, false
+}
+
+// steady is how long a container has to run for the kubelet to begin its back-off anew: a loop is over then.
+const steady = 10 * time.Minute
+
+// loop: a container has failed for the reason and is not steady since, or it failed in a pod that is not restarted.
+func (r Row) loop(pod *corev1.Pod, now time.Time) (Match, bool) {
+	for _, c := range statuses(pod) {
+		if t := c.State.Terminated; t != nil && r.hasReason(t.Reason) && r.hasCode(t.ExitCode) {
+			final := pod.Status.Phase == corev1.PodFailed && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+			if onlyReason := !slices.Contains(r.Reasons, "*"); onlyReason && final || c.RestartCount >= r.Restarts && !final {
+				return Match{Reason: t.Reason, Since: since(t, final), Down: true}, true
+			}
+		}
+		last := c.LastTerminationState.Terminated
+		if last == nil || !r.hasReason(last.Reason) || !r.hasCode(last.ExitCode) || c.RestartCount < r.Restarts {
+			continue
+		}
+		if w := c.State.Waiting; w != nil && w.Reason == "CrashLoopBackOff" {
+			return Match{Reason: last.Reason, Down: true}, true
+		}
+		if running := c.State.Running; running != nil && now.Sub(running.StartedAt.Time) < steady {
+			return Match{Reason: last.Reason}, true
+		}
+	}
+	return Match{}, false
+}
+
+// since: the end of a container is the beginning of the trouble only if it was its first and last.
+func since(t *corev1.ContainerStateTerminated, final bool) time.Time {
+	if final {
+		return t.FinishedAt.Time
+	}
+	return time.Time{}
+}
+
+// sandbox: volumes, devices, the sandbox and its network come before this condition turns True, images after it.
+func (r Row) sandbox(pod *corev1.Pod) (Match, bool) {
+	if pod.Status.Phase != corev1.PodPending || !bound(pod) {
+		return Match{}, false
+	}
+	c := condition(pod, corev1.PodReadyToStartContainers)
+	if c == nil || c.Status != corev1.ConditionFalse {
+		return Match{}, false
+	}
+	return Match{Reason: "SandboxNotReady", Since: c.LastTransitionTime.Time, Down: true}, true
+}
+
+func (r Row) device(pod *corev1.Pod) (Match, bool) {
+	for _, c := range statuses(pod) {
+		for _, status := range c.AllocatedResourcesStatus {
+			for _, resource := range status.Resources {
+				if r.hasReason(string(resource.Health)) {
+					return Match{Reason: string(status.Name) + " " + string(resource.Health), Down: true}, true
+				}
+			}
+		}
+	}
+	return Match{}, false
+}
+
+// Groups whose members are restarted in place say so on their pods' Jobs; the agent's containers and this annotation are on the pods.
+const inPlaceDriver = "holdfast.dev/inplace-driver"
+
+// repeat: a member of a group was started again and again where it is. Its group goes on; its next pod goes elsewhere.
+func (r Row) repeat(pod *corev1.Pod) (Match, bool) {
+	if !InPlace(pod) || !bound(pod) {
+		return Match{}, false
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if last := c.LastTerminationState.Terminated; last != nil && last.ExitCode != 0 && c.RestartCount >= r.Restarts {
+			return Match{Reason: cmp.Or(last.Reason, "Error"), Since: last.FinishedAt.Time, Down: true}, true
+		}
+	}
+	return Match{}, false
+}
+
+// InPlace tells whether a pod belongs to a group that is restarted in place.
+func InPlace(pod *corev1.Pod) bool {
+	if pod.Annotations[inPlaceDriver] != "" {
+		return true
+	}
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
+		return strings.HasPrefix(c.Name, "holdfast-") || slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "JOBSET_UID" })
+	})
+}
+
+// FailedAt is when a pod failed, as far as it says so: its last container's end, else its disruption, else its start, which is when
+// the kubelet rejected it, else its creation.
+func FailedAt(pod *corev1.Pod) time.Time {
+	var last time.Time
+	for _, c := range statuses(pod) {
+		if t := c.State.Terminated; t != nil && t.FinishedAt.After(last) {
+			last = t.FinishedAt.Time
+		}
+	}
+	if c := condition(pod, corev1.DisruptionTarget); last.IsZero() && c != nil {
+		last = c.LastTransitionTime.Time
+	}
+	if start := pod.Status.StartTime; last.IsZero() && start != nil {
+		last = start.Time
+	}
+	if last.IsZero() {
+		last = pod.CreationTimestamp.Time
+	}
+	return last
+}
+
+func bound(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
+
+func condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == kind {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func statuses(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+}

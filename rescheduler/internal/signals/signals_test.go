@@ -1,0 +1,272 @@
+package signals_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func pod() *pods.Pod { return pods.Make("p", noon.Add(-time.Hour)) }
+
+// everything is the catalogue with all rows on.
+func everything() signals.Table {
+	table := signals.Default()
+	for i := range table {
+		table[i].Trigger = signals.Always
+	}
+	return table
+}
+
+func rows(matches []signals.Match) []string {
+	var names []string
+	for _, m := range matches {
+		names = append(names, m.Row.Name)
+	}
+	return names
+}
+
+func rejected(reason string) *pods.Pod {
+	return pod().Rejected(reason, "Pod was rejected: whatever")
+}
+
+func waiting(reason string) *pods.Pod { return pod().Pending().Waiting(reason, 0) }
+
+func disrupted(reason string) *pods.Pod {
+	return pod().Condition(corev1.DisruptionTarget, corev1.ConditionTrue, reason, noon)
+}
+
+// One case for every reason of every row: the first row that matches is the one that counts.
+func TestEveryReasonHasItsRow(t *testing.T) {
+	covered := map[string]bool{}
+	for reason, c := range map[string]struct {
+		pod *pods.Pod
+		row string
+	}{
+		"UnexpectedAdmissionError":               {rejected("UnexpectedAdmissionError"), "AdmissionError"},
+		"TopologyAffinityError":                  {rejected("TopologyAffinityError"), "TopologyAffinity"},
+		"SMTAlignmentError":                      {rejected("SMTAlignmentError"), "SMTAlignment"},
+		"EmptyPodSharedPoolError":                {rejected("EmptyPodSharedPoolError"), "EmptySharedPool"},
+		"OutOfcpu":                               {rejected("OutOfcpu"), "OutOfResource"},
+		"OutOfmemory":                            {rejected("OutOfmemory"), "OutOfResource"},
+		"OutOfephemeral-storage":                 {rejected("OutOfephemeral-storage"), "OutOfResource"},
+		"OutOfpods":                              {rejected("OutOfpods"), "OutOfResource"},
+		"OutOfnvidia.com/gpu":                    {rejected("OutOfnvidia.com/gpu"), "OutOfExtendedResource"},
+		"NodeAffinity":                           {rejected("NodeAffinity"), "NodeMismatch"},
+		"NodeName":                               {rejected("NodeName"), "NodeMismatch"},
+		"NodePorts":                              {rejected("NodePorts"), "NodeMismatch"},
+		"TaintToleration":                        {rejected("TaintToleration"), "NodeMismatch"},
+		"PodOSSelectorNodeLabelDoesNotMatch":     {rejected("PodOSSelectorNodeLabelDoesNotMatch"), "NodeFeature"},
+		"PodOSNotSupported":                      {rejected("PodOSNotSupported"), "NodeFeature"},
+		"SupplementalGroupsPolicyNotSupported":   {rejected("SupplementalGroupsPolicyNotSupported"), "NodeFeature"},
+		"PodLevelResourcesNotSupported":          {rejected("PodLevelResourcesNotSupported"), "NodeFeature"},
+		"PodFeatureUnsupported":                  {rejected("PodFeatureUnsupported"), "NodeFeature"},
+		"AppArmor":                               {rejected("AppArmor"), "NodeFeature"},
+		"SysctlForbidden":                        {rejected("SysctlForbidden"), "NodeFeature"},
+		"InitContainerRestartPolicyForbidden":    {rejected("InitContainerRestartPolicyForbidden"), "NodeFeature"},
+		"InvalidNodeInfo":                        {rejected("InvalidNodeInfo"), "AdmissionInternal"},
+		"UnknownReason":                          {rejected("UnknownReason"), "AdmissionInternal"},
+		"UnexpectedPredicateFailureType":         {rejected("UnexpectedPredicateFailureType"), "AdmissionInternal"},
+		"VolumeAttachmentLimitExceeded":          {rejected("VolumeAttachmentLimitExceeded"), "VolumeLimit"},
+		"NodeShutdown":                           {rejected("NodeShutdown"), "NodeShutdown"},
+		"Evicted: the node was low on something": {pod().Rejected("Evicted", "The node was low on resource: memory. "), "NodePressure"},
+		"Evicted: the node had a condition":      {pod().Rejected("Evicted", "The node had condition: [DiskPressure]. "), "NodePressure"},
+		"Evicted: its own volume":                {pod().Rejected("Evicted", `Usage of EmptyDir volume "x" exceeds the limit "1Mi". `), "OwnStorageLimit"},
+		"Evicted: its own containers":            {pod().Rejected("Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. "), "OwnStorageLimit"},
+		"Terminated by a shutdown":               {pod().Rejected("Terminated", "Pod was terminated in response to imminent node shutdown."), "GracefulShutdown"},
+		"Preempting":                             {pod().Rejected("Preempting", "Preempted in order to admit critical pod"), "KubeletPreemption"},
+		"DeadlineExceeded":                       {pod().Rejected("DeadlineExceeded", "too late"), "DeadlineExceeded"},
+		"PreemptionByScheduler":                  {disrupted("PreemptionByScheduler"), "Disrupted"},
+		"DeletionByTaintManager":                 {disrupted("DeletionByTaintManager"), "Disrupted"},
+		"DeletionByPodGC":                        {disrupted("DeletionByPodGC"), "Disrupted"},
+		"EvictionByEvictionAPI":                  {disrupted("EvictionByEvictionAPI"), "Disrupted"},
+		"DeletionByDeviceTaintManager":           {disrupted("DeletionByDeviceTaintManager"), "DeviceTaint"},
+		"TerminationByKubelet":                   {disrupted("TerminationByKubelet"), "TerminatedByKubelet"},
+		"ContainerStatusUnknown":                 {pod().Terminated("ContainerStatusUnknown", 137, noon), "ContainerLost"},
+		"OOMKilled in a loop":                    {pod().Loops("OOMKilled", 137, 2, noon), "OOMKilled"},
+		"OOMKilled for good": {pod().Terminated("OOMKilled", 137, noon).Change(func(p *corev1.Pod) {
+			p.Spec.RestartPolicy, p.Status.Phase = corev1.RestartPolicyNever, corev1.PodFailed
+		}), "OOMKilled"},
+		"a loop":                       {pod().Loops("Error", 1, 5, noon), "CrashLoopBackOff"},
+		"CreateContainerConfigError":   {waiting("CreateContainerConfigError"), "ConfigError"},
+		"InvalidImageName":             {waiting("InvalidImageName"), "ConfigError"},
+		"CreateContainerError":         {waiting("CreateContainerError"), "RuntimeError"},
+		"RunContainerError":            {waiting("RunContainerError"), "RuntimeError"},
+		"StartError":                   {pod().Terminated("StartError", 128, noon), "RuntimeError"},
+		"ContainerCannotRun":           {pod().Terminated("ContainerCannotRun", 127, noon), "RuntimeError"},
+		"PreCreateHookError":           {waiting("PreCreateHookError"), "RuntimeError"},
+		"PreStartHookError":            {waiting("PreStartHookError"), "RuntimeError"},
+		"CreatePodSandboxError":        {waiting("CreatePodSandboxError"), "RuntimeError"},
+		"KillPodSandboxError":          {waiting("KillPodSandboxError"), "RuntimeError"},
+		"ConfigPodSandboxError":        {waiting("ConfigPodSandboxError"), "RuntimeError"},
+		"ErrImagePull":                 {waiting("ErrImagePull"), "ImagePull"},
+		"ImagePullBackOff":             {waiting("ImagePullBackOff"), "ImagePull"},
+		"ImageInspectError":            {waiting("ImageInspectError"), "ImagePull"},
+		"RegistryUnavailable":          {waiting("RegistryUnavailable"), "ImagePull"},
+		"SignatureValidationFailed":    {waiting("SignatureValidationFailed"), "ImagePull"},
+		"RROUnsupported":               {waiting("RROUnsupported"), "ImagePull"},
+		"ImageVolumeMountFailed":       {waiting("ImageVolumeMountFailed"), "ImagePull"},
+		"ErrImageNeverPull":            {waiting("ErrImageNeverPull"), "ImageNeverPull"},
+		"PostStartHookError":           {waiting("PostStartHookError"), "PostStartHook"},
+		"Error with an exit code":      {pod().Terminated("Error", 3, noon), "ExitCode"},
+		"no sandbox":                   {pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon), "SandboxNotReady"},
+		"a device that is not healthy": {pod().Change(sick), "DeviceUnhealthy"},
+		"a supervisor that gives up":   {pod().Change(handedOver), "HandedOver"},
+		"a worker that is restarted in place": {pod().Again("Error", 1, 3, noon).Change(func(p *corev1.Pod) {
+			p.Annotations["holdfast.dev/inplace-driver"] = "cri"
+		}), "FailsInPlace"},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			matches := everything().Matches(c.pod.Obj(), noon)
+			if len(matches) == 0 || matches[0].Row.Name != c.row {
+				t.Fatalf("matches %v, want %s first", rows(matches), c.row)
+			}
+			if !matches[0].Down {
+				t.Error("it is not down at the moment")
+			}
+		})
+		covered[c.row] = true
+	}
+	for _, row := range signals.Default() {
+		if !covered[row.Name] {
+			t.Errorf("no case covers row %s", row.Name)
+		}
+	}
+}
+
+func sick(p *corev1.Pod) {
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", AllocatedResourcesStatus: []corev1.ResourceStatus{{
+		Name: "nvidia.com/gpu", Resources: []corev1.ResourceHealth{{ResourceID: "0", Health: corev1.ResourceHealthStatusUnhealthy}},
+	}}}}
+}
+
+func handedOver(p *corev1.Pod) { p.Annotations[signals.HandoverAnnotation] = "hangs in each round" }
+
+func TestWhatNothingIsWrongWith(t *testing.T) {
+	for name, p := range map[string]*pods.Pod{
+		"a pod that runs":                     pod(),
+		"a pod that has succeeded":            pod().Terminated("Completed", 0, noon),
+		"a pod that was restarted once":       pod().Again("Error", 1, 1, noon.Add(-time.Minute)),
+		"a container that is created":         pod().Pending().Waiting("ContainerCreating", 0),
+		"a sandbox that is ready":             pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, "", noon),
+		"a pod without a node and a sandbox":  pod().Pending().On("").Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon),
+		"a reason of a pod that runs":         pod().Change(func(p *corev1.Pod) { p.Status.Reason = "UnexpectedAdmissionError" }),
+		"a disruption that is over":           pod().Condition(corev1.DisruptionTarget, corev1.ConditionFalse, "TerminationByKubelet", noon),
+		"a loop that has been over for long":  pod().Again("OOMKilled", 137, 9, noon.Add(-10*time.Minute)),
+		"a first failure of a group's worker": pod().Again("Error", 1, 1, noon.Add(-time.Hour)).Change(func(p *corev1.Pod) { p.Annotations["holdfast.dev/inplace-driver"] = "cri" }),
+		"a device of which nobody knows": pod().Change(sick).Change(func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].AllocatedResourcesStatus[0].Resources[0].Health = "Unknown"
+		}),
+		"a reason that nobody has heard of":    rejected("SomethingNew"),
+		"a failed pod that gives no reason":    rejected(""),
+		"a pod that was OOM-killed once":       pod().Loops("OOMKilled", 137, 1, noon),
+		"a container that exits 0 in a loop":   pod().Loops("Completed", 0, 9, noon),
+		"a container that has an empty reason": pod().Terminated("", 0, noon),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if found := everything().Matches(p.Obj(), noon); len(found) > 0 {
+				t.Errorf("matches %v", rows(found))
+			}
+		})
+	}
+}
+
+func TestRowsThatAreOffMatchNothing(t *testing.T) {
+	for _, name := range []string{"ImagePull", "ImageNeverPull", "DeviceUnhealthy", "ExitCode"} {
+		table := signals.Default()
+		i := slices.IndexFunc(table, func(r signals.Row) bool { return r.Name == name })
+		if i < 0 || table[i].Trigger != signals.Off {
+			t.Errorf("%s is on by default", name)
+		}
+	}
+	if found := signals.Default().Matches(waiting("ErrImagePull").Obj(), noon); len(found) > 0 {
+		t.Errorf("matches %v", rows(found))
+	}
+}
+
+func TestTheOwnersWishTurnsLoopsOn(t *testing.T) {
+	for _, row := range signals.Default() {
+		want := slices.Contains([]string{"OOMKilled", "CrashLoopBackOff", "PostStartHook"}, row.Name)
+		if (row.Trigger == signals.Annotated) != want {
+			t.Errorf("%s has the trigger %s", row.Name, row.Trigger)
+		}
+	}
+}
+
+func TestWhatIsNotThePodsFaultCostsNothing(t *testing.T) {
+	for _, row := range signals.Default() {
+		free := slices.Contains([]string{
+			"NodeShutdown", "NodePressure", "GracefulShutdown", "KubeletPreemption", "DeviceTaint", "TerminatedByKubelet", "FailsInPlace",
+		}, row.Name)
+		if row.Action != signals.Never && row.Charged == free {
+			t.Errorf("%s is charged: %t", row.Name, row.Charged)
+		}
+	}
+}
+
+// A pod in a loop runs for a moment between two failures. It is in the loop all the same, but that is no time to move it.
+func TestALoopGoesOnWhileTheContainerRuns(t *testing.T) {
+	found := everything().Matches(pod().Again("OOMKilled", 137, 3, noon.Add(-time.Minute)).Obj(), noon)
+	if len(found) == 0 || found[0].Row.Name != "OOMKilled" || found[0].Down {
+		t.Errorf("got %+v", found)
+	}
+}
+
+func TestAnExitCodeCanBeChosen(t *testing.T) {
+	table := everything()
+	i := slices.IndexFunc(table, func(r signals.Row) bool { return r.Name == "ExitCode" })
+	table[i].ExitCodes = []int32{42}
+	if found := table.Matches(pod().Terminated("Error", 3, noon).Obj(), noon); len(found) > 0 {
+		t.Errorf("code 3 matches %v", rows(found))
+	}
+	if found := table.Matches(pod().Terminated("Error", 42, noon).Obj(), noon); len(found) != 1 {
+		t.Errorf("code 42 matches %v", rows(found))
+	}
+}
+
+// What everybody can tell of a pod that has failed, without time and siblings: the webhook goes by it.
+func TestInstantMatches(t *testing.T) {
+	for name, c := range map[string]struct {
+		pod  *pods.Pod
+		want string
+	}{
+		"a rejection":                    {rejected("TopologyAffinityError"), "TopologyAffinity"},
+		"a node that was short":          {pod().Rejected("Evicted", "The node was low on resource: memory. "), "NodePressure"},
+		"its own limit":                  {pod().Rejected("Evicted", "Container c exceeded its local ephemeral storage limit"), ""},
+		"a deadline":                     {rejected("DeadlineExceeded"), ""},
+		"a loop, which takes time":       {pod().Loops("OOMKilled", 137, 3, noon), ""},
+		"an eviction that was asked for": {disrupted("EvictionByEvictionAPI").Rejected("UnexpectedAdmissionError", ""), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, found := signals.Default().Instant(c.pod.Obj(), noon)
+			if m.Row.Name != c.want || found != (c.want != "") {
+				t.Errorf("got %q, %t", m.Row.Name, found)
+			}
+		})
+	}
+}
+
+func TestWhenAPodFailed(t *testing.T) {
+	created, start, end := noon.Add(-time.Hour), noon.Add(-time.Hour), noon.Add(-time.Minute)
+	for name, c := range map[string]struct {
+		pod  *pods.Pod
+		want time.Time
+	}{
+		"its last container's end":           {rejected("x").Terminated("Error", 1, end.Add(-time.Minute)).Terminated("Error", 1, end), end},
+		"its disruption":                     {rejected("x").Condition(corev1.DisruptionTarget, corev1.ConditionTrue, "", end), end},
+		"its start, when it was turned away": {rejected("x"), start},
+		"its creation":                       {rejected("x").Change(func(p *corev1.Pod) { p.Status.StartTime = nil }), created},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := signals.FailedAt(c.pod.Obj()); !got.Equal(c.want) {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+)
+
+// nodeList is a cache of nodes.
+type nodeList struct {
+	client.Reader
+	nodes []corev1.Node
+}
+
+func (l nodeList) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*corev1.NodeList).Items = l.nodes
+	return nil
+}
+
+func ready(name string) corev1.Node {
+	return corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}
+}
+
+func handler(otherwise settings.Mode, nodes ...corev1.Node) *Handler {
+	config := settings.Default()
+	config.Enforcement.Otherwise = otherwise
+	return &Handler{Client: nodeList{nodes: nodes}, Config: config, Count: func(string) {}}
+}
+
+// apply the patch to the pod as the API server does.
+func apply(t *testing.T, h *Handler, pod *corev1.Pod, hosts ...string) *corev1.Pod {
+	t.Helper()
+	before, err := json.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	operations, err := json.Marshal(h.patch(t.Context(), pod, hosts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := jsonpatch.DecodePatch(operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := patch.Apply(before)
+	if err != nil {
+		t.Fatalf("%s: %v", operations, err)
+	}
+	var patched corev1.Pod
+	if err := json.Unmarshal(after, &patched); err != nil {
+		t.Fatal(err)
+	}
+	return &patched
+}
+
+// The prototype of the design document replaced the whole map.
+func TestOneAnnotationIsAddedAndNoOtherTouched(t *testing.T) {
+	for name, annotations := range map[string]map[string]string{
+		"no annotations": nil,
+		"others":         {"a/b": "c", "d~e": "f"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+			got := apply(t, handler(settings.Plugin), pod, "bad").Annotations
+			want := map[string]string{memory.HostsAnnotation: `["bad"]`}
+			for key, value := range annotations {
+				want[key] = value
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatThePodSaysItselfCountsToo(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{memory.HostsAnnotation: `["own"]`}}}
+	if got := apply(t, handler(settings.Plugin), pod, "bad").Annotations[memory.HostsAnnotation]; got != `["bad","own"]` {
+		t.Errorf("got %s", got)
+	}
+	pod.Annotations[memory.HostsAnnotation] = "broken"
+	if got := apply(t, handler(settings.Plugin), pod, "bad").Annotations[memory.HostsAnnotation]; got != `["bad"]` {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestAffinityIsAddedToWhatIsThere(t *testing.T) {
+	zone := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpDoesNotExist}}}
+	anti := &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1}}}
+	for name, before := range map[string]*corev1.Affinity{
+		"nothing":             nil,
+		"affinity to pods":    {PodAntiAffinity: anti},
+		"an empty preference": {NodeAffinity: &corev1.NodeAffinity{}},
+		"a preference": {PodAntiAffinity: anti, NodeAffinity: &corev1.NodeAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 7, Preference: zone}}}},
+		"a requirement": {NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{zone}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{Spec: corev1.PodSpec{Affinity: before}}
+			bad, good := ready("bad"), ready("good")
+			got := apply(t, handler(settings.Required, bad, good), pod, "bad")
+			if placement.Fits(got, &bad) || !placement.Fits(got, &good) {
+				t.Errorf("affinity %+v", got.Spec.Affinity)
+			}
+			soft := apply(t, handler(settings.Preferred, bad, good), pod, "bad")
+			terms := soft.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+			if !placement.Fits(soft, &bad) || terms[len(terms)-1].Weight != 100 {
+				t.Errorf("preferences %+v", terms)
+			}
+			for _, after := range []*corev1.Pod{got, soft} {
+				if before != nil && before.PodAntiAffinity != nil && after.Spec.Affinity.PodAntiAffinity == nil {
+					t.Error("affinity to pods is gone")
+				}
+				if before != nil && before.NodeAffinity != nil && len(before.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 &&
+					after.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].Weight != 7 {
+					t.Error("the user's preference is gone")
+				}
+			}
+		})
+	}
+}
+
+// With no other node the pod would not run at all.
+func TestAffinityNeverLeavesNoNode(t *testing.T) {
+	got := apply(t, handler(settings.Required, ready("bad")), &corev1.Pod{}, "bad")
+	if got.Spec.Affinity != nil || got.Annotations[memory.HostsAnnotation] == "" {
+		t.Errorf("affinity %+v, annotations %v", got.Spec.Affinity, got.Annotations)
+	}
+}
+
+func TestPodsOfTheSchedulerWithThePluginGetNoAffinity(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: "holdfast-scheduler"}}
+	if got := apply(t, handler(settings.Required, ready("bad"), ready("good")), pod, "bad"); got.Spec.Affinity != nil {
+		t.Errorf("affinity %+v", got.Spec.Affinity)
+	}
+}
+
+func TestPodsThatNobodyAsksFor(t *testing.T) {
+	owned := func(kind string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: "o", Controller: ptr.To(true)}}}
+	}
+	for name, pod := range map[string]*corev1.Pod{
+		"a pod without a controller": {},
+		"a DaemonSet's":              {ObjectMeta: owned("DaemonSet")},
+		"a static pod's mirror":      {ObjectMeta: owned("Node")},
+		"a pod with a node":          {ObjectMeta: owned("ReplicaSet"), Spec: corev1.PodSpec{NodeName: "a"}},
+		"a pod of the system":        {ObjectMeta: func() metav1.ObjectMeta { m := owned("ReplicaSet"); m.Namespace = "kube-system"; return m }()},
+		"a pod that Kueue places": {ObjectMeta: func() metav1.ObjectMeta {
+			m := owned("Job")
+			m.Annotations = map[string]string{"kueue.x-k8s.io/podset-required-topology": "rack"}
+			return m
+		}()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if hosts, err := handler(settings.Required).hosts(t.Context(), pod); len(hosts) > 0 || err != nil {
+				t.Errorf("kept away from %v, %v", hosts, err)
+			}
+		})
+	}
+}

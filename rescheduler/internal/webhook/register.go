@@ -1,0 +1,32 @@
+package webhook
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// Path of the webhook.
+const Path = "/mutate-v1-pod"
+
+// +kubebuilder:webhook:path=/mutate-v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=pods.rescheduler.holdfast.dev,admissionReviewVersions=v1,serviceName=rescheduler-webhook-service,timeoutSeconds=2,reinvocationPolicy=IfNeeded
+// +kubebuilder:webhookconfiguration:mutating=true,name=rescheduler-mutating-webhook-configuration
+
+// Register the handler.
+func Register(mgr ctrl.Manager, h *Handler) {
+	mgr.GetWebhookServer().Register(Path, &admission.Webhook{Handler: h})
+}
+
+// Counter counts the answers of a handler.
+func Counter(registerer prometheus.Registerer) (func(result string), error) {
+	answers := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "rescheduler_admissions_total",
+		Help: "Pods that the webhook was asked about, by whether they are kept away from nodes.",
+	}, []string{"result"})
+	if err := registerer.Register(answers); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	return func(result string) { answers.WithLabelValues(result).Inc() }, nil
+}

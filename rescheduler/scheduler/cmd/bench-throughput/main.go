@@ -1,0 +1,87 @@
+// Command bench-throughput measures what PodRescheduling costs kube-scheduler: pods scheduled per second on simulated nodes, against a real
+// API server and etcd, with the plugin off, on, and with more and more pods that carry exclusions. The variants take turns in every round,
+// so that their ratios are of one run. It prints a table, writes e2e/results/rescheduler-scheduler.json and, if asked to, the page
+// docs/benchmarks/rescheduler-scheduler.md. It is no test: nothing here passes or fails by time.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"k8s.io/klog/v2"
+
+	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/apiserver"
+)
+
+type options struct {
+	nodes           []int
+	pods, rounds    int
+	excluded        int
+	results, report string
+}
+
+func main() {
+	o := options{}
+	sizes := flag.String("nodes", "1000,5000", "sizes of the cluster, ascending")
+	flag.IntVar(&o.pods, "pods", 1000, "pods of each measurement")
+	flag.IntVar(&o.rounds, "rounds", 5, "measurements of each variant, after one that is not counted")
+	flag.IntVar(&o.excluded, "excluded", 10, "nodes that a pod with exclusions stays away from")
+	flag.StringVar(&o.results, "results", "e2e/results", "folder for the JSON")
+	flag.StringVar(&o.report, "report", "", "page to write, for instance docs/benchmarks/rescheduler-scheduler.md")
+	flag.Parse()
+	silence()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o, *sizes); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-throughput:", err)
+		os.Exit(1)
+	}
+}
+
+// silence the scheduler: it says that it could not write its last events each time it ends.
+func silence() {
+	logging := flag.NewFlagSet("logging", flag.PanicOnError)
+	klog.InitFlags(logging)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
+		if err := logging.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	klog.SetOutput(io.Discard)
+}
+
+func run(ctx context.Context, o options, sizes string) (err error) {
+	for _, text := range strings.Split(sizes, ",") {
+		nodes, err := strconv.Atoi(text)
+		if err != nil || nodes < o.pods || nodes <= o.excluded {
+			return fmt.Errorf("--nodes %q: want sizes of %d, the number of pods, and more, separated by commas", sizes, o.pods)
+		}
+		o.nodes = append(o.nodes, nodes)
+	}
+	config, end, err := apiserver.Start()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if ended := end(); err == nil {
+			err = ended
+		}
+	}()
+	b, err := newBench(config, o)
+	if err != nil {
+		return err
+	}
+	measured, err := b.measure(ctx)
+	if err != nil {
+		return err
+	}
+	printTables(os.Stdout, measured)
+	return save(o, measured)
+}

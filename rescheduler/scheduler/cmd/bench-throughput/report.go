@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// median of one figure over the rounds.
+func (s *series) median(figure func(sample) float64) float64 {
+	values := make([]float64, len(s.Samples))
+	for i, sample := range s.Samples {
+		values[i] = figure(sample)
+	}
+	slices.Sort(values)
+	if n := len(values); n%2 == 0 && n > 0 {
+		return (values[n/2-1] + values[n/2]) / 2
+	} else if n > 0 {
+		return values[n/2]
+	}
+	return 0
+}
+
+// figure is two columns of a table: a median, and its ratio to that of the plugin off.
+type figure struct {
+	title, format string
+	of            func(sample) float64
+}
+
+var figures = []figure{
+	{"pods/s", "%.0f", func(s sample) float64 { return s.PodsPerSecond }},
+	{"algorithm, ms for a pod", "%.3f", func(s sample) float64 { return s.Algorithm }},
+	{"CPU, ms for a pod", "%.2f", func(s sample) float64 { return s.CPU }},
+	{"allocated, KiB for a pod", "%.0f", func(s sample) float64 { return s.Allocated }},
+}
+
+// printTables writes one table for each cluster and shape. The first variant of each is the plugin off.
+func printTables(w io.Writer, measured []*series) {
+	for i, s := range measured {
+		off := measured[i-i%len(variants)]
+		if s == off {
+			printHead(w, s)
+		}
+		fmt.Fprintf(w, "| %s |", s.Variant)
+		for _, f := range figures {
+			value, base := s.median(f.of), off.median(f.of)
+			fmt.Fprintf(w, " "+f.format+" | %.2f |", value, value/base)
+		}
+		fmt.Fprintf(w, " %.0f %% |\n", 100*s.median(func(s sample) float64 { return s.Batched }))
+	}
+}
+
+func printHead(w io.Writer, s *series) {
+	fmt.Fprintf(w, "\n## %d nodes, %s\n\n| variant |", s.Nodes, s.Shape)
+	for _, f := range figures {
+		fmt.Fprintf(w, " %s | x |", f.title)
+	}
+	fmt.Fprintf(w, " batched |\n|%s\n", strings.Repeat("---|", 2*len(figures)+2))
+}
+
+const introduction = `# What the scheduler plugin costs
+
+Written by ` + "`make bench-rescheduler-scheduler`" + `. kube-scheduler 1.36 with and without PodRescheduling schedules %d pods (half as many of the second shape) that are waiting for it, on nodes
+that exist in the API server only. API server and etcd are real and share the machine's %d cores with the scheduler, so pods per second are mostly theirs. The
+algorithm is what the scheduler itself measures, from taking a pod out of its queue until a node is chosen: that is where the plugin works, but it is
+time on the clock, in which others have the cores too. CPU and memory are those of the scheduler's process, its caches and clients included; they
+depend least on what else the machine does.
+
+All variants take turns in each of %d rounds of one run; the figures are medians, x is the ratio to the plugin off. A pod with exclusions stays
+away from %d nodes, chosen for each pod by chance unless all have the same. The scheduler batches pods only if they fill a node each and are not
+spread by default, which is the second shape; pods with different exclusions cannot share a result.
+`
+
+func save(o options, measured []*series) error {
+	if err := os.MkdirAll(o.results, 0o755); err != nil {
+		return fmt.Errorf("saving the results: %w", err)
+	}
+	content, err := json.MarshalIndent(map[string]any{"pods": o.pods, "rounds": o.rounds, "excluded": o.excluded, "series": measured}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(o.results, "rescheduler-scheduler.json"), append(content, '\n'), 0o644); err != nil {
+		return err
+	}
+	if o.report == "" {
+		return nil
+	}
+	page := &bytes.Buffer{}
+	fmt.Fprintf(page, introduction, o.pods, runtime.NumCPU(), o.rounds, o.excluded)
+	printTables(page, measured)
+	return os.WriteFile(o.report, page.Bytes(), 0o644)
+}

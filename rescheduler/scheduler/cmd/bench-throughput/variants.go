@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	kubeschedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/plugin"
+)
+
+// shape of the pods: small ones of which many share a node, or ones that fill a node each, which is when the scheduler batches.
+type shape struct {
+	Name   string
+	cpus   string
+	share  int  // of the pods: one in so many, which leaves nodes free
+	spread bool // over zones and hosts by default, with which the scheduler batches nothing
+}
+
+var shapes = []shape{
+	{Name: "many pods on a node", cpus: "100m", share: 1, spread: true},
+	{Name: "one pod on a node, batched", cpus: "3", share: 2, spread: false},
+}
+
+// variant of the scheduler's configuration and of the pods.
+type variant struct {
+	Name      string
+	on        bool
+	percent   int  // of the pods have exclusions
+	excluded  int  // nodes each of them stays away from; 0 means as the command's flag has it
+	same      bool // all have the same exclusions, as the pods of one workload do
+	prefilter bool
+}
+
+var variants = []variant{
+	{Name: "plugin off"},
+	{Name: "on, no pod with exclusions", on: true},
+	{Name: "on, 1 % with exclusions", on: true, percent: 1},
+	{Name: "on, 100 % with exclusions", on: true, percent: 100},
+	{Name: "on, 100 %, all with the same", on: true, percent: 100, same: true},
+	{Name: "on, 100 %, the most nodes there may be", on: true, percent: 100, excluded: memory.MaxHosts},
+	{Name: "on, 100 %, strategy PreFilterResult", on: true, percent: 100, prefilter: true},
+}
+
+// configuration of the scheduler: its defaults, the plugin if it is on, and no limit of its requests.
+func (v variant) configuration(s shape) (*kubeschedulerconfig.KubeSchedulerConfiguration, error) {
+	configuration, err := latest.Default()
+	if err != nil {
+		return nil, err
+	}
+	p := &configuration.Profiles[0]
+	if v.on {
+		p.Plugins.MultiPoint.Enabled = append(p.Plugins.MultiPoint.Enabled, kubeschedulerconfig.Plugin{Name: plugin.Name})
+		p.Plugins.PostFilter.Enabled = append(p.Plugins.PostFilter.Enabled, kubeschedulerconfig.Plugin{Name: plugin.Name})
+	}
+	if v.prefilter {
+		args := &runtime.Unknown{ContentType: runtime.ContentTypeJSON, Raw: []byte(`{"strategy":"PreFilterResult"}`)}
+		p.PluginConfig = append(p.PluginConfig, kubeschedulerconfig.PluginConfig{Name: plugin.Name, Args: args})
+	}
+	for i := range p.PluginConfig {
+		if args, ok := p.PluginConfig[i].Args.(*kubeschedulerconfig.PodTopologySpreadArgs); ok && !s.spread && p.PluginConfig[i].Name == names.PodTopologySpread {
+			args.DefaultingType = kubeschedulerconfig.ListDefaulting
+		}
+	}
+	return configuration, nil
+}
+
+// annotations of the i-th pod. They are the same in each round.
+func (v variant) annotations(i, nodes, excluded int) map[string]string {
+	if i%100 >= v.percent {
+		return nil
+	}
+	if v.excluded > 0 {
+		excluded = v.excluded
+	}
+	seed := uint64(i)
+	if v.same {
+		seed = 0
+	}
+	random := rand.New(rand.NewPCG(seed, 1))
+	hosts := make([]string, excluded)
+	for j := range hosts {
+		hosts[j] = nodeName(random.IntN(nodes))
+	}
+	return map[string]string{memory.HostsAnnotation: memory.FormatHosts(hosts)}
+}
+
+func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }

@@ -1,0 +1,98 @@
+//go:build envtest
+
+package inprocess
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+)
+
+// batched is how many pods of the profile were placed by the result of the pod before, so far in this process.
+func batched(t *testing.T) float64 {
+	t.Helper()
+	metrics.Register()
+	used, err := testutil.GetCounterMetricValue(metrics.BatchAttemptStats.WithLabelValues("default-scheduler", metrics.BatchAttemptHintUsed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return used
+}
+
+// batchable is the profile without the spreading of all pods by default, with which the scheduler batches nothing.
+func (w *world) batchable(args ...string) {
+	w.Helper()
+	content, err := os.ReadFile(w.changed(inPlace, args))
+	w.ok(err)
+	text := strings.Replace(string(content), "  pluginConfig:\n", `  pluginConfig:
+  - name: PodTopologySpread
+    args:
+      defaultingType: List
+`, 1)
+	file := filepath.Join(w.TempDir(), "batchable.yaml")
+	w.ok(os.WriteFile(file, []byte(text), 0o600))
+	w.schedulerFrom(apiServer, file)
+}
+
+// Each pod fills a node, which is when the scheduler uses the result of the pod before.
+func TestBatchingGoesOn(t *testing.T) {
+	const nodes, pods = 40, 30
+	bad := []string{"node-00", "node-01", "node-02"}
+	for name, exclusions := range map[string]func(*corev1.Pod){
+		"pods without exclusions":   func(*corev1.Pod) {},
+		"pods with the same ones":   staysAwayFrom(bad...),
+		"pods whose list is broken": annotated(`["`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for i := range nodes {
+				w.node(fmt.Sprintf("node-%02d", i), "1")
+			}
+			for i := range pods {
+				w.pod(fmt.Sprintf("pod-%02d", i), exclusions)
+			}
+			before := batched(t)
+			w.batchable()
+			w.allLand(pods)
+			if used := batched(t) - before; used < pods/2 {
+				t.Errorf("%v of %d pods were batched", used, pods)
+			}
+		})
+	}
+}
+
+// Two workloads that failed on different nodes take turns. The result of one is no hint for the other.
+func TestAHintIsNoWayAroundAnExclusion(t *testing.T) {
+	bothStrategies(t, func(t *testing.T, strategy string) {
+		const each = 12
+		w := newWorld(t)
+		for i := range each {
+			w.node(fmt.Sprintf("left-%02d", i), "1")
+			w.node(fmt.Sprintf("right-%02d", i), "1")
+		}
+		var left, right []string
+		for i := range each {
+			left, right = append(left, fmt.Sprintf("left-%02d", i)), append(right, fmt.Sprintf("right-%02d", i))
+		}
+		for i := range each {
+			w.pod(fmt.Sprintf("pod-%02d", 2*i), staysAwayFrom(left...))
+			w.pod(fmt.Sprintf("pod-%02d", 2*i+1), staysAwayFrom(right...))
+		}
+		w.batchable(strategy)
+		w.allLand(2 * each)
+		for i := range each {
+			if node := w.get(fmt.Sprintf("pod-%02d", 2*i)).Spec.NodeName; !strings.HasPrefix(node, "right") {
+				t.Errorf("pod %d is on %s", 2*i, node)
+			}
+			if node := w.get(fmt.Sprintf("pod-%02d", 2*i+1)).Spec.NodeName; !strings.HasPrefix(node, "left") {
+				t.Errorf("pod %d is on %s", 2*i+1, node)
+			}
+		}
+	})
+}

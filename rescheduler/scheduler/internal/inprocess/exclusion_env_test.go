@@ -1,0 +1,163 @@
+//go:build envtest
+
+package inprocess
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+)
+
+const (
+	inPlace           = "profile.yaml"
+	byPreFilterResult = "strategy: PreFilterResult"
+)
+
+// bothStrategies runs a test with either; the outcome has to be the same.
+func bothStrategies(t *testing.T, test func(t *testing.T, strategy string)) {
+	for _, strategy := range []string{"strategy: Filter", byPreFilterResult} {
+		t.Run(strategy, func(t *testing.T) { test(t, strategy) })
+	}
+}
+
+func TestPodsStayAwayFromTheNodesTheyFailedOn(t *testing.T) {
+	bothStrategies(t, func(t *testing.T, strategy string) {
+		w := newWorld(t)
+		w.node("bad", "32", "large")
+		w.node("good", "4")
+		for i := range 4 {
+			w.pod(fmt.Sprintf("moved-%d", i), staysAwayFrom("bad", "gone"))
+		}
+		w.pod("other", onlyOn("large"))
+		w.scheduler(inPlace, strategy)
+		for i := range 4 {
+			w.lands(fmt.Sprintf("moved-%d", i), "good")
+		}
+		w.lands("other", "bad")
+	})
+}
+
+// A nominated node is tried first, with filters alone: what PreFilter returned is not looked at.
+func TestANominatedNodeIsNoWayAroundAnExclusion(t *testing.T) {
+	bothStrategies(t, func(t *testing.T, strategy string) {
+		w := newWorld(t)
+		w.node("bad", "32")
+		w.node("good", "4")
+		w.pod("nominated", staysAwayFrom("bad"), gated)
+		w.nominate("nominated", "bad")
+		w.pod("free", gated)
+		w.nominate("free", "bad")
+		w.scheduler(inPlace, strategy)
+		w.ungate("nominated")
+		w.lands("nominated", "good")
+		// To be sure that nominations count at all: of two nodes the emptier one would be taken.
+		w.pod("fills", wants("30"), runsOn("bad"))
+		w.ungate("free")
+		w.lands("free", "bad")
+	})
+}
+
+func gated(pod *corev1.Pod) {
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "holdfast.dev/test"}}
+}
+
+func (w *world) nominate(pod, node string) {
+	w.Helper()
+	patch := fmt.Sprintf(`{"status":{"nominatedNodeName":%q}}`, node)
+	_, err := w.CoreV1().Pods(namespace).Patch(w.Context(), pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	w.ok(err)
+}
+
+func (w *world) ungate(pod string) {
+	w.Helper()
+	_, err := w.CoreV1().Pods(namespace).Patch(w.Context(), pod, types.MergePatchType, []byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{})
+	w.ok(err)
+}
+
+func TestWhenEveryNodeIsExcludedNoneIs(t *testing.T) {
+	bothStrategies(t, func(t *testing.T, strategy string) {
+		w := newWorld(t)
+		w.node("a", "4")
+		w.node("b", "4", "eligible")
+		w.pod("everywhere", staysAwayFrom("a", "b"), onlyOn("eligible"))
+		w.scheduler(inPlace, strategy)
+		w.lands("everywhere", "b")
+		w.says("everywhere", "ExclusionsIgnored")
+	})
+}
+
+func TestWhatCannotBeReadExcludesNobody(t *testing.T) {
+	most := 256<<10 - len(memory.HostsAnnotation) // all that an object may have
+	for name, value := range map[string]string{
+		"broken JSON":                  `["bad"`,
+		"not a list":                   `{"deployScheduledHosts":["bad"]}`,
+		"a name of 256 KiB":            `["` + strings.Repeat("b", most-4) + `"]`,
+		"the node thousands of times":  `["bad"` + strings.Repeat(`,"bad"`, (most-7)/6) + `]`,
+		"a hundred thousand brackets":  strings.Repeat("[", 100_000),
+		"nothing but 256 KiB of space": strings.Repeat(" ", most),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.node("bad", "4")
+			w.node("full", "1")
+			w.pod("fills", runsOn("full"))
+			w.scheduler(inPlace)
+			w.pod("unreadable", annotated(value))
+			w.lands("unreadable", "bad")
+			w.says("unreadable", "ExclusionsIgnored")
+		})
+	}
+}
+
+// A pod that was not rejected by any plugin but this one is tried again when its annotation opens a node, not after five minutes.
+func TestAPodIsTriedAgainWhenItsAnnotationOpensANode(t *testing.T) {
+	for name, value := range map[string]any{"removed": nil, "shorter": `["b"]`} {
+		t.Run(name, func(t *testing.T) {
+			bothStrategies(t, func(t *testing.T, strategy string) {
+				w := newWorld(t)
+				w.node("a", "4", "eligible")
+				w.node("b", "4")
+				w.pod("waiting", staysAwayFrom("a", "b"), onlyOn("eligible"))
+				w.node("c", "4") // so that not every node is excluded
+				w.scheduler(inPlace, strategy, "onExhaustion: Wait")
+				w.waits("waiting")
+				w.annotate("waiting", value)
+				w.lands("waiting", "a")
+			})
+		})
+	}
+}
+
+func TestAPodIsTriedAgainWhenANodeJoins(t *testing.T) {
+	w := newWorld(t)
+	w.node("bad", "4", "eligible")
+	w.node("other", "4")
+	w.scheduler(inPlace, "onExhaustion: Wait")
+	w.pod("waiting", staysAwayFrom("bad"), onlyOn("eligible"))
+	w.waits("waiting")
+	w.node("good", "4", "eligible")
+	w.lands("waiting", "good")
+}
+
+func TestTheConditionSaysThatThePluginTookPart(t *testing.T) {
+	w := newWorld(t)
+	w.node("bad", "4", "eligible")
+	w.node("other", "4")
+	w.scheduler(inPlace, "onExhaustion: Wait")
+	w.pod("waiting", staysAwayFrom("bad"), onlyOn("eligible"))
+	w.until("the condition has the plugin's message", func(context.Context) (bool, error) {
+		for _, condition := range w.get("waiting").Status.Conditions {
+			if strings.Contains(condition.Message, memory.FilterMessage) {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+}

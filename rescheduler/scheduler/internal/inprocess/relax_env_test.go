@@ -1,0 +1,139 @@
+//go:build envtest
+
+package inprocess
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+)
+
+// Nobody loses their place because another pod remembers a node.
+func TestAPodGoesBackBeforeOthersArePreempted(t *testing.T) {
+	bothStrategies(t, func(t *testing.T, strategy string) {
+		w := newWorld(t)
+		w.node("bad", "1")
+		w.node("full", "1")
+		w.pod("victim", runsOn("full"))
+		w.scheduler(inPlace, strategy)
+		w.pod("returns", staysAwayFrom("bad"), mayPreempt)
+		w.lands("returns", "bad")
+		w.loses("returns", memory.HostsAnnotation)
+		w.says("returns", "ExclusionsDropped")
+		if victim := w.get("victim"); victim.DeletionTimestamp != nil || victim.Spec.NodeName != "full" {
+			t.Error("another pod lost its place")
+		}
+	})
+}
+
+func TestAPodGoesBackIfItFitsNowhereElse(t *testing.T) {
+	bothStrategies(t, func(t *testing.T, strategy string) {
+		w := newWorld(t)
+		w.node("bad", "4", "eligible")
+		w.node("other", "4")
+		w.scheduler(inPlace, strategy)
+		w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"))
+		w.lands("returns", "bad")
+		w.loses("returns", memory.HostsAnnotation)
+	})
+}
+
+// Where preemption is needed in any case, it is on a node that the pod did not fail on.
+func TestPreemptionIsNotOnExcludedNodes(t *testing.T) {
+	bothStrategies(t, func(t *testing.T, strategy string) {
+		w := newWorld(t)
+		w.node("bad", "1")
+		w.node("good", "1")
+		w.pod("on-bad", runsOn("bad"))
+		w.pod("on-good", runsOn("good"))
+		w.scheduler(inPlace, strategy)
+		w.pod("preempts", staysAwayFrom("bad"), mayPreempt)
+		w.lands("preempts", "good")
+		if got := w.get("on-bad"); got.DeletionTimestamp != nil {
+			t.Error("a pod was preempted where the other may not go")
+		}
+		if _, found := w.get("preempts").Annotations[memory.HostsAnnotation]; !found {
+			t.Error("its exclusions were dropped without need")
+		}
+	})
+}
+
+// Without the exclusion the scheduler would preempt there; with it the pod would wait for ever.
+func TestAPodGoesBackIfOnlyThereOthersCanBePreempted(t *testing.T) {
+	bothStrategies(t, func(t *testing.T, strategy string) {
+		w := newWorld(t)
+		w.node("bad", "1", "eligible")
+		w.node("other", "4")
+		w.pod("victim", runsOn("bad"))
+		w.scheduler(inPlace, strategy)
+		w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"), mayPreempt)
+		w.lands("returns", "bad")
+		w.loses("returns", memory.HostsAnnotation)
+	})
+}
+
+// A pod that cannot preempt waits for any node. The first that has room may be the one it failed on.
+func TestAPodGoesBackWhenThereIsRoomAgain(t *testing.T) {
+	bothStrategies(t, func(t *testing.T, strategy string) {
+		w := newWorld(t)
+		w.node("bad", "1")
+		w.node("other", "1")
+		w.pod("leaves", runsOn("bad"))
+		w.pod("stays", runsOn("other"))
+		w.scheduler(inPlace, strategy)
+		w.pod("returns", staysAwayFrom("bad"))
+		w.waits("returns")
+		w.ok(w.CoreV1().Pods(namespace).Delete(t.Context(), "leaves", metav1.DeleteOptions{}))
+		w.lands("returns", "bad")
+		w.loses("returns", memory.HostsAnnotation)
+	})
+}
+
+func TestTheAnnotationMayStay(t *testing.T) {
+	w := newWorld(t)
+	w.node("bad", "4", "eligible")
+	w.node("other", "4")
+	w.scheduler(inPlace, "clearAnnotation: false")
+	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"))
+	w.lands("returns", "bad")
+	if _, found := w.get("returns").Annotations[memory.HostsAnnotation]; !found {
+		t.Error("it was removed")
+	}
+}
+
+// The rights of a second scheduler are all it needs: it schedules, preempts and clears annotations with no others.
+func TestTheRightsOfTheSecondSchedulerAreEnough(t *testing.T) {
+	w := newWorld(t)
+	w.apply("rbac.yaml")
+	w.node("bad", "1", "eligible")
+	w.node("other", "1", "full")
+	w.pod("victim", runsOn("other"), bySecond)
+	config := rest.CopyConfig(apiServer)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:kube-system:holdfast-scheduler"}
+	w.schedulerAs(config, "second-scheduler.yaml")
+	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"), bySecond)
+	w.lands("returns", "bad")
+	w.loses("returns", memory.HostsAnnotation)
+	w.pod("preempts", onlyOn("full"), mayPreempt, bySecond)
+	w.lands("preempts", "other")
+}
+
+// Without the right to patch pods a relaxed pod keeps its annotation, and is scheduled all the same.
+func TestASchedulerThatMayNotPatchPodsRelaxesInMemory(t *testing.T) {
+	w := newWorld(t)
+	w.apply("rbac.yaml")
+	w.ok(w.RbacV1().ClusterRoles().Delete(t.Context(), "holdfast-scheduler", metav1.DeleteOptions{}))
+	w.node("bad", "4", "eligible")
+	w.node("other", "4")
+	config := rest.CopyConfig(apiServer)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:kube-system:holdfast-scheduler"}
+	w.schedulerAs(config, "second-scheduler.yaml")
+	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"), bySecond)
+	w.lands("returns", "bad")
+	if _, found := w.get("returns").Annotations[memory.HostsAnnotation]; !found {
+		t.Error("it may patch pods after all: this test shows nothing")
+	}
+}

@@ -1,0 +1,61 @@
+package plugin
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/clock"
+
+	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
+)
+
+// BenchmarkCycle is what the plugin adds to one attempt to schedule a pod: PreFilter, and Filter on as many nodes as the scheduler looks at
+// (5 % of them, 100 at least).
+func BenchmarkCycle(b *testing.B) {
+	for _, nodes := range []int{1000, 5000, 15000} {
+		infos := benchNodes(b, nodes)
+		for _, c := range []struct{ name, args, annotation string }{
+			{"no-annotation", "", ""},
+			{"filter", "strategy: Filter", `["node-1","node-2","node-3"]`},
+			{"prefilterresult", "strategy: PreFilterResult", `["node-1","node-2","node-3"]`},
+		} {
+			b.Run(fmt.Sprintf("%s/nodes=%d", c.name, nodes), func(b *testing.B) {
+				args, err := settings.Read([]byte(c.args))
+				if err != nil {
+					b.Fatal(err)
+				}
+				p, pod := newPlugin(args, &handle{}, clock.RealClock{}), makePod("pod")
+				if c.annotation != "" {
+					pod = makePod("pod", c.annotation)
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					state := framework.NewCycleState()
+					if _, status := p.PreFilter(b.Context(), state, pod, infos); status.IsSkip() {
+						continue
+					}
+					for _, node := range infos[:max(100, nodes/20)] {
+						p.Filter(b.Context(), state, pod, node)
+					}
+				}
+			})
+		}
+	}
+}
+
+func benchNodes(b *testing.B, n int) []fwk.NodeInfo {
+	b.Helper()
+	nodes := make([]*corev1.Node, n)
+	for i := range nodes {
+		nodes[i] = makeNode(fmt.Sprintf("node-%d", i))
+	}
+	infos, err := cache.NewSnapshot(nil, nodes).NodeInfos().List()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return infos
+}

@@ -1,0 +1,147 @@
+package plugin
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+)
+
+const (
+	byFilter          = "strategy: Filter"
+	byPreFilterResult = "strategy: PreFilterResult"
+)
+
+func TestAPodStaysAwayFromTheNodesOfItsAnnotation(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotation []string
+		want       []string
+		skipped    bool
+	}{
+		"without the annotation it may go anywhere": {nil, []string{"a", "b", "c"}, true},
+		"one node":                {[]string{`["a"]`}, []string{"b", "c"}, false},
+		"two nodes":               {[]string{`["a","c"]`}, []string{"b"}, false},
+		"nodes that do not exist": {[]string{`["x","y"]`}, []string{"a", "b", "c"}, false},
+		"an empty list":           {[]string{`[]`}, []string{"a", "b", "c"}, true},
+		"null, as the first implementation writes it":     {[]string{`null`}, []string{"a", "b", "c"}, true},
+		"all nodes: as if there were no annotation":       {[]string{`["a","b","c"]`}, []string{"a", "b", "c"}, true},
+		"all nodes and one that is gone":                  {[]string{`["a","b","c","gone"]`}, []string{"a", "b", "c"}, true},
+		"broken JSON":                                     {[]string{`["a",`}, []string{"a", "b", "c"}, true},
+		"JSON of something else":                          {[]string{`{"deployScheduledHosts":["a"]}`}, []string{"a", "b", "c"}, true},
+		"nothing in it":                                   {[]string{""}, []string{"a", "b", "c"}, true},
+		"an annotation of 256 KiB":                        {[]string{`["` + strings.Repeat("a", 256<<10) + `"]`}, []string{"a", "b", "c"}, true},
+		"an annotation of 256 KiB, a node's name by name": {[]string{`["a"` + strings.Repeat(`,"a"`, 64<<10) + `]`}, []string{"a", "b", "c"}, true},
+	} {
+		for _, strategy := range []string{byFilter, byPreFilterResult} {
+			t.Run(name+", "+strategy, func(t *testing.T) {
+				w := newWorld(t, strategy, "a", "b", "c")
+				got := w.try(makePod("pod", c.annotation...))
+				if diff := cmp.Diff(c.want, got.fit); diff != "" {
+					t.Error(diff)
+				}
+				if got.status.IsSkip() != c.skipped {
+					t.Errorf("skipped: %v", got.status.IsSkip())
+				}
+				if want := strategy == byPreFilterResult && !c.skipped; got.narrowed != want {
+					t.Errorf("the scheduler was given the remaining nodes: %v", got.narrowed)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatIsIgnoredIsSaid(t *testing.T) {
+	for name, c := range map[string]struct{ annotation, says string }{
+		"broken JSON": {`["a",`, "not a JSON array"},
+		"too large":   {`["` + strings.Repeat("a", 256<<10) + `"]`, "too large"},
+		"all nodes":   {`["a","b"]`, "names all nodes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "", "a", "b")
+			w.try(makePod("pod", c.annotation))
+			got := w.events()
+			if len(got) != 1 || !strings.Contains(got[0], "ExclusionsIgnored") || !strings.Contains(got[0], c.says) {
+				t.Errorf("got %q", got)
+			}
+			if len(got) == 1 && len(got[0]) > 1024 {
+				t.Errorf("an event of %d bytes is refused", len(got[0]))
+			}
+		})
+	}
+}
+
+func TestANodeIsExcludedEvenIfItIsTriedAlone(t *testing.T) {
+	w := newWorld(t, byPreFilterResult, "a", "b")
+	a := w.try(makePod("pod", `["a"]`))
+	node, err := w.handle.snapshot.NodeInfos().Get("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := w.Filter(t.Context(), a.state, makePod("pod", `["a"]`), node)
+	if status.Code() != fwk.UnschedulableAndUnresolvable {
+		t.Errorf("%v: preemption would look for victims there", status.Code())
+	}
+	if status.Message() != memory.FilterMessage {
+		t.Errorf("the controller does not recognise %q", status.Message())
+	}
+}
+
+func TestFilterWithoutPreFilterRejectsNobody(t *testing.T) {
+	w := newWorld(t, "", "a")
+	node, err := w.handle.snapshot.NodeInfos().Get("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := w.Filter(t.Context(), framework.NewCycleState(), makePod("pod", `["a"]`), node); !status.IsSuccess() {
+		t.Errorf("got %v", status)
+	}
+}
+
+func TestSignatures(t *testing.T) {
+	w := newWorld(t, "")
+	sign := func(annotation ...string) []fwk.SignFragment {
+		t.Helper()
+		fragments, status := w.SignPod(t.Context(), makePod("pod", annotation...))
+		if !status.IsSuccess() {
+			t.Fatalf("the pod cannot be batched: %v", status)
+		}
+		return fragments
+	}
+	for name, c := range map[string]struct {
+		annotation []string
+		want       []fwk.SignFragment
+	}{
+		"a pod without exclusions is like any other": {nil, nil},
+		"so is one with an empty list":               {[]string{"[]"}, nil},
+		"and one with a broken list":                 {[]string{"["}, nil},
+		"exclusions are part of it":                  {[]string{`["b","a"]`}, []fwk.SignFragment{{Key: fragment, Value: []string{"a", "b"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, sign(c.annotation...)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if diff := cmp.Diff(sign(`["a","b"]`), sign(`[ "b", "a", "a" ]`)); diff != "" {
+		t.Errorf("the same nodes in another order are another signature: %s", diff)
+	}
+}
+
+func TestAPodWithoutTheAnnotationAllocatesNothing(t *testing.T) {
+	w := newWorld(t, "", "a", "b", "c")
+	nodes, err := w.handle.snapshot.NodeInfos().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, state, ctx := makePod("pod"), framework.NewCycleState(), t.Context()
+	if n := testing.AllocsPerRun(100, func() {
+		w.PreFilter(ctx, state, pod, nodes)
+		w.SignPod(ctx, pod)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,85 @@
+package plugin
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+func on(node string) *corev1.Pod {
+	pod := makePod("other")
+	pod.Spec.NodeName = node
+	return pod
+}
+
+// TestHints is about a pod that stays away from the nodes a and b and fits nowhere.
+func TestHints(t *testing.T) {
+	pod := func(uid types.UID, annotation ...string) *corev1.Pod { return makePod(uid, annotation...) }
+	for name, c := range map[string]struct {
+		hint         func(*Plugin) fwk.QueueingHintFn
+		old, current any
+		relax, wait  bool // whether the pod is tried again, as exclusions may be relaxed or not
+	}{
+		"its annotation opens a node":        {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["a"]`), true, true},
+		"its annotation is removed":          {podUpdate, pod("pod", `["a","b"]`), pod("pod"), true, true},
+		"its annotation breaks":              {podUpdate, pod("pod", `["a","b"]`), pod("pod", `[`), true, true},
+		"its annotation excludes one more":   {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["a","b","c"]`), false, false},
+		"something else of it changes":       {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["b","a"]`), false, false},
+		"the annotation of another pod":      {podUpdate, pod("other", `["a","b"]`), pod("other"), false, false},
+		"a pod leaves an excluded node":      {podDelete, on("a"), nil, true, false},
+		"a pod leaves another node":          {podDelete, on("c"), nil, false, false},
+		"a pod leaves that nobody saw leave": {podDelete, cache.DeletedFinalStateUnknown{Obj: on("b")}, nil, true, false},
+		"a node joins":                       {nodeAdd, nil, makeNode("c"), true, true},
+		"a node it failed on comes back":     {nodeAdd, nil, makeNode("a"), true, false},
+		"a node it failed on changes":        {nodeUpdate, makeNode("a"), makeNode("a"), true, false},
+		"another node changes":               {nodeUpdate, makeNode("c"), makeNode("c"), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for args, want := range map[string]bool{"onExhaustion: Relax": c.relax, "onExhaustion: Wait": c.wait} {
+				hint, err := c.hint(newWorld(t, args).Plugin)(klog.Background(), pod("pod", `["a","b"]`), c.old, c.current)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := hint == fwk.Queue; got != want {
+					t.Errorf("%s: tried again: %v", args, got)
+				}
+			}
+		})
+	}
+}
+
+func podUpdate(p *Plugin) fwk.QueueingHintFn  { return p.afterPodUpdate }
+func podDelete(p *Plugin) fwk.QueueingHintFn  { return p.afterPodDelete }
+func nodeAdd(p *Plugin) fwk.QueueingHintFn    { return p.afterNodeAdd }
+func nodeUpdate(p *Plugin) fwk.QueueingHintFn { return p.afterNodeUpdate }
+
+func TestAHintAboutSomethingElseIsAnError(t *testing.T) {
+	w := newWorld(t, "")
+	events, err := w.EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events {
+		if hint, err := event.QueueingHintFn(klog.Background(), makePod("pod", `["a"]`), "old", "new"); err == nil || hint != fwk.Queue {
+			t.Errorf("%s: %v, %v", event.Event.Label(), hint, err)
+		}
+	}
+}
+
+// Changes of annotations come as the general update, and only to plugins that registered all kinds of it.
+func TestTheGeneralUpdateOfPodsIsRegistered(t *testing.T) {
+	events, err := newWorld(t, "").EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events {
+		if event.Event.Resource == fwk.Pod && event.Event.ActionType&fwk.Update == fwk.Update {
+			return
+		}
+	}
+	t.Error("a pod whose annotation is removed would wait for five minutes")
+}

@@ -1,0 +1,138 @@
+package plugin
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+var errUnknown = errors.New("no state")
+
+// fail tries a pod that fits nowhere and returns what PostFilter says to it.
+func (w *world) fail(pod *corev1.Pod) *fwk.Status {
+	w.Helper()
+	a := w.try(pod)
+	if len(a.fit) > 0 {
+		w.Fatalf("it fits on %v", a.fit)
+	}
+	_, status := w.PostFilter(w.Context(), a.state, pod, a.statuses)
+	return status
+}
+
+func TestRelax(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b    *fwk.Status // what else there is against the node that is excluded, and against the other
+		relaxed bool
+	}{
+		"the excluded node has room, the other none":                 {nil, unschedulable(), true},
+		"the excluded node has room, the other has a taint":          {nil, unresolvable(), true},
+		"both are full: preemption on the other comes first":         {unschedulable(), unschedulable(), false},
+		"the excluded node is full, the other no node for this pod":  {unschedulable(), unresolvable(), true},
+		"the excluded node is no node for this pod either":           {unresolvable(), unschedulable(), false},
+		"no node is one for this pod":                                {unresolvable(), unresolvable(), false},
+		"a filter that cannot tell about the excluded node is no no": {fwk.AsStatus(errUnknown), unresolvable(), true},
+	} {
+		for _, strategy := range []string{byFilter, byPreFilterResult} {
+			t.Run(name+", "+strategy, func(t *testing.T) {
+				w := newWorld(t, strategy, "a", "b")
+				w.handle.others["a"], w.handle.others["b"] = c.a, c.b
+				pod := makePod("pod", `["a"]`)
+				status := w.fail(pod)
+				want, activated := fwk.Unschedulable, []string(nil)
+				if c.relaxed {
+					want, activated = fwk.UnschedulableAndUnresolvable, []string{"default/pod"}
+				}
+				if status.Code() != want {
+					t.Errorf("PostFilter says %v, which decides whether preemption comes next", status.Code())
+				}
+				if diff := cmp.Diff(activated, w.handle.activated); diff != "" {
+					t.Error(diff)
+				}
+				if got := w.try(pod).status.IsSkip(); got != c.relaxed {
+					t.Errorf("its exclusions are dropped: %v", got)
+				}
+			})
+		}
+	}
+}
+
+func TestAnEventSaysThatAPodMayGoBack(t *testing.T) {
+	w := newWorld(t, "", "a", "b")
+	w.handle.others["b"] = unschedulable()
+	w.fail(makePod("pod", `["a"]`))
+	got := w.events()
+	if len(got) != 1 || !strings.Contains(got[0], "ExclusionsDropped") || !strings.Contains(got[0], "such as a") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWaitKeepsTheExclusions(t *testing.T) {
+	w := newWorld(t, "onExhaustion: Wait", "a", "b")
+	w.handle.others["b"] = unschedulable()
+	pod := makePod("pod", `["a"]`)
+	if status := w.fail(pod); status.Code() != fwk.Unschedulable {
+		t.Errorf("preemption elsewhere has to have its turn, not %v", status.Code())
+	}
+	if w.try(pod).status.IsSkip() {
+		t.Error("they are dropped")
+	}
+}
+
+func TestAPodWithoutExclusionsIsLeftToPreemption(t *testing.T) {
+	w := newWorld(t, "", "a")
+	w.handle.others["a"] = unschedulable()
+	if status := w.fail(makePod("pod")); status.Code() != fwk.Unschedulable || len(w.handle.activated) > 0 {
+		t.Errorf("got %v, activated %v", status.Code(), w.handle.activated)
+	}
+}
+
+func TestRelaxingEnds(t *testing.T) {
+	relaxed := func(t *testing.T) *world {
+		w := newWorld(t, "relaxedForSeconds: 60", "a", "b")
+		w.handle.others["b"] = unschedulable()
+		w.fail(makePod("pod", `["a"]`))
+		return w
+	}
+	t.Run("after a while", func(t *testing.T) {
+		w := relaxed(t)
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		if w.try(makePod("pod", `["a"]`)).status.IsSkip() {
+			t.Error("its exclusions are dropped still")
+		}
+	})
+	t.Run("when the annotation names other nodes", func(t *testing.T) {
+		if relaxed(t).try(makePod("pod", `["b"]`)).status.IsSkip() {
+			t.Error("the new exclusions are dropped too")
+		}
+	})
+	t.Run("and it is for this pod only", func(t *testing.T) {
+		if relaxed(t).try(makePod("other", `["a"]`)).status.IsSkip() {
+			t.Error("the exclusions of another pod are dropped too")
+		}
+	})
+}
+
+func TestARelaxedPodIsSignedAsOneWithoutExclusions(t *testing.T) {
+	w := newWorld(t, "", "a", "b")
+	w.handle.others["b"] = unschedulable()
+	pod := makePod("pod", `["a"]`)
+	w.fail(pod)
+	if got, _ := w.SignPod(t.Context(), pod); got != nil {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestANodeThatPreFilterOfAnotherPluginRefusedIsNotOurs(t *testing.T) {
+	w := newWorld(t, byPreFilterResult, "a", "b")
+	a := w.try(makePod("pod", `["a"]`))
+	a.statuses.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "a claim does not exist").WithPlugin("VolumeBinding"))
+	_, status := w.PostFilter(t.Context(), a.state, makePod("pod", `["a"]`), a.statuses)
+	if status.Code() != fwk.Unschedulable || len(w.handle.activated) > 0 {
+		t.Errorf("got %v: it would be tried without end", status.Code())
+	}
+}

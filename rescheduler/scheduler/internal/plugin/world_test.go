@@ -1,0 +1,154 @@
+package plugin
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
+)
+
+// world is a plugin in a cluster of some nodes, and what it did.
+type world struct {
+	*testing.T
+	*Plugin
+	handle *handle
+	clock  *clocktesting.FakePassiveClock
+}
+
+func newWorld(t *testing.T, args string, nodes ...string) *world {
+	t.Helper()
+	read, err := settings.Read([]byte(args))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	w.handle = &handle{snapshot: snapshot(nodes), recorder: events.NewFakeRecorder(100), others: map[string]*fwk.Status{}}
+	w.Plugin = newPlugin(read, w.handle, w.clock)
+	return w
+}
+
+func snapshot(names []string) *cache.Snapshot {
+	var nodes []*corev1.Node
+	for _, name := range names {
+		nodes = append(nodes, makeNode(name))
+	}
+	return cache.NewSnapshot(nil, nodes)
+}
+
+func makeNode(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// makePod with exclusions: the value of the annotation, or none at all if there is none.
+func makePod(uid types.UID, annotation ...string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: string(uid), UID: uid}}
+	for _, value := range annotation {
+		pod.Annotations = map[string]string{memory.HostsAnnotation: value}
+	}
+	return pod
+}
+
+// attempt is one scheduling cycle: PreFilter, then Filter on each node that is left, as the scheduler does it.
+type attempt struct {
+	state    fwk.CycleState
+	status   *fwk.Status // of PreFilter
+	narrowed bool
+	fit      []string
+	statuses *framework.NodeToStatus
+}
+
+func (w *world) try(pod *corev1.Pod) attempt {
+	w.Helper()
+	a := attempt{state: framework.NewCycleState(), statuses: framework.NewDefaultNodeToStatus()}
+	nodes, err := w.handle.snapshot.NodeInfos().List()
+	if err != nil {
+		w.Fatal(err)
+	}
+	result, status := w.PreFilter(w.Context(), a.state, pod, nodes)
+	a.status, a.narrowed = status, !result.AllNodes()
+	for _, node := range nodes {
+		name := node.Node().Name
+		switch status := w.verdict(a, pod, node); {
+		case a.narrowed && !result.NodeNames.Has(name):
+		case status.IsSuccess():
+			a.fit = append(a.fit, name)
+		default:
+			a.statuses.Set(name, status)
+		}
+	}
+	slices.Sort(a.fit)
+	return a
+}
+
+// verdict of the other plugins, which come first, and of this one.
+func (w *world) verdict(a attempt, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	if status := w.handle.others[node.Node().Name]; !status.IsSuccess() {
+		return status
+	}
+	if a.status.IsSkip() {
+		return nil
+	}
+	if status := w.Filter(w.Context(), a.state, pod, node); !status.IsSuccess() {
+		return status.WithPlugin(Name)
+	}
+	return nil
+}
+
+func (w *world) events() []string {
+	var got []string
+	for {
+		select {
+		case event := <-w.handle.recorder.Events:
+			got = append(got, event)
+		default:
+			return got
+		}
+	}
+}
+
+// handle is as much of the scheduler as the plugin uses.
+type handle struct {
+	fwk.Handle
+	snapshot  *cache.Snapshot
+	recorder  *events.FakeRecorder
+	others    map[string]*fwk.Status // what the other plugins' filters say of a node
+	activated []string
+}
+
+func (h *handle) SnapshotSharedLister() fwk.SharedLister    { return h.snapshot }
+func (h *handle) EventRecorder() events.EventRecorderLogger { return h.recorder }
+
+func (h *handle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
+	for name := range pods {
+		h.activated = append(h.activated, name)
+	}
+}
+
+// RunFilterPluginsWithNominatedPods has to be asked without the plugin's own state.
+func (h *handle) RunFilterPluginsWithNominatedPods(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	if cycleOf(state) != nil {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable).WithPlugin(Name)
+	}
+	return h.others[node.Node().Name]
+}
+
+func unschedulable() *fwk.Status {
+	return fwk.NewStatus(fwk.Unschedulable, "it is full").WithPlugin("NodeResourcesFit")
+}
+
+func unresolvable() *fwk.Status {
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "it has a taint").WithPlugin("TaintToleration")
+}
