@@ -193,13 +193,6 @@ func (r *run) get() *v1beta2.AppWrapper {
 	return aw
 }
 
-func (r *run) jobSet() *v1alpha2.JobSet {
-	r.Helper()
-	js, err := r.JobSet(r.ctx, ns, name)
-	r.must(err)
-	return js
-}
-
 // standing is where a workload stands that trains: what was counted on each rung, and which objects there are.
 type standing struct {
 	epoch, round, charged int64

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,8 +20,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
 var (
@@ -41,20 +41,11 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	apiServer, etcd, err := assets()
+	config, stop, err := apiserver.Start("../../../jobset-controller/config/crd/bases", "../../../appwrapper-controller/config/crd/bases")
 	if err != nil {
 		return 0, err
 	}
-	env := &envtest.Environment{ErrorIfCRDPathMissing: true, CRDDirectoryPaths: []string{
-		"../../../jobset-controller/config/crd/bases", "../../../appwrapper-controller/config/crd/bases",
-	}}
-	env.ControlPlane.GetAPIServer().Path = apiServer
-	env.ControlPlane.Etcd = &envtest.Etcd{Path: etcd}
-	config, err := env.Start()
-	defer func() { err = errors.Join(err, env.Stop()) }()
-	if err != nil {
-		return 0, err
-	}
+	defer func() { err = errors.Join(err, stop()) }()
 	if k8s, err = client.New(config, client.Options{}); err != nil {
 		return 0, err
 	}
@@ -77,26 +68,6 @@ func writeKubeconfig(c *rest.Config) error {
 	file.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: "default"}
 	file.CurrentContext = "x"
 	return clientcmd.WriteToFile(*file, kubeconfig)
-}
-
-// assets are where `make prerequisites` puts them, or where the environment says.
-func assets() (apiServer, etcd string, err error) {
-	folders := []string{os.Getenv("HOLDFAST_ENVTEST_ASSETS"), os.Getenv("KUBEBUILDER_ASSETS")}
-	if cache, err := os.UserCacheDir(); err == nil {
-		folders = append(folders, filepath.Join(cache, "holdfast", "bin"))
-	}
-	for _, folder := range folders {
-		apiServer = filepath.Join(folder, "kube-apiserver")
-		if _, err := os.Stat(apiServer); folder == "" || err != nil {
-			continue
-		}
-		if etcd, err := exec.LookPath(filepath.Join(folder, "etcd")); err == nil {
-			return apiServer, etcd, nil
-		}
-		etcd, err := exec.LookPath("etcd")
-		return apiServer, etcd, err
-	}
-	return "", "", errors.New("no kube-apiserver and etcd: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to their folder")
 }
 
 // holdfast runs a command in a namespace and returns what it prints.

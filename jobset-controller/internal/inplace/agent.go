@@ -23,7 +23,9 @@ func HasAgent(pod *corev1.PodSpec) bool {
 }
 
 // HasSidecar tells whether the agent restarts containers, from outside of them. Otherwise it restarts processes.
-func HasSidecar(pod *corev1.PodSpec) bool { return slices.ContainsFunc(pod.InitContainers, isSidecarAgent) }
+func HasSidecar(pod *corev1.PodSpec) bool {
+	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent)
+}
 
 func isSidecarAgent(c corev1.Container) bool {
 	return hasWord(c, func(word string) bool { return strings.HasPrefix(word, agentFlag) }) ||

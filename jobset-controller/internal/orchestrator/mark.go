@@ -24,9 +24,11 @@ func (s *scope) mark(set bool) map[string]string {
 		}
 		return map[string]string{recovering.Annotation: ""}
 	}
-	return s.place(recovering.State{
-		Rung: s.rung(), Reason: causeText(s.group.Record.Cause), Deadline: s.clock.Start.Add(s.clock.Period),
-	})
+	state := recovering.State{Rung: s.rung(), Reason: causeText(s.group.Record.Cause), Deadline: s.clock.Start.Add(s.clock.Period)}
+	if recovering.Release(s.js.Annotations, recovering.RungRecreate) { // ours: the recreation is over, and a worker has died already
+		return map[string]string{recovering.Annotation: state.Format()}
+	}
+	return s.place(state)
 }
 
 // markRecreation says that all Jobs are being recreated: their pods come and go, and no pod of them has failed.

@@ -141,6 +141,20 @@ func TestTheMarkOfARecreationGoesWhenItsWorkersRun(t *testing.T) {
 	g.wantMark("")
 }
 
+func TestAWorkerThatDiesRightAfterARecreationMovesTheMark(t *testing.T) {
+	g := formed(t)
+	g.change(func(js *v1alpha2.JobSet) { js.Spec.FailurePolicy.MaxRestarts = 9 })
+	g.reconcile()
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.clock.SetTime(g.clock.Now().Add(61 * time.Second))
+	g.reconcile()
+	g.join(2, 1)
+	g.fail("js-w-0-0", 2, 1) // before the leader has seen that all run
+	g.reconcile()
+	g.wantMark(`{"rung":2,"reason":"worker js-w-0-0 exited with code 1","deadline":"1970-01-01T00:18:41Z"}`)
+}
+
 func TestTheRungIsThatOfTheAgents(t *testing.T) {
 	cases := map[string]struct {
 		pod  corev1.PodSpec

@@ -56,5 +56,5 @@ type Step struct {
 	Open    coordination.Open // OpenGroup, without token and incarnation
 	Charged int32             // Charge, FailOver: the new value of inplace-restarts
 	Epoch   epoch.Record      // FailOver, RestoreEpoch
-	Mark    bool              // Charge, WriteMark: whether the JobSet is marked after it; FailOver takes the mark away
+	Mark    bool              // Charge, WriteMark: whether the JobSet is marked after it; FailOver puts that of a recreation in its place
 }
