@@ -56,6 +56,7 @@ var rules = []rule{
 			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",
 			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
 			"appwrapper-controller/internal/signals",
+			"elastic-operator/internal/indexes", "elastic-operator/internal/policy", "elastic-operator/internal/plan",
 		},
 		deps: []string{
 			"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "github.com/redis/", "google.golang.org/grpc",

@@ -92,6 +92,8 @@ func TestAScaleDownIsNoDisruptionWhenItIsTakenBack(t *testing.T) {
 	w.facts.Settings.Wanted = 2
 	w.look() // 2 is on its way out
 	w.facts.Settings.Wanted = 3
+	w.look()
+	w.look() // and still is
 	w.play()
 	if m := w.facts.Memory; m.Disruptions != 0 || len(m.Indexes) != 3 {
 		t.Errorf("disruptions %d, indexes %s", m.Disruptions, m.Indexes)
