@@ -5,12 +5,14 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -37,7 +39,9 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue").Output()
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue")
+	list.Env = append(os.Environ(), "GOWORK=off") // the module is not in the workspace
+	dir, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +53,7 @@ func newWorld(t *testing.T) *world {
 	_ = clientgoscheme.AddToScheme(scheme)
 	_ = v1alpha1.AddToScheme(scheme)
 	_ = kueue.AddToScheme(scheme)
+	ctrl.SetLogger(logr.Discard())
 	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: server.Options{BindAddress: "0"}})
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +220,12 @@ func TestAJobThroughAQueue(t *testing.T) {
 	w.report(func(s *v1alpha1.ElasticJobStatus) {
 		s.State, s.Replicas, s.ReadyReplicas = v1alpha1.StateSuspended, 0, 0
 	})
-	w.awaitCondition(kueue.WorkloadQuotaReserved, metav1.ConditionFalse)
+	w.eventually(func() string {
+		if meta.IsStatusConditionTrue(w.workload().Status.Conditions, kueue.WorkloadQuotaReserved) {
+			return "the quota is not given back although no pod is left"
+		}
+		return ""
+	})
 
 	w.report(func(s *v1alpha1.ElasticJobStatus) {
 		s.Conditions = []v1alpha1.JobCondition{{Type: v1alpha1.JobFailed, Status: metav1.ConditionTrue, Message: "over"}}
