@@ -6,6 +6,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator rescheduler rescheduler/scheduler cli charts e2e
+# Modules outside of the workspace, whose libraries must not decide about the versions of all others.
+ALONE := elastic-operator/kueue
 JOBSET_CHART := charts/jobset-controller/files
 APPWRAPPER_CHART := charts/appwrapper-controller/files
 RESCHEDULER_CHART := charts/rescheduler/files
@@ -37,6 +39,7 @@ build: ## Build all programs into bin/
 	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
 	cd elastic-operator && $(BUILD) -o $(BIN)/elastic-manager ./cmd/manager && $(BUILD) -o $(BIN)/rendezvous ./cmd/rendezvous
 	cd cli && $(BUILD) -o $(BIN)/ ./cmd/kubectl-holdfast
+	cd elastic-operator/kueue && GOWORK=off $(BUILD) -o $(BIN)/elastic-kueue ./cmd/manager
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 # The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
@@ -56,9 +59,10 @@ prerequisites: # Debian's packages and the API server for tests; quick when all 
 .PHONY: test
 test: prerequisites verify ## Unit tests, the store contract on a real redis-server, API tests on a real kube-apiserver
 	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest $(TESTFLAGS) ./...); done
+	for module in $(ALONE); do (cd $$module && echo "== $$module" && GOWORK=off go test -race -tags envtest $(TESTFLAGS) ./...); done
 
 # The suites of the short run, in this order.
-E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper ./tests_rescheduler
+E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper ./tests_rescheduler ./tests_elastic
 
 .PHONY: e2e
 e2e: ## End-to-end tests on a real node (root): real pods killed, the store stopped, emptied, poisoned
@@ -101,7 +105,7 @@ demo: ## A worker dies on a real node (root) and the JobSet restarts in place, t
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler bench-rendezvous ## All benchmarks
+bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler bench-elastic bench-rendezvous ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
@@ -140,6 +144,13 @@ bench-rescheduler: bench-rescheduler-scheduler ## From a rejection to a replacem
 bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler at 1,000 and 5,000 nodes; writes docs/benchmarks/rescheduler-scheduler.md
 	$(TESTBED) build --only kube-apiserver
 	go run ./rescheduler/scheduler/cmd/bench-throughput -report docs/benchmarks/rescheduler-scheduler.md
+
+.PHONY: bench-elastic
+bench-elastic: ## One ElasticJob of 500 workers on simulated nodes (root): until all run, then 50 lost at once; CPU, memory, API calls per worker
+	./hack/install-debian.sh
+	$(MAKE) --no-print-directory build
+	go run ./e2e/cmd/bench-elastic
+	$(TESTBED) down
 
 .PHONY: bench-rendezvous
 bench-rendezvous: ## 1,000 agents at once at the managed rendezvous: times, requests, the server's CPU and memory
@@ -183,16 +194,20 @@ generate: ## Write generated code and manifests again
 	cd elastic-operator && go generate ./...
 	cp elastic-operator/config/crd/bases/*.yaml $(ELASTIC_CHART)/crds/
 	cp elastic-operator/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/manager.yaml
+	cd elastic-operator/kueue && GOWORK=off go generate ./...
+	cp elastic-operator/kueue/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/kueue.yaml
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules
 	@unformatted=$$(gofmt -l $(MODULES) tools); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
 	for module in $(MODULES); do (cd $$module && go vet -tags envtest,e2e,e2e_all ./...); done
+	for module in $(ALONE); do (cd $$module && GOWORK=off go vet -tags envtest ./...); done
 	GOWORK=off go run -C tools/rules . $(CURDIR)
 	GOBIN=$(BIN) GOWORK=off go install -C tools/lint tool
 	for module in $(MODULES); do (cd $$module && $(BIN)/staticcheck -tags envtest,e2e,e2e_all ./...); done
+	for module in $(ALONE); do (cd $$module && GOWORK=off $(BIN)/staticcheck -tags envtest ./...); done
 
 .PHONY: verify
 verify: lint ## lint, each module by itself, and nothing left to generate
-	for module in $(MODULES); do (cd $$module && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff); done
+	for module in $(MODULES) $(ALONE); do (cd $$module && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff); done
 	./hack/verify-generated.sh

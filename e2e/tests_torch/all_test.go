@@ -24,7 +24,7 @@ func TestTheUsersEtcdV2(t *testing.T) { ownEtcd(t, v1alpha1.BackendEtcdV2) }
 // ownEtcd meets at an etcd 3.4 that the user runs.
 func ownEtcd(test *testing.T, backend v1alpha1.RendezvousBackend) {
 	t := newTraining(test)
-	t.startEtcd(backend)
+	t.startEtcd()
 	t.start("etcd:2379", backend, 3, 2, 4)
 	t.changes()
 }
@@ -50,9 +50,8 @@ func (t *training) changes() {
 	t.finish()
 }
 
-// startEtcd runs one as its users do: with the v2 API, which it does not have by itself. Torch's backend etcd-v2 also wants the folder of its store,
-// which its other backend does not know and a new etcd does not have.
-func (t *training) startEtcd(v1alpha1.RendezvousBackend) {
+// startEtcd runs one as its users do: with the v2 API, which it does not serve by itself.
+func (t *training) startEtcd() {
 	t.Helper()
 	ctx := context.Background()
 	labels := map[string]string{"app": "etcd"}

@@ -46,10 +46,10 @@ func percentiles(waits []time.Duration) (p50, p99 time.Duration) {
 }
 
 func print(results []result) {
-	fmt.Printf("| %-44s | total     | p50       | p99       | requests | server CPU | memory   |\n", fmt.Sprintf("%d agents", results[0].Agents))
-	fmt.Println("|----------------------------------------------|-----------|-----------|-----------|----------|------------|----------|")
+	fmt.Println("| agents | at once                           | total     | p50       | p99       | requests | server CPU | memory   |")
+	fmt.Println("|-------:|-----------------------------------|----------:|----------:|----------:|---------:|-----------:|---------:|")
 	for _, r := range results {
-		fmt.Printf("| %-44s | %9s | %9s | %9s | %8d | %10s | %4d MiB |\n", r.Name, short(r.Total), short(r.P50), short(r.P99), r.Requests, short(r.CPU), r.RSS>>20)
+		fmt.Printf("| %6d | %-33s | %9s | %9s | %9s | %8d | %10s | %4d MiB |\n", r.Agents, r.Name, short(r.Total), short(r.P50), short(r.P99), r.Requests, short(r.CPU), r.RSS>>20)
 	}
 }
 

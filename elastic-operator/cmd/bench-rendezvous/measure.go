@@ -31,35 +31,36 @@ func measure(binary string, agents int) (results []result, err error) {
 	defer func() { err = errors.Join(err, s.stop()) }()
 	b := &bench{server: s, clients: make([]*client.Client, agents)}
 	for _, step := range []struct {
-		name string
-		do   func(i int) error
+		name   string
+		agents int
+		do     func(i int) error
 	}{
-		{"all connect, and get a first answer", b.connect},
-		{fmt.Sprintf("%d join one round (compare and set)", min(agents, joining)), b.join},
-		{"each says who it is, the first reads all", b.gather},
-		{"each reads what all have said (torch 1.13)", b.exchange},
-		{"all wait for one key, which is set", b.wake},
-		{"etcd: all write a key", b.put},
-		{"etcd: all watch, one writes", b.watch},
+		{"connect, and get a first answer", agents, b.connect},
+		{"join one round (compare and set)", min(agents, joining), b.join},
+		{"say who they are", agents, b.tell},
+		{"read what all have said", min(agents, reading), b.readAll},
+		{"wait for one key, which is set", agents, b.wake},
+		{"etcd: write a key", agents, b.put},
+		{"etcd: watch a key that one writes", agents, b.watch},
 	} {
-		if err := b.measure(step.name, step.do); err != nil {
+		if err := b.measure(step.name, step.agents, step.do); err != nil {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
 	return b.results, nil
 }
 
-// measure has all agents do something at once.
-func (b *bench) measure(name string, do func(i int) error) error {
+// measure has the first agents do something at once.
+func (b *bench) measure(name string, agents int, do func(i int) error) error {
 	before, err := b.server.cpu()
 	if err != nil {
 		return err
 	}
 	b.requests.Store(0)
-	waits, errs := make([]time.Duration, len(b.clients)), make([]error, len(b.clients))
+	waits, errs := make([]time.Duration, agents), make([]error, agents)
 	var all sync.WaitGroup
 	began := time.Now()
-	for i := range b.clients {
+	for i := range agents {
 		all.Go(func() {
 			start := time.Now()
 			errs[i] = do(i)
@@ -67,7 +68,7 @@ func (b *bench) measure(name string, do func(i int) error) error {
 		})
 	}
 	all.Wait()
-	r := result{Name: name, Agents: len(b.clients), Total: time.Since(began), Requests: int(b.requests.Load())}
+	r := result{Name: name, Agents: agents, Total: time.Since(began), Requests: int(b.requests.Load())}
 	r.P50, r.P99 = percentiles(waits)
 	after, err := b.server.cpu()
 	r.CPU = after - before
@@ -97,14 +98,11 @@ func (b *bench) connect(i int) (err error) {
 
 // joining is how many agents join at once. Each that succeeds makes all others try again, with states that grow: the work grows with the third power,
 // whoever serves it.
-const joining = 200
+const joining = 100
 
 // join is what an agent does: it reads the state, adds itself, and tries again if another was faster. The state grows as torch's does, in the
 // same number of bytes for each agent, and the server reads it each time, as it would torch's.
 func (b *bench) join(i int) error {
-	if i >= joining {
-		return nil
-	}
 	c := b.clients[i]
 	state := []byte(nil)
 	for {
@@ -121,15 +119,17 @@ func (b *bench) join(i int) error {
 	}
 }
 
-func (b *bench) gather(i int) error {
-	b.requests.Add(1)
-	if err := b.clients[i].Set(fmt.Sprintf("%stold/%d", round, i), make([]byte, 200)); err != nil || i > 0 {
+func (b *bench) tell(i int) error {
+	b.requests.Add(2)
+	key := fmt.Sprintf("%stold/%d", round, i)
+	if err := b.clients[i].Set(key, make([]byte, 200)); err != nil {
 		return err
 	}
-	return b.readAll(i)
+	return b.clients[i].Wait(key)
 }
 
-func (b *bench) exchange(i int) error { return b.readAll(i) }
+// reading is how many agents read what all have said, one key after the other. With torch 1.13 each agent does.
+const reading = 100
 
 func (b *bench) readAll(i int) error {
 	for other := range b.clients {

@@ -54,6 +54,21 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
+// What torch 1.13.1 wrote over etcd-v2, in the middle of a new round: two agents have joined, a third waits.
+func TestDynamicOfRealTorch(t *testing.T) {
+	got, err := Dynamic(file(t, "torch-1.13"))
+	want := State{
+		Round: 4, Participants: []Node{{"localhost_11526_0", -1}, {"localhost_12858_0", -1}}, Waiting: []Node{{"localhost_8959_0", -1}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	opened, err := OpenDynamic(file(t, "torch-1.13"))
+	if err != nil || opened != file(t, "torch-1.13") {
+		t.Errorf("what is open has changed: %v", err)
+	}
+}
+
 func TestOpenDynamicChangesNothingElse(t *testing.T) {
 	for _, protocol := range []string{"2", "4", "5"} {
 		t.Run("pickle protocol "+protocol, func(t *testing.T) {

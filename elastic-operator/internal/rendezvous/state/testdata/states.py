@@ -2,7 +2,7 @@
 
     python3 states.py
 
-torch-1.13-*.pickle are not from here: they were taken from the store while torch 1.13.1 ran.
+torch-1.13.pickle is not from here: torch 1.13.1 wrote it, in the end-to-end test of the rendezvous.
 """
 import pickle
 import sys

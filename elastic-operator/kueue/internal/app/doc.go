@@ -1,0 +1,2 @@
+// Package app wires the integration: its flags, its cache and its one controller.
+package app

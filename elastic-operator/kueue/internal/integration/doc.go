@@ -1,0 +1,2 @@
+// Package integration tells Kueue what an ElasticJob is. It is the only importer of Kueue's jobframework.
+package integration

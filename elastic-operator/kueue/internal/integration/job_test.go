@@ -1,0 +1,181 @@
+package integration
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/kueue/pkg/podset"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+)
+
+func of(e *ElasticJob) *Job { return (*Job)(e.Obj()) }
+
+func podSet(t *testing.T, j *Job) kueue.PodSet {
+	t.Helper()
+	sets, err := j.PodSets(t.Context(), nil)
+	if err != nil || len(sets) != 1 || sets[0].Name != "worker" {
+		t.Fatalf("pod sets %+v (%v)", sets, err)
+	}
+	return sets[0]
+}
+
+func TestAJobIsAdmittedWithAsFewAsItsMinimum(t *testing.T) {
+	if set := podSet(t, of(MakeElasticJob("a").Workers(2, 5, 8))); set.Count != 5 || *set.MinCount != 2 {
+		t.Errorf("%d workers, at least %v", set.Count, set.MinCount)
+	}
+	if set := podSet(t, of(MakeElasticJob("a").Workers(3, 3, 8))); set.Count != 3 || *set.MinCount != 3 {
+		t.Errorf("%d workers, at least %v: all are needed", set.Count, set.MinCount)
+	}
+}
+
+// While it runs, the number is the one that was granted, whatever replicas says by now: any other would end the admission.
+func TestAChangeOfReplicasDoesNotEndTheAdmission(t *testing.T) {
+	j := of(MakeElasticJob("a").Workers(2, 5, 8).With(func(e *v1alpha1.ElasticJob) { e.Spec.GrantedReplicas = ptr.To(int32(3)) }))
+	for _, replicas := range []int32{2, 5, 8} {
+		j.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(replicas)
+		if set := podSet(t, j); set.Count != 3 || *set.MinCount != 2 {
+			t.Errorf("replicas %d: %d workers, at least %d, want the 3 that were granted and 2", replicas, set.Count, *set.MinCount)
+		}
+	}
+	j.Spec.Suspend = true
+	if set := podSet(t, j); set.Count != 8 {
+		t.Errorf("%d workers are asked for at the next admission", set.Count)
+	}
+}
+
+func TestStartAndStop(t *testing.T) {
+	j := of(MakeElasticJob("a").Workers(2, 5, 8).With(func(e *v1alpha1.ElasticJob) { e.Spec.Suspend = true }))
+	original := podset.FromPodSet(ptr.To(podSet(t, j)))
+	info := podset.PodSetInfo{Name: PodSet, Count: 3, NodeSelector: map[string]string{"pool": "a"}, Labels: map[string]string{"kueue.x-k8s.io/podset": "worker"}}
+	if err := j.RunWithPodSetsInfo(t.Context(), nil, []podset.PodSetInfo{info}); err != nil {
+		t.Fatal(err)
+	}
+	template := &j.Spec.ReplicaSpecs.Worker.Template
+	if j.IsSuspended() || *j.Spec.GrantedReplicas != 3 || template.Spec.NodeSelector["pool"] != "a" || template.Labels["kueue.x-k8s.io/podset"] != "worker" {
+		t.Errorf("started: %+v", j.Spec)
+	}
+	if *j.Spec.ReplicaSpecs.Worker.Replicas != 5 {
+		t.Error("what the user has written was changed")
+	}
+	j.Suspend()
+	if !j.RestorePodSetsInfo(t.Context(), []podset.PodSetInfo{original}) {
+		t.Error("nothing was restored")
+	}
+	if !j.IsSuspended() || j.Spec.GrantedReplicas != nil || len(template.Spec.NodeSelector) != 0 || len(template.Labels) != 0 {
+		t.Errorf("stopped: %+v", j.Spec)
+	}
+	for _, infos := range [][]podset.PodSetInfo{nil, {info, info}} {
+		if err := j.RunWithPodSetsInfo(t.Context(), nil, infos); err == nil || !podset.IsPermanent(err) {
+			t.Errorf("%d pod sets: %v", len(infos), err)
+		}
+		if j.RestorePodSetsInfo(t.Context(), infos) {
+			t.Error("restored from nothing")
+		}
+	}
+}
+
+// The loss of one worker of many must not start the clock of a recovery that ends with an eviction.
+func TestEnoughReadyPodsAreAllThatKueueWaitsFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ready              int32
+		indexes, completed string
+		want               bool
+	}{
+		"all are ready":                     {5, "0-4", "", true},
+		"as many as are needed":             {2, "0-4", "", true},
+		"one less":                          {1, "0-4", "", false},
+		"one, and another has succeeded":    {1, "0-4", "3", true},
+		"one, and one that was scaled away": {1, "0-2", "7", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := of(MakeElasticJob("a").Workers(2, 5, 8))
+			j.Status.ReadyReplicas, j.Status.Indexes, j.Status.CompletedIndexes = tc.ready, tc.indexes, tc.completed
+			if got := j.PodsReady(t.Context(), nil); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestWorkersThatHaveSucceededGiveTheirQuotaBack(t *testing.T) {
+	j := of(MakeElasticJob("a").Workers(2, 5, 8))
+	if pods, err := j.ReclaimablePods(t.Context(), nil); err != nil || len(pods) != 0 {
+		t.Errorf("%v %v", pods, err)
+	}
+	j.Status.Indexes, j.Status.CompletedIndexes = "0-2", "1-2,7"
+	if pods, err := j.ReclaimablePods(t.Context(), nil); err != nil || len(pods) != 1 || pods[0].Name != "worker" || pods[0].Count != 2 {
+		t.Errorf("%v %v", pods, err)
+	}
+}
+
+func TestActive(t *testing.T) {
+	for name, tc := range map[string]struct {
+		generation int64
+		status     v1alpha1.ElasticJobStatus
+		want       bool
+	}{
+		"pods run":                               {2, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, Replicas: 1, State: v1alpha1.StateRunning}, true},
+		"stopped, and pods are on their way out": {2, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, Replicas: 1, State: v1alpha1.StateSuspended}, true},
+		"stopped":                                {2, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, State: v1alpha1.StateSuspended}, false},
+		"nobody has looked at the order to stop": {3, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, State: v1alpha1.StatePending}, true},
+		"a new one":                              {1, v1alpha1.ElasticJobStatus{}, false},
+		"a queued one that was changed":          {3, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, State: v1alpha1.StateSuspended}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := of(MakeElasticJob("a"))
+			j.Generation, j.Status = tc.generation, tc.status
+			if got := j.IsActive(); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestTheEndIsTold(t *testing.T) {
+	j := of(MakeElasticJob("a"))
+	if _, _, finished := j.Finished(t.Context()); finished {
+		t.Error("it has not even begun")
+	}
+	for kind, success := range map[v1alpha1.JobConditionType]bool{v1alpha1.JobSucceeded: true, v1alpha1.JobFailed: false} {
+		j.Status.Conditions = []v1alpha1.JobCondition{{Type: kind, Status: metav1.ConditionTrue, Message: "m"}}
+		if message, ok, finished := j.Finished(t.Context()); message != "m" || ok != success || !finished {
+			t.Errorf("%s: %s %t %t", kind, message, ok, finished)
+		}
+	}
+}
+
+// Slices are closed to kinds that Kueue does not know: such a job would be refused, or its pods gated for ever.
+func TestAJobThatAsksForSlicesIsLeftAlone(t *testing.T) {
+	j := of(MakeElasticJob("a"))
+	if j.Skip(t.Context()) {
+		t.Error("left alone without a reason")
+	}
+	j.Annotations = map[string]string{"kueue.x-k8s.io/elastic-job": "true"}
+	if !j.Skip(t.Context()) {
+		t.Error("taken")
+	}
+}
+
+func TestTopologyIsAskedForByTheIndexOfAWorker(t *testing.T) {
+	j := of(MakeElasticJob("a"))
+	j.Spec.ReplicaSpecs.Worker.Template.Annotations = map[string]string{kueue.PodSetRequiredTopologyAnnotation: "rack"}
+	request := podSet(t, j).TopologyRequest
+	if request == nil || *request.Required != "rack" || *request.PodIndexLabel != "replica-index" {
+		t.Errorf("%+v", request)
+	}
+}
+
+func TestManagedBy(t *testing.T) {
+	j := of(MakeElasticJob("a"))
+	if !j.CanDefaultManagedBy() || j.ManagedBy() != nil {
+		t.Error("nobody was named")
+	}
+	j.SetManagedBy(ptr.To("kueue.x-k8s.io/multikueue"))
+	if j.CanDefaultManagedBy() || *j.ManagedBy() != "kueue.x-k8s.io/multikueue" {
+		t.Error("somebody was named")
+	}
+}

@@ -1,0 +1,63 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	configapi "sigs.k8s.io/kueue/apis/config/v1beta2"
+	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
+	"sigs.k8s.io/kueue/pkg/controller/jobframework"
+)
+
+// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/status,verbs=get
+// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/finalizers,verbs=get;update
+// +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads/finalizers,verbs=update
+// +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=resourceflavors;workloadpriorityclasses,verbs=get;list;watch
+// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces;limitranges,verbs=get;list;watch
+// +kubebuilder:rbac:groups=node.k8s.io,resources=runtimeclasses,verbs=get;list;watch
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch;update
+
+// recorder is the reporter of events.
+const recorder = "elastic-kueue"
+
+// Options of the controller; they have to be as Kueue's manager has them.
+type Options struct {
+	WaitForPodsReady   bool
+	ManageWithoutQueue bool
+	Namespaces         labels.Selector
+}
+
+// Register adds the controller, which is called elasticjob, to a manager.
+func Register(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := jobframework.SetupWorkloadOwnerIndex(ctx, mgr.GetFieldIndexer(), GVK); err != nil {
+		return fmt.Errorf("adding the index of workloads by their owner: %w", err)
+	}
+	reconciler, err := jobframework.NewGenericReconcilerFactory(NewJob)(ctx, mgr.GetClient(), mgr.GetFieldIndexer(), mgr.GetEventRecorder(recorder), frameworkOptions(mgr, o)...)
+	if err != nil {
+		return fmt.Errorf("making the controller: %w", err)
+	}
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("adding the controller: %w", err)
+	}
+	return nil
+}
+
+// frameworkOptions: without the cache, the first job whose pods become ready ends the program; it may stay empty.
+func frameworkOptions(mgr ctrl.Manager, o Options) []jobframework.Option {
+	options := []jobframework.Option{
+		jobframework.WithManageJobsWithoutQueueName(o.ManageWithoutQueue),
+		jobframework.WithManagedJobsNamespaceSelector(o.Namespaces),
+		jobframework.WithCache(schdcache.New(mgr.GetClient())),
+		jobframework.WithManagerName(recorder),
+	}
+	if o.WaitForPodsReady {
+		options = append(options, jobframework.WithWaitForPodsReady(&configapi.WaitForPodsReady{}))
+	}
+	return options
+}
