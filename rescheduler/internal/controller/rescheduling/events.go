@@ -71,7 +71,7 @@ func (r *reporter) warn(s *scope, reason, message string) {
 
 // quiet are reasons that every user would only be tired by.
 func quiet(reason string) bool {
-	return reason == policy.AlreadyKnown || reason == policy.TooEarly || reason == policy.TooLongAgo
+	return reason == policy.TooEarly || reason == policy.TooLongAgo
 }
 
 // tell says what was decided: in the log, as events on pod and workload, in the metrics, and on the workload itself.
