@@ -75,6 +75,23 @@ func TestAPodGoesBackIfOnlyThereOthersCanBePreempted(t *testing.T) {
 	})
 }
 
+// A pod that cannot preempt waits for any node. The first that has room may be the one it failed on.
+func TestAPodGoesBackWhenThereIsRoomAgain(t *testing.T) {
+	bothStrategies(t, func(t *testing.T, strategy string) {
+		w := newWorld(t)
+		w.node("bad", "1")
+		w.node("other", "1")
+		w.pod("leaves", runsOn("bad"))
+		w.pod("stays", runsOn("other"))
+		w.scheduler(inPlace, strategy)
+		w.pod("returns", staysAwayFrom("bad"))
+		w.waits("returns")
+		w.ok(w.CoreV1().Pods(namespace).Delete(t.Context(), "leaves", metav1.DeleteOptions{}))
+		w.lands("returns", "bad")
+		w.loses("returns", memory.HostsAnnotation)
+	})
+}
+
 func TestTheAnnotationMayStay(t *testing.T) {
 	w := newWorld(t)
 	w.node("bad", "4", "eligible")

@@ -31,8 +31,8 @@ import (
 
 const (
 	namespace = "default"
-	patience  = 30 * time.Second // until something that is to happen has happened; much less than the five minutes after which all is retried
-	important = "important"      // the priority class of pods that may preempt
+	patience  = 2 * time.Minute // until something that is to happen has happened; less than the five minutes after which all is retried
+	important = "important"     // the priority class of pods that may preempt
 )
 
 var apiServer *rest.Config
