@@ -5,10 +5,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared shared/bootstrap agent jobset-controller jobset-controller/published appwrapper-controller rescheduler rescheduler/scheduler charts e2e
+MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator rescheduler rescheduler/scheduler cli charts e2e
 JOBSET_CHART := charts/jobset-controller/files
 APPWRAPPER_CHART := charts/appwrapper-controller/files
 RESCHEDULER_CHART := charts/rescheduler/files
+ELASTIC_CHART := charts/elastic-operator/files
 BIN := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -34,6 +35,8 @@ build: ## Build all programs into bin/
 	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
 	cd rescheduler && $(BUILD) -o $(BIN)/rescheduler-manager ./cmd/manager
 	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
+	cd elastic-operator && $(BUILD) -o $(BIN)/elastic-manager ./cmd/manager && $(BUILD) -o $(BIN)/rendezvous ./cmd/rendezvous
+	cd cli && $(BUILD) -o $(BIN)/ ./cmd/kubectl-holdfast
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 # The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
@@ -69,7 +72,20 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	./hack/install-debian.sh prometheus
 	$(MAKE) build build-next
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_soak
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_soak
+
+.PHONY: e2e-rendezvous
+e2e-rendezvous: ## Real torchrun on this host against the managed rendezvous, over all three backends (root, to install torch)
+	./hack/install-debian.sh torch
+	$(MAKE) build
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -v ./torch ./tests_rendezvous
+
+.PHONY: e2e-torch
+e2e-torch: ## Train with real PyTorch on ElasticJobs of a real node (root): every backend, workers and the rendezvous killed
+	./hack/install-debian.sh torch
+	$(MAKE) build
+	$(TESTBED) down
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -v ./tests_torch
 
 .PHONY: soak
 soak: ## Ten minutes of random failures on a real node (root), after which all that counts has to agree; HOLDFAST_SOAK=2m is shorter
@@ -85,7 +101,7 @@ demo: ## A worker dies on a real node (root) and the JobSet restarts in place, t
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler ## All benchmarks
+bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler bench-rendezvous ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
@@ -107,7 +123,7 @@ bench-jobset: ## Measure our JobSet manager beside the published one with many J
 	$(TESTBED) down
 
 .PHONY: bench-appwrapper
-bench-appwrapper: ## 500 AppWrappers on simulated nodes (root): until all run, then 50 failures at once; CPU, memory, API calls
+bench-appwrapper: ## 500 AppWrappers on simulated nodes (root), then 50 failures at once; writes docs/benchmarks/appwrapper.md
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build
 	go run ./e2e/cmd/bench-appwrapper
@@ -124,6 +140,11 @@ bench-rescheduler: bench-rescheduler-scheduler ## From a rejection to a replacem
 bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler at 1,000 and 5,000 nodes; writes docs/benchmarks/rescheduler-scheduler.md
 	$(TESTBED) build --only kube-apiserver
 	go run ./rescheduler/scheduler/cmd/bench-throughput -report docs/benchmarks/rescheduler-scheduler.md
+
+.PHONY: bench-rendezvous
+bench-rendezvous: ## 1,000 agents at once at the managed rendezvous: times, requests, the server's CPU and memory
+	$(MAKE) --no-print-directory build
+	cd elastic-operator && go run ./cmd/bench-rendezvous --server $(BIN)/rendezvous --out ../e2e/results/rendezvous.json
 
 SEEDS ?= 1000000
 
@@ -159,6 +180,9 @@ generate: ## Write generated code and manifests again
 	cp rescheduler/config/rbac/role.yaml $(RESCHEDULER_CHART)/rbac/manager.yaml
 	cp rescheduler/scheduler/config/second-scheduler.yaml $(RESCHEDULER_CHART)/scheduler/config.yaml
 	cp rescheduler/scheduler/config/rbac.yaml $(RESCHEDULER_CHART)/scheduler/rbac.yaml
+	cd elastic-operator && go generate ./...
+	cp elastic-operator/config/crd/bases/*.yaml $(ELASTIC_CHART)/crds/
+	cp elastic-operator/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/manager.yaml
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

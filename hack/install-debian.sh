@@ -4,7 +4,7 @@
 #
 #	install-debian.sh [FEATURE...]
 #
-# adds what a feature needs that not every testbed has: prometheus.
+# adds what a feature needs that not every testbed has: prometheus, torch.
 set -eu
 
 # The versions the tests were run with. One that has left the mirror is replaced
@@ -24,6 +24,11 @@ runc=1.1.5+ds1-1+deb12u1
 services='etcd redis-server nftables prometheus'
 prometheus='
 prometheus=2.42.0+ds-5+deb12u1
+'
+# 650 MB, of which 152 MB are fetched: only the suites that train have it.
+torch='
+python3-torch=1.13.1+dfsg-4
+python3-etcd=0.4.5-4
 '
 policy=/usr/sbin/policy-rc.d
 
@@ -78,6 +83,7 @@ disable_services() {
 for feature; do
 	case $feature in
 	prometheus) packages="$packages$prometheus" ;;
+	torch) packages="$packages$torch" ;;
 	*) fail "there is no feature $feature" ;;
 	esac
 done

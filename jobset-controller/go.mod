@@ -3,10 +3,10 @@ module github.com/holdfast-project/holdfast/jobset-controller
 go 1.26.0
 
 require (
-	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
 	github.com/holdfast-project/holdfast/shared v0.0.0
 	github.com/holdfast-project/holdfast/shared/bootstrap v0.0.0
+	github.com/holdfast-project/holdfast/shared/testing v0.0.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/client_model v0.6.2
 	github.com/spf13/pflag v1.0.9
@@ -33,6 +33,7 @@ require (
 	github.com/felixge/httpsnoop v1.0.4 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
+	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-logr/zapr v1.3.0 // indirect
 	github.com/go-openapi/jsonpointer v0.21.0 // indirect
@@ -101,4 +102,5 @@ require (
 replace (
 	github.com/holdfast-project/holdfast/shared => ../shared
 	github.com/holdfast-project/holdfast/shared/bootstrap => ../shared/bootstrap
+	github.com/holdfast-project/holdfast/shared/testing => ../shared/testing
 )

@@ -18,7 +18,8 @@ const prefix = "fleet-w"
 // Options say what a fleet looks like.
 type Options struct {
 	Members int
-	Share   int // members to a connection for calls; 1: each has its own, as agents have
+	Share   int  // members to a connection for calls; 1: each has its own, as agents have
+	Barrier bool // the members are supervisors, whose workers wait for each other; else sidecars
 }
 
 // Connections is how many the store has to take.
@@ -49,7 +50,7 @@ func Start(ctx context.Context, address string, o Options) (*Fleet, time.Duratio
 		return nil, 0, err
 	}
 	for i := range o.Members {
-		f.workers = append(f.workers, f.newWorker(i, f.stores[i/o.Share]))
+		f.workers = append(f.workers, f.newWorker(i, f.stores[i/o.Share], o.Barrier))
 	}
 	f.expect(0)
 	began := time.Now()
@@ -96,6 +97,17 @@ func (f *Fleet) Stop() {
 const patience = time.Minute
 
 var errLate = errors.New("not every member knows that the round runs")
+
+// Quiet lets the members tell what they do not tell at once: since when their workers run.
+func (f *Fleet) Quiet(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(noticeTime):
+	}
+}
+
+// noticeTime is longer than a member waits with that.
+const noticeTime = 1500 * time.Millisecond
 
 // Restart lets one member's worker die and returns when every member knows that the next round runs.
 func (f *Fleet) Restart(ctx context.Context) (Round, error) {

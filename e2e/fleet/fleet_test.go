@@ -6,7 +6,12 @@ import (
 )
 
 func TestARestartReachesEveryMember(t *testing.T) {
-	o := Options{Members: 40, Share: 4}
+	for name, barrier := range map[string]bool{"sidecars": false, "supervisors": true} {
+		t.Run(name, func(t *testing.T) { testRestart(t, Options{Members: 40, Share: 4, Barrier: barrier}) })
+	}
+}
+
+func testRestart(t *testing.T, o Options) {
 	server, err := StartServer(t.Context(), o.Connections())
 	if err != nil {
 		t.Fatal(err)

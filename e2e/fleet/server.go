@@ -90,7 +90,7 @@ type Usage struct {
 	Peak        int64 // of memory, the most
 	Connections int64
 	CPU         float64 // seconds
-	Calls       int64   // commands that were answered, those inside functions not counted
+	Calls       int64   // commands that were carried out, those inside functions included
 }
 
 // Usage asks the server.

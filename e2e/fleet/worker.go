@@ -16,27 +16,30 @@ const callTimeout = 3 * time.Second
 
 // worker is one member: the agent's core, its own goroutine, and a worker program that is only pretended.
 type worker struct {
-	fleet  *Fleet
-	index  int
-	slot   string
-	store  coordination.Agent
-	state  *member.State
-	events chan member.Event
-	lives  int64
-	now    member.Worker // the instance that lives, or died last
-	due    []member.Event
-	kills  chan int64 // exit codes of deaths that are wanted
-	beside sync.WaitGroup
+	fleet   *Fleet
+	index   int
+	slot    string
+	barrier bool
+	store   coordination.Agent
+	state   *member.State
+	events  chan member.Event
+	lives   int64
+	now     member.Worker // the instance that lives, or died last
+	due     []member.Event
+	kills   chan int64 // exit codes of deaths that are wanted
+	beside  sync.WaitGroup
 
 	mu    sync.Mutex
 	times times
 }
 
-func (f *Fleet) newWorker(index int, store coordination.Agent) *worker {
+func (f *Fleet) newWorker(index int, store coordination.Agent, barrier bool) *worker {
 	slot := fmt.Sprintf("%s-0-%d", prefix, index)
-	config := member.Config{Slot: slot, Pod: fmt.Sprintf("0d9fa3a5-6c7a-4a3c-9f0e-%012d", index), Random: rand.Float64}
+	config := member.Config{
+		Slot: slot, Pod: fmt.Sprintf("0d9fa3a5-6c7a-4a3c-9f0e-%012d", index), Barrier: barrier, Random: rand.Float64,
+	}
 	return &worker{
-		fleet: f, index: index, times: times{round: -1}, slot: slot, store: store, state: member.New(config, member.Fresh()),
+		fleet: f, index: index, times: times{round: -1}, slot: slot, barrier: barrier, store: store, state: member.New(config, member.Fresh()),
 		events: make(chan member.Event, 16), kills: make(chan int64, 1),
 	}
 }
@@ -49,7 +52,11 @@ func (w *worker) run(ctx context.Context) {
 	})
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	w.start()
+	if w.barrier {
+		w.due = append(w.due, member.Observed{PodBorn: 1})
+	} else {
+		w.start()
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -97,6 +104,11 @@ func (w *worker) perform(ctx context.Context, a member.Action) {
 		w.noteOrder()
 		w.end(exitTerminated)
 		w.due = append(w.due, member.StopEnded{ID: a.ID})
+	case member.Begin:
+		w.start()
+	case member.Lift:
+		w.now.StartedAt = w.fleet.clock().UnixMilli()
+		w.look()
 	}
 }
 
@@ -118,11 +130,13 @@ func (w *worker) start() {
 	w.look()
 }
 
-// end pretends that the instance exited, and that the next one runs at once.
+// end pretends that the instance exited, and that the next one runs at once. At a barrier that is asked for.
 func (w *worker) end(code int64) {
 	w.now.Running, w.now.ExitCode, w.now.FinishedAt = false, code, time.Now().UnixMilli()
 	w.look()
-	w.start()
+	if !w.barrier {
+		w.start()
+	}
 }
 
 func (w *worker) look() {

@@ -15,6 +15,7 @@ const (
 	managerImage      = "localhost/holdfast/jobset-manager"
 	orchestratorImage = "localhost/holdfast/jobset-orchestrator"
 	valkeyImage       = "localhost/holdfast/valkey"
+	appWrapperImage   = "localhost/holdfast/appwrapper-manager"
 	tag               = "dev"
 )
 
@@ -29,6 +30,9 @@ func ImageValues() Values {
 		"valkey":       Values{"image": local(valkeyImage)},
 	}
 }
+
+// AppWrapperValues are the values under which the chart of the AppWrapper controller finds the image of LoadAppWrapperImage.
+func AppWrapperValues() Values { return Values{"image": local(appWrapperImage)} }
 
 // Image is an image by its name, registry/repository:tag, as the charts want it.
 func Image(name string) Values {
@@ -52,16 +56,24 @@ func LoadImages(ctx context.Context, node Node, bin string) error {
 	if err != nil {
 		return err
 	}
+	return load(ctx, node,
+		programImage(managerImage, filepath.Join(bin, "manager")),
+		programImage(orchestratorImage, filepath.Join(bin, "orchestrator")),
+		store,
+	)
+}
+
+// LoadAppWrapperImage makes the image of the AppWrapper manager as `make build` left it in bin, and gives it to the node.
+func LoadAppWrapperImage(ctx context.Context, node Node, bin string) error {
+	return load(ctx, node, programImage(appWrapperImage, filepath.Join(bin, "appwrapper-manager")))
+}
+
+func load(ctx context.Context, node Node, images ...image.Image) error {
 	dir, err := os.MkdirTemp("", "holdfast-images-")
 	if err != nil {
 		return fmt.Errorf("making images: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	images := []image.Image{
-		programImage(managerImage, filepath.Join(bin, "manager")),
-		programImage(orchestratorImage, filepath.Join(bin, "orchestrator")),
-		store,
-	}
 	for _, img := range images {
 		archive := filepath.Join(dir, filepath.Base(img.Entrypoint[0])+".tar")
 		if err := img.Write(archive); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,47 +15,50 @@ import (
 
 // Metric adds up the series of a metric of the orchestrator that carry all of the labels, given as name="value".
 func (l *Lab) Metric(ctx context.Context, name string, labels ...string) (float64, error) {
+	all, err := l.Series(ctx, name)
+	var sum float64
+	for series, value := range all {
+		if !slices.ContainsFunc(labels, func(label string) bool { return !strings.Contains(series, label) }) {
+			sum += value
+		}
+	}
+	return sum, err
+}
+
+// Series are those of a metric of the orchestrator, by their labels as they are written: kind="in-place",reason="exit".
+func (l *Lab) Series(ctx context.Context, name string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+orchestratorMetrics+"/metrics", nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, fmt.Errorf("reading the orchestrator's metrics: %w", err)
+		return nil, fmt.Errorf("reading the orchestrator's metrics: %w", err)
 	}
 	defer response.Body.Close()
-	var sum float64
+	all := map[string]float64{}
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
-		value, err := valueIn(lines.Text(), name, labels)
-		if err != nil {
-			return 0, err
+		own, labels, value := seriesIn(lines.Text())
+		if own != name {
+			continue
 		}
-		sum += value
+		if all[labels], err = strconv.ParseFloat(value, 64); err != nil {
+			return nil, fmt.Errorf("metric %s: %w", name, err)
+		}
 	}
-	return sum, lines.Err()
+	return all, lines.Err()
 }
 
-// valueIn is 0 if the line is about something else.
-func valueIn(line, name string, labels []string) (float64, error) {
+// seriesIn reads name{labels} value, or name value.
+func seriesIn(line string) (name, labels, value string) {
 	series, value, found := strings.Cut(line, "} ")
 	if !found {
-		series, value, found = strings.Cut(line, " ")
+		name, value, _ = strings.Cut(line, " ")
+		return name, "", strings.TrimSpace(value)
 	}
-	own, _, _ := strings.Cut(series, "{")
-	if !found || own != name {
-		return 0, nil
-	}
-	for _, label := range labels {
-		if !strings.Contains(series, label) {
-			return 0, nil
-		}
-	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-	if err != nil {
-		return 0, fmt.Errorf("metric %s: %w", name, err)
-	}
-	return n, nil
+	name, labels, _ = strings.Cut(series, "{")
+	return name, labels, strings.TrimSpace(value)
 }
 
 // RestartHistory reads the account of a JobSet's restarts.

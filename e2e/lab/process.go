@@ -14,6 +14,25 @@ const supervisor = "holdfast-exec"
 
 var errNoProgram = errors.New("its supervisor has not started it")
 
+// Variable is one of the environment that a worker's program was started with, "" if it has none of the name.
+func (l *Lab) Variable(ctx context.Context, w Worker, name string) (string, error) {
+	first, err := l.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
+	if err != nil {
+		return "", err
+	}
+	pid, err := program(first)
+	if err != nil {
+		return "", err
+	}
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	for variable := range strings.SplitSeq(string(environment), "\x00") {
+		if value, found := strings.CutPrefix(variable, name+"="); found {
+			return value, err
+		}
+	}
+	return "", err
+}
+
 // Program names the process that stands for a worker, so that no other one ever has the name: its number and its start.
 func (l *Lab) Program(ctx context.Context, w Worker) (string, error) {
 	first, err := l.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,4 +77,19 @@ func (l *Lab) Starts(ctx context.Context, w Worker) (int, error) {
 		}
 	}
 	return n, lines.Err()
+}
+
+// LogHas is an error as long as the present container of a worker has not written a line that begins with the text.
+func (l *Lab) LogHas(ctx context.Context, w Worker, text string) error {
+	stream, err := l.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: workerContainer}).Stream(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the log of %s: %w", w.Pod, err)
+	}
+	defer stream.Close()
+	for lines := bufio.NewScanner(stream); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), text) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the log of %s has no line that begins with %q", w.Pod, text)
 }

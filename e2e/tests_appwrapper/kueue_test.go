@@ -13,6 +13,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -248,6 +249,26 @@ func fails(q *queued) {
 	if started.Before(&failed.LastTransitionTime) {
 		q.Errorf("the next workload began at %s, before the failed one had given its quota back at %s", started, failed.LastTransitionTime)
 	}
+	q.replace(bad)
+	q.awaitReady("bad")
+	if aw := q.get("bad"); aw.UID == bad.UID || aw.Status.Retries != 0 {
+		q.Errorf("after it was replaced it has %d resets", aw.Status.Retries)
+	}
+}
+
+// replace does what `kubectl replace --force` does with an object as it was read.
+func (q *queued) replace(aw *v1beta2.AppWrapper) {
+	q.Helper()
+	q.ok(k8s.Delete(q.Context(), aw))
+	q.until("the old one is gone", func(ctx context.Context) error {
+		if err := k8s.Get(ctx, client.ObjectKeyFromObject(aw), &v1beta2.AppWrapper{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there (%v)", err)
+		}
+		return nil
+	})
+	again := aw.DeepCopy()
+	again.ResourceVersion = ""
+	q.create(again)
 }
 
 // evicted: both nodes have a GPU; the workload leaves the one that is marked and does not come back to it.

@@ -52,6 +52,7 @@ type workload struct {
 	MaxRestarts int32
 	OnTerm      string        // what the workers do on SIGTERM: exit, finish, ignore
 	Grace       time.Duration // between SIGTERM and SIGKILL of an ordered restart
+	Progress    string        // what the workers show with that they get on (exec); empty: they are not asked
 	Build       *build        // of agents that the manifest names; nil: this
 }
 

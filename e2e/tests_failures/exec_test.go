@@ -34,6 +34,9 @@ func (supervised) configure(js *v1alpha2.JobSet, w workload) {
 	if w.OnTerm != "" {
 		worker.Env = append(worker.Env, corev1.EnvVar{Name: "WORKER_ON_TERM", Value: w.OnTerm})
 	}
+	if w.Progress != "" {
+		js.Annotations[v1alpha2.ProgressTimeoutKey], js.Annotations[v1alpha2.ProgressFromKey] = silence.String(), w.Progress
+	}
 	if w.Grace != 0 {
 		worker.Env = append(worker.Env, corev1.EnvVar{Name: "WORKER_TERMINATION_GRACE_PERIOD", Value: w.Grace.String()})
 	}

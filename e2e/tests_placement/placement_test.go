@@ -22,8 +22,8 @@ func exclusively(js *v1alpha2.JobSet) {
 	js.Spec.FailurePolicy = &v1alpha2.FailurePolicy{MaxRestarts: 3}
 }
 
-// Three Jobs of four pods each, and four racks: each Job has one for itself, after a restart too, and a pod that is lost comes back
-// to the others, also when it was the leader.
+// Three Jobs of four pods each, and four racks: each Job has one for itself, and a pod that is lost comes back to the others, also when
+// it was the leader.
 func TestEachJobHasARackForItself(t *testing.T) {
 	ns := namespace(t, "placement")
 	create(t, ns, "train", exclusively, entry("w", 3, 4))
@@ -67,7 +67,7 @@ func TestEachJobHasARackForItself(t *testing.T) {
 			return nil
 		})
 	})
-	t.Run("after a restart", func(t *testing.T) {
+	t.Run("a pod that fails is replaced", func(t *testing.T) {
 		failed := podAt(t, ns, "train-w-2", "1")
 		if err := fleet.Exit(client.ObjectKeyFromObject(failed), "", 1); err != nil {
 			t.Fatal(err)

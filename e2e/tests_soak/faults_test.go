@@ -32,7 +32,8 @@ var faults = []fault{
 	{"a worker exits", 6, signalWorker(unix.SIGUSR1)},
 	{"a worker is killed", 6, signalWorker(unix.SIGKILL)},
 	{"a worker hangs", 4, signalWorker(unix.SIGSTOP)},
-	{"a container dies, as when it is out of memory", 3, killContainer},
+	{"a worker runs out of memory", 3, signalWorker(unix.SIGPWR)},
+	{"a container dies with its supervisor", 2, killContainer},
 	{"a pod is deleted", 2, deletePod},
 	{"the store restarts", 2, restartStore},
 	{"the leading orchestrator is killed", 2, killOrchestrator},
@@ -87,7 +88,7 @@ func restartStore(k *soak) error {
 
 // killOrchestrator reads its metrics first: they die with it.
 func killOrchestrator(k *soak) error {
-	if err := k.keepMetrics(); err != nil {
+	if err := k.counted(+1); err != nil {
 		return err
 	}
 	k.kills++

@@ -6,14 +6,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	batchv1 "k8s.io/api/batch/v1"
@@ -25,7 +22,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	theirs "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	"sigs.k8s.io/jobset/client-go/clientset/versioned"
@@ -33,27 +29,14 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/app"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 var config *rest.Config
 
-func TestMain(m *testing.M) {
-	log.SetLogger(logr.Discard())
-	started, stop, err := apiserver.Start("../config/crd/bases")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	started.QPS, started.Burst = 500, 500
-	config = started
-	code := m.Run()
-	if err := stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, &config, "../config/crd/bases")) }
 
 // cluster is a namespace, seen through the published clients. The test plays the Job controller and the garbage collector.
 type cluster struct {
@@ -90,7 +73,7 @@ func runTheirs(t *testing.T) (stop func()) {
 	must(t, err)
 	must(t, controllers.SetupJobSetIndexes(t.Context(), mgr.GetFieldIndexer()))
 	must(t, controllers.NewJobSetReconciler(mgr.GetClient(), theirScheme, mgr.GetEventRecorder("jobset")).SetupWithManager(mgr))
-	return background(t, mgr.Start)
+	return sandbox.Run(t, mgr.Start)
 }
 
 // runOurs runs our manager until stop, with these flags.
@@ -101,25 +84,7 @@ func runOurs(t *testing.T, flags ...string) (stop func()) {
 	must(t, set.Parse(append([]string{"--webhooks=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"}, flags...)))
 	must(t, o.Complete(set))
 	o.Registry = prometheus.NewRegistry()
-	return background(t, func(ctx context.Context) error { return o.Run(ctx, config) })
-}
-
-func background(t *testing.T, run func(context.Context) error) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	stop = func() {
-		if ctx.Err() != nil {
-			return
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(stop)
-	return stop
+	return sandbox.Run(t, func(ctx context.Context) error { return o.Run(ctx, config) })
 }
 
 func must(t *testing.T, err error) {
@@ -204,10 +169,7 @@ func (c *cluster) names() string {
 func (c *cluster) awaitJobs(want string) {
 	c.Helper()
 	c.eventually(func() string {
-		if got := c.names(); got != want {
-			return fmt.Sprintf("jobs %q, want %q", got, want)
-		}
-		return ""
+		return sandbox.Differs("jobs", want, c.names())
 	})
 }
 
@@ -215,32 +177,14 @@ func (c *cluster) awaitJobs(want string) {
 func (c *cluster) awaitCondition(want string) {
 	c.Helper()
 	c.eventually(func() string {
-		var got []string
-		for _, condition := range c.jobSet().Status.Conditions {
-			got = append(got, fmt.Sprintf("%s=%s/%s", condition.Type, condition.Status, condition.Reason))
-		}
-		if !slices.Contains(got, want) {
-			return fmt.Sprintf("conditions %q lack %s", got, want)
-		}
-		return ""
+		kind, _, _ := strings.Cut(want, "=")
+		return sandbox.Differs("condition", want, sandbox.ConditionOf(c.jobSet().Status.Conditions, kind))
 	})
 }
 
-const patience = 20 * time.Second
-
 func (c *cluster) eventually(check func() string) {
 	c.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		complaint := check()
-		if complaint == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			c.Fatalf("still after %s: %s", patience, complaint)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	sandbox.Eventually(c.T, check)
 }
 
 // play writes what the Job controller would.
@@ -261,31 +205,18 @@ func (c *cluster) play(name string, change func(*batchv1.JobStatus)) {
 func (c *cluster) ready(names ...string) {
 	c.Helper()
 	for _, name := range names {
-		c.play(name, func(s *batchv1.JobStatus) { s.Active, s.Ready = 1, ptr.To[int32](1) })
+		c.play(name, sandbox.JobReady(1))
 	}
 }
 
 func (c *cluster) succeed(name string) {
 	c.Helper()
-	c.play(name, func(s *batchv1.JobStatus) {
-		s.Active, s.Ready, s.Terminating = 0, ptr.To[int32](0), ptr.To[int32](0)
-		s.Succeeded, s.CompletedIndexes, s.CompletionTime = 1, "0", ptr.To(metav1.Now())
-		conditions(s, batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)
-	})
+	c.play(name, sandbox.JobSucceeded)
 }
 
 func (c *cluster) fail(name string) {
 	c.Helper()
-	c.play(name, func(s *batchv1.JobStatus) {
-		s.Active, s.Ready, s.Terminating, s.Failed = 0, ptr.To[int32](0), ptr.To[int32](0), 1
-		conditions(s, batchv1.JobFailureTarget, batchv1.JobFailed)
-	})
-}
-
-func conditions(s *batchv1.JobStatus, kinds ...batchv1.JobConditionType) {
-	for _, kind := range kinds {
-		s.Conditions = append(s.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", LastTransitionTime: metav1.Now()})
-	}
+	c.play(name, sandbox.JobFailed)
 }
 
 // pods creates a pod for each Job, as the Job controller does.

@@ -3,9 +3,9 @@ module github.com/holdfast-project/holdfast/jobset-controller/published
 go 1.26.0
 
 require (
-	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
 	github.com/holdfast-project/holdfast/jobset-controller v0.0.0
+	github.com/holdfast-project/holdfast/shared/testing v0.0.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/spf13/pflag v1.0.9
 	k8s.io/api v0.36.3
@@ -31,6 +31,7 @@ require (
 	github.com/felixge/httpsnoop v1.0.4 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
+	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-logr/zapr v1.3.0 // indirect
 	github.com/go-openapi/jsonpointer v0.21.0 // indirect
@@ -103,6 +104,7 @@ replace (
 	github.com/holdfast-project/holdfast/jobset-controller => ../
 	github.com/holdfast-project/holdfast/shared => ../../shared
 	github.com/holdfast-project/holdfast/shared/bootstrap => ../../shared/bootstrap
+	github.com/holdfast-project/holdfast/shared/testing => ../../shared/testing
 )
 
 // The version of all other modules: they share one build.

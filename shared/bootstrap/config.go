@@ -88,10 +88,27 @@ func ReadConfig(path string, kind schema.GroupVersionKind, into any) error {
 	return nil
 }
 
+// ReadLooseConfig reads a file of published programs that had no kind, into a struct that embeds Config. unknown are the keys that the
+// struct does not have: files in the field have those of versions past.
+func ReadLooseConfig(path string, into any) (unknown []error, err error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	document, err := yaml.YAMLToJSONStrict(content)
+	if err == nil {
+		unknown, err = kjson.UnmarshalStrict(document, into)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--config %s: %w", path, oneLine(err))
+	}
+	return unknown, nil
+}
+
 func decode(content []byte, kind schema.GroupVersionKind, into any) error {
 	document, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {
-		return errors.New(strings.Join(strings.Fields(err.Error()), " ")) // in one line
+		return oneLine(err)
 	}
 	var meta metav1.TypeMeta
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(document, &meta); err != nil {
@@ -106,3 +123,5 @@ func decode(content []byte, kind schema.GroupVersionKind, into any) error {
 	}
 	return Join(unknown)
 }
+
+func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }

@@ -41,6 +41,9 @@ type Manager struct {
 
 // New makes a manager with nothing in it but metrics, health checks and, if they are on, webhooks.
 func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
+	for _, warning := range o.Warnings {
+		ctrl.Log.WithName("config").Info("Ignored: "+warning.Error(), "file", o.ConfigFile)
+	}
 	cluster = o.cluster(cluster, s.Program)
 	change, err := o.TLS.change()
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 // the configuration file decide.
 type Options struct {
 	ConfigFile string
+	// Warnings about the file: the manager logs them when it starts.
+	Warnings []error
 
 	Webhooks     bool
 	Webhook      Webhook
@@ -27,6 +29,9 @@ type Options struct {
 	TLS          TLS
 	Gates        map[string]Gate
 	Workers      int // objects of a kind that are worked on at a time
+
+	// KindPatience is how long a program waits for its own kind to be served.
+	KindPatience time.Duration
 
 	gateFlag gateFlag
 
@@ -102,6 +107,7 @@ func Defaults() Options {
 		Profiling:    "0",
 		Client:       Client{QPS: 500, Burst: 500},
 		Workers:      8,
+		KindPatience: kindPatience,
 		Registry:     metrics.Registry,
 	}
 }

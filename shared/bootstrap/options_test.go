@@ -101,6 +101,7 @@ func TestAFileSetsEverything(t *testing.T) {
 		TLS:          TLS{MinVersion: "VersionTLS12", CipherSuites: []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}},
 		Gates:        map[string]Gate{"Free": {On: true}, "Locked": {On: true, Locked: true}},
 		Workers:      8,
+		KindPatience: kindPatience, // is in no file
 	}
 	got.ConfigFile, got.Zap, got.Registry = "", zap.Options{}, nil
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Options{})); diff != "" {

@@ -1,26 +1,30 @@
 package coordination
 
 // Down reports the death of an instance. A death of the desired round in Running opens the next round; one behind the
-// desired round was to be expected. A death that nobody had seen alive counts as a join and a death.
+// desired round was to be expected. A death that nobody had seen alive counts as a join and a death. At a barrier nothing comes
+// between the two: it never ran, so no round begins with it.
 //
 // Errors: as for Join.
 func (g *Group) Down(d Down, now int64) (Reply, error) {
-	if err := d.check(); err != nil {
+	if err := d.check(now); err != nil {
 		return Reply{}, err
 	}
-	held, newPod, err := g.admit(d.Member, d.Instance, d.Seen)
+	held, newPod, err := g.admit(d.Member, d.Instance, d.Seen, now)
 	if err != nil {
 		return Reply{}, err
 	}
 	stage := g.stage(d.Slot)
-	if g.leaving() || g.Counts[stage].Left || (!newPod && g.isStale(held, d.Instance)) {
+	if g.leaving() || g.Counts[stage].Left {
 		return g.reply(d.Slot, d.ID), nil
 	}
+	if !newPod && g.isStale(held, d.Instance) {
+		return g.unheard(d.Slot, d.ID), nil
+	}
 	if newPod || !g.hasJoined(held, d.Instance) {
-		if _, err := g.Join(Join{Member: d.Member, Instance: d.Instance, Barrier: d.Barrier, Seen: d.Seen}, now); err != nil {
-			return Reply{}, err
+		g.enter(stage, Join{Member: d.Member, Instance: d.Instance, Barrier: d.Barrier, Seen: d.Seen}, held, newPod, now)
+		if held = g.Slots[d.Slot]; !d.Barrier {
+			g.settle(now)
 		}
-		held = g.Slots[d.Slot]
 	}
 	g.die(stage, held, d, now)
 	g.settle(now)

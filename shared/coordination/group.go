@@ -14,6 +14,8 @@ type Group struct {
 
 	Slots  map[string]*Slot
 	Fenced map[string]bool // pod UIDs that may not act any more
+	// Rejected is how many reports of such pods were refused.
+	Rejected int64
 
 	Dirty      bool    // an instance of the round in progress died without a barrier: its peers may hang, so one more round follows
 	DirtyCause Failure // the first such death

@@ -7,30 +7,41 @@ import "fmt"
 //
 // Errors: ErrUnknownSlot, ErrFenced, ErrNoGroup (the group's data are older than the agent's), ErrForeignValue.
 func (g *Group) Join(j Join, now int64) (Reply, error) {
-	if !isCount(j.RunsFor) {
-		return Reply{}, badArgument(j.Slot, fmt.Sprint(j.RunsFor))
+	if !isCount(j.RunsFor) || !isCount(j.GoneFor) || max(j.RunsFor, j.GoneFor) > now { // longer than there is time
+		return Reply{}, badArgument(j.Slot, fmt.Sprint(j.RunsFor, j.GoneFor))
 	}
-	held, newPod, err := g.admit(j.Member, j.Instance, j.Seen)
+	held, newPod, err := g.admit(j.Member, j.Instance, j.Seen, now)
 	if err != nil {
 		return Reply{}, err
 	}
 	stage := g.stage(j.Slot)
-	if g.leaving() || g.Counts[stage].Left || (!newPod && g.isStale(held, j.Instance)) {
+	if g.leaving() || g.Counts[stage].Left {
 		return g.reply(j.Slot, j.ID), nil
 	}
+	if !newPod && g.isStale(held, j.Instance) {
+		return g.unheard(j.Slot, j.ID), nil
+	}
+	if !g.enter(stage, j, held, newPod, now) {
+		g.began(stage, held, j.RunsFor, now)
+		return g.reply(j.Slot, j.ID), nil
+	}
+	g.settle(now)
+	return g.reply(j.Slot, j.ID), nil
+}
+
+// enter lets an instance into its slot; false if it is there already.
+func (g *Group) enter(stage int, j Join, held *Slot, newPod bool, now int64) bool {
 	if g.wentBack(stage, held, j) {
 		g.recover()
 	}
 	if !newPod && g.hasJoined(held, j.Instance) {
-		g.began(stage, held, j.RunsFor, now)
-		return g.reply(j.Slot, j.ID), nil
+		return false
 	}
 	if newPod {
 		g.Fenced[held.Pod] = true
 	}
 	g.take(stage, j, held, newPod, now)
-	g.settle(now)
-	return g.reply(j.Slot, j.ID), nil
+	return true
 }
 
 // isStale tells whether an instance is behind the slot's: older, or known to be dead. A finished worker that is held may
@@ -72,7 +83,7 @@ func (g *Group) take(stage int, j Join, held *Slot, newPod bool, now int64) {
 		g.soil(stage, held, f)
 	}
 	if wasLive && g.effective(stage, held) < g.Round {
-		g.countDown(stage, now)
+		g.countDown(stage, max(g.Record.LastDownAt, now-j.GoneFor))
 	}
 	next.Round = g.roundOf(j.Seen)
 	g.Slots[j.Slot] = next
@@ -126,10 +137,10 @@ func (g *Group) began(stage int, s *Slot, runsFor, now int64) {
 }
 
 // countDown accounts for the end of an instance of the old round.
-func (g *Group) countDown(stage int, now int64) {
+func (g *Group) countDown(stage int, at int64) {
 	if g.Phase == Restarting && !g.forming(stage) {
 		g.Record.Downs++
-		g.Record.LastDownAt = now
+		g.Record.LastDownAt = at
 	}
 }
 

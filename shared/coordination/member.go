@@ -29,10 +29,15 @@ func isName(s string) bool { return s != "" && isWord(s) }
 
 func isCount(n int64) bool { return n >= 0 && n <= MaxCount }
 
+// isMoment is for Unix milliseconds, isBirth for Unix microseconds; now is the store's time. See MaxAhead.
+func isMoment(n, now int64) bool { return n >= 0 && n <= now+MaxAhead }
+
+func isBirth(n, now int64) bool { return n >= 0 && n <= (now+MaxAhead)*1000 }
+
 // admit checks who speaks. It returns the slot's record if it is of the same pod, and whether the pod is new in a slot
 // that another pod held; that one is then fenced, so that a slot has a single holder.
-func (g *Group) admit(m Member, i Instance, seen Seen) (slot *Slot, newPod bool, err error) {
-	if err := g.check(m, i, seen); err != nil {
+func (g *Group) admit(m Member, i Instance, seen Seen, now int64) (slot *Slot, newPod bool, err error) {
+	if err := g.check(m, i, seen, now); err != nil {
 		return nil, false, err
 	}
 	held := g.Slots[m.Slot]
@@ -43,6 +48,7 @@ func (g *Group) admit(m Member, i Instance, seen Seen) (slot *Slot, newPod bool,
 		g.Fenced[m.Pod] = true
 	}
 	if g.Fenced[m.Pod] {
+		g.Rejected++
 		return nil, false, ErrFenced
 	}
 	if seen.Epoch > g.Epoch {
@@ -51,17 +57,20 @@ func (g *Group) admit(m Member, i Instance, seen Seen) (slot *Slot, newPod bool,
 	return held, held != nil && !holds, nil
 }
 
-func (g *Group) check(m Member, i Instance, seen Seen) error {
+func (g *Group) check(m Member, i Instance, seen Seen, now int64) error {
 	if g.stage(m.Slot) < 0 {
 		return fmt.Errorf("%w: %q", ErrUnknownSlot, m.Slot)
 	}
 	if !isName(m.Pod) || !isWord(i.ID) || !isWord(m.PodName) || !isWord(m.Node) {
 		return badArgument(m.Slot, fmt.Sprintf("%s %s %s %s", m.Pod, i.ID, m.PodName, m.Node))
 	}
-	for _, n := range []int64{m.PodBorn, i.Born, seen.Epoch, seen.Round + 1, seen.Instances} {
+	for _, n := range []int64{seen.Epoch, seen.Round + 1, seen.Instances} {
 		if !isCount(n) {
 			return badArgument(m.Slot, fmt.Sprint(n))
 		}
+	}
+	if !isBirth(m.PodBorn, now) || !isBirth(i.Born, now) {
+		return badArgument(m.Slot, fmt.Sprint(m.PodBorn, " ", i.Born))
 	}
 	// A budget that was lowered in the middle of an epoch does not make its rounds foreign.
 	if seen.Round > max(g.Limit, g.Round) && seen.Epoch == g.Epoch {
@@ -71,8 +80,8 @@ func (g *Group) check(m Member, i Instance, seen Seen) error {
 }
 
 // check is for what only a death brings with it.
-func (d Down) check() error {
-	if d.ExitCode < math.MinInt32 || d.ExitCode > math.MaxInt32 || !isCount(d.FailedAt) || !isCount(d.DetectedAt) {
+func (d Down) check(now int64) error {
+	if d.ExitCode < math.MinInt32 || d.ExitCode > math.MaxInt32 || !isMoment(d.FailedAt, now) || !isMoment(d.DetectedAt, now) {
 		return badArgument(d.Slot, fmt.Sprint(d.ExitCode, d.FailedAt, d.DetectedAt))
 	}
 	known := d.Kind == "" || d.Kind == KindExit || d.Kind == KindHang
@@ -99,6 +108,15 @@ func (g *Group) reply(slot, id string) Reply {
 	}
 	finished := s != nil && s.Finished && g.counted(i, s)
 	r.Released = g.Phase == Completed || g.Counts[i].Left || (finished && !g.runsAgain(i, s))
+	return r
+}
+
+// unheard is the reply to a report of an instance that is behind the slot's.
+func (g *Group) unheard(slot, id string) Reply {
+	r := g.reply(slot, id)
+	if s := g.Slots[slot]; s.ID != id {
+		r.Newest = s.Born
+	}
 	return r
 }
 

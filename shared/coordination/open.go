@@ -185,11 +185,11 @@ func (g *Group) Recreate(t Token, epoch, round int64, kind string) error {
 
 // Ask requests the recreation of the group for a reason that no restart in place can mend. Only a pod that holds its
 // slot may ask. Errors: as for Join.
-func (g *Group) Ask(m Member, kind string) (Reply, error) {
+func (g *Group) Ask(m Member, kind string, now int64) (Reply, error) {
 	if !isKind(kind) {
 		return Reply{}, badArgument(m.Slot, kind)
 	}
-	held, newPod, err := g.admit(m, Instance{}, Unseen())
+	held, newPod, err := g.admit(m, Instance{}, Unseen(), now)
 	if err != nil {
 		return Reply{}, err
 	}

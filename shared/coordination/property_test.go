@@ -85,7 +85,7 @@ func (p player) call(g *Group, now int64) string {
 		err := g.Recreate(Token{}, g.Epoch, g.Round, KindTimeout)
 		return fmt.Sprintf("recreate %v\n", err)
 	default:
-		_, err := g.Ask(m, KindGap)
+		_, err := g.Ask(m, KindGap, now)
 		return fmt.Sprintf("ask %s %v\n", m.Slot, err)
 	}
 }

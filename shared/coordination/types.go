@@ -5,6 +5,9 @@ const (
 	NoRound int64 = -1
 	// MaxCount bounds every count that comes from outside: 2^53-1, what the store's numbers hold exactly.
 	MaxCount int64 = 1<<53 - 1
+	// MaxAhead bounds how far a clock may be ahead of the store's: a day, in milliseconds. A moment beyond it is none, and the
+	// call an error: a pod from the end of time would hold its slot against all that come after it. The past has no bound.
+	MaxAhead int64 = 24 * 60 * 60 * 1000
 	// HistoryLength is how many finished restarts a group remembers.
 	HistoryLength = 100
 )
@@ -54,6 +57,9 @@ type Join struct {
 	// RunsFor is how long the user code of an instance that waited at a barrier has run, in milliseconds by the agent's
 	// own monotonic clock; 0 is not said. It is told once, after the barrier was lifted, for the account of the restart.
 	RunsFor int64
+	// GoneFor is how long the instance before this one has been dead, in milliseconds by the agent's own monotonic clock, if it
+	// was stopped on an order and this join reports that as well; 0 is not said. It is for the account of the restart.
+	GoneFor int64
 }
 
 // Down reports the death of an instance.
@@ -84,6 +90,9 @@ type Reply struct {
 	Stage int64
 	// Released: nothing will make this slot's worker run (again). Its supervisor may exit 0.
 	Released bool
+	// Newest is when the slot's instance was born, if the report was not heard because its own instance is older; else 0.
+	// An agent that lost its start-up file on a node whose clock went back has no other way to learn it.
+	Newest int64
 }
 
 // Token is the right to lead: of two, the one of the younger Lease object, then of the later transition, wins.

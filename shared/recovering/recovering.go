@@ -1,6 +1,12 @@
-// Package recovering is the annotation by which a program that is recovering something says so on the object it owns, so
-// that one fault is answered once: programs on higher rungs of the ladder wait until the annotation is gone or its
-// deadline has passed. It can be read from metadata alone, and it is pure.
+// Package recovering is how a program says that it is recovering something, on the object it owns, so that one fault is
+// answered once: an annotation, which can be read from metadata alone, and beside it a condition where the kind has any.
+//
+//	            sets            waits                      ends it
+//	own rung    Place, once     -                          Release, when all runs again or the rung has failed
+//	lower rung  -               Until: it is under way     -
+//	higher rung takes it over   Until, then acts           Place of its own; or the deadline, whoever has died
+//
+// Nobody has to be asked: a program that is not installed sets nothing, and what cannot be read holds nobody up. It is pure.
 package recovering
 
 import (
@@ -9,15 +15,22 @@ import (
 	"time"
 )
 
-// Annotation is the key, with a State as its value.
-const Annotation = "holdfast.dev/recovering"
+const (
+	// Annotation is the key, with a State as its value.
+	Annotation = "holdfast.dev/recovering"
+	// Condition is the type of the condition that is True while the annotation is there.
+	Condition = "Recovering"
+)
 
 // Rungs of the ladder, from the cheapest recovery up.
 const (
-	RungContainer = 1 // one container, in its pod
-	RungGroup     = 2 // all workers of a group, in their pods
-	RungRecreate  = 3 // all pods
-	maxRung       = 99
+	RungProcess  = 1 // every worker process of a group, inside its container
+	RungGroup    = 2 // every worker container of a group, in its pod
+	RungElastic  = 3 // goes on with fewer workers
+	RungMove     = 4 // a pod is moved to another node
+	RungRecreate = 5 // all Jobs of a group
+	RungReset    = 6 // the whole workload
+	maxRung      = 99
 )
 
 // State says what is going on.
@@ -63,15 +76,61 @@ func Parse(value string) (State, error) {
 	return State{w.Rung, w.Reason, deadline}, nil
 }
 
-// Holds tells whether a program on the given rung has to wait at `now` because of an object's annotations. What cannot be
-// read holds nobody up.
-func Holds(annotations map[string]string, rung int, now time.Time) bool {
+// Of reads the annotations of an object: whether it says something that can be read, be it out of date or not.
+func Of(annotations map[string]string) (State, bool) {
 	value, found := annotations[Annotation]
 	if !found {
-		return false
+		return State{}, false
 	}
 	s, err := Parse(value)
-	return err == nil && s.Rung < rung && now.Before(s.Deadline)
+	return s, err == nil
+}
+
+// Live tells whether the recovery still holds others up at `now`.
+func (s State) Live(now time.Time) bool { return now.Before(s.Deadline) }
+
+// Holds tells whether a program on the given rung has to wait at `now` because a lower rung is at work on the object. What
+// cannot be read holds nobody up.
+func Holds(annotations map[string]string, rung int, now time.Time) bool {
+	s, found := Of(annotations)
+	return found && s.Rung < rung && s.Live(now)
+}
+
+// Until is the moment until which a program on the given rung leaves a workload alone: the latest deadline of any other rung that is
+// at work on one of its objects, from the pod's controller up to the root. A lower rung has the fault in hand; a higher one
+// replaces what this one would repair. Zero: nobody is at work.
+func Until(rung int, now time.Time, objects ...map[string]string) time.Time {
+	var until time.Time
+	for _, annotations := range objects {
+		s, found := Of(annotations)
+		if found && s.Rung != rung && s.Live(now) && s.Deadline.After(until) {
+			until = s.Deadline
+		}
+	}
+	return until
+}
+
+// Place is the value with which a program says that it begins, or goes on: false if there is nothing to write, because the same is
+// written already, or because a higher rung is at work and this one is part of what that replaces. What a lower rung has said is
+// overwritten: it has had its time.
+func Place(annotations map[string]string, s State, now time.Time) (value string, write bool) {
+	old, found := Of(annotations)
+	if found && old.Rung > s.Rung && old.Live(now) {
+		return "", false
+	}
+	value = s.Format()
+	return value, annotations[Annotation] != value
+}
+
+// Release tells whether a program on one of the rungs has to take the annotation away now that it is done. That of another rung stays.
+func Release(annotations map[string]string, rungs ...int) bool {
+	s, found := Of(annotations)
+	for _, rung := range rungs {
+		if found && s.Rung == rung {
+			return true
+		}
+	}
+	return false
 }
 
 func invalid(value, problem string) error {

@@ -62,6 +62,67 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+func TestUntil(t *testing.T) {
+	on := func(rung int, deadline time.Time) map[string]string {
+		return map[string]string{Annotation: State{rung, "x", deadline}.Format()}
+	}
+	now := noon.Add(-time.Minute)
+	cases := map[string]struct {
+		objects []map[string]string
+		want    time.Time
+	}{
+		"nobody is at work":                          {[]map[string]string{nil, {}}, time.Time{}},
+		"a lower rung has the fault in hand":         {[]map[string]string{on(RungProcess, noon)}, noon},
+		"a higher rung replaces it all":              {[]map[string]string{nil, on(RungReset, noon)}, noon},
+		"the same rung does not wait for itself":     {[]map[string]string{on(RungMove, noon)}, time.Time{}},
+		"the one that takes longest counts":          {[]map[string]string{on(RungGroup, noon), on(RungReset, noon.Add(time.Hour))}, noon.Add(time.Hour)},
+		"whoever is out of time holds nobody up":     {[]map[string]string{on(RungGroup, now)}, time.Time{}},
+		"what cannot be read holds nobody up":        {[]map[string]string{{Annotation: "soon"}}, time.Time{}},
+		"one that is out of time hides no other":     {[]map[string]string{on(RungGroup, now), on(RungRecreate, noon)}, noon},
+		"a rung of a later version counts as others": {[]map[string]string{on(42, noon)}, noon},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Until(RungMove, now, tc.objects...); !got.Equal(tc.want) {
+				t.Errorf("until %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPlaceAndRelease(t *testing.T) {
+	now := noon.Add(-time.Minute)
+	mine := State{RungRecreate, "mine", noon}
+	cases := map[string]struct {
+		there        string
+		now          time.Time
+		write, leave bool // leave: it is not ours to take away afterwards
+	}{
+		"nothing is said yet":                 {"", now, true, true},
+		"the same is said already":            {mine.Format(), now, false, false},
+		"the deadline moves":                  {State{RungRecreate, "mine", now}.Format(), now, true, false},
+		"a lower rung has had its time":       {State{RungProcess, "x", noon}.Format(), now, true, true},
+		"a higher rung is at work":            {State{RungReset, "x", noon}.Format(), now, false, true},
+		"a higher rung died":                  {State{RungReset, "x", noon}.Format(), noon, true, true},
+		"what cannot be read is written over": {"soon", now, true, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			annotations := map[string]string{}
+			if tc.there != "" {
+				annotations[Annotation] = tc.there
+			}
+			value, write := Place(annotations, mine, tc.now)
+			if write != tc.write || (write && value != mine.Format()) {
+				t.Errorf("write %v %q, want %v", write, value, tc.write)
+			}
+			if got := Release(annotations, RungRecreate); got == tc.leave {
+				t.Errorf("Release = %v", got)
+			}
+		})
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(State{RungGroup, "x", noon}.Format())
 	f.Add(`{"rung":1e9}`)

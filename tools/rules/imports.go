@@ -25,9 +25,21 @@ type rule struct {
 var rules = []rule{
 	{
 		packages: []string{"shared/"},
-		except:   []string{"shared/bootstrap"},
-		deps:     []string{"sigs.k8s.io/controller-runtime", "k8s.io/kubernetes/", "github.com/spf13/cobra", project + "shared/bootstrap"},
-		why:      "the library is linked into every program",
+		except:   []string{"shared/bootstrap", "shared/testing"},
+		deps: []string{
+			"sigs.k8s.io/controller-runtime", "k8s.io/kubernetes/", "github.com/spf13/cobra", project + "shared/bootstrap", project + "shared/testing",
+		},
+		why: "the library is linked into every program",
+	},
+	{
+		packages: []string{"shared/testing"},
+		deps:     []string{"k8s.io/kubernetes/", project},
+		why:      "the tests of every controller use it",
+	},
+	{
+		packages: []string{"agent/", "jobset-controller/", "appwrapper-controller/", "elastic-operator/", "rescheduler/", "shared/bootstrap"},
+		deps:     []string{project + "shared/testing"},
+		why:      "only tests use it",
 	},
 	{
 		packages: []string{"shared/bootstrap"},
@@ -59,16 +71,32 @@ var rules = []rule{
 			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "shared/coordination/epoch",
 			"jobset-controller/internal/inplace", "shared/coordination/leader", "shared/coordination/simulation",
 			"jobset-controller/internal/orchestrator/ladder", "jobset-controller/internal/orchestrator/accounting", "shared/history",
+			"shared/ladder", "shared/timeline",
 			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",
 			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
-			"appwrapper-controller/internal/signals", "rescheduler/api/", "rescheduler/internal/signals", "rescheduler/internal/policy",
+			"appwrapper-controller/internal/signals", "appwrapper-controller/internal/devices", "rescheduler/api/", "rescheduler/internal/signals", "rescheduler/internal/policy",
 			"rescheduler/internal/settings", "rescheduler/internal/blame", "rescheduler/internal/placement",
 			"rescheduler/scheduler/internal/exclusion", "rescheduler/scheduler/internal/relaxation", "rescheduler/scheduler/internal/settings",
+			"elastic-operator/internal/indexes", "elastic-operator/internal/policy", "elastic-operator/internal/plan",
 		},
 		deps: []string{
 			"sigs.k8s.io/controller-runtime", "k8s.io/client-go/", "github.com/redis/", "google.golang.org/grpc",
 		},
 		why: "a pure core does no I/O",
+	},
+	{
+		packages: []string{
+			"elastic-operator/internal/rendezvous/tcpstore", "elastic-operator/internal/rendezvous/pickle", "elastic-operator/internal/rendezvous/flat",
+			"elastic-operator/internal/rendezvous/tree", "elastic-operator/internal/rendezvous/quota", "elastic-operator/internal/rendezvous/jobs",
+			"elastic-operator/internal/rendezvous/state", "elastic-operator/internal/rendezvous/healing",
+		},
+		deps: []string{"k8s.io/", "sigs.k8s.io/", "net$", "net/http$"},
+		why:  "a pure core does no I/O",
+	},
+	{
+		packages: []string{"elastic-operator/cmd/rendezvous", "elastic-operator/internal/rendezvous/"},
+		deps:     []string{"k8s.io/", "sigs.k8s.io/"},
+		why:      "the rendezvous server is small, and needs no cluster",
 	},
 }
 

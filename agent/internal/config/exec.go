@@ -14,6 +14,7 @@ import (
 const (
 	FromFile   = "file"
 	FromSocket = "socket"
+	FromOutput = "output"
 )
 
 // Exec is what the supervisor runs with.
@@ -26,7 +27,7 @@ type Exec struct {
 	MaxStops        int           // in a minute
 	StartupDir      string        // empty: none
 	Progress        member.Progress
-	ProgressFrom    string // FromFile or FromSocket
+	ProgressFrom    string // FromFile, FromSocket or FromOutput
 	LogLevel        slog.Level
 	Command         []string // the worker's, the program first
 }
@@ -64,10 +65,10 @@ func (s settings) checkExec(p *problems) Exec {
 		LogLevel:        s.level(p),
 	}
 	c.Progress, c.ProgressFrom = s.progress(p), s.text(p, progressFrom)
-	if c.ProgressFrom != FromFile && c.ProgressFrom != FromSocket {
+	if !slices.Contains([]string{FromFile, FromSocket, FromOutput}, c.ProgressFrom) {
 		s.bad(p, progressFrom, fmt.Sprintf("is %q", c.ProgressFrom))
 	}
-	if c.Progress.Timeout > 0 && s[startupDir].value == "" {
+	if c.Progress.Timeout > 0 && c.ProgressFrom != FromOutput && s[startupDir].value == "" {
 		s.bad(p, startupDir, "is missing beside --"+progressTimeout+": the worker's file or socket is there")
 	}
 	if c.CheckpointGrace > 0 && s[startupDir].value == "" {

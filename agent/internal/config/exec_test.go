@@ -46,6 +46,8 @@ func TestBadSettingsOfTheSupervisor(t *testing.T) {
 		"no stops at all":              {[]string{"--max-stops-per-minute=0", "--", "x"}, []string{"--max-stops-per-minute", "MAX_STOPS_PER_MINUTE", `"0"`}},
 		"a folder that is not there":   {[]string{"--startup-dir=/nonexistent", "--", "x"}, []string{"--startup-dir", "no such file"}},
 		"a checkpoint without a unit":  {[]string{"--checkpoint-grace-period=5", "--", "x"}, []string{"--checkpoint-grace-period"}},
+		"progress without a place":     {[]string{"--progress-timeout=5s", "--", "x"}, []string{"--startup-dir", "--progress-timeout"}},
+		"progress from nowhere":        {[]string{"--progress-from=stars", "--", "x"}, []string{"--progress-from", "file, socket or output"}},
 		"a checkpoint without a place": {[]string{"--checkpoint-grace-period=5s", "--", "x"}, []string{"--startup-dir", "--checkpoint-grace-period", "emptyDir"}},
 		"a pod's grace without a unit": {[]string{"--pod-termination-grace-period=5", "--", "x"}, []string{"--pod-termination-grace-period"}},
 	}

@@ -102,8 +102,8 @@ func known() []*setting {
 		},
 		{
 			flag: progressFrom, env: "PROGRESS_FROM", initial: FromFile,
-			usage: "what the worker says with that it gets on: file (it touches HOLDFAST_PROGRESS_FILE) or socket (it sends datagrams to HOLDFAST_PROGRESS_SOCKET)",
-			fix:   "give file or socket",
+			usage: "what the worker says with that it gets on: file (it touches HOLDFAST_PROGRESS_FILE), socket (it sends datagrams to HOLDFAST_PROGRESS_SOCKET) or output (it writes any)",
+			fix:   "give file, socket or output",
 		},
 		{flag: logLevel, env: "LOG_LEVEL", initial: "info", usage: "debug, info, warn or error", fix: "give one of debug, info, warn, error"},
 	}

@@ -119,10 +119,13 @@ var roles = map[string]func(){
 
 // getOn gives a sign of progress, in the way that was agreed on.
 func getOn() {
-	if file := os.Getenv("HOLDFAST_PROGRESS_FILE"); file != "" {
+	file, path := os.Getenv("HOLDFAST_PROGRESS_FILE"), os.Getenv("HOLDFAST_PROGRESS_SOCKET")
+	switch {
+	case file != "":
 		_ = os.WriteFile(file, nil, 0o600)
-	}
-	if path := os.Getenv("HOLDFAST_PROGRESS_SOCKET"); path != "" {
+	case path == "":
+		fmt.Println("gets on")
+	default:
 		if c, err := net.Dial("unixgram", path); err == nil {
 			_, _ = c.Write([]byte("."))
 			c.Close()

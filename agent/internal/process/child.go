@@ -10,11 +10,13 @@ import (
 // lostCode stands for an exit code that somebody else has taken.
 const lostCode = 137
 
-// Spec says what to run. The child has this process's standard streams and working directory.
+// Spec says what to run. The child has this process's working directory, and but for Output its standard streams.
 type Spec struct {
 	Path string   // of the program, absolute or from the working directory
 	Args []string // the name of the program first
 	Env  []string
+	// Output are descriptors that it has as its standard output and error; 0: those of this process.
+	Output [2]uintptr
 }
 
 // Child is one run of a program, and all that descends from it.
@@ -42,8 +44,14 @@ func Start(s Spec) (*Child, error) {
 // fork starts the leader. The kernel kills it if this process dies, so that no worker runs on without its supervisor.
 // Strictly it does so if the thread ends that forks; no thread of a Go program does while no goroutine is bound to one.
 func fork(s Spec) (pid int, err error) {
+	files := []uintptr{0, 1, 2}
+	for i, output := range s.Output {
+		if output != 0 {
+			files[i+1] = output
+		}
+	}
 	pid, err = syscall.ForkExec(s.Path, s.Args, &syscall.ProcAttr{
-		Env: s.Env, Files: []uintptr{0, 1, 2},
+		Env: s.Env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {

@@ -18,8 +18,8 @@ func (s *Supervisor) program(r round) process.Spec {
 	if s.options.CheckpointFile != "" {
 		added = append(added, CheckpointVariable+"="+s.options.CheckpointFile)
 	}
-	if s.options.Progress != nil {
-		added = append(added, s.options.Progress.variable())
+	if p := s.options.Progress; p != nil && p.variable() != "" {
+		added = append(added, p.variable())
 	}
 	p.Env = overlay(p.Env, added)
 	return p

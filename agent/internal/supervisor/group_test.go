@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -45,6 +47,8 @@ type pod struct {
 	signals chan os.Signal
 	ended   chan result
 	log     *lines
+	output  *lines        // of the worker, where the supervisor looks at it
+	killed  atomic.Uint64 // for want of memory
 }
 
 type result struct {
@@ -87,7 +91,7 @@ func newGroup(t testing.TB, store coordination.Store, size int, role string) *gr
 
 func (g *group) pod(i int, role string) *pod {
 	return &pod{
-		group: g, role: role, born: time.Now().UnixMicro(), log: &lines{},
+		group: g, role: role, born: time.Now().UnixMicro(), log: &lines{}, output: &lines{},
 		config: config.Exec{
 			Identity: config.Identity{JobSetUID: "uid", WorkerID: fmt.Sprint("js-w-0-", i), PodUID: fmt.Sprint("pod", i)},
 			PodGrace: 10 * time.Second, MaxStops: 60, LogLevel: slog.LevelDebug,
@@ -133,8 +137,9 @@ func (p *pod) start() {
 	go func() {
 		code, err := Run(p.config, Parts{
 			Program: program,
-			Start:   run, Store: store, Signals: signals, PodBorn: p.born,
-			Log: journal.New(p.log, p.config.LogLevel).With("pod", p.config.PodUID),
+			Start:   run, Store: store, Signals: signals, PodBorn: p.born, Output: [2]io.Writer{p.output, p.output},
+			MemoryKills: func() (uint64, bool) { return p.killed.Load(), true },
+			Log:         journal.New(p.log, p.config.LogLevel).With("pod", p.config.PodUID),
 		})
 		ended <- result{code, err}
 	}()

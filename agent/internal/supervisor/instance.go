@@ -25,6 +25,8 @@ type instance struct {
 	early     []syscall.Signal     // came between the lift and the knowledge that the process is there
 	dead      bool
 	exit      process.Exit
+	reason    string    // beyond its exit code, in one word
+	kills     uint64    // for want of memory, in the container, before the program was started
 	startedAt time.Time // of the program; zero: it was not started
 	before    uint64    // signs of progress that were not its own
 	progress  uint64    // and that were
@@ -56,6 +58,7 @@ func (i *instance) seen() member.Worker {
 	w := member.Worker{Instance: i.Instance, Running: !i.dead, Progress: i.progress}
 	if i.dead {
 		w.ExitCode, w.Signal, w.FinishedAt = int64(i.exit.Code), int64(i.exit.Signal), i.exit.At.UnixMilli()
+		w.Reason = i.reason
 	}
 	if !i.startedAt.IsZero() {
 		w.StartedAt = i.startedAt.UnixMilli()

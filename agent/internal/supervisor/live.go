@@ -18,6 +18,9 @@ const (
 // unkilledRetry is the pause before another attempt to end what survived its kill.
 const unkilledRetry = 2 * time.Second
 
+// outOfMemory is the word that container runtimes have for it.
+const outOfMemory = "OOMKilled"
+
 // live is the course of one instance.
 func (s *Supervisor) live(i *instance) {
 	select {
@@ -36,6 +39,7 @@ func (s *Supervisor) live(i *instance) {
 func (s *Supervisor) run(i *instance, r round) {
 	s.clearCheckpoint()
 	s.beginProgress(i)
+	i.kills, _ = s.options.MemoryKills()
 	child, err := s.options.Start(s.program(r))
 	if err != nil {
 		s.options.Log.Error("the worker cannot be started", "instance", i.ID, "error", err)
@@ -98,6 +102,9 @@ func (s *Supervisor) died(i *instance, e process.Exit) {
 		return
 	}
 	i.dead, i.exit = true, e
+	if n, ok := s.options.MemoryKills(); ok && n > i.kills && e.Signal == syscall.SIGKILL && !i.startedAt.IsZero() {
+		i.reason = outOfMemory
+	}
 	if s.leaving && e.Code == 0 {
 		i.exit.Code = process.CodeOf(syscall.SIGTERM)
 	}

@@ -18,6 +18,9 @@ type Options struct {
 	PodBorn int64 // Unix microseconds
 	After   int64 // birth of the last instance that an earlier supervisor of this pod had, Unix microseconds
 
+	// MemoryKills counts what the kernel has killed in this container for want of memory; process.OutOfMemoryKills if it is nil.
+	MemoryKills func() (n uint64, ok bool)
+
 	GracePeriod     time.Duration // between TERM and KILL of an ordered worker
 	CheckpointFile  string        // exists while the worker writes a checkpoint; empty: no such agreement
 	CheckpointGrace time.Duration // how long an order waits for that file to go

@@ -23,7 +23,7 @@ type Progress interface {
 	count() uint64
 	// clear takes away what an earlier program has left. It comes before each start.
 	clear()
-	// variable is what a program finds in its environment.
+	// variable is what a program finds in its environment, "" for nothing.
 	variable() string
 }
 

@@ -124,3 +124,25 @@ func TestAProgramThatCannotBeStartedIsADeath(t *testing.T) {
 	s.Lift(id, 1, 0)
 	eventually(t, "dead", func() bool { w := observe(s)[0]; return !w.Running && w.ExitCode == notFound })
 }
+
+// The kernel kills the largest process of a container that is out of memory, and that is the worker: its supervisor says so.
+func TestAWorkerThatIsKilledForWantOfMemory(t *testing.T) {
+	for name, reason := range map[string]string{"by the kernel": "OOMKilled", "by somebody else": ""} {
+		t.Run(name, func(t *testing.T) {
+			g := newGroup(t, memory.New(time.Now), 2, "trains")
+			g.pods[0].killed.Store(3) // of earlier rounds
+			g.open(limit)
+			g.start()
+			pids := g.witness.Hear(2, "started", "0")
+			if reason != "" {
+				g.pods[0].killed.Add(1)
+			}
+			kill(t, pids["js-w-0-0"], syscall.SIGKILL)
+			g.witness.Hear(2, "started", "1")
+			want := coordination.Cause{Slot: "js-w-0-0", Kind: coordination.KindExit, ExitCode: 137, Signal: 9, Reason: reason}
+			if got := g.cause(); got != want {
+				t.Errorf("the cause is %+v, want %+v", got, want)
+			}
+		})
+	}
+}

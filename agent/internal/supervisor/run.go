@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -36,7 +37,10 @@ type Parts struct {
 	Store   coordination.Agent
 	Signals <-chan os.Signal // to this process
 	PodBorn int64            // Unix microseconds
-	Log     *slog.Logger
+	Output  [2]io.Writer     // of the worker, if it is looked at; nil: this process's
+	// MemoryKills is described with Options.
+	MemoryKills func() (n uint64, ok bool)
+	Log         *slog.Logger
 }
 
 // Run supervises the worker until the group releases it, then the code is 0, or until a signal ends the pod, then the code
@@ -48,6 +52,7 @@ func Run(c config.Exec, p Parts) (code int, err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	defer r.finish()
 	released := make(chan error, 1)
 	go func() { released <- r.member(ctx) }()
 	left := make(chan struct{})
@@ -74,6 +79,7 @@ type run struct {
 	config     config.Exec
 	memory     member.Memory
 	supervisor *Supervisor
+	output     *outputProgress // nil: it is not looked at
 	leaving    chan struct{}
 }
 
@@ -81,7 +87,7 @@ func newRun(c config.Exec, p Parts) (*run, error) {
 	r := &run{Parts: p, config: c, memory: member.Fresh(), leaving: make(chan struct{})}
 	o := Options{
 		Group: c.JobSetUID, Program: p.Program, Start: p.Start, Log: p.Log, PodBorn: p.PodBorn,
-		GracePeriod: c.GracePeriod, CheckpointGrace: c.CheckpointGrace,
+		GracePeriod: c.GracePeriod, CheckpointGrace: c.CheckpointGrace, MemoryKills: p.MemoryKills,
 	}
 	if c.StartupDir != "" {
 		r.load()
@@ -90,23 +96,40 @@ func newRun(c config.Exec, p Parts) (*run, error) {
 			o.CheckpointFile = filepath.Join(c.StartupDir, checkpointName)
 		}
 	}
-	var err error
-	if o.Progress, err = progressOf(c); err != nil {
+	if err := r.lookForProgress(&o); err != nil {
 		return nil, err
 	}
 	r.supervisor = New(o)
 	return r, nil
 }
 
-// progressOf is nil if no progress is asked for.
-func progressOf(c config.Exec) (Progress, error) {
-	switch {
+// lookForProgress sets up what the worker was asked for, if it was.
+func (r *run) lookForProgress(o *Options) (err error) {
+	switch c := r.config; {
 	case c.Progress.Timeout == 0:
-		return nil, nil
+	case c.ProgressFrom == config.FromOutput:
+		r.output = newOutputProgress([2]io.Writer{orElse(r.Output[0], os.Stdout), orElse(r.Output[1], os.Stderr)})
+		o.Progress, o.Start = r.output, r.output.through(o.Start)
 	case c.ProgressFrom == config.FromSocket:
-		return ListenForProgress(filepath.Join(c.StartupDir, progressSocket))
+		o.Progress, err = ListenForProgress(filepath.Join(c.StartupDir, progressSocket))
+	default:
+		o.Progress = NewProgressFile(filepath.Join(c.StartupDir, progressFile))
 	}
-	return NewProgressFile(filepath.Join(c.StartupDir, progressFile)), nil
+	return err
+}
+
+func orElse(w, otherwise io.Writer) io.Writer {
+	if w == nil {
+		return otherwise
+	}
+	return w
+}
+
+// finish comes last: nobody writes any more.
+func (r *run) finish() {
+	if r.output != nil {
+		r.output.finish()
+	}
 }
 
 // load reads what an earlier supervisor of this pod knew, whose container died.

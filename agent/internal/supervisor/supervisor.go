@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
@@ -30,6 +31,9 @@ type Supervisor struct {
 
 // New returns a supervisor without an instance.
 func New(o Options) *Supervisor {
+	if o.MemoryKills == nil {
+		o.MemoryKills = process.OutOfMemoryKills
+	}
 	return &Supervisor{options: o, prefix: rand.Text()[:10], changed: make(chan struct{}, 1), born: o.After}
 }
 

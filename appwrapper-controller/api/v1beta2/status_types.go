@@ -162,6 +162,8 @@ const (
 	ReasonFoundFailedPods = "FoundFailedPods"
 	// ReasonFoundNoFailedPods: nothing is wrong.
 	ReasonFoundNoFailedPods = "FoundNoFailedPods"
+	// ReasonRecovering: something is wrong with pods, and a cheaper rung of the ladder has it in hand.
+	ReasonRecovering = "RecoveringBelow"
 	// ReasonAutopilotNoExecute: running pods use resources of bad nodes.
 	ReasonAutopilotNoExecute = "AutopilotNoExecute"
 	// ReasonInsufficientPodsReady: not all pods run.

@@ -1,14 +1,8 @@
 package app
 
 import (
-	"fmt"
-	"os"
-	"strings"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
@@ -54,16 +48,8 @@ func read(path string) (c Configuration, warnings []error, err error) {
 	if path == "" {
 		return c, nil, nil
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return c, nil, fmt.Errorf("--config: %w", err)
-	}
-	document, err := yaml.YAMLToJSONStrict(content)
-	if err == nil {
-		warnings, err = kjson.UnmarshalStrict(document, &c)
-	}
-	if err != nil {
-		return c, nil, fmt.Errorf("--config %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
+	if warnings, err = bootstrap.ReadLooseConfig(path, &c); err != nil {
+		return c, nil, err
 	}
 	if c.AppWrapper == nil {
 		c.AppWrapper = ptr.To(settings.Default())

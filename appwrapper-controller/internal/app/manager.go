@@ -2,9 +2,7 @@ package app
 
 import (
 	"context"
-	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -25,11 +23,8 @@ import (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=appwrapper-mutating-webhook-configuration,verbs=get;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=appwrapper-validating-webhook-configuration,verbs=get;update
 
-// Run manages AppWrappers until ctx ends. It fails at once if the cluster does not know AppWrappers.
+// Run manages AppWrappers until ctx ends. It fails if the cluster does not come to know AppWrappers.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
-	for _, warning := range o.Warnings {
-		ctrl.Log.WithName("config").Info("Ignored: "+warning.Error(), "file", o.ConfigFile)
-	}
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
 		Program: "appwrapper", Scheme: NewScheme(), Cache: appwrapper.CacheOptions(),
 		Webhooks: func(mgr ctrl.Manager) error { return addWebhooks(mgr, o) },
@@ -37,7 +32,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := requireCRD(mgr.GetRESTMapper()); err != nil {
+	if err := mgr.AwaitKind(ctx, v1beta2.GroupVersion.WithKind(v1beta2.Kind)); err != nil {
 		return err
 	}
 	if err := addControllers(ctx, mgr, o); err != nil {
@@ -52,17 +47,4 @@ func NewScheme() *runtime.Scheme {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1beta2.AddToScheme(scheme))
 	return scheme
-}
-
-// requireCRD turns an endless retry of the caches into one clear error.
-func requireCRD(mapper meta.RESTMapper) error {
-	kind := v1beta2.GroupVersion.WithKind(v1beta2.Kind)
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster does not know AppWrappers of %s: install the custom resource definition first", v1beta2.GroupVersion)
-	}
-	if err != nil {
-		return fmt.Errorf("looking for the AppWrapper definition: %w", err)
-	}
-	return nil
 }

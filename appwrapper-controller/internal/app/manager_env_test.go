@@ -13,26 +13,24 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
-	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/apiserver"
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // The whole manager, with its webhooks and their certificates: a bad AppWrapper is refused, a good one gets its labels and its Job.
 func TestTheManagerFromItsCertificatesToAJob(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	t.Setenv("POD_NAMESPACE", "default")
-	health, webhooks := freeAddress(t), freeAddress(t)
+	health, webhooks := sandbox.FreeAddress(t), sandbox.FreeAddress(t)
 	_, port, _ := net.SplitHostPort(webhooks)
-	install(t, k8s, "https://localhost:"+port)
+	apiserver.InstallWebhooks(t, k8s, "../../config/webhook/manifests.yaml", "https://localhost:"+port, secretName)
 	o, err := complete(t, "webhook: {host: localhost, port: "+port+", certDir: "+filepath.Join(t.TempDir(), "certificates")+"}\nappwrapper: {defaultQueueName: default}\n",
 		"--webhooks", "--metrics-bind-address=0", "--health-probe-bind-address="+health)
 	if err != nil {
@@ -103,16 +101,12 @@ func TestExamples(t *testing.T) {
 }
 
 func TestRunWithoutTheCRDSaysSo(t *testing.T) {
-	cluster, stop, err := apiserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stop() }()
+	cluster, _ := apiserver.ForTest(t, NewScheme())
 	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Registry = prometheus.NewRegistry()
+	o.Registry, o.KindPatience = prometheus.NewRegistry(), time.Second
 	if err := o.Run(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), "install the custom resource definition first") {
 		t.Errorf("got %v", err)
 	}
@@ -120,83 +114,22 @@ func TestRunWithoutTheCRDSaysSo(t *testing.T) {
 
 func startCluster(t *testing.T) (*rest.Config, client.Client) {
 	t.Helper()
-	cluster, stop, err := apiserver.Start("../../config/crd/bases")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stop() })
-	k8s, err := client.New(cluster, client.Options{Scheme: NewScheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cluster, k8s
+	return apiserver.ForTest(t, NewScheme(), "../../config/crd/bases")
 }
 
 // run a manager that must end without an error when the test does.
 func run(t *testing.T, cluster *rest.Config, o *Options) {
 	t.Helper()
 	o.Registry = prometheus.NewRegistry()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- o.Run(ctx, cluster) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// install creates what a chart brings: an empty Secret, and the generated webhook configurations, here with a URL.
-func install(t *testing.T, k8s client.Client, url string) {
-	t.Helper()
-	content, err := os.ReadFile("../../config/webhook/manifests.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := func(c *admissionv1.WebhookClientConfig) {
-		c.URL, c.Service = new(url+*c.Service.Path), nil
-	}
-	var mutating admissionv1.MutatingWebhookConfiguration
-	var validating admissionv1.ValidatingWebhookConfiguration
-	for _, document := range strings.Split(string(content), "---\n") {
-		switch {
-		case strings.Contains(document, "kind: Mutating"):
-			if err := yaml.Unmarshal([]byte(document), &mutating); err != nil {
-				t.Fatal(err)
-			}
-		case strings.Contains(document, "kind: Validating"):
-			if err := yaml.Unmarshal([]byte(document), &validating); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	at(&mutating.Webhooks[0].ClientConfig)
-	at(&validating.Webhooks[0].ClientConfig)
-	secret := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: secretName}}
-	for _, object := range []client.Object{&mutating, &validating, &secret} {
-		if err := k8s.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
+	sandbox.Run(t, func(ctx context.Context) error { return o.Run(ctx, cluster) })
 }
 
 func eventually(t *testing.T, complaint string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	sandbox.Eventually(t, func() string {
 		if done() {
-			return
+			return ""
 		}
-	}
-	t.Fatal(complaint)
+		return complaint
+	})
 }

@@ -26,8 +26,6 @@ type Options struct {
 	bootstrap.Options
 
 	AppWrapper settings.AppWrapper
-	// Warnings about the file, to be logged at the start.
-	Warnings []error
 }
 
 // NewOptions has the defaults of the published controller, apart from --webhooks: they are served when they are installed.

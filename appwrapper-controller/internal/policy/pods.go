@@ -23,14 +23,14 @@ func (f *Facts) judgePods() *Decision {
 	case reason == "":
 		f.setHealthy(d)
 		return d
+	case f.Now.Before(f.Recovering):
+		f.setRecovering(d, message)
+		return d
 	case d.Clocks.UnhealthySince.IsZero():
 		d.Clocks.UnhealthySince = f.Now
 	}
 	deadline := grace.Deadline{Start: d.Clocks.UnhealthySince, Period: f.Parameters.FailureGracePeriod}
-	switch until := f.Recovering; {
-	case f.Now.Before(until):
-		message += fmt.Sprintf("; its own controller is recovering it until %s at the latest", until.UTC().Format(time.RFC3339))
-		d.wait(until, f.Now)
+	switch {
 	case deadline.Passed(f.Now):
 		if f.terminal() && reason == v1beta2.ReasonFoundFailedPods {
 			return f.fail(reason, fmt.Sprintf("%s; exit codes %d do not allow a reset", message, f.Pods.ExitCodes()), nil)
@@ -123,6 +123,17 @@ func (f *Facts) setReady(d *Decision, ready bool) {
 	}
 	d.set(v1beta2.PodsReady, false, v1beta2.ReasonInsufficientPodsReady,
 		fmt.Sprintf("%v pods pending; %v pods running; %v pods succeeded", all.Pending, all.Running, all.Succeeded))
+}
+
+// setRecovering: what a cheaper rung of the ladder has in hand is no unhealthiness. FailureGracePeriod begins when that one has failed,
+// which is when it says nothing any more, or its time is over.
+func (f *Facts) setRecovering(d *Decision, message string) {
+	f.setHealthy(d)
+	d.wait(f.Recovering, f.Now)
+	if f.Evacuation == nil {
+		d.set(v1beta2.Unhealthy, false, v1beta2.ReasonRecovering,
+			fmt.Sprintf("%s; its own controller is recovering it until %s at the latest", message, f.Recovering.UTC().Format(time.RFC3339)))
+	}
 }
 
 // setHealthy, unless the workload waits for its turn to leave bad nodes.

@@ -59,11 +59,12 @@ func unhealthyFor(d time.Duration) func(*Facts) {
 
 // condition that a decision writes, as Status/Reason.
 func condition(d *Decision, kind v1beta2.AppWrapperCondition) string {
-	i := slices.IndexFunc(d.Conditions, func(c Condition) bool { return c.Type == kind })
-	if i < 0 {
-		return ""
+	for _, c := range slices.Backward(d.Conditions) {
+		if c.Type == kind {
+			return string(c.Status) + "/" + c.Reason
+		}
 	}
-	return string(d.Conditions[i].Status) + "/" + d.Conditions[i].Reason
+	return ""
 }
 
 // The six conditions of the seed document, and which of them have FailureGracePeriod.
@@ -97,9 +98,15 @@ func TestConditionsOfUnhealthiness(t *testing.T) {
 		"an exit code that is terminal":             {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
 		"an exit code that is not among retryables": {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{4} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
 		"an exit code that is":                      {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{3} }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
-		"recovered by its own controller":           {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
-		"its own controller's time is over":         {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
-		"suspension beats all of it":                {facts(states(health.Failed), func(f *Facts) { f.Suspend = true }), v1beta2.Suspending, "", 0, 0},
+		"recovered by its own controller":           {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Running, "False/RecoveringBelow", 0, time.Minute},
+		"recovered while it waits to leave a node": {facts(have("Failed", "Running"), func(f *Facts) {
+			f.Recovering, f.Evacuation = now.Add(time.Minute), &Evacuation{Held: "busy", Retry: time.Second}
+		}), v1beta2.Running, "True/AutopilotNoExecute", 0, time.Second},
+		"a bad node does not wait for a recovery":  {facts(have("Failed", "Running"), func(f *Facts) { f.Recovering, f.Evacuation = now.Add(time.Minute), &Evacuation{} }), v1beta2.Resetting, "True/AutopilotNoExecute", 0, 0},
+		"the grace period begins after a recovery": {facts(have("Failed", "Running"), func(f *Facts) { f.Recovering = now }), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
+		"a component that failed is past recovery": {facts(states(health.Failed), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Resetting, "True/FailedComponent", 1, 0},
+		"its own controller's time is over":        {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"suspension beats all of it":               {facts(states(health.Failed), func(f *Facts) { f.Suspend = true }), v1beta2.Suspending, "", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(tc.facts)
@@ -108,6 +115,37 @@ func TestConditionsOfUnhealthiness(t *testing.T) {
 			}
 			if leaves := d.Next != v1beta2.Running && d.Next != v1beta2.Suspending; leaves != d.Confirm {
 				t.Errorf("confirmed: %v", d.Confirm)
+			}
+		})
+	}
+}
+
+// An ElasticJob goes on with fewer workers: below its maximum it is healthy, below its minimum it is not.
+func TestAnElasticJobBelowItsMaximumIsHealthy(t *testing.T) {
+	elastic := func(running int) *Facts {
+		phases := slices.Repeat([]corev1.PodPhase{corev1.PodRunning}, running)
+		return facts(have(phases...), func(f *Facts) {
+			least := int32(2)
+			f.Components[0].Pods, f.Components[0].Report.Pods = 4, &least
+			f.Ready, f.Clocks.AttemptStart, f.Clocks.NotReadySince = false, f.Now.Add(-time.Hour), f.Now.Add(-time.Hour)
+		})
+	}
+	for name, tc := range map[string]struct {
+		running       int
+		ready, unwell string
+	}{
+		"at its maximum":    {4, "True/SufficientPodsReady", "False/FoundNoFailedPods"},
+		"below its maximum": {3, "True/SufficientPodsReady", "False/FoundNoFailedPods"},
+		"at its minimum":    {2, "True/SufficientPodsReady", "False/FoundNoFailedPods"},
+		"below its minimum": {1, "False/InsufficientPodsReady", "True/InsufficientPodsReady"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(elastic(tc.running))
+			if got := condition(d, v1beta2.PodsReady); got != tc.ready {
+				t.Errorf("PodsReady %s, want %s", got, tc.ready)
+			}
+			if got := condition(d, v1beta2.Unhealthy); got != tc.unwell {
+				t.Errorf("Unhealthy %s, want %s", got, tc.unwell)
 			}
 		})
 	}

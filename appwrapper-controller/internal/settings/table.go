@@ -63,7 +63,7 @@ func (a AppWrapper) Table() signals.Table {
 
 func (s Signal) signal() signals.Signal {
 	out := signals.Signal{
-		Name: s.Name, Label: s.Label, Taint: s.Taint, Condition: s.Condition, PodResourceHealth: s.PodResourceHealth,
+		Name: s.Name, Label: s.Label, Taint: s.Taint, Condition: s.Condition, PodResourceHealth: s.PodResourceHealth, DeviceTaint: s.DeviceTaint,
 		Effect: s.Effect, HoldDown: time.Duration(s.HoldDown), Latch: time.Duration(s.Latch),
 	}
 	for _, resource := range s.Resources {

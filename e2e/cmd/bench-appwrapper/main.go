@@ -1,6 +1,6 @@
 // Command bench-appwrapper runs many AppWrappers on simulated nodes against a real control plane: from nothing to all running, then many
-// failures at once. It prints times, CPU, memory and API calls of the controller, and writes them to e2e/results/appwrapper.json. It is no
-// test: nothing here passes or fails by time.
+// failures at once. It prints times, CPU, memory and API calls of the controller, and writes all values to e2e/results/appwrapper.json and
+// the page docs/benchmarks/appwrapper.md. It is no test: nothing here passes or fails by time.
 package main
 
 import (
@@ -58,8 +58,7 @@ func run(ctx context.Context, o options) error {
 	b.fleet = fleet
 	phases, err := b.measure(ctx)
 	if err == nil {
-		printTable(os.Stdout, o, phases)
-		err = save(l.File("e2e", "results"), o, phases)
+		err = b.report(phases)
 	}
 	return joined(err, b.clean())
 }
@@ -77,7 +76,7 @@ func prepare(ctx context.Context, l *lab.Lab, o options) (*bench, error) {
 			return nil, err
 		}
 	}
-	k8s, err := client.New(config, client.Options{Scheme: scheme})
+	k8s, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ const (
 type bench struct {
 	options
 	lab    *lab.Lab
-	client client.Client
+	client client.WithWatch
 	fleet  *simulated.Fleet
 }
 
@@ -46,8 +46,8 @@ type usage struct {
 type phase struct {
 	Name    string
 	Seconds float64
-	// Decided is when the last reset was decided, for failures.
-	Decided float64
+	// Answers of the controller to failed Jobs; zero in other phases.
+	Answers answers
 	Usage   usage // CPU and calls of the phase, RSS at its end
 }
 
@@ -140,7 +140,10 @@ func (b *bench) idle(ctx context.Context, _ *phase) error {
 
 // failSome ends one pod of each of the first workloads with exit code 1, which fails its Job.
 func (b *bench) failSome(ctx context.Context, p *phase) error {
-	begin := time.Now()
+	w, err := b.watchAnswers(ctx)
+	if err != nil {
+		return err
+	}
 	for i := range b.failures {
 		var list corev1.PodList
 		if err := b.client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: name(i)}, client.Limit(1)); err != nil {
@@ -154,12 +157,10 @@ func (b *bench) failSome(ctx context.Context, p *phase) error {
 			return err
 		}
 	}
-	reset := func(aw *v1beta2.AppWrapper) bool { return aw.Status.Retries == 1 }
-	if err := b.await(ctx, b.failures, reset); err != nil {
+	if p.Answers, err = w.wait(ctx, b.failures); err != nil {
 		return err
 	}
-	p.Decided = time.Since(begin).Seconds()
-	return b.await(ctx, b.failures, func(aw *v1beta2.AppWrapper) bool { return reset(aw) && ready(aw) })
+	return b.await(ctx, b.failures, func(aw *v1beta2.AppWrapper) bool { return aw.Status.Retries == 1 && ready(aw) })
 }
 
 func ready(aw *v1beta2.AppWrapper) bool {

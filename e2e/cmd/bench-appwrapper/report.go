@@ -3,31 +3,54 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 )
 
-func printTable(w io.Writer, o options, phases []phase) {
-	fmt.Fprintf(w, "\n%d AppWrappers on %d simulated nodes\n\n", o.workloads, o.nodes)
-	fmt.Fprintln(w, "| what | s | last reset decided after, s | CPU, s | memory at the end, MiB | API calls |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|")
+const introduction = `# The AppWrapper manager and many workloads
+
+Written by ` + "`make bench-appwrapper`" + `: %d AppWrappers, each around a Job of %d pods, on %d simulated nodes. The API server, the Job
+controller and the scheduler are real and share %d cores with the manager. CPU, calls and memory are the manager's alone; the seconds are
+mostly those of the Job controller and the scheduler. RetryPausePeriod is 0 here, and failed Jobs have no FailureGracePeriod.
+
+`
+
+func page(o options, phases []phase) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, introduction, o.workloads, o.pods, o.nodes, runtime.NumCPU())
+	text.WriteString("| what | s | CPU, s | memory at the end, MiB | API calls |\n|---|---|---|---|---|\n")
 	for _, p := range phases {
-		decided := "-"
-		if p.Decided > 0 {
-			decided = fmt.Sprintf("%.1f", p.Decided)
-		}
-		fmt.Fprintf(w, "| %s | %.1f | %s | %.1f | %.0f | %.0f |\n", p.Name, p.Seconds, decided, p.Usage.CPU, p.Usage.RSS/(1<<20), p.Usage.Calls)
+		fmt.Fprintf(&text, "| %s | %.1f | %.1f | %.0f | %.0f |\n", p.Name, p.Seconds, p.Usage.CPU, p.Usage.RSS/(1<<20), p.Usage.Calls)
 	}
+	for _, p := range phases {
+		if a := p.Answers; a != (answers{}) {
+			fmt.Fprintf(&text, "\nFrom the moment at which a Job says that it has failed to that at which its AppWrapper is reset: %.2f s in the median, "+
+				"%.2f s for the last of %d.\n", a.Median, a.Last, o.failures)
+		}
+	}
+	return text.String()
 }
 
-func save(dir string, o options, phases []phase) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("saving the results: %w", err)
-	}
-	content, err := json.MarshalIndent(map[string]any{"workloads": o.workloads, "nodes": o.nodes, "phases": phases}, "", "  ")
+// report prints the page, and writes it and the values.
+func (b *bench) report(phases []phase) error {
+	content, err := json.MarshalIndent(map[string]any{"workloads": b.workloads, "nodes": b.nodes, "phases": phases}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "appwrapper.json"), append(content, '\n'), 0o644)
+	text := page(b.options, phases)
+	fmt.Print(text)
+	for file, content := range map[string][]byte{
+		b.lab.File("e2e", "results", "appwrapper.json"):   append(content, '\n'),
+		b.lab.File("docs", "benchmarks", "appwrapper.md"): []byte(text),
+	} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 // result is one size of a group.
 type result struct {
 	Members  int           `json:"members"`
+	Driver   string        `json:"driver"`
 	Share    int           `json:"membersPerConnection"` // for calls; each member has a subscription of its own
 	Formed   time.Duration `json:"formedNanoseconds"`    // from nothing, connecting included
 	Rounds   []fleet.Round `json:"roundsNanoseconds"`
@@ -28,9 +29,9 @@ type rates struct {
 	CPU   float64 `json:"cpuSeconds"`
 }
 
-func measure(ctx context.Context, members, rounds int) (result, error) {
-	r := result{Members: members, Share: share(members)}
-	o := fleet.Options{Members: members, Share: r.Share}
+func measure(ctx context.Context, members int, driver string, rounds int) (result, error) {
+	r := result{Members: members, Driver: driver, Share: share(members)}
+	o := fleet.Options{Members: members, Share: r.Share, Barrier: driver == "exec"}
 	server, err := fleet.StartServer(ctx, o.Connections())
 	if err != nil {
 		return r, err
@@ -46,6 +47,7 @@ func measure(ctx context.Context, members, rounds int) (result, error) {
 	if _, err := f.Restart(ctx); err != nil {
 		return r, fmt.Errorf("the first restart: %w", err)
 	}
+	f.Quiet(ctx)
 	return r, r.restarts(ctx, f, server, rounds)
 }
 
@@ -60,6 +62,7 @@ func (r *result) restarts(ctx context.Context, f *fleet.Fleet, server *fleet.Ser
 			return fmt.Errorf("restart %d: %w", i+2, err)
 		}
 		r.Rounds = append(r.Rounds, round)
+		f.Quiet(ctx)
 	}
 	if r.Server, err = server.Usage(ctx); err != nil {
 		return err

@@ -19,7 +19,7 @@ func printTable(w io.Writer, all []result) {
 		fmt.Fprintf(w, "| %d | %s | %s | %s | %d |\n", r.Members, spread(r.Median.Order), spread(r.Median.Join), spread(r.Median.Lift),
 			r.Formed.Milliseconds())
 	}
-	fmt.Fprintf(w, "\n| members | connections | store, KiB a member | commands a restart | store CPU a restart, s | member here, KiB |\n")
+	fmt.Fprintf(w, "\n| members | connections | store, KiB a member | commands a restart, with those inside functions | store CPU a restart, s | member here, KiB |\n")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|")
 	for _, r := range all {
 		fmt.Fprintf(w, "| %d | %d%s | %.1f | %.0f | %.2f | %.0f |\n", r.Members, r.Server.Connections, shared(r.Share),

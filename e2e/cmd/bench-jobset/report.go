@@ -50,13 +50,20 @@ and peak memory are the manager's alone.
 func (b *benchmark) page(w io.Writer) {
 	fmt.Fprintf(w, introduction, runtime.NumCPU())
 	for _, s := range b.options.shapes {
-		fmt.Fprintf(w, "\n## %d JobSets of %d Jobs\n\n", s.JobSets, s.Jobs)
+		fmt.Fprintf(w, "\n## %s\n\n", s.heading())
 		b.table(w, s)
 	}
 	if growth := b.growth(); growth != "" {
 		fmt.Fprintf(w, "\n## One pass, from 10 to 5,000 Jobs\n\nGo benchmarks of one reconcile, without an API server: what it costs for each Job, and how many times"+
-			" that at 10 Jobs. A manager whose passes cost the square of the Jobs would have 500 in the last line.\n%s", growth)
+			" that at 10 Jobs.\nA manager whose passes cost the square of the Jobs would have 500 in the last line.\n%s", growth)
 	}
+}
+
+func (s shape) heading() string {
+	if s.JobSets == 1 {
+		return fmt.Sprintf("One JobSet of %d Jobs", s.Jobs)
+	}
+	return fmt.Sprintf("%d JobSets of %d Jobs", s.JobSets, s.Jobs)
 }
 
 // table has a line for each phase and manager.

@@ -1,12 +1,14 @@
 // Command worker stands in for a training process in examples and end-to-end tests. It prints when it started, then a
 // step now and then. SIGUSR1 makes it fail (exit 1), SIGUSR2 makes it finish (exit 0). WORKER_ON_TERM says what SIGTERM
 // does: "exit" (default, exit 143), "finish" (exit 0, as a program that saves a checkpoint and leaves) or "ignore".
-// Each step touches HOLDFAST_PROGRESS_FILE, if there is one. WORKER_STEPS ends it by itself after that many steps of WORKER_STEP_SECONDS (default 1).
-// WORKER_MEMORY_MIB is what it takes of memory at its start.
+// SIGHUP makes it hang as in a collective: no more steps, and deaf to SIGTERM. SIGPWR makes it take memory until it is killed. Each
+// step gives a sign of progress in the way that it was asked for. WORKER_STEPS ends it by itself after that many steps of
+// WORKER_STEP_SECONDS (default 1). WORKER_MEMORY_MIB is what it takes of memory at its start.
 package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -17,7 +19,7 @@ import (
 
 func main() {
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGPWR)
 	host, _ := os.Hostname() // an empty name is as good for a log line
 	fmt.Printf("started unix_ms=%d worker=%s\n", time.Now().UnixMilli(), host)
 	held := take(number("WORKER_MEMORY_MIB", 0))
@@ -34,6 +36,12 @@ func main() {
 			}
 			step++
 		case s := <-signals:
+			switch s {
+			case syscall.SIGHUP:
+				hang()
+			case syscall.SIGPWR:
+				takeMemory()
+			}
 			if code, leave := exitCode(s); leave {
 				fmt.Printf("leaving on %s with exit code %d\n", s, code)
 				os.Exit(code)
@@ -54,9 +62,44 @@ func take(mib int) []byte {
 // getOn says that the worker makes progress, if somebody asks for that.
 func getOn() {
 	if file := os.Getenv("HOLDFAST_PROGRESS_FILE"); file != "" {
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			fmt.Println("no sign of progress:", err)
+		complain(os.WriteFile(file, nil, 0o600))
+	}
+	if socket := os.Getenv("HOLDFAST_PROGRESS_SOCKET"); socket != "" {
+		complain(send(socket))
+	}
+}
+
+func complain(err error) {
+	if err != nil {
+		fmt.Println("no sign of progress:", err)
+	}
+}
+
+func send(socket string) error {
+	to, err := net.Dial("unixgram", socket)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	_, err = to.Write([]byte("."))
+	return err
+}
+
+func hang() {
+	fmt.Println("hangs")
+	select {}
+}
+
+// takeMemory writes to what it takes, so that it is really there.
+func takeMemory() {
+	fmt.Println("takes memory")
+	const some = 4 << 20
+	for kept := [][]byte{}; ; {
+		taken := make([]byte, some)
+		for i := 0; i < some; i += os.Getpagesize() {
+			taken[i] = 1
 		}
+		kept = append(kept, taken)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Frameworks are those that Kueue manages unless told otherwise.
@@ -11,6 +12,7 @@ func Frameworks() []string { return []string{"batch/job", "jobset.x-k8s.io/jobse
 
 // Settings are what the manager is told.
 type Settings struct {
+	// Frameworks are Kueue's own, GROUP/KIND, and those of other programs, KIND.VERSION.GROUP.
 	Frameworks []string
 	// WebhookHost and WebhookPort are where it serves its webhooks, CertDir has tls.crt and tls.key for that.
 	WebhookHost string
@@ -24,6 +26,7 @@ type Settings struct {
 // Config renders the manager's configuration. waitForPodsReady is on, and says so: the manager here is a minor version
 // behind the library that Holdfast's programs link, and its default is another one.
 func Config(s Settings) (string, error) {
+	own, external := split(s.Frameworks)
 	// JSON is YAML too.
 	raw, err := json.MarshalIndent(map[string]any{
 		"apiVersion":             "config.kueue.x-k8s.io/v1beta2",
@@ -35,12 +38,25 @@ func Config(s Settings) (string, error) {
 		"clientConnection":       map[string]any{"qps": s.QPS, "burst": s.Burst},
 		"internalCertManagement": map[string]any{"enable": false},
 		"waitForPodsReady":       map[string]any{"timeout": "5m", "blockAdmission": false},
-		"integrations":           map[string]any{"frameworks": s.Frameworks},
+		"integrations":           map[string]any{"frameworks": own, "externalFrameworks": external},
 	}, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("rendering Kueue's configuration: %w", err)
 	}
 	return string(raw), nil
+}
+
+// split tells Kueue's own frameworks from others.
+func split(frameworks []string) (own, external []string) {
+	own, external = []string{}, []string{}
+	for _, name := range frameworks {
+		if strings.Contains(name, "/") {
+			own = append(own, name)
+		} else {
+			external = append(external, name)
+		}
+	}
+	return own, external
 }
 
 func encode(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }

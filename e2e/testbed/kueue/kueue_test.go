@@ -150,3 +150,20 @@ func TestConfigSaysThatPodsAreAwaited(t *testing.T) {
 		t.Errorf("the configuration is %s", got)
 	}
 }
+
+func TestFrameworksOfOtherProgramsAreExternal(t *testing.T) {
+	raw, err := Config(Settings{Frameworks: []string{"batch/job", "ElasticJob.v1alpha1.elastic.pytorch.org"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Integrations struct{ Frameworks, ExternalFrameworks []string }
+	}
+	if err := json.Unmarshal([]byte(raw), &config); err != nil {
+		t.Fatal(err)
+	}
+	i := config.Integrations
+	if !slices.Equal(i.Frameworks, []string{"batch/job"}) || !slices.Equal(i.ExternalFrameworks, []string{"ElasticJob.v1alpha1.elastic.pytorch.org"}) {
+		t.Errorf("%+v", i)
+	}
+}

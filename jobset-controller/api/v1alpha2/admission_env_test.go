@@ -16,24 +16,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
 var config *rest.Config
 
-func TestMain(m *testing.M) {
-	started, stop, err := apiserver.Start("../../config/crd/bases")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	config = started
-	code := m.Run()
-	if err := stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, &config, "../../config/crd/bases")) }
 
 func newClient(t *testing.T) client.Client {
 	t.Helper()

@@ -54,7 +54,7 @@ const (
 	// InPlaceContainerKey names the container that is restarted, where a pod has several. Set on the JobSet or on the Job
 	// template of an entry; the latter wins.
 	InPlaceContainerKey = "holdfast.dev/inplace-container"
-	// NodeLostAfterKey says that a node which has not been ready for so long (a duration of 10 s or more) is switched off: a pod
+	// NodeLostAfterKey says that a node whose kubelet was not heard of for so long (a duration of 10 s or more) is switched off: a pod
 	// that is being deleted there is deleted by force, and its slot gets a new one. Absent: only if the node is gone from the
 	// API server or carries the taint node.kubernetes.io/out-of-service.
 	NodeLostAfterKey = "holdfast.dev/node-lost-after"
@@ -65,8 +65,8 @@ const (
 	// ProgressStartTimeoutKey bounds the time from a worker's start to its first sign of progress. Without it the clock starts
 	// with that sign.
 	ProgressStartTimeoutKey = "holdfast.dev/progress-start-timeout"
-	// ProgressFromKey says what a sign is: "file" (the default; the worker touches HOLDFAST_PROGRESS_FILE) or "socket" (it sends
-	// a datagram to HOLDFAST_PROGRESS_SOCKET).
+	// ProgressFromKey says what a sign is: "file" (the default; the worker touches HOLDFAST_PROGRESS_FILE), "socket" (it sends
+	// a datagram to HOLDFAST_PROGRESS_SOCKET) or "output" (it writes anything to its standard output or error).
 	ProgressFromKey = "holdfast.dev/progress-from"
 	// StuckPodTimeoutKey opts a JobSet into the removal of pods that are stuck: a pod that should have terminated so long ago, as a
 	// duration such as "60s", is deleted without waiting for its kubelet if its node is known to be dead.
@@ -93,6 +93,9 @@ const (
 	// another priority do not keep them out of a domain, so that the scheduler can preempt those. The published controller
 	// writes it on all pods of JobSets.
 	PriorityKey = "jobset.sigs.k8s.io/priority"
+	// CarriedSpecKey is written on JobSets by the webhook: what of their spec the published types do not have. MultiKueue copies a JobSet
+	// by these types to the cluster that it is to run in, and the annotation along with it; the webhook there gives it back.
+	CarriedSpecKey = "holdfast.dev/carried-spec"
 	// NamespacedJobKey is the node label and node selector of the node selector strategy, with the value "<namespace>_<job name>".
 	NamespacedJobKey = "alpha.jobset.sigs.k8s.io/namespaced-job"
 	// NoScheduleTaintKey is the taint of nodes that the node selector strategy reserves.
@@ -106,6 +109,9 @@ const (
 	// PriorityClassLabel names the WorkloadPriorityClass that an object waits with.
 	PriorityClassLabel = "kueue.x-k8s.io/priority-class"
 )
+
+// MultiKueueOriginLabel is on the copies of objects that MultiKueue makes in other clusters.
+const MultiKueueOriginLabel = "kueue.x-k8s.io/multikueue-origin"
 
 // JobSetControllerName is the value of spec.managedBy that means this controller.
 const JobSetControllerName = "jobset.sigs.k8s.io/jobset-controller"

@@ -2,9 +2,7 @@ package app
 
 import (
 	"context"
-	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -25,7 +23,7 @@ import (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=jobset-validating-webhook-configuration,verbs=get;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=jobset-mutating-webhook-configuration,verbs=get;update
 
-// Run manages JobSets until ctx ends. It fails at once if the cluster does not know JobSets.
+// Run manages JobSets until ctx ends. It fails if the cluster does not come to know JobSets.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
 		Program: "jobset", Scheme: NewScheme(), Cache: jobset.CacheOptions(),
@@ -34,7 +32,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := requireCRD(mgr.GetRESTMapper()); err != nil {
+	if err := mgr.AwaitKind(ctx, v1alpha2.GroupVersion.WithKind("JobSet")); err != nil {
 		return err
 	}
 	if err := addControllers(ctx, mgr, o); err != nil {
@@ -49,17 +47,4 @@ func NewScheme() *runtime.Scheme {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha2.AddToScheme(scheme))
 	return scheme
-}
-
-// requireCRD turns an endless retry of the caches into one clear error.
-func requireCRD(mapper meta.RESTMapper) error {
-	kind := v1alpha2.GroupVersion.WithKind("JobSet")
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster does not know JobSets of %s: install the custom resource definition first", v1alpha2.GroupVersion)
-	}
-	if err != nil {
-		return fmt.Errorf("looking for the JobSet definition: %w", err)
-	}
-	return nil
 }

@@ -3,7 +3,6 @@
 package app
 
 import (
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -11,13 +10,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 func TestRunManagesJobSetsUntilItIsStopped(t *testing.T) {
 	cluster, k8s := startCluster(t)
-	health := freeAddress(t)
+	health := sandbox.FreeAddress(t)
 	stop := start(t, cluster, parse(t, "--metrics-bind-address=0", "--health-probe-bind-address="+health, "--leader-elect", "--leader-election-namespace=default"))
 	eventually(t, "readyz is not OK", func() bool { return isOK("http://" + health + "/readyz") })
 
@@ -36,33 +36,21 @@ func TestRunManagesJobSetsUntilItIsStopped(t *testing.T) {
 }
 
 func TestRunWithoutTheCRDSaysSo(t *testing.T) {
-	cluster, stop, err := apiserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stop() }()
-	err = parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0").Run(t.Context(), cluster)
+	cluster, _ := apiserver.ForTest(t, NewScheme())
+	o := parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	o.KindPatience = time.Second
+	err := o.Run(t.Context(), cluster)
 	if err == nil || !strings.Contains(err.Error(), "install the custom resource definition first") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 func eventually(t *testing.T, complaint string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	sandbox.Eventually(t, func() string {
 		if done() {
-			return
+			return ""
 		}
-	}
-	t.Fatal(complaint)
+		return complaint
+	})
 }

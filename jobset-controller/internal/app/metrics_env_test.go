@@ -6,11 +6,13 @@ import (
 	"crypto/tls"
 	"net/http"
 	"testing"
+
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 func TestMetricsAreRefusedToStrangers(t *testing.T) {
 	cluster, _ := startCluster(t)
-	health, metrics := freeAddress(t), freeAddress(t)
+	health, metrics := sandbox.FreeAddress(t), sandbox.FreeAddress(t)
 	start(t, cluster, parse(t, "--metrics-bind-address="+metrics, "--health-probe-bind-address="+health))
 	eventually(t, "readyz is not OK", func() bool { return isOK("http://" + health + "/readyz") })
 

@@ -14,27 +14,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // TestWebhooksFromNoCertificateToARefusal follows the certificate: the manager writes the Secret and brings it into its
 // folder, the API server trusts it and calls the webhook.
 func TestWebhooksFromNoCertificateToARefusal(t *testing.T) {
 	cluster, k8s := startCluster(t)
-	health, folder := freeAddress(t), filepath.Join(t.TempDir(), "certificates")
+	health, folder := sandbox.FreeAddress(t), filepath.Join(t.TempDir(), "certificates")
 	if err := os.WriteFile(folder, nil, 0o600); err != nil { // in the way
 		t.Fatal(err)
 	}
-	port := portOf(t, freeAddress(t))
-	install(t, k8s, "https://localhost:"+port)
+	port := portOf(t, sandbox.FreeAddress(t))
+	apiserver.InstallWebhooks(t, k8s, "../../config/webhook/manifests.yaml", "https://localhost:"+port, secretName)
 	file := write(t, `
 apiVersion: config.jobset.x-k8s.io/v1alpha1
 kind: Configuration
@@ -85,70 +83,14 @@ func TestWebhooksWithoutTheirSecretSaySo(t *testing.T) {
 // startCluster is an API server that knows JobSets; it ends with the test.
 func startCluster(t *testing.T) (*rest.Config, client.Client) {
 	t.Helper()
-	cluster, stop, err := apiserver.Start("../../config/crd/bases")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stop() })
-	k8s, err := client.New(cluster, client.Options{Scheme: NewScheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cluster, k8s
+	return apiserver.ForTest(t, NewScheme(), "../../config/crd/bases")
 }
 
 // start runs a manager that must end without an error when it is told to, at the latest with the test.
 func start(t *testing.T, cluster *rest.Config, o *Options) (stop func()) {
 	t.Helper()
 	o.Registry = prometheus.NewRegistry()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- o.Run(ctx, cluster) }()
-	stopped := false
-	stop = func() {
-		if cancel(); stopped {
-			return
-		}
-		stopped = true
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(stop)
-	return stop
-}
-
-// install creates what a chart brings: an empty Secret, and the generated webhook configurations, here with a URL.
-func install(t *testing.T, k8s client.Client, url string) {
-	t.Helper()
-	content, err := os.ReadFile("../../config/webhook/manifests.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects := []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: secretName}}}
-	for document := range strings.SplitSeq(string(content), "---\n") {
-		if document == "" {
-			continue
-		}
-		configuration := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &configuration.Object); err != nil {
-			t.Fatal(err)
-		}
-		hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
-		for _, hook := range hooks {
-			path, _, _ := unstructured.NestedString(hook.(map[string]any), "clientConfig", "service", "path")
-			hook.(map[string]any)["clientConfig"] = map[string]any{"url": url + path}
-		}
-		if err := unstructured.SetNestedSlice(configuration.Object, hooks, "webhooks"); err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, configuration)
-	}
-	for _, object := range objects {
-		if err := k8s.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return sandbox.Run(t, func(ctx context.Context) error { return o.Run(ctx, cluster) })
 }
 
 func portOf(t *testing.T, address string) string {

@@ -22,6 +22,9 @@ func HasAgent(pod *corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent) || slices.ContainsFunc(pod.Containers, isSupervised)
 }
 
+// HasSidecar tells whether the agent restarts containers, from outside of them. Otherwise it restarts processes.
+func HasSidecar(pod *corev1.PodSpec) bool { return slices.ContainsFunc(pod.InitContainers, isSidecarAgent) }
+
 func isSidecarAgent(c corev1.Container) bool {
 	return hasWord(c, func(word string) bool { return strings.HasPrefix(word, agentFlag) }) ||
 		slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == agentEnv })

@@ -328,7 +328,7 @@ func TestWorkerSecondsAddUp(t *testing.T) {
 
 func TestCallsOfALeaderThatWasReplacedAreCounted(t *testing.T) {
 	g := formed(t)
-	refused := newMeter(t, metric(t, "holdfast_fencing_rejections_total"))
+	refused := newMeter(t, metric(t, "holdfast_fencing_rejections_total", "orchestrator"))
 	g.r.Store = &stale{g.store}
 	if _, err := g.r.Reconcile(g.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}}); err == nil {
 		t.Error("no error")

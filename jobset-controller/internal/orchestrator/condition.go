@@ -13,13 +13,14 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
 // ConditionInSync is True while all workers of the group have the same total restart count.
 const ConditionInSync = "InPlaceInSync"
 
 // ConditionRecovering is there, and True, while the annotation of package recovering is.
-const ConditionRecovering = "Recovering"
+const ConditionRecovering = recovering.Condition
 
 // reasonRefused: the JobSet asks for in-place restarts and cannot have them.
 const reasonRefused = "NotPossible"
@@ -99,10 +100,9 @@ func (r *Reconciler) writeCondition(ctx context.Context, s *scope) error {
 func (s *scope) conditions() []metav1.Condition {
 	inSync := s.inSync()
 	list := []metav1.Condition{inSync}
-	if s.group != nil && s.group.Phase == coordination.Restarting {
+	if reason, message := s.recoveringWhat(inSync); reason != "" {
 		list = append(list, metav1.Condition{
-			Type: ConditionRecovering, Status: metav1.ConditionTrue, Reason: inSync.Reason, Message: inSync.Message,
-			ObservedGeneration: inSync.ObservedGeneration,
+			Type: ConditionRecovering, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: inSync.ObservedGeneration,
 		})
 	}
 	for i := range list {
@@ -112,6 +112,17 @@ func (s *scope) conditions() []metav1.Condition {
 		}
 	}
 	return list
+}
+
+// recoveringWhat is what the condition says beside the annotation, on either of our rungs; nothing while there is none.
+func (s *scope) recoveringWhat(inSync metav1.Condition) (reason, message string) {
+	if s.group != nil && s.group.Phase == coordination.Restarting {
+		return inSync.Reason, inSync.Message
+	}
+	if state, found := recovering.Of(s.js.Annotations); found && state.Rung == recovering.RungRecreate {
+		return reasons[coordination.Recreating], state.Reason
+	}
+	return "", ""
 }
 
 func (s *scope) inSync() metav1.Condition {

@@ -31,7 +31,7 @@ import (
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets/status,verbs=patch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs/finalizers,verbs=update
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete;patch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create;update
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
@@ -62,7 +62,10 @@ type Reconciler struct {
 	phases phases
 	paces  paces
 
-	inspections inspections
+	inspections rhythm
+	fenceLooks  rhythm
+	rejections  rejections
+	nudges      nudges
 	accounts    accounts
 	usage       usage
 	outage      outage
@@ -94,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	again, err := r.lead(ctx, js)
 	switch {
 	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch):
-		fencingRejections.Inc()
+		fencingRejections.WithLabelValues(callerOrchestrator).Inc()
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next look is at the newer object
 	case apierrors.IsNotFound(err):
@@ -135,7 +138,7 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 
 // settle does what follows from a group that is as it should be.
 func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
-	err := errors.Join(r.deleteStaleJobs(ctx, s), r.replace(ctx, s), r.repair(ctx, s), r.account(ctx, s), r.writeCondition(ctx, s))
+	err := errors.Join(r.deleteStaleJobs(ctx, s), r.replace(ctx, s), r.repair(ctx, s), r.nudge(ctx, s), r.releaseFenced(ctx, s), r.countRejections(ctx, s), r.account(ctx, s), r.writeCondition(ctx, s))
 	r.phases.set(client.ObjectKeyFromObject(s.js), led{s.js.UID, s.phase()})
 	r.usage.saw(s.js.UID, s.group, s.now)
 	if s.wanted == nil {

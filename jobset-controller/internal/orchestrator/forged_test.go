@@ -82,8 +82,8 @@ func TestNothingOfAnotherJobSetIsDeleted(t *testing.T) {
 			joinAllBut11(g, 2)
 		},
 		"the store says that another JobSet's pod holds it": func(g *rig) {
-			forged := coordination.Member{Slot: "js-w-1-1", Pod: "other-pod-1", PodBorn: 1 << 40}
-			instance := coordination.Instance{ID: "forged", Born: 1 << 40}
+			forged := coordination.Member{Slot: "js-w-1-1", Pod: "other-pod-1", PodBorn: 1 << 30}
+			instance := coordination.Instance{ID: "forged", Born: 1 << 30}
 			_, err := g.store.Join(g.ctx, uid, coordination.Join{Member: forged, Instance: instance, Seen: coordination.Unseen()})
 			g.must(err)
 			g.reconcile()

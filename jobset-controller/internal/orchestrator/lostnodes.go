@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/nodes"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replace"
 )
 
@@ -43,10 +44,10 @@ func (r *Reconciler) checkNode(ctx context.Context, s *scope, pod *corev1.Pod) e
 	if err != nil {
 		return err
 	}
-	if why := replace.NodeGone(node, s.now, s.inPlace.NodeLostAfter); why != "" {
+	if why := nodes.Dead(node, s.inPlace.NodeLostAfter, s.now); why != "" {
 		return r.forceAway(ctx, s, pod, why)
 	}
-	if _, due := endOf(pod); replace.NodeUnready(node) && s.now.After(due) {
+	if _, due := endOf(pod); nodes.Unready(node) && s.now.After(due) {
 		return r.evict(ctx, s, pod)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -77,7 +79,6 @@ func TestAnotherLeaderKeepsTheMarkUntilItsDeadlineAndThenSetsItsOwn(t *testing.T
 
 func TestTheMarkGoesWithTheRound(t *testing.T) {
 	cases := map[string]func(*rig){
-		"out of time": func(g *rig) { g.clock.SetTime(g.clock.Now().Add(61 * time.Second)) },
 		"the annotation is removed": func(g *rig) {
 			g.change(func(js *v1alpha2.JobSet) { delete(js.Annotations, v1alpha2.InPlaceTimeoutKey) })
 		},
@@ -101,11 +102,59 @@ func TestTheMarkGoesWithTheRound(t *testing.T) {
 
 func TestTheMarkOfAnotherRungIsLeftAlone(t *testing.T) {
 	g := formed(t)
-	other := `{"rung":5,"reason":"x","deadline":"2030-01-01T00:00:00Z"}`
+	other := `{"rung":6,"reason":"x","deadline":"2030-01-01T00:00:00Z"}`
 	g.change(func(js *v1alpha2.JobSet) { js.Annotations[recovering.Annotation] = other })
 	g.reconcile()
 	if got := g.jobSet().Annotations[recovering.Annotation]; got != other {
 		t.Errorf("it is %q", got)
 	}
 	g.wantPhase(coordination.Running, 1, 0)
+}
+
+func TestARecreationIsMarkedUntilItsWorkersHaveFormedTheGroup(t *testing.T) {
+	g := formed(t)
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.clock.SetTime(g.clock.Now().Add(61 * time.Second))
+	g.reconcile()
+	g.reconcile()
+	mark := `{"rung":5,"reason":"the in-place restart to total restart count 1 did not end within 1m0s: 0 of 2 workers joined","deadline":"1970-01-01T00:22:41Z"}`
+	g.wantMark(mark)
+	if c := meta.FindStatusCondition(g.jobSet().Status.Conditions, ConditionRecovering); c.Reason != "FailingOver" {
+		t.Errorf("the condition says %+v", c)
+	}
+	g.pass(time.Minute)
+	g.wantMark(mark)
+	g.pass(5 * time.Minute) // it does not end: nobody waits for it any more
+	g.wantMark("")
+}
+
+func TestTheMarkOfARecreationGoesWhenItsWorkersRun(t *testing.T) {
+	g := formed(t)
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.clock.SetTime(g.clock.Now().Add(61 * time.Second))
+	g.reconcile()
+	g.join(2, 1)
+	g.pass(time.Second)
+	g.wantPhase(coordination.Running, 2, 0)
+	g.wantMark("")
+}
+
+func TestTheRungIsThatOfTheAgents(t *testing.T) {
+	cases := map[string]struct {
+		pod  corev1.PodSpec
+		want int
+	}{
+		"a sidecar restarts containers":   {corev1.PodSpec{InitContainers: []corev1.Container{{Args: []string{"--worker-jobset-uid=x"}}}}, recovering.RungGroup},
+		"a supervisor restarts processes": {corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"/holdfast/holdfast-exec"}}}}, recovering.RungProcess},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{jobs: []batchv1.Job{{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: tc.pod}}}}}
+			if got := s.rung(); got != tc.want {
+				t.Errorf("rung %d, want %d", got, tc.want)
+			}
+		})
+	}
 }

@@ -30,10 +30,11 @@ var (
 		Name: "holdfast_workers_out_of_sync",
 		Help: "Workers that the groups which form or restart wait for, as of the last look.",
 	})
-	fencingRejections = prometheus.NewCounter(prometheus.CounterOpts{
+	fencingRejections = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "holdfast_fencing_rejections_total",
-		Help: "Calls of this process that the store refused, because a newer leader or a later epoch has taken over.",
-	})
+		Help: "Calls that the store refused, by caller: of an orchestrator, because a newer leader or a later epoch has taken over; " +
+			"of an agent, because its pod lost its slot or belongs to an earlier epoch.",
+	}, []string{"caller"})
 	evictions = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "holdfast_inplace_evictions_total",
 		Help: "Pods that were taken out of their slots because they were gone, had failed or were deleted to bring the slot back.",

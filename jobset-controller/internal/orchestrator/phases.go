@@ -49,6 +49,9 @@ func (r *Reconciler) forget(jobSet types.NamespacedName) {
 	r.rounds.forget(uid)
 	r.paces.forget(uid)
 	r.inspections.forget(uid)
+	r.fenceLooks.forget(uid)
+	r.rejections.forget(uid)
+	r.nudges.forget(uid)
 }
 
 func (s *scope) phase() coordination.Phase {

@@ -64,14 +64,19 @@ func StripPod(obj any) (any, error) {
 			Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState,
 		})
 	}
+	for _, c := range pod.Status.InitContainerStatuses {
+		if c.State.Running != nil {
+			stripped.Status.InitContainerStatuses = append(stripped.Status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name})
+		}
+	}
 	return stripped, nil
 }
 
 // gather is how long the losses of one moment are waited for, so that a JobSet that loses many pods is looked at once.
 const gather = 100 * time.Millisecond
 
-// podHandler notes pods that are lost, and has the leader look at those that are going, O(1) for each event. Other changes of pods
-// wake nobody.
+// podHandler notes pods that are lost, and has the leader look at those that are going, or wait in a restart for the kubelet's
+// back-off, O(1) for each event. Other changes of pods wake nobody.
 func (r *Reconciler) podHandler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
@@ -87,10 +92,14 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 		return
 	}
 	uid := jobSetOf(pod)
+	if uid == "" {
+		return
+	}
 	lost := ladder.Lost(pod) || (gone && ladder.LostWhenGone(pod))
 	// A pod that succeeds in the middle of a restart was ordered to stop, and its slot is waited for.
 	needed := pod.Status.Phase == corev1.PodSucceeded && r.rounds.restarting(uid)
-	if uid == "" || !(lost || needed || !pod.DeletionTimestamp.IsZero()) {
+	waits := r.nudges.saw(uid, pod, gone) && r.rounds.restarting(uid)
+	if !(lost || needed || waits || !pod.DeletionTimestamp.IsZero()) {
 		return
 	}
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Annotations[v1alpha2.JobSetNameKey]}

@@ -458,8 +458,11 @@ func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {
 			Name: "p", UID: "u", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{}},
 			Annotations: map[string]string{"other": "x", v1alpha2.JobSetUIDKey: uid},
 		},
-		Spec:   corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "worker"}}},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "1.2.3.4", ContainerStatuses: []corev1.ContainerStatus{{Name: "worker", ImageID: "i"}}},
+		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "worker"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "1.2.3.4", ContainerStatuses: []corev1.ContainerStatus{{Name: "worker", ImageID: "i"}},
+			InitContainerStatuses: []corev1.ContainerStatus{
+				{Name: "agent", ImageID: "i", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, {Name: "over"},
+			}},
 	}
 	got, err := StripPod(full)
 	if err != nil {
@@ -468,7 +471,10 @@ func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Annotations: map[string]string{v1alpha2.JobSetUIDKey: uid}},
 		Spec:       corev1.PodSpec{NodeName: "n"},
-		Status:     corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "worker"}}},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "worker"}},
+			InitContainerStatuses: []corev1.ContainerStatus{{Name: "agent"}},
+		},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v\nwant %v", got, want)

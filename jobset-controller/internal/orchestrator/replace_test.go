@@ -483,5 +483,5 @@ func TestItsOperatorsMaySayThatANodeIsOff(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 	g.pass(5 * time.Second)
 	g.wantPhase(coordination.Restarting, 1, 1)
-	g.wantEvents("its node n1 has not been ready for 1m0s; deleted it by force")
+	g.wantEvents("which is 1m0s or more; deleted it by force")
 }

@@ -88,7 +88,7 @@ func (r *Reconciler) charge(ctx context.Context, s *scope, step leader.Step) err
 // stale, whoever deletes them.
 func (r *Reconciler) failOver(ctx context.Context, s *scope, step leader.Step) error {
 	old := *s.group
-	values := s.mark(false)
+	values := s.markRecreation(old)
 	values[epoch.Annotation] = step.Epoch.Format()
 	values[v1alpha2.InPlaceRestartsKey] = strconv.Itoa(int(step.Charged))
 	err := r.annotate(ctx, s, values)

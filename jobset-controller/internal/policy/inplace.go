@@ -19,7 +19,7 @@ type InPlace struct {
 	Timeout time.Duration
 	// Restarts is the value of inplace-restarts, 0 if absent or invalid.
 	Restarts int32
-	// NodeLostAfter is how long a node must not have been ready until what ran there counts as ended; 0: for ever.
+	// NodeLostAfter is how long nothing was heard of a node until what ran there counts as ended; 0: for ever.
 	NodeLostAfter time.Duration
 	// Problems are annotations that could not be read. They are ignored otherwise.
 	Problems []Problem

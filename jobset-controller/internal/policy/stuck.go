@@ -38,24 +38,3 @@ func Overdue(pod *corev1.Pod, timeout time.Duration, now time.Time) time.Duratio
 	}
 	return now.Sub(pod.DeletionTimestamp.Add(timeout))
 }
-
-// Dead gives the evidence that nothing runs on a node any more, or an empty text. A nil node is one that is gone from the API.
-// A kubelet that is merely not heard of is evidence only after the whole timeout: it may be cut off while its pods run, and who
-// sets the timeout says how long that is to be waited for.
-func Dead(node *corev1.Node, timeout time.Duration, now time.Time) string {
-	if node == nil {
-		return "its node does not exist"
-	}
-	for _, taint := range node.Spec.Taints {
-		if taint.Key == corev1.TaintNodeOutOfService {
-			return "its node is marked out of service"
-		}
-	}
-	for _, c := range node.Status.Conditions {
-		silent := c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
-		if silent && now.Sub(c.LastTransitionTime.Time) >= timeout {
-			return fmt.Sprintf("the kubelet of its node has not been heard of since %s", c.LastTransitionTime.UTC().Format(time.RFC3339))
-		}
-	}
-	return ""
-}

@@ -10,38 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestDead(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	ready := func(status corev1.ConditionStatus, since time.Duration) *corev1.Node {
-		return &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(now.Add(-since))},
-			{Type: corev1.NodeDiskPressure, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}}}
-	}
-	out := ready(corev1.ConditionTrue, time.Hour)
-	out.Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/out-of-service", Effect: corev1.TaintEffectNoExecute}}
-	tainted := ready(corev1.ConditionTrue, time.Hour)
-	tainted.Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/unschedulable"}}
-	for name, c := range map[string]struct {
-		node *corev1.Node
-		want string // in the evidence; empty: none
-	}{
-		"a node that is gone":                         {nil, "does not exist"},
-		"a node that somebody says is out of service": {out, "out of service"},
-		"a kubelet that is silent for the whole time": {ready(corev1.ConditionUnknown, time.Minute), "not been heard of since 2025-12-31T23:59:00Z"},
-		"a kubelet that is silent for a moment":       {ready(corev1.ConditionUnknown, 59*time.Second), ""},
-		"a kubelet that says it is not ready lives":   {ready(corev1.ConditionFalse, time.Hour), ""},
-		"a node that works":                           {ready(corev1.ConditionTrue, time.Hour), ""},
-		"a node that is cordoned":                     {tainted, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := Dead(c.node, time.Minute, now)
-			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-				t.Errorf("evidence %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
 func TestOverdue(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	pod := &corev1.Pod{}

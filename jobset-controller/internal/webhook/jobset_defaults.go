@@ -25,10 +25,13 @@ func (defaults) Default(ctx context.Context, js *v1alpha2.JobSet) error {
 		return fmt.Errorf("reading the request: %w", err)
 	}
 	if request.Operation == admissionv1.Update {
-		return restore(request.OldObject.Raw, js)
+		if err := restore(request.OldObject.Raw, js); err != nil {
+			return err
+		}
+		return note(js)
 	}
 	fill(&js.Spec)
-	return nil
+	return carry(js)
 }
 
 func fill(spec *v1alpha2.JobSetSpec) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -47,11 +48,14 @@ func testArguments(t *testing.T, newStore func(t *testing.T) Harness) {
 	evicting := func(token coordination.Token, pod string) func() error {
 		return func() error { _, err := r.Store.Evict(ctx, group, token, m.Slot, pod); return err }
 	}
+	future := m
+	future.PodBorn = time.Now().Add(farAhead).UnixMicro()
 	const tooMuch = coordination.MaxCount + 1
 	cases := map[string]struct {
 		call func() error
 		want string
 	}{
+		"an instance before it that dies in future": {joining(func(j *coordination.Join) { j.GoneFor = -1 }), "foreign"},
 		"no pod":                            {joining(func(j *coordination.Join) { j.Pod = "" }), "foreign"},
 		"a blank in a pod":                  {joining(func(j *coordination.Join) { j.Pod = "a b" }), "foreign"},
 		"a line break in a pod":             {joining(func(j *coordination.Join) { j.Pod = "a\nb" }), "foreign"},
@@ -81,6 +85,12 @@ func testArguments(t *testing.T, newStore func(t *testing.T) Harness) {
 		"an exit code below 32 bits":        {dying(func(d *coordination.Down) { d.ExitCode = math.MinInt32 - 1 }), "foreign"},
 		"a negative time of failure":        {dying(func(d *coordination.Down) { d.FailedAt = -1 }), "foreign"},
 		"a detection beyond all counts":     {dying(func(d *coordination.Down) { d.DetectedAt = tooMuch }), "foreign"},
+		"a pod that is born in two days":    {joining(func(j *coordination.Join) { j.PodBorn = time.Now().Add(farAhead).UnixMicro() }), "foreign"},
+		"an instance of the day after":      {joining(func(j *coordination.Join) { j.Born = time.Now().Add(farAhead).UnixMicro() }), "foreign"},
+		"a run of more than all time":       {joining(func(j *coordination.Join) { j.RunsFor = 2 * time.Now().UnixMilli() }), "foreign"},
+		"a failure in two days":             {dying(func(d *coordination.Down) { d.FailedAt = time.Now().Add(farAhead).UnixMilli() }), "foreign"},
+		"a detection in two days":           {dying(func(d *coordination.Down) { d.DetectedAt = time.Now().Add(farAhead).UnixMilli() }), "foreign"},
+		"a request of a pod of the future":  {func() error { _, err := r.Store.Ask(ctx, group, future, "gap"); return err }, "foreign"},
 		"a death of an unknown slot":        {dying(func(d *coordination.Down) { d.Slot = "js-w-0-3" }), "unknownslot"},
 		"a request without a reason":        {asking(""), "foreign"},
 		"a blank in a reason":               {asking("a b"), "foreign"},
@@ -130,4 +140,30 @@ func testArguments(t *testing.T, newStore func(t *testing.T) Harness) {
 
 func stage(prefix string, jobs, pods int64) []coordination.Stage {
 	return []coordination.Stage{{Prefix: prefix, Jobs: jobs, Pods: pods}}
+}
+
+// testClocks: nodes whose clocks are off by hours, or were never set, are heard.
+func testClocks(t *testing.T, newStore func(t *testing.T) Harness) {
+	for name, at := range map[string]time.Time{
+		"hours ahead":        time.Now().Add(23 * time.Hour),
+		"years behind":       time.Now().Add(-10 * 365 * 24 * time.Hour),
+		"of a new mainboard": time.UnixMilli(1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := runner{Harness: newStore(t)}
+			r.run(defaults("open"))
+			m, i := speaker("0a")
+			m.PodBorn, i.Born = at.UnixMicro(), at.UnixMicro()
+			join := coordination.Join{Member: m, Instance: i, Seen: coordination.Unseen()}
+			if _, err := r.Store.Join(t.Context(), group, join); err != nil {
+				t.Error(err)
+			}
+			down := coordination.Down{
+				Member: m, Instance: i, ExitCode: 1, FailedAt: at.UnixMilli(), DetectedAt: at.UnixMilli(), Seen: coordination.Unseen(),
+			}
+			if _, err := r.Store.Down(t.Context(), group, down); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

@@ -40,11 +40,12 @@ func (g *generator) barrier() bool { return g.barriers == 1 || (g.barriers == 2 
 func (g *generator) next() Step {
 	switch n := g.rand.IntN(100); {
 	case n < 52:
-		return Step{Verb: "join", Who: g.who(), Barrier: g.barrier(), Seen: g.seen(), RunsFor: g.runsFor()}
+		return Step{Verb: "join", Who: g.who(), Barrier: g.barrier(), Seen: g.seen(), RunsFor: g.milliseconds(), GoneFor: g.milliseconds(), Ahead: g.ahead("pod", "instance")}
 	case n < 56:
 		return Step{Verb: "evict", Who: g.who(), Open: coordination.Open{Token: g.token()}}
 	case n < 82:
-		return Step{Verb: "down", Who: g.who(), Barrier: g.barrier(), Seen: g.seen(), Code: g.code(), Ordered: g.one(3), Exit: g.exit()}
+		return Step{Verb: "down", Who: g.who(), Barrier: g.barrier(), Seen: g.seen(), Code: g.code(), Ordered: g.one(3), Exit: g.exit(),
+			Ahead: g.ahead("pod", "instance", "failed", "detected")}
 	case n < 85:
 		return Step{Verb: "ask", Who: g.who(), Kind: coordination.KindGap}
 	case n < 94:
@@ -76,12 +77,20 @@ func (g *generator) code() int64 {
 	return g.rand.Int64N(300) - 10
 }
 
-// runsFor is mostly not said, sometimes said, and now and then impossible.
-func (g *generator) runsFor() int64 {
+// milliseconds are mostly not said, sometimes said, and now and then impossible.
+func (g *generator) milliseconds() int64 {
 	if g.one(40) {
 		return -1
 	}
 	return max(0, g.rand.Int64N(6)-3)
+}
+
+// ahead is now and then a time that no clock can show.
+func (g *generator) ahead(of ...string) string {
+	if g.one(40) {
+		return of[g.rand.IntN(len(of))]
+	}
+	return ""
 }
 
 func (g *generator) exit() coordination.Exit {

@@ -19,6 +19,7 @@ type Harness struct {
 func Run(t *testing.T, newStore func(t *testing.T) Harness) {
 	t.Run("Rules", func(t *testing.T) { testRules(t, newStore) })
 	t.Run("Arguments", func(t *testing.T) { testArguments(t, newStore) })
+	t.Run("Clocks", func(t *testing.T) { testClocks(t, newStore) })
 	t.Run("Records", func(t *testing.T) { testRecords(t, newStore) })
 	t.Run("Groups", func(t *testing.T) { testGroups(t, newStore) })
 	t.Run("Watch", func(t *testing.T) { testWatch(t, newStore) })

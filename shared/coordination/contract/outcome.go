@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
@@ -23,6 +24,8 @@ type Outcome struct {
 	Exists  bool
 	Summary coordination.Summary
 	Missing []string
+	Fenced  []string
+	Rejects int64
 	History []coordination.Record
 }
 
@@ -38,10 +41,12 @@ func (r *runner) run(s Step) Outcome {
 	}
 	history, errHistory := r.Store.History(ctx, group)
 	missing, errMissing := r.Store.Missing(ctx, group)
-	if err := errors.Join(err, errHistory, errMissing); err != nil {
+	fenced, errFenced := r.Store.Fenced(ctx, group, allPods())
+	rejects, errRejects := r.Store.Rejected(ctx, group)
+	if err := errors.Join(err, errHistory, errMissing, errFenced, errRejects); err != nil {
 		o.Err += fmt.Sprintf(" and then %v", err)
 	}
-	o.Exists, o.Summary, o.Missing, o.History = true, summary, missing, history
+	o.Exists, o.Summary, o.Missing, o.History, o.Fenced, o.Rejects = true, summary, missing, history, fenced, rejects
 	return o
 }
 
@@ -70,17 +75,45 @@ func (r *runner) call(ctx context.Context, s Step) (reply coordination.Reply, er
 	return reply, err
 }
 
+// allPods are those that a random sequence may speak of.
+func allPods() []string {
+	var pods []string
+	for _, stage := range []string{"", "x"} {
+		for slot := range 3 {
+			for pod := range 3 {
+				m, _ := speaker(fmt.Sprintf("%s%da@%d", stage, slot, pod+1))
+				pods = append(pods, m.Pod)
+			}
+		}
+	}
+	return pods
+}
+
+// farAhead is beyond what the clock of a node may be ahead.
+const farAhead = 48 * time.Hour
+
 func (r *runner) report(ctx context.Context, s Step) (coordination.Reply, error) {
 	m, i := speaker(s.Who)
+	failed, detected := int64(11), int64(12)
+	switch later := time.Now().Add(farAhead); s.Ahead {
+	case "pod":
+		m.PodBorn = later.UnixMicro()
+	case "instance":
+		i.Born = later.UnixMicro()
+	case "failed":
+		failed = later.UnixMilli()
+	case "detected":
+		detected = later.UnixMilli()
+	}
 	switch s.Verb {
 	case "join":
 		return r.Store.Join(ctx, group, coordination.Join{
-			Member: m, Instance: i, Barrier: s.Barrier, Seen: s.Seen, RunsFor: s.RunsFor,
+			Member: m, Instance: i, Barrier: s.Barrier, Seen: s.Seen, RunsFor: s.RunsFor, GoneFor: s.GoneFor,
 		})
 	case "down":
 		return r.Store.Down(ctx, group, coordination.Down{
 			Member: m, Instance: i, Barrier: s.Barrier, ExitCode: s.Code, Ordered: s.Ordered,
-			FailedAt: 11, DetectedAt: 12, Seen: s.Seen, Exit: s.Exit,
+			FailedAt: failed, DetectedAt: detected, Seen: s.Seen, Exit: s.Exit,
 		})
 	case "ask":
 		return r.Store.Ask(ctx, group, m, s.Kind)

@@ -51,7 +51,7 @@ func (s *Step) set(key, value string) bool {
 		"barrier": &s.Barrier,
 	}
 	numbers := map[string]*int64{
-		"limit": &s.Open.Limit, "code": &s.Code, "instances": &s.Seen.Instances, "for": &s.RunsFor, "signal": &s.Exit.Signal,
+		"limit": &s.Open.Limit, "code": &s.Code, "instances": &s.Seen.Instances, "for": &s.RunsFor, "gone": &s.GoneFor, "signal": &s.Exit.Signal,
 	}
 	switch s.Verb {
 	case "join", "down":
@@ -76,6 +76,8 @@ func (s *Step) setText(key, value string) bool {
 		s.Kind = value
 	case "ended":
 		s.Exit.Kind = value
+	case "ahead":
+		s.Ahead = value
 	case "reason":
 		s.Exit.Reason = value
 	case "inc":

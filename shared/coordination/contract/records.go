@@ -3,12 +3,14 @@ package contract
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 func testRecords(t *testing.T, newStore func(t *testing.T) Harness) {
 	t.Run("the times of a restart are all there and in order", func(t *testing.T) { testTimes(t, newStore(t)) })
+	t.Run("the death of the instance before may come with a join", func(t *testing.T) { testGone(t, newStore(t)) })
 	t.Run("only the last hundred records are kept", func(t *testing.T) { testHistoryLength(t, newStore(t)) })
 	t.Run("no more than ten thousand missing slots are listed", func(t *testing.T) { testMissingLimit(t, newStore(t)) })
 	t.Run("the largest numbers come back as they went", func(t *testing.T) { testLargeNumbers(t, newStore(t)) })
@@ -35,6 +37,24 @@ func testTimes(t *testing.T, h Harness) {
 	}
 	if r.ReportedAt < formed.InSyncAt || r.LastDownAt < r.ReportedAt || r.LastUpAt < r.LastDownAt || r.InSyncAt < r.LastUpAt {
 		t.Errorf("times out of order: %+v", r)
+	}
+}
+
+// testGone: an instance that was stopped on an order and its successor are told at once, with how long ago that was.
+func testGone(t *testing.T, h Harness) {
+	runScript(t, h, `
+		open
+		join 0a 1a 2a barrier
+		down 1a code=137 barrier
+		join 1b barrier
+		join 0b barrier gone=1 => Restarting(1) 2/3 downs=2 coalesced=0 clean
+		join 2b barrier gone=3600000 => Running(1) 3/3 downs=3 coalesced=0`)
+	history, err := h.Store.History(t.Context(), group)
+	if err != nil || len(history) != 2 {
+		t.Fatalf("history %v, error %v; want 2 records", history, err)
+	}
+	if r := history[1]; r.LastDownAt < r.ReportedAt || r.LastDownAt > r.LastUpAt {
+		t.Errorf("an earlier death moved the last one: %+v", r)
 	}
 }
 
@@ -84,7 +104,7 @@ func testLargeNumbers(t *testing.T, h Harness) {
 		t.Fatal(err)
 	}
 	m, i := speaker("0a")
-	m.PodBorn, i.Born = most, most
+	m.PodBorn, i.Born = time.Now().Add(23*time.Hour).UnixMicro(), time.Now().Add(23*time.Hour).UnixMicro()
 	seen := coordination.Seen{Epoch: most, Round: most - 1, Holds: true, Running: true, Instances: most - 1}
 	reply, err := h.Store.Join(ctx, group, coordination.Join{Member: m, Instance: i, Seen: seen})
 	if err != nil || reply.Round != most-1 {

@@ -31,6 +31,32 @@ var rules = map[string]string{
 		join 1b                 => cause=replaced/js-w-0-1/0 on=w-0-1-v/node1
 		join 0b 2b              => Running(1) 3/3
 		join 2a@2               => Restarting(2) 1/3 cause=pod/js-w-0-2/0 on=w-0-2-v/node1`,
+	"an instance that is behind the slot's learns when that one was born": `
+		open
+		join 0b 1a 2a           => Running(0) 3/3 newest=0
+		join 0a                 => Running(0) 3/3 reply=-1 newest=102
+		down 0a code=1          => Running(0) 3/3 reply=-1 newest=102
+		join 0b                 => reply=0 newest=0
+		down 0b code=1          => Restarting(1) 0/3 newest=0
+		join 0b                 => reply=-1 newest=0
+		join 0a                 => Restarting(1) 0/3 reply=-1 newest=102
+		join 0c                 => Restarting(1) 1/3 reply=1 newest=0
+		open suspended          => Closed(1)
+		join 0a                 => Closed(1) reply=-1 newest=0`,
+	"no round runs with an instance at a barrier of which only the death was seen": `
+		open stages=w:1x1
+		join 0a barrier         => Running(0) 1/1 seq=2
+		down 0b code=1 barrier  => Restarting(1) 0/1 seq=3 coalesced=1 cause=replaced/js-w-0-0/0
+		join 0c barrier         => Running(1) 1/1 history=2`,
+	"without a barrier it ran": `
+		open stages=w:1x1
+		join 0a                 => Running(0) 1/1 seq=2
+		down 0b code=1          => Restarting(2) 0/1 cause=exit/js-w-0-0/1 history=2`,
+	"nor does a group form with one": `
+		open
+		join 0a 1a barrier
+		down 2a code=1 barrier  => Forming(0) 2/3 coalesced=1
+		join 2b barrier         => Running(0) 3/3 history=1`,
 	"a pod that is evicted is the one that is blamed": `
 		open
 		join 0a 1a@2 2a
@@ -180,6 +206,24 @@ var rules = map[string]string{
 		join 1b                 => !fenced Restarting(1) 1/3
 		down 1a code=1          => !fenced
 		ask 1a kind=gap         => !fenced`,
+	"what a clock cannot show is refused and changes nothing": `
+		open
+		join 0a 1a ahead=pod    => !foreign Forming(0) 0/3
+		join 0a 1a ahead=instance => !foreign Forming(0) 0/3
+		join 0a 1a 2a           => Running(0) 3/3
+		down 1a code=1 ahead=failed => !foreign Running(0) 3/3
+		down 1a code=1 ahead=detected => !foreign Running(0) 3/3
+		down 1a code=1          => Restarting(1) 0/3`,
+	"reports of fenced pods are counted": `
+		open
+		join 0a 1a 2a           => rejects=0
+		join 1a@2               => rejects=0
+		join 1b                 => !fenced rejects=1
+		down 1a code=1          => !fenced rejects=2
+		ask 1a kind=gap         => !fenced rejects=3
+		join 0b@1 2b            => rejects=3
+		open epoch=2            => rejects=3
+		join 0b epoch=1 round=1 => !fenced rejects=4`,
 	"an older pod is fenced": `
 		open
 		join 1a@2               => Forming(0) 1/3
@@ -806,9 +850,9 @@ func facts(o Outcome) []string {
 		fmt.Sprintf("%s(%d)", s.Phase, s.Round), fmt.Sprintf("%d/%d", s.Joined, s.Size),
 		fmt.Sprint("epoch=", s.Epoch), fmt.Sprint("gen=", s.Generation), fmt.Sprint("seq=", s.Seq), "inc="+s.Incarnation,
 		fmt.Sprint("done=", s.Done), fmt.Sprint("limit=", s.Limit), "token="+tokenText(s.Token),
-		fmt.Sprint("reply=", o.Reply.Round), "steps="+s.Level.Steps, map[bool]string{true: "released", false: "kept"}[o.Reply.Released], fmt.Sprint("history=", len(o.History)),
+		fmt.Sprint("reply=", o.Reply.Round), fmt.Sprint("newest=", o.Reply.Newest), "steps="+s.Level.Steps, map[bool]string{true: "released", false: "kept"}[o.Reply.Released], fmt.Sprint("history=", len(o.History)),
 		fmt.Sprintf("cause=%s/%s/%d", rec.Cause.Kind, rec.Cause.Slot, rec.Cause.ExitCode),
 		fmt.Sprintf("on=%s/%s", strings.TrimPrefix(rec.Cause.PodName, prefix), rec.Cause.Node), fmt.Sprintf("how=%d/%s", rec.Cause.Signal, rec.Cause.Reason),
-		fmt.Sprint("starts=", rec.Starts), fmt.Sprint("downs=", rec.Downs), fmt.Sprint("ups=", rec.Ups), fmt.Sprint("coalesced=", rec.Coalesced),
+		fmt.Sprint("rejects=", o.Rejects), fmt.Sprint("starts=", rec.Starts), fmt.Sprint("downs=", rec.Downs), fmt.Sprint("ups=", rec.Ups), fmt.Sprint("coalesced=", rec.Coalesced),
 	)
 }

@@ -10,8 +10,9 @@ import (
 // Step is one call of a script or of a random sequence. Its text is the language of the scripts:
 //
 //	open limit=3 epoch=1 token=1.1 inc=A stages=w:1x3/STEP/RELEASE [suspended] [recover] [reset] [done=0,2]
-//	join 1b@2 [barrier] [for=5] [epoch=1 round=2 holds running entered instances=1]
-//	                                                         slot 1, its instance b, in its pod 2; it runs for so many ms; what was seen
+//	join 1b@2 [barrier] [for=5] [gone=5] [ahead=pod] [epoch=1 round=2 holds running entered instances=1]
+//	                                                         slot 1, its instance b, in its pod 2; it runs, the one before is gone for so many
+//	                                                         ms; a time that is two days ahead (of pod, instance, failed or detected); what was seen
 //	down 1b code=137 [signal=9] [ended=hang] [reason=30s] [ordered] [barrier] [seen as above]
 //	ask 1b kind=gap
 //	recreate epoch=1 round=2 kind=timeout token=1.1
@@ -30,6 +31,8 @@ type Step struct {
 	Ordered bool
 	Barrier bool
 	RunsFor int64
+	GoneFor int64
+	Ahead   string
 	Exit    coordination.Exit
 	Kind    string
 	Round   int64 // of recreate; epoch and token are those of Open
@@ -40,9 +43,11 @@ func (s Step) String() string {
 	case "open":
 		return "open" + s.openText()
 	case "join":
-		return "join " + s.Who + word(s.Barrier, "barrier") + word(s.RunsFor != 0, fmt.Sprint("for=", s.RunsFor)) + seenText(s.Seen)
+		return "join " + s.Who + word(s.Barrier, "barrier") + word(s.RunsFor != 0, fmt.Sprint("for=", s.RunsFor)) +
+			word(s.GoneFor != 0, fmt.Sprint("gone=", s.GoneFor)) + word(s.Ahead != "", "ahead="+s.Ahead) + seenText(s.Seen)
 	case "down":
-		return fmt.Sprintf("down %s code=%d%s%s%s%s", s.Who, s.Code, exitText(s.Exit), word(s.Ordered, "ordered"), word(s.Barrier, "barrier"), seenText(s.Seen))
+		return fmt.Sprintf("down %s code=%d%s%s%s%s%s", s.Who, s.Code, exitText(s.Exit), word(s.Ordered, "ordered"), word(s.Barrier, "barrier"),
+			word(s.Ahead != "", "ahead="+s.Ahead), seenText(s.Seen))
 	case "ask":
 		return fmt.Sprintf("ask %s kind=%s", s.Who, s.Kind)
 	case "recreate":

@@ -69,7 +69,7 @@ func (s *State) mustReport(l *life) bool {
 	case !l.exited:
 		return false
 	case !l.reported:
-		return true
+		return !s.toldByNext(l)
 	case l.under.SameLife(s.level):
 		return false
 	}
@@ -93,6 +93,7 @@ func waitsForLeader(p coordination.Phase) bool {
 func (s *State) join(l *life) Join {
 	return Join{coordination.Join{
 		Member: s.member(), Instance: l.Instance, Barrier: s.config.Barrier, Seen: s.memory.seen(l.ID), RunsFor: s.runsFor(l),
+		GoneFor: s.goneFor(),
 	}}
 }
 
@@ -121,6 +122,9 @@ func (a Answered) apply(s *State) {
 		asOf = s.level
 	}
 	s.place = &place{a.Reply.Step, a.Reply.Stage}
+	if l := s.find(c.id); l != nil && s.outdo(l, a.Reply.Newest) {
+		return
+	}
 	switch did := c.action.(type) {
 	case Join:
 		s.toldStart(c.id, did)
@@ -155,6 +159,7 @@ func (s *State) joined(l *life, r coordination.Reply, asOf coordination.Level) {
 	s.answered(l, r, asOf)
 	l.round, l.released = r.Round, r.Released
 	if r.Round != coordination.NoRound {
+		s.toldWith(l)
 		s.memory.assign(l.Instance, r.Level, r.Round)
 	}
 	if news {

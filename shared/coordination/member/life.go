@@ -14,11 +14,14 @@ const lostExitCode = 137
 type life struct {
 	coordination.Instance
 	present bool // in the last look
+	lived   bool // this run of the agent saw it alive: it is newer than all that were reported before
+	outdid  bool // it was given a birth after one that the store knew
 	absent  int  // looks in a row that lacked it
 
 	exited               bool
 	code                 int64
 	failedAt, detectedAt int64 // Unix milliseconds
+	exitSeen             time.Time
 	signal               int64
 	reason               string
 

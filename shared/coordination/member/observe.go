@@ -37,7 +37,7 @@ func (s *State) observe(w Worker) {
 		}
 		l = s.add(s.born(w))
 	}
-	l.present, l.absent = true, 0
+	l.present, l.absent, l.lived = true, 0, l.lived || w.Running
 	s.noteStart(l, w)
 	if l.lifted && w.Running {
 		l.signs.note(w.Progress, s.config.Progress.every(), s.now)
@@ -72,9 +72,26 @@ func (s *State) born(w Worker) coordination.Instance {
 	return i
 }
 
+// outdo gives the newest instance a birth after the one that the store has for the slot, which was not heard of here: the
+// start-up file was lost, and the node's clock has gone back. It tells whether the report is to be repeated at once. More than
+// once it is not, whatever the store says.
+func (s *State) outdo(l *life, newest int64) bool {
+	if newest <= l.Born || l.Born <= s.reported || !l.lived || l != s.lives[len(s.lives)-1] {
+		return false
+	}
+	l.Born = min(newest+1, coordination.MaxCount)
+	s.log(Warning, "the store knows a later birth: the node's clock has gone back, this instance is the newest", "instance", l.ID)
+	if l.outdid {
+		return false
+	}
+	l.outdid, l.under, l.again = true, coordination.Level{}, s.now
+	return true
+}
+
 func (s *State) exit(l *life, w Worker) {
 	// A runtime that does not know the time may give one before 1970, which the store would refuse with the whole report.
 	l.exited, l.code, l.failedAt, l.detectedAt = true, w.ExitCode, max(0, w.FinishedAt), s.now.UnixMilli()
+	l.exitSeen = s.now
 	l.signal, l.reason = w.Signal, w.Reason
 	if l.order.hang { // it failed when it was last seen to move
 		l.failedAt, l.detectedAt = l.signs.at.UnixMilli(), l.signs.found.UnixMilli()

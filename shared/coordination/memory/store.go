@@ -46,7 +46,7 @@ func (s *Store) Down(ctx context.Context, group string, d coordination.Down) (co
 
 // Ask implements coordination.Agent.
 func (s *Store) Ask(ctx context.Context, group string, m coordination.Member, kind string) (coordination.Reply, error) {
-	return step(ctx, s, group, func(g *coordination.Group, _ int64) (coordination.Reply, error) { return g.Ask(m, kind) })
+	return step(ctx, s, group, func(g *coordination.Group, now int64) (coordination.Reply, error) { return g.Ask(m, kind, now) })
 }
 
 // Recreate implements coordination.Leader.
@@ -68,6 +68,23 @@ func (s *Store) Evict(ctx context.Context, group string, t coordination.Token, s
 // Missing implements coordination.Leader.
 func (s *Store) Missing(ctx context.Context, group string) ([]string, error) {
 	return step(ctx, s, group, func(g *coordination.Group, _ int64) ([]string, error) { return g.Missing(), nil })
+}
+
+// Fenced implements coordination.Leader.
+func (s *Store) Fenced(ctx context.Context, group string, pods []string) ([]string, error) {
+	return step(ctx, s, group, func(g *coordination.Group, _ int64) (fenced []string, err error) {
+		for _, pod := range pods {
+			if g.Fenced[pod] {
+				fenced = append(fenced, pod)
+			}
+		}
+		return fenced, nil
+	})
+}
+
+// Rejected implements coordination.Leader.
+func (s *Store) Rejected(ctx context.Context, group string) (int64, error) {
+	return step(ctx, s, group, func(g *coordination.Group, _ int64) (int64, error) { return g.Rejected, nil })
 }
 
 // Summary implements coordination.Leader.

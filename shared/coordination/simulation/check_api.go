@@ -51,16 +51,21 @@ func (t *truth) checkEpoch(who string, before, after jobSet) {
 	}
 }
 
-// deleted checks the deletion of a Job: the durable record comes first, and only Jobs of this JobSet are touched.
-func (t *truth) deleted(j *job, why string) {
+// leftBehind checks the deletion of a Job by the fail-over of a JobSet: only Jobs of this JobSet are touched, and the durable
+// record comes first. It is gone with its JobSet, if the user was faster than the leader, and so are the Jobs.
+func (t *truth) leftBehind(uid string, j *job) {
 	js := t.api.current
 	switch {
-	case why != stale:
-	case js == nil || js.uid != j.owner:
-		t.fail("S9", "%s of JobSet %s is deleted by the fail-over of another one", j.name, j.owner)
-	case !js.epoch.Stale(j.epoch):
+	case j.owner != uid:
+		t.fail("S9", "%s of JobSet %s is deleted by the fail-over of %s", j.name, j.owner, uid)
+	case js != nil && js.uid == uid && !js.epoch.Stale(j.epoch):
 		t.fail("S9", "%s is deleted by a fail-over before the epoch says so: %s", j.name, js.epoch.Format())
 	}
+}
+
+// deleted checks the deletion of a Job, whoever deletes it.
+func (t *truth) deleted(j *job, why string) {
+	js := t.api.current
 	if js != nil && js.uid == j.owner && js.state == completed && j.complete() && !js.deleted {
 		t.fail("S10", "%s is deleted: %s, though it has completed", j.name, why)
 	}

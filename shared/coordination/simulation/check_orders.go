@@ -18,14 +18,17 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 	if c != nil && c.running {
 		c.ordered = true
 	}
-	desired := t.desired[a.pod.job.owner]
+	desired, mine := t.desired[a.pod.job.owner], i.given
+	if i.lifted { // its user code is of that round, even if a store that lost it takes it for a new one of the next
+		mine = i.rendezvous
+	}
 	switch {
 	case !i.assigned:
 		t.fail("S3", "%s is ordered to stop before the store gave it a round", id)
-	case i.given.epoch != desired.epoch:
+	case mine.epoch != desired.epoch:
 		// the order of an epoch that was left meanwhile
-	case i.given.round >= desired.round:
-		t.fail("S3", "%s of round %d is ordered to stop, the desired round is %d", id, i.given.round, desired.round)
+	case mine.round >= desired.round:
+		t.fail("S3", "%s of round %d is ordered to stop, the desired round is %d", id, mine.round, desired.round)
 	}
 	t.checkNeedless(a, id)
 }

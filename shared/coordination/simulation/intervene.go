@@ -2,9 +2,8 @@ package simulation
 
 import "github.com/holdfast-project/holdfast/shared/coordination"
 
-// intervene does what an operator has to do by hand today: while no round is being restarted, nobody replaces a pod whose
-// agent is fenced though no other pod is there for its slot. A younger twin that went before its elder leads there, and pods that
-// do not know their epoch and joined the one before because nobody led; TestKnownGaps tells both.
+// intervene does what an operator has to do by hand: while a store that lost its data asks around, nobody replaces a pod whose agent
+// was told before that it is fenced, and says nothing more, though no other pod is there for its slot. The fence was lost, too.
 func (w *world) intervene() {
 	g := w.group()
 	if g == nil || (g.Phase == coordination.Restarting) {

@@ -167,6 +167,3 @@ func (j *job) remove(who, why string) {
 	j.truth.deleted(j, why)
 	j.kick()
 }
-
-// stale is why a fail-over deletes Jobs.
-const stale = "left behind by a fail-over"

@@ -20,6 +20,7 @@ type Mutant struct {
 
 	BlindWrites  bool // the leader writes annotations without the compare-and-set
 	DeleteFirst  bool // a fail-over deletes the Jobs before it writes the epoch
+	AnyOwner     bool // a fail-over deletes Jobs by their epoch, whichever JobSet they are of
 	SuspendFirst bool // a suspend stops the Jobs before it writes the epoch
 	ByName       bool // the store knows groups by the name of their JobSet
 	Blind        bool // the leader makes a new pod by what its cache says

@@ -63,6 +63,7 @@ var mutants = map[string]struct {
 	"leader: a suspended group stays open":                   {"S7 S9 L1", Mutant{Next: neverCloses}, leadership},
 	"leader: annotations are written without a precondition": {"S7 S9", Mutant{BlindWrites: true}, leadership},
 	"leader: Jobs are deleted before the epoch is written":   {"S9", Mutant{DeleteFirst: true}, nil},
+	"leader: a fail-over deletes the Jobs of any JobSet":     {"S9", Mutant{AnyOwner: true}, reborn},
 	"controller: a suspend comes before its epoch":           {"S9", Mutant{SuspendFirst: true}, nil},
 	"leader: a pod is replaced while it ends":                {"S15", Mutant{Hasty: true}, losses},
 	"leader: a pod is replaced by what a stale cache says":   {"S15", Mutant{Blind: true}, losses},
@@ -88,6 +89,14 @@ func twins() Shape {
 func losses() Shape {
 	kinds := append(chances(8, PodDeleted, PodFails, PodForced), chances(6, LeaderPauses, StaleCache, LeaderCrashes, LeaderFuse)...)
 	return shape("losses", workers(CRI, 1, 3), kinds, 12)
+}
+
+// reborn: fail-overs, and JobSets that are made anew while the leader looks at the one before.
+func reborn() Shape {
+	kinds := append(chances(8, WorkerDies, Recreated), chances(6, StaleCache, LeaderSlow, LeaderPauses)...)
+	s := shape("reborn", workers(CRI, 1, 2), kinds, 8)
+	s.Timeout = 1500 * time.Millisecond
+	return s
 }
 
 func finishing() Shape {

@@ -31,6 +31,7 @@ type orchestrator struct {
 	busy              bool
 	again             bool
 	next              time.Duration // the planned look
+	fenceDue          time.Duration // when the fence is looked at; 0: nobody is waited for
 }
 
 // loss is a pod that was lost; gap if that leaves its slot without a worker that finished.
@@ -68,7 +69,7 @@ func (o *orchestrator) start() {
 	}
 	o.begin()
 	o.leading, o.busy, o.again, o.round, o.losses, o.cache, o.next = false, false, false, started{}, nil, nil, 0
-	o.paces, o.vacated = nil, map[string]bool{}
+	o.paces, o.vacated, o.fenceDue = nil, map[string]bool{}, 0
 	o.seen, o.seenAt = lease{}, o.now
 	o.notice()
 	o.elect()

@@ -123,6 +123,28 @@ func TestRegressions(t *testing.T) {
 				s.lose("epoch %d, round %d", g.Epoch, g.Round)
 			}
 		},
+		// Nobody leads while a JobSet is suspended and resumed. Agents of a manifest that was written before pods told their
+		// epoch join the one before, and are fenced with it when it is left; no clock runs while a group forms.
+		"pods of the next epoch that were early and know of none are replaced": func(t *testing.T) {
+			s := enter(t, plain())
+			s.untold = true
+			s.faults(Fault{Kind: LeadersGone, For: 15 * time.Second})
+			s.suspendAndResume(4 * time.Second)
+			s.settles(5 * time.Minute) // the Job controller has its back-off
+		},
+		// The store listened to the younger one, so the elder can never join again.
+		"a pod that lost its slot to a twin is replaced when the twin goes": func(t *testing.T) {
+			s := enter(t, plain())
+			elder := s.worker(0)
+			twin := s.createPod(elder.job, elder.slot)
+			twin.duplicate = true
+			s.settles(time.Minute)
+			s.deletePod(twin)
+			s.settles(20 * time.Second)
+			if !elder.gone {
+				s.lose("the elder is still there")
+			}
+		},
 		"a lost pod is replaced at once, however long the back-off of its Job": func(t *testing.T) {
 			shape := plain()
 			shape.Budget, shape.RemoveStopped = 20, true
@@ -178,6 +200,78 @@ func TestRegressions(t *testing.T) {
 			s.worker(1).die(1)
 			s.settles(30 * time.Second)
 			s.wants(1, 1, 1, 2)
+		},
+		// Seed 813538: the store took the new instance for the one before, and nobody came back for it.
+		"a supervisor that lost its file on a node whose clock was set back comes back by itself": func(t *testing.T) {
+			s := enter(t, execScene())
+			s.forgets(s.worker(1), -time.Minute)
+			s.settles(5 * time.Second)
+			s.wants(1, 1, 1, 2)
+		},
+		"and so does a sidecar whose worker died meanwhile and left no record": func(t *testing.T) {
+			s := enter(t, plain())
+			p := s.worker(1)
+			died := p.living().ID
+			s.forgets(p, -time.Minute)
+			p.die(1)
+			p.forget([]string{died})
+			s.settles(30 * time.Second)
+			s.wants(1, 1, 1, 2)
+		},
+		"and once more, with the clock right again": func(t *testing.T) {
+			s := enter(t, execScene())
+			s.forgets(s.worker(1), -time.Hour)
+			s.settles(5 * time.Second)
+			s.forgets(s.worker(1), time.Hour)
+			s.settles(30 * time.Second)
+			s.wants(1, 2, 2, 4)
+		},
+		// Seed 5054181: the store let the round run for the moment between the two, and charged it.
+		"a new pod whose instance died at the barrier before the store heard of it costs one round": func(t *testing.T) {
+			s := enter(t, shape("scene", workers(Exec, 1, 1), everything(), 1))
+			elder := s.worker(0)
+			twin := s.createPod(elder.job, elder.slot)
+			s.faults(Fault{Kind: StoreDown, For: 3 * time.Second})
+			s.until(3*time.Second, "the new pod's instance waits", func() bool { return twin.living() != nil })
+			twin.exit(twin.living(), 1)
+			s.until(10*time.Second, "the group runs", func() bool { return s.phase() == coordination.Running && s.group().Round > 0 })
+			s.passes(time.Second)
+			s.wants(1, 1, 1, 1) // the elder hears the order like anybody else
+		},
+		// Seed 397272: the answer, with the next round, comes after the order to it; the worker runs in the round before.
+		"a worker that the store has forgotten, and takes for a new one, is stopped for the next round": func(t *testing.T) {
+			s := enter(t, execScene())
+			p := s.worker(1)
+			before := p.living().Instance
+			p.die(1)
+			s.settles(5 * time.Second)
+			s.group().Slots[p.slot].Instance = before
+			s.truth.lost()
+			p.agent.link.loseReplies = 1
+			s.until(10*time.Second, "all run in one later round", func() bool {
+				c, g := p.living(), s.group()
+				return g.Round > 1 && s.unsettled() == "" && c.lifted && c.rendezvous.round == g.Round
+			})
+		},
+		// Seed 207475: this was taken for the fail-over of another JobSet.
+		"a leader deletes what a fail-over has left behind, though the JobSet has just gone": func(t *testing.T) {
+			shape := plain()
+			shape.Timeout = 12 * time.Second
+			s := enter(t, shape)
+			s.worker(1).node.lost, s.worker(1).node.cut = true, true
+			s.worker(0).die(1)
+			s.until(2*time.Minute, "the next epoch", func() bool { return s.api.current.epoch.Epoch == 2 })
+			read, left := *s.api.current, s.jobs[0]
+			s.faults(Fault{Kind: Recreated, Count: 2})
+			s.passes(0)
+			if left.deleting {
+				s.lose("%s is deleted already", left.name)
+			}
+			s.leader().deleteStale(&scope{js: read})
+			if !left.deleting {
+				s.lose("%s is not deleted", left.name)
+			}
+			s.settles(5 * time.Minute)
 		},
 	}
 	for name, story := range stories {
@@ -266,35 +360,6 @@ func TestLiveness(t *testing.T) {
 // fails, and what makes an exception for it (intervene, the repair in checkRound) has to go.
 func TestKnownGaps(t *testing.T) {
 	stories := map[string]func(*testing.T){
-		// Nobody leads while a JobSet is suspended and resumed. Agents of a manifest that was written before pods told their
-		// epoch join the one before; when it is left, they are fenced with it, and no clock runs while a group forms.
-		"pods of the next epoch that were early and know of none are fenced for good": func(t *testing.T) {
-			s := enter(t, plain())
-			s.untold = true
-			s.faults(Fault{Kind: LeadersGone, For: 15 * time.Second})
-			s.suspendAndResume(4 * time.Second)
-			s.passes(10 * time.Minute)
-			if s.unsettled() == "" || s.phase() != coordination.Forming {
-				s.lose("mended: %q, %s", s.unsettled(), s.phase())
-			}
-			s.help(2 * time.Minute)
-		},
-		// Two pods of one slot, and the younger one goes: the elder lost the slot to it, and nobody replaces a pod that runs.
-		"a pod that lost its slot to a twin stays fenced when the twin goes": func(t *testing.T) {
-			s := enter(t, plain())
-			elder := s.worker(0)
-			twin := s.createPod(elder.job, elder.slot)
-			twin.duplicate = true
-			s.settles(time.Minute)
-			s.deletePod(twin)
-			s.passes(25 * time.Second)
-			s.faults(Fault{Kind: StoreWiped, Count: 5})
-			s.passes(10 * time.Minute)
-			if s.unsettled() == "" {
-				s.lose("mended")
-			}
-			s.help(5 * time.Minute)
-		},
 		// A store that lost everything does not know which steps had entered before their agents say so: it recovers with
 		// those that have spoken, and once more when the others do.
 		"an empty store runs one step before it has heard of the next": func(t *testing.T) {
@@ -349,6 +414,13 @@ func TestKnownGaps(t *testing.T) {
 	for name, story := range stories {
 		t.Run(name, story)
 	}
+}
+
+// forgets lets the agent of a pod crash and lose its start-up file, and the clock of its node jump.
+func (s *scene) forgets(p *pod, jump time.Duration) {
+	p.node.skew += jump
+	p.volume = newVolume()
+	p.agent.crash()
 }
 
 // podsIn counts the pods of a slot that live.

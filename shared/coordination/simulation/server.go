@@ -120,7 +120,7 @@ func (s *server) down(p *pod, d coordination.Down) (coordination.Reply, error) {
 func (s *server) ask(p *pod, m coordination.Member, kind string) (coordination.Reply, error) {
 	var r coordination.Reply
 	err := s.run(p.job.owner, call{verb: "ask", pod: p, slot: p.slot}, func(g *coordination.Group) (err error) {
-		r, err = g.Ask(m, kind)
+		r, err = g.Ask(m, kind, s.time())
 		return err
 	})
 	return r, err

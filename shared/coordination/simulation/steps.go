@@ -86,7 +86,7 @@ func (o *orchestrator) annotate(s *scope, change func(*jobSet)) {
 // settle does what follows from a group that is as it should be, and plans the next look.
 func (o *orchestrator) settle(s *scope) {
 	o.deleteStale(s)
-	o.replace(s, func() { o.repair(s, func() { o.rest() }) })
+	o.replace(s, func() { o.repair(s, func() { o.release(s, o.rest) }) })
 }
 
 // rest plans the next look.
@@ -98,14 +98,18 @@ func (o *orchestrator) rest() {
 	if due, ok := o.dueAgain(); ok {
 		next = min(next, due)
 	}
+	if o.fenceDue > o.now && o.round != (started{}) {
+		next = min(next, o.fenceDue-o.now)
+	}
 	o.finish(next)
 }
 
 // deleteStale deletes the Jobs that a fail-over has left behind.
 func (o *orchestrator) deleteStale(s *scope) {
 	for _, j := range slices.Clone(o.jobs) {
-		if j.owner == s.js.uid && s.js.epoch.Stale(j.epoch) && o.survives() {
-			j.remove(o.name, stale)
+		mine := j.owner == s.js.uid || o.mutant.AnyOwner
+		if mine && s.js.epoch.Stale(j.epoch) && o.survives() {
+			o.deleteJob(s, j)
 		}
 	}
 }
@@ -113,7 +117,12 @@ func (o *orchestrator) deleteStale(s *scope) {
 func (o *orchestrator) deleteAll(s *scope) {
 	for _, j := range slices.Clone(o.jobs) {
 		if j.owner == s.js.uid {
-			j.remove(o.name, stale)
+			o.deleteJob(s, j)
 		}
 	}
+}
+
+func (o *orchestrator) deleteJob(s *scope, j *job) {
+	o.truth.leftBehind(s.js.uid, j)
+	j.remove(o.name, "left behind by a fail-over")
 }

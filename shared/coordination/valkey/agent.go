@@ -10,14 +10,14 @@ import (
 
 // Join implements coordination.Agent.
 func (s *Store) Join(ctx context.Context, group string, j coordination.Join) (coordination.Reply, error) {
-	args := append(instanceArgs(j.Member, j.Instance, j.Seen, j.Barrier), j.PodName, j.Node, j.RunsFor)
+	args := append(instanceArgs(j.Member, j.Instance, j.Seen, j.Barrier), j.PodName, j.Node, j.RunsFor, readsNewest, j.GoneFor)
 	return reply(s.asMember(ctx, functionJoin, group, args...))
 }
 
 // Down implements coordination.Agent.
 func (s *Store) Down(ctx context.Context, group string, d coordination.Down) (coordination.Reply, error) {
 	args := append(instanceArgs(d.Member, d.Instance, d.Seen, d.Barrier), d.ExitCode, bit(d.Ordered), d.FailedAt, d.DetectedAt,
-		d.PodName, d.Node, d.Kind, d.Signal, d.Reason)
+		d.PodName, d.Node, d.Kind, d.Signal, d.Reason, readsNewest)
 	return reply(s.asMember(ctx, functionDown, group, args...))
 }
 
@@ -25,6 +25,10 @@ func (s *Store) Down(ctx context.Context, group string, d coordination.Down) (co
 func (s *Store) Ask(ctx context.Context, group string, m coordination.Member, kind string) (coordination.Reply, error) {
 	return reply(s.asMember(ctx, functionAsk, group, m.Slot, m.Pod, m.PodBorn, kind))
 }
+
+// readsNewest tells the store that Reply.Newest is understood: agents that came before it take a reply with one more field
+// for a foreign value.
+const readsNewest = 1
 
 func instanceArgs(m coordination.Member, i coordination.Instance, seen coordination.Seen, barrier bool) []any {
 	return []any{

@@ -14,41 +14,55 @@ import (
 
 const benchClients = 50
 
-// BenchmarkRestart restarts a whole group over and over: one failure, then a death and a join of every slot. The reports
-// of a slot must cost the same whatever the size of the group: compare us/call.
+// BenchmarkRestart restarts a whole group over and over: one failure, then a death and a join of every slot, apart as sidecars
+// tell them, or together as supervisors do. The reports of a slot must cost the same whatever the size of the group: compare
+// us/call.
 func BenchmarkRestart(b *testing.B) {
 	for _, size := range []int64{100, 5000} {
-		b.Run(fmt.Sprint("slots=", size), func(b *testing.B) { benchmarkRestart(b, size) })
+		b.Run(fmt.Sprintf("slots=%d/apart", size), func(b *testing.B) { benchmarkRestart(b, size, false) })
+		b.Run(fmt.Sprintf("slots=%d/together", size), func(b *testing.B) { benchmarkRestart(b, size, true) })
 	}
 }
 
-func benchmarkRestart(b *testing.B, size int64) {
+func benchmarkRestart(b *testing.B, size int64, together bool) {
 	server := newServer(b)
 	store := server.store(b, func(o *Options) { o.PoolSize = benchClients })
 	o := anOpening()
 	o.Limit, o.Stages = coordination.MaxCount, []coordination.Stage{{Prefix: "js-w", Jobs: size, Pods: 1}}
 	mustOpen(b, store, o)
-	g := benchGroup{b: b, store: store, size: size}
+	g := benchGroup{b: b, store: store, size: size, together: together}
 	g.all(func(slot int64) error { return g.join(slot, 0) })
 	server.do("CONFIG", "RESETSTAT")
+	before := server.cpu()
 	b.ResetTimer()
 	for round := range int64(b.N) {
-		g.all(func(slot int64) error { return g.down(slot, round) })
+		if err := g.down(0, round); err != nil {
+			b.Fatal(err)
+		}
+		if !together {
+			g.all(func(slot int64) error { return g.down(slot, round) })
+		}
 		g.all(func(slot int64) error { return g.join(slot, round+1) })
 	}
 	b.StopTimer()
-	calls := float64(2 * size * int64(b.N))
+	restarts := float64(size * int64(b.N)) // of slots
+	calls := restarts
+	if !together {
+		calls *= 2
+	}
 	b.ReportMetric(calls/b.Elapsed().Seconds(), "calls/s")
 	b.ReportMetric(server.microseconds("fcall"), "us/call")
+	b.ReportMetric((server.cpu()-before)*1e6/restarts, "cpu-us/restart")
 	if s, err := store.Summary(context.Background(), uid); err != nil || s.Phase != coordination.Running || s.Round != int64(b.N) {
 		b.Errorf("the group is %s(%d), error %v; want Running(%d)", s.Phase, s.Round, err, b.N)
 	}
 }
 
 type benchGroup struct {
-	b     *testing.B
-	store *Store
-	size  int64
+	b        *testing.B
+	store    *Store
+	size     int64
+	together bool
 }
 
 // all runs a call for every slot, from as many agents at a time as there are connections.
@@ -78,6 +92,9 @@ func (g benchGroup) instance(slot, round int64) coordination.Instance {
 
 func (g benchGroup) join(slot, round int64) error {
 	j := coordination.Join{Member: g.member(slot), Instance: g.instance(slot, round), Seen: coordination.Unseen()}
+	if g.together {
+		j.GoneFor = 1
+	}
 	_, err := g.store.Join(context.Background(), uid, j)
 	return err
 }
@@ -102,4 +119,22 @@ func (s *server) microseconds(command string) float64 {
 		s.t.Fatal(err)
 	}
 	return us
+}
+
+// cpu is the processor time that the server has used, in seconds: other than the time of a call it holds on a busy machine.
+func (s *server) cpu() float64 {
+	s.t.Helper()
+	var used float64
+	for line := range strings.Lines(s.admin.Info(context.Background(), "cpu").Val()) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name != "used_cpu_user" && name != "used_cpu_sys" {
+			continue
+		}
+		seconds, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		used += seconds
+	}
+	return used
 }

@@ -23,6 +23,8 @@ const (
 
 	indexKey = "hf1:groups" // the UIDs of all groups
 
+	rejectedField = "rejected" // of the state: see lua/50_member.lua
+
 	keyPrefix     = "hf1:{"
 	channelSuffix = "}:c"
 )

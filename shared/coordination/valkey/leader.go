@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -52,6 +53,53 @@ func (s *Store) Missing(ctx context.Context, group string) ([]string, error) {
 		return nil, fmt.Errorf("%w: %v", coordination.ErrForeignValue, err)
 	}
 	return slots, nil
+}
+
+// Fenced implements coordination.Leader. The commands are those that the functions use, so no user needs another rule.
+func (s *Store) Fenced(ctx context.Context, group string, pods []string) ([]string, error) {
+	var exists *redis.IntCmd
+	asked := make([]*redis.BoolCmd, len(pods))
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		exists = p.Exists(ctx, stateKey(group))
+		for i, pod := range pods {
+			asked[i] = p.SIsMember(ctx, fencedKey(group), pod)
+		}
+		return nil
+	})
+	switch {
+	case isWrongType(err):
+		return nil, &coordination.ForeignValueError{Key: fencedKey(group), Value: err.Error()}
+	case err != nil:
+		return nil, unreachable(err)
+	case exists.Val() == 0:
+		return nil, coordination.ErrNoGroup
+	}
+	var fenced []string
+	for i, pod := range pods {
+		if asked[i].Val() {
+			fenced = append(fenced, pod)
+		}
+	}
+	return fenced, nil
+}
+
+// Rejected implements coordination.Leader. What is no count stands for none: nothing is decided by it.
+func (s *Store) Rejected(ctx context.Context, group string) (int64, error) {
+	values, err := s.client.HMGet(ctx, stateKey(group), "inc", rejectedField).Result()
+	switch {
+	case isWrongType(err):
+		return 0, &coordination.ForeignValueError{Key: stateKey(group), Value: err.Error()}
+	case err != nil:
+		return 0, unreachable(err)
+	case values[0] == nil:
+		return 0, coordination.ErrNoGroup
+	}
+	text, _ := values[1].(string)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > coordination.MaxCount {
+		return 0, nil
+	}
+	return n, nil
 }
 
 // Summary implements coordination.Leader.

@@ -16,15 +16,19 @@ func parseLevel(version int64, s string) (coordination.Level, error) {
 	return l, nil
 }
 
-// parseReply reads what join, down and ask return: the level, and then round step stage released.
+// parseReply reads what join, down and ask return: the level, and then round step stage released, and newest if it is there.
 func parseReply(version int64, list []string) (coordination.Reply, error) {
 	if len(list) != 2 {
 		return coordination.Reply{}, fmt.Errorf("%w: a reply of %d parts, want 2", coordination.ErrForeignValue, len(list))
 	}
 	level, errLevel := parseLevel(version, list[0])
-	f := split(list[1], 4)
+	hasNewest := strings.Count(list[1], " ") == 4
+	f := split(list[1], 4+bit(hasNewest))
 	r := coordination.Reply{
 		Level: level, Round: f.number(coordination.NoRound), Step: f.count(), Stage: f.count(), Released: f.bit(),
+	}
+	if hasNewest {
+		r.Newest = f.count()
 	}
 	if err := errors.Join(errLevel, f.err); err != nil {
 		return coordination.Reply{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,12 +22,15 @@ const (
 	labelIndex = "holdfast.appwrapper"
 	// nodeIndex finds pods by their node.
 	nodeIndex = "holdfast.node"
+	// claimIndex finds the pods that hold devices by claims.
+	claimIndex  = "holdfast.claims"
+	holdsClaims = "yes"
 )
 
 // CacheOptions keep of the cluster's pods only those of AppWrappers, and of these and of the nodes only what is looked at.
 func CacheOptions() cache.Options {
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: stripAny,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Label: wrappedOnly(), Transform: stripPod},
 			&corev1.Node{}: {Transform: stripNode},
@@ -54,12 +58,28 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	}); err != nil {
 		return err
 	}
+	if err := indexer.IndexField(ctx, &corev1.Pod{}, claimIndex, func(o client.Object) []string {
+		if len(claimsOf(o.(*corev1.Pod))) > 0 {
+			return []string{holdsClaims}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
 	return indexer.IndexField(ctx, &corev1.Pod{}, nodeIndex, func(o client.Object) []string {
 		if node := o.(*corev1.Pod).Spec.NodeName; node != "" {
 			return []string{node}
 		}
 		return nil
 	})
+}
+
+// stripAny is for the kinds that have no transform of their own. Slices are among them because clusters may not have the kind.
+func stripAny(o any) (any, error) {
+	if slice, ok := o.(*resourcev1.ResourceSlice); ok {
+		return stripSlice(slice), nil
+	}
+	return cache.TransformStripManagedFields()(o)
 }
 
 func stripPod(o any) (any, error) {
@@ -70,10 +90,12 @@ func stripPod(o any) (any, error) {
 	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}
 	pod.Spec.NodeName = full.Spec.NodeName
 	pod.Spec.Resources = full.Spec.Resources
+	pod.Spec.ResourceClaims = full.Spec.ResourceClaims
 	pod.Spec.Containers = onlyResources(full.Spec.Containers)
 	pod.Spec.InitContainers = onlyResources(full.Spec.InitContainers)
 	pod.Status = corev1.PodStatus{
 		Phase: full.Status.Phase, Reason: full.Status.Reason,
+		ResourceClaimStatuses: full.Status.ResourceClaimStatuses, ExtendedResourceClaimStatus: full.Status.ExtendedResourceClaimStatus,
 		ContainerStatuses: onlyState(full.Status.ContainerStatuses), InitContainerStatuses: onlyState(full.Status.InitContainerStatuses),
 	}
 	return pod, nil

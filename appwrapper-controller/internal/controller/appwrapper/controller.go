@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/devices"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/signals"
@@ -71,6 +72,7 @@ type Reconciler struct {
 	clock       clock.PassiveClock
 	config      settings.AppWrapper
 	book        *signals.Book
+	inventory   *devices.Inventory
 	evacuations *evacuations
 	report      *reporter
 }
@@ -85,6 +87,7 @@ func New(o Options) *Reconciler {
 		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, config: o.Config,
 		kinds:       newKinds(o.Wrapped, o.Live, o.Discovery),
 		book:        signals.NewBook(table),
+		inventory:   devices.NewInventory(),
 		evacuations: newEvacuations(o.Config.NodeHealth.MaxSimultaneousEvacuations),
 		report:      newReporter(o.Recorder),
 	}
@@ -92,14 +95,17 @@ func New(o Options) *Reconciler {
 
 // Register adds the controller to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
-	return ctrl.NewControllerManagedBy(mgr).
+	building := ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1beta2.AppWrapper{}).
 		Watches(&corev1.Pod{}, podHandler()).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, r.nodeHandler())).
 		WatchesRawSource(source.Func(r.kinds.start)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	if err := r.watchDevices(mgr, building); err != nil {
+		return err
+	}
+	return building.Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
 const (
@@ -150,6 +156,11 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, d *policy.Decision)
 	}
 	if err := r.writeStatus(ctx, s, d); err != nil {
 		return again(err)
+	}
+	if d.Do != policy.Release && d.Do != policy.DeleteObject {
+		if err := r.mark(ctx, s); err != nil {
+			return again(err)
+		}
 	}
 	return ctrl.Result{RequeueAfter: s.next(d)}, nil
 }

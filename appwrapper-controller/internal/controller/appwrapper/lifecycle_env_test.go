@@ -14,15 +14,16 @@ import (
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 func TestASuspendedWorkloadHasNothing(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Job("j", 1).Suspend(true))
 	w.awaitPhase("a", v1beta2.Suspended)
-	w.always(func() string {
+	w.Always(func() string {
 		var jobs batchv1.JobList
-		w.ok(w.List(w.Context(), &jobs, client.InNamespace(w.namespace)))
+		w.OK(w.List(w.Context(), &jobs, client.InNamespace(w.Namespace)))
 		if len(jobs.Items) > 0 {
 			return "there is a Job"
 		}
@@ -39,7 +40,7 @@ func TestFromNothingToSuccess(t *testing.T) {
 	aw := w.get("a")
 	for _, want := range []string{"QuotaReserved=True/Resuming", "ResourcesDeployed=True/Resuming", "Unhealthy=False/FoundNoFailedPods"} {
 		kind, _, _ := strings.Cut(want, "=")
-		if got := conditionOf(aw, kind); got != want {
+		if got := sandbox.ConditionOf(aw.Status.Conditions, kind); got != want {
 			t.Errorf("want %s, got %s", want, got)
 		}
 	}
@@ -50,7 +51,7 @@ func TestFromNothingToSuccess(t *testing.T) {
 	aw = w.awaitPhase("a", v1beta2.Succeeded)
 	for _, want := range []string{"QuotaReserved=False/Succeeded", "ResourcesDeployed=True/Succeeded"} {
 		kind, _, _ := strings.Cut(want, "=")
-		if got := conditionOf(aw, kind); got != want {
+		if got := sandbox.ConditionOf(aw.Status.Conditions, kind); got != want {
 			t.Errorf("want %s, got %s", want, got)
 		}
 	}
@@ -67,7 +68,7 @@ func TestAFailingJobIsResetAndFailsInTheEnd(t *testing.T) {
 		w.awaitCondition("a", "Unhealthy=True/FailedComponent")
 		w.sweep()
 		job = w.awaitNewJob(job)
-		if got := conditionOf(w.get("a"), "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
+		if got := sandbox.ConditionOf(w.get("a").Status.Conditions, "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
 			t.Errorf("during a reset: %s", got)
 		}
 		w.awaitPhase("a", v1beta2.Running)
@@ -79,17 +80,17 @@ func TestAFailingJobIsResetAndFailsInTheEnd(t *testing.T) {
 	}
 	w.awaitCondition("a", "ResourcesDeployed=False/Failed")
 	w.awaitCondition("a", "QuotaReserved=False/Failed")
-	w.awaitEvent("reset 2 of 2")
-	w.awaitEvent("retryLimit 2 is used up")
+	w.AwaitEvent("reset 2 of 2")
+	w.AwaitEvent("retryLimit 2 is used up")
 }
 
 func TestAFailedPodHasAGracePeriod(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.FailureGracePeriodKey, "1h"), "j", "p")
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.namespace}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.Namespace}}
 	w.podPhase(pod, corev1.PodFailed, 1)
 	w.awaitCondition("a", "Unhealthy=True/FoundFailedPods")
-	w.always(func() string { return differs("phase", "Running", string(w.get("a").Status.Phase)) })
+	w.Always(func() string { return sandbox.Differs("phase", "Running", string(w.get("a").Status.Phase)) })
 	// The Job controller replaces it, and keeps the failed one for its logs.
 	w.pods(job, corev1.PodRunning, "p-again")
 	w.awaitCondition("a", "Unhealthy=False/FoundNoFailedPods")
@@ -99,7 +100,7 @@ func TestAFailedPodHasAGracePeriod(t *testing.T) {
 func TestAFailedPodThatIsNotReplacedResets(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.FailureGracePeriodKey, "0s"), "j", "p")
-	w.podPhase(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.namespace}}, corev1.PodFailed, 1)
+	w.podPhase(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.Namespace}}, corev1.PodFailed, 1)
 	w.awaitCondition("a", "Unhealthy=True/FoundFailedPods")
 	w.sweep()
 	w.awaitNewJob(job)
@@ -113,8 +114,8 @@ func TestSuspensionAndResumption(t *testing.T) {
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	w.suspend("a", true)
 	w.awaitPhase("a", v1beta2.Suspending)
-	w.always(func() string {
-		return differs("quota", "QuotaReserved=True/Resuming", conditionOf(w.get("a"), "QuotaReserved"))
+	w.Always(func() string {
+		return sandbox.Differs("quota", "QuotaReserved=True/Resuming", sandbox.ConditionOf(w.get("a").Status.Conditions, "QuotaReserved"))
 	})
 	w.sweep()
 	w.awaitPhase("a", v1beta2.Suspended)
@@ -131,7 +132,7 @@ func TestSuspensionDuringAReset(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Resetting)
 	w.sweep()
 	w.awaitCondition("a", "ResourcesDeployed=False/Resetting")
-	if got := conditionOf(w.get("a"), "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
+	if got := sandbox.ConditionOf(w.get("a").Status.Conditions, "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
 		t.Error(got)
 	}
 	w.suspend("a", true)
@@ -142,7 +143,7 @@ func TestSuspensionDuringAReset(t *testing.T) {
 func TestAComponentThatSomebodyDeletes(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
-	w.ok(w.Delete(w.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	w.OK(w.Delete(w.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	w.awaitPhase("a", v1beta2.Failed)
 	w.awaitCondition("a", "Unhealthy=True/MissingComponent")
 	w.sweep()
@@ -156,13 +157,13 @@ func TestDeletionLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	aw := w.get("a")
-	w.ok(w.Delete(w.Context(), aw))
+	w.OK(w.Delete(w.Context(), aw))
 	w.awaitPhase("a", v1beta2.Terminating)
-	w.always(func() string {
-		return differs("resources", "ResourcesDeployed=True/Resuming", conditionOf(w.get("a"), "ResourcesDeployed"))
+	w.Always(func() string {
+		return sandbox.Differs("resources", "ResourcesDeployed=True/Resuming", sandbox.ConditionOf(w.get("a").Status.Conditions, "ResourcesDeployed"))
 	})
 	w.sweep()
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(aw), aw); !apierrors.IsNotFound(err) {
 			return "the AppWrapper is there"
 		}
@@ -173,29 +174,29 @@ func TestDeletionLeavesNothing(t *testing.T) {
 func TestForceAfterTheGracePeriod(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.ForcefulDeletionGracePeriodKey, "500ms"), "j", "p")
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.namespace}}
-	w.ok(w.Get(w.Context(), client.ObjectKeyFromObject(pod), pod))
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.Namespace}}
+	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(pod), pod))
 	pod.Finalizers = []string{"test.holdfast.dev/keep"}
-	w.ok(w.Update(w.Context(), pod))
+	w.OK(w.Update(w.Context(), pod))
 	w.suspend("a", true)
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if m := w.message("a", "DeletingResources"); !strings.Contains(m, "Pod p (finalizer test.holdfast.dev/keep)") {
 			return "the condition says " + m
 		}
 		return ""
 	})
-	w.awaitEvent("DeletionForced")
-	if got := conditionOf(w.get("a"), "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
+	w.AwaitEvent("DeletionForced")
+	if got := sandbox.ConditionOf(w.get("a").Status.Conditions, "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
 		t.Error(got)
 	}
-	w.ok(w.Get(w.Context(), client.ObjectKeyFromObject(pod), pod))
+	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(pod), pod))
 	pod.Finalizers = nil
-	w.ok(w.Update(w.Context(), pod))
+	w.OK(w.Update(w.Context(), pod))
 	w.awaitPhase("a", v1beta2.Suspended)
 }
 
 func TestAnObjectOfAnotherControllerIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Job("j", 1).Change(func(aw *v1beta2.AppWrapper) { aw.Spec.ManagedBy = new("kueue.x-k8s.io/multikueue") }))
-	w.always(func() string { return differs("phase", "", string(w.get("a").Status.Phase)) })
+	w.Always(func() string { return sandbox.Differs("phase", "", string(w.get("a").Status.Phase)) })
 }

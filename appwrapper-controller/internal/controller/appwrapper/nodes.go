@@ -45,9 +45,14 @@ func (r *Reconciler) nodeHandler() handler.TypedEventHandler[*corev1.Node, recon
 }
 
 func (r *Reconciler) wakeWorkloadsOn(ctx context.Context, node string, q nodeQueue) {
+	r.wakeWorkloads(ctx, client.MatchingFields{nodeIndex: node}, q)
+}
+
+// wakeWorkloads wakes those that have such pods.
+func (r *Reconciler) wakeWorkloads(ctx context.Context, pods client.MatchingFields, q nodeQueue) {
 	var list corev1.PodList
-	if err := r.client.List(ctx, &list, client.MatchingFields{nodeIndex: node}, client.UnsafeDisableDeepCopy); err != nil {
-		ctrllog.FromContext(ctx).Error(err, "Listing the pods of a node", "node", node)
+	if err := r.client.List(ctx, &list, pods, client.UnsafeDisableDeepCopy); err != nil {
+		ctrllog.FromContext(ctx).Error(err, "Listing the pods of workloads to wake", "with", pods)
 		return
 	}
 	woken := map[types.NamespacedName]bool{}
@@ -61,19 +66,16 @@ func (r *Reconciler) wakeWorkloadsOn(ctx context.Context, node string, q nodeQue
 }
 
 // observeNodes finds out whether the workload has to leave nodes.
-func (r *Reconciler) observeNodes(_ context.Context, s *scope) error {
+func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 	why := map[string]bool{}
 	nodes := map[string]bool{}
 	for _, pod := range s.pods {
 		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		signal := r.book.Table().Unhealthy(&pod.Status)
-		if signal == nil {
-			var next time.Time
-			if signal, next = r.book.Bad(pod.Spec.NodeName, pods.Requests(&pod.Spec), s.facts.Now); !next.IsZero() {
-				s.lookAt(next)
-			}
+		signal, err := r.badFor(ctx, s, pod)
+		if err != nil {
+			return err
 		}
 		if signal != nil {
 			nodes[pod.Spec.NodeName], why[signal.Name] = true, true
@@ -94,7 +96,26 @@ func (r *Reconciler) observeNodes(_ context.Context, s *scope) error {
 	return nil
 }
 
+// badFor returns the signal for which the pod has to leave its node, if there is one; if there may be one later, it is looked for then.
+func (r *Reconciler) badFor(ctx context.Context, s *scope, pod *corev1.Pod) (*signals.Signal, error) {
+	if signal := r.book.Table().Unhealthy(&pod.Status); signal != nil {
+		return signal, nil
+	}
+	signal, next, err := r.taintedDevice(ctx, pod, s.facts.Now)
+	if signal != nil || err != nil {
+		return signal, err
+	}
+	s.lookAt(next)
+	signal, next = r.book.Bad(pod.Spec.NodeName, pods.Requests(&pod.Spec), s.facts.Now)
+	s.lookAt(next)
+	return signal, nil
+}
+
+// lookAt looks again at a time, if it is one.
 func (s *scope) lookAt(at time.Time) {
+	if at.IsZero() {
+		return
+	}
 	if wait := max(time.Millisecond, at.Sub(s.facts.Now)); s.lookAgain == 0 || wait < s.lookAgain {
 		s.lookAgain = wait
 	}

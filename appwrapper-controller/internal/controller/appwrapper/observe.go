@@ -23,7 +23,7 @@ import (
 )
 
 // rung of the ladder on which a whole workload is reset: programs on all others go first.
-const rung = 6
+const rung = recovering.RungReset
 
 // observe does all reads of a reconcile. Live reads take the place of those of the cache, where a decision must not rest on it.
 func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live bool) (*scope, error) {
@@ -119,9 +119,9 @@ func (s *scope) component(i int, c wrapped, object client.Object) policy.Compone
 	if fact.Report.State == health.Complete {
 		setComponent(entry, v1beta2.ComponentSucceeded, true, "Complete", "")
 	}
-	if object != nil && recovering.Holds(object.GetAnnotations(), rung, s.facts.Now) {
-		if state, err := recovering.Parse(object.GetAnnotations()[recovering.Annotation]); err == nil && state.Deadline.After(s.facts.Recovering) {
-			s.facts.Recovering = state.Deadline
+	if object != nil {
+		if until := recovering.Until(rung, s.facts.Now, object.GetAnnotations()); until.After(s.facts.Recovering) {
+			s.facts.Recovering = until
 		}
 	}
 	return fact

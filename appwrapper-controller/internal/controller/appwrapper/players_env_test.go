@@ -3,8 +3,6 @@
 package appwrapper
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // The tests play the Job controller, the kubelet and the garbage collector, which do not run.
@@ -23,12 +22,12 @@ import (
 // create creates an AppWrapper in the namespace of the test.
 func (w *world) create(aw *wrappers.AppWrapper) *v1beta2.AppWrapper {
 	w.Helper()
-	created := aw.Namespace(w.namespace).Obj()
+	created := aw.Namespace(w.Namespace).Obj()
 	status := created.Status.DeepCopy()
-	w.ok(w.Create(w.Context(), created))
+	w.OK(w.Create(w.Context(), created))
 	if status.Phase != "" {
 		created.Status = *status
-		w.ok(w.Status().Update(w.Context(), created))
+		w.OK(w.Status().Update(w.Context(), created))
 	}
 	return created
 }
@@ -36,7 +35,7 @@ func (w *world) create(aw *wrappers.AppWrapper) *v1beta2.AppWrapper {
 func (w *world) get(name string) *v1beta2.AppWrapper {
 	w.Helper()
 	var aw v1beta2.AppWrapper
-	w.ok(w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, &aw))
+	w.OK(w.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, &aw))
 	return &aw
 }
 
@@ -46,7 +45,7 @@ func (w *world) change(name string, change func(*v1beta2.AppWrapper)) {
 	aw := w.get(name)
 	changed := aw.DeepCopy()
 	change(changed)
-	w.ok(w.Patch(w.Context(), changed, client.MergeFrom(aw)))
+	w.OK(w.Patch(w.Context(), changed, client.MergeFrom(aw)))
 }
 
 func (w *world) suspend(name string, to bool) {
@@ -57,9 +56,9 @@ func (w *world) suspend(name string, to bool) {
 func (w *world) awaitPhase(name string, want v1beta2.AppWrapperPhase) *v1beta2.AppWrapper {
 	w.Helper()
 	var aw *v1beta2.AppWrapper
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		aw = w.get(name)
-		return differs("phase", string(want), string(aw.Status.Phase))
+		return sandbox.Differs("phase", string(want), string(aw.Status.Phase))
 	})
 	return aw
 }
@@ -68,15 +67,9 @@ func (w *world) awaitPhase(name string, want v1beta2.AppWrapperPhase) *v1beta2.A
 func (w *world) awaitCondition(name, want string) {
 	w.Helper()
 	kind, _, _ := strings.Cut(want, "=")
-	w.eventually(func() string { return differs("condition", want, conditionOf(w.get(name), kind)) })
-}
-
-func conditionOf(aw *v1beta2.AppWrapper, kind string) string {
-	c := meta.FindStatusCondition(aw.Status.Conditions, kind)
-	if c == nil {
-		return kind + " is absent"
-	}
-	return fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason)
+	w.Eventually(func() string {
+		return sandbox.Differs("condition", want, sandbox.ConditionOf(w.get(name).Status.Conditions, kind))
+	})
 }
 
 func (w *world) message(name, kind string) string {
@@ -86,18 +79,11 @@ func (w *world) message(name, kind string) string {
 	return ""
 }
 
-func differs(what, want, got string) string {
-	if want == got {
-		return ""
-	}
-	return fmt.Sprintf("%s: want %s, got %s", what, want, got)
-}
-
 func (w *world) job(name string) *batchv1.Job {
 	w.Helper()
 	var job batchv1.Job
-	w.eventually(func() string {
-		if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, &job); err != nil {
+	w.Eventually(func() string {
+		if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, &job); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -109,7 +95,7 @@ func (w *world) job(name string) *batchv1.Job {
 func (w *world) awaitNewJob(old *batchv1.Job) *batchv1.Job {
 	w.Helper()
 	var job *batchv1.Job
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if job = w.job(old.Name); job.UID == old.UID {
 			return "the Job is the old one"
 		}
@@ -122,21 +108,13 @@ func (w *world) awaitNewJob(old *batchv1.Job) *batchv1.Job {
 func (w *world) finishJob(job *batchv1.Job, kind batchv1.JobConditionType) {
 	w.Helper()
 	played := job.DeepCopy()
-	now := metav1.Now()
-	played.Status.StartTime = &now
-	add := func(kind batchv1.JobConditionType) {
-		played.Status.Conditions = append(played.Status.Conditions, batchv1.JobCondition{
-			Type: kind, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "played", LastTransitionTime: now})
-	}
 	if kind == batchv1.JobComplete {
-		add(batchv1.JobSuccessCriteriaMet)
-		played.Status.CompletionTime = &now
-		played.Status.Succeeded = *job.Spec.Completions
+		sandbox.JobSucceeded(&played.Status)
+		played.Status.Succeeded, played.Status.CompletedIndexes = *job.Spec.Completions, "" // it has no indexes
 	} else {
-		add(batchv1.JobFailureTarget)
+		sandbox.JobFailed(&played.Status)
 	}
-	add(kind)
-	w.ok(w.Status().Update(w.Context(), played))
+	w.OK(w.Status().Update(w.Context(), played))
 }
 
 // pods makes pods of a Job in a phase, with the labels of its template.
@@ -145,11 +123,11 @@ func (w *world) pods(job *batchv1.Job, phase corev1.PodPhase, names ...string) [
 	var made []*corev1.Pod
 	for _, name := range names {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: w.namespace, Labels: job.Spec.Template.Labels,
+			Name: name, Namespace: w.Namespace, Labels: job.Spec.Template.Labels,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
 		}, Spec: *job.Spec.Template.Spec.DeepCopy()}
 		pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
-		w.ok(w.Create(w.Context(), pod))
+		w.OK(w.Create(w.Context(), pod))
 		w.podPhase(pod, phase)
 		made = append(made, pod)
 	}
@@ -158,20 +136,20 @@ func (w *world) pods(job *batchv1.Job, phase corev1.PodPhase, names ...string) [
 
 func (w *world) podPhase(pod *corev1.Pod, phase corev1.PodPhase, codes ...int32) {
 	w.Helper()
-	w.ok(w.Get(w.Context(), client.ObjectKeyFromObject(pod), pod))
+	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(pod), pod))
 	pod.Status.Phase = phase
 	pod.Status.ContainerStatuses = nil
 	for _, code := range codes {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
 			Name: "worker", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}})
 	}
-	w.ok(w.Status().Update(w.Context(), pod))
+	w.OK(w.Status().Update(w.Context(), pod))
 }
 
 // sweep deletes all pods of the namespace at once, as the garbage collector and the kubelet do in the end.
 func (w *world) sweep() {
 	w.Helper()
-	w.ok(w.DeleteAllOf(w.Context(), &corev1.Pod{}, client.InNamespace(w.namespace), client.GracePeriodSeconds(0)))
+	w.OK(w.DeleteAllOf(w.Context(), &corev1.Pod{}, client.InNamespace(w.Namespace), client.GracePeriodSeconds(0)))
 }
 
 // running brings an AppWrapper with one Job and its pods up.
@@ -184,14 +162,4 @@ func (w *world) running(aw *wrappers.AppWrapper, job string, pods ...string) *ba
 	w.pods(made, corev1.PodRunning, pods...)
 	w.awaitCondition(name, "PodsReady=True/SufficientPodsReady")
 	return made
-}
-
-func (w *world) awaitEvent(part string) {
-	w.Helper()
-	w.eventually(func() string {
-		if slices.ContainsFunc(w.eventsSoFar(), func(e string) bool { return strings.Contains(e, part) }) {
-			return ""
-		}
-		return "no event says " + part
-	})
 }

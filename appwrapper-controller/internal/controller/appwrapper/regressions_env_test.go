@@ -20,11 +20,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/recovering"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // B-2: a controller that has just begun does not take what its caches do not show yet for deleted.
@@ -35,13 +37,13 @@ func TestB2AMissInTheCacheIsConfirmed(t *testing.T) {
 		w.create(MakeAppWrapper(name).Job(name, 1))
 	}
 	for range 3 {
-		w.stop()
+		w.Stop()
 		w.start()
 	}
 	for i := range 6 {
 		w.awaitPhase(fmt.Sprint("a-", i), v1beta2.Running)
 	}
-	w.always(func() string {
+	w.Always(func() string {
 		for i := range 6 {
 			if p := w.get(fmt.Sprint("a-", i)).Status.Phase; p != v1beta2.Running {
 				return fmt.Sprintf("a-%d is %s", i, p)
@@ -60,15 +62,15 @@ func TestB2AFailureIsCountedOnce(t *testing.T) {
 	w.sweep()
 	w.awaitNewJob(job)
 	w.awaitPhase("a", v1beta2.Running)
-	w.always(func() string { return differs("resets", "1", fmt.Sprint(w.get("a").Status.Retries)) })
+	w.Always(func() string { return sandbox.Differs("resets", "1", fmt.Sprint(w.get("a").Status.Retries)) })
 }
 
 // B-7: pods that cannot be listed are not gone.
 func TestB7AListThatFailsIsNoEmptyList(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
-	w.failOn(func(call string, _ client.Object) error {
-		if call == "list *v1.PodList" {
+	w.FailOn(func(call string, _ client.Object) error {
+		if call == "list PodList" {
 			return errors.New("no list today")
 		}
 		return nil
@@ -76,10 +78,10 @@ func TestB7AListThatFailsIsNoEmptyList(t *testing.T) {
 	w.suspend("a", true)
 	w.awaitPhase("a", v1beta2.Suspending)
 	w.sweep()
-	w.always(func() string {
-		return differs("quota", "QuotaReserved=True/Resuming", conditionOf(w.get("a"), "QuotaReserved"))
+	w.Always(func() string {
+		return sandbox.Differs("quota", "QuotaReserved=True/Resuming", sandbox.ConditionOf(w.get("a").Status.Conditions, "QuotaReserved"))
 	})
-	w.failOn(nil)
+	w.FailOn(nil)
 	w.awaitPhase("a", v1beta2.Suspended)
 }
 
@@ -87,7 +89,7 @@ func TestB7AListThatFailsIsNoEmptyList(t *testing.T) {
 func TestB10WhatMayNotBeDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.ForcefulDeletionGracePeriodKey, "0s"), "j", "p")
-	w.failOn(func(call string, _ client.Object) error {
+	w.FailOn(func(call string, _ client.Object) error {
 		switch call {
 		case "delete Job", "get Job":
 			return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errors.New("not you"))
@@ -97,17 +99,32 @@ func TestB10WhatMayNotBeDeleted(t *testing.T) {
 	w.suspend("a", true)
 	w.sweep()
 	w.awaitCondition("a", "DeletingResources=True/DeletionInitiated")
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if m := w.message("a", "DeletingResources"); !strings.Contains(m, "Job j (the controller is not allowed to delete it)") {
 			return "it says " + m
 		}
 		return ""
 	})
-	if got := conditionOf(w.get("a"), "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
+	if got := sandbox.ConditionOf(w.get("a").Status.Conditions, "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
 		t.Error(got)
 	}
-	w.failOn(nil)
+	w.FailOn(nil)
 	w.awaitPhase("a", v1beta2.Suspended)
+}
+
+// object of a manifest, in the namespace.
+func (w *world) object(manifest string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	w.OK(yaml.Unmarshal([]byte(manifest), &o.Object))
+	o.SetNamespace(w.Namespace)
+	return o
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 func gadget(name string) string {
@@ -119,13 +136,23 @@ func TestB10AKindThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Component(gadget("g"), v1beta2.AppWrapperPodSet{Path: "template.spec.template"}))
 	w.awaitPhase("a", v1beta2.Running)
-	w.stop()
+	w.Stop()
 	crd := &unstructured.Unstructured{}
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
 	crd.SetKind("CustomResourceDefinition")
 	crd.SetName("gadgets.test.holdfast.dev")
-	w.ok(w.Delete(w.Context(), crd))
-	w.eventually(func() string {
+	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(crd), crd))
+	again := &unstructured.Unstructured{Object: map[string]any{"spec": crd.Object["spec"]}}
+	again.SetGroupVersionKind(crd.GroupVersionKind())
+	again.SetName(crd.GetName())
+	t.Cleanup(func() { // for who runs the tests more than once
+		if err := w.Create(context.Background(), again); err != nil {
+			t.Error(err)
+		}
+		sandbox.Eventually(t, func() string { return text(w.Create(context.Background(), w.object(gadget("probe")))) })
+	})
+	w.OK(w.Delete(w.Context(), crd))
+	w.Eventually(func() string {
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(crd), crd); !apierrors.IsNotFound(err) {
 			return "the definition is there"
 		}
@@ -142,9 +169,9 @@ func TestAKindThatIsNotKnown(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Component(strings.ReplaceAll(gadget("g"), "Gadget", "Widget"), v1beta2.AppWrapperPodSet{Path: "template.spec.template"}))
 	w.awaitPhase("a", v1beta2.Running)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.namespace, Labels: map[string]string{v1beta2.AppWrapperLabel: "a", v1beta2.ComponentLabel: "0"}},
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.Namespace, Labels: map[string]string{v1beta2.AppWrapperLabel: "a", v1beta2.ComponentLabel: "0"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "b"}}}}
-	w.ok(w.Create(w.Context(), pod))
+	w.OK(w.Create(w.Context(), pod))
 	w.podPhase(pod, corev1.PodRunning)
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
 	w.podPhase(pod, corev1.PodSucceeded)
@@ -155,29 +182,29 @@ func TestAKindThatIsNotKnown(t *testing.T) {
 func TestB11ACrashAfterTheCreation(t *testing.T) {
 	w := newWorld(t)
 	var created atomic.Bool
-	w.failOn(func(call string, _ client.Object) error {
+	w.FailOn(func(call string, _ client.Object) error {
 		if call == "create Job" {
 			created.Store(true)
 			return nil
 		}
 		if created.Load() && strings.HasPrefix(call, "patch status") {
-			return errCrash
+			return sandbox.ErrCrash
 		}
 		return nil
 	})
 	w.create(MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, metadata: {generateName: j-}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}}`))
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if !created.Load() {
 			return "nothing is created"
 		}
 		return ""
 	})
-	w.stop()
-	w.failOn(nil)
+	w.Stop()
+	w.FailOn(nil)
 	w.start()
 	w.awaitPhase("a", v1beta2.Running)
 	var jobs batchv1.JobList
-	w.ok(w.List(w.Context(), &jobs, client.InNamespace(w.namespace)))
+	w.OK(w.List(w.Context(), &jobs, client.InNamespace(w.Namespace)))
 	if len(jobs.Items) != 1 || jobs.Items[0].Name != w.get("a").Status.ComponentStatus[0].Name {
 		t.Errorf("%d Jobs, status %+v", len(jobs.Items), w.get("a").Status.ComponentStatus)
 	}
@@ -187,7 +214,7 @@ func TestB11ACrashAfterTheCreation(t *testing.T) {
 func TestB12ACreationWhoseAnswerWasLost(t *testing.T) {
 	w := newWorld(t)
 	lost := make(chan struct{}, 100)
-	w.failOn(func(call string, object client.Object) error {
+	w.FailOn(func(call string, object client.Object) error {
 		if call != "create Job" {
 			return nil
 		}
@@ -198,9 +225,9 @@ func TestB12ACreationWhoseAnswerWasLost(t *testing.T) {
 	w.create(MakeAppWrapper("a").Job("j", 1))
 	<-lost
 	w.suspend("a", true)
-	w.failOn(nil)
+	w.FailOn(nil)
 	w.awaitPhase("a", v1beta2.Suspended)
-	if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "j"}, &batchv1.Job{}); !apierrors.IsNotFound(err) {
+	if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "j"}, &batchv1.Job{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the Job is left: %v", err)
 	}
 }
@@ -209,9 +236,9 @@ func TestB12ACreationWhoseAnswerWasLost(t *testing.T) {
 func TestB13ObjectsOfOthers(t *testing.T) {
 	w := newWorld(t)
 	foreign := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
-		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, OwnerReferences: owners},
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.Namespace, OwnerReferences: owners},
 			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: "Never", Containers: []corev1.Container{{Name: "a", Image: "b"}}}}}}
-		w.ok(w.Create(w.Context(), job))
+		w.OK(w.Create(w.Context(), job))
 		return job
 	}
 	foreign("j")
@@ -222,13 +249,13 @@ func TestB13ObjectsOfOthers(t *testing.T) {
 	earlier := metav1.OwnerReference{APIVersion: v1beta2.GroupVersion.String(), Kind: v1beta2.Kind, Name: "b", UID: "another", Controller: new(true)}
 	old := foreign("k", earlier)
 	w.create(MakeAppWrapper("b").Job("k", 1))
-	w.always(func() string {
+	w.Always(func() string {
 		if p := w.get("b").Status.Phase; p == v1beta2.Running || p == v1beta2.Failed {
 			return "it is " + string(p)
 		}
 		return ""
 	})
-	w.ok(w.Delete(w.Context(), old, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	w.OK(w.Delete(w.Context(), old, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	w.awaitPhase("b", v1beta2.Running)
 	if job := w.awaitNewJob(old); !metav1.IsControlledBy(job, w.get("b")) {
 		t.Errorf("owners %v", job.OwnerReferences)
@@ -239,7 +266,7 @@ func TestB13ObjectsOfOthers(t *testing.T) {
 func TestB16PatchesAreSmall(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
-	calls := w.callsSoFar()
+	calls := w.Calls()
 	patches := 0
 	for _, call := range calls {
 		if data, isPatch := strings.CutPrefix(call, "patched "); isPatch {
@@ -252,10 +279,10 @@ func TestB16PatchesAreSmall(t *testing.T) {
 	if patches == 0 {
 		t.Errorf("no patch among %v", calls)
 	}
-	before := len(w.callsSoFar())
-	w.always(func() string {
-		if n := len(w.callsSoFar()); n > before {
-			return fmt.Sprintf("with nothing to do there are calls: %v", w.callsSoFar()[before:])
+	before := len(w.Calls())
+	w.Always(func() string {
+		if n := len(w.Calls()); n > before {
+			return fmt.Sprintf("with nothing to do there are calls: %v", w.Calls()[before:])
 		}
 		return ""
 	})
@@ -264,7 +291,7 @@ func TestB16PatchesAreSmall(t *testing.T) {
 func (w *world) node(name string, labels map[string]string) *corev1.Node {
 	w.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-", Labels: labels}}
-	w.ok(w.Create(w.Context(), node))
+	w.OK(w.Create(w.Context(), node))
 	w.Cleanup(func() { _ = w.Delete(context.Background(), node) })
 	return node
 }
@@ -272,9 +299,9 @@ func (w *world) node(name string, labels map[string]string) *corev1.Node {
 // onNode makes a pod of the Job that runs on a node.
 func (w *world) onNode(job *batchv1.Job, name, node string) {
 	w.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: job.Spec.Template.Labels}, Spec: *job.Spec.Template.Spec.DeepCopy()}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.Namespace, Labels: job.Spec.Template.Labels}, Spec: *job.Spec.Template.Spec.DeepCopy()}
 	pod.Spec.NodeName, pod.Spec.TerminationGracePeriodSeconds = node, new(int64(0))
-	w.ok(w.Create(w.Context(), pod))
+	w.OK(w.Create(w.Context(), pod))
 	w.podPhase(pod, corev1.PodRunning)
 }
 
@@ -290,8 +317,8 @@ func TestEvacuation(t *testing.T) {
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
 	begin := time.Now()
 	node.Labels[autopilot] = "EVICT"
-	w.ok(w.Update(w.Context(), node))
-	w.eventually(func() string { return differs("evacuations", "1", fmt.Sprint(w.get("a").Status.Evacuations)) })
+	w.OK(w.Update(w.Context(), node))
+	w.Eventually(func() string { return sandbox.Differs("evacuations", "1", fmt.Sprint(w.get("a").Status.Evacuations)) })
 	t.Logf("decided after %s", time.Since(begin).Round(time.Millisecond))
 	w.sweep()
 	next := w.awaitNewJob(job)
@@ -314,11 +341,11 @@ func TestB9EvacuationsTakeTurns(t *testing.T) {
 		w.awaitCondition(name, "PodsReady=True/SufficientPodsReady")
 	}
 	node.Labels = map[string]string{autopilot: "EVICT"}
-	w.ok(w.Update(w.Context(), node))
+	w.OK(w.Update(w.Context(), node))
 	evacuated := func() int32 { return w.get("a").Status.Evacuations + w.get("b").Status.Evacuations }
-	w.eventually(func() string { return differs("evacuations", "1", fmt.Sprint(evacuated())) })
-	w.always(func() string { return differs("evacuations", "1", fmt.Sprint(evacuated())) })
-	w.eventually(func() string {
+	w.Eventually(func() string { return sandbox.Differs("evacuations", "1", fmt.Sprint(evacuated())) })
+	w.Always(func() string { return sandbox.Differs("evacuations", "1", fmt.Sprint(evacuated())) })
+	w.Eventually(func() string {
 		for _, name := range []string{"a", "b"} {
 			if strings.Contains(w.message(name, "Unhealthy"), "1 other workloads are being moved") {
 				return ""
@@ -339,7 +366,7 @@ func TestB17TopologyIsLeftToKueue(t *testing.T) {
 	job.Spec.Template.Spec.SchedulingGates = nil // Kueue has taken it off
 	w.onNode(job, "p", node.Name)
 	w.awaitCondition("a", "Unhealthy=True/AutopilotNoExecute")
-	w.always(func() string { return differs("phase", "Running", string(w.get("a").Status.Phase)) })
+	w.Always(func() string { return sandbox.Differs("phase", "Running", string(w.get("a").Status.Phase)) })
 }
 
 // B-23: nodes that were marked before the controller began are known to it.
@@ -349,11 +376,11 @@ func TestB23NodesThatWereMarkedBefore(t *testing.T) {
 	w.create(MakeAppWrapper("a").GPUJob("j"))
 	w.onNode(w.job("j"), "p", node.Name)
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
-	w.stop()
+	w.Stop()
 	node.Labels = map[string]string{autopilot: "EVICT"}
-	w.ok(w.Update(w.Context(), node))
+	w.OK(w.Update(w.Context(), node))
 	w.start()
-	w.eventually(func() string { return differs("evacuations", "1", fmt.Sprint(w.get("a").Status.Evacuations)) })
+	w.Eventually(func() string { return sandbox.Differs("evacuations", "1", fmt.Sprint(w.get("a").Status.Evacuations)) })
 }
 
 // B-18: of the cluster's pods only those of AppWrappers are kept, and of them what is looked at.
@@ -420,16 +447,16 @@ func TestRecoveringIsRespected(t *testing.T) {
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.FailureGracePeriodKey, "0s"), "j", "p")
 	state := recovering.State{Rung: recovering.RungGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, recovering.Annotation, state.Format())
-	w.ok(w.Update(w.Context(), job))
-	w.podPhase(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.namespace}}, corev1.PodFailed, 1)
-	w.awaitCondition("a", "Unhealthy=True/FoundFailedPods")
-	w.always(func() string { return differs("phase", "Running", string(w.get("a").Status.Phase)) })
+	w.OK(w.Update(w.Context(), job))
+	w.podPhase(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.Namespace}}, corev1.PodFailed, 1)
+	w.awaitCondition("a", "Unhealthy=False/RecoveringBelow")
+	w.Always(func() string { return sandbox.Differs("phase", "Running", string(w.get("a").Status.Phase)) })
 	if m := w.message("a", "Unhealthy"); !strings.Contains(m, "recovering it until") {
 		t.Error(m)
 	}
 	job = w.job("j")
 	delete(job.Annotations, recovering.Annotation)
-	w.ok(w.Update(w.Context(), job))
+	w.OK(w.Update(w.Context(), job))
 	w.awaitPhase("a", v1beta2.Resetting)
 }
 
@@ -453,7 +480,7 @@ func TestTakeOver(t *testing.T) {
 			}
 		}))
 	}
-	w.stop()
+	w.Stop()
 	resetting := left("resetting", v1beta2.Resetting, "QuotaReserved=True", "ResourcesDeployed=False", "Unhealthy=True")
 	left("suspending", v1beta2.Suspending, "QuotaReserved=True", "ResourcesDeployed=True", "DeletingResources=True")
 	left("failed", v1beta2.Failed, "QuotaReserved=True", "ResourcesDeployed=True", "Unhealthy=True")
@@ -462,31 +489,31 @@ func TestTakeOver(t *testing.T) {
 	left("resuming", v1beta2.Resuming, "QuotaReserved=True", "ResourcesDeployed=True")
 	left("lost", v1beta2.Running, "QuotaReserved=True", "ResourcesDeployed=True", "PodsReady=True")
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Name: "running", Namespace: w.namespace, Labels: map[string]string{v1beta2.AppWrapperLabel: "running"},
+		Name: "running", Namespace: w.Namespace, Labels: map[string]string{v1beta2.AppWrapperLabel: "running"},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(running, v1beta2.GroupVersion.WithKind(v1beta2.Kind))},
 	}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1beta2.AppWrapperLabel: "running"}},
 		Spec:       corev1.PodSpec{RestartPolicy: "Never", Containers: []corev1.Container{{Name: "worker", Image: "b"}}}}}}
-	w.ok(w.Create(w.Context(), job))
+	w.OK(w.Create(w.Context(), job))
 	w.pods(job, corev1.PodRunning, "of-the-published")
 	w.start()
 
 	w.awaitPhase("resetting", v1beta2.Running) // its pause was over
-	w.eventually(func() string {               // suspend is not set, so it comes back at once
-		return differs("phase of suspending", "Running", string(w.get("suspending").Status.Phase))
+	w.Eventually(func() string {               // suspend is not set, so it comes back at once
+		return sandbox.Differs("phase of suspending", "Running", string(w.get("suspending").Status.Phase))
 	})
 	w.awaitCondition("failed", "ResourcesDeployed=False/Failed")
 	w.awaitPhase("resuming", v1beta2.Running)
 	w.awaitPhase("lost", v1beta2.Failed)
 	w.awaitCondition("running", "PodsReady=True/SufficientPodsReady")
-	w.always(func() string {
+	w.Always(func() string {
 		if p := w.get("running").Status.Phase; p != v1beta2.Running {
 			return "running is " + string(p)
 		}
-		return differs("phase", "Succeeded", string(w.get("succeeded").Status.Phase))
+		return sandbox.Differs("phase", "Succeeded", string(w.get("succeeded").Status.Phase))
 	})
-	w.always(func() string {
-		return differs("phases", "Running Running", string(w.get("resetting").Status.Phase+" "+w.get("resuming").Status.Phase))
+	w.Always(func() string {
+		return sandbox.Differs("phases", "Running Running", string(w.get("resetting").Status.Phase+" "+w.get("resuming").Status.Phase))
 	})
 	if aw := w.get("resetting"); aw.UID != resetting.UID || len(aw.Status.Attempts) != 1 {
 		t.Errorf("attempts %+v", aw.Status.Attempts)
@@ -504,7 +531,7 @@ func TestEventsAreSaidOnce(t *testing.T) {
 	w.sweep()
 	w.awaitNewJob(job)
 	w.awaitPhase("a", v1beta2.Running)
-	events := w.eventsSoFar()
+	events := w.Events()
 	for _, want := range []string{"Warning FailedComponent/Resetting: Job j has failed: played: all is removed, and created again 100ms later; reset 1 of 3", "Warning InvalidAnnotation/"} {
 		if n := len(slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !strings.HasPrefix(e, want) })); n != 1 {
 			t.Errorf("%d events say %q: %s", n, want, strings.Join(events, "\n"))

@@ -64,6 +64,7 @@ func (s *scope) record(d *policy.Decision) {
 		}
 	}
 	s.recordAttempt(d)
+	s.recordReset()
 }
 
 // initComponents makes an entry for each component. Entries that do not fit, since somebody else made them, are made anew.

@@ -23,7 +23,7 @@ func TestJobsThatTheAPIServerRefusesAreNamedInACondition(t *testing.T) {
 	w.awaitCondition("a", "Accepted=False/JobsRefused")
 	w.awaitJobs("a-workers-0@0")
 	w.annotate("a", "example.com/touched", "yes")
-	w.always(func() string {
+	w.Always(func() string {
 		if got := w.eventsWith("JobCreationFailed"); len(got) != 1 {
 			return strings.Join(got, "\n")
 		}

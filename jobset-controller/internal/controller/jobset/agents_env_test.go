@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 var agentsToAdd = inject.Settings{
@@ -59,7 +60,7 @@ func TestOneAnnotationGivesEachPodItsAgent(t *testing.T) {
 					t.Errorf("job %s does not outlive restarts", job.Name)
 				}
 			}
-			for _, event := range w.eventsSoFar() {
+			for _, event := range w.Events() {
 				if strings.Contains(event, "InPlace") {
 					t.Error(event)
 				}
@@ -72,16 +73,16 @@ func TestOneAnnotationGivesEachPodItsAgent(t *testing.T) {
 func TestTheSupervisorIsAllowedInARestrictedNamespace(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	var namespace corev1.Namespace
-	w.ok(w.Get(t.Context(), client.ObjectKey{Name: w.namespace}, &namespace))
+	w.OK(w.Get(t.Context(), client.ObjectKey{Name: w.Namespace}, &namespace))
 	namespace.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
-	w.ok(w.Update(t.Context(), &namespace))
+	w.OK(w.Update(t.Context(), &namespace))
 	w.create(MakeJobSet("a").Entry("workers", 1, runnable("train"), restrictedWorker).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
 	w.awaitJobs("a-workers-0@0")
-	w.ok(w.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: w.namespace}}))
+	w.OK(w.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: w.Namespace}}))
 	template := w.job("a-workers-0").Spec.Template
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-	pod.Name, pod.Namespace = "a-workers-0-0", w.namespace
-	w.ok(w.Create(t.Context(), pod))
+	pod.Name, pod.Namespace = "a-workers-0-0", w.Namespace
+	w.OK(w.Create(t.Context(), pod))
 }
 
 func restrictedWorker(e *v1alpha2.ReplicatedJob) {
@@ -99,9 +100,9 @@ func TestAJobSetThatCannotHaveAnAgentRunsWithoutAndIsTold(t *testing.T) {
 		want   string
 	}{
 		"no command": {agentsToAdd, func(*v1alpha2.ReplicatedJob) {},
-			"Warning InPlaceNotPossible: spec.replicatedJobs[0].template.spec.template.spec.containers[0].command: Required value"},
+			"Warning InPlaceNotPossible/Reconciling: spec.replicatedJobs[0].template.spec.template.spec.containers[0].command: Required value"},
 		"no store": {inject.Settings{}, runnable("train"),
-			"Warning InPlaceNotConfigured: no agent is added to the pods, because the manager runs without --inplace-store-address; the jobs run without in-place restarts"},
+			"Warning InPlaceNotConfigured/Reconciling: no agent is added to the pods, because the manager runs without --inplace-store-address; the jobs run without in-place restarts"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -109,12 +110,12 @@ func TestAJobSetThatCannotHaveAnAgentRunsWithoutAndIsTold(t *testing.T) {
 			w.create(MakeJobSet("a").Entry("workers", 1, c.change).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
 			w.awaitJobs("a-workers-0@0")
 			w.ready("a-workers-0")
-			w.always(func() string {
-				events := w.eventsSoFar()
+			w.Always(func() string {
+				events := w.Events()
 				if len(events) != 1 || !strings.HasPrefix(events[0], c.want) {
 					return "events: " + strings.Join(events, "\n")
 				}
-				return differs("agents in", "", w.withAgents())
+				return sandbox.Differs("agents in", "", w.withAgents())
 			})
 		})
 	}
@@ -128,10 +129,10 @@ func TestTheAnnotationOnALivingJobSetWaitsForItsRecreation(t *testing.T) {
 
 	// One Job that is made again stays like its sibling.
 	w.deleteJob("a-workers-1")
-	w.eventually(func() string { return differs("deleted", "true", deleted(w.jobNames())) })
+	w.Eventually(func() string { return sandbox.Differs("deleted", "true", deleted(w.jobNames())) })
 	w.collect("a-workers-1")
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
-	w.always(func() string { return differs("agents in", "", w.withAgents()) })
+	w.Always(func() string { return sandbox.Differs("agents in", "", w.withAgents()) })
 
 	w.fail("a-workers-0")
 	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
@@ -151,7 +152,7 @@ func deleted(names string) string {
 
 func (w *world) deleteJob(name string) {
 	w.Helper()
-	w.ok(w.Delete(w.Context(), w.job(name), client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	w.OK(w.Delete(w.Context(), w.job(name), client.PropagationPolicy(metav1.DeletePropagationForeground)))
 }
 
 func TestAJobWithAnAgentIsSuspendedAndResumed(t *testing.T) {
@@ -170,7 +171,7 @@ func TestAJobWithAnAgentIsSuspendedAndResumed(t *testing.T) {
 	w.awaitSuspendedJobs("a-workers-0")
 	w.stopPods("a-workers-0")
 	w.suspend("a", false)
-	w.eventually(func() string { return differs("suspended jobs", "", w.suspendedJobs()) })
+	w.Eventually(func() string { return sandbox.Differs("suspended jobs", "", w.suspendedJobs()) })
 	w.resumedWith(before)
 	if got := w.eventsWith("JobUpdateFailed"); len(got) > 0 {
 		t.Errorf("%q", got)

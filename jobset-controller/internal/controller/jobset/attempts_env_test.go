@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // inPlace is a JobSet whose pods carry the published agent. The test plays the agents.
@@ -28,13 +29,13 @@ func inPlace(maxRestarts int32) *JobSet {
 // podOf creates the pod of a Job, as the Job controller does.
 func (w *world) podOf(job string) {
 	w.Helper()
-	w.ok(w.Create(w.Context(), w.builtPod(w.job(job))))
+	w.OK(w.Create(w.Context(), w.builtPod(w.job(job))))
 }
 
 func (w *world) builtPod(job *batchv1.Job) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: job.Name + "-0", Namespace: w.namespace, Labels: job.Spec.Template.Labels, Annotations: job.Spec.Template.Annotations,
+			Name: job.Name + "-0", Namespace: w.Namespace, Labels: job.Spec.Template.Labels, Annotations: job.Spec.Template.Annotations,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
 		},
 		Spec: job.Spec.Template.Spec,
@@ -46,15 +47,15 @@ func (w *world) builtPod(job *batchv1.Job) *corev1.Pod {
 // says makes the agent in a pod say its attempt, as it does with server-side apply.
 func (w *world) says(pod string, attempt int) {
 	w.Helper()
-	live := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: w.namespace}}
+	live := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: w.Namespace}}
 	patch := []byte(`{"metadata":{"annotations":{"` + v1alpha2.InPlaceAttemptKey + `":"` + strconv.Itoa(attempt) + `"}}}`)
-	w.ok(w.Patch(w.Context(), live, client.RawPatch("application/merge-patch+json", patch)))
+	w.OK(w.Patch(w.Context(), live, client.RawPatch("application/merge-patch+json", patch)))
 }
 
 // awaitAttempts waits for the attempts in the status, -1 for none.
 func (w *world) awaitAttempts(previous, current int32) {
 	w.Helper()
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		s := w.jobSet("a").Status
 		return cmp.Diff([]int32{previous, current},
 			[]int32{ptr.Deref(s.PreviousInPlaceRestartAttempt, -1), ptr.Deref(s.CurrentInPlaceRestartAttempt, -1)})
@@ -68,7 +69,7 @@ func TestAgentsAreToldTheirAttempts(t *testing.T) {
 	w.podOf("a-workers-0")
 	w.podOf("a-workers-1")
 	w.says("a-workers-0-0", 0)
-	w.always(func() string { return cmp.Diff((*int32)(nil), w.jobSet("a").Status.CurrentInPlaceRestartAttempt) })
+	w.Always(func() string { return cmp.Diff((*int32)(nil), w.jobSet("a").Status.CurrentInPlaceRestartAttempt) })
 	w.says("a-workers-1-0", 0)
 	w.awaitAttempts(-1, 0) // the barrier lifts
 
@@ -80,7 +81,7 @@ func TestAgentsAreToldTheirAttempts(t *testing.T) {
 	w.ready("a-workers-0")
 	w.ready("a-workers-1")
 	w.awaitCondition("a", "RestartingInPlace=False/JobsReady")
-	w.always(func() string { return differs("jobs", "a-workers-0@0 a-workers-1@0", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-workers-0@0 a-workers-1@0", w.jobNames()) })
 }
 
 func TestAttemptsBeyondTheBudgetFailTheJobSet(t *testing.T) {
@@ -99,14 +100,14 @@ func TestAPodOfNobodySaysNothing(t *testing.T) {
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
 	forged := w.builtPod(w.job("a-workers-0"))
 	forged.OwnerReferences, forged.Name = nil, "forged"
-	w.ok(w.Create(t.Context(), forged))
+	w.OK(w.Create(t.Context(), forged))
 	w.says("forged", 9)
 	w.podOf("a-workers-0")
 	w.podOf("a-workers-1")
 	w.says("a-workers-0-0", 0)
 	w.says("a-workers-1-0", 0)
 	w.awaitAttempts(-1, 0)
-	w.always(func() string { return differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
+	w.Always(func() string { return sandbox.Differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
 }
 
 // Pods that a queue stops have not failed: the published controller counts the next ones against the budget.
@@ -121,7 +122,7 @@ func TestASuspensionIsNoRestartInPlace(t *testing.T) {
 	w.awaitAttempts(-1, 0)
 	w.suspend("a", true)
 	for _, job := range []string{"a-workers-0", "a-workers-1"} {
-		w.ok(w.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: job + "-0", Namespace: w.namespace}}, client.GracePeriodSeconds(0)))
+		w.OK(w.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: job + "-0", Namespace: w.Namespace}}, client.GracePeriodSeconds(0)))
 	}
 	w.awaitAttempts(-1, -1)
 }

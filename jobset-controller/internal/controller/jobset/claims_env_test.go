@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // withClaims: the first entry mounts "data" and "models", the second "data".
@@ -46,7 +47,7 @@ func withClaims() *JobSet {
 func (w *world) claim(name string) *corev1.PersistentVolumeClaim {
 	w.Helper()
 	var claim corev1.PersistentVolumeClaim
-	w.ok(w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, &claim))
+	w.OK(w.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, &claim))
 	return &claim
 }
 
@@ -54,7 +55,7 @@ func TestVolumeClaimsComeBeforeTheJobsThatMountThem(t *testing.T) {
 	w := newWorld(t)
 	js := w.create(withClaims())
 	w.awaitJobs("a-fetch-0@0", "a-train-0@0")
-	if calls := w.callsSoFar(); !before(calls, "create *v1.PersistentVolumeClaim", "create *v1.Job") {
+	if calls := w.Calls(); !before(calls, "create PersistentVolumeClaim", "create Job") {
 		t.Errorf("calls: %q", calls)
 	}
 	data, models := w.claim("data-a"), w.claim("models-a")
@@ -73,20 +74,20 @@ func TestVolumeClaimsComeBeforeTheJobsThatMountThem(t *testing.T) {
 			t.Errorf("%s: %s", job, diff)
 		}
 	}
-	made := strings.Count(strings.Join(w.callsSoFar(), "\n"), "create *v1.PersistentVolumeClaim")
+	made := strings.Count(strings.Join(w.Calls(), "\n"), "create PersistentVolumeClaim")
 	w.ready("a-fetch-0")
-	w.always(func() string {
-		return cmp.Diff(made, strings.Count(strings.Join(w.callsSoFar(), "\n"), "create *v1.PersistentVolumeClaim"))
+	w.Always(func() string {
+		return cmp.Diff(made, strings.Count(strings.Join(w.Calls(), "\n"), "create PersistentVolumeClaim"))
 	})
 }
 
 func TestAClaimThatWasThereIsUsedAndReportedIfItWouldBeKept(t *testing.T) {
 	w := newWorld(t)
-	w.stop()
+	w.Stop()
 	for _, name := range []string{"data-a", "models-a"} {
 		kept := withClaims().Spec.VolumeClaimPolicies[0].Templates[0].DeepCopy()
-		kept.Name, kept.Namespace = name, w.namespace
-		w.ok(w.Create(t.Context(), kept))
+		kept.Name, kept.Namespace = name, w.Namespace
+		w.OK(w.Create(t.Context(), kept))
 	}
 	w.create(withClaims())
 	w.start()
@@ -98,20 +99,20 @@ func TestAClaimThatWasThereIsUsedAndReportedIfItWouldBeKept(t *testing.T) {
 
 func TestNoJobsWithoutTheirClaims(t *testing.T) {
 	w := newWorld(t)
-	w.failOn(func(call string, _ client.Object) error {
-		if strings.HasPrefix(call, "create *v1.PersistentVolumeClaim") {
-			return errCrash
+	w.FailOn(func(call string, _ client.Object) error {
+		if strings.HasPrefix(call, "create PersistentVolumeClaim") {
+			return sandbox.ErrCrash
 		}
 		return nil
 	})
 	w.create(withClaims())
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if len(w.eventsWith("PVCCreationFailed")) == 0 {
 			return "no event"
 		}
 		return ""
 	})
-	w.failOn(nil)
+	w.FailOn(nil)
 	w.awaitJobs("a-fetch-0@0", "a-train-0@0")
 	w.claim("data-a")
 }

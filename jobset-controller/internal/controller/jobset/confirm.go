@@ -9,28 +9,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// confirm reads live what a decision that cannot be taken back rests on: the JobSet as it is, and the Jobs that failed.
+// confirm reads live what a decision that cannot be taken back rests on: the Jobs that failed. The JobSet need not be read: what was
+// decided is written onto the version that was observed, or not at all.
 func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error) {
-	for _, check := range []func(context.Context, *scope) (bool, error){r.jobSetIsCurrent, r.failuresAreCurrent} {
-		if current, err := check(ctx, s); err != nil || !current {
-			return ctrl.Result{RequeueAfter: staleRetry}, err
-		}
+	if current, err := r.failuresAreCurrent(ctx, s); err != nil || !current {
+		return ctrl.Result{RequeueAfter: staleRetry}, err
 	}
 	s.decided = true
 	return ctrl.Result{}, nil
-}
-
-func (r *Reconciler) jobSetIsCurrent(ctx context.Context, s *scope) (bool, error) {
-	var live v1alpha2.JobSet
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.jobSet), &live); err != nil {
-		return false, ignoreNotFound("getting the live JobSet", err)
-	}
-	return live.UID == s.jobSet.UID && live.ResourceVersion == s.jobSet.ResourceVersion, nil
 }
 
 // failuresAreCurrent: a failed Job that was deleted meanwhile has been dealt with.

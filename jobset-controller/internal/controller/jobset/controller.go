@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -48,7 +49,7 @@ type Options struct {
 	Recorder events.EventRecorder
 	// Metrics that the reconciler counts.
 	Metrics *Metrics
-	// Clock for times to live.
+	// Clock for times to live; nil: that of the machine.
 	Clock clock.PassiveClock
 	// Features that are on.
 	Features policy.Features
@@ -71,15 +72,23 @@ type Reconciler struct {
 	agents   inject.Settings
 	report   *reporter
 	places   bool
+	// unseen are writes that the cache does not show yet, and told when a status was last written, for JobSets of late.
+	unseen *unseen
+	told   *lru.Cache
+	// recreations in progress, for their accounts.
+	recreations recreations
 	// clearsStartTime: the API server wants the start time of a Job cleared before its template changes.
 	clearsStartTime atomic.Bool
 }
 
 // New makes a Reconciler.
 func New(o Options) *Reconciler {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
 	return &Reconciler{
 		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, features: o.Features, pods: o.Pods, agents: o.Agents,
-		report: newReporter(o.Recorder), places: o.Places,
+		report: newReporter(o.Recorder), places: o.Places, unseen: newUnseen(o.Clock), told: lru.New(remembered),
 	}
 }
 
@@ -100,6 +109,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 // Reconcile brings one JobSet a step further.
 func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
 	if !js.DeletionTimestamp.IsZero() || managedElsewhere(js) {
+		r.recreations.forget(js.UID)
 		return ctrl.Result{}, nil
 	}
 	s, err := r.observe(ctx, js)
@@ -109,7 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.R
 	r.reportProblems(s)
 	result, stepErr := runSteps(ctx, r.steps(s), s)
 	statusResult, statusErr := r.writeStatus(ctx, s)
-	return soonest(result, statusResult), errors.Join(stepErr, statusErr)
+	return soonest(soonest(result, statusResult), s.hidden()), errors.Join(stepErr, statusErr)
 }
 
 // managedElsewhere: another controller, such as that of MultiKueue, answers for the JobSet.
@@ -134,7 +144,10 @@ func (r *Reconciler) steps(s *scope) []step {
 	case s.suspended():
 		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.suspendJobs}
 	default:
-		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.finishEmptying, r.resumeJobs}
+		return []step{
+			r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.finishEmptying, r.resumeJobs,
+			r.accountRecreation,
+		}
 	}
 }
 

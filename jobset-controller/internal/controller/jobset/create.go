@@ -79,7 +79,7 @@ func (s *scope) missingJobs() []*batchv1.Job {
 				break
 			}
 			name = plan.AppendJobName(name[:0], s.jobSet.Name, entry.Name, index)
-			if !s.jobs.Names[string(name)] {
+			if !s.jobs.Names[string(name)] && !s.unseen[string(name)] {
 				missing = append(missing, builder.Job(i, index))
 			}
 		}
@@ -108,6 +108,7 @@ func (r *Reconciler) createJob(ctx context.Context, js *v1alpha2.JobSet, job *ba
 	if err != nil {
 		return fmt.Errorf("creating job %s: %w", job.Name, err)
 	}
+	r.unseen.written(js.UID, job, "")
 	return nil
 }
 
@@ -121,6 +122,7 @@ func (r *Reconciler) checkExisting(ctx context.Context, js *v1alpha2.JobSet, nam
 	case !owns(js, &existing):
 		return fmt.Errorf("job %s %w", name, errForeign)
 	}
+	r.unseen.written(js.UID, &existing, "")
 	return nil
 }
 

@@ -17,23 +17,26 @@ import (
 
 // deletePrevious deletes the Jobs that a recorded restart or fail-over has replaced.
 func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result, error) {
-	return ctrl.Result{}, r.deleteJobs(ctx, s.jobs.Previous)
+	return ctrl.Result{}, r.deleteJobs(ctx, s, s.jobs.Previous)
 }
 
 // deleteRemaining deletes the Jobs of a finished JobSet that still run. Finished Jobs are kept for their logs.
 func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result, error) {
 	running := slices.DeleteFunc(slices.Concat(s.jobs.Previous, s.jobs.Active), policy.Finished)
-	return ctrl.Result{}, r.deleteJobs(ctx, running)
+	return ctrl.Result{}, r.deleteJobs(ctx, s, running)
 }
 
 // deleteJobs deletes in the foreground: the Job stays until its pods are gone, so that its successor, which has the same name
 // and gives its pods the same names, comes after them.
-func (r *Reconciler) deleteJobs(ctx context.Context, jobs []*batchv1.Job) error {
-	return parallel.Do(ctx, jobs, func(ctx context.Context, job *batchv1.Job) error {
+func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.Job) error {
+	return parallel.Do(ctx, s.seen(jobs), func(ctx context.Context, job *batchv1.Job) error {
 		if !job.DeletionTimestamp.IsZero() {
 			return nil
 		}
 		err := r.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground), exactly(job))
+		if err == nil {
+			r.unseen.written(s.jobSet.UID, job, job.ResourceVersion)
+		}
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil // gone, or replaced by a Job of another UID
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 func readExample(t *testing.T, path string) *wrappers.JobSet {
@@ -42,13 +43,13 @@ func TestExamples(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			w := newWorldThatAdds(t, agentsToAdd)
 			w.create(readExample(t, file))
-			w.eventually(func() string {
+			w.Eventually(func() string {
 				if len(w.jobs()) > 0 {
 					return ""
 				}
 				return "no Jobs"
 			})
-			w.always(func() string { return differs("events", "", withoutPlacement(w.eventsSoFar())) })
+			w.Always(func() string { return sandbox.Differs("events", "", withoutPlacement(w.Events())) })
 		})
 	}
 }

@@ -16,19 +16,20 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 func TestAForeignJobOfTheNameIsReportedOnceAndLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	template := MakeJobSet("x").Workers(1).Obj().Spec.ReplicatedJobs[0].Template.Spec
 	template.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	foreign := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "a-workers-0", Namespace: w.namespace,
+	foreign := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "a-workers-0", Namespace: w.Namespace,
 		Labels: map[string]string{v1alpha2.JobSetNameKey: "a", v1alpha2.ReplicatedJobNameKey: "workers"}}, Spec: template}
-	w.ok(w.Create(t.Context(), foreign))
+	w.OK(w.Create(t.Context(), foreign))
 	w.create(MakeJobSet("a").Workers(2))
 	w.awaitJobs("a-workers-0@", "a-workers-1@0")
 	w.ready("a-workers-1")
-	w.always(func() string {
+	w.Always(func() string {
 		if got := w.eventsWith("JobCreationFailed"); len(got) > 1 {
 			return strings.Join(got, "\n")
 		}
@@ -38,8 +39,8 @@ func TestAForeignJobOfTheNameIsReportedOnceAndLeftAlone(t *testing.T) {
 		t.Errorf("events: %q", got)
 	}
 	w.fail("a-workers-0")
-	w.always(func() string { return differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
-	if creates := strings.Count(strings.Join(w.callsSoFar(), "\n"), "create *v1.Job"); creates > 10 {
+	w.Always(func() string { return sandbox.Differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
+	if creates := strings.Count(strings.Join(w.Calls(), "\n"), "create Job"); creates > 10 {
 		t.Errorf("%d attempts to create 2 jobs", creates)
 	}
 }
@@ -61,7 +62,7 @@ func TestConditionsOfOtherProgramsAreKept(t *testing.T) {
 
 	// And the other program can take its condition back: we have not become an owner of it.
 	w.applyAsOrchestrator("a", map[string]any{})
-	if got := conditionOf(w.jobSet("a"), "InPlaceRestarting"); got != "InPlaceRestarting is absent" {
+	if got := sandbox.ConditionOf(w.jobSet("a").Status.Conditions, "InPlaceRestarting"); got != "InPlaceRestarting is absent" {
 		t.Error(got)
 	}
 	w.awaitCondition("a", "Completed=True/AllJobsCompleted")
@@ -71,19 +72,19 @@ func (w *world) applyAsOrchestrator(name string, status map[string]any) {
 	w.Helper()
 	applied := &unstructured.Unstructured{Object: map[string]any{"status": status}}
 	applied.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("JobSet"))
-	applied.SetNamespace(w.namespace)
+	applied.SetNamespace(w.Namespace)
 	applied.SetName(name)
-	w.ok(w.Status().Apply(w.Context(), client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("orchestrator")))
+	w.OK(w.Status().Apply(w.Context(), client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("orchestrator")))
 }
 
 func TestAForeignServiceIsReportedAndUsed(t *testing.T) {
 	w := newWorld(t)
-	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: w.namespace}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}
-	w.ok(w.Create(t.Context(), foreign))
+	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: w.Namespace}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}
+	w.OK(w.Create(t.Context(), foreign))
 	w.create(MakeJobSet("a").Workers(1))
 	w.awaitJobs("a-workers-0@0")
 	w.ready("a-workers-0")
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if got := w.eventsWith("ForeignService"); len(got) != 1 {
 			return strings.Join(got, "\n") + " is not one event"
 		}
@@ -94,29 +95,29 @@ func TestAForeignServiceIsReportedAndUsed(t *testing.T) {
 // Jobs and a Service as the published controller leaves them: without an epoch, and the Service without labels.
 func TestTheWorkOfThePublishedControllerIsTakenOver(t *testing.T) {
 	w := newWorld(t)
-	w.stop()
+	w.Stop()
 	js := w.create(MakeJobSet("a").Workers(2).MaxRestarts(1))
 	js.Status.Restarts, js.Status.RestartsCountTowardsMax = 3, 0
-	w.ok(w.Status().Update(t.Context(), js))
+	w.OK(w.Status().Update(t.Context(), js))
 	for index := range 2 {
 		job := plan.NewBuilder(js, epoch.First()).Job(0, index)
 		delete(job.Annotations, epoch.Annotation)
 		delete(job.Spec.Template.Annotations, epoch.Annotation)
-		w.ok(w.Create(t.Context(), job))
+		w.OK(w.Create(t.Context(), job))
 	}
 	service := plan.Service(js)
 	service.Labels = nil
-	w.ok(w.Create(t.Context(), service))
+	w.OK(w.Create(t.Context(), service))
 
 	w.start()
 	w.ready("a-workers-0")
 	w.ready("a-workers-1")
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		var got corev1.Service
-		w.ok(w.Get(t.Context(), client.ObjectKeyFromObject(service), &got))
-		return differs("label of the service", "a", got.Labels[v1alpha2.JobSetNameKey])
+		w.OK(w.Get(t.Context(), client.ObjectKeyFromObject(service), &got))
+		return sandbox.Differs("label of the service", "a", got.Labels[v1alpha2.JobSetNameKey])
 	})
-	w.always(func() string { return differs("jobs", "a-workers-0@3 a-workers-1@3", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-workers-0@3 a-workers-1@3", w.jobNames()) })
 	w.fail("a-workers-1")
 	w.awaitRestarts("a", 4, 1)
 	w.awaitJobs("a-workers-0@3-", "a-workers-1@3-")

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 func TestAJobSetFailsWhenInPlaceRestartsExceedItsBudget(t *testing.T) {
@@ -18,7 +19,7 @@ func TestAJobSetFailsWhenInPlaceRestartsExceedItsBudget(t *testing.T) {
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
 	w.awaitJobs("a-workers-0@0")
 	w.annotate("a", v1alpha2.InPlaceRestartsKey, "1")
-	w.always(func() string { return differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
+	w.Always(func() string { return sandbox.Differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
 	w.annotate("a", v1alpha2.InPlaceRestartsKey, "2")
 	w.awaitCondition("a", "Failed=True/ReachedMaxRestarts")
 	js := w.jobSet("a")
@@ -48,7 +49,7 @@ func TestAnnotationsThatCannotBeReadAreReportedOnceEach(t *testing.T) {
 	}
 
 	w.annotate("a", v1alpha2.InPlaceTimeoutKey, "soon")
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if got := w.eventsWith("InvalidInPlaceTimeout"); len(got) != 2 || !strings.Contains(got[1], `"soon"`) {
 			return "a new value is not reported: " + strings.Join(got, "\n")
 		}
@@ -58,8 +59,8 @@ func TestAnnotationsThatCannotBeReadAreReportedOnceEach(t *testing.T) {
 
 func (w *world) eventsWith(reason string) []string {
 	var found []string
-	for _, e := range w.eventsSoFar() {
-		if strings.HasPrefix(e, "Warning "+reason+": ") {
+	for _, e := range w.Events() {
+		if strings.HasPrefix(e, "Warning "+reason+"/") {
 			found = append(found, e)
 		}
 	}

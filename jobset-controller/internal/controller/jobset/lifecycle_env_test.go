@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 func TestANewJobSetGetsItsJobsAndService(t *testing.T) {
@@ -29,7 +30,7 @@ func TestANewJobSetGetsItsJobsAndService(t *testing.T) {
 		}
 	}
 	var service corev1.Service
-	w.ok(w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, &service))
+	w.OK(w.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "a"}, &service))
 	if !metav1.IsControlledBy(&service, js) || service.Spec.ClusterIP != corev1.ClusterIPNone {
 		t.Errorf("the service is not built as planned: %+v", service)
 	}
@@ -53,7 +54,7 @@ func TestReadyJobsAreCounted(t *testing.T) {
 	w.awaitJobs("a-other-0@0", "a-workers-0@0", "a-workers-1@0")
 	w.ready("a-workers-1")
 	want := []v1alpha2.ReplicatedJobStatus{{Name: "workers", Ready: 1, Active: 1}, {Name: "other"}}
-	w.eventually(func() string { return cmp.Diff(want, w.jobSet("a").Status.ReplicatedJobsStatus) })
+	w.Eventually(func() string { return cmp.Diff(want, w.jobSet("a").Status.ReplicatedJobsStatus) })
 }
 
 func TestACompleteJobSetKeepsFinishedJobsAndDeletesTheOthers(t *testing.T) {
@@ -66,12 +67,12 @@ func TestACompleteJobSetKeepsFinishedJobsAndDeletesTheOthers(t *testing.T) {
 	if got := w.jobSet("a").Status.TerminalState; got != "Completed" {
 		t.Errorf("terminalState %q", got)
 	}
-	w.eventually(func() string {
-		return differs("events", "Normal AllJobsCompleted: as many jobs have succeeded as the success policy asks for", strings.Join(w.eventsSoFar(), "\n"))
+	w.Eventually(func() string {
+		return sandbox.Differs("events", "Normal AllJobsCompleted/Reconciling: as many jobs have succeeded as the success policy asks for", strings.Join(w.Events(), "\n"))
 	})
 	w.countIs("jobset_completed_total", 1)
 	w.collect("a-workers-0")
-	w.always(func() string { return differs("jobs", "a-leader-0@0", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-leader-0@0", w.jobNames()) })
 }
 
 func TestWithoutAFailurePolicyAFailedJobFailsTheJobSet(t *testing.T) {
@@ -91,9 +92,9 @@ func TestAnExpiredJobSetIsDeleted(t *testing.T) {
 	w.awaitJobs("a-workers-0@0")
 	w.succeed("a-workers-0")
 	var last v1alpha2.JobSet
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		var js v1alpha2.JobSet
-		err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, &js)
+		err := w.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "a"}, &js)
 		if apierrors.IsNotFound(err) || !js.DeletionTimestamp.IsZero() {
 			return ""
 		}
@@ -109,7 +110,7 @@ func TestAnExpiredJobSetIsDeleted(t *testing.T) {
 func TestAJobSetOfAnotherControllerIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Change(func(js *v1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") }))
-	w.always(func() string { return differs("calls", "", strings.Join(w.callsSoFar(), " ")) })
+	w.Always(func() string { return sandbox.Differs("calls", "", strings.Join(w.Calls(), " ")) })
 }
 
 func TestAJobSetThatNamesThisControllerIsManaged(t *testing.T) {
@@ -124,12 +125,12 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
 	w.ready("a-workers-0")
 	w.ready("a-workers-1")
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		return cmp.Diff([]v1alpha2.ReplicatedJobStatus{{Name: "workers", Ready: 2, Active: 2}}, w.jobSet("a").Status.ReplicatedJobsStatus)
 	})
-	before := len(w.callsSoFar())
+	before := len(w.Calls())
 	w.annotate("a", "example.com/touched", "yes")
-	w.always(func() string { return differs("calls", "", strings.Join(w.callsSoFar()[before:], " ")) })
+	w.Always(func() string { return sandbox.Differs("calls", "", strings.Join(w.Calls()[before:], " ")) })
 }
 
 func TestEntriesStartInOrder(t *testing.T) {
@@ -137,7 +138,7 @@ func TestEntriesStartInOrder(t *testing.T) {
 	w.create(MakeJobSet("a").Entry("first", 1).Entry("second", 1).InOrder())
 	w.awaitJobs("a-first-0@0")
 	w.awaitCondition("a", "StartupPolicyInProgress=True/InOrderStartupPolicyInProgress")
-	w.always(func() string { return differs("jobs", "a-first-0@0", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-first-0@0", w.jobNames()) })
 	w.ready("a-first-0")
 	w.awaitJobs("a-first-0@0", "a-second-0@0")
 	w.ready("a-second-0")
@@ -150,17 +151,17 @@ func TestAnEntryWaitsForWhatItDependsOn(t *testing.T) {
 	w.create(MakeJobSet("a").Entry("init", 1).Entry("main", 1, DependsOn("init", v1alpha2.DependencyComplete)))
 	w.awaitJobs("a-init-0@0")
 	w.ready("a-init-0")
-	w.always(func() string { return differs("jobs", "a-init-0@0", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-init-0@0", w.jobNames()) })
 	w.succeed("a-init-0")
 	w.awaitJobs("a-init-0@0", "a-main-0@0")
 }
 
 func (w *world) countIs(metric string, want float64) {
 	w.Helper()
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		var got float64
 		families, err := w.metrics.Gather()
-		w.ok(err)
+		w.OK(err)
 		for _, f := range families {
 			if f.GetName() == metric {
 				for _, m := range f.GetMetric() {

@@ -16,6 +16,8 @@ type Metrics struct {
 	restarts    *prometheus.CounterVec
 	jobRestarts *prometheus.CounterVec
 	accounted   *prometheus.CounterVec
+	durations   *prometheus.HistogramVec
+	lost        *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -38,12 +40,21 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Help: "Restarts that the failure policy has decided, in the words of the orchestrator's metric of that name: kind recreation, " +
 				"reason policy, and whether they count towards maxRestarts.",
 		}, []string{"kind", "reason", "counted"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "holdfast_restart_duration_seconds",
+			Help:    "Parts of a recreation of a JobSet without in-place restarts, in the words of the orchestrator's metric of that name. They add up to the outage.",
+			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 120, 300, 1200},
+		}, []string{"kind", "phase"}),
+		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "holdfast_lost_worker_seconds_total",
+			Help: "Workers times seconds of such recreations, by what caused them.",
+		}, []string{"cause"}),
 		jobRestarts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobset_job_restarts_total",
 			Help: "Restarts of single Jobs of JobSets, by whether they count towards maxRestarts.",
 		}, []string{"counted"}),
 	}
-	registerer.MustRegister(m.completed, m.failed, m.restarts, m.jobRestarts, m.accounted)
+	registerer.MustRegister(m.completed, m.failed, m.restarts, m.jobRestarts, m.accounted, m.durations, m.lost)
 	return m
 }
 

@@ -9,16 +9,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
 // patchJob writes what differs but for the status, onto this very Job: its UID goes along and makes the API server refuse another
 // one of the name.
-func (r *Reconciler) patchJob(ctx context.Context, current, changed *batchv1.Job) error {
+func (r *Reconciler) patchJob(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job) error {
 	from, to := *current, *changed
 	from.Status, to.Status = batchv1.JobStatus{}, batchv1.JobStatus{}
 	leaveOutEqual(&from.ObjectMeta, &to.ObjectMeta)
 	leaveOutEqual(&from.Spec.Template.ObjectMeta, &to.Spec.Template.ObjectMeta)
-	return jobPatched(current, r.client.Patch(ctx, &to, withUID(&from)))
+	return r.jobPatched(js, current, r.client.Patch(ctx, &to, withUID(&from)))
 }
 
 // leaveOutEqual spares what is rendered and compared next: most of a Job is labels and annotations, and they are the same.
@@ -37,8 +39,11 @@ func withUID(current *batchv1.Job) client.Patch {
 	return client.MergeFrom(&base)
 }
 
-// jobPatched takes a Job that is gone or replaced for done.
-func jobPatched(job *batchv1.Job, err error) error {
+// jobPatched takes a Job that is gone or replaced for done. The cache is not asked about one that was patched before it shows that.
+func (r *Reconciler) jobPatched(js *v1alpha2.JobSet, job *batchv1.Job, err error) error {
+	if err == nil {
+		r.unseen.written(js.UID, job, job.ResourceVersion)
+	}
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
@@ -49,7 +50,7 @@ func TestAPatchHasWhatDiffersAndTheUID(t *testing.T) {
 			to := &patches{}
 			job, changed := current(), current()
 			c.change(changed)
-			if err := New(Options{Client: to}).patchJob(t.Context(), job, changed); err != nil {
+			if err := New(Options{Client: to}).patchJob(t.Context(), &v1alpha2.JobSet{}, job, changed); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, to.content); diff != "" {
@@ -66,7 +67,7 @@ func TestAJobIsStoppedByOneField(t *testing.T) {
 	to := &patches{}
 	job := wrappers.MakeJob("a", "w").Obj()
 	job.UID = "u"
-	if err := New(Options{Client: to}).stopJobs(t.Context(), []*batchv1.Job{job}); err != nil || to.content != `{"metadata":{"uid":"u"},"spec":{"suspend":true}}` {
+	if err := New(Options{Client: to}).stopJobs(t.Context(), &scope{jobSet: &v1alpha2.JobSet{}}, []*batchv1.Job{job}); err != nil || to.content != `{"metadata":{"uid":"u"},"spec":{"suspend":true}}` {
 		t.Errorf("got %s (%v)", to.content, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // admit does what Kueue does with a Job that it has quota for.
@@ -20,7 +21,7 @@ func (w *world) admit(name string) {
 	job := w.job(name)
 	admitted := job.DeepCopy()
 	admitted.Spec.Suspend = ptr.To(false)
-	w.ok(w.Patch(w.Context(), admitted, client.MergeFrom(job)))
+	w.OK(w.Patch(w.Context(), admitted, client.MergeFrom(job)))
 }
 
 func TestEachStageWaitsInItsQueueWhenItsTurnComes(t *testing.T) {
@@ -30,13 +31,13 @@ func TestEachStageWaitsInItsQueueWhenItsTurnComes(t *testing.T) {
 	if job := w.job("a-init-0"); !ptr.Deref(job.Spec.Suspend, false) || job.Labels[v1alpha2.QueueNameLabel] != "night" {
 		t.Errorf("suspend %v, labels %v", job.Spec.Suspend, job.Labels)
 	}
-	w.always(func() string { return differs("suspended jobs", "a-init-0", w.suspendedJobs()) })
+	w.Always(func() string { return sandbox.Differs("suspended jobs", "a-init-0", w.suspendedJobs()) })
 	w.admit("a-init-0")
 	w.ready("a-init-0")
 	w.awaitJobs("a-init-0@0", "a-train-0@0", "a-train-1@0")
 	w.awaitSuspendedJobs("a-train-0 a-train-1") // that of the next stage is asked for now, and not before
 	w.admit("a-train-1")
-	w.always(func() string { return differs("suspended jobs", "a-train-0", w.suspendedJobs()) })
+	w.Always(func() string { return sandbox.Differs("suspended jobs", "a-train-0", w.suspendedJobs()) })
 }
 
 // Whoever manages the queue would resume a Job that is only suspended.
@@ -51,7 +52,7 @@ func TestASuspendedJobSetGivesTheQuotaOfItsStagesBack(t *testing.T) {
 	w.collect("a-workers-0", "a-workers-1")
 	w.awaitJobs()
 	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
-	w.always(func() string { return differs("jobs", "", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "", w.jobNames()) })
 	w.suspend("a", false)
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
 	w.awaitSuspendedJobs("a-workers-0 a-workers-1")
@@ -78,7 +79,7 @@ func TestAStageToComeDoesNotKeepAQueuedJobSetUnready(t *testing.T) {
 // awaitCounts waits for "entry ready/active" of all entries.
 func (w *world) awaitCounts(want string) {
 	w.Helper()
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		var all []string
 		for _, s := range w.jobSet("a").Status.ReplicatedJobsStatus {
 			all = append(all, s.Name+" "+string('0'+rune(s.Ready))+"/"+string('0'+rune(s.Active)))

@@ -24,14 +24,14 @@ func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	var pairs []resumption
 	for _, job := range s.jobs.Active {
 		spec := specs[job.Labels[v1alpha2.ReplicatedJobNameKey]]
-		if spec == nil || !job.DeletionTimestamp.IsZero() {
+		if spec == nil || s.unseen[job.Name] || !job.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if desired, differs := plan.Resize(job, spec); differs {
 			pairs = append(pairs, resumption{current: job, desired: desired})
 		}
 	}
-	err := parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error { return r.patchJob(ctx, p.current, p.desired) })
+	err := parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error { return r.patchJob(ctx, s.jobSet, p.current, p.desired) })
 	if err != nil {
 		r.report.warn(s.jobSet, jobUpdateFailed, "not all jobs have their new size yet: "+err.Error())
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 func (w *world) resize(to int32) {
@@ -36,16 +37,18 @@ func TestJobsFollowTheSizeOfTheirEntry(t *testing.T) {
 	w.create(MakeJobSet("a").Workers(3))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0", "a-workers-2@0")
 	w.succeed("a-workers-2")
-	w.eventually(func() string {
-		return differs("condition", "Running=False/WaitingForJobs", conditionOf(w.jobSet("a"), "Running"))
+	w.Eventually(func() string {
+		return sandbox.Differs("condition", "Running=False/WaitingForJobs", sandbox.ConditionOf(w.jobSet("a").Status.Conditions, "Running"))
 	})
 	uid := w.job("a-workers-0").UID
 	w.resize(4)
-	w.eventually(func() string {
-		return differs("sizes", "a-workers-0:4/4 a-workers-1:4/4 a-workers-2:1/1 ", w.sizes()) // one is over
+	w.Eventually(func() string {
+		return sandbox.Differs("sizes", "a-workers-0:4/4 a-workers-1:4/4 a-workers-2:1/1 ", w.sizes()) // one is over
 	})
 	w.resize(2)
-	w.eventually(func() string { return differs("sizes", "a-workers-0:2/2 a-workers-1:2/2 a-workers-2:1/1 ", w.sizes()) })
+	w.Eventually(func() string {
+		return sandbox.Differs("sizes", "a-workers-0:2/2 a-workers-1:2/2 a-workers-2:1/1 ", w.sizes())
+	})
 	if w.job("a-workers-0").UID != uid {
 		t.Error("a Job was recreated")
 	}
@@ -57,5 +60,5 @@ func TestWithoutItsGateSizesStay(t *testing.T) {
 	w.create(MakeJobSet("a").Workers(1))
 	w.awaitJobs("a-workers-0@0")
 	w.resize(4)
-	w.always(func() string { return differs("sizes", "a-workers-0:1/1 ", w.sizes()) })
+	w.Always(func() string { return sandbox.Differs("sizes", "a-workers-0:1/1 ", w.sizes()) })
 }

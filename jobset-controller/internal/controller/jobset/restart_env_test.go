@@ -16,12 +16,13 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // counts of restarts: all, and those that count.
 func (w *world) awaitRestarts(name string, all, counted int32) {
 	w.Helper()
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		s := w.jobSet(name).Status
 		return cmp.Diff([]int32{all, counted}, []int32{s.Restarts, s.RestartsCountTowardsMax})
 	})
@@ -55,12 +56,12 @@ func TestSeveralFailedJobsCauseOneRestart(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(3).MaxRestarts(5))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0", "a-workers-2@0")
-	w.stop()
+	w.Stop()
 	w.fail("a-workers-0")
 	w.fail("a-workers-2")
 	w.start()
 	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-", "a-workers-2@0-")
-	w.always(func() string { return cmp.Diff(int32(1), w.jobSet("a").Status.Restarts) })
+	w.Always(func() string { return cmp.Diff(int32(1), w.jobSet("a").Status.Restarts) })
 }
 
 func TestAJobThatAUserDeletesIsCreatedAnewWithoutACharge(t *testing.T) {
@@ -69,10 +70,10 @@ func TestAJobThatAUserDeletesIsCreatedAnewWithoutACharge(t *testing.T) {
 	w.awaitJobs("a-workers-0@0")
 	first := w.job("a-workers-0")
 	w.ready("a-workers-0")
-	w.ok(w.Delete(t.Context(), first, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	w.OK(w.Delete(t.Context(), first, client.PropagationPolicy(metav1.DeletePropagationForeground)))
 	time.Sleep(2 * time.Second) // the times that decide are in whole seconds
 	w.fail("a-workers-0")
-	w.always(func() string { return differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
+	w.Always(func() string { return sandbox.Differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
 	w.collect("a-workers-0")
 	w.awaitJobs("a-workers-0@0")
 	if w.job("a-workers-0").UID == first.UID {
@@ -87,7 +88,7 @@ func TestBlockingRecreateWaitsForAllOldJobs(t *testing.T) {
 	w.fail("a-workers-0")
 	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
 	w.collect("a-workers-1")
-	w.always(func() string { return differs("jobs", "a-workers-0@0-", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-workers-0@0-", w.jobNames()) })
 	w.collect("a-workers-0")
 	w.awaitJobs("a-workers-0@1", "a-workers-1@1")
 }
@@ -100,13 +101,13 @@ func TestARuleMayRestartWithoutCharge(t *testing.T) {
 	w.fail("a-workers-0")
 	w.awaitRestarts("a", 1, 0)
 	w.awaitCondition("a", "RestartingJobSet=True/FailurePolicy_preempted")
-	w.eventually(func() string {
-		for _, e := range w.eventsSoFar() {
-			if strings.HasPrefix(e, "Warning RestartJobSetAndIgnoreMaxRestartsFailurePolicyAction: ") {
+	w.Eventually(func() string {
+		for _, e := range w.Events() {
+			if strings.HasPrefix(e, "Warning RestartJobSetAndIgnoreMaxRestartsFailurePolicyAction/") {
 				return ""
 			}
 		}
-		return "no event for the action: " + strings.Join(w.eventsSoFar(), "\n")
+		return "no event for the action: " + strings.Join(w.Events(), "\n")
 	})
 }
 
@@ -114,20 +115,20 @@ func TestARestartGoesOnAfterTheControllerHasRestarted(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).MaxRestarts(3))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
-	w.failOn(func(call string, _ client.Object) error {
+	w.FailOn(func(call string, _ client.Object) error {
 		if strings.HasPrefix(call, "delete") {
-			return errCrash
+			return sandbox.ErrCrash
 		}
 		return nil
 	})
 	w.fail("a-workers-0")
 	w.awaitRestarts("a", 1, 1)
-	w.stop()
+	w.Stop()
 	if got := w.jobNames(); got != "a-workers-0@0 a-workers-1@0" {
 		t.Fatalf("the crash came too late: %s", got)
 	}
 
-	w.failOn(nil)
+	w.FailOn(nil)
 	w.start()
 	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
 	w.collect("a-workers-0", "a-workers-1")
@@ -140,22 +141,22 @@ func TestARestartOfAGroupOpensAnEpochFirstAndSurvivesACrashBetween(t *testing.T)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(3).Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Annotation(v1alpha2.InPlaceRestartsKey, "2"))
 	w.awaitJobs("a-workers-0@0")
 	want := `{"epoch":2,"base":3,"recreate":0,"cause":"recreate/1"}`
-	w.failOn(func(call string, _ client.Object) error {
+	w.FailOn(func(call string, _ client.Object) error {
 		if call == "apply status" {
-			return errCrash
+			return sandbox.ErrCrash
 		}
 		return nil
 	})
 	w.fail("a-workers-0")
 	w.awaitEpoch("a", want)
-	w.stop()
+	w.Stop()
 	if got := w.jobSet("a").Status.Restarts; got != 0 {
 		t.Fatalf("the crash came too late: %d restarts", got)
 	}
 
 	// The orchestrator publishes the charge of the epoch meanwhile. It must not be charged again.
 	w.annotate("a", v1alpha2.InPlaceRestartsKey, "3")
-	w.failOn(nil)
+	w.FailOn(nil)
 	w.start()
 	w.awaitRestarts("a", 1, 1)
 	w.awaitJobs("a-workers-0@0-")
@@ -190,7 +191,7 @@ func TestJobsBeforeAFailOverAreReplacedWithoutACharge(t *testing.T) {
 	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
 	w.collect("a-workers-0", "a-workers-1")
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
-	w.always(func() string { return differs("jobs", "a-workers-0@0 a-workers-1@0", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-workers-0@0 a-workers-1@0", w.jobNames()) })
 	if got := w.job("a-workers-0").Annotations[epoch.Annotation]; got != "2" {
 		t.Errorf("the new Job is of epoch %q", got)
 	}
@@ -202,7 +203,7 @@ func TestAFailureThatIsOverIsNotCharged(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Entry("other", 1).MaxRestarts(3))
 	w.awaitJobs("a-other-0@0", "a-workers-0@0")
-	w.stop()
+	w.Stop()
 	w.fail("a-workers-0")
 	r := &Reconciler{live: w.Client}
 	for name, c := range map[string]struct {
@@ -223,20 +224,9 @@ func TestAFailureThatIsOverIsNotCharged(t *testing.T) {
 	}
 }
 
-func TestADecisionAboutAJobSetThatHasChangedIsDropped(t *testing.T) {
-	w := newWorld(t)
-	stale := w.create(MakeJobSet("a").Workers(1)).DeepCopy()
-	w.awaitJobs("a-workers-0@0")
-	r := &Reconciler{live: w.Client}
-	w.annotate("a", "example.com/touched", "yes")
-	if got, err := r.jobSetIsCurrent(t.Context(), &scope{jobSet: stale}); err != nil || got {
-		t.Errorf("a JobSet that has changed is taken for current: %v", err)
-	}
-}
-
 func (w *world) awaitEpoch(name, want string) {
 	w.Helper()
-	w.eventually(func() string { return differs("epoch", want, w.jobSet(name).Annotations[epoch.Annotation]) })
+	w.Eventually(func() string { return sandbox.Differs("epoch", want, w.jobSet(name).Annotations[epoch.Annotation]) })
 }
 
 // before tells whether the first call of one kind came before the first of another.

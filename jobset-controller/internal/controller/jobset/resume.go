@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
@@ -28,7 +29,7 @@ func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 			waiting.Store(true) // until the Job controller reports the Job as suspended
 			return nil
 		}
-		return r.resumeJob(ctx, p.current, changed, differs)
+		return r.resumeJob(ctx, s.jobSet, p.current, changed, differs)
 	})
 	s.settled = err == nil && !waiting.Load()
 	if err != nil {
@@ -41,7 +42,7 @@ func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 type resumption struct{ current, desired *batchv1.Job }
 
 func (s *scope) jobsToResume() []resumption {
-	suspended := s.activeJobs(true)
+	suspended := s.seen(s.activeJobs(true))
 	if len(suspended) == 0 {
 		return nil
 	}
@@ -80,24 +81,24 @@ func reportedSuspended(job *batchv1.Job) bool {
 
 // resumeJob takes one call. API servers before 1.36 refuse another template for a Job that was ever started, so there the start
 // time is cleared first; the first refusal tells.
-func (r *Reconciler) resumeJob(ctx context.Context, current, changed *batchv1.Job, templateDiffers bool) error {
+func (r *Reconciler) resumeJob(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job, templateDiffers bool) error {
 	started := templateDiffers && current.Status.StartTime != nil
 	if started && r.clearsStartTime.Load() {
-		return r.resumeUnstarted(ctx, current, changed)
+		return r.resumeUnstarted(ctx, js, current, changed)
 	}
-	err := r.patchJob(ctx, current, changed)
+	err := r.patchJob(ctx, js, current, changed)
 	if started && apierrors.IsInvalid(err) {
 		r.clearsStartTime.Store(true)
-		return r.resumeUnstarted(ctx, current, changed)
+		return r.resumeUnstarted(ctx, js, current, changed)
 	}
 	return err
 }
 
-func (r *Reconciler) resumeUnstarted(ctx context.Context, current, changed *batchv1.Job) error {
+func (r *Reconciler) resumeUnstarted(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job) error {
 	unstarted := current.DeepCopy()
 	unstarted.Status.StartTime = nil
 	if err := r.client.Status().Patch(ctx, unstarted, withUID(current)); err != nil {
-		return jobPatched(current, err)
+		return r.jobPatched(js, current, err)
 	}
-	return r.patchJob(ctx, current, changed)
+	return r.patchJob(ctx, js, current, changed)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 func alone(action v1alpha2.FailurePolicyAction) v1alpha2.FailurePolicyRule {
@@ -24,7 +25,7 @@ func alone(action v1alpha2.FailurePolicyAction) v1alpha2.FailurePolicyRule {
 // awaitSingle waits for the restarts of single Jobs: all, those that count, and those by rule.
 func (w *world) awaitSingle(all, counted []int32, byRule ...v1alpha2.RuleRestarts) {
 	w.Helper()
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		status := w.jobSet("a").Status
 		if len(status.ReplicatedJobsStatus) == 0 {
 			return "no Jobs are counted yet"
@@ -41,7 +42,7 @@ func TestFailedJobsAreRecreatedAloneAndInOnePass(t *testing.T) {
 	if got := w.job("a-workers-0").Labels[v1alpha2.JobRestartsKey]; got != "0" {
 		t.Errorf("a new Job says that it was restarted %q times", got)
 	}
-	w.stop()
+	w.Stop()
 	w.fail("a-workers-0")
 	w.fail("a-workers-2")
 	w.ready("a-workers-1")
@@ -77,7 +78,7 @@ func TestFailedJobsAreRecreatedAloneAndInOnePass(t *testing.T) {
 
 func (w *world) collectWhenDeleted(name string) {
 	w.Helper()
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if w.job(name).DeletionTimestamp.IsZero() {
 			return name + " is not being deleted"
 		}
@@ -102,13 +103,13 @@ func TestBlockingRecreateHoldsForSingleJobsToo(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).MaxRestarts(5).Strategy(v1alpha2.BlockingRecreate).Rule(alone(v1alpha2.RestartJob)))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
-	w.stop()
+	w.Stop()
 	w.fail("a-workers-0")
 	w.fail("a-workers-1")
 	w.start()
 	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
 	w.collect("a-workers-0")
-	w.always(func() string { return differs("jobs", "a-workers-1@0-", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-workers-1@0-", w.jobNames()) })
 	w.collect("a-workers-1")
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
 }
@@ -139,9 +140,9 @@ func TestWithoutItsGateAFeatureStartsNothingAndSaysSo(t *testing.T) {
 	w.start()
 	w.create(MakeJobSet("a").Workers(1).Rule(alone(v1alpha2.RestartJob)))
 	w.awaitCondition("a", "Accepted=False/FeatureDisabled")
-	w.always(func() string { return differs("jobs", "", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "", w.jobNames()) })
 	w.annotate("a", "example.com/touched", "yes")
-	w.always(func() string { return cmp.Diff(1, len(w.eventsWith("FeatureDisabled"))) })
+	w.Always(func() string { return cmp.Diff(1, len(w.eventsWith("FeatureDisabled"))) })
 }
 
 func TestWithoutTheGateNoLabelOfSingleRestarts(t *testing.T) {
@@ -159,7 +160,7 @@ func (w *world) failing(name string) {
 	w.Helper()
 	w.playJob(name, func(s *batchv1.JobStatus) {
 		s.Active, s.Terminating = 0, ptr.To[int32](1)
-		setJobCondition(s, batchv1.JobFailureTarget, corev1.ConditionTrue, "BackoffLimitExceeded")
+		sandbox.SetJobCondition(s, batchv1.JobFailureTarget, corev1.ConditionTrue, "BackoffLimitExceeded")
 	})
 }
 
@@ -171,7 +172,7 @@ func TestRecoveryDoesNotWaitForThePodsOfAFailedJob(t *testing.T) {
 	w.awaitRestarts("a", 1, 1)
 	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
 	w.fail("a-workers-0") // what follows is no news
-	w.always(func() string { return cmp.Diff(int32(1), w.jobSet("a").Status.Restarts) })
+	w.Always(func() string { return cmp.Diff(int32(1), w.jobSet("a").Status.Restarts) })
 }
 
 func TestAJobSetThatFailsKeepsTheJobWhosePodsAreStillStopping(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // threeStages: the first must succeed, the second be ready.
@@ -25,9 +26,9 @@ func TestStagesFollowTheirRules(t *testing.T) {
 	w.ready("a-fetch-0")
 	w.ready("a-fetch-1")
 	w.awaitCondition("a", "Running=False/WaitingForStage")
-	w.always(func() string { return differs("jobs", "a-fetch-0@0 a-fetch-1@0", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-fetch-0@0 a-fetch-1@0", w.jobNames()) })
 	w.succeed("a-fetch-0")
-	w.always(func() string { return differs("jobs", "a-fetch-0@0 a-fetch-1@0", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-fetch-0@0 a-fetch-1@0", w.jobNames()) })
 	w.awaitCondition("a", "StartupPolicyInProgress=True/InOrderStartupPolicyInProgress")
 	w.succeed("a-fetch-1")
 	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0", "a-launch-0@0")
@@ -51,7 +52,7 @@ func TestReadyStages(t *testing.T) {
 	w.awaitJobs("a-one-0@0")
 	w.ready("a-one-0")
 	w.awaitJobs("a-one-0@0", "a-two-0@0") // one rule, and yet one after the other
-	w.always(func() string { return differs("jobs", "a-one-0@0 a-two-0@0", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-one-0@0 a-two-0@0", w.jobNames()) })
 	w.succeed("a-two-0") // so fast that it was never seen ready
 	w.awaitJobs("a-one-0@0", "a-three-0@0", "a-two-0@0")
 }
@@ -63,7 +64,7 @@ func TestIfTheFirstStageFailsTheSecondNeverStarts(t *testing.T) {
 	w.succeed("a-fetch-0")
 	w.fail("a-fetch-1")
 	w.awaitCondition("a", "Failed=True/FailedJobs")
-	w.always(func() string { return differs("jobs", "a-fetch-0@0 a-fetch-1@0", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-fetch-0@0 a-fetch-1@0", w.jobNames()) })
 }
 
 func TestWithAFailurePolicyTheSequenceStartsFromTheBeginning(t *testing.T) {
@@ -79,7 +80,7 @@ func TestWithAFailurePolicyTheSequenceStartsFromTheBeginning(t *testing.T) {
 	w.collect("a-launch-0", "a-fetch-0", "a-fetch-1")
 	w.awaitJobs("a-fetch-0@1", "a-fetch-1@1")
 	w.awaitCondition("a", "StartupPolicyInProgress=True/InOrderStartupPolicyInProgress")
-	w.always(func() string { return differs("jobs", "a-fetch-0@1 a-fetch-1@1", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "a-fetch-0@1 a-fetch-1@1", w.jobNames()) })
 }
 
 // The gates are read from the Jobs: a manager that dies at any point is replaced by one that goes on.
@@ -88,14 +89,14 @@ func TestAManagerThatRestartsInTheMiddleOfASequenceLosesNothing(t *testing.T) {
 	w.create(threeStages())
 	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
 	w.succeed("a-fetch-0")
-	w.stop()
+	w.Stop()
 	w.succeed("a-fetch-1")
 	w.start()
 	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0", "a-launch-0@0")
-	w.stop()
+	w.Stop()
 	w.start()
-	w.always(func() string { return differs("jobs", "a-fetch-0@0 a-fetch-1@0 a-launch-0@0", w.jobNames()) })
-	w.stop()
+	w.Always(func() string { return sandbox.Differs("jobs", "a-fetch-0@0 a-fetch-1@0 a-launch-0@0", w.jobNames()) })
+	w.Stop()
 	w.ready("a-launch-0")
 	w.start()
 	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0", "a-launch-0@0", "a-train-0@0")
@@ -121,14 +122,14 @@ func TestAfterASuspensionStagesThatAreCompleteStaySo(t *testing.T) {
 // awaitSuspended waits until exactly these Jobs are suspended.
 func (w *world) awaitSuspended(want ...string) {
 	w.Helper()
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		var got []string
 		for _, job := range w.jobs() {
 			if job.Spec.Suspend != nil && *job.Spec.Suspend {
 				got = append(got, job.Name)
 			}
 		}
-		return differs("suspended jobs", strings.Join(want, " "), strings.Join(got, " "))
+		return sandbox.Differs("suspended jobs", strings.Join(want, " "), strings.Join(got, " "))
 	})
 }
 
@@ -138,7 +139,7 @@ func TestRulesThatTellNoSequenceStartNothing(t *testing.T) {
 	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1).WaitFor(v1alpha2.WaitForReady, "nobody"))
 	w.awaitCondition("a", "Accepted=False/InvalidSpec")
 	w.awaitCondition("a", "Running=False/NotAccepted")
-	w.always(func() string { return differs("jobs", "", w.jobNames()) })
+	w.Always(func() string { return sandbox.Differs("jobs", "", w.jobNames()) })
 	if got := w.eventsWith("InvalidSpec"); len(got) != 1 || !strings.Contains(got[0], "spec.startupPolicy.rules[0].targetReplicatedJobs[0]") {
 		t.Errorf("events: %q", got)
 	}

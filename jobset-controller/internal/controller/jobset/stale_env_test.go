@@ -12,11 +12,12 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // idle is a reconciler whose controller does not run, so that a test can hand it what a stale cache would show.
 func (w *world) idle() *Reconciler {
-	w.stop()
+	w.Stop()
 	w.metrics = prometheus.NewRegistry()
 	return New(Options{Client: w.Client, Live: w.Client, Recorder: w, Metrics: NewMetrics(w.metrics), Clock: clock.RealClock{}})
 }
@@ -31,8 +32,8 @@ func TestARestartIsNotRecordedOnAJobSetThatHasChanged(t *testing.T) {
 	if err != nil || result.RequeueAfter == 0 {
 		t.Errorf("not tried again: %v, %v", result, err)
 	}
-	if got := w.jobSet("a").Status.Restarts; got != 0 || len(w.eventsSoFar()) > 0 {
-		t.Errorf("%d restarts, events %q", got, w.eventsSoFar())
+	if got := w.jobSet("a").Status.Restarts; got != 0 || len(w.Events()) > 0 {
+		t.Errorf("%d restarts, events %q", got, w.Events())
 	}
 	w.countIs("jobset_restarts_total", 0)
 
@@ -68,7 +69,7 @@ func TestNoJobIsCreatedInAnEpochThatIsOver(t *testing.T) {
 		if _, err := r.createJobs(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		if diff := differs("jobs", c.jobs, w.jobNames()); diff != "" {
+		if diff := sandbox.Differs("jobs", c.jobs, w.jobNames()); diff != "" {
 			t.Error(diff)
 		}
 	}

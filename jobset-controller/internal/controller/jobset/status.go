@@ -20,6 +20,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 	if equality.Semantic.DeepEqual(*status, s.jobSet.Status) {
 		return ctrl.Result{}, nil
 	}
+	if wait := r.pace(s.jobSet, status); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	err := r.applyStatus(ctx, s.jobSet, status)
 	switch {
 	case apierrors.IsConflict(err):
@@ -27,10 +30,12 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 	case err != nil:
 		return ctrl.Result{}, ignoreNotFound("writing the status", err)
 	}
+	r.told.Add(s.jobSet.UID, r.clock.Now())
 	for _, n := range s.pending {
 		r.report.send(s.jobSet, n)
 	}
 	if s.decided {
+		r.noteRestart(ctx, s)
 		r.metrics.count(s.decision)
 	}
 	return ctrl.Result{}, nil

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/nodes"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
@@ -97,7 +98,7 @@ func (r *Reconciler) evidence(ctx context.Context, node string, timeout time.Dur
 		return "", fmt.Errorf("getting node %s: %w", node, err)
 	}
 	if err != nil {
-		return policy.Dead(nil, timeout, r.clock.Now()), nil
+		return nodes.Dead(nil, timeout, r.clock.Now()), nil
 	}
-	return policy.Dead(&live, timeout, r.clock.Now()), nil
+	return nodes.Dead(&live, timeout, r.clock.Now()), nil
 }

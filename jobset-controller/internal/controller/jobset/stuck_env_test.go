@@ -3,6 +3,7 @@
 package jobset
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +24,8 @@ func (w *world) stuck(js *JobSet, node string) {
 	w.awaitJobs("a-workers-0@0")
 	pod := w.builtPod(w.job("a-workers-0"))
 	pod.Spec.NodeName = node
-	w.ok(w.Create(w.Context(), pod))
-	w.ok(w.Delete(w.Context(), pod, client.GracePeriodSeconds(1)))
+	w.OK(w.Create(w.Context(), pod))
+	w.OK(w.Delete(w.Context(), pod, client.GracePeriodSeconds(1)))
 	w.fail("a-workers-0")
 	w.awaitJobs("a-workers-0@0-")
 }
@@ -32,8 +33,8 @@ func (w *world) stuck(js *JobSet, node string) {
 func (w *world) podIsThere() bool {
 	w.Helper()
 	var pod corev1.Pod
-	err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a-workers-0-0"}, &pod)
-	w.ok(client.IgnoreNotFound(err))
+	err := w.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "a-workers-0-0"}, &pod)
+	w.OK(client.IgnoreNotFound(err))
 	return !apierrors.IsNotFound(err)
 }
 
@@ -48,14 +49,14 @@ func restarting(timeout string) *JobSet {
 func TestAPodThatIsStuckOnANodeThatIsGoneIsReleased(t *testing.T) {
 	w := newWorld(t)
 	w.stuck(restarting("1s"), "gone")
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if w.podIsThere() {
 			return "the pod is still there"
 		}
 		return ""
 	})
-	w.eventually(func() string {
-		if got := w.eventsWith("StuckPodDeleted"); len(got) != 1 || !strings.Contains(got[0], "its node does not exist") {
+	w.Eventually(func() string {
+		if got := w.eventsWith("StuckPodDeleted"); len(got) != 1 || !strings.Contains(got[0], "its node is gone") {
 			return "events: " + strings.Join(got, "\n")
 		}
 		return ""
@@ -64,19 +65,49 @@ func TestAPodThatIsStuckOnANodeThatIsGoneIsReleased(t *testing.T) {
 
 func TestAPodOnALivingNodeIsLeftToItsKubelet(t *testing.T) {
 	w := newWorld(t)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-	w.ok(w.Create(t.Context(), node))
-	t.Cleanup(func() { _ = w.Delete(w.Context(), node) })
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
+	w.OK(w.Create(t.Context(), node))
+	t.Cleanup(func() { _ = w.Delete(context.Background(), node) })
 	w.stuck(restarting("1s"), node.Name)
 	w.stays(3 * time.Second)
 	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
-	w.ok(w.Update(t.Context(), node))
-	w.eventually(func() string {
+	w.OK(w.Update(t.Context(), node))
+	w.Eventually(func() string {
 		if w.podIsThere() {
 			return "the pod is still there"
 		}
 		return ""
 	})
+}
+
+// A kubelet that has fallen silent is evidence when it has been silent for the whole time, and not before.
+func TestAPodOnANodeThatIsSilentForLongEnoughIsReleased(t *testing.T) {
+	w := newWorld(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
+	w.OK(w.Create(t.Context(), node))
+	t.Cleanup(func() { _ = w.Delete(context.Background(), node) })
+	silent := func(since time.Time) {
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Reason: "NodeStatusUnknown", LastTransitionTime: metav1.NewTime(since)}}
+		w.OK(w.Status().Update(t.Context(), node))
+	}
+	silent(time.Now().Add(time.Hour)) // clocks differ: from here it is silent for less than no time
+	w.stuck(restarting("2s"), node.Name)
+	w.stays(4 * time.Second)
+	silent(time.Now().Add(-time.Hour))
+	w.Eventually(func() string {
+		if w.podIsThere() {
+			return "the pod is still there"
+		}
+		return ""
+	})
+	w.Eventually(func() string {
+		if got := w.eventsWith("StuckPodDeleted"); len(got) != 1 || !strings.Contains(got[0], "has not been heard of since") {
+			return "events: " + strings.Join(got, "\n")
+		}
+		return ""
+	})
+	w.collect("a-workers-0")
+	w.awaitJobs("a-workers-0@1")
 }
 
 func TestWithoutATimeoutNoPodIsReleased(t *testing.T) {

@@ -38,9 +38,9 @@ func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, er
 // resume it at once; so its quota is free, and a new one waits anew when the JobSet is resumed.
 func (r *Reconciler) emptyJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
 	if s.queuesStages() {
-		return r.deleteJobs(ctx, running)
+		return r.deleteJobs(ctx, s, running)
 	}
-	return r.stopJobs(ctx, running)
+	return r.stopJobs(ctx, s, running)
 }
 
 // jobsToEmpty are those that run, and those that a queue may let run.
@@ -53,11 +53,11 @@ func (s *scope) jobsToEmpty() []*batchv1.Job {
 
 func (s *scope) queuesStages() bool { return plan.StageQueue(s.jobSet) != "" }
 
-func (r *Reconciler) stopJobs(ctx context.Context, running []*batchv1.Job) error {
-	return parallel.Do(ctx, running, func(ctx context.Context, job *batchv1.Job) error {
+func (r *Reconciler) stopJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
+	return parallel.Do(ctx, s.seen(running), func(ctx context.Context, job *batchv1.Job) error {
 		stopped := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}} // for the answer
 		suspend := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"suspend":true}}`, job.UID))
-		return jobPatched(job, r.client.Patch(ctx, stopped, suspend))
+		return r.jobPatched(s.jobSet, job, r.client.Patch(ctx, stopped, suspend))
 	})
 }
 

@@ -17,11 +17,12 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 const (
-	patchJobSet = "patch *v1alpha2.JobSet"
-	patchJob    = "patch *v1.Job"
+	patchJobSet = "patch JobSet"
+	patchJob    = "patch Job"
 )
 
 // suspendedJobs gives the names of Jobs that are asked to be suspended.
@@ -38,7 +39,7 @@ func (w *world) suspendedJobs() string {
 
 func (w *world) awaitSuspendedJobs(want string) {
 	w.Helper()
-	w.eventually(func() string { return differs("suspended jobs", want, w.suspendedJobs()) })
+	w.Eventually(func() string { return sandbox.Differs("suspended jobs", want, w.suspendedJobs()) })
 }
 
 func TestASuspendedJobSetCreatesSuspendedJobs(t *testing.T) {
@@ -48,8 +49,8 @@ func TestASuspendedJobSetCreatesSuspendedJobs(t *testing.T) {
 	w.awaitSuspendedJobs("a-workers-0 a-workers-1")
 	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
 	want := []v1alpha2.ReplicatedJobStatus{{Name: "workers", Suspended: 2}}
-	w.eventually(func() string { return cmp.Diff(want, w.jobSet("a").Status.ReplicatedJobsStatus) })
-	if before(w.callsSoFar(), patchJobSet, patchJob) {
+	w.Eventually(func() string { return cmp.Diff(want, w.jobSet("a").Status.ReplicatedJobsStatus) })
+	if before(w.Calls(), patchJobSet, patchJob) {
 		t.Error("an epoch was opened for Jobs that never ran")
 	}
 }
@@ -66,7 +67,7 @@ func TestSuspendAndResume(t *testing.T) {
 	w.stopPods("a-workers-0")
 	w.stopPods("a-workers-1")
 	want := []v1alpha2.ReplicatedJobStatus{{Name: "workers", Suspended: 2}}
-	w.eventually(func() string { return cmp.Diff(want, w.jobSet("a").Status.ReplicatedJobsStatus) })
+	w.Eventually(func() string { return cmp.Diff(want, w.jobSet("a").Status.ReplicatedJobsStatus) })
 
 	w.suspend("a", false)
 	w.awaitSuspendedJobs("")
@@ -89,7 +90,7 @@ func TestAResumedJobGetsTheTemplateOfItsAdmission(t *testing.T) {
 			pod.Spec.Tolerations = []corev1.Toleration{{Key: flavor, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](5)}}
 		})
 		// The template cannot be changed before the Job controller has stopped the pods.
-		w.always(func() string { return differs("suspended jobs", "a-workers-0", w.suspendedJobs()) })
+		w.Always(func() string { return sandbox.Differs("suspended jobs", "a-workers-0", w.suspendedJobs()) })
 		w.stopPods("a-workers-0")
 		w.awaitSuspendedJobs("")
 		pod := w.job("a-workers-0").Spec.Template
@@ -116,7 +117,7 @@ func TestAnOlderAPIServerWantsTheStartTimeClearedFirst(t *testing.T) {
 	for _, name := range []string{"a-workers-0", "a-workers-1"} {
 		w.stopPods(name)
 	}
-	w.failOn(func(call string, object client.Object) error {
+	w.FailOn(func(call string, object client.Object) error {
 		if call != patchJob {
 			return nil
 		}
@@ -145,27 +146,27 @@ func TestSuspendingAGroupOpensAnEpochFirst(t *testing.T) {
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
 	w.ready("a-workers-0")
 	w.ready("a-workers-1")
-	w.failOn(func(call string, _ client.Object) error {
+	w.FailOn(func(call string, _ client.Object) error {
 		if call == patchJob {
-			return errCrash
+			return sandbox.ErrCrash
 		}
 		return nil
 	})
 	w.suspend("a", true)
 	want := `{"epoch":2,"base":2,"recreate":0,"cause":"suspend/2"}`
 	w.awaitEpoch("a", want)
-	w.stop()
+	w.Stop()
 	if got := w.suspendedJobs(); got != "" {
 		t.Fatalf("suspended before the crash: %s", got)
 	}
-	if got := conditionOf(w.jobSet("a"), "Suspended"); got != "Suspended is absent" {
+	if got := sandbox.ConditionOf(w.jobSet("a").Status.Conditions, "Suspended"); got != "Suspended is absent" {
 		t.Errorf("said to be suspended before it is: %s", got)
 	}
-	if !before(w.callsSoFar(), patchJobSet, patchJob) {
-		t.Errorf("the epoch did not come first: %v", w.callsSoFar())
+	if !before(w.Calls(), patchJobSet, patchJob) {
+		t.Errorf("the epoch did not come first: %v", w.Calls())
 	}
 
-	w.failOn(nil)
+	w.FailOn(nil)
 	w.start()
 	w.awaitSuspendedJobs("a-workers-0 a-workers-1")
 	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
@@ -184,15 +185,15 @@ func TestSuspendWithoutAnEpochDoesNotHappen(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
 	w.awaitJobs("a-workers-0@0")
-	w.failOn(func(call string, _ client.Object) error {
+	w.FailOn(func(call string, _ client.Object) error {
 		if call == patchJobSet {
-			return errCrash
+			return sandbox.ErrCrash
 		}
 		return nil
 	})
 	w.suspend("a", true)
-	w.always(func() string { return differs("suspended jobs", "", w.suspendedJobs()) })
-	w.failOn(nil)
+	w.Always(func() string { return sandbox.Differs("suspended jobs", "", w.suspendedJobs()) })
+	w.FailOn(nil)
 	w.awaitSuspendedJobs("a-workers-0")
 }
 
@@ -203,17 +204,17 @@ func TestAResumeBeforeTheJobsWereStoppedStillEmptiesTheGroup(t *testing.T) {
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(5).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
 	w.awaitJobs("a-workers-0@0")
 	w.ready("a-workers-0")
-	w.failOn(func(call string, _ client.Object) error {
+	w.FailOn(func(call string, _ client.Object) error {
 		if call == patchJob {
-			return errCrash
+			return sandbox.ErrCrash
 		}
 		return nil
 	})
 	w.suspend("a", true)
 	w.awaitEpoch("a", `{"epoch":2,"base":0,"recreate":0,"cause":"suspend/2"}`)
-	w.stop()
+	w.Stop()
 	w.suspend("a", false)
-	w.failOn(nil)
+	w.FailOn(nil)
 	w.start()
 	w.awaitSuspendedJobs("a-workers-0")
 	w.stopPods("a-workers-0")

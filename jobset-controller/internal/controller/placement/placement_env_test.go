@@ -40,25 +40,11 @@ func (w *world) where(pod *corev1.Pod) string {
 
 func (w *world) awaitWhere(pod *corev1.Pod, want string) {
 	w.Helper()
-	w.eventually(func() string {
+	w.Eventually(func() string {
 		if got := w.where(pod); got != want {
 			return fmt.Sprintf("%s is %q, want %q", pod.Name, got, want)
 		}
 		return ""
-	})
-}
-
-func (w *world) awaitEvent(want string) {
-	w.Helper()
-	w.eventually(func() string {
-		select {
-		case got := <-w.events:
-			if strings.Contains(got, want) {
-				return ""
-			}
-		default:
-		}
-		return "no event says " + want
 	})
 }
 
@@ -80,12 +66,12 @@ func TestFollowersOfAnotherDomainAreMadeAnew(t *testing.T) {
 	old := w.pod("leader", "0")
 	w.bind(old, "n1")
 	strays, stays := w.pod("f1", "1", to("r1")), w.pod("f2", "2", to("r2"))
-	w.ok(w.Delete(w.Context(), old))
+	w.OK(w.Delete(w.Context(), old))
 	leader := w.pod("leader-2", "0")
 	w.bind(leader, "n2")
 	w.awaitWhere(strays, "NotFound")
 	w.awaitWhere(stays, "r2 []")
-	w.awaitEvent("FollowersEvicted: 1 pods are created anew in " + rack + " r2")
+	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are created anew in " + rack + " r2")
 }
 
 // A lost pod is replaced while its leader is lost too: those that run say where the Job is.
@@ -105,7 +91,7 @@ func TestALeaderOnANodeWithoutTheLabelIsReported(t *testing.T) {
 	w.node("n1", "")
 	leader, follower := w.pod("leader", "0"), w.pod("f1", "1", held)
 	w.bind(leader, "n1")
-	w.awaitEvent("TopologyDomainUnknown: node n1 of pod leader has no label " + rack)
+	w.AwaitEvent("TopologyDomainUnknown/Placing: node n1 of pod leader has no label " + rack)
 	if got := w.where(follower); !strings.Contains(got, exclusive.Gate) {
 		t.Errorf("the follower is %q", got)
 	}
@@ -117,8 +103,8 @@ func TestALeaderThatCannotBeScheduledIsReported(t *testing.T) {
 	leader := w.pod("leader", "0")
 	w.pod("f1", "1", held)
 	leader.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/5 nodes are available"}}
-	w.ok(w.Status().Update(w.Context(), leader))
-	w.awaitEvent("LeaderUnschedulable: the pods wait for a domain of " + rack + ", because their leader leader has no node: 0/5 nodes are available")
+	w.OK(w.Status().Update(w.Context(), leader))
+	w.AwaitEvent("LeaderUnschedulable/Placing: the pods wait for a domain of " + rack + ", because their leader leader has no node: 0/5 nodes are available")
 }
 
 // Another Job's pods of the same label are nobody's business here.

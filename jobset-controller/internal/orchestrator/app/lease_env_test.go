@@ -12,17 +12,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
 // TestTheLeaderFindsItselfInTheLease: without that it has no token, and the store refuses it.
 func TestTheLeaderFindsItselfInTheLease(t *testing.T) {
-	cluster, stop, err := apiserver.Start("../../../config/crd/bases")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stop() }()
+	cluster, _ := apiserver.ForTest(t, scheme(), "../../../config/crd/bases")
 	o, err := parse("--valkey-address=a:1", "--leader-election-namespace=default", "--health-probe-bind-address=0")
 	if err != nil {
 		t.Fatal(err)

@@ -45,6 +45,9 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	if err != nil {
 		return err
 	}
+	if err := mgr.AwaitKind(ctx, v1alpha2.GroupVersion.WithKind("JobSet")); err != nil {
+		return err
+	}
 	lease := &orchestrator.Lease{
 		Live: mgr.GetAPIReader(), Identity: mgr.Identity,
 		Key: types.NamespacedName{Namespace: o.Leader.Namespace, Name: o.Leader.Name},

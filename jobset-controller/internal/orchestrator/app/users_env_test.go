@@ -32,9 +32,9 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
 // guarded is an orchestrator with the rights of its role at a real API server, and a real store that serves TLS and knows the
@@ -51,15 +51,9 @@ const leaderUser = "leader"
 
 func startGuarded(t *testing.T) *guarded {
 	t.Helper()
-	cluster, stop, err := apiserver.Start("../../../config/crd/bases")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stop() })
 	g := &guarded{T: t, dir: t.TempDir()}
-	if g.admin, err = client.New(cluster, client.Options{Scheme: scheme()}); err != nil {
-		t.Fatal(err)
-	}
+	var cluster *rest.Config
+	cluster, g.admin = apiserver.ForTest(t, scheme(), "../../../config/crd/bases")
 	g.prepareStore()
 	g.startStore()
 	t.Cleanup(g.killStore)

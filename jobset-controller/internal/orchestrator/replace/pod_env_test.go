@@ -13,22 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
 // TestTheAPIServerTakesThePodForTheJobs: it selects it as the Job's, keeps the finalizer and the owner, and refuses it a second time.
 func TestTheAPIServerTakesThePodForTheJobs(t *testing.T) {
-	cluster, stop, err := apiserver.Start("../../../config/crd/bases")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stop() }()
-	c, err := client.New(cluster, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster, c := apiserver.ForTest(t, scheme.Scheme, "../../../config/crd/bases")
 	ctx := t.Context()
 	j := job(func(j *batchv1.Job) {
 		j.Namespace, j.UID = "default", ""

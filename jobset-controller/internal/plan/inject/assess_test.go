@@ -117,8 +117,12 @@ func TestProblems(t *testing.T) {
 			plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressStartTimeoutKey, "-1s")),
 			at + `metadata.annotations[holdfast.dev/progress-start-timeout]: Invalid value: "-1s"`},
 		"progress from nowhere": {
-			plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressFromKey, "output")),
-			at + `metadata.annotations[holdfast.dev/progress-from]: Unsupported value: "output": supported values: "file", "socket"`},
+			plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressFromKey, "stars")),
+			at + `metadata.annotations[holdfast.dev/progress-from]: Unsupported value: "stars": supported values: "file", "socket", "output"`},
+		"progress by the output": {plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressFromKey, "output")), ""},
+		"progress by the output of a terminal": {
+			plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressFromKey, "output"), worker(func(c *corev1.Container) { c.TTY = true })),
+			at + `metadata.annotations[holdfast.dev/progress-from]: Invalid value: "output": the worker has a terminal`},
 		"a first progress without a next one": {
 			plain(on(v1alpha2.ProgressStartTimeoutKey, "1m")), at + `metadata.annotations[holdfast.dev/progress-start-timeout]: Forbidden`},
 		"progress beside a sidecar": {

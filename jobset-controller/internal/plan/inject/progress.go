@@ -21,6 +21,7 @@ type Progress struct {
 const (
 	fromFile   = "file"
 	fromSocket = "socket"
+	fromOutput = "output"
 	// leastSilence: the supervisor looks eight times in it.
 	leastSilence = time.Second
 )
@@ -38,11 +39,20 @@ func (t *template) findProgress() field.ErrorList {
 	}
 	if value, path, found := t.annotation(v1alpha2.ProgressFromKey); found {
 		t.Progress.From = value
-		if sources := []string{fromFile, fromSocket}; !slices.Contains(sources, value) {
+		if sources := []string{fromFile, fromSocket, fromOutput}; !slices.Contains(sources, value) {
 			errs = append(errs, field.NotSupported(path, value, sources))
 		}
 	}
-	return append(errs, t.cannotShowProgress()...)
+	return append(append(errs, t.cannotShowProgress()...), t.cannotSeeOutput()...)
+}
+
+// cannotSeeOutput: what is copied comes through a pipe, and a worker that was promised a terminal would have none.
+func (t *template) cannotSeeOutput() field.ErrorList {
+	if t.Progress.From != fromOutput || t.Driver != Exec || !t.worker().TTY {
+		return nil
+	}
+	_, path, _ := t.annotation(v1alpha2.ProgressFromKey)
+	return field.ErrorList{field.Invalid(path, fromOutput, "the worker has a terminal (tty), through which its output cannot be followed")}
 }
 
 func (t *template) silence(key string, errs *field.ErrorList) time.Duration {

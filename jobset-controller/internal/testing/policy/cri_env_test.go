@@ -15,14 +15,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/apiserver"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 const policies = "../../../../charts/jobset-controller/files/policy/cri-driver.yaml"
@@ -38,25 +37,8 @@ type cluster struct {
 
 func start(t *testing.T, allPods string) *cluster {
 	t.Helper()
-	config, stop, err := apiserver.Start("../../../config/crd/bases")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	c := &cluster{T: t}
-	if c.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		t.Fatal(err)
-	}
+	_, c.Client = apiserver.ForTest(t, sandbox.Scheme(v1alpha2.AddToScheme), "../../../config/crd/bases")
 	for _, name := range []string{"listed", "also-listed", "other"} {
 		c.make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}

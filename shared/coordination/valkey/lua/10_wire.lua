@@ -7,6 +7,7 @@
 
 local NO_ROUND = -1
 local MAX_COUNT = 9007199254740991 -- 2^53-1, the largest count that a Lua number holds exactly
+local MAX_AHEAD = 86400000 -- of a clock beyond ours, in milliseconds
 local MAX_CODE = 2147483647
 local MAX_SIGNAL = 64
 local MAX_WORD = 512
@@ -56,6 +57,15 @@ end
 
 local function isCount(n)
   return n >= 0 and n <= MAX_COUNT
+end
+
+-- isMoment is for Unix milliseconds, isBirth for Unix microseconds.
+local function isMoment(n, now)
+  return n >= 0 and n <= now + MAX_AHEAD
+end
+
+local function isBirth(n, now)
+  return n >= 0 and n <= (now + MAX_AHEAD) * 1000
 end
 
 -- argument reads a number that a caller gave. What is none becomes one that no range holds.

@@ -200,7 +200,17 @@ function Group:saveState(writes)
       changed[#changed + 1] = value
     end
   end
+  if self.rejects then
+    changed[#changed + 1] = 'rejected'
+    changed[#changed + 1] = format(math.min(self:rejected() + 1, MAX_COUNT))
+  end
   write(writes, 'HSET', self.keys.s, changed)
+end
+
+-- rejected is how many reports of fenced pods were refused. Nothing is decided by it, so what is no count stands for none.
+function Group:rejected()
+  local raw = self:get('HGET', self.keys.s, 'rejected')
+  return raw and number.read(raw) or 0
 end
 
 function Group:saveSlots(writes)

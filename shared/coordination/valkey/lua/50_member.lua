@@ -1,8 +1,8 @@
 -- member.go: who speaks.
 
 -- admit checks who speaks. It returns the slot's record and whether the pod is new in a slot that another pod held.
-function Group:admit(call)
-  self:check(call)
+function Group:admit(call, now)
+  self:check(call, now)
   local held = self:slot(call.slot)
   local holds = held ~= nil and held.pod == call.pod
   local older = held ~= nil and call.podBorn < held.podBorn
@@ -11,6 +11,7 @@ function Group:admit(call)
     self:fence(call.pod)
   end
   if self:isFenced(call.pod) then
+    self.rejects = true
     fail('HFFENCED', 'this pod no longer holds its slot')
   end
   if call.seen.epoch > self.epoch then
@@ -19,7 +20,7 @@ function Group:admit(call)
   return held, held ~= nil and not holds
 end
 
-function Group:check(call)
+function Group:check(call, now)
   if not self:stage(call.slot) then
     fail('HFUNKNOWNSLOT', 'not a slot of this group')
   end
@@ -27,7 +28,7 @@ function Group:check(call)
   if call.pod == '' or not (isWord(call.pod) and isWord(call.id) and isWord(call.podName) and isWord(call.node)) then
     foreign(call.slot, 'argument', table.concat({ call.pod, call.id, call.podName, call.node }, ' '))
   end
-  if not (isCount(call.podBorn) and isCount(call.born) and
+  if not (isBirth(call.podBorn, now) and isBirth(call.born, now) and
     isCount(seen.epoch) and isCount(seen.round + 1) and isCount(seen.instances)) then
     foreign(call.slot, 'argument', table.concat({ call.podBorn, call.born, seen.epoch, seen.round, seen.instances }, ' '))
   end
@@ -37,9 +38,9 @@ function Group:check(call)
 end
 
 -- checkDown is for what only a death brings with it.
-local function checkDown(call)
+local function checkDown(call, now)
   if call.exitCode < -MAX_CODE - 1 or call.exitCode > MAX_CODE or
-    not isCount(call.failedAt) or not isCount(call.detectedAt) then
+    not isMoment(call.failedAt, now) or not isMoment(call.detectedAt, now) then
     foreign(call.slot, 'argument', call.exitCode .. ' ' .. call.failedAt .. ' ' .. call.detectedAt)
   end
   local known = call.kind == '' or call.kind == 'exit' or call.kind == 'hang'
@@ -58,4 +59,14 @@ function Group:reply(slot, id)
   local finished = s ~= nil and s.finished and self:counted(i, s)
   local released = self.phase == Completed or self.counts[i].left or (finished and not self:runsAgain(i, s))
   return { self:level(), string.format('%.0f %.0f %.0f %d', round, self.stages[i].step, i - 1, released and 1 or 0) }
+end
+
+-- unheard is the reply to a report of an instance that is behind the slot's. To members that can read it, it adds when that
+-- one was born.
+function Group:unheard(held, call)
+  local reply = self:reply(call.slot, call.id)
+  if held.id ~= call.id and call.readsNewest then
+    reply[2] = reply[2] .. ' ' .. format(held.born)
+  end
+  return reply
 end

@@ -18,27 +18,38 @@ local function replacedBy(slot, held, newPod)
 end
 
 function Group:join(call, now)
-  if not isCount(call.runsFor) then
-    foreign(call.slot, 'argument', call.runsFor)
+  if not isCount(call.runsFor) or not isCount(call.goneFor) or math.max(call.runsFor, call.goneFor) > now then -- longer than there is time
+    foreign(call.slot, 'argument', call.runsFor .. ' ' .. call.goneFor)
   end
-  local held, newPod = self:admit(call)
+  local held, newPod = self:admit(call, now)
   local i = self:stage(call.slot)
-  if self:leaving() or self.counts[i].left or (not newPod and self:isStale(held, call)) then
+  if self:leaving() or self.counts[i].left then
     return self:reply(call.slot, call.id)
   end
+  if not newPod and self:isStale(held, call) then
+    return self:unheard(held, call)
+  end
+  if not self:enter(i, call, held, newPod, now) then
+    self:began(i, held, call.runsFor, now)
+    return self:reply(call.slot, call.id)
+  end
+  self:settle(now)
+  return self:reply(call.slot, call.id)
+end
+
+-- enter lets an instance into its slot; false if it is there already.
+function Group:enter(i, call, held, newPod, now)
   if self:wentBack(i, held, call) then
     self:recover()
   end
   if not newPod and self:hasJoined(held, call) then
-    self:began(i, held, call.runsFor, now)
-    return self:reply(call.slot, call.id)
+    return false
   end
   if newPod then
     self:fence(held.pod)
   end
   self:take(i, call, held, newPod, now)
-  self:settle(now)
-  return self:reply(call.slot, call.id)
+  return true
 end
 
 -- hasJoined tells whether a join is a repetition.
@@ -64,7 +75,7 @@ function Group:take(i, call, held, newPod, now)
     self:soil(i, held, failure)
   end
   if wasLive and self:effective(i, held) < self.round then
-    self:countDown(i, now)
+    self:countDown(i, math.max(self.lastDownAt, now - call.goneFor))
   end
   self.slots[call.slot] = {
     pod = call.pod, podBorn = call.podBorn, podName = call.podName, node = call.node, id = call.id, born = call.born, ran = false,
@@ -112,9 +123,9 @@ function Group:began(i, s, runsFor, now)
 end
 
 -- countDown accounts for the end of an instance of the old round.
-function Group:countDown(i, now)
+function Group:countDown(i, at)
   if self.phase == Restarting and not self:forming(i) then
     self.downs = self.downs + 1
-    self.lastDownAt = now
+    self.lastDownAt = at
   end
 end

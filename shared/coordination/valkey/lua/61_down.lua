@@ -1,15 +1,21 @@
 -- down.go: a death.
 
 function Group:down(call, now)
-  checkDown(call)
-  local held, newPod = self:admit(call)
+  checkDown(call, now)
+  local held, newPod = self:admit(call, now)
   local i = self:stage(call.slot)
-  if self:leaving() or self.counts[i].left or (not newPod and self:isStale(held, call)) then
+  if self:leaving() or self.counts[i].left then
     return self:reply(call.slot, call.id)
   end
+  if not newPod and self:isStale(held, call) then
+    return self:unheard(held, call)
+  end
   if newPod or not self:hasJoined(held, call) then
-    self:join(call, now)
+    self:enter(i, call, held, newPod, now)
     held = self:slot(call.slot)
+    if not call.barrier then
+      self:settle(now)
+    end
   end
   self:die(i, held, call, now)
   self:settle(now)

@@ -237,11 +237,11 @@ function Group:recreate(token, epoch, round, kind)
 end
 
 -- ask requests the recreation of the group for a reason that no restart in place can mend.
-function Group:ask(call, kind)
+function Group:ask(call, kind, now)
   if not isKind(kind) then
     foreign(call.slot, 'argument', kind)
   end
-  local held, newPod = self:admit(call)
+  local held, newPod = self:admit(call, now)
   if held == nil or newPod then
     return self:reply(call.slot, held and held.id or '')
   end

@@ -55,7 +55,7 @@ local function instance(args)
     epoch = argument(args[7]), round = argument(args[8]), holds = args[9] == '1', running = args[10] == '1',
     entered = args[11] == '1', instances = argument(args[12]),
   }
-  call.barrier, call.runsFor = args[13] == '1', 0
+  call.barrier, call.runsFor, call.goneFor = args[13] == '1', 0, 0
   return call
 end
 
@@ -74,19 +74,21 @@ local function summary(g)
   }
 end
 
--- join reads on, if it is there: podName node runsFor.
+-- join reads on, if it is there: podName node runsFor readsNewest goneFor.
 register('join', 13, function(g, args)
   g:mustLoad()
   local call = place(instance(args), args, 14)
-  call.runsFor = argument(args[16] or '0')
+  call.runsFor, call.readsNewest = argument(args[16] or '0'), args[17] == '1'
+  call.goneFor = argument(args[18] or '0')
   return g:join(call, clock())
 end)
 
--- down reads on: exitCode ordered failedAt detectedAt, and if it is there: podName node kind signal reason.
+-- down reads on: exitCode ordered failedAt detectedAt, and if it is there: podName node kind signal reason readsNewest.
 register('down', 17, function(g, args)
   g:mustLoad()
   local call = place(instance(args), args, 18)
   call.kind, call.signal, call.reason = args[20] or '', argument(args[21] or '0'), args[22] or ''
+  call.readsNewest = args[23] == '1'
   call.exitCode, call.ordered = argument(args[14]), args[15] == '1'
   call.failedAt, call.detectedAt = argument(args[16]), argument(args[17])
   return g:down(call, clock())
@@ -95,7 +97,7 @@ end)
 -- ask reads on: kind.
 register('ask', 5, function(g, args)
   g:mustLoad()
-  return g:ask(member(args), args[5])
+  return g:ask(member(args), args[5], clock())
 end)
 
 -- open reads: token incarnation epoch limit stages suspended recover reset, then the finished slots.

@@ -1,0 +1,94 @@
+package supervisor
+
+import (
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+)
+
+// shell is a program of a few commands.
+func shell(script string) process.Spec {
+	return process.Spec{Path: "/bin/sh", Args: []string{"sh", "-c", script}}
+}
+
+func TestTheOutputOfAWorkerGoesWhereItWouldHaveGone(t *testing.T) {
+	out, errs := &lines{}, &lines{}
+	p := newOutputProgress([2]io.Writer{out, errs})
+	p.clear()
+	c, err := p.through(process.Start)(shell("echo one; echo two >&2; head -c 300000 /dev/zero | tr '\\0' x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Exit()
+	if err := c.End(syscall.SIGKILL, 0); err != nil {
+		t.Fatal(err)
+	}
+	p.finish()
+	if want := "one\n" + strings.Repeat("x", 300000); out.String() != want {
+		t.Errorf("standard output has %d bytes, want %d: %.20q", len(out.String()), len(want), out.String())
+	}
+	if errs.String() != "two\n" {
+		t.Errorf("standard error has %q", errs.String())
+	}
+	if p.count() == 0 {
+		t.Error("what it wrote is no sign")
+	}
+}
+
+// What a dead program has left in its pipe comes late.
+func TestTheLastWordsOfAnEarlierProgramAreNoSignOfTheNext(t *testing.T) {
+	p := newOutputProgress([2]io.Writer{io.Discard, io.Discard})
+	p.clear()
+	p.saw(1)
+	p.clear()
+	before := p.count()
+	p.saw(1)
+	if p.count() != before {
+		t.Error("it counts")
+	}
+	p.saw(2)
+	if p.count() != before+1 {
+		t.Error("the next one's do not")
+	}
+}
+
+// deaf refuses all that is written, as a log does whose reader is gone.
+type deaf struct{}
+
+func (deaf) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestAWorkerWhoseLogIsGoneIsNotHeldUp(t *testing.T) {
+	p := newOutputProgress([2]io.Writer{deaf{}, deaf{}})
+	p.clear()
+	c, err := p.through(process.Start)(shell("head -c 1000000 /dev/zero"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := c.Exit().Code; code != 0 {
+		t.Errorf("it exits %d", code)
+	}
+	_ = c.End(syscall.SIGKILL, 0)
+}
+
+// The log of a container has the output of all its rounds, the last bytes included.
+func TestTheLogOfASupervisedWorkerIsWhole(t *testing.T) {
+	g := newGroup(t, memory.New(time.Now), 1, "")
+	p := g.pods[0]
+	p.config.Progress.Timeout, p.config.ProgressFrom = time.Minute, config.FromOutput
+	script := shell("echo round $HOLDFAST_RESTART_ROUND; test $HOLDFAST_RESTART_ROUND = 1 && echo last words >&2 || exit 1")
+	p.program = &script
+	g.open(1)
+	g.start()
+	if code := p.exit(); code != 0 {
+		t.Errorf("exits %d", code)
+	}
+	if got, want := p.output.String(), "round 0\nround 1\nlast words\n"; got != want {
+		t.Errorf("the log has %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,92 @@
+// Package app is the command line: what is asked for, by which flags.
+package app
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/holdfast-project/holdfast/cli/internal/read"
+	"github.com/holdfast-project/holdfast/cli/internal/report"
+	"github.com/holdfast-project/holdfast/shared/version"
+)
+
+// Terminal is what the command writes to, and the time.
+type Terminal struct {
+	Out, Err io.Writer
+	// Interactive: people look at Out, so that colours and lines that change make sense.
+	Interactive bool
+	Now         func() time.Time
+}
+
+// System is the terminal of this process. Colours follow the convention of NO_COLOR.
+func System() Terminal {
+	return Terminal{Out: os.Stdout, Err: os.Stderr, Interactive: term.IsTerminal(int(os.Stdout.Fd())), Now: time.Now}
+}
+
+// command has what all subcommands share.
+type command struct {
+	Terminal
+	flags  *genericclioptions.ConfigFlags
+	output string
+}
+
+var formats = []string{"table", "wide", "json", "yaml"}
+
+// Command is `kubectl holdfast`.
+func Command(t Terminal) *cobra.Command {
+	c := &command{Terminal: t, flags: genericclioptions.NewConfigFlags(true)}
+	root := &cobra.Command{
+		Use: "kubectl-holdfast", Short: "What happens to training jobs when something fails",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl holdfast"},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version.Version(),
+	}
+	root.SetOut(t.Out)
+	root.SetErr(t.Err)
+	c.flags.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().StringVarP(&c.output, "output", "o", "table", "one of "+strings.Join(formats, ", "))
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if !slices.Contains(formats, c.output) {
+			return fmt.Errorf("--output is %q, not one of %s", c.output, strings.Join(formats, ", "))
+		}
+		return nil
+	}
+	root.AddCommand(c.status(), c.timeline(), c.why(), c.top())
+	return root
+}
+
+func (c *command) reader() (read.Reader, string, error) {
+	config, err := c.flags.ToRESTConfig()
+	if err != nil {
+		return read.Reader{}, "", err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return read.Reader{}, "", err
+	}
+	mapper, err := c.flags.ToRESTMapper()
+	if err != nil {
+		return read.Reader{}, "", err
+	}
+	namespace, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
+	return read.Reader{Client: client, Mapper: mapper}, namespace, err
+}
+
+func (c *command) wide() bool { return c.output == "wide" }
+
+func (c *command) encoded() bool { return c.output == "json" || c.output == "yaml" }
+
+func (c *command) palette() report.Palette {
+	_, never := os.LookupEnv("NO_COLOR")
+	return report.Palette(c.Interactive && !never)
+}

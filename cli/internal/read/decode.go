@@ -1,0 +1,165 @@
+package read
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/holdfast-project/holdfast/shared/timeline"
+)
+
+// Annotations that are read.
+const (
+	inPlaceRestarts = "alpha.jobset.sigs.k8s.io/inplace-restarts"
+	inPlaceDriver   = "holdfast.dev/inplace-driver"
+	retryLimit      = "workload.codeflare.dev.appwrapper/retryLimit"
+)
+
+// decode reads an object leniently: what has another shape than its kind is known to have is not there.
+func decode(o *unstructured.Unstructured) timeline.Object {
+	t := timeline.Object{
+		Kind: o.GetKind(), Name: o.GetName(), Annotations: o.GetAnnotations(), Created: o.GetCreationTimestamp().Time, Conditions: conditions(o),
+	}
+	switch o.GroupVersionKind().Group {
+	case jobSetGroup:
+		t.JobSet = jobSet(o)
+	case appWrapperGroup:
+		t.AppWrapper = appWrapper(o)
+	case elasticGroup:
+		t.ElasticJob = elasticJob(o)
+	}
+	return t
+}
+
+func conditions(o *unstructured.Unstructured) []timeline.Condition {
+	var s struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	into(o, &s)
+	var list []timeline.Condition
+	for _, c := range s.Status.Conditions {
+		list = append(list, timeline.Condition{
+			Type: c.Type, True: c.Status == metav1.ConditionTrue, Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.Time,
+		})
+	}
+	return list
+}
+
+func into(o *unstructured.Unstructured, target any) {
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, target) // what fits is read
+}
+
+func jobSet(o *unstructured.Unstructured) *timeline.JobSet {
+	var s struct {
+		Spec struct {
+			FailurePolicy struct {
+				MaxRestarts int32 `json:"maxRestarts"`
+			} `json:"failurePolicy"`
+		} `json:"spec"`
+		Status struct {
+			Charged int32 `json:"restartsCountTowardsMax"`
+		} `json:"status"`
+	}
+	into(o, &s)
+	charged, _ := strconv.ParseInt(o.GetAnnotations()[inPlaceRestarts], 10, 32) // none, or unreadable, is 0
+	return &timeline.JobSet{
+		MaxRestarts: s.Spec.FailurePolicy.MaxRestarts, Charged: max(int32(charged), s.Status.Charged), Sidecar: o.GetAnnotations()[inPlaceDriver] == "cri",
+	}
+}
+
+func appWrapper(o *unstructured.Unstructured) *timeline.AppWrapper {
+	var s struct {
+		Status struct {
+			Phase    string `json:"phase"`
+			Resets   int32  `json:"resettingCount"`
+			Attempts []struct {
+				StartTime  metav1.Time  `json:"startTime"`
+				ReadyTime  *metav1.Time `json:"readyTime"`
+				EndTime    *metav1.Time `json:"endTime"`
+				Reason     string       `json:"reason"`
+				Message    string       `json:"message"`
+				Nodes      []string     `json:"nodes"`
+				Evacuation bool         `json:"evacuation"`
+			} `json:"attempts"`
+		} `json:"status"`
+	}
+	into(o, &s)
+	aw := &timeline.AppWrapper{Phase: s.Status.Phase, Resets: s.Status.Resets, RetryLimit: -1}
+	if n, err := strconv.ParseInt(o.GetAnnotations()[retryLimit], 10, 32); err == nil {
+		aw.RetryLimit = int32(n)
+	}
+	for _, a := range s.Status.Attempts {
+		aw.Attempts = append(aw.Attempts, timeline.Attempt{
+			Start: a.StartTime.Time, Ready: at(a.ReadyTime), End: at(a.EndTime), Reason: a.Reason, Message: a.Message, Nodes: a.Nodes, Evacuation: a.Evacuation,
+		})
+	}
+	return aw
+}
+
+func elasticJob(o *unstructured.Unstructured) *timeline.ElasticJob {
+	var s struct {
+		Spec struct {
+			BackoffLimit *int32 `json:"backoffLimit"`
+			RunPolicy    struct {
+				BackoffLimit *int32 `json:"backoffLimit"`
+			} `json:"runPolicy"`
+		} `json:"spec"`
+		Status struct {
+			Workers []struct {
+				Index       int32             `json:"index"`
+				Failures    int32             `json:"failures"`
+				Disruptions int32             `json:"disruptions"`
+				Permanent   bool              `json:"permanent"`
+				LastReason  string            `json:"lastReason"`
+				LastTime    *metav1.MicroTime `json:"lastTime"`
+			} `json:"workers"`
+		} `json:"status"`
+	}
+	into(o, &s)
+	job := &timeline.ElasticJob{BackoffLimit: 3} // the kind's default
+	if limit := cmp.Or(s.Spec.BackoffLimit, s.Spec.RunPolicy.BackoffLimit); limit != nil {
+		job.BackoffLimit = *limit
+	}
+	for _, w := range s.Status.Workers {
+		e := timeline.ElasticWorker{Index: w.Index, Failures: w.Failures, Disruptions: w.Disruptions, LastReason: w.LastReason, GivenUp: w.Permanent}
+		if w.LastTime != nil {
+			e.LastTime = w.LastTime.Time
+		}
+		job.Workers = append(job.Workers, e)
+	}
+	return job
+}
+
+func at(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+func decodeEvent(e *corev1.Event) timeline.Event {
+	return timeline.Event{
+		At: EventTime(e), Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, Reason: e.Reason, Note: e.Message, Count: e.Count,
+	}
+}
+
+// EventTime is when it was said first, as exactly as it says.
+func EventTime(e *corev1.Event) time.Time {
+	switch {
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	case !e.FirstTimestamp.IsZero():
+		return e.FirstTimestamp.Time
+	}
+	return e.CreationTimestamp.Time
+}
+
+// Queued tells whether the object is in a queue of Kueue.
+func Queued(o *unstructured.Unstructured) bool { return o.GetLabels()[queueLabel] != "" }

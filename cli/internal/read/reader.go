@@ -1,0 +1,290 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// ErrNotFound: no object of a known kind has the name.
+var ErrNotFound = errors.New("not found")
+
+// Reader reads.
+type Reader struct {
+	Client dynamic.Interface
+	Mapper meta.RESTMapper
+}
+
+var (
+	podsResource   = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+)
+
+// page bounds one answer of the API server.
+const page = 500
+
+// Workload finds a workload by NAME or KIND/NAME, of any of its objects, and reads all of it. Where several kinds have an object of the
+// name, the one nearest to the root is meant. Errors: ErrNotFound, and those of the API server.
+func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload, error) {
+	object, err := r.find(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	if object, err = r.root(ctx, object); err != nil {
+		return nil, err
+	}
+	w := &Workload{Objects: []*unstructured.Unstructured{object}}
+	if err := r.below(ctx, w); err != nil {
+		return nil, err
+	}
+	if w.Pods, err = r.pods(ctx, w); err != nil {
+		return nil, err
+	}
+	for _, o := range w.named() {
+		events, err := r.events(ctx, w.Root().GetNamespace(), o[0], o[1])
+		if err != nil {
+			return nil, err
+		}
+		w.Events = append(w.Events, events...)
+	}
+	return w, nil
+}
+
+func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
+	wanted, bare, qualified := strings.Cut(name, "/")
+	if !qualified {
+		bare = name
+	}
+	kinds, err := served(r.Mapper, allKinds())
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, k := range kinds {
+		if qualified && !strings.EqualFold(wanted, k.Kind) && !strings.EqualFold(wanted, k.resource) {
+			continue
+		}
+		names = append(names, k.Kind)
+		object, err := r.Client.Resource(k.gvr()).Namespace(namespace).Get(ctx, bare, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			return object, nil
+		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+			return nil, fmt.Errorf("getting %s %s: %w", k.Kind, bare, err)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%w: the cluster has no kind %q that this program knows", ErrNotFound, wanted)
+	}
+	return nil, fmt.Errorf("%w: namespace %s has no %s of the name %s", ErrNotFound, namespace, strings.Join(names, ", "), bare)
+}
+
+// root goes up by controller references, as far as the kinds are known. UIDs decide.
+func (r Reader) root(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	for {
+		owner, err := r.owner(ctx, object)
+		if err != nil || owner == nil {
+			return object, err
+		}
+		object = owner
+	}
+}
+
+func (r Reader) owner(ctx context.Context, o metav1.Object) (*unstructured.Unstructured, error) {
+	ref := metav1.GetControllerOf(o)
+	if ref == nil {
+		return nil, nil
+	}
+	i := slices.IndexFunc(allKinds(), func(k kind) bool { return k.Kind == ref.Kind && strings.HasPrefix(ref.APIVersion, k.Group+"/") })
+	if i < 0 {
+		return nil, nil
+	}
+	owner, err := r.Client.Resource(allKinds()[i].gvr()).Namespace(o.GetNamespace()).Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
+	case owner.GetUID() != ref.UID:
+		return nil, nil
+	}
+	return owner, nil
+}
+
+// below adds what the root owns, of the kinds with a history of their own.
+func (r Reader) below(ctx context.Context, w *Workload) error {
+	root := w.Root()
+	if root.GroupVersionKind().Group != appWrapperGroup {
+		return nil
+	}
+	kinds, err := served(r.Mapper, training[1:])
+	if err != nil {
+		return err
+	}
+	for _, k := range kinds {
+		list, err := r.list(ctx, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if ref := metav1.GetControllerOf(&list[i]); ref != nil && ref.UID == root.GetUID() {
+				w.Objects = append(w.Objects, &list[i])
+			}
+		}
+	}
+	return nil
+}
+
+func (r Reader) list(ctx context.Context, gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]unstructured.Unstructured, error) {
+	var all []unstructured.Unstructured
+	options.Limit = page
+	for {
+		list, err := r.Client.Resource(gvr).Namespace(namespace).List(ctx, options)
+		if apierrors.IsForbidden(err) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", gvr.Resource, err)
+		}
+		all = append(all, list.Items...)
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+// pods of the workload: by the label of the root's kind, or else by their owners.
+func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
+	root := w.Root()
+	var options metav1.ListOptions
+	byOwner := false
+	switch root.GroupVersionKind().Group {
+	case appWrapperGroup:
+		options.LabelSelector = labels.Set{appWrapperLabel: root.GetName()}.String()
+	case jobSetGroup:
+		options.LabelSelector = labels.Set{jobSetLabel: root.GetName()}.String()
+	default:
+		byOwner = true
+	}
+	owners := map[types.UID]bool{root.GetUID(): true}
+	if root.GetKind() == "Deployment" {
+		sets, err := r.list(ctx, plain[3].gvr(), root.GetNamespace(), metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range sets {
+			if ref := metav1.GetControllerOf(&sets[i]); ref != nil && ref.UID == root.GetUID() {
+				owners[sets[i].GetUID()] = true
+			}
+		}
+	}
+	list, err := r.list(ctx, podsResource, root.GetNamespace(), options)
+	if err != nil {
+		return nil, err
+	}
+	var pods []corev1.Pod
+	for i := range list {
+		ref := metav1.GetControllerOf(&list[i])
+		if byOwner && (ref == nil || !owners[ref.UID]) {
+			continue
+		}
+		var pod corev1.Pod
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list[i].Object, &pod); err != nil {
+			return nil, fmt.Errorf("reading pod %s: %w", list[i].GetName(), err)
+		}
+		pods = append(pods, pod)
+	}
+	return pods, nil
+}
+
+func (r Reader) events(ctx context.Context, namespace, kind, name string) ([]corev1.Event, error) {
+	selector := fields.Set{"involvedObject.kind": kind, "involvedObject.name": name}.String()
+	list, err := r.list(ctx, eventsResource, namespace, metav1.ListOptions{FieldSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	var events []corev1.Event
+	for i := range list {
+		var e corev1.Event
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list[i].Object, &e); err != nil {
+			return nil, fmt.Errorf("reading an event: %w", err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// Pod is one pod with its owners, from its own controller up to the root, and the events about it.
+type Pod struct {
+	corev1.Pod
+	Owners []*unstructured.Unstructured
+	Events []corev1.Event
+}
+
+// Pod reads one. Error: ErrNotFound, and those of the API server.
+func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
+	object, err := r.Client.Resource(podsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%w: namespace %s has no pod %s", ErrNotFound, namespace, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting pod %s: %w", name, err)
+	}
+	p := &Pod{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &p.Pod); err != nil {
+		return nil, fmt.Errorf("reading pod %s: %w", name, err)
+	}
+	for o := metav1.Object(object); ; {
+		owner, err := r.owner(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if owner == nil {
+			break
+		}
+		p.Owners = append(p.Owners, owner)
+		o = owner
+	}
+	p.Events, err = r.events(ctx, namespace, "Pod", name)
+	return p, err
+}
+
+// All are the workloads of a namespace, or of all if it is empty, without their pods and events: objects of our kinds that none of them owns.
+func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, error) {
+	kinds, err := served(r.Mapper, training)
+	if err != nil {
+		return nil, err
+	}
+	byUID := map[types.UID]*Workload{}
+	var roots []*Workload
+	for _, k := range kinds { // AppWrappers come first: what they own is theirs
+		list, err := r.list(ctx, k.gvr(), namespace, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			if ref := metav1.GetControllerOf(&list[i]); ref != nil && byUID[ref.UID] != nil {
+				byUID[ref.UID].Objects = append(byUID[ref.UID].Objects, &list[i])
+				continue
+			}
+			w := &Workload{Objects: []*unstructured.Unstructured{&list[i]}}
+			byUID[list[i].GetUID()] = w
+			roots = append(roots, w)
+		}
+	}
+	return roots, nil
+}

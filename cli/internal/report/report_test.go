@@ -1,0 +1,255 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/cli/internal/read"
+)
+
+var update = flag.Bool("update", false, "write the golden files again")
+
+var now = time.Date(2026, 11, 22, 13, 0, 0, 0, time.UTC)
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+const appWrapper = `
+apiVersion: workload.codeflare.dev/v1beta2
+kind: AppWrapper
+metadata:
+  {name: train, namespace: team, uid: aw, creationTimestamp: "2026-11-22T12:00:00Z", labels: {kueue.x-k8s.io/queue-name: q},
+   annotations: {workload.codeflare.dev.appwrapper/retryLimit: "3", schedulingRetries: "2", sigs.k8s.io/deploy: '{"currentReschedulingTimes":1}'}}
+status:
+  phase: Running
+  resettingCount: 1
+  conditions: [{type: QuotaReserved, status: "True"}]
+  attempts:
+  - {number: 1, startTime: "2026-11-22T12:00:00Z", readyTime: "2026-11-22T12:00:05Z", endTime: "2026-11-22T12:10:00Z", reason: FailedComponent, message: JobSet train has failed}
+  - {number: 2, startTime: "2026-11-22T12:12:00Z", readyTime: "2026-11-22T12:12:06Z"}`
+
+const jobSet = `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: train
+  namespace: team
+  uid: js
+  creationTimestamp: "2026-11-22T12:12:00Z"
+  ownerReferences: [{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, name: train, uid: aw, controller: true}]
+  annotations:
+    alpha.jobset.sigs.k8s.io/inplace-timeout: 60s
+    alpha.jobset.sigs.k8s.io/inplace-restarts: "2"
+    holdfast.dev/restart-history: |
+      1.1 2026-11-22T12:20:00.120Z in-place exit:137:SIGKILL workers-0-3/x7k2p@node-a 81=1+2+30+20+28
+      1.2 2026-11-22T12:30:00.000Z in-place pod workers-0-1/bb2q9@node-b 1300=0+2+30+1240+28
+spec: {failurePolicy: {maxRestarts: 5}}
+status:
+  conditions:
+  - {type: InPlaceInSync, status: "True", reason: InSync, message: all 8 workers have total restart count 2 of epoch 1}`
+
+func pod(name string, ready bool) corev1.Pod {
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	p.Status.Phase = corev1.PodRunning
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
+	return p
+}
+
+func workload(t *testing.T, change func(js *unstructured.Unstructured, w *read.Workload)) *read.Workload {
+	t.Helper()
+	js := object(t, jobSet)
+	w := &read.Workload{
+		Objects: []*unstructured.Unstructured{object(t, appWrapper), js},
+		Pods:    []corev1.Pod{pod("train-workers-0-1", true), pod("train-workers-0-0", true)},
+	}
+	if change != nil {
+		change(js, w)
+	}
+	return w
+}
+
+func recoveringNow(js *unstructured.Unstructured, w *read.Workload) {
+	a := js.GetAnnotations()
+	a["holdfast.dev/recovering"] = `{"rung":1,"reason":"worker train-workers-0-3 exited with code 1","deadline":"2026-11-22T13:00:50Z"}`
+	js.SetAnnotations(a)
+	_ = unstructured.SetNestedSlice(js.Object, []any{map[string]any{
+		"type": "Recovering", "status": "True", "reason": "RestartingInPlace", "lastTransitionTime": "2026-11-22T12:59:50Z",
+	}}, "status", "conditions")
+	for i := range 7 {
+		w.Pods = append(w.Pods, pod("train-workers-0-"+string(rune('2'+i)), false))
+	}
+}
+
+func text(s Status, wide bool, p Palette) string {
+	var b bytes.Buffer
+	s.Text(&b, wide, p)
+	return b.String()
+}
+
+func TestStatus(t *testing.T) {
+	failed := func(_ *unstructured.Unstructured, w *read.Workload) {
+		aw := w.Root()
+		_ = unstructured.SetNestedField(aw.Object, "Failed", "status", "phase")
+		_ = unstructured.SetNestedSlice(aw.Object, []any{
+			map[string]any{"type": "Unhealthy", "status": "True", "reason": "FailedComponent", "message": "JobSet train has failed; retryLimit 3 is used up"},
+		}, "status", "conditions")
+		w.Objects, w.Pods = w.Objects[:1], nil
+	}
+	forming := func(js *unstructured.Unstructured, _ *read.Workload) {
+		_ = unstructured.SetNestedSlice(js.Object, []any{
+			map[string]any{"type": "InPlaceInSync", "status": "False", "reason": "WaitingForWorkers", "message": "8 workers"},
+		}, "status", "conditions")
+	}
+	for name, tc := range map[string]struct {
+		change func(*unstructured.Unstructured, *read.Workload)
+		wide   bool
+		colour Palette
+	}{
+		"training": {nil, false, false}, "recovering": {recoveringNow, false, false}, "wide": {recoveringNow, true, false},
+		"colour": {nil, false, true}, "failed": {failed, false, false}, "forming": {forming, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			golden(t, "status-"+name+".txt", text(Of(workload(t, tc.change), now), tc.wide, tc.colour))
+		})
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	for _, format := range []string{"json", "yaml"} {
+		var b bytes.Buffer
+		if err := Encode(&b, format, Of(workload(t, recoveringNow), now)); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "status."+format, b.String())
+	}
+}
+
+func TestLine(t *testing.T) {
+	got := Of(workload(t, recoveringNow), now).Line(false, now)
+	want := "13:00:00  AppWrapper train  2 of 9 ready  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Recovering on rung 1, 50s left: worker train-workers-0-3 exited with code 1"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPodsThatAreNotReady(t *testing.T) {
+	change := func(change func(*corev1.Pod)) corev1.Pod {
+		p := pod("p", false)
+		change(&p)
+		return p
+	}
+	cases := map[string]struct {
+		pod  corev1.Pod
+		want string
+	}{
+		"ready":             {pod("p", true), ""},
+		"succeeded":         {change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), ""},
+		"failed":            {change(func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" }), "Evicted"},
+		"not ready":         {pod("p", false), "runs, and is not ready"},
+		"being created":     {change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), "is starting"},
+		"no image":          {change(func(p *corev1.Pod) { p.Status.ContainerStatuses = waiting("ImagePullBackOff") }), "ImagePullBackOff"},
+		"waiting for inits": {change(func(p *corev1.Pod) { p.Status.ContainerStatuses = waiting("PodInitializing") }), "runs, and is not ready"},
+		"no node": {change(func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/2 nodes are available"}}
+		}), "0/2 nodes are available"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := notReady(&tc.pod); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func waiting(reason string) []corev1.ContainerStatus {
+	return []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+}
+
+func owned(t *testing.T, annotations ...string) *read.Pod {
+	t.Helper()
+	js := object(t, jobSet)
+	a := js.GetAnnotations()
+	for i := 0; i < len(annotations); i += 2 {
+		a[annotations[i]] = annotations[i+1]
+	}
+	js.SetAnnotations(a)
+	p := &read.Pod{Pod: pod("train-workers-0-3-x7k2p", true)}
+	p.Spec.NodeName = "node-a"
+	p.Owners = []*unstructured.Unstructured{object(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: train-workers-0}}"), js}
+	return p
+}
+
+func TestWhy(t *testing.T) {
+	moved := owned(t, "schedulingRetries", "2")
+	moved.Owners = append(moved.Owners, object(t, appWrapper))
+	moved.Annotations = map[string]string{"sigs.k8s.io/scheduledHosts": `["node-b"]`}
+	moved.Events = []corev1.Event{{
+		Reason: "Rescheduled", Message: "OOMKilled on node node-a: evicted, to run on another node", EventTime: metav1.NewMicroTime(now),
+	}, {Reason: "Pulled", Message: "the image was there"}}
+	for name, p := range map[string]*read.Pod{
+		"moved": moved, "not-asked": owned(t), "bare": {Pod: pod("p", true)},
+		"recovering": owned(t, "schedulingRetries", "2", "holdfast.dev/recovering", `{"rung":1,"reason":"x","deadline":"2026-11-22T13:00:50Z"}`),
+		"could":      owned(t, "schedulingRetries", "2"),
+		"used-up":    owned(t, "schedulingRetries", "1", "sigs.k8s.io/deploy", `{"currentReschedulingTimes":1}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			WhyOf(p, now).Text(&b, name == "moved")
+			golden(t, "why-"+name+".txt", b.String())
+		})
+	}
+}
+
+func TestTop(t *testing.T) {
+	idle := &read.Workload{Objects: []*unstructured.Unstructured{object(t, strings.ReplaceAll(appWrapper, "attempts:", "others:"))}}
+	idle.Root().SetName("idle")
+	for _, wide := range []bool{false, true} {
+		name := "top.txt"
+		if wide {
+			name = "top-wide.txt"
+		}
+		var b bytes.Buffer
+		TopText(&b, Top([]*read.Workload{idle, workload(t, nil)}, now), wide)
+		golden(t, name, b.String())
+	}
+}

@@ -1,0 +1,177 @@
+// Package report makes of what was read what people want to know, and writes it down: as a table, as a wide one, as JSON or YAML. It is
+// pure, but for the writer that it is given.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/holdfast-project/holdfast/cli/internal/read"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+	"github.com/holdfast-project/holdfast/shared/timeline"
+)
+
+// State of a workload, in one word.
+type State string
+
+// States.
+const (
+	Training   State = "Training"   // all workers run
+	Recovering State = "Recovering" // some rung of the ladder is at work
+	Waiting    State = "Waiting"    // for pods, or for quota
+	Suspended  State = "Suspended"
+	Finished   State = "Finished"
+	Failed     State = "Failed"
+)
+
+// Status answers: is it training, who is not, what did it lose, what does it wait for.
+type Status struct {
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	State     State  `json:"state"`
+	// WaitsFor is what has to happen next, or why it failed.
+	WaitsFor string `json:"waitsFor,omitempty"`
+	Quota    string `json:"quota"` // held, not held, no queue
+	Workers  int    `json:"workers"`
+	Ready    int    `json:"ready"`
+	// NotReady names pods that should run and do not, each with why.
+	NotReady []string `json:"notReady,omitempty"`
+	// Recovery that goes on; nil if none does.
+	Recovery *Recovery `json:"recovery,omitempty"`
+	// Counters against their budgets.
+	Counters []Counter `json:"counters,omitempty"`
+	// LostNanoseconds is the time that recoveries took, as far back as the histories go.
+	LostNanoseconds time.Duration    `json:"lostNanoseconds"`
+	Last            []timeline.Entry `json:"last,omitempty"` // recoveries, the newest last
+	Objects         []string         `json:"objects"`
+}
+
+// Recovery is what a program says of itself.
+type Recovery struct {
+	Rung     int       `json:"rung"`
+	Object   string    `json:"object"`
+	Reason   string    `json:"reason"`
+	Deadline time.Time `json:"deadline"`
+}
+
+// Counter is something that has a budget: limit -1 is none, or not known.
+type Counter struct {
+	Name  string `json:"name"`
+	Count int32  `json:"count"`
+	Limit int32  `json:"limit"`
+}
+
+func (c Counter) String() string {
+	if c.Limit < 0 {
+		return fmt.Sprintf("%s %d", c.Name, c.Count)
+	}
+	return fmt.Sprintf("%s %d of %d", c.Name, c.Count, c.Limit)
+}
+
+// lastShown is how many recoveries a status has.
+const lastShown = 3
+
+// Of is the status of a workload at `now`.
+func Of(w *read.Workload, now time.Time) Status {
+	t := w.Timeline()
+	entries := timeline.Of(t, now)
+	root := w.Root()
+	s := Status{
+		Kind: root.GetKind(), Name: root.GetName(), Namespace: root.GetNamespace(), Quota: quota(w, t),
+		Recovery: recovery(t, now), Counters: counters(t), LostNanoseconds: timeline.Lost(entries),
+	}
+	for _, o := range t.Objects {
+		s.Objects = append(s.Objects, o.String())
+	}
+	for _, e := range entries {
+		if e.Rung > 0 {
+			s.Last = append(s.Last, e)
+		}
+	}
+	s.Last = s.Last[max(0, len(s.Last)-lastShown):]
+	s.Workers, s.Ready, s.NotReady = workers(w.Pods)
+	s.State, s.WaitsFor = state(s, t)
+	return s
+}
+
+func recovery(t timeline.Workload, now time.Time) *Recovery {
+	for _, o := range t.Objects {
+		if m, found := recovering.Of(o.Annotations); found && m.Live(now) {
+			return &Recovery{Rung: m.Rung, Object: o.String(), Reason: m.Reason, Deadline: m.Deadline}
+		}
+	}
+	return nil
+}
+
+func counters(t timeline.Workload) []Counter {
+	var list []Counter
+	for _, o := range t.Objects {
+		switch {
+		case o.JobSet != nil:
+			list = append(list, Counter{"restarts", o.JobSet.Charged, o.JobSet.MaxRestarts})
+		case o.AppWrapper != nil:
+			list = append(list, Counter{"resets", o.AppWrapper.Resets, o.AppWrapper.RetryLimit})
+		case o.ElasticJob != nil:
+			n := int32(0)
+			for _, w := range o.ElasticJob.Workers {
+				n += w.Failures
+			}
+			list = append(list, Counter{"worker failures", n, -1})
+		}
+		if moves, allowed := timeline.Moves(o.Annotations); moves > 0 || allowed >= 0 {
+			list = append(list, Counter{"moves", moves, allowed})
+		}
+	}
+	return list
+}
+
+// workers counts pods that are there for the work. One that is being deleted, or has been replaced, is none.
+func workers(pods []corev1.Pod) (all, ready int, not []string) {
+	pods = slices.Clone(pods)
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range pods {
+		p := &pods[i]
+		if p.DeletionTimestamp != nil {
+			not = append(not, p.Name+": being deleted")
+			continue
+		}
+		all++
+		if why := notReady(p); why == "" {
+			ready++
+		} else {
+			not = append(not, p.Name+": "+why)
+		}
+	}
+	return all, ready, not
+}
+
+func notReady(p *corev1.Pod) string {
+	switch p.Status.Phase {
+	case corev1.PodSucceeded:
+		return ""
+	case corev1.PodFailed:
+		return cmp.Or(p.Status.Reason, "failed")
+	}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if c.State.Waiting != nil && c.State.Waiting.Reason != "" && c.State.Waiting.Reason != "PodInitializing" {
+			return c.State.Waiting.Reason
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		switch {
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:
+			return cmp.Or(c.Message, c.Reason)
+		case c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue:
+			return ""
+		}
+	}
+	if p.Status.Phase == corev1.PodRunning {
+		return "runs, and is not ready"
+	}
+	return "is starting"
+}

@@ -1,0 +1,169 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/holdfast-project/holdfast/cli/internal/read"
+	"github.com/holdfast-project/holdfast/shared/ladder"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+	"github.com/holdfast-project/holdfast/shared/timeline"
+)
+
+// Why says of a pod where it is, whether it was or will be moved and why, and who answers which fault of it.
+type Why struct {
+	Pod   string `json:"pod"`
+	Node  string `json:"node,omitempty"`
+	State string `json:"state"`
+	// Owners from the pod's own controller up to the root.
+	Owners []string `json:"owners,omitempty"`
+	// Avoids are nodes that the pod is kept away from.
+	Avoids []string `json:"avoids,omitempty"`
+	// Verdict on moving it, in one sentence.
+	Verdict string `json:"verdict"`
+	// Said about the pod, or about its workload's moves, oldest first.
+	Said []Saying `json:"said,omitempty"`
+	// Answers to each fault, rungs in their order.
+	Answers []FaultAnswer `json:"answers,omitempty"`
+}
+
+// Saying of a program.
+type Saying struct {
+	At      time.Time `json:"at"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
+}
+
+// FaultAnswer is who answers a fault.
+type FaultAnswer struct {
+	Fault ladder.Fault `json:"fault"`
+	First string       `json:"first"`
+	Then  []string     `json:"then,omitempty"`
+}
+
+const (
+	decisionAnnotation = "holdfast.dev/rescheduling-decision"
+	hostsAnnotation    = "sigs.k8s.io/scheduledHosts"
+)
+
+// WhyOf explains a pod at `now`.
+func WhyOf(p *read.Pod, now time.Time) Why {
+	w := Why{Pod: p.Name, Node: p.Spec.NodeName, State: podState(&p.Pod)}
+	chain := chainOf(p.Owners)
+	for _, o := range p.Owners {
+		w.Owners = append(w.Owners, o.GetKind()+" "+o.GetName())
+	}
+	_ = json.Unmarshal([]byte(p.Annotations[hostsAnnotation]), &w.Avoids) // unreadable excludes nobody
+	w.Said = said(p)
+	w.Verdict = verdict(p, chain, w.Said, now)
+	for _, f := range ladder.Faults {
+		if a := faultAnswer(chain, f); a.First != "" {
+			w.Answers = append(w.Answers, a)
+		}
+	}
+	return w
+}
+
+func podState(p *corev1.Pod) string {
+	if p.DeletionTimestamp != nil {
+		return "being deleted"
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return "disrupted: " + c.Reason
+		}
+	}
+	if why := notReady(p); why != "" {
+		return why
+	}
+	return string(p.Status.Phase)
+}
+
+func chainOf(owners []*unstructured.Unstructured) ladder.Chain {
+	var c ladder.Chain
+	for _, o := range owners {
+		c = append(c, ladder.Owner{
+			Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Name: o.GetName(), UID: string(o.GetUID()), Annotations: o.GetAnnotations(),
+		})
+	}
+	return c
+}
+
+// said is what was written about the pod, by events and by the last decision on its workload.
+func said(p *read.Pod) []Saying {
+	var list []Saying
+	for i := range p.Events {
+		e := &p.Events[i]
+		if e.Type == corev1.EventTypeWarning || moveReasons[e.Reason] {
+			list = append(list, Saying{read.EventTime(e), e.Reason, e.Message})
+		}
+	}
+	for _, o := range p.Owners {
+		var d struct{ Time, Pod, Reason, Message string }
+		if json.Unmarshal([]byte(o.GetAnnotations()[decisionAnnotation]), &d) != nil || d.Pod != p.Name {
+			continue
+		}
+		at, _ := time.Parse(time.RFC3339, d.Time)
+		if !slices.ContainsFunc(list, func(s Saying) bool { return s.Reason == d.Reason && s.Message == d.Message }) {
+			list = append(list, Saying{at, d.Reason, d.Message})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Saying) int { return a.At.Compare(b.At) })
+	return list
+}
+
+// moveReasons are those of the rescheduler, also where they are no warnings.
+var moveReasons = map[string]bool{
+	"Rescheduled": true, "NodeExcluded": true, "RecoveringBelow": true, "GangMovedAlready": true, "NotTheNodesFault": true,
+	"ReschedulingLimited": true, "WouldReschedule": true, "NotMovable": true,
+}
+
+func verdict(p *read.Pod, c ladder.Chain, list []Saying, now time.Time) string {
+	var marks []map[string]string
+	for _, o := range c {
+		marks = append(marks, o.Annotations)
+	}
+	until := recovering.Until(recovering.RungMove, now, marks...)
+	moved := c.Moved()
+	switch {
+	case p.DeletionTimestamp != nil:
+		return "it is leaving its node already"
+	case !until.IsZero():
+		return fmt.Sprintf("it is not moved now: its workload is being recovered, until %s at the latest", until.UTC().Format(time.RFC3339))
+	case len(c) == 0:
+		return "it is not moved: nobody owns it, so nobody would make it again"
+	case moved == nil:
+		return "it is not moved: no owner of it has the annotation schedulingRetries"
+	}
+	for _, s := range slices.Backward(list) {
+		if moveReasons[s.Reason] {
+			return s.Message
+		}
+	}
+	moves, allowed := timeline.Moves(c.Root().Annotations)
+	if _, own := timeline.Moves(moved.Annotations); own >= 0 {
+		allowed = own
+	}
+	if moves >= allowed {
+		return fmt.Sprintf("it is not moved: all %d moves of its workload are used up", allowed)
+	}
+	return fmt.Sprintf("it is moved if it cannot run on its node: %d of %d moves are used", moves, allowed)
+}
+
+func faultAnswer(c ladder.Chain, f ladder.Fault) FaultAnswer {
+	a := FaultAnswer{Fault: f}
+	for i, answer := range ladder.Answers(c, f) {
+		text := fmt.Sprintf("%d %s", answer.Rung, answer.Program)
+		if i == 0 {
+			a.First = text
+		} else {
+			a.Then = append(a.Then, text)
+		}
+	}
+	return a
+}

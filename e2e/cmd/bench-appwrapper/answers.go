@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+)
+
+// answers are the times from the moment at which a Job says that it has failed to that at which its AppWrapper says that it is reset, both
+// as a watch tells them. What the Job controller takes to find out is not among them.
+type answers struct {
+	Median float64 // seconds
+	Last   float64
+}
+
+type watcher struct {
+	jobs, appWrappers watch.Interface
+}
+
+func (b *bench) watchAnswers(ctx context.Context) (*watcher, error) {
+	jobs, err := b.client.Watch(ctx, &batchv1.JobList{}, client.InNamespace(namespace))
+	if err != nil {
+		return nil, fmt.Errorf("watching Jobs: %w", err)
+	}
+	appWrappers, err := b.client.Watch(ctx, &v1beta2.AppWrapperList{}, client.InNamespace(namespace))
+	if err != nil {
+		jobs.Stop()
+		return nil, fmt.Errorf("watching AppWrappers: %w", err)
+	}
+	return &watcher{jobs, appWrappers}, nil
+}
+
+// wait for so many answers.
+func (w *watcher) wait(ctx context.Context, want int) (answers, error) {
+	defer w.jobs.Stop()
+	defer w.appWrappers.Stop()
+	failed, reset := map[string]time.Time{}, map[string]time.Time{}
+	patient := time.After(patience)
+	for len(failed) < want || len(reset) < want {
+		select {
+		case <-ctx.Done():
+			return answers{}, ctx.Err()
+		case <-patient:
+			return answers{}, fmt.Errorf("%d Jobs have failed and %d AppWrappers are reset after %s", len(failed), len(reset), patience)
+		case e := <-w.jobs.ResultChan():
+			if job, ok := e.Object.(*batchv1.Job); ok && failing(job) {
+				first(failed, job.Name)
+			}
+		case e := <-w.appWrappers.ResultChan():
+			if aw, ok := e.Object.(*v1beta2.AppWrapper); ok && aw.Status.Retries == 1 {
+				first(reset, aw.Name)
+			}
+		}
+	}
+	var took []float64
+	for name, at := range failed {
+		took = append(took, max(0, reset[name].Sub(at).Seconds())) // two watches, of which the other may be ahead
+	}
+	slices.Sort(took)
+	return answers{Median: took[len(took)/2], Last: took[len(took)-1]}, nil
+}
+
+func first(seen map[string]time.Time, name string) {
+	if _, known := seen[name]; !known {
+		seen[name] = time.Now()
+	}
+}
+
+// failing: the Job has the name of its AppWrapper.
+func failing(job *batchv1.Job) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
+	})
+}

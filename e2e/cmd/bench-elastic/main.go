@@ -1,0 +1,108 @@
+// Command bench-elastic runs one ElasticJob of many workers on simulated nodes against a real control plane: from nothing to all running, then
+// many workers lost at once. It prints times, CPU, memory and API calls of the operator, and writes them to e2e/results/elastic.json. It is no
+// test: nothing here passes or fails by time.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/simulated"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+)
+
+const (
+	manager       = "bench-elastic-manager"
+	healthAddress = "127.0.0.1:18085"
+)
+
+type options struct {
+	workers, losses, nodes int
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.workers, "workers", 500, "workers of the job")
+	flag.IntVar(&o.losses, "losses", 50, "workers that are lost at once")
+	flag.IntVar(&o.nodes, "nodes", 20, "simulated nodes")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-elastic:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	l, err := lab.New(ctx, testbed.Options{}, os.Stderr)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	b, err := prepare(ctx, l, o)
+	if err != nil {
+		return err
+	}
+	rules := simulated.KubeletRules()
+	fleet, err := l.Cluster.Simulate(ctx, simulated.Options{Name: "bench", Nodes: o.nodes, Rules: &rules})
+	if err != nil {
+		return err
+	}
+	b.fleet = fleet
+	phases, err := b.measure(ctx)
+	if err == nil {
+		printTable(os.Stdout, o, phases)
+		err = save(l.File("e2e", "results"), o, phases)
+	}
+	return errors.Join(err, b.clean())
+}
+
+// prepare installs the definition and starts the operator.
+func prepare(ctx context.Context, l *lab.Lab, o options) (*bench, error) {
+	config, err := l.Cluster.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	k8s, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Apply(ctx, "", l.File("elastic-operator", "config", "crd", "bases", "elastic.pytorch.org_elasticjobs.yaml")); err != nil {
+		return nil, err
+	}
+	if err := lab.Until(ctx, "the API server serves ElasticJobs", func(ctx context.Context) error {
+		return k8s.List(ctx, &v1alpha1.ElasticJobList{}, client.Limit(1))
+	}); err != nil {
+		return nil, err
+	}
+	if err := l.Namespace(ctx, namespace); err != nil {
+		return nil, err
+	}
+	return &bench{options: o, lab: l, client: k8s}, l.Cluster.StartProgram(ctx, testbed.Program{
+		Name: manager,
+		Command: []string{
+			l.File("bin", "elastic-manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
+			"--metrics-bind-address=" + metricsAddress, "--metrics-secure=false", "--health-probe-bind-address=" + healthAddress,
+		},
+		Ready: lab.Healthy(healthAddress),
+	})
+}

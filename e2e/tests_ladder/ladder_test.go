@@ -1,0 +1,228 @@
+//go:build e2e && e2e_all
+
+package tests_ladder
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// TestTheLadder has one workload answer one fault after the other, each on the cheapest rung that holds it and on no other.
+func TestTheLadder(t *testing.T) {
+	r := begins(t)
+	stop := r.watchQuota()
+	steps := []struct {
+		name string
+		step func(*run)
+	}{
+		{"1: a process exits", (*run).processExits},
+		{"1: the first process of a container is killed", (*run).containerDies},
+		{"1: a pod is deleted", (*run).podDeleted},
+		{"4: a node is drained", (*run).nodeDrained},
+		{"5: a restart is out of time", (*run).restartTimesOut},
+		{"6: the restarts are used up", (*run).restartsUsedUp},
+		{"6: a node is marked EVICT", (*run).nodeEvicted},
+		{"all resets are used up", (*run).resetsUsedUp},
+	}
+	for _, s := range steps {
+		t.Log(s.name)
+		s.step(r)
+		if t.Failed() {
+			break
+		}
+	}
+	stop()
+	r.show(r.ctx)
+	// In place four times, the fifth out of time and followed by the recreation; those of the two JobSets that had to be worn out; two
+	// resets, and the evacuation between them. The drain is one restart in place, on other nodes.
+	r.wantRungs()
+}
+
+func (r *run) step(s standing, charged, epochs int64) string {
+	s.charged += charged
+	s.epoch += epochs
+	return s.counts()
+}
+
+func (r *run) signal(w lab.Worker, s unix.Signal) {
+	r.Helper()
+	_, err := r.Signal(r.ctx, w, s)
+	r.must(err)
+}
+
+func (r *run) wantKept(before, after standing, pods, containers int) {
+	r.Helper()
+	if p, c := after.kept(before); p != pods || c != containers {
+		r.Errorf("%d pods and %d containers are those of before, want %d and %d", p, c, pods, containers)
+	}
+	if after.jobSet != before.jobSet {
+		r.Error("the JobSet is another")
+	}
+}
+
+func (r *run) processExits() {
+	before := r.awaitReady()
+	r.signal(before.worker(3), unix.SIGUSR1)
+	r.wantKept(before, r.awaitCounts(r.step(before, 1, 0)), workers, workers)
+}
+
+// The kubelet starts the container again; the others restart in theirs.
+func (r *run) containerDies() {
+	before := r.awaitReady()
+	_, err := r.SignalContainer(r.ctx, before.worker(2).PodUID, "worker", unix.SIGKILL)
+	r.must(err)
+	r.wantKept(before, r.awaitCounts(r.step(before, 1, 0)), workers, workers-1)
+}
+
+func (r *run) podDeleted() {
+	before := r.awaitReady()
+	_, err := r.DeletePod(r.ctx, before.worker(5))
+	r.must(err)
+	r.wantKept(before, r.awaitCounts(r.step(before, 1, 0)), workers-1, workers-1)
+}
+
+// The pods of the node come up on the other one, and the group restarts once.
+func (r *run) nodeDrained() {
+	before := r.awaitReady()
+	drained := r.nodeOf(before.worker(0))
+	r.cordon(drained, true)
+	lost := 0
+	for _, w := range before.workers {
+		if r.nodeOf(w) != drained {
+			continue
+		}
+		lost++
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: w.Pod}}
+		r.must(k8s.SubResource("eviction").Create(r.ctx, pod, &policyv1.Eviction{}))
+	}
+	after := r.awaitCounts(r.step(before, 1, 0))
+	r.wantKept(before, after, workers-lost, workers-lost)
+	for id, w := range after.workers {
+		if r.nodeOf(w) == drained {
+			r.Errorf("worker %s is on the node that was drained", id)
+		}
+	}
+	r.cordon(drained, false)
+}
+
+func (r *run) cordon(node string, to bool) {
+	r.Helper()
+	r.patchNode(node, func(n *corev1.Node) { n.Spec.Unschedulable = to })
+}
+
+func (r *run) patchNode(name string, change func(*corev1.Node)) {
+	r.Helper()
+	node := &corev1.Node{}
+	r.must(k8s.Get(r.ctx, client.ObjectKey{Name: name}, node))
+	before := node.DeepCopy()
+	change(node)
+	r.must(k8s.Patch(r.ctx, node, client.MergeFrom(before)))
+}
+
+// More than half of the supervisors hang, so that no single worker can be made good for.
+func (r *run) restartTimesOut() {
+	before := r.awaitReady()
+	for n := range workers/2 + 1 {
+		_, err := r.SignalContainer(r.ctx, before.worker(n).PodUID, "worker", unix.SIGSTOP)
+		r.must(err)
+	}
+	r.signal(before.worker(workers-1), unix.SIGUSR1)
+	after := r.awaitCounts(r.step(before, 2, 1)) // the restart, and the recreation after it
+	r.wantKept(before, after, 0, 0)
+}
+
+// wearOut has the JobSet restart until its budget is used up, and fail once more.
+func (r *run) wearOut() standing {
+	r.Helper()
+	s := r.awaitReady()
+	for s.charged < budget {
+		r.signal(s.worker(0), unix.SIGUSR1)
+		s = r.awaitCounts(r.step(s, 1, 0))
+	}
+	r.signal(s.worker(0), unix.SIGUSR1)
+	return s
+}
+
+func (r *run) restartsUsedUp() {
+	before := r.wearOut()
+	want := before
+	want.resets, want.charged, want.epoch = want.resets+1, 0, 1
+	if after := r.awaitCounts(want.counts()); after.jobSet == before.jobSet {
+		r.Error("the JobSet is the same")
+	}
+}
+
+func (r *run) nodeEvicted() {
+	const label = "autopilot.ibm.com/gpuhealth"
+	before := r.awaitReady()
+	bad := r.nodeOf(before.worker(0))
+	r.patchNode(bad, func(n *corev1.Node) { n.Labels[label] = "EVICT" })
+	defer r.patchNode(bad, func(n *corev1.Node) { delete(n.Labels, label) })
+	want := before
+	want.evacuations, want.charged, want.epoch = want.evacuations+1, 0, 1
+	for id, w := range r.awaitCounts(want.counts()).workers {
+		if r.nodeOf(w) == bad {
+			r.Errorf("worker %s is on the bad node", id)
+		}
+	}
+}
+
+func (r *run) resetsUsedUp() {
+	before := r.wearOut()
+	want := before
+	want.resets, want.charged, want.epoch = want.resets+1, 0, 1
+	r.awaitCounts(want.counts())
+	r.mu.Lock()
+	r.over = true // from here on it may fail at any moment
+	r.mu.Unlock()
+	r.wearOut()
+	r.must(lab.Until(r.ctx, "the workload has failed and the quota is free", func(ctx context.Context) error {
+		aw := r.get()
+		held, err := r.quotaHeld(ctx)
+		if err == nil && (held || aw.Status.Phase != v1beta2.Failed) {
+			err = fmt.Errorf("it is %s, quota held %t", aw.Status.Phase, held)
+		}
+		return err
+	}))
+	if _, err := r.JobSet(r.ctx, ns, name); client.IgnoreNotFound(err) != nil || err == nil {
+		r.must(lab.Until(r.ctx, "nothing is left over", func(ctx context.Context) error {
+			if _, err := r.JobSet(ctx, ns, name); err == nil {
+				return fmt.Errorf("the JobSet is there")
+			}
+			pods, err := r.Pods(ctx, ns, name)
+			if err == nil && len(pods) > 0 {
+				err = fmt.Errorf("%d pods are there", len(pods))
+			}
+			return err
+		}))
+	}
+}
+
+// wantRungs: what the timeline tells is what happened.
+func (r *run) wantRungs() {
+	r.Helper()
+	if r.Failed() {
+		return
+	}
+	got := r.rungs()
+	count := map[rune]int{}
+	for _, rung := range got {
+		count[rung]++
+	}
+	// Of the first JobSet 4 restarts, 1 that timed out; of the others `budget` each. One recreation, two resets and an evacuation.
+	if want := 5 + 2*budget; count['1'] != want || count['5'] != 1 || count['6'] != 3 || count['2'] != 0 || count['3'] != 0 {
+		r.Errorf("the rungs of the timeline are %s; want 1 %d times, 5 once, 6 three times", got, want)
+	}
+	_ = v1alpha2.InPlaceRestartsKey
+}

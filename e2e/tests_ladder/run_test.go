@@ -1,0 +1,318 @@
+//go:build e2e && e2e_all
+
+package tests_ladder
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+const (
+	ns      = "e2e-ladder"
+	name    = "train"
+	workers = 8
+	// budget of the JobSet: each fault before the last on its rungs costs some of it, see TestTheLadder.
+	budget = 6
+)
+
+// run is the workload under test.
+type run struct {
+	*testing.T
+	*lab.Lab
+	ctx context.Context
+
+	mu       sync.Mutex
+	breaches []string
+	over     bool // the workload may give its quota back
+}
+
+func (r *run) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.show(context.Background())
+		r.Fatal(err)
+	}
+}
+
+// show is what a reader of a red run needs.
+func (r *run) show(ctx context.Context) {
+	for _, args := range [][]string{{"status", name, "-o", "wide"}, {"timeline", name}} {
+		text, err := r.Plugin(ctx, ns, args...)
+		r.Logf("%s %v\n%s", args[0], err, text)
+	}
+	for _, program := range []string{lab.Manager, lab.Orchestrator, appWrapperManager} {
+		out, _ := exec.CommandContext(ctx, "tail", "-n", "15", r.Cluster.ProgramLog(program)).CombinedOutput() // best effort
+		r.Logf("%s\n%s", program, out)
+	}
+}
+
+func begins(t *testing.T) *run {
+	t.Helper()
+	r := &run{T: t, Lab: shared, ctx: t.Context()}
+	r.must(r.Namespace(r.ctx, ns))
+	r.makeQueue()
+	r.must(k8s.Create(r.ctx, r.appWrapper()))
+	r.awaitReady()
+	return r
+}
+
+// appWrapper is the example with one annotation, wrapped, and impatient: whatever were taken for a failure would soon show.
+func (r *run) appWrapper() *v1beta2.AppWrapper {
+	r.Helper()
+	js, err := r.Load(ns, r.File("examples", "one-annotation.yaml"))
+	r.must(err)
+	js.Name, js.Namespace = name, ""
+	js.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: "JobSet"}
+	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "15s"
+	js.Spec.FailurePolicy.MaxRestarts = budget
+	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
+	pod.TerminationGracePeriodSeconds = ptr.To[int64](4)
+	pod.Containers[0].Resources = corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}, Limits: corev1.ResourceList{gpu: resource.MustParse("1")},
+	}
+	raw, err := json.Marshal(js)
+	r.must(err)
+	return &v1beta2.AppWrapper{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns, Labels: map[string]string{v1beta2.QueueLabel: "queue"}, Annotations: map[string]string{
+			v1beta2.RetryPausePeriodKey: "1s", v1beta2.FailureGracePeriodKey: "1s", v1beta2.RetryLimitKey: "2",
+		}},
+		Spec: v1beta2.AppWrapperSpec{Components: []v1beta2.AppWrapperComponent{{Template: runtime.RawExtension{Raw: raw}}}},
+	}
+}
+
+func kueueObject(kind, name string, spec map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	if spec != nil {
+		o.Object["spec"] = spec
+	}
+	o.SetAPIVersion("kueue.x-k8s.io/v1beta2")
+	o.SetKind(kind)
+	o.SetName(name)
+	return o
+}
+
+// makeQueue has room for this workload alone.
+func (r *run) makeQueue() {
+	r.Helper()
+	local := kueueObject("LocalQueue", "queue", map[string]any{"clusterQueue": ns})
+	local.SetNamespace(ns)
+	for _, object := range []*unstructured.Unstructured{
+		kueueObject("ResourceFlavor", ns, nil),
+		kueueObject("ClusterQueue", ns, map[string]any{
+			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: ns}},
+			"resourceGroups": []any{map[string]any{
+				"coveredResources": []any{"cpu", "memory", gpu},
+				"flavors": []any{map[string]any{"name": ns, "resources": []any{
+					map[string]any{"name": "cpu", "nominalQuota": "1"}, map[string]any{"name": "memory", "nominalQuota": "8Gi"},
+					map[string]any{"name": gpu, "nominalQuota": strconv.Itoa(workers)},
+				}}},
+			}},
+		}),
+		local,
+	} {
+		r.must(lab.Until(r.ctx, object.GetKind()+" is made", func(ctx context.Context) error { return k8s.Create(ctx, object.DeepCopy()) }))
+		r.Cleanup(func() { _ = k8s.Delete(context.Background(), object) })
+	}
+}
+
+// watchQuota looks again and again until the test ends: the workload holds its quota until it may give it back.
+func (r *run) watchQuota() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			held, err := r.quotaHeld(ctx)
+			r.mu.Lock()
+			if err == nil && !held && !r.over {
+				r.breaches = append(r.breaches, time.Now().UTC().Format(time.TimeOnly)+": the workload holds no quota")
+			}
+			r.mu.Unlock()
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		for _, breach := range r.breaches {
+			r.Error(breach)
+		}
+	}
+}
+
+func (r *run) quotaHeld(ctx context.Context) (bool, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("kueue.x-k8s.io/v1beta2")
+	list.SetKind("WorkloadList")
+	if err := k8s.List(ctx, list, client.InNamespace(ns)); err != nil {
+		return false, err
+	}
+	for i := range list.Items {
+		is := map[string]bool{}
+		conditions, _, _ := unstructured.NestedSlice(list.Items[i].Object, "status", "conditions")
+		for _, condition := range conditions {
+			c := condition.(map[string]any)
+			is[fmt.Sprint(c["type"])] = c["status"] == "True"
+		}
+		if is["QuotaReserved"] && !is["Finished"] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (r *run) get() *v1beta2.AppWrapper {
+	r.Helper()
+	aw := &v1beta2.AppWrapper{}
+	r.must(k8s.Get(r.ctx, client.ObjectKey{Namespace: ns, Name: name}, aw))
+	return aw
+}
+
+func (r *run) jobSet() *v1alpha2.JobSet {
+	r.Helper()
+	js, err := r.JobSet(r.ctx, ns, name)
+	r.must(err)
+	return js
+}
+
+// standing is where a workload stands that trains: what was counted on each rung, and which objects there are.
+type standing struct {
+	epoch, round, charged int64
+	resets, evacuations   int32
+	jobSet                string
+	workers               map[string]lab.Worker
+}
+
+// awaitReady returns when all workers of the living JobSet are in sync, and the AppWrapper has seen that.
+func (r *run) awaitReady() standing {
+	r.Helper()
+	var s standing
+	r.must(lab.Until(r.ctx, "all workers train", func(ctx context.Context) (err error) {
+		s, err = r.stands(ctx)
+		return err
+	}))
+	return s
+}
+
+func (r *run) stands(ctx context.Context) (standing, error) {
+	aw := &v1beta2.AppWrapper{}
+	if err := k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, aw); err != nil {
+		return standing{}, err
+	}
+	if aw.Status.Phase != v1beta2.Running || !meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady)) {
+		return standing{}, fmt.Errorf("the AppWrapper is %s: %+v", aw.Status.Phase, aw.Status.Conditions)
+	}
+	js, err := r.JobSet(ctx, ns, name)
+	if err != nil {
+		return standing{}, err
+	}
+	sum, err := r.Store.Summary(ctx, string(js.UID))
+	if err != nil {
+		return standing{}, err
+	}
+	if sum.Phase != coordination.Running {
+		return standing{}, fmt.Errorf("the group is %s, %d of %d joined", sum.Phase, sum.Joined, sum.Size)
+	}
+	there, err := r.Workers(ctx, ns, name)
+	if err != nil {
+		return standing{}, err
+	}
+	for id, w := range there {
+		if !w.Ready {
+			return standing{}, fmt.Errorf("worker %s is not ready", id)
+		}
+	}
+	if len(there) != workers {
+		return standing{}, fmt.Errorf("%d workers", len(there))
+	}
+	charged, err := strconv.ParseInt(js.Annotations[v1alpha2.InPlaceRestartsKey], 10, 64)
+	return standing{
+		epoch: sum.Epoch, round: sum.Round, charged: charged, resets: aw.Status.Retries, evacuations: aw.Status.Evacuations,
+		jobSet: string(js.UID), workers: there,
+	}, err
+}
+
+// counts of a standing, for comparing.
+func (s standing) counts() string {
+	return fmt.Sprintf("epoch %d, %d charged, %d resets, %d evacuations", s.epoch, s.charged, s.resets, s.evacuations)
+}
+
+// awaitCounts returns when all train again with these counts. More than that would have passed it by, and is seen after a while.
+func (r *run) awaitCounts(want string) standing {
+	r.Helper()
+	var s standing
+	r.must(lab.Until(r.ctx, "all train again with "+want, func(ctx context.Context) (err error) {
+		if s, err = r.stands(ctx); err == nil && s.counts() != want {
+			err = fmt.Errorf("it is %s", s.counts())
+		}
+		return err
+	}))
+	return s
+}
+
+// kept says which of the workers are still in the same pod, and which in the same container.
+func (s standing) kept(before standing) (pods, containers int) {
+	for id, w := range s.workers {
+		if before.workers[id].PodUID == w.PodUID {
+			pods++
+		}
+		if before.workers[id].ContainerID == w.ContainerID {
+			containers++
+		}
+	}
+	return pods, containers
+}
+
+func (s standing) worker(n int) lab.Worker { return s.workers[lab.IDs(s.workers)[n]] }
+
+// nodeOf a worker.
+func (r *run) nodeOf(w lab.Worker) string {
+	r.Helper()
+	pod := &corev1.Pod{}
+	r.must(k8s.Get(r.ctx, client.ObjectKey{Namespace: ns, Name: w.Pod}, pod))
+	return pod.Spec.NodeName
+}
+
+// rungs are those of the timeline, oldest first, repairs within a restart apart.
+func (r *run) rungs() string {
+	r.Helper()
+	text, err := r.Plugin(r.ctx, ns, "timeline", name, "-o", "json")
+	r.must(err)
+	var entries []struct {
+		Rung int    `json:"rung"`
+		What string `json:"what"`
+	}
+	r.must(json.Unmarshal([]byte(text), &entries))
+	var rungs []string
+	for _, e := range entries {
+		if e.Rung > 0 && e.What != "repair" {
+			rungs = append(rungs, strconv.Itoa(e.Rung))
+		}
+	}
+	return strings.Join(slices.Clip(rungs), " ")
+}

@@ -1,0 +1,237 @@
+package torch
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// The programs, for those who put them into a container.
+var (
+	//go:embed train.py
+	Train string
+	//go:embed close.py
+	Close string
+)
+
+// python is Debian's: another one that comes first in the path has no torch.
+const python = "/usr/bin/python3"
+
+// Group is agents on this host, of which those that end are started again, as an operator would.
+type Group struct {
+	Backend  string
+	Endpoint string
+	RunID    string
+	Min, Max int
+	Dir      string // for state and logs
+
+	ctx   context.Context
+	wait  sync.WaitGroup
+	mu    sync.Mutex
+	slots map[int]*slot
+	ends  int
+	done  int
+}
+
+// slot is the place of one agent.
+type slot struct {
+	wanted bool
+	agent  *exec.Cmd
+}
+
+// Start starts n agents. They are gone when ctx has ended and Wait has returned.
+func (g *Group) Start(ctx context.Context, n int) error {
+	g.ctx, g.slots = ctx, map[int]*slot{}
+	for name, text := range map[string]string{"train.py": Train, "close.py": Close} {
+		if err := os.WriteFile(filepath.Join(g.Dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	g.Scale(n)
+	return nil
+}
+
+// Wait returns when no agent is left.
+func (g *Group) Wait() { g.wait.Wait() }
+
+// Scale asks for n agents. Those of the highest places are told to leave if there are more.
+func (g *Group) Scale(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range n {
+		if s := g.slots[i]; s == nil || !s.wanted {
+			s = &slot{wanted: true}
+			g.slots[i] = s
+			g.wait.Add(1)
+			go g.keep(i, s)
+		}
+	}
+	for i, s := range g.slots {
+		if i >= n && s.wanted {
+			s.wanted = false
+			signal(s.agent, syscall.SIGTERM)
+		}
+	}
+}
+
+// keep starts the agent of a place again and again, until it succeeds or nobody wants it any more.
+func (g *Group) keep(i int, s *slot) {
+	defer g.wait.Done()
+	for g.wanted(s) {
+		err := g.run(i, s)
+		g.mu.Lock()
+		if err == nil {
+			g.done++
+			s.wanted = false
+		} else {
+			g.ends++
+		}
+		g.mu.Unlock()
+	}
+}
+
+func (g *Group) wanted(s *slot) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return s.wanted && g.ctx.Err() == nil
+}
+
+func (g *Group) run(i int, s *slot) error {
+	logs, err := os.OpenFile(filepath.Join(g.Dir, fmt.Sprintf("agent-%d.log", i)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer logs.Close()
+	agent := g.command(i)
+	agent.Stdout, agent.Stderr = logs, logs
+	g.mu.Lock()
+	if s.wanted {
+		err = agent.Start()
+		s.agent = agent
+	} else {
+		err = errors.New("nobody wants it any more")
+	}
+	g.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	defer signal(agent, syscall.SIGKILL) // its worker, if the agent has left it behind
+	return agent.Wait()
+}
+
+// command is torchrun with the settings that this release needs under Python 3.11 (redirects) and in a short test (timeouts).
+func (g *Group) command(i int) *exec.Cmd {
+	args := []string{
+		"-m", "torch.distributed.run", fmt.Sprintf("--nnodes=%d:%d", g.Min, g.Max), "--nproc_per_node=1", "--max_restarts=100", "--monitor_interval=1",
+		"--rdzv_backend=" + g.Backend, "--rdzv_endpoint=" + g.Endpoint, "--rdzv_id=" + g.RunID,
+		"--rdzv_conf=is_host=0,last_call_timeout=3,join_timeout=300,read_timeout=30",
+		"-r", "2", "-t", "2", "--log_dir=" + filepath.Join(g.Dir, "logs-"+strconv.Itoa(i)), filepath.Join(g.Dir, "train.py"),
+	}
+	c := exec.CommandContext(g.ctx, python, args...)
+	c.Dir = g.Dir
+	c.Env = append(os.Environ(), "TRAIN_STATE="+g.state(), "TRAIN_PAUSE=0.1", "LOGLEVEL=INFO", "PYTHONUNBUFFERED=1", "OMP_NUM_THREADS=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { signal(c, syscall.SIGKILL); return nil }
+	c.WaitDelay = 10 * time.Second
+	return c
+}
+
+// History of the training.
+func (g *Group) History() History { return HistoryOf(g.state()) }
+
+func (g *Group) state() string { return filepath.Join(g.Dir, "state") }
+
+// Finish tells the workers to stop after a step.
+func (g *Group) Finish() error { return os.WriteFile(g.state()+".stop", nil, 0o644) }
+
+// Ends is how many agents have ended without success, and have been started again if they were wanted.
+func (g *Group) Ends() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ends
+}
+
+// Done is how many agents have succeeded.
+func (g *Group) Done() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.done
+}
+
+// KillAgent kills an agent with its worker, as the end of a pod does.
+func (g *Group) KillAgent(i int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	signal(g.slots[i].agent, syscall.SIGKILL)
+}
+
+// KillWorker kills what an agent trains with, and not the agent.
+func (g *Group) KillWorker(i int) error {
+	g.mu.Lock()
+	agent := g.slots[i].agent
+	g.mu.Unlock()
+	return KillWorkerOf(agent.Process.Pid)
+}
+
+// KillWorkerOf kills what the agent with this process id trains with.
+func KillWorkerOf(agent int) error {
+	pids, err := childrenOf(agent)
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil && strings.Contains(string(line), "train.py") {
+			return syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	return fmt.Errorf("agent %d has no worker", agent)
+}
+
+// CloseRendezvous closes it for ever, as far as torch is concerned.
+func (g *Group) CloseRendezvous(ctx context.Context) error {
+	out, err := exec.CommandContext(ctx, python, filepath.Join(g.Dir, "close.py"), g.Backend, g.Endpoint, g.RunID).Output()
+	if err != nil || string(out) != "closed\n" {
+		return fmt.Errorf("closing the rendezvous: %w: %s", err, out)
+	}
+	return nil
+}
+
+// signal reaches the agent and all that it has started.
+func signal(agent *exec.Cmd, s syscall.Signal) {
+	if agent != nil && agent.Process != nil {
+		_ = syscall.Kill(-agent.Process.Pid, s)
+	}
+}
+
+// childrenOf looks at all processes, because not every kernel lists the children of one.
+func childrenOf(parent int) (pids []int, err error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}

@@ -1,0 +1,79 @@
+package torch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed/image"
+)
+
+// Images that LoadImages makes.
+const (
+	Image           = "localhost/holdfast/torch:dev"
+	EtcdImage       = "localhost/holdfast/etcd:dev"
+	RendezvousImage = "localhost/holdfast/rendezvous:dev"
+)
+
+// etcd is Debian's, 3.4: the last line but one that has the v2 API.
+const etcd = "/usr/bin/etcd"
+
+// Node takes the archives of images.
+type Node interface {
+	LoadImage(ctx context.Context, archive string) error
+}
+
+// LoadImages gives a node the rendezvous server as `make build` left it, an etcd, and an image of workers. Torch itself, 650 MB of it, is not in an
+// image: pods see it where the host has it, see Volumes.
+func LoadImages(ctx context.Context, node Node, rendezvous string) error {
+	dir, err := os.MkdirTemp("", "holdfast-torch-")
+	if err != nil {
+		return fmt.Errorf("making images: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	train := filepath.Join(dir, "train.py")
+	if err := os.WriteFile(train, []byte(Train), 0o644); err != nil {
+		return err
+	}
+	libraries, err := image.Libraries(ctx, etcd)
+	if err != nil {
+		return err
+	}
+	libraries[etcd] = etcd
+	for _, img := range []image.Image{
+		{Name: Image, Files: map[string]string{"/train.py": train}},
+		{Name: EtcdImage, Files: libraries, Entrypoint: []string{etcd}},
+		{Name: RendezvousImage, Files: map[string]string{"/rendezvous": rendezvous}, Entrypoint: []string{"/rendezvous"}, User: "65532:65532"},
+	} {
+		archive := filepath.Join(dir, "image.tar")
+		if err := img.Write(archive); err != nil {
+			return err
+		}
+		if err := node.LoadImage(ctx, archive); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Command of a worker's container: torchrun, which learns all else from its environment.
+func Command() []string {
+	return []string{
+		python, "-m", "torch.distributed.run", "--nproc_per_node=1", "--monitor_interval=1", "-r", "2", "-t", "2", "--log_dir=/tmp/logs", "/train.py",
+	}
+}
+
+// Volumes are what a worker sees of its host: Debian's programs and libraries, read only, and the folder in which the training keeps its state.
+func Volumes(state string) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	for i, p := range []struct{ host, pod string }{
+		{"/usr", "/usr"}, {"/usr/lib", "/lib"}, {"/usr/lib64", "/lib64"}, {"/etc/alternatives", "/etc/alternatives"}, {state, "/state"},
+	} {
+		name := fmt.Sprintf("host-%d", i)
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: p.host}}})
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: p.pod, ReadOnly: p.pod != "/state"})
+	}
+	return volumes, mounts
+}

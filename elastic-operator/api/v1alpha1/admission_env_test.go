@@ -1,0 +1,136 @@
+//go:build envtest
+
+package v1alpha1_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/testing/apiserver"
+	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+)
+
+var k8s client.Client
+
+func TestMain(m *testing.M) {
+	config, stop, err := apiserver.Start("../../config/crd/bases")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	scheme := runtime.NewScheme()
+	_ = clientgoscheme.AddToScheme(scheme)
+	_ = v1alpha1.AddToScheme(scheme)
+	if k8s, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
+	}
+	os.Exit(code)
+}
+
+func TestWhatIsRefusedAndWhy(t *testing.T) {
+	type job = v1alpha1.ElasticJob
+	for name, tc := range map[string]struct {
+		change func(*job)
+		want   string
+	}{
+		"min above max":                {func(j *job) { j.Spec.MinReplicas = ptr.To(int32(6)) }, "minReplicas must not be larger than maxReplicas"},
+		"fewer replicas than min":      {func(j *job) { j.Spec.MinReplicas = ptr.To(int32(3)) }, "replicaSpecs.Worker.replicas must not be smaller than minReplicas"},
+		"more replicas than max":       {func(j *job) { j.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(int32(6)) }, "replicaSpecs.Worker.replicas must not be larger than maxReplicas"},
+		"min of none":                  {func(j *job) { j.Spec.MinReplicas = ptr.To(int32(0)) }, "spec.minReplicas"},
+		"a restart policy of its own":  {func(j *job) { j.Spec.ReplicaSpecs.Worker.RestartPolicy = "Sometimes" }, `Unsupported value: "Sometimes"`},
+		"a backend that nobody speaks": {func(j *job) { j.Spec.RdzvBackend = "zeus" }, `Unsupported value: "zeus"`},
+		"a name that is no service's":  {func(j *job) { j.Name = "a.b" }, "metadata.name must begin with a letter"},
+		"a name that is too long":      {func(j *job) { j.Name = strings.Repeat("a", 51) }, "at most 50 characters"},
+		"two limits that differ": {func(j *job) {
+			j.Spec.BackoffLimit, j.Spec.NestedRunPolicy = ptr.To(int32(1)), &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(2))}
+		}, "backoffLimit is set more than once"},
+		"two clean-ups that differ": {func(j *job) {
+			j.Spec.CleanPodPolicy, j.Spec.WrittenRunPolicy = ptr.To(v1alpha1.CleanAll), &v1alpha1.RunPolicy{CleanPodPolicy: ptr.To(v1alpha1.CleanNone)}
+		}, "cleanPodPolicy is set more than once"},
+		"two lives that differ, neither at the top": {func(j *job) {
+			j.Spec.NestedRunPolicy = &v1alpha1.RunPolicy{TTLSecondsAfterFinished: ptr.To(int32(1))}
+			j.Spec.WrittenRunPolicy = &v1alpha1.RunPolicy{TTLSecondsAfterFinished: ptr.To(int32(2))}
+		}, "ttlSecondsAfterFinished is set more than once"},
+		"two deadlines that differ": {func(j *job) {
+			j.Spec.ActiveDeadlineSeconds, j.Spec.WrittenRunPolicy = ptr.To(int64(1)), &v1alpha1.RunPolicy{ActiveDeadlineSeconds: ptr.To(int64(2))}
+		}, "activeDeadlineSeconds is set more than once"},
+		"percent without its type": {func(j *job) {
+			j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessAny, Percent: ptr.To(int32(5))}
+		}, "percent goes with type Percent"},
+		"type Percent without one":    {func(j *job) { j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent} }, "percent goes with type Percent"},
+		"an exit code of success":     {func(j *job) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{0} }, "permanentExitCodes"},
+		"granted less than the least": {func(j *job) { j.Spec.MinReplicas, j.Spec.GrantedReplicas = ptr.To(int32(2)), ptr.To(int32(1)) }, "grantedReplicas must not be smaller"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := k8s.Create(t.Context(), MakeElasticJob("a").Namespace("default").With(tc.change).Obj(), client.DryRunAll)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAllSpellingsOfTheRunPolicyAreTaken(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.ElasticJobSpec){
+		"at the top level": func(s *v1alpha1.ElasticJobSpec) { s.BackoffLimit = ptr.To(int32(7)) },
+		"in runPolicy": func(s *v1alpha1.ElasticJobSpec) {
+			s.NestedRunPolicy = &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(7))}
+		},
+		"in RunPolicy": func(s *v1alpha1.ElasticJobSpec) {
+			s.WrittenRunPolicy = &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(7))}
+		},
+		"twice alike": func(s *v1alpha1.ElasticJobSpec) {
+			s.BackoffLimit, s.WrittenRunPolicy = ptr.To(int32(7)), &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(7)), CleanPodPolicy: ptr.To(v1alpha1.CleanNone)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := MakeElasticJob("a").Namespace("default").With(func(j *v1alpha1.ElasticJob) { change(&j.Spec) }).Obj()
+			want := job.Spec.DeepCopy()
+			if err := k8s.Create(t.Context(), job, client.DryRunAll); err != nil {
+				t.Fatal(err)
+			}
+			got := []*int32{job.Spec.BackoffLimit}
+			for _, p := range []*v1alpha1.RunPolicy{job.Spec.NestedRunPolicy, job.Spec.WrittenRunPolicy} {
+				if p != nil {
+					got = append(got, p.BackoffLimit)
+				}
+			}
+			n := 0
+			for _, p := range got {
+				if p != nil && *p == 7 {
+					n++
+				}
+			}
+			if n == 0 || want.WrittenRunPolicy != nil && job.Spec.WrittenRunPolicy == nil {
+				t.Errorf("what came back: %+v", job.Spec)
+			}
+		})
+	}
+}
+
+func TestManagedByDoesNotChange(t *testing.T) {
+	job := MakeElasticJob("managed").Namespace("default").With(func(j *v1alpha1.ElasticJob) { j.Spec.ManagedBy = ptr.To("somebody") }).Obj()
+	if err := k8s.Create(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []*string{nil, ptr.To("else")} {
+		changed := job.DeepCopy()
+		changed.Spec.ManagedBy = to
+		if err := k8s.Update(t.Context(), changed); err == nil || !strings.Contains(err.Error(), "managedBy is immutable") {
+			t.Errorf("to %v: %v", to, err)
+		}
+	}
+}

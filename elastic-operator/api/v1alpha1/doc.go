@@ -1,0 +1,9 @@
+// Package v1alpha1 holds the ElasticJob API of group elastic.pytorch.org. What the published v1alpha1 wrote and accepted is accepted here
+// and means what its documentation said; fields that are added are optional.
+//
+// +kubebuilder:object:generate=true
+// +groupName=elastic.pytorch.org
+package v1alpha1
+
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen object paths=.
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen crd:generateEmbeddedObjectMeta=true paths=. output:crd:dir=../../config/crd/bases

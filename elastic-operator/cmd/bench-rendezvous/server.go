@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// server is a process of its own, so that its CPU and memory can be told from the clients'.
+type server struct {
+	address string
+	process *exec.Cmd
+}
+
+func startServer(binary string) (*server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	address := l.Addr().String()
+	l.Close()
+	s := &server{address: address, process: exec.Command(binary, "--listen="+address, "--metrics=127.0.0.1:0", "--jobs=bench/job=run")}
+	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.process.Start(); err != nil {
+		return nil, err
+	}
+	for range 500 {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			return s, nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return nil, errors.Join(errors.New("the server does not listen"), s.stop())
+}
+
+func (s *server) stop() error {
+	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return s.process.Wait()
+}
+
+// tick is the unit of CPU time in /proc, the same on all machines that Go runs on.
+const tick = 10 * time.Millisecond
+
+// cpu is how long it has computed.
+func (s *server) cpu() (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	user, err := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * tick, errors.Join(err, err2)
+}
+
+// memory is how much of it is resident.
+func (s *server) memory() (int64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.process.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(b))[1], 10, 64)
+	return pages * int64(os.Getpagesize()), err
+}

@@ -1,0 +1,73 @@
+//go:build envtest
+
+package app
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/testing/apiserver"
+	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+)
+
+// The whole manager, from its flags to a job that has its pods.
+func TestTheManagerRunsAJob(t *testing.T) {
+	cluster, stop, err := apiserver.Start("../../config/crd/bases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stop() }()
+	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Registry = prometheus.NewRegistry()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- o.Run(ctx, cluster) }()
+	k8s, err := client.New(cluster, client.Options{Scheme: NewScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := MakeElasticJob("a").Namespace("default").Obj()
+	if err := k8s.Create(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); job.Status.Replicas != 2; time.Sleep(50 * time.Millisecond) {
+		if err := k8s.Get(t.Context(), client.ObjectKeyFromObject(job), job); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("status %+v", job.Status)
+		}
+	}
+	if job.Status.State != v1alpha1.StatePending || job.Status.Indexes != "0-1" {
+		t.Errorf("status %+v", job.Status)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunWithoutTheCRDSaysSo(t *testing.T) {
+	cluster, stop, err := apiserver.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stop() }()
+	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Registry = prometheus.NewRegistry()
+	if err := o.Run(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), "install the custom resource definition first") {
+		t.Errorf("got %v", err)
+	}
+}

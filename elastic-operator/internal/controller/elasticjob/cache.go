@@ -1,0 +1,121 @@
+package elasticjob
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+)
+
+const (
+	// ownerIndex finds pods and services by the UID of their ElasticJob.
+	ownerIndex = "holdfast.owner"
+	// nodeIndex finds pods by their node.
+	nodeIndex = "holdfast.node"
+)
+
+// CacheOptions keep of the cluster's pods and services only those of ElasticJobs, and of these and of the nodes only what is looked at.
+func CacheOptions() cache.Options {
+	ours := labels.SelectorFromSet(labels.Set{v1alpha1.GroupNameLabel: v1alpha1.GroupName})
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:     {Label: ours, Transform: stripPod},
+			&corev1.Service{}: {Label: ours, Transform: stripService},
+			&corev1.Node{}:    {Transform: stripNode},
+		},
+	}
+}
+
+// AddIndexes adds the indexes that the reconciler reads by.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	byOwner := func(o client.Object) []string {
+		if uid := owner(o); uid != "" {
+			return []string{string(uid)}
+		}
+		return nil
+	}
+	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.Service{}} {
+		if err := indexer.IndexField(ctx, kind, ownerIndex, byOwner); err != nil {
+			return err
+		}
+	}
+	return indexer.IndexField(ctx, &corev1.Pod{}, nodeIndex, func(o client.Object) []string {
+		if node := o.(*corev1.Pod).Spec.NodeName; node != "" {
+			return []string{node}
+		}
+		return nil
+	})
+}
+
+func stripPod(o any) (any, error) {
+	full, ok := o.(*corev1.Pod)
+	if !ok {
+		return o, nil
+	}
+	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}
+	pod.Spec.NodeName = full.Spec.NodeName
+	if full.Labels[v1alpha1.ReplicaTypeLabel] == v1alpha1.ReplicaTypeRendezvous {
+		for _, c := range full.Spec.Containers {
+			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: c.Name, Args: c.Args})
+		}
+	}
+	pod.Status = corev1.PodStatus{
+		Phase: full.Status.Phase, Reason: full.Status.Reason, PodIP: full.Status.PodIP,
+		ContainerStatuses: onlyState(full.Status.ContainerStatuses), InitContainerStatuses: onlyState(full.Status.InitContainerStatuses),
+	}
+	for _, c := range full.Status.Conditions {
+		if c.Type == corev1.PodReady || c.Type == corev1.DisruptionTarget {
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+		}
+	}
+	return pod, nil
+}
+
+func bare(m *metav1.ObjectMeta) *metav1.ObjectMeta {
+	kept := *m
+	kept.ManagedFields, kept.Annotations = nil, nil
+	return &kept
+}
+
+func onlyState(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var kept []corev1.ContainerStatus
+	for _, s := range statuses {
+		k := corev1.ContainerStatus{Name: s.Name, RestartCount: s.RestartCount}
+		if t := s.State.Terminated; t != nil {
+			k.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, Reason: t.Reason}
+		}
+		if k.RestartCount > 0 || k.State.Terminated != nil {
+			kept = append(kept, k)
+		}
+	}
+	return kept
+}
+
+func stripService(o any) (any, error) {
+	full, ok := o.(*corev1.Service)
+	if !ok {
+		return o, nil
+	}
+	return &corev1.Service{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}, nil
+}
+
+func stripNode(o any) (any, error) {
+	full, ok := o.(*corev1.Node)
+	if !ok {
+		return o, nil
+	}
+	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}
+	node.Spec.Unschedulable, node.Spec.Taints = full.Spec.Unschedulable, full.Spec.Taints
+	for _, c := range full.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+		}
+	}
+	return node, nil
+}

@@ -1,0 +1,158 @@
+package elasticjob
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
+)
+
+// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=pods;services,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch;update
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch;update
+
+// Name of the controller, in logs, metrics and as the reporter of events: that of the published one. Kueue's framework has its own
+// controller for the kind, which is called elasticjob.
+const Name = "elastic-job-controller"
+
+// Options of a Reconciler.
+type Options struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server. It confirms what must not rest on a stale cache.
+	Live client.Reader
+	// Recorder of events.
+	Recorder events.EventRecorder
+	// Metrics that the reconciler counts.
+	Metrics *Metrics
+	// Clock for all periods.
+	Clock clock.PassiveClock
+	// RendezvousImage of the managed rendezvous server; empty: there is none.
+	RendezvousImage string
+	// Rendezvous asks a server what it knows. nil: it is not asked.
+	Rendezvous RendezvousReader
+}
+
+// Reconciler makes the world follow ElasticJobs.
+type Reconciler struct {
+	Options
+
+	expected *expectations
+	asked    *intervals
+}
+
+// New makes a Reconciler.
+func New(o Options) *Reconciler {
+	return &Reconciler{Options: o, expected: newExpectations(o.Clock), asked: newIntervals(o.Clock)}
+}
+
+// Register adds the controller to a manager.
+func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(Name).
+		For(&v1alpha1.ElasticJob{}).
+		Watches(&corev1.Pod{}, podNews()).
+		Watches(&corev1.Service{}, serviceNews()).
+		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, r.nodeNews())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), forgetting{r}))
+}
+
+// staleRetry bounds the wait for the cache to catch up. The event that brings the news comes sooner as a rule.
+const staleRetry = 200 * time.Millisecond
+
+// Reconcile brings one job a step further: it looks, decides, writes the decision down, and does what was decided.
+func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (ctrl.Result, error) {
+	if managedElsewhere(job) {
+		return ctrl.Result{}, nil
+	}
+	s, err := r.observe(ctx, job)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	d := policy.Decide(&s.facts)
+	r.observeRendezvous(ctx, s, d)
+	written, err := r.writeStatus(ctx, s, d)
+	if err != nil {
+		return again(err)
+	}
+	if s.facts.Deleted {
+		return ctrl.Result{}, nil
+	}
+	if !written && acts(d) {
+		if current, err := r.isCurrent(ctx, job); err != nil || !current {
+			return ctrl.Result{RequeueAfter: staleRetry}, err
+		}
+	}
+	if written {
+		r.followUp(s, d)
+	}
+	if err := r.act(ctx, s, d); err != nil {
+		return again(err)
+	}
+	return ctrl.Result{RequeueAfter: soonest(d.After, s.askAgain)}, nil
+}
+
+// managedElsewhere: another controller, such as that of MultiKueue, answers for the job.
+func managedElsewhere(job *v1alpha1.ElasticJob) bool {
+	return ptr.Deref(job.Spec.ManagedBy, v1alpha1.ControllerName) != v1alpha1.ControllerName
+}
+
+func acts(d *policy.Decision) bool { return len(d.Create)+len(d.Delete) > 0 || d.RemoveJob }
+
+// act does what was decided. All of it can be done again.
+func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) error {
+	if d.RemoveJob {
+		return r.removeJob(ctx, s.job)
+	}
+	return errors.Join(
+		r.deletePods(ctx, s, d),
+		r.ensureRendezvous(ctx, s, d),
+		r.ensureServices(ctx, s, d),
+		r.createPods(ctx, s, d),
+	)
+}
+
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}
+
+// again turns a lost race into a second look.
+func again(err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	return ctrl.Result{}, client.IgnoreNotFound(err)
+}
+
+// forgetting drops what is remembered of a job that is gone.
+type forgetting struct{ *Reconciler }
+
+// Reconcile is that of the Reconciler.
+func (f forgetting) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (ctrl.Result, error) {
+	if job.DeletionTimestamp != nil {
+		f.expected.forget(job.UID)
+		f.asked.forget(job.UID)
+	}
+	return f.Reconciler.Reconcile(ctx, job)
+}

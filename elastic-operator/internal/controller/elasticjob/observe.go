@@ -1,0 +1,149 @@
+package elasticjob
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
+)
+
+// observe does all reads of a reconcile but the one that asks the rendezvous server.
+func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*scope, error) {
+	memory, err := policy.Recall(&job.Status)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "The status cannot be read; what it says is taken as not said")
+	}
+	s := &scope{job: job, facts: policy.Facts{
+		Now: r.Clock.Now(), Name: job.Name, Settings: policy.Read(job), Pods: map[int]policy.Pod{}, Memory: memory,
+		Reported: job.Status.ReplicaStatuses.Worker, Deleted: job.DeletionTimestamp != nil,
+	}}
+	if s.facts.Deleted {
+		return s, nil
+	}
+	if err := r.observePods(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.observeServices(ctx, s); err != nil {
+		return nil, err
+	}
+	r.expected.apply(s)
+	return s, nil
+}
+
+func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
+	var list corev1.PodList
+	err := r.Client.List(ctx, &list, client.InNamespace(s.job.Namespace), client.MatchingFields{ownerIndex: string(s.job.UID)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	s.pods = map[int]*corev1.Pod{}
+	nodes := nodeReader{r, map[string]*corev1.Node{}}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		index, isWorker := plan.IndexOf(pod, s.job.Name)
+		isServer := pod.Name == plan.RendezvousName(s.job.Name)
+		if !isWorker && !isServer {
+			continue
+		}
+		node, err := nodes.get(ctx, pod.Spec.NodeName, s.facts.Settings.LostNode, s.facts.Now)
+		if err != nil {
+			return err
+		}
+		seen := policy.Observe(pod, node, s.facts.Settings.LostNode, s.facts.Now)
+		if isServer {
+			s.server, s.serverLost = pod, seen.Node == policy.NodeLost
+			continue
+		}
+		s.pods[index], s.facts.Pods[index] = pod, seen
+	}
+	return nil
+}
+
+func (r *Reconciler) observeServices(ctx context.Context, s *scope) error {
+	var list corev1.ServiceList
+	err := r.Client.List(ctx, &list, client.InNamespace(s.job.Namespace), client.MatchingFields{ownerIndex: string(s.job.UID)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("listing services: %w", err)
+	}
+	s.services = map[int]*corev1.Service{}
+	for i := range list.Items {
+		service := &list.Items[i]
+		if index, isWorker := plan.IndexOf(service, s.job.Name); isWorker {
+			s.services[index] = service
+		} else if service.Name == plan.RendezvousName(s.job.Name) {
+			s.serverService = service
+		}
+	}
+	return nil
+}
+
+// nodeReader reads each node once for a look. One that seems to be lost is read live: its workers will be replaced while they may run on,
+// and a cache that has just begun, or has stopped, is no reason for that.
+type nodeReader struct {
+	*Reconciler
+	known map[string]*corev1.Node
+}
+
+func (n nodeReader) get(ctx context.Context, name string, lostAfter time.Duration, now time.Time) (*corev1.Node, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if node, known := n.known[name]; known {
+		return node, nil
+	}
+	node, err := readNode(ctx, n.Client, name)
+	if err == nil && policy.Lost(node, lostAfter, now) {
+		node, err = readNode(ctx, n.Live, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	n.known[name] = node
+	return node, nil
+}
+
+// readNode returns nil if there is none.
+func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.Node, error) {
+	node := &corev1.Node{}
+	err := reader.Get(ctx, client.ObjectKey{Name: name}, node)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting node %s: %w", name, err)
+	}
+	return node, nil
+}
+
+// isCurrent tells whether the job is as it was observed. What was decided for an earlier state of it must not hit what came after.
+func (r *Reconciler) isCurrent(ctx context.Context, job *v1alpha1.ElasticJob) (bool, error) {
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(job), live)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("getting the live ElasticJob: %w", err)
+	}
+	return live.UID == job.UID && live.ResourceVersion == job.ResourceVersion, nil
+}
+
+// owner is the UID of the ElasticJob that controls an object; empty if there is none.
+func owner(o metav1.Object) types.UID {
+	ref := metav1.GetControllerOfNoCopy(o)
+	if ref == nil || ref.Kind != v1alpha1.Kind || ref.APIVersion != v1alpha1.GroupVersion.String() {
+		return ""
+	}
+	return ref.UID
+}

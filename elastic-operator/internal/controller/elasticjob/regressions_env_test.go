@@ -1,0 +1,229 @@
+//go:build envtest
+
+package elasticjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
+	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+)
+
+func timeAgo(seconds int) time.Time { return time.Now().Add(-time.Duration(seconds) * time.Second) }
+
+// The published controller counted pods by label: those of a deleted job of the same name were taken for workers of the next.
+func TestPodsOfAnEarlierJobOfTheSameNameAreNotOurs(t *testing.T) {
+	w := newWorld(t)
+	earlier := MakeElasticJob("a").Namespace(w.namespace).Obj()
+	earlier.UID = "00000000-0000-0000-0000-000000000000"
+	old := plan.WorkerPod(earlier, 1, 0)
+	old.Spec.NodeName = w.node(1)
+	w.kill(1) // it goes when we say so
+	w.ok(w.Create(t.Context(), old))
+	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
+	w.reaches("a", v1alpha1.StateRunning, 1)
+	w.heard("FailedCreatePod: Pod a-worker-1 exists and belongs to somebody else")
+	if pod := w.worker("a", 1); pod.UID != old.UID || pod.DeletionTimestamp != nil {
+		t.Error("somebody else's pod was touched")
+	}
+	w.ok(w.Delete(t.Context(), old, client.GracePeriodSeconds(0)))
+	w.reaches("a", v1alpha1.StateRunning, 2)
+}
+
+// Pods of the published controller, and their job, are taken over as they are.
+func TestAJobOfThePublishedControllerIsTakenOver(t *testing.T) {
+	w := newWorld(t)
+	w.stop()
+	job := w.create(MakeElasticJob("a").Workers(1, 2, 3).Restart(v1alpha1.RestartExitCode).Obj())
+	for i := range 2 {
+		pod := plan.WorkerPod(job, i, 0)
+		pod.Spec.Containers[0].Env = nil
+		w.ok(w.Create(t.Context(), pod))
+		w.ok(w.Create(t.Context(), plan.WorkerService(job, i)))
+	}
+	at := metav1.Now().Rfc3339Copy()
+	before := job.DeepCopy()
+	job.Status.Conditions = []v1alpha1.JobCondition{{Type: v1alpha1.JobRunning, Status: metav1.ConditionTrue, Reason: "ElasticJobRunning", LastUpdateTime: at, LastTransitionTime: at}}
+	job.Status.ReplicaStatuses.Worker.Active = 2
+	w.ok(w.Status().Patch(t.Context(), job, client.MergeFrom(before)))
+	w.start()
+	w.eventually(func() string {
+		if w.get("a").Status.Indexes != "0-1" {
+			return "not taken over"
+		}
+		return ""
+	})
+	w.reaches("a", v1alpha1.StateRunning, 2)
+	calls, _, _ := w.sofar()
+	if len(calls) != 0 {
+		t.Errorf("calls %v", calls)
+	}
+}
+
+// A crash after a failure was written down and before its pod was deleted: it is counted once.
+func TestACrashBetweenTheStatusAndThePod(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
+	w.reaches("a", v1alpha1.StateRunning, 2)
+	w.failOn(func(call string, _ client.Object) error {
+		if call == "delete" {
+			return errors.New("the API server is away")
+		}
+		return nil
+	})
+	uid := w.end("a", 1, 1)
+	w.eventually(func() string {
+		if w.get("a").Status.Restarts == 0 {
+			return "not counted"
+		}
+		return ""
+	})
+	w.stop()
+	w.failOn(nil)
+	w.start()
+	w.replaced("a", 1, uid)
+	job := w.reaches("a", v1alpha1.StateRunning, 2)
+	if job.Status.Restarts != 1 {
+		t.Errorf("counted %d times", job.Status.Restarts)
+	}
+}
+
+// In the published controller a label that is no number was a crash, and so was a job without replicas.
+func TestWhatIsOddIsNoCrash(t *testing.T) {
+	w := newWorld(t)
+	job := w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
+		j.Spec.ReplicaSpecs.Worker.Replicas, j.Spec.MinReplicas, j.Spec.MaxReplicas = nil, nil, nil
+	}).Obj())
+	w.reaches("a", v1alpha1.StateRunning, 1)
+	for i, index := range []string{"00", "one", "7"} {
+		pod := plan.WorkerPod(job, 9, 0)
+		pod.Name = fmt.Sprintf("a-odd-%d", i)
+		pod.Labels[v1alpha1.ReplicaIndexLabel] = index
+		w.ok(w.Create(t.Context(), pod))
+	}
+	w.always(func() string {
+		if n := len(w.podNames()); n != 4 {
+			return fmt.Sprint(n, " pods")
+		}
+		return ""
+	})
+	w.change("a", func(s *v1alpha1.ElasticJobSpec) { s.ReplicaSpecs.Worker.Replicas = ptr.To(int32(2)) })
+	w.reaches("a", v1alpha1.StateRunning, 2)
+}
+
+// Nothing to do costs nothing: a job that runs is not written again and again.
+func TestAJobAtRestCausesNoCalls(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
+	w.reaches("a", v1alpha1.StateRunning, 2)
+	before := w.get("a").ResourceVersion
+	calls, _, _ := w.sofar()
+	w.setReady(0, corev1.ConditionTrue, time.Now()) // a look
+	w.always(func() string {
+		now, _, _ := w.sofar()
+		if got := w.get("a").ResourceVersion; got != before || len(now) != len(calls) {
+			return fmt.Sprintf("written: %s, then %s; calls %v", before, got, now[len(calls):])
+		}
+		return ""
+	})
+}
+
+// A surplus worker that finds no node is given back, and autoscalers see it.
+func TestASurplusWorkerThatFindsNoNodeIsGivenBack(t *testing.T) {
+	w := newWorld(t)
+	w.hold("a", 2)
+	w.create(MakeElasticJob("a").Workers(1, 3, 3).Elastic(func(p *v1alpha1.ElasticPolicy) {
+		p.SurplusPendingSeconds, p.SurplusRetrySeconds = ptr.To(int32(1)), ptr.To(int32(3600))
+	}).Obj())
+	w.eventually(func() string {
+		job := w.get("a")
+		if job.Status.GivenBack == nil || job.Status.Replicas != 2 || job.Status.Indexes != "0-1" {
+			return fmt.Sprintf("%+v", job.Status)
+		}
+		return ""
+	})
+	w.heard("SurplusGivenBack: 1 workers have found no node for 1s")
+}
+
+func TestTheManagedRendezvous(t *testing.T) {
+	asked := make(chan string, 100)
+	w := newWorld(t, func(w *world) {
+		w.image = "localhost/rendezvous:1"
+		w.ask = func(_ context.Context, url, job string) (v1alpha1.RendezvousStatus, error) {
+			select {
+			case asked <- url + " " + job:
+			default:
+			}
+			return v1alpha1.RendezvousStatus{Round: 3, Participants: 2, Waiting: 1}, nil
+		}
+	})
+	w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.Spec.RdzvEndpoint = "" }).Obj())
+	job := w.reaches("a", v1alpha1.StateRunning, 2)
+	key := client.ObjectKey{Namespace: w.namespace, Name: "a-rendezvous"}
+	server, service := &corev1.Pod{}, &corev1.Service{}
+	w.eventually(func() string {
+		if r := w.get("a").Status.Rendezvous; r == nil || r.Round != 3 || r.Participants != 2 || r.Waiting != 1 || r.Endpoint != "a-rendezvous:29400" {
+			return fmt.Sprintf("rendezvous %+v", r)
+		}
+		return ""
+	})
+	if got := <-asked; got != "http://10.0.0.1:8080/status "+w.namespace+"/a" {
+		t.Errorf("asked %s", got)
+	}
+	w.ok(w.Get(t.Context(), key, server))
+	w.ok(w.Get(t.Context(), key, service))
+	if args := strings.Join(server.Spec.Containers[0].Args, " "); args != "--listen=:29400 --metrics=:8080 --jobs="+w.namespace+"/a="+string(job.UID) {
+		t.Error(args)
+	}
+	if !metav1.IsControlledBy(server, job) || service.Spec.Ports[0].Port != 29400 {
+		t.Errorf("%v %v", server.OwnerReferences, service.Spec.Ports)
+	}
+	for _, v := range w.worker("a", 0).Spec.Containers[0].Env {
+		if v.Name == "PET_RDZV_ENDPOINT" && v.Value != "a-rendezvous:29400" || v.Name == "PET_RDZV_BACKEND" && v.Value != "c10d" {
+			t.Errorf("%+v", v)
+		}
+	}
+	// It is made anew when it goes, and the workers stay.
+	worker := w.worker("a", 0).UID
+	w.ok(w.Delete(t.Context(), server))
+	w.eventually(func() string {
+		again := &corev1.Pod{}
+		if err := w.Get(t.Context(), key, again); err != nil || again.UID == server.UID {
+			return "the server is not made anew"
+		}
+		return ""
+	})
+	if w.worker("a", 0).UID != worker {
+		t.Error("a worker was replaced")
+	}
+	// It goes when nobody needs it.
+	w.change("a", func(s *v1alpha1.ElasticJobSpec) { s.Suspend = true })
+	w.eventually(func() string {
+		if names := w.podNames(); len(names) > 0 {
+			return fmt.Sprint(names)
+		}
+		return ""
+	})
+}
+
+func TestWithoutAnImageTheStatusSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.Spec.RdzvEndpoint = "" }).Obj())
+	w.eventually(func() string {
+		if r := w.get("a").Status.Rendezvous; r == nil || !strings.Contains(r.Message, "--rendezvous-image") {
+			return fmt.Sprintf("%+v", r)
+		}
+		return ""
+	})
+}

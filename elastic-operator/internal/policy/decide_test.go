@@ -1,0 +1,336 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/shared/restart"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// world is a job and its pods, without a cluster.
+type world struct {
+	facts Facts
+	uid   int
+	last  *Decision
+	said  []string
+}
+
+func newWorld(minimum, wanted, maximum int, changes ...func(*Settings)) *world {
+	spec := &v1alpha1.ElasticJob{Spec: v1alpha1.ElasticJobSpec{
+		MinReplicas: ptr.To(int32(minimum)), MaxReplicas: ptr.To(int32(maximum)),
+		ReplicaSpecs: v1alpha1.ReplicaSpecs{Worker: v1alpha1.ReplicaSpec{Replicas: ptr.To(int32(wanted))}},
+	}}
+	w := &world{facts: Facts{Now: noon, Name: "a", Settings: Read(spec), Pods: map[int]Pod{}}}
+	for _, change := range changes {
+		change(&w.facts.Settings)
+	}
+	return w
+}
+
+// look decides once and does what was decided, as the controller would: the memory first. Deletions of pods that have ended, or without the
+// node's consent, are done at once; others leave the pod on its way out.
+func (w *world) look() *Decision {
+	d := Decide(&w.facts)
+	w.last = d
+	status := v1alpha1.ElasticJobStatus{}
+	d.Memory.Write(&status)
+	recalled, err := Recall(&status)
+	if err != nil {
+		panic(err)
+	}
+	recalled.Suspended, recalled.Ended, recalled.EndedAt, recalled.Overdue = d.Memory.Suspended, d.Memory.Ended, d.Memory.EndedAt, d.Memory.Overdue
+	w.facts.Memory, w.facts.Reported = recalled, d.Counts
+	for _, e := range d.Events {
+		w.said = append(w.said, e.Reason+": "+e.Note)
+	}
+	for _, gone := range d.Delete {
+		pod, there := w.facts.Pods[gone.Index]
+		if !there || pod.UID != gone.UID {
+			panic(fmt.Sprintf("deletion of a pod that is not there: %+v", gone))
+		}
+		if pod.over() || gone.Force {
+			delete(w.facts.Pods, gone.Index)
+		} else {
+			pod.Terminating = true
+			w.facts.Pods[gone.Index] = pod
+		}
+	}
+	for _, i := range d.Create {
+		if _, there := w.facts.Pods[i]; there {
+			panic(fmt.Sprintf("creation of pod %d, which exists", i))
+		}
+		w.uid++
+		w.facts.Pods[i] = Pod{UID: types.UID(fmt.Sprint("u", w.uid)), Created: w.facts.Now}
+	}
+	return d
+}
+
+// play until nothing happens: pods that were asked to leave are gone, those that were created run.
+func (w *world) play() *world {
+	for range 50 {
+		d := w.look()
+		busy := len(d.Create)+len(d.Delete) > 0
+		for _, i := range (&decider{Facts: &w.facts}).podIndexes() {
+			switch pod := w.facts.Pods[i]; {
+			case pod.Terminating && pod.Node != NodeLost:
+				delete(w.facts.Pods, i)
+				busy = true
+			case pod.Phase == Pending && !pod.Bound && w.facts.Memory.Indexes.Has(i):
+				w.run(i)
+				busy = true
+			}
+		}
+		if !busy {
+			return w
+		}
+	}
+	panic("the job does not come to rest")
+}
+
+func (w *world) change(i int, change func(*Pod)) *world {
+	pod, there := w.facts.Pods[i]
+	if !there {
+		panic(fmt.Sprintf("there is no pod %d", i))
+	}
+	change(&pod)
+	w.facts.Pods[i] = pod
+	return w
+}
+
+func (w *world) run(i int) *world {
+	return w.change(i, func(p *Pod) { p.Phase, p.Bound, p.Ready = Running, true, true })
+}
+
+func (w *world) fail(i int, code int32) *world {
+	return w.change(i, func(p *Pod) { p.Phase, p.Ready, p.ExitCode = Failed, false, code })
+}
+
+func (w *world) complete(i int) *world {
+	return w.change(i, func(p *Pod) { p.Phase, p.Ready = Succeeded, false })
+}
+
+func (w *world) evict(i int) *world {
+	return w.change(i, func(p *Pod) { p.Phase, p.Ready, p.Disruption, p.ExitCode = Failed, false, "it was evicted", 1 })
+}
+
+func (w *world) pass(d time.Duration) *world {
+	w.facts.Now = w.facts.Now.Add(d)
+	return w
+}
+
+// workers that run, such as "0,2-3".
+func (w *world) workers() string {
+	var running []int
+	for i, pod := range w.facts.Pods {
+		if pod.running() {
+			running = append(running, i)
+		}
+	}
+	slices.Sort(running)
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(running), " ", ","), "[]")
+}
+
+func (w *world) want(t *testing.T, workers string, state v1alpha1.State) {
+	t.Helper()
+	if got := w.workers(); got != workers || w.last.State != state {
+		t.Errorf("workers %s, want %s; state %s, want %s (%s)\n%s", got, workers, w.last.State, state, w.last.Message, strings.Join(w.said, "\n"))
+	}
+}
+
+func (w *world) heard(t *testing.T, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !slices.ContainsFunc(w.said, func(s string) bool { return strings.Contains(s, part) }) {
+			t.Errorf("nobody said %q:\n%s", part, strings.Join(w.said, "\n"))
+		}
+	}
+}
+
+func TestAWorkerThatEndedIsReplaced(t *testing.T) {
+	for name, tc := range map[string]struct {
+		restart           v1alpha1.RestartPolicy
+		end               func(*Pod)
+		failed, disrupted int32
+	}{
+		"its program failed":           {v1alpha1.RestartExitCode, func(p *Pod) { p.Phase, p.ExitCode = Failed, 1 }, 1, 0},
+		"it was evicted":               {v1alpha1.RestartExitCode, func(p *Pod) { p.Phase, p.ExitCode, p.Disruption = Failed, 1, "it was evicted" }, 0, 1},
+		"it was deleted":               {v1alpha1.RestartExitCode, func(p *Pod) { p.Terminating = true }, 0, 1},
+		"it was stopped and exits 0":   {v1alpha1.RestartExitCode, func(p *Pod) { p.Terminating, p.Phase = true, Succeeded }, 0, 1},
+		"its node is lost":             {v1alpha1.RestartExitCode, func(p *Pod) { p.Node = NodeLost }, 0, 1},
+		"deleted on a lost node":       {v1alpha1.RestartExitCode, func(p *Pod) { p.Node, p.Terminating = NodeLost, true }, 0, 1},
+		"evicted, and Never restarted": {v1alpha1.RestartNever, func(p *Pod) { p.Phase, p.Disruption = Failed, "it was evicted" }, 0, 1},
+		"failed although OnFailure":    {v1alpha1.RestartOnFailure, func(p *Pod) { p.Phase, p.ExitCode = Failed, -1 }, 0, 1},
+		"its containers keep failing, then its node is shut down": {
+			v1alpha1.RestartOnFailure, func(p *Pod) { p.Phase, p.Restarts, p.Disruption = Failed, 2, "its node was shut down" }, 2, 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(2, 3, 5, func(s *Settings) { s.Restart = tc.restart }).play()
+			before := w.facts.Pods[1].UID
+			w.change(1, tc.end).play().pass(time.Minute).play()
+			w.want(t, "0,1,2", v1alpha1.StateRunning)
+			if w.facts.Pods[1].UID == before {
+				t.Error("the pod is the same")
+			}
+			m := w.facts.Memory
+			if h := m.Workers[1]; h.Failures != tc.failed || h.Disruptions != tc.disrupted || m.Restarts != tc.failed || m.Disruptions != tc.disrupted {
+				t.Errorf("counted %+v, in all %d and %d", h, m.Restarts, m.Disruptions)
+			}
+		})
+	}
+}
+
+func TestAPodIsCountedOnceHoweverOftenItIsSeen(t *testing.T) {
+	w := newWorld(1, 2, 2).play().fail(1, 1)
+	first := w.look()
+	if len(first.Faults) != 1 || len(first.Delete) != 1 {
+		t.Fatalf("%d faults, %d deletions", len(first.Faults), len(first.Delete))
+	}
+	// The deletion was lost in a crash: the pod is still there.
+	w.facts.Pods[1] = Pod{UID: w.facts.Memory.Workers[1].LastPod, Phase: Failed, ExitCode: 1}
+	second := w.look()
+	if len(second.Faults) != 0 || len(second.Delete) != 1 || w.facts.Memory.Workers[1].Failures != 1 {
+		t.Errorf("second look: %d faults, %d deletions, %+v", len(second.Faults), len(second.Delete), w.facts.Memory.Workers[1])
+	}
+}
+
+func TestTheSeedsExample(t *testing.T) {
+	// Three workers of which two keep failing; at least two are needed.
+	w := newWorld(2, 3, 5, func(s *Settings) { s.Settle = 0 }).play()
+	for range 4 {
+		w.fail(0, 1).fail(1, 1)
+		for range 20 {
+			w.play().pass(time.Second)
+		}
+	}
+	w.want(t, "2", v1alpha1.StateFailed)
+	w.heard(t,
+		"ExitedWithCode: Pod: a-worker-0 exited with code 1",
+		"ElasticJobRestarting: ElasticJob a is restarting because 2 Worker replica(s) failed.",
+		"ElasticJobFailed: ElasticJob a is failed because 2 Worker replica(s) failed.")
+	if c := w.last.Counts; c.Active != 1 || c.Failed != 2 {
+		t.Errorf("counts %+v", c)
+	}
+	messages := map[v1alpha1.JobConditionType]string{}
+	for _, c := range w.last.Conditions {
+		messages[c.Type] = fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
+	}
+	for kind, want := range map[v1alpha1.JobConditionType]string{
+		v1alpha1.JobCreated: "True ElasticJobCreated job a is created.",
+		v1alpha1.JobRunning: "False ElasticJobRunning ElasticJob a is running.",
+		v1alpha1.JobFailed:  "True ElasticJobFailed ElasticJob a is failed because 2 workers replica(s) failed.",
+	} {
+		if messages[kind] != want {
+			t.Errorf("%s: %q, want %q", kind, messages[kind], want)
+		}
+	}
+}
+
+func TestWorkersAreGivenUp(t *testing.T) {
+	budget := func(n restart.Budget) func(*Settings) { return func(s *Settings) { s.Backoff = new(n) } }
+	for name, tc := range map[string]struct {
+		change func(*Settings)
+		end    func(*world)
+		reason string
+	}{
+		"after the last restart of the back-off limit": {budget(0), func(w *world) { w.fail(1, 1) }, "exited with code 1"},
+		"after a code that is permanent":               {func(s *Settings) { s.Permanent = []int32{3} }, func(w *world) { w.fail(1, 3) }, "exited with code 3"},
+		"with restart policy Never":                    {func(s *Settings) { s.Restart = v1alpha1.RestartNever }, func(w *world) { w.fail(1, 9) }, "exited with code 9"},
+		"after the last disruption of the limit":       {func(s *Settings) { s.Disruptions = new(restart.Budget(0)) }, func(w *world) { w.evict(1) }, "it was evicted"},
+		"when its containers fail too often": {
+			func(s *Settings) { s.Restart = v1alpha1.RestartOnFailure },
+			func(w *world) { w.change(1, func(p *Pod) { p.Restarts = 4 }) }, "its containers have failed 4 times",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(2, 3, 3, tc.change).play()
+			tc.end(w)
+			w.play()
+			w.want(t, "0,2", v1alpha1.StateRunning)
+			w.heard(t, "WorkerGivenUp: Pod: a-worker-1 is not replaced: "+tc.reason)
+			if w.last.Dead.String() != "1" {
+				t.Errorf("given up: %s", w.last.Dead)
+			}
+		})
+	}
+}
+
+func TestARaisedLimitRevivesAWorker(t *testing.T) {
+	w := newWorld(1, 2, 2, func(s *Settings) { s.Backoff = new(restart.Budget(0)) }).play().fail(1, 1).play()
+	w.want(t, "0", v1alpha1.StateRunning)
+	w.facts.Settings.Backoff = new(restart.Budget(1))
+	w.play()
+	w.want(t, "0,1", v1alpha1.StateRunning)
+}
+
+func TestThePodOfAWorkerThatWasGivenUpIsKeptForItsLogs(t *testing.T) {
+	w := newWorld(1, 2, 2, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(1, 1).play()
+	if pod, there := w.facts.Pods[1]; !there || pod.Phase != Failed {
+		t.Errorf("pod %+v there %t", pod, there)
+	}
+}
+
+func TestTheJobFailsAfterTheSettleWindowOnly(t *testing.T) {
+	w := newWorld(2, 3, 5, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(0, 1).play()
+	w.want(t, "1,2", v1alpha1.StateRunning)
+	w.fail(1, 1).look()
+	w.want(t, "2", v1alpha1.StatePending)
+	w.heard(t, "TooFewWorkers: Only 1 workers are possible and 2 are needed: the job fails in 30s")
+	if w.last.After != 30*time.Second {
+		t.Errorf("looks again after %s", w.last.After)
+	}
+	w.pass(29 * time.Second).look()
+	w.want(t, "2", v1alpha1.StatePending)
+	w.pass(time.Second).look()
+	w.want(t, "2", v1alpha1.StateFailed)
+}
+
+func TestMoreReplicasWithinTheSettleWindowSaveTheJob(t *testing.T) {
+	w := newWorld(2, 2, 5, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(0, 1).play()
+	w.facts.Settings.Wanted = 3
+	w.pass(10 * time.Second).play()
+	w.want(t, "1,2", v1alpha1.StateRunning)
+	if w.pass(time.Hour).play(); !w.facts.Memory.BelowMin.IsZero() {
+		t.Error("the window is still open")
+	}
+}
+
+func TestPendingWorkersFailNoJob(t *testing.T) {
+	w := newWorld(3, 3, 3)
+	w.look()
+	w.pass(24 * time.Hour).look()
+	w.want(t, "", v1alpha1.StatePending)
+	if !strings.Contains(w.last.Message, "0 of 3 workers run: 3 waiting for a node") {
+		t.Error(w.last.Message)
+	}
+}
+
+func TestReplacementsOfAFailingProgramArePaced(t *testing.T) {
+	w := newWorld(1, 1, 1, func(s *Settings) { s.Backoff = new(restart.Budget(100)) }).play()
+	var waits []time.Duration
+	for range 9 {
+		w.fail(0, 1).look()
+		var waited time.Duration
+		for w.look(); len(w.last.Create) == 0; w.look() {
+			waited += w.last.After
+			w.pass(w.last.After)
+		}
+		w.run(0)
+		waits = append(waits, waited)
+	}
+	want := []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60}
+	for i := range want {
+		if want[i] *= time.Second; waits[i] != want[i] {
+			t.Errorf("failure %d: waited %s, want %s", i+1, waits[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+)
+
+func TestSuccess(t *testing.T) {
+	policy := func(kind v1alpha1.SuccessPolicyType, percent *int32) func(*Settings) {
+		return func(s *Settings) { s.Success = v1alpha1.SuccessPolicy{Type: kind, Percent: percent} }
+	}
+	for name, tc := range map[string]struct {
+		change    func(*Settings)
+		completed []int
+		failed    []int
+		want      v1alpha1.State
+	}{
+		"all have":                        {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2, 3}, nil, v1alpha1.StateSucceeded},
+		"all but one have":                {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2}, nil, v1alpha1.StateRunning},
+		"all but one that was given up":   {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2}, []int{3}, v1alpha1.StateSucceeded},
+		"too few of those that are left":  {policy(v1alpha1.SuccessAll, nil), []int{0}, []int{1, 2, 3}, v1alpha1.StateFailed},
+		"any has":                         {policy(v1alpha1.SuccessAny, nil), []int{2}, nil, v1alpha1.StateSucceeded},
+		"half have":                       {policy(v1alpha1.SuccessPercent, ptr.To(int32(50))), []int{2, 3}, nil, v1alpha1.StateSucceeded},
+		"half are not a bit more":         {policy(v1alpha1.SuccessPercent, ptr.To(int32(51))), []int{2, 3}, nil, v1alpha1.StateRunning},
+		"half cannot be reached any more": {policy(v1alpha1.SuccessPercent, ptr.To(int32(75))), []int{2, 3}, []int{0, 1}, v1alpha1.StateFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(2, 4, 4, tc.change, func(s *Settings) { s.Restart, s.Settle = v1alpha1.RestartNever, 0 }).play()
+			for _, i := range tc.failed {
+				w.fail(i, 1)
+			}
+			for _, i := range tc.completed {
+				w.complete(i)
+			}
+			w.look()
+			if w.last.State != tc.want {
+				t.Errorf("%s, want %s: %s", w.last.State, tc.want, w.last.Message)
+			}
+		})
+	}
+}
+
+func TestACompletedWorkerDoesNotRunAgain(t *testing.T) {
+	w := newWorld(1, 3, 3).play().complete(1)
+	w.look()
+	delete(w.facts.Pods, 1) // collected as garbage
+	w.play().want(t, "0,2", v1alpha1.StateRunning)
+	w.complete(0).complete(2).look()
+	w.want(t, "", v1alpha1.StateSucceeded)
+}
+
+// The published controller missed the end when replicas was lowered below what had succeeded.
+func TestFewerReplicasThanHaveSucceeded(t *testing.T) {
+	w := newWorld(1, 4, 4).play().complete(1).complete(2).complete(3)
+	w.look()
+	w.facts.Settings.Wanted = 2
+	w.look()
+	w.want(t, "", v1alpha1.StateSucceeded)
+}
+
+func TestTheDeadlineStopsWorkers(t *testing.T) {
+	w := newWorld(1, 2, 2, func(s *Settings) { s.Deadline = ptr.To(time.Hour) }).play()
+	if w.look(); w.last.After != time.Hour {
+		t.Errorf("looks again after %s", w.last.After)
+	}
+	w.pass(time.Hour).look()
+	w.want(t, "", v1alpha1.StateFailed)
+	w.heard(t, "DeadlineExceeded: ElasticJob a is failed because it was active longer than activeDeadlineSeconds.")
+}
+
+func TestPodsOfAFinishedJob(t *testing.T) {
+	for name, tc := range map[string]struct {
+		clean   v1alpha1.CleanPodPolicy
+		left    int
+		running string
+	}{
+		"None keeps all":                 {v1alpha1.CleanNone, 3, "1,2"},
+		"Running stops those that go on": {v1alpha1.CleanRunning, 1, ""},
+		"All keeps none":                 {v1alpha1.CleanAll, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(1, 3, 3, func(s *Settings) {
+				s.Success, s.Clean = v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessAny}, tc.clean
+			}).play().complete(0).play()
+			w.want(t, tc.running, v1alpha1.StateSucceeded)
+			if len(w.facts.Pods) != tc.left {
+				t.Errorf("pods %v", w.facts.Pods)
+			}
+			w.play()
+			if c := w.last.Counts; c.Succeeded != 1 || c.Failed != 0 {
+				t.Errorf("counts %+v", c)
+			}
+		})
+	}
+}
+
+func TestAFinishedJobIsRemovedAfterItsTime(t *testing.T) {
+	w := newWorld(1, 1, 1, func(s *Settings) { s.TTL = ptr.To(time.Minute) }).play().complete(0)
+	if d := w.look(); d.RemoveJob || d.After != time.Minute {
+		t.Errorf("removed %t, after %s", d.RemoveJob, d.After)
+	}
+	w.pass(59 * time.Second).look()
+	if w.last.RemoveJob {
+		t.Error("removed too early")
+	}
+	if w.pass(time.Second).look(); !w.last.RemoveJob {
+		t.Error("not removed")
+	}
+}
+
+// What happens to pods after the end is no news.
+func TestAFinishedJobStaysAsItIs(t *testing.T) {
+	w := newWorld(1, 3, 3, func(s *Settings) { s.Success.Type = v1alpha1.SuccessAny }).play().complete(0).play()
+	w.fail(1, 1).evict(2).play()
+	w.want(t, "", v1alpha1.StateSucceeded)
+	if len(w.last.Delete)+len(w.last.Create)+len(w.last.Faults) != 0 || w.last.Counts.Failed != 0 {
+		t.Errorf("%+v", w.last)
+	}
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	w := newWorld(2, 3, 3).play().complete(2)
+	w.look()
+	w.facts.Settings.Suspend = true
+	w.look()
+	w.look()
+	w.want(t, "", v1alpha1.StateSuspended)
+	if w.last.Rendezvous || !w.facts.Memory.Started.IsZero() || w.facts.Memory.Resumes != 1 {
+		t.Errorf("rendezvous %t, started %s, resumes %d", w.last.Rendezvous, w.facts.Memory.Started, w.facts.Memory.Resumes)
+	}
+	// Resumed before the pods are gone: that is no disruption.
+	w.pass(time.Hour).facts.Settings.Suspend = false
+	w.play().want(t, "0,1", v1alpha1.StateRunning)
+	if m := w.facts.Memory; m.Disruptions != 0 || !m.Started.Equal(w.facts.Now) {
+		t.Errorf("disruptions %d, started %s", m.Disruptions, m.Started)
+	}
+	w.heard(t, "ElasticJobSuspended: ElasticJob a is suspended.", "ElasticJobResumed: ElasticJob a is resumed.")
+}
+
+func TestAJobThatIsCreatedSuspendedMakesNothing(t *testing.T) {
+	w := newWorld(1, 2, 2, func(s *Settings) { s.Suspend = true })
+	if d := w.play().last; len(w.facts.Pods) != 0 || d.State != v1alpha1.StateSuspended || w.facts.Memory.Resumes != 0 {
+		t.Errorf("pods %v, state %s", w.facts.Pods, d.State)
+	}
+}
+
+func TestADeletedJobIsLeftToTheGarbageCollector(t *testing.T) {
+	w := newWorld(1, 2, 2).play()
+	w.facts.Deleted = true
+	if d := w.evict(1).look(); len(d.Create)+len(d.Delete)+len(d.Faults) != 0 || !d.LeaveServices {
+		t.Errorf("%+v", d)
+	}
+}

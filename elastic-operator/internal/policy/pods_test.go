@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestWhatBefellAPod(t *testing.T) {
+	target := func(reason string) corev1.PodStatus {
+		return corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason}}}
+	}
+	for name, tc := range map[string]struct {
+		status corev1.PodStatus
+		want   string
+	}{
+		"nothing":                       {corev1.PodStatus{Phase: corev1.PodFailed}, ""},
+		"preempted":                     {target("PreemptionByScheduler"), "it was preempted"},
+		"evicted through the API":       {target("EvictionByEvictionAPI"), "it was evicted"},
+		"a taint":                       {target("DeletionByTaintManager"), "its node has a taint that it does not tolerate"},
+		"something newer":               {target("MeteorImpact"), "it was disrupted: MeteorImpact"},
+		"evicted by its kubelet":        {corev1.PodStatus{Reason: "Evicted"}, "it was evicted"},
+		"its node was shut down":        {corev1.PodStatus{Reason: "NodeShutdown"}, "its node was shut down"},
+		"its node did not take it":      {corev1.PodStatus{Reason: "UnexpectedAdmissionError"}, "its node did not take it"},
+		"a reason of the program's own": {corev1.PodStatus{Reason: "Error"}, ""},
+		"a condition that is no more":   {corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse}}}, ""},
+	} {
+		if got := Observe(&corev1.Pod{Status: tc.status}, nil, time.Minute, noon).Disruption; got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestTheStateOfANode(t *testing.T) {
+	node := func(change func(*corev1.Node)) *corev1.Node {
+		n := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
+		change(n)
+		return n
+	}
+	unready := func(status corev1.ConditionStatus, ago time.Duration) *corev1.Node {
+		return node(func(n *corev1.Node) {
+			n.Status.Conditions[0].Status, n.Status.Conditions[0].LastTransitionTime = status, metav1.NewTime(noon.Add(-ago))
+		})
+	}
+	for name, tc := range map[string]struct {
+		node  *corev1.Node
+		bound bool
+		want  NodeState
+		soon  time.Duration
+	}{
+		"none yet":              {nil, false, NodeFine, 0},
+		"gone":                  {nil, true, NodeLost, 0},
+		"fine":                  {node(func(*corev1.Node) {}), true, NodeFine, 0},
+		"cordoned":              {node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), true, NodeCordoned, 0},
+		"not ready for a while": {unready(corev1.ConditionFalse, 40*time.Second), true, NodeFine, 20 * time.Second},
+		"silent for too long":   {unready(corev1.ConditionUnknown, time.Minute), true, NodeLost, 0},
+		"out of service": {node(func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
+		}), true, NodeLost, 0},
+	} {
+		pod := &corev1.Pod{}
+		if tc.bound {
+			pod.Spec.NodeName = "n"
+		}
+		got := Observe(pod, tc.node, time.Minute, noon)
+		if got.Node != tc.want {
+			t.Errorf("%s: %d, want %d", name, got.Node, tc.want)
+		}
+		if tc.soon > 0 && got.LostAt.Sub(noon) != tc.soon {
+			t.Errorf("%s: lost in %s, want %s", name, got.LostAt.Sub(noon), tc.soon)
+		}
+	}
+}
+
+func TestTheExitCodeIsThatOfTheContainerThatFailed(t *testing.T) {
+	ended := func(name string, code int32) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: name, RestartCount: 2, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error"}}}
+	}
+	pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended("sidecar", 0), ended("torchelasticworker", 9)}}}
+	if p := Observe(pod, nil, time.Minute, noon); p.ExitCode != 9 || p.Restarts != 4 {
+		t.Errorf("code %d, restarts %d", p.ExitCode, p.Restarts)
+	}
+	if p := Observe(&corev1.Pod{}, nil, time.Minute, noon); p.ExitCode != -1 {
+		t.Errorf("code %d of nobody", p.ExitCode)
+	}
+}

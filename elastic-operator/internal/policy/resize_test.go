@@ -1,0 +1,165 @@
+package policy
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
+)
+
+func TestScalingTouchesNoPodThatStays(t *testing.T) {
+	w := newWorld(1, 3, 6).play()
+	before := map[int]Pod{}
+	for i, pod := range w.facts.Pods {
+		before[i] = pod
+	}
+	w.facts.Settings.Wanted = 5
+	w.play().want(t, "0,1,2,3,4", v1alpha1.StateRunning)
+	w.facts.Settings.Wanted = 2
+	w.play().want(t, "0,1", v1alpha1.StateRunning)
+	for i := range 2 {
+		if w.facts.Pods[i].UID != before[i].UID {
+			t.Errorf("pod %d is another", i)
+		}
+	}
+}
+
+func TestVictims(t *testing.T) {
+	for name, tc := range map[string]struct {
+		prepare func(*world)
+		left    string
+	}{
+		"the highest index":                  {func(*world) {}, "0,1,2"},
+		"a pending one before a running one": {func(w *world) { w.change(1, func(p *Pod) { p.Phase, p.Ready = Pending, false }) }, "0,2,3"},
+		"one that is not ready":              {func(w *world) { w.change(2, func(p *Pod) { p.Ready = false }) }, "0,1,3"},
+		"one on a cordoned node":             {func(w *world) { w.change(1, func(p *Pod) { p.Node = NodeCordoned }) }, "0,2,3"},
+		"not ready before cordoned": {func(w *world) {
+			w.change(1, func(p *Pod) { p.Node = NodeCordoned }).change(3, func(p *Pod) { p.Ready = false })
+		}, "0,1,2"},
+		"worker 0 last, on a cordoned node too":   {func(w *world) { w.change(0, func(p *Pod) { p.Node = NodeCordoned }) }, "0,1,2"},
+		"worker 0 first if it does not run":       {func(w *world) { w.change(0, func(p *Pod) { p.Phase, p.Bound = Pending, true }) }, "1,2,3"},
+		"one that was given up before all others": {func(w *world) { w.fail(1, 7).look() }, "0,2,3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(1, 4, 4, func(s *Settings) { s.Permanent = []int32{7} }).play()
+			tc.prepare(w)
+			w.facts.Settings.Wanted = 3
+			for range 3 {
+				w.look()
+				for i, pod := range w.facts.Pods {
+					if pod.Terminating {
+						delete(w.facts.Pods, i)
+					}
+				}
+			}
+			if got := w.facts.Memory.Indexes; got.String() != indexes.Of(parse(t, tc.left)...).String() {
+				t.Errorf("left %s, want %s", got, tc.left)
+			}
+		})
+	}
+}
+
+func parse(t *testing.T, text string) indexes.Set {
+	t.Helper()
+	s, err := indexes.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// In the published controller, indexes above the wanted number whose pods went at different times were created and deleted again.
+func TestASurplusIndexIsNotCreatedAgain(t *testing.T) {
+	w := newWorld(1, 5, 5).play()
+	w.facts.Settings.Wanted = 2
+	w.look()
+	delete(w.facts.Pods, 3) // 2 and 4 take longer
+	if d := w.look(); len(d.Create) != 0 || len(d.Delete) != 0 {
+		t.Errorf("created %v, deleted %v", d.Create, d.Delete)
+	}
+	// A hole stays a hole: worker 1 is replaced as worker 1.
+	w.facts.Settings.Wanted = 4
+	w.play().change(1, func(p *Pod) { p.Terminating = true }).play()
+	w.want(t, "0,1,2,3", v1alpha1.StateRunning)
+}
+
+func TestAScaleDownIsNoDisruptionWhenItIsTakenBack(t *testing.T) {
+	w := newWorld(1, 3, 3).play()
+	w.facts.Settings.Wanted = 2
+	w.look() // 2 is on its way out
+	w.facts.Settings.Wanted = 3
+	w.look()
+	w.look() // and still is
+	w.play()
+	if m := w.facts.Memory; m.Disruptions != 0 || len(m.Indexes) != 3 {
+		t.Errorf("disruptions %d, indexes %s", m.Disruptions, m.Indexes)
+	}
+}
+
+func TestPodsOfAnotherControllerAreTakenOver(t *testing.T) {
+	w := newWorld(2, 2, 5)
+	for i := range 3 {
+		w.facts.Pods[i] = Pod{UID: types.UID(fmt.Sprint("old-", i)), Created: noon, Phase: Running, Bound: true, Ready: i != 1}
+	}
+	if d := w.look(); len(d.Create) != 0 || len(d.Delete) != 1 || d.Delete[0].Index != 1 {
+		t.Errorf("created %v, deleted %+v", d.Create, d.Delete)
+	}
+}
+
+func TestSurplusWorkersThatFindNoNodeAreGivenBack(t *testing.T) {
+	w := newWorld(2, 5, 5)
+	w.look()
+	for i := range 3 {
+		w.run(i)
+	}
+	w.look()
+	if w.last.After != 10*time.Minute {
+		t.Errorf("looks again after %s", w.last.After)
+	}
+	w.pass(10 * time.Minute).look()
+	w.look()
+	w.heard(t, "SurplusGivenBack: 2 workers have found no node for 10m0s: 3 are asked for instead of 5, and all again in 30m0s")
+	if got := w.facts.Memory.Indexes.String(); got != "0-2" {
+		t.Errorf("indexes %s", got)
+	}
+	for i := range w.facts.Pods {
+		if w.facts.Pods[i].Terminating {
+			delete(w.facts.Pods, i)
+		}
+	}
+	w.pass(29*time.Minute).play().want(t, "0,1,2", v1alpha1.StateRunning)
+	w.pass(time.Minute).play().want(t, "0,1,2,3,4", v1alpha1.StateRunning)
+}
+
+func TestAChangeOfReplicasAsksForAllAgain(t *testing.T) {
+	w := newWorld(1, 3, 5)
+	w.look()
+	w.run(0).pass(10 * time.Minute).look()
+	if got := w.facts.Memory.Indexes.String(); got != "0" {
+		t.Fatalf("indexes %s", got)
+	}
+	w.facts.Settings.Wanted = 4
+	w.play().want(t, "0,1,2,3", v1alpha1.StateRunning)
+}
+
+func TestNeverFewerThanTheMinimumAreAskedFor(t *testing.T) {
+	w := newWorld(3, 5, 5)
+	w.look()
+	w.pass(24 * time.Hour).look()
+	if got := len(w.facts.Memory.Indexes); got != 3 {
+		t.Errorf("%d workers are asked for", got)
+	}
+}
+
+func TestSurplusIsKeptForeverIfSo(t *testing.T) {
+	w := newWorld(1, 2, 2, func(s *Settings) { s.SurplusPending = 0 })
+	w.look()
+	w.pass(24 * time.Hour).look()
+	if got := len(w.facts.Memory.Indexes); got != 2 || w.last.After != 0 {
+		t.Errorf("%d workers are asked for, looks again after %s", got, w.last.After)
+	}
+}

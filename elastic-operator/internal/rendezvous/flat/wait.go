@@ -1,0 +1,61 @@
+package flat
+
+// Wait is one client that waits for keys.
+type Wait struct {
+	missing map[string]struct{}
+	ready   func()
+}
+
+// Wait calls ready once all keys have been there: before it returns if they are there already, otherwise from within the write of the last of
+// them. ready must not call the store. A key that comes and goes counts as seen.
+func (s *Store) Wait(keys []string, ready func()) (*Wait, error) {
+	w := &Wait{missing: map[string]struct{}{}, ready: ready}
+	for _, key := range keys {
+		if _, ok := s.entries[key]; !ok {
+			w.missing[key] = struct{}{}
+		}
+	}
+	if len(w.missing) == 0 {
+		ready()
+		return w, nil
+	}
+	if s.waits+len(w.missing) > maxWaits {
+		return nil, ErrWaitLimit
+	}
+	for key := range w.missing {
+		if s.waiting[key] == nil {
+			s.waiting[key] = map[*Wait]struct{}{}
+		}
+		s.waiting[key][w] = struct{}{}
+	}
+	s.waits += len(w.missing)
+	return w, nil
+}
+
+// Cancel ends a wait, whose ready is not called any more. A wait that is over, or nil, may be cancelled.
+func (s *Store) Cancel(w *Wait) {
+	if w == nil {
+		return
+	}
+	for key := range w.missing {
+		s.forget(key, w)
+	}
+}
+
+func (s *Store) wake(key string) {
+	for w := range s.waiting[key] {
+		s.forget(key, w)
+		if len(w.missing) == 0 {
+			w.ready()
+		}
+	}
+}
+
+func (s *Store) forget(key string, w *Wait) {
+	delete(w.missing, key)
+	delete(s.waiting[key], w)
+	if len(s.waiting[key]) == 0 {
+		delete(s.waiting, key)
+	}
+	s.waits--
+}

@@ -1,0 +1,238 @@
+package pickle
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrMalformed is what is no pickle, or one of a kind that is not read.
+var ErrMalformed = errors.New("not a pickle that can be read")
+
+// mark is what the opcode MARK leaves on the stack.
+type mark struct{}
+
+type machine struct {
+	input []byte
+	at    int
+	stack []any
+	memo  map[uint64]any
+}
+
+// Read returns the value of a pickle: nil, Bool, int64, float64, string, []byte, Global, Tuple, *List, *Set, *Dict or *Object. Time and memory are
+// in proportion to the input. Values may contain themselves.
+func Read(input []byte) (value any, err error) {
+	m := &machine{input: input, memo: map[uint64]any{}}
+	for {
+		op, err := m.byte()
+		if err != nil {
+			return nil, err
+		}
+		if op == '.' {
+			return m.pop()
+		}
+		if err := m.step(op); err != nil {
+			return nil, fmt.Errorf("%w, at offset %d", err, m.at)
+		}
+	}
+}
+
+// step does one opcode.
+func (m *machine) step(op byte) error {
+	if f, ok := framing[op]; ok {
+		_, err := m.take(f)
+		return err
+	}
+	if f, ok := constants[op]; ok {
+		m.push(f(m.at - 1))
+		return nil
+	}
+	if f, ok := operations[op]; ok {
+		return f(m)
+	}
+	return fmt.Errorf("%w: opcode %#x", ErrMalformed, op)
+}
+
+// framing opcodes say how the rest is written, in so many bytes, which does not matter here.
+var framing = map[byte]int{0x80: 1, 0x95: 8}
+
+// constants push something new; the argument is the opcode's offset.
+var constants = map[byte]func(at int) any{
+	'N':     func(int) any { return nil },
+	OpTrue:  func(at int) any { return Bool{true, at} },
+	OpFalse: func(at int) any { return Bool{false, at} },
+	')':     func(int) any { return Tuple{} },
+	'}':     func(int) any { return &Dict{} },
+	']':     func(int) any { return &List{} },
+	0x8f:    func(int) any { return &Set{} },
+	'(':     func(int) any { return mark{} },
+}
+
+var operations map[byte]func(*machine) error
+
+func init() {
+	operations = map[byte]func(*machine) error{
+		// numbers
+		'K': func(m *machine) error { return m.number(1, func(b []byte) any { return int64(b[0]) }) },
+		'M': func(m *machine) error {
+			return m.number(2, func(b []byte) any { return int64(binary.LittleEndian.Uint16(b)) })
+		},
+		'J': func(m *machine) error {
+			return m.number(4, func(b []byte) any { return int64(int32(binary.LittleEndian.Uint32(b))) })
+		},
+		'G': func(m *machine) error {
+			return m.number(8, func(b []byte) any { return math.Float64frombits(binary.BigEndian.Uint64(b)) })
+		},
+		0x8a: long,
+		// texts and bytes, by the size of their length
+		0x8c: func(m *machine) error { return m.blob(1, text) },
+		'X':  func(m *machine) error { return m.blob(4, text) },
+		0x8d: func(m *machine) error { return m.blob(8, text) },
+		'C':  func(m *machine) error { return m.blob(1, raw) },
+		'B':  func(m *machine) error { return m.blob(4, raw) },
+		0x8e: func(m *machine) error { return m.blob(8, raw) },
+		// collections
+		0x85: func(m *machine) error { return m.tuple(1) },
+		0x86: func(m *machine) error { return m.tuple(2) },
+		0x87: func(m *machine) error { return m.tuple(3) },
+		't':  tupleFromMark,
+		'a':  appendOne,
+		'e':  appendMany,
+		's':  setItem,
+		'u':  setItems,
+		0x90: addItems,
+		0x91: frozenSet,
+		// what was said before
+		0x94: func(m *machine) error { return m.remember(uint64(len(m.memo))) },
+		'q':  func(m *machine) error { return m.indexed(1, m.remember) },
+		'r':  func(m *machine) error { return m.indexed(4, m.remember) },
+		'h':  func(m *machine) error { return m.indexed(1, m.recall) },
+		'j':  func(m *machine) error { return m.indexed(4, m.recall) },
+		// instances
+		'c':  global,
+		0x93: stackGlobal,
+		'R':  call,
+		0x81: call,
+		0x92: callWithNames,
+		'b':  build,
+	}
+}
+
+func (m *machine) push(v any) { m.stack = append(m.stack, v) }
+
+func (m *machine) pop() (any, error) {
+	if len(m.stack) == 0 {
+		return nil, fmt.Errorf("%w: the stack is empty", ErrMalformed)
+	}
+	v := m.stack[len(m.stack)-1]
+	m.stack = m.stack[:len(m.stack)-1]
+	if v == any(mark{}) {
+		return nil, fmt.Errorf("%w: a mark where a value should be", ErrMalformed)
+	}
+	return v, nil
+}
+
+// top is the value that an opcode changes in place.
+func top[T any](m *machine) (T, error) {
+	var none T
+	if len(m.stack) == 0 {
+		return none, fmt.Errorf("%w: the stack is empty", ErrMalformed)
+	}
+	v, ok := m.stack[len(m.stack)-1].(T)
+	if !ok {
+		return none, fmt.Errorf("%w: a value of another kind was expected", ErrMalformed)
+	}
+	return v, nil
+}
+
+// sinceMark takes all above the last mark, and the mark.
+func (m *machine) sinceMark() ([]any, error) {
+	for i := len(m.stack) - 1; i >= 0; i-- {
+		if m.stack[i] == any(mark{}) {
+			items := append([]any(nil), m.stack[i+1:]...)
+			m.stack = m.stack[:i]
+			return items, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no mark", ErrMalformed)
+}
+
+func (m *machine) take(n int) ([]byte, error) {
+	if n < 0 || n > len(m.input)-m.at {
+		return nil, fmt.Errorf("%w: it ends too early", ErrMalformed)
+	}
+	b := m.input[m.at : m.at+n]
+	m.at += n
+	return b, nil
+}
+
+func (m *machine) byte() (byte, error) {
+	b, err := m.take(1)
+	if err != nil {
+		return 0, err
+	}
+	return b[0], nil
+}
+
+func (m *machine) number(size int, read func([]byte) any) error {
+	b, err := m.take(size)
+	if err == nil {
+		m.push(read(b))
+	}
+	return err
+}
+
+// unsigned reads a number of 1, 4 or 8 bytes.
+func (m *machine) unsigned(size int) (uint64, error) {
+	b, err := m.take(size)
+	if err != nil {
+		return 0, err
+	}
+	var wide [8]byte
+	copy(wide[:], b)
+	return binary.LittleEndian.Uint64(wide[:]), nil
+}
+
+func text(b []byte) any { return string(b) }
+func raw(b []byte) any  { return append([]byte(nil), b...) }
+
+func (m *machine) blob(size int, kind func([]byte) any) error {
+	n, err := m.unsigned(size)
+	if err != nil {
+		return err
+	}
+	if n > uint64(len(m.input)) {
+		return fmt.Errorf("%w: it ends too early", ErrMalformed)
+	}
+	b, err := m.take(int(n))
+	if err == nil {
+		m.push(kind(b))
+	}
+	return err
+}
+
+func (m *machine) indexed(size int, do func(uint64) error) error {
+	n, err := m.unsigned(size)
+	if err != nil {
+		return err
+	}
+	return do(n)
+}
+
+func (m *machine) remember(n uint64) error {
+	v, err := top[any](m)
+	if err == nil {
+		m.memo[n] = v
+	}
+	return err
+}
+
+func (m *machine) recall(n uint64) error {
+	v, ok := m.memo[n]
+	if !ok {
+		return fmt.Errorf("%w: nothing was remembered as %d", ErrMalformed, n)
+	}
+	m.push(v)
+	return nil
+}

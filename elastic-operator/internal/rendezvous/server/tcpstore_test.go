@@ -1,0 +1,205 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
+)
+
+const key = "/torch.rendezvous.uid.0/k"
+
+// What torch's own server answers. Classic is proven by real torch in the end-to-end tests; Validated, the framing of torch 2.3 and later, is not
+// proven against the real thing: this client is all that speaks it here.
+func TestOperations(t *testing.T) {
+	for _, d := range []tcpstore.Dialect{tcpstore.Classic, tcpstore.Validated} {
+		t.Run(d.String(), func(t *testing.T) {
+			c := start(t, nil).client(d)
+			c.set(key, "1")
+			if got := c.get(key); got != "1" {
+				t.Errorf("get: %q", got)
+			}
+			if got := c.compareSet(key, "1", "2"); got != "2" {
+				t.Errorf("compare and set: %q", got)
+			}
+			if got := c.compareSet(key, "1", "3"); got != "2" {
+				t.Errorf("compare and set, not as expected: %q", got)
+			}
+			if got := c.compareSet(key+"2", "x", "3"); got != "x" {
+				t.Errorf("compare and set of a missing key: %q", got)
+			}
+			c.send(tcpstore.Request{Op: tcpstore.OpAdd, Keys: []string{key}, Number: 5})
+			if got := c.number(); got != 7 {
+				t.Errorf("add: %d", got)
+			}
+			for i, keys := range [][]string{{key}, {key, key + "2"}} {
+				c.send(tcpstore.Request{Op: tcpstore.OpCheck, Keys: keys})
+				if got := c.bytes(1)[0]; got != byte(i) {
+					t.Errorf("check of %d keys: %d", len(keys), got)
+				}
+			}
+			c.send(tcpstore.Request{Op: tcpstore.OpCount})
+			if got := c.number(); got != 1 {
+				t.Errorf("count: %d", got)
+			}
+			for _, want := range []int64{1, 0} {
+				c.send(tcpstore.Request{Op: tcpstore.OpDelete, Keys: []string{key}})
+				if got := c.number(); got != want {
+					t.Errorf("delete: %d, want %d", got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestOperationsOfTorch23(t *testing.T) {
+	c := start(t, nil).client(tcpstore.Validated)
+	c.send(tcpstore.Request{Op: tcpstore.OpPing, Nonce: 4711})
+	if got := binary.LittleEndian.Uint32(c.bytes(4)); got != 4711 {
+		t.Errorf("ping: %d", got)
+	}
+	c.send(tcpstore.Request{Op: tcpstore.OpMultiSet, Keys: []string{key, key + "2"}, Values: [][]byte{[]byte("a"), []byte("b")}})
+	c.send(tcpstore.Request{Op: tcpstore.OpAppend, Keys: []string{key}, Values: [][]byte{[]byte("c")}})
+	c.send(tcpstore.Request{Op: tcpstore.OpMultiGet, Keys: []string{key, key + "2"}})
+	if a, b := c.value(), c.value(); a != "ac" || b != "b" {
+		t.Errorf("multi get: %q, %q", a, b)
+	}
+}
+
+func TestAWaitEndsWhenAnotherClientWrites(t *testing.T) {
+	w := start(t, nil)
+	waiting := w.client(tcpstore.Classic)
+	waiting.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key, key + "2"}})
+	w.until("the server knows of the wait", func() bool { return w.waits() == 2 })
+	writer := w.client(tcpstore.Validated)
+	writer.set(key, "1")
+	w.until("one key is there", func() bool { return w.waits() == 1 })
+	writer.set(key+"2", "2")
+	if got := waiting.bytes(1)[0]; got != 0 {
+		t.Errorf("the wait ended with %d", got)
+	}
+}
+
+func (w *world) waits() int {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	return w.server.flat.Waits()
+}
+
+func TestACancelledWaitIsAnsweredOnce(t *testing.T) {
+	w := start(t, nil)
+	c := w.client(tcpstore.Validated)
+	c.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key}})
+	c.send(tcpstore.Request{Op: tcpstore.OpCancelWait})
+	if got := c.bytes(1)[0]; got != 1 {
+		t.Errorf("the cancellation was answered by %d", got)
+	}
+	c.set(key, "1")
+	c.send(tcpstore.Request{Op: tcpstore.OpPing, Nonce: 7})
+	if got := binary.LittleEndian.Uint32(c.bytes(4)); got != 7 {
+		t.Errorf("something came before the reply to a ping: %d", got)
+	}
+}
+
+func TestAClientThatLeavesWaitsForNothingMore(t *testing.T) {
+	w := start(t, nil)
+	c := w.client(tcpstore.Classic)
+	c.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key}})
+	w.until("the server knows of the wait", func() bool { return w.waits() == 1 })
+	c.conn.Close()
+	w.until("the wait is forgotten", func() bool { return w.waits() == 0 })
+	w.until("the connection is forgotten", func() bool { return w.server.connections.count() == 0 })
+}
+
+func TestAConnectionMayBeSilent(t *testing.T) {
+	w := start(t, func(c *Config) { c.Patience = time.Millisecond })
+	silent := w.client(tcpstore.Classic)
+	idle := w.client(tcpstore.Classic)
+	idle.set(key, "1")
+	w.client(tcpstore.Classic).get(key) // the server has served others meanwhile
+	time.Sleep(20 * time.Millisecond)   // far longer than a message may take
+	silent.set(key, "2")
+	if got := idle.get(key); got == "" {
+		t.Error("no value")
+	}
+}
+
+func TestClientsAreDropped(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	for name, c := range map[string]struct {
+		dialect tcpstore.Dialect
+		send    func(*client)
+		reason  string
+	}{
+		"that ask for the key of another job": {tcpstore.Classic, func(c *client) { c.set("/torch.rendezvous.other.0/k", "1") }, refusedJob},
+		"that write too much":                 {tcpstore.Classic, func(c *client) { c.set(key, long[:1000]); c.set(key+"2", long[:1000]) }, refusedQuota},
+		"that write too large a value":        {tcpstore.Classic, func(c *client) { c.set(key, long) }, refusedMessage},
+		"that add to a word":                  {tcpstore.Classic, func(c *client) { c.set(key, "x"); c.send(tcpstore.Request{Op: tcpstore.OpAdd, Keys: []string{key}}) }, refusedMessage},
+		"that get what is not there":          {tcpstore.Classic, func(c *client) { c.send(tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{key}}) }, refusedMessage},
+		"that subscribe":                      {tcpstore.Classic, func(c *client) { c.raw([]byte{7}) }, refusedMessage},
+		"that speak something else":           {tcpstore.Classic, func(c *client) { c.raw([]byte{0xCE, 0xF7, 0x85, 0x3C}) }, refusedProtocol},
+		"that do not end what they say":       {tcpstore.Classic, func(c *client) { c.raw([]byte{2, 9}) }, refusedMessage},
+		"that do not end their greeting":      {tcpstore.Classic, func(c *client) { c.raw([]byte{0}) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, func(c *Config) { c.Patience, c.Value, c.Quota.Bytes = 50*time.Millisecond, 1500, 1800 })
+			client := w.client(c.dialect)
+			c.send(client)
+			client.gone()
+			if c.reason == "" {
+				return
+			}
+			w.until("it is counted", func() bool {
+				return strings.Contains(w.page("/metrics"), fmt.Sprintf("holdfast_rendezvous_refused_total{reason=%q} 1", c.reason))
+			})
+		})
+	}
+}
+
+func TestThereIsALimitToConnections(t *testing.T) {
+	w := start(t, func(c *Config) { c.Connections = 1 })
+	first := w.client(tcpstore.Classic)
+	first.set(key, "1")
+	first.get(key)
+	w.client(tcpstore.Classic).gone()
+	first.conn.Close()
+	w.until("there is room again", func() bool { return w.server.connections.count() == 0 })
+	if got := w.client(tcpstore.Classic).get(key); got != "1" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAClientThatTakesNoRepliesIsDropped(t *testing.T) {
+	w := start(t, func(c *Config) { c.Patience = 100 * time.Millisecond })
+	c := w.client(tcpstore.Classic)
+	c.set(key, string(bytes.Repeat([]byte("x"), 1<<20)))
+	go func() { // its write ends when the server has had enough
+		for {
+			b, _ := tcpstore.Append(nil, c.dialect, tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{key}})
+			if _, err := c.conn.Write(b); err != nil {
+				return
+			}
+		}
+	}()
+	w.until("it is dropped", func() bool {
+		return w.server.connections.count() == 0 && strings.Contains(w.page("/metrics"), "accepted_total")
+	})
+}
+
+func TestShutdownEndsAllAndReturns(t *testing.T) {
+	w := start(t, nil)
+	idle, waiting := w.client(tcpstore.Classic), w.client(tcpstore.Validated)
+	idle.set(key, "1")
+	waiting.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key + "2"}})
+	w.until("the server knows of the wait", func() bool { return w.waits() == 1 })
+	w.stop()
+	idle.gone()
+	waiting.gone()
+	if err := <-w.ended; err != nil {
+		t.Error(err)
+	}
+}

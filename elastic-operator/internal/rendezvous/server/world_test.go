@@ -1,0 +1,211 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/jobs"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
+)
+
+// patience of tests: far more than anything takes, and what a test that has failed waits for.
+const patience = 20 * time.Second
+
+// world is a server on the loopback interface.
+type world struct {
+	testing.TB
+	server  *Server
+	address string
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+func start(t testing.TB, change func(*Config)) *world {
+	t.Helper()
+	c := Defaults()
+	c.Healing.Grace, c.Healing.Gap = 0, 0
+	table, err := jobs.Parse([]string{"ns/job=uid"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Jobs = table
+	if change != nil {
+		change(&c)
+	}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	w := &world{TB: t, server: s, address: l.Addr().String(), stop: stop, ended: make(chan error, 1)}
+	go func() { w.ended <- s.Serve(ctx, l) }()
+	t.Cleanup(stop)
+	return w
+}
+
+// client speaks TCPStore.
+type client struct {
+	testing.TB
+	conn    net.Conn
+	r       *bufio.Reader
+	dialect tcpstore.Dialect
+}
+
+func (w *world) client(d tcpstore.Dialect) *client {
+	w.Helper()
+	conn, err := net.Dial("tcp", w.address)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	c := &client{w.TB, conn, bufio.NewReader(conn), d}
+	if d == tcpstore.Validated {
+		c.raw(tcpstore.Greeting())
+	}
+	return c
+}
+
+func (c *client) raw(b []byte) {
+	c.Helper()
+	if _, err := c.conn.Write(b); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *client) send(q tcpstore.Request) {
+	c.Helper()
+	b, err := tcpstore.Append(nil, c.dialect, q)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.raw(b)
+}
+
+func (c *client) bytes(n int) []byte {
+	c.Helper()
+	b := make([]byte, n)
+	if _, err := io.ReadFull(c.r, b); err != nil {
+		c.Fatal(err)
+	}
+	return b
+}
+
+func (c *client) value() string {
+	c.Helper()
+	return string(c.bytes(int(binary.LittleEndian.Uint64(c.bytes(8)))))
+}
+
+func (c *client) number() int64 {
+	c.Helper()
+	return int64(binary.LittleEndian.Uint64(c.bytes(8)))
+}
+
+func (c *client) set(key, value string) {
+	c.Helper()
+	c.send(tcpstore.Request{Op: tcpstore.OpSet, Keys: []string{key}, Values: [][]byte{[]byte(value)}})
+}
+
+func (c *client) get(key string) string {
+	c.Helper()
+	c.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key}})
+	c.bytes(1)
+	c.send(tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{key}})
+	return c.value()
+}
+
+func (c *client) compareSet(key, expected, desired string) string {
+	c.Helper()
+	c.send(tcpstore.Request{Op: tcpstore.OpCompareSet, Keys: []string{key}, Values: [][]byte{[]byte(expected), []byte(desired)}})
+	return c.value()
+}
+
+// gone waits for the end of the connection.
+func (c *client) gone() {
+	c.Helper()
+	if b, err := c.r.ReadByte(); err == nil {
+		c.Errorf("the connection lives, and said %d", b)
+	} else if e, ok := err.(net.Error); ok && e.Timeout() {
+		c.Error("the connection lives")
+	}
+}
+
+// etcd makes a request and returns the status and the body.
+func (w *world) etcd(method, path string, form url.Values) (int, map[string]any) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	target, body := "http://"+w.address+path, ""
+	if method == http.MethodPut {
+		body = form.Encode()
+	} else if len(form) > 0 {
+		target += "?" + form.Encode()
+	}
+	r, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
+	if err != nil {
+		w.Fatal(err)
+	}
+	if method == http.MethodPut {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer response.Body.Close()
+	var reply map[string]any
+	if err := json.NewDecoder(response.Body).Decode(&reply); err != nil {
+		w.Fatal(err)
+	}
+	return response.StatusCode, reply
+}
+
+func (w *world) put(path string, pairs ...string) (int, map[string]any) {
+	w.Helper()
+	return w.etcd(http.MethodPut, "/v2/keys"+path, form(pairs...))
+}
+
+func form(pairs ...string) url.Values {
+	v := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		v.Set(pairs[i], pairs[i+1])
+	}
+	return v
+}
+
+// page asks the other port.
+func (w *world) page(path string) string {
+	w.Helper()
+	recorder := httptest.NewRecorder()
+	w.server.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+	if recorder.Code != http.StatusOK {
+		w.Fatalf("%s answers %d", path, recorder.Code)
+	}
+	return recorder.Body.String()
+}
+
+func (w *world) job() JobStatus { return w.server.Status().Jobs["ns/job"] }
+
+// until waits for the server to have done what no client is told of.
+func (w *world) until(what string, holds func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.Fatalf("waited in vain until %s", what)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package tcpstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Errors that end a connection.
+var (
+	ErrTooLarge     = errors.New("a message is larger than allowed")
+	ErrNotServed    = errors.New("the operation is not served")
+	ErrBadMagic     = errors.New("the greeting has another magic number")
+	ErrBadPlacement = errors.New("a greeting is not the first message")
+)
+
+// Limits of one message.
+type Limits struct {
+	Key   int // bytes of a key
+	Value int // bytes of a value
+	Keys  int // keys of a list
+	Total int // bytes of all of it
+}
+
+// Reader reads the messages of one connection.
+type Reader struct {
+	source  io.Reader
+	dialect Dialect
+	limits  Limits
+	greeted bool
+	left    int
+}
+
+// NewReader reads messages of a dialect, which is Classic or Validated. The source should be buffered.
+func NewReader(source io.Reader, d Dialect, l Limits) *Reader {
+	return &Reader{source: source, dialect: d, limits: l}
+}
+
+// Next reads one message. io.EOF is a client that left between messages; any other error leaves the connection unreadable.
+// Memory is taken as bytes arrive, never by a length that a client has merely announced.
+func (r *Reader) Next() (Request, error) {
+	r.left = r.limits.Total
+	var number [1]byte
+	if _, err := io.ReadFull(r.source, number[:]); err != nil {
+		return Request{}, err
+	}
+	op := r.dialect.op(number[0])
+	q := Request{Op: op}
+	if err := r.arguments(&q); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return Request{}, fmt.Errorf("operation %d: %w", number[0], err)
+	}
+	return q, r.order(op)
+}
+
+// order refuses a greeting in the middle, and a first message that is none where there has to be one.
+func (r *Reader) order(op Op) error {
+	first := !r.greeted
+	r.greeted = true
+	wanted := first && r.dialect == Validated
+	if wanted != (op == OpValidate) {
+		return ErrBadPlacement
+	}
+	return nil
+}
+
+func (r *Reader) arguments(q *Request) error {
+	switch q.Op {
+	case OpValidate:
+		return r.greeting()
+	case OpSet, OpAppend:
+		return each(q, r.key, r.value)
+	case OpCompareSet:
+		return each(q, r.key, r.value, r.value)
+	case OpGet, OpDelete:
+		return r.key(q)
+	case OpAdd:
+		if err := r.key(q); err != nil {
+			return err
+		}
+		n, err := r.uint64()
+		q.Number = int64(n)
+		return err
+	case OpCheck, OpWait, OpMultiGet:
+		return r.list(q, r.key)
+	case OpMultiSet:
+		return r.list(q, func(q *Request) error { return each(q, r.key, r.value) })
+	case OpCount, OpCancelWait:
+		return nil
+	case OpPing:
+		n, err := r.uint32()
+		q.Nonce = n
+		return err
+	default:
+		return ErrNotServed
+	}
+}
+
+// each reads one after the other; after an error nothing more may be waited for.
+func each(q *Request, items ...func(*Request) error) error {
+	for _, item := range items {
+		if err := item(q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) greeting() error {
+	n, err := r.uint32()
+	if err == nil && n != magic {
+		return ErrBadMagic
+	}
+	return err
+}
+
+func (r *Reader) list(q *Request, item func(*Request) error) error {
+	n, err := r.uint64()
+	if err != nil {
+		return err
+	}
+	if n > uint64(r.limits.Keys) {
+		return fmt.Errorf("%w: a list of %d keys", ErrTooLarge, n)
+	}
+	for range n {
+		if err := item(q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) key(q *Request) error {
+	b, err := r.bytes(r.limits.Key)
+	if err == nil {
+		q.Keys = append(q.Keys, string(b))
+	}
+	return err
+}
+
+func (r *Reader) value(q *Request) error {
+	b, err := r.bytes(r.limits.Value)
+	if err == nil {
+		q.Values = append(q.Values, b)
+	}
+	return err
+}
+
+func (r *Reader) bytes(limit int) ([]byte, error) {
+	n, err := r.uint64()
+	if err != nil {
+		return nil, err
+	}
+	if n > uint64(limit) || n > uint64(r.left) {
+		return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, n)
+	}
+	r.left -= int(n)
+	var b bytes.Buffer
+	b.Grow(min(int(n), 64<<10))
+	if _, err := io.CopyN(&b, r.source, int64(n)); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func (r *Reader) uint64() (uint64, error) {
+	var b [8]byte
+	_, err := io.ReadFull(r.source, b[:])
+	return binary.LittleEndian.Uint64(b[:]), err
+}
+
+func (r *Reader) uint32() (uint32, error) {
+	var b [4]byte
+	_, err := io.ReadFull(r.source, b[:])
+	return binary.LittleEndian.Uint32(b[:]), err
+}

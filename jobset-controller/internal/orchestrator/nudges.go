@@ -1,0 +1,127 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// NudgeKey is the annotation by which a pod is changed, so that its kubelet looks at it. Its value has no meaning.
+const NudgeKey = "holdfast.dev/nudge"
+
+const (
+	// nudgeEvery is more than the kubelet takes to see, once a second, that a record is gone.
+	nudgeEvery = 1500 * time.Millisecond
+	// mostNudges of a pod in a round: what does not help four times will not help.
+	mostNudges = 4
+)
+
+// nudges are the pods whose worker waits in the kubelet's back-off, beside an agent that runs. The agent has removed the record
+// of the container that it stopped, on which the back-off rests. But if the kubelet looked before that, it comes back to the pod
+// after ten to fifteen seconds at the earliest, and all others wait so long. Any change of the pod makes it look at once.
+type nudges struct {
+	mu sync.Mutex
+	of map[types.UID]map[types.UID]*nudged // by JobSet and pod
+}
+
+type nudged struct {
+	pod          types.NamespacedName
+	epoch, round int64
+	times        int
+	last         time.Time
+}
+
+// backsOff tells whether a worker waits for the kubelet's back-off though a sidecar of its pod runs: the supervisor's pods have none.
+func backsOff(pod *corev1.Pod) bool {
+	if len(pod.Status.InitContainerStatuses) == 0 || !pod.DeletionTimestamp.IsZero() {
+		return false
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff" {
+			return true
+		}
+	}
+	return false
+}
+
+// saw notes whether a pod waits, and tells if it does. It costs O(1).
+func (n *nudges) saw(jobSet types.UID, pod *corev1.Pod, gone bool) bool {
+	waits := backsOff(pod) && !gone
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch known := n.of[jobSet][pod.UID]; {
+	case !waits && known != nil:
+		if delete(n.of[jobSet], pod.UID); len(n.of[jobSet]) == 0 {
+			delete(n.of, jobSet)
+		}
+	case waits && known == nil:
+		if n.of == nil {
+			n.of = map[types.UID]map[types.UID]*nudged{}
+		}
+		if n.of[jobSet] == nil {
+			n.of[jobSet] = map[types.UID]*nudged{}
+		}
+		n.of[jobSet][pod.UID] = &nudged{pod: client.ObjectKeyFromObject(pod)}
+	}
+	return waits
+}
+
+// due takes those that are to be nudged now, at most so many, and tells whether any may follow.
+func (n *nudges) due(s *scope, most int) (now map[types.UID]nudged, more bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now = map[types.UID]nudged{}
+	for uid, one := range n.of[s.js.UID] {
+		if one.epoch != s.group.Epoch || one.round != s.group.Round {
+			one.epoch, one.round, one.times, one.last = s.group.Epoch, s.group.Round, 0, time.Time{}
+		}
+		if one.times == mostNudges {
+			continue
+		}
+		more = true
+		if s.now.Sub(one.last) < nudgeEvery || len(now) == most {
+			continue
+		}
+		one.times, one.last = one.times+1, s.now
+		now[uid] = *one
+	}
+	return now, more
+}
+
+func (n *nudges) forget(jobSet types.UID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.of, jobSet)
+}
+
+// nudge makes the kubelets of workers that wait in a restart look at them. A pod that changes otherwise, or is gone, needs none.
+func (r *Reconciler) nudge(ctx context.Context, s *scope) error {
+	if !s.restarting() {
+		return nil
+	}
+	due, more := r.nudges.due(s, repairsPerLook)
+	if more {
+		s.lookIn(nudgeEvery)
+	}
+	for uid, one := range due {
+		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:"%d.%d.%d"}}}`, uid, NudgeKey, one.epoch, one.round, one.times)
+		pod := &corev1.Pod{}
+		pod.Namespace, pod.Name = one.pod.Namespace, one.pod.Name
+		err := r.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
+		switch {
+		case err == nil:
+			log.FromContext(ctx).Info("had the kubelet look at a pod whose worker waits in its back-off", "pod", one.pod.Name, "uid", uid, "times", one.times)
+		case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		default:
+			return fmt.Errorf("nudging pod %s: %w", one.pod.Name, err)
+		}
+	}
+	return nil
+}

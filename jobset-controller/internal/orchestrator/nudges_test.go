@@ -1,0 +1,81 @@
+package orchestrator
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// besideASidecar is a worker in the kubelet's back-off, and an agent that runs.
+func besideASidecar(p *corev1.Pod) {
+	p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "agent"}} // as the cache keeps one that runs
+	p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+		Reason: "CrashLoopBackOff", Message: "back-off 10s restarting failed container=worker",
+	}}
+}
+
+func (g *rig) wantNudge(job, index int, want string) {
+	g.Helper()
+	if got := g.pod(job, index).Annotations[NudgeKey]; got != want {
+		g.Errorf("pod %d-%d has nudge %q, want %q", job, index, got, want)
+	}
+}
+
+// The kubelet looked between the exit and the removal of the record, and would come back in ten seconds.
+func TestAWorkerThatWaitsInTheBackOffIsNudged(t *testing.T) {
+	g := twoJobs(t)
+	g.fail("js-w-0-0", 1, 1)
+	g.reconcile()
+	g.wantPhase(coordination.Restarting, 1, 1)
+	g.see(g.changePod(1, 0, besideASidecar), false)
+	g.reconcile()
+	g.wantNudge(1, 0, "1.1.1")
+	g.pass(time.Second)
+	g.wantNudge(1, 0, "1.1.1")
+	for range 6 {
+		g.pass(2 * time.Second)
+	}
+	g.wantNudge(1, 0, "1.1.4") // and no more
+	for _, other := range []struct{ job, index int }{{0, 0}, {0, 1}, {1, 1}} {
+		g.wantNudge(other.job, other.index, "")
+	}
+	g.wantDeleted()
+}
+
+func TestNobodyIsNudgedWho(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		gone   bool
+	}{
+		"runs":                    {func(*corev1.Pod) {}, false},
+		"has no sidecar":          {func(p *corev1.Pod) { besideASidecar(p); p.Status.InitContainerStatuses = nil }, false},
+		"waits for another thing": {func(p *corev1.Pod) { besideASidecar(p); cannotPull(p) }, false},
+		"is gone":                 {besideASidecar, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := twoJobs(t)
+			g.fail("js-w-0-0", 1, 1)
+			g.reconcile()
+			g.see(g.changePod(1, 0, c.change), c.gone)
+			g.reconcile()
+			g.wantNudge(1, 0, "")
+		})
+	}
+}
+
+func TestNobodyIsNudgedAtRestNorAfterItRuns(t *testing.T) {
+	g := twoJobs(t)
+	g.see(g.changePod(1, 0, besideASidecar), false)
+	g.reconcile()
+	g.wantNudge(1, 0, "")
+	runs := g.changePod(1, 0, func(p *corev1.Pod) {
+		p.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	})
+	g.see(runs, false)
+	g.fail("js-w-0-0", 1, 1)
+	g.reconcile()
+	g.wantNudge(1, 0, "")
+}

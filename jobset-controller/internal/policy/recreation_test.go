@@ -1,0 +1,87 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/history"
+)
+
+func TestTheAccountOfARecreation(t *testing.T) {
+	at := func(ms int) time.Time { return time.UnixMilli(1_000_000 + int64(ms)).UTC() }
+	for name, c := range map[string]struct {
+		known Recreation
+		end   time.Time
+		want  string
+	}{
+		"all is known": {
+			Recreation{FailedAt: at(0), DecidedAt: at(40), DownAt: at(2040), Counted: true, Culprit: Culprit{
+				Worker: "workers-0-3", Pod: "x7k2p", Node: "n1", Exit: history.Cause{ExitCode: 137, Signal: "SIGKILL", Reason: "OOMKilled"}}},
+			at(5040), "3.0 1970-01-01T00:16:40.000Z recreation policy:137:SIGKILL:OOMKilled workers-0-3/x7k2p@n1 5040=40+0+2000+3000+0"},
+		"the controller has started anew": {
+			Recreation{DecidedAt: at(0)}, at(5000), "3.0 1970-01-01T00:16:40.000Z recreation policy - 5000=0+0+0+5000+0 uncounted"},
+		"a clock that is ahead": {
+			Recreation{FailedAt: at(900), DecidedAt: at(40), DownAt: at(100), Counted: true}, at(1040),
+			"3.0 1970-01-01T00:16:40.040Z recreation policy - 1000=0+0+60+940+0"},
+		"Jobs that were gone after the end": {
+			Recreation{DecidedAt: at(0), DownAt: at(9000), Counted: true}, at(1000),
+			"3.0 1970-01-01T00:16:40.000Z recreation policy - 1000=0+0+1000+0+0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := c.known.Account(2, c.end)
+			if got := e.String(); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if e.Lost() != c.end.Sub(e.FailedAt) {
+				t.Errorf("the parts add up to %s, the outage is %s", e.Lost(), c.end.Sub(e.FailedAt))
+			}
+			if back, err := history.Parse(history.Format([]history.Entry{e})); err != nil || len(back) != 1 || back[0] != e {
+				t.Errorf("%v comes back as %v: %v", e, back, err)
+			}
+		})
+	}
+}
+
+func TestFindCulprit(t *testing.T) {
+	ended := func(code int32, reason string, second int64) *corev1.ContainerStateTerminated {
+		return &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: metav1.Unix(second, 0)}
+	}
+	pod := func(index string, statuses ...corev1.ContainerStatus) corev1.Pod {
+		return corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "js-w-1-" + index + "-abcde", Annotations: map[string]string{
+				v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "1", batchv1.JobCompletionIndexAnnotation: index,
+			}},
+			Spec: corev1.PodSpec{NodeName: "n" + index}, Status: corev1.PodStatus{ContainerStatuses: statuses},
+		}
+	}
+	now := func(t *corev1.ContainerStateTerminated) corev1.ContainerStatus {
+		return corev1.ContainerStatus{State: corev1.ContainerState{Terminated: t}}
+	}
+	before := func(t *corev1.ContainerStateTerminated) corev1.ContainerStatus {
+		return corev1.ContainerStatus{LastTerminationState: corev1.ContainerState{Terminated: t}}
+	}
+	first := Culprit{Worker: "w-1-2", Pod: "abcde", Node: "n2", Exit: history.Cause{ExitCode: 137, Signal: "SIGKILL", Reason: "OOMKilled"}}
+	for name, c := range map[string]struct {
+		pods []corev1.Pod
+		want Culprit
+	}{
+		"nobody is left":            {nil, Culprit{}},
+		"nobody has failed":         {[]corev1.Pod{pod("0", now(ended(0, "Completed", 5))), pod("1")}, Culprit{}},
+		"the first of several":      {[]corev1.Pod{pod("0", now(ended(1, "Error", 9))), pod("2", now(ended(137, "OOMKilled", 7)))}, first},
+		"one that was started anew": {[]corev1.Pod{pod("0", now(ended(1, "Error", 9))), pod("2", before(ended(137, "OOMKilled", 7)))}, first},
+		"an ordinary exit": {[]corev1.Pod{pod("0", now(ended(3, "Error", 9)))},
+			Culprit{Worker: "w-1-0", Pod: "abcde", Node: "n0", Exit: history.Cause{ExitCode: 3}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, FindCulprit("js", c.pods)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

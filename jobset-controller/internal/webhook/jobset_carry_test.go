@@ -1,0 +1,82 @@
+package webhook
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+)
+
+const carriedText = `{"startupRules":[{"targetReplicatedJobs":["a"],"waitForReplicatedJobsStatus":"Succeeded"}],"ruleMaxRestarts":{"r":2}}`
+
+// whole is a JobSet with all that the published types do not have.
+func whole() *JobSet {
+	return MakeJobSet("a").Entry("a", 1).Entry("b", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").
+		Rule(v1alpha2.FailurePolicyRule{Name: "q", Action: v1alpha2.RestartJobSet}).
+		Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJobSet, MaxRestarts: ptr.To[int32](2)})
+}
+
+// published is what is left of it when it has been through the published types.
+func published(js *v1alpha2.JobSet) *v1alpha2.JobSet {
+	js = js.DeepCopy()
+	js.Spec.StartupPolicy.Rules = nil
+	for i := range js.Spec.FailurePolicy.Rules {
+		js.Spec.FailurePolicy.Rules[i].MaxRestarts = nil
+	}
+	return js
+}
+
+// MultiKueue reads a JobSet with the published types and creates it in another cluster.
+func TestACopyOfMultiKueueHasAllThatTheOriginalHas(t *testing.T) {
+	original := defaulted(t, nil, whole().Obj())
+	if diff := cmp.Diff(carriedText, original.Annotations[v1alpha2.CarriedSpecKey]); diff != "" {
+		t.Error(diff)
+	}
+	sent := published(original)
+	sent.Labels = map[string]string{v1alpha2.MultiKueueOriginLabel: "here"}
+	if diff := cmp.Diff(original.Spec, defaulted(t, nil, sent).Spec); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatIsCarried(t *testing.T) {
+	copied := func(js *v1alpha2.JobSet) { js.Labels = map[string]string{v1alpha2.MultiKueueOriginLabel: "here"} }
+	annotated := func(text string) func(*v1alpha2.JobSet) {
+		return func(js *v1alpha2.JobSet) { js.Annotations = map[string]string{v1alpha2.CarriedSpecKey: text} }
+	}
+	bare := published(whole().Obj())
+	for name, c := range map[string]struct {
+		js      *v1alpha2.JobSet
+		changes []func(*v1alpha2.JobSet)
+		rules   int    // of the start, after the webhook
+		carried string // by the annotation, after the webhook
+		refused bool
+	}{
+		"what the spec says goes before the annotation": {whole().Obj(), []func(*v1alpha2.JobSet){copied, annotated(`{}`)}, 1, carriedText, false},
+		"a manifest that somebody has changed":          {bare, []func(*v1alpha2.JobSet){annotated(carriedText)}, 0, "", false},
+		"nothing to carry":                              {bare, []func(*v1alpha2.JobSet){copied}, 0, "", false},
+		"a copy with an annotation that is damaged":     {bare, []func(*v1alpha2.JobSet){copied, annotated("{")}, 0, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			js := c.js.DeepCopy()
+			for _, change := range c.changes {
+				change(js)
+			}
+			if err := carry(js); (err != nil) != c.refused {
+				t.Fatal(err)
+			}
+			if c.refused {
+				return
+			}
+			if got := len(js.Spec.StartupPolicy.Rules); got != c.rules {
+				t.Errorf("%d rules", got)
+			}
+			if diff := cmp.Diff(c.carried, js.Annotations[v1alpha2.CarriedSpecKey]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,39 @@
+package bootstrap
+
+import (
+	"strings"
+	"testing"
+)
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return strings.TrimSpace(err.Error())
+}
+
+func TestALooseFileHasItsUnknownKeysNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, unknown, err string
+		port               int
+	}{
+		"with keys of versions past": {"webhook: {port: 7, colour: red}\nslack: true\n", `unknown field "slack" unknown field "webhook.colour"`, "", 7},
+		"with a value that is none":  {"webhook: {port: high}\n", "", "cannot unmarshal", 0},
+		"that is no YAML":            {"webhook: {\n", "", "yaml: ", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var into testConfig
+			unknown, err := ReadLooseConfig(write(t, c.file), &into)
+			var lines []string
+			for _, u := range unknown {
+				lines = append(lines, u.Error())
+			}
+			if got := strings.Join(lines, " "); got != c.unknown || !strings.Contains(text(err), c.err) || (c.err == "") != (err == nil) {
+				t.Errorf("unknown %q, error %v", got, err)
+			}
+			if c.port != 0 && (into.Webhook.Port == nil || *into.Webhook.Port != c.port) {
+				t.Errorf("port %v", into.Webhook.Port)
+			}
+		})
+	}
+}

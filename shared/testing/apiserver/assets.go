@@ -1,0 +1,42 @@
+package apiserver
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// errNoAssets says what to do instead of skipping the tests.
+var errNoAssets = errors.New("no kube-apiserver and etcd: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to their folder")
+
+// assets finds the programs in the folder that the environment names, or in the cache that `make prerequisites` fills. etcd may
+// also come from the system.
+func assets() (apiServer, etcd string, err error) {
+	for _, folder := range folders() {
+		apiServer = filepath.Join(folder, "kube-apiserver")
+		if _, err := os.Stat(apiServer); err != nil {
+			continue
+		}
+		if etcd, err := exec.LookPath(filepath.Join(folder, "etcd")); err == nil {
+			return apiServer, etcd, nil
+		}
+		if etcd, err := exec.LookPath("etcd"); err == nil {
+			return apiServer, etcd, nil
+		}
+	}
+	return "", "", errNoAssets
+}
+
+func folders() []string {
+	var found []string
+	for _, variable := range []string{"HOLDFAST_ENVTEST_ASSETS", "KUBEBUILDER_ASSETS"} {
+		if folder := os.Getenv(variable); folder != "" {
+			found = append(found, folder)
+		}
+	}
+	if cache, err := os.UserCacheDir(); err == nil && len(found) == 0 {
+		found = append(found, filepath.Join(cache, "holdfast", "bin"))
+	}
+	return found
+}

@@ -1,0 +1,61 @@
+package sandbox
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// What the Job controller writes into a Job's status. The API server refuses what it would not write, a Job that is complete and has
+// active pods, for example.
+
+// JobReady: so many pods run and are ready.
+func JobReady(pods int32) func(*batchv1.JobStatus) {
+	return func(s *batchv1.JobStatus) {
+		started(s)
+		s.Active, s.Ready = pods, &pods
+	}
+}
+
+// JobSucceeded: the Job with one completion is complete.
+func JobSucceeded(s *batchv1.JobStatus) {
+	noPods(s)
+	s.Succeeded, s.CompletedIndexes, s.CompletionTime = 1, "0", ptr.To(metav1.Now())
+	SetJobCondition(s, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, "CompletionsReached")
+	SetJobCondition(s, batchv1.JobComplete, corev1.ConditionTrue, "CompletionsReached")
+}
+
+// JobFailed: the back-off limit is used up, and all pods are gone.
+func JobFailed(s *batchv1.JobStatus) {
+	noPods(s)
+	s.Failed = 1
+	SetJobCondition(s, batchv1.JobFailureTarget, corev1.ConditionTrue, "BackoffLimitExceeded")
+	SetJobCondition(s, batchv1.JobFailed, corev1.ConditionTrue, "BackoffLimitExceeded")
+}
+
+// JobStopped: the Job is suspended, and its pods are gone.
+func JobStopped(s *batchv1.JobStatus) {
+	started(s)
+	s.Active, s.Ready = 0, ptr.To[int32](0)
+	SetJobCondition(s, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended")
+}
+
+// SetJobCondition puts the condition in the place of the one of its kind.
+func SetJobCondition(s *batchv1.JobStatus, kind batchv1.JobConditionType, to corev1.ConditionStatus, reason string) {
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c batchv1.JobCondition) bool { return c.Type == kind })
+	s.Conditions = append(s.Conditions, batchv1.JobCondition{Type: kind, Status: to, Reason: reason, Message: "played", LastTransitionTime: metav1.Now()})
+}
+
+func noPods(s *batchv1.JobStatus) {
+	started(s)
+	s.Active, s.Ready, s.Terminating = 0, ptr.To[int32](0), ptr.To[int32](0)
+}
+
+func started(s *batchv1.JobStatus) {
+	if s.StartTime == nil {
+		s.StartTime = ptr.To(metav1.Now())
+	}
+}

@@ -1,0 +1,111 @@
+package timeline
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Text is a timeline as a table for people: one line for each entry, oldest first.
+func Text(list []Entry) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TIME (UTC)\tRUNG\tWHAT\tCOUNTED\tTOOK\tWHERE\tCAUSE")
+	for _, e := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			e.At.UTC().Format("2006-01-02 15:04:05.000"), e.RungText(), e.WhatText(), e.CountText(), e.TookText(), e.Where(), dash(oneLine(e.Cause)))
+	}
+	w.Flush()
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		lines = append(lines, strings.TrimRight(line, " \n"))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+const nothing = "-"
+
+func dash(s string) string {
+	if s == "" {
+		return nothing
+	}
+	return s
+}
+
+// maxCause keeps a line readable; JSON and YAML have all of it.
+const maxCause = 160
+
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > maxCause {
+		s = strings.ToValidUTF8(s[:maxCause], "") + "..."
+	}
+	return s
+}
+
+// RungText is the rung, or a dash.
+func (e Entry) RungText() string {
+	if e.Rung == 0 {
+		return nothing
+	}
+	return fmt.Sprint(e.Rung)
+}
+
+// WhatText is what happened, and to which kind unless the rung says it.
+func (e Entry) WhatText() string {
+	kind, _, _ := strings.Cut(e.Object, " ")
+	text := string(e.What)
+	if e.Rung == 0 && e.What != Noted {
+		text = kind + " " + text
+	}
+	if e.Result != "" {
+		text += ", " + e.Result
+	}
+	return text
+}
+
+// CountText says what it was counted as, such as "2 of 5".
+func (e Entry) CountText() string {
+	switch {
+	case e.Count == 0:
+		return nothing
+	case e.Limit < 0:
+		return fmt.Sprint(e.Count)
+	}
+	return fmt.Sprintf("%d of %d", e.Count, e.Limit)
+}
+
+// TookText is the outage: in milliseconds below ten seconds, in tenths of a second below ten minutes.
+func (e Entry) TookText() string {
+	if e.Took == 0 {
+		return nothing
+	}
+	text := Duration(e.Took)
+	if e.Ongoing {
+		text += " so far"
+	}
+	return text
+}
+
+// Duration is a span of time as people read it.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < 10*time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// Where is worker and node, as far as they are known.
+func (e Entry) Where() string {
+	switch {
+	case e.Worker != "" && e.Node != "":
+		return e.Worker + " on " + e.Node
+	case e.Node != "":
+		return e.Node
+	}
+	return dash(e.Worker)
+}

@@ -1,0 +1,216 @@
+package timeline
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-project/holdfast/shared/history"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+)
+
+var update = flag.Bool("update", false, "write the golden files again")
+
+var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func after(d time.Duration) time.Time { return start.Add(d) }
+
+func restart(epoch, round int64, at time.Duration, change func(*history.Entry)) history.Entry {
+	e := history.Entry{
+		Attempt: history.Attempt{Epoch: epoch, Round: round}, FailedAt: after(at), Kind: history.InPlace, Counted: true,
+		Cause: history.Cause{Kind: "exit", ExitCode: 137, Signal: "SIGKILL"}, Worker: "workers-0-3", Pod: "x7k2p", Node: "node-a",
+	}
+	e.Took[history.Down], e.Took[history.Sync] = 30*time.Millisecond, 51*time.Millisecond
+	if change != nil {
+		change(&e)
+	}
+	return e
+}
+
+func jobSet(charged int32, entries ...history.Entry) Object {
+	return Object{
+		Kind: "JobSet", Name: "train", Created: start, JobSet: &JobSet{MaxRestarts: 3, Charged: charged},
+		Annotations: map[string]string{history.Annotation: history.Format(entries)},
+	}
+}
+
+// A fault of each kind, answered on its rung.
+func ladderStory() Workload {
+	js := jobSet(4,
+		restart(1, 1, time.Minute, nil),
+		restart(1, 2, 2*time.Minute, func(e *history.Entry) {
+			e.Cause = history.Cause{Kind: "pod"}
+			e.Took[history.Down] = 1300 * time.Millisecond
+		}),
+		restart(1, 3, 3*time.Minute, func(e *history.Entry) { e.Ended = history.GivenUp; e.Took[history.Sync] = time.Minute }),
+		restart(2, 0, 4*time.Minute+time.Second, func(e *history.Entry) {
+			e.Kind, e.Cause, e.Worker, e.Pod, e.Node = history.Recreation, history.Cause{Kind: "timeout"}, "", "", ""
+			e.Took[history.Start] = 9 * time.Second
+		}),
+	)
+	js.JobSet.MaxRestarts = 4
+	js.Conditions = []Condition{{Type: "Failed", True: true, Reason: "ReachedMaxRestarts", Message: "jobset failed due to reaching max number of restarts", Since: after(6 * time.Minute)}}
+	aw := Object{
+		Kind: "AppWrapper", Name: "train", Created: start,
+		Annotations: map[string]string{
+			"schedulingRetries":  "3",
+			"sigs.k8s.io/deploy": `{"currentReschedulingTimes":1,"deployScheduledHosts":["node-a"]}`,
+			"holdfast.dev/rescheduling": `{"version":1,"entries":[{"node":"node-a","class":"OOMKilled","reason":"OOMKilled","count":2,
+				"first":"2026-11-22T12:05:00Z","last":"2026-11-22T12:05:30Z","expires":"2026-11-22T18:05:30Z"}]}`,
+		},
+		AppWrapper: &AppWrapper{Phase: "Running", Resets: 1, RetryLimit: 3, Attempts: []Attempt{
+			{Start: start, Ready: after(4 * time.Second), End: after(6 * time.Minute), Reason: "FailedComponent", Message: "JobSet train has failed"},
+			{Start: after(8 * time.Minute), Ready: after(8*time.Minute + 5*time.Second), End: after(10 * time.Minute), Reason: "AutopilotNoExecute",
+				Message: "pods run on bad nodes: node-b (autopilot)", Nodes: []string{"node-b"}, Evacuation: true},
+			{Start: after(11 * time.Minute)},
+		}},
+	}
+	return Workload{Objects: []Object{aw, js}, Events: []Event{
+		{after(2*time.Minute + time.Second), "JobSet", "train", "InPlacePodReplaced", "the pod of workers-0-3 is gone: a new one is made", 1},
+		{after(time.Minute), "JobSet", "train", "InPlaceRestart", "worker exited", 1}, // the history has it
+		{after(5*time.Minute + 30*time.Second), "Pod", "train-workers-0-3-x7k2p", "Rescheduled", "OOMKilled on node node-a: evicted", 1},
+		{after(5 * time.Minute), "JobSet", "train", "InPlaceRestart", "worker train-workers-0-0 exited with code 2; restarting all 8 workers in place (restart 3 of 4)", 1}, // of a JobSet that is gone
+		{after(7 * time.Minute), "Pod", "other", "Pulled", "Container image was pulled", 1},
+	}}
+}
+
+func elasticStory() Workload {
+	return Workload{
+		Objects: []Object{{
+			Kind: "ElasticJob", Name: "cifar", Created: start,
+			ElasticJob: &ElasticJob{BackoffLimit: 3, Workers: []ElasticWorker{
+				{Index: 1, Failures: 2, LastReason: "exited with code 1", LastTime: after(5 * time.Minute)},
+				{Index: 2, Failures: 4, LastReason: "exited with code 7", LastTime: after(6 * time.Minute), GivenUp: true},
+			}},
+			Conditions: []Condition{{Type: "Succeeded", True: true, Since: after(time.Hour)}, {Type: "Failed", Since: after(time.Hour)}},
+		}},
+		Events: []Event{
+			{after(4 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1", 1},
+			{after(5*time.Minute + time.Second), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1", 1},
+			{after(6*time.Minute + time.Second), "ElasticJob", "cifar", "WorkerGivenUp", "Pod: cifar-worker-2 is not replaced: exited with code 7; failures 4, disruptions 0", 1},
+		},
+	}
+}
+
+func ongoingStory() Workload {
+	js := jobSet(1)
+	js.JobSet.Sidecar = true
+	js.Annotations[recovering.Annotation] = recovering.State{Rung: recovering.RungGroup, Reason: "worker w-0-1 exited with code 1", Deadline: after(20 * time.Minute)}.Format()
+	js.Conditions = []Condition{{Type: recovering.Condition, True: true, Since: after(11*time.Minute + 55*time.Second)}}
+	return Workload{Objects: []Object{js}}
+}
+
+func TestGoldenTimelines(t *testing.T) {
+	for name, w := range map[string]Workload{"ladder": ladderStory(), "elastic": elasticStory(), "ongoing": ongoingStory()} {
+		t.Run(name, func(t *testing.T) {
+			got := Text(Of(w, after(12*time.Minute)))
+			file := filepath.Join("testdata", name+".txt")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestCountsOfRestarts(t *testing.T) {
+	uncounted := func(e *history.Entry) { e.Counted = false }
+	many := make([]history.Entry, history.MaxEntries)
+	for i := range many {
+		many[i] = restart(1, int64(i)+11, time.Duration(i)*time.Minute, nil)
+	}
+	cases := map[string]struct {
+		charged int32
+		entries []history.Entry
+		want    string
+	}{
+		"from 1":                                 {2, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2"},
+		"one that nobody pays for has no number": {2, []history.Entry{restart(1, 1, 1, nil), restart(2, 0, 2, uncounted), restart(2, 1, 3, nil)}, "1 0 2"},
+		"the failure beyond the budget was no restart": {3, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2"},
+		"older ones are left out of the history":       {30, many, "11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30"},
+		"nothing was charged":                          {0, []history.Entry{restart(1, 1, 1, nil)}, "0"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var numbers []string
+			for _, e := range Of(Workload{Objects: []Object{jobSet(tc.charged, tc.entries...)}}, after(time.Hour)) {
+				if e.What == InPlace {
+					numbers = append(numbers, strings.Fields(e.CountText() + " 0")[0])
+				}
+			}
+			if got := strings.ReplaceAll(strings.Join(numbers, " "), "-", "0"); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLostTimeIsCountedOnce(t *testing.T) {
+	at := func(from, took int) Entry {
+		return Entry{At: after(time.Duration(from) * time.Second), Took: time.Duration(took) * time.Second, Rung: 1}
+	}
+	cases := map[string]struct {
+		list []Entry
+		want time.Duration
+	}{
+		"nothing":                        {nil, 0},
+		"one after the other":            {[]Entry{at(0, 2), at(10, 3)}, 5 * time.Second},
+		"one within the other":           {[]Entry{at(0, 10), at(2, 3)}, 10 * time.Second},
+		"one that outlasts the other":    {[]Entry{at(5, 10), at(0, 8)}, 15 * time.Second},
+		"what is no recovery is no loss": {[]Entry{{At: start, Took: time.Hour}}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Lost(tc.list); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// A reset has taken the history along: its events are left, be they as close as restarts in place are.
+func TestEveryRestartOfAJobSetThatIsGone(t *testing.T) {
+	var w Workload
+	w.Objects = []Object{{Kind: "AppWrapper", Name: "train", AppWrapper: &AppWrapper{}}}
+	for n := range 3 {
+		w.Events = append(w.Events, Event{
+			At: after(time.Duration(n) * time.Second), Kind: "JobSet", Name: "train", Reason: "InPlaceRestart",
+			Note: fmt.Sprintf("worker w-0-0 exited with code 1; restarting all 8 workers in place (restart %d of 3)", n+1),
+		})
+	}
+	w.Events = append(w.Events, w.Events[0]) // as two looks may give it
+	var counts []string
+	for _, e := range Of(w, after(time.Minute)) {
+		counts = append(counts, e.CountText())
+	}
+	if got := strings.Join(counts, ", "); got != "1 of 3, 2 of 3, 3 of 3" {
+		t.Error(got)
+	}
+}
+
+func TestWhatCannotBeReadSaysNothing(t *testing.T) {
+	o := jobSet(0)
+	o.Annotations = map[string]string{
+		history.Annotation: "rubbish", memoryAnnotation: "{", workloadAnnotation: "7", retriesAnnotation: "many", recovering.Annotation: "soon",
+	}
+	if got := Of(Workload{Objects: []Object{o}}, start); len(got) != 1 || got[0].What != Started {
+		t.Errorf("%+v", got)
+	}
+	if moves, allowed := Moves(o.Annotations); moves != 0 || allowed != -1 {
+		t.Errorf("%d of %d", moves, allowed)
+	}
+}
