@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -21,7 +22,8 @@ func main() {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGPWR)
 	host, _ := os.Hostname() // an empty name is as good for a log line
 	fmt.Printf("started unix_ms=%d worker=%s\n", time.Now().UnixMilli(), host)
-	held = take(number("WORKER_MEMORY_MIB", 0))
+	held := take(number("WORKER_MEMORY_MIB", 0))
+	defer runtime.KeepAlive(held)
 	last := number("WORKER_STEPS", 0)
 	steps := time.NewTicker(time.Duration(number("WORKER_STEP_SECONDS", 1)) * time.Second)
 	for step := 1; ; {
@@ -47,9 +49,6 @@ func main() {
 		}
 	}
 }
-
-// held is memory that the worker keeps.
-var held []byte
 
 // take so many MiB, and write to each page, for memory counts only then.
 func take(mib int) []byte {

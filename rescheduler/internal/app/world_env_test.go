@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -18,7 +19,9 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -31,7 +34,13 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/apiserver"
 )
 
-var cluster *apiserver.Cluster
+var (
+	cluster *apiserver.Cluster
+	// restricted has the rights of the manager, and no others.
+	restricted *rest.Config
+)
+
+const manager = "mover"
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
@@ -39,16 +48,45 @@ func TestMain(m *testing.M) {
 	if cluster, err = apiserver.Start("testdata/crds"); err == nil {
 		err = cluster.RunControllers()
 	}
+	if err == nil {
+		cluster.Config.QPS, cluster.Config.Burst = 500, 500
+		if restricted, err = cluster.User(manager); err == nil {
+			err = giveRights()
+		}
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	cluster.Config.QPS, cluster.Config.Burst = 500, 500
 	code := m.Run()
 	if err := cluster.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
 	}
 	os.Exit(code)
+}
+
+// giveRights of the generated role, and to owners of a kind that only this test has.
+func giveRights() error {
+	c, err := client.New(cluster.Config, client.Options{Scheme: NewScheme()})
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile("../../config/rbac/role.yaml")
+	if err != nil {
+		return err
+	}
+	var role rbacv1.ClusterRole
+	first, _, _ := strings.Cut(strings.TrimPrefix(string(content), "---\n"), "---\n")
+	if err := yaml.UnmarshalStrict([]byte(first), &role); err != nil {
+		return err
+	}
+	gadgets := rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"gadgets"}, Verbs: []string{"get", "list", "watch", "patch"}}
+	role.Rules = append(role.Rules, gadgets)
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: manager}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: manager}},
+	}
+	return errors.Join(c.Create(context.Background(), &role), c.Create(context.Background(), binding))
 }
 
 // world is a namespace with the whole manager, a scheduler that binds as soon as it can, to the first node that it may, and kubelets.
@@ -129,7 +167,7 @@ func (w *world) start(changes ...func(*settings.Rescheduling)) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- o.Run(ctx, cluster.Config) }()
+	go func() { ended <- o.Run(ctx, restricted) }()
 	w.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

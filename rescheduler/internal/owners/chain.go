@@ -56,16 +56,6 @@ func (c Chain) Retries() (retries int, asked bool, problem error) {
 	return 0, false, problem
 }
 
-// Has tells whether an owner is of the kind.
-func (c Chain) Has(group, kind string) bool {
-	for _, o := range c {
-		if gvk := o.GroupVersionKind(); gvk.Group == group && gvk.Kind == kind {
-			return true
-		}
-	}
-	return false
-}
-
 // ControllerUID of a pod; empty if it has none.
 func ControllerUID(o metav1.Object) types.UID {
 	if ref := metav1.GetControllerOf(o); ref != nil {

@@ -46,9 +46,6 @@ func (l *Ledger) Latest(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMe
 	return ours.DeepCopy()
 }
 
-// Caught tells whether a cached object is as new as what was written.
-func (l *Ledger) Caught(o *metav1.PartialObjectMetadata) bool { return l.Latest(o) == o }
-
 // Lock a workload until the returned function is called.
 func (l *Ledger) Lock(uid types.UID) (unlock func()) {
 	l.mu.Lock()

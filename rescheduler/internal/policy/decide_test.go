@@ -28,7 +28,7 @@ func facts(signal string, changes ...func(*Facts)) Facts {
 		Now:      noon,
 		Match:    signals.Match{Row: row(signal), Reason: signal, Since: noon.Add(-20 * time.Minute), Down: true},
 		Pod:      Pod{Name: "p", UID: "uid-p", Created: noon.Add(-time.Hour)},
-		Workload: Workload{Name: "Deployment w", Annotated: true, Retries: 3},
+		Workload: Workload{Name: "Deployment w", Retries: 3},
 		Node:     Node{Name: "a", UID: "uid-a", Others: 1},
 		Rules:    Rules{Wellness: 2 * time.Minute, GangSettle: 2 * time.Minute},
 	}

@@ -32,7 +32,6 @@ const (
 	NeverMoved       = "NotTheNodesFault"
 	LimitReached     = "ReschedulingLimited"
 	WouldMove        = "WouldReschedule"
-	AlreadyKnown     = "AlreadyKnown"
 	TooLongAgo       = "TooLongAgo"
 )
 

@@ -45,11 +45,10 @@ type Pod struct {
 
 // Workload is the owner that remembers.
 type Workload struct {
-	Name      string
-	Annotated bool // it asks for moves itself
-	Retries   int
-	Replicas  int
-	Memory    memory.Memory
+	Name     string
+	Retries  int
+	Replicas int
+	Memory   memory.Memory
 	// Moved is how often it was moved for the reason of the match.
 	Moved int
 	// GangMoved is when a pod of the gang was moved last.
@@ -61,7 +60,6 @@ type Workload struct {
 // Node is where the pod is.
 type Node struct {
 	Name, UID string
-	Pressure  bool
 	// Others are nodes that the pod could go to beside those excluded already.
 	Others int
 	// HasImage tells whether another node has an image that the pod waits for.

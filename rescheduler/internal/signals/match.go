@@ -167,9 +167,6 @@ func (r Row) device(pod *corev1.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// Groups whose members are restarted in place say so on their pods' Jobs; the agent's containers and this annotation are on the pods.
-const inPlaceDriver = "holdfast.dev/inplace-driver"
-
 // repeat: a member of a group was started again and again where it is. Its group goes on; its next pod goes elsewhere.
 func (r Row) repeat(pod *corev1.Pod) (Match, bool) {
 	if !InPlace(pod) || !bound(pod) {
@@ -181,16 +178,6 @@ func (r Row) repeat(pod *corev1.Pod) (Match, bool) {
 		}
 	}
 	return Match{}, false
-}
-
-// InPlace tells whether a pod belongs to a group that is restarted in place.
-func InPlace(pod *corev1.Pod) bool {
-	if pod.Annotations[inPlaceDriver] != "" {
-		return true
-	}
-	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
-		return strings.HasPrefix(c.Name, "holdfast-") || slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "JOBSET_UID" })
-	})
 }
 
 // FailedAt is when a pod failed, as far as it says so: its last container's end, else its disruption, else its start, which is when

@@ -93,34 +93,32 @@ func TestEveryReasonHasItsRow(t *testing.T) {
 		"OOMKilled for good": {pod().Terminated("OOMKilled", 137, noon).Change(func(p *corev1.Pod) {
 			p.Spec.RestartPolicy, p.Status.Phase = corev1.RestartPolicyNever, corev1.PodFailed
 		}), "OOMKilled"},
-		"a loop":                       {pod().Loops("Error", 1, 5, noon), "CrashLoopBackOff"},
-		"CreateContainerConfigError":   {waiting("CreateContainerConfigError"), "ConfigError"},
-		"InvalidImageName":             {waiting("InvalidImageName"), "ConfigError"},
-		"CreateContainerError":         {waiting("CreateContainerError"), "RuntimeError"},
-		"RunContainerError":            {waiting("RunContainerError"), "RuntimeError"},
-		"StartError":                   {pod().Terminated("StartError", 128, noon), "RuntimeError"},
-		"ContainerCannotRun":           {pod().Terminated("ContainerCannotRun", 127, noon), "RuntimeError"},
-		"PreCreateHookError":           {waiting("PreCreateHookError"), "RuntimeError"},
-		"PreStartHookError":            {waiting("PreStartHookError"), "RuntimeError"},
-		"CreatePodSandboxError":        {waiting("CreatePodSandboxError"), "RuntimeError"},
-		"KillPodSandboxError":          {waiting("KillPodSandboxError"), "RuntimeError"},
-		"ConfigPodSandboxError":        {waiting("ConfigPodSandboxError"), "RuntimeError"},
-		"ErrImagePull":                 {waiting("ErrImagePull"), "ImagePull"},
-		"ImagePullBackOff":             {waiting("ImagePullBackOff"), "ImagePull"},
-		"ImageInspectError":            {waiting("ImageInspectError"), "ImagePull"},
-		"RegistryUnavailable":          {waiting("RegistryUnavailable"), "ImagePull"},
-		"SignatureValidationFailed":    {waiting("SignatureValidationFailed"), "ImagePull"},
-		"RROUnsupported":               {waiting("RROUnsupported"), "ImagePull"},
-		"ImageVolumeMountFailed":       {waiting("ImageVolumeMountFailed"), "ImagePull"},
-		"ErrImageNeverPull":            {waiting("ErrImageNeverPull"), "ImageNeverPull"},
-		"PostStartHookError":           {waiting("PostStartHookError"), "PostStartHook"},
-		"Error with an exit code":      {pod().Terminated("Error", 3, noon), "ExitCode"},
-		"no sandbox":                   {pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon), "SandboxNotReady"},
-		"a device that is not healthy": {pod().Change(sick), "DeviceUnhealthy"},
-		"a supervisor that gives up":   {pod().Change(handedOver), "HandedOver"},
-		"a worker that is restarted in place": {pod().Again("Error", 1, 3, noon).Change(func(p *corev1.Pod) {
-			p.Annotations["holdfast.dev/inplace-driver"] = "cri"
-		}), "FailsInPlace"},
+		"a loop":                              {pod().Loops("Error", 1, 5, noon), "CrashLoopBackOff"},
+		"CreateContainerConfigError":          {waiting("CreateContainerConfigError"), "ConfigError"},
+		"InvalidImageName":                    {waiting("InvalidImageName"), "ConfigError"},
+		"CreateContainerError":                {waiting("CreateContainerError"), "RuntimeError"},
+		"RunContainerError":                   {waiting("RunContainerError"), "RuntimeError"},
+		"StartError":                          {pod().Terminated("StartError", 128, noon), "RuntimeError"},
+		"ContainerCannotRun":                  {pod().Terminated("ContainerCannotRun", 127, noon), "RuntimeError"},
+		"PreCreateHookError":                  {waiting("PreCreateHookError"), "RuntimeError"},
+		"PreStartHookError":                   {waiting("PreStartHookError"), "RuntimeError"},
+		"CreatePodSandboxError":               {waiting("CreatePodSandboxError"), "RuntimeError"},
+		"KillPodSandboxError":                 {waiting("KillPodSandboxError"), "RuntimeError"},
+		"ConfigPodSandboxError":               {waiting("ConfigPodSandboxError"), "RuntimeError"},
+		"ErrImagePull":                        {waiting("ErrImagePull"), "ImagePull"},
+		"ImagePullBackOff":                    {waiting("ImagePullBackOff"), "ImagePull"},
+		"ImageInspectError":                   {waiting("ImageInspectError"), "ImagePull"},
+		"RegistryUnavailable":                 {waiting("RegistryUnavailable"), "ImagePull"},
+		"SignatureValidationFailed":           {waiting("SignatureValidationFailed"), "ImagePull"},
+		"RROUnsupported":                      {waiting("RROUnsupported"), "ImagePull"},
+		"ImageVolumeMountFailed":              {waiting("ImageVolumeMountFailed"), "ImagePull"},
+		"ErrImageNeverPull":                   {waiting("ErrImageNeverPull"), "ImageNeverPull"},
+		"PostStartHookError":                  {waiting("PostStartHookError"), "PostStartHook"},
+		"Error with an exit code":             {pod().Terminated("Error", 3, noon), "ExitCode"},
+		"no sandbox":                          {pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon), "SandboxNotReady"},
+		"a device that is not healthy":        {pod().Change(sick), "DeviceUnhealthy"},
+		"a supervisor that gives up":          {pod().Change(handedOver), "HandedOver"},
+		"a worker that is restarted in place": {pod().Again("Error", 1, 3, noon).Change(member), "FailsInPlace"},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			matches := everything().Matches(c.pod.Obj(), noon)
@@ -146,6 +144,34 @@ func sick(p *corev1.Pod) {
 	}}}}
 }
 
+func member(p *corev1.Pod) {
+	p.Spec.InitContainers = []corev1.Container{{Name: "agent", Env: []corev1.EnvVar{{Name: "JOBSET_UID"}}}}
+}
+
+func TestMembersOfGroupsAreKnownByTheirAgents(t *testing.T) {
+	for name, c := range map[string]struct {
+		container corev1.Container
+		want      bool
+	}{
+		"the sidecar's variable":        {corev1.Container{Env: []corev1.EnvVar{{Name: "JOBSET_UID", Value: "u"}}}, true},
+		"the sidecar's flag":            {corev1.Container{Args: []string{"--worker-jobset-uid=u"}}, true},
+		"the supervisor":                {corev1.Container{Command: []string{"/holdfast/holdfast-exec", "--", "python"}}, true},
+		"the supervisor behind a shell": {corev1.Container{Command: []string{"sh", "-c"}, Args: []string{"holdfast-exec"}}, true},
+		"somebody else":                 {corev1.Container{Command: []string{"python"}, Env: []corev1.EnvVar{{Name: "A"}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := pod().Change(func(p *corev1.Pod) { p.Spec.Containers = []corev1.Container{c.container} }).Obj()
+			if got := signals.InPlace(p); got != c.want {
+				t.Errorf("got %t", got)
+			}
+			p.Spec.Containers[0] = signals.Marks(c.container)
+			if got := signals.InPlace(p); got != c.want {
+				t.Errorf("stripped it is %t", got)
+			}
+		})
+	}
+}
+
 func handedOver(p *corev1.Pod) { p.Annotations[signals.HandoverAnnotation] = "hangs in each round" }
 
 func TestWhatNothingIsWrongWith(t *testing.T) {
@@ -159,7 +185,7 @@ func TestWhatNothingIsWrongWith(t *testing.T) {
 		"a reason of a pod that runs":         pod().Change(func(p *corev1.Pod) { p.Status.Reason = "UnexpectedAdmissionError" }),
 		"a disruption that is over":           pod().Condition(corev1.DisruptionTarget, corev1.ConditionFalse, "TerminationByKubelet", noon),
 		"a loop that has been over for long":  pod().Again("OOMKilled", 137, 9, noon.Add(-10*time.Minute)),
-		"a first failure of a group's worker": pod().Again("Error", 1, 1, noon.Add(-time.Hour)).Change(func(p *corev1.Pod) { p.Annotations["holdfast.dev/inplace-driver"] = "cri" }),
+		"a first failure of a group's worker": pod().Again("Error", 1, 1, noon.Add(-time.Hour)).Change(member),
 		"a device of which nobody knows": pod().Change(sick).Change(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].AllocatedResourcesStatus[0].Resources[0].Health = "Unknown"
 		}),

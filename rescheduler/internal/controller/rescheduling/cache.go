@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
 // ownerIndex finds pods by the UID of their controller.
@@ -75,7 +76,7 @@ func stripPod(o any) (any, error) {
 	pod.Spec = corev1.PodSpec{
 		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		SchedulerName: spec.SchedulerName, PriorityClassName: spec.PriorityClassName, RestartPolicy: spec.RestartPolicy,
-		SchedulingGroup: spec.SchedulingGroup, Containers: names(spec.Containers), InitContainers: names(spec.InitContainers),
+		SchedulingGroup: spec.SchedulingGroup, Containers: marks(spec.Containers), InitContainers: marks(spec.InitContainers),
 	}
 	for _, v := range spec.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
@@ -112,17 +113,11 @@ func some(annotations map[string]string) map[string]string {
 	return out
 }
 
-// names of containers, and of their environment: agents are recognised by it.
-func names(containers []corev1.Container) []corev1.Container {
+// marks of containers: agents are recognised by them.
+func marks(containers []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, 0, len(containers))
 	for _, c := range containers {
-		slim := corev1.Container{Name: c.Name}
-		for _, e := range c.Env {
-			if e.Name == "JOBSET_UID" {
-				slim.Env = []corev1.EnvVar{{Name: e.Name}}
-			}
-		}
-		out = append(out, slim)
+		out = append(out, signals.Marks(c))
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package rescheduling
 
 import (
 	"context"
+	"fmt"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,12 +52,14 @@ func (r *reporter) news(pod types.UID, reason, message string) bool {
 	return true
 }
 
-func (r *reporter) send(s *scope, kind, reason, message string) {
-	pod := s.pod.DeepCopy()
-	r.recorder.Eventf(pod, nil, kind, reason, actionDecide, "%s", cut(message, maxNote))
-	if !s.bare() {
-		r.recorder.Eventf(s.subject.DeepCopy(), pod, kind, reason, actionDecide, "%s", cut("pod "+s.pod.Name+": "+message, maxNote))
-	}
+// sendPod says it on the pod.
+func (r *reporter) sendPod(s *scope, kind, reason, message string) {
+	r.recorder.Eventf(s.pod.DeepCopy(), nil, kind, reason, actionDecide, "%s", cut(message, maxNote))
+}
+
+// sendWorkload says it on the workload. Of many pods that fail in the same way on one node only the first is news.
+func (r *reporter) sendWorkload(s *scope, kind, reason, message string) {
+	r.recorder.Eventf(s.subject.DeepCopy(), s.pod.DeepCopy(), kind, reason, actionDecide, "%s", cut("pod "+s.pod.Name+": "+message, maxNote))
 }
 
 // warn of a value that nobody can read, on the pod: once.
@@ -68,7 +71,7 @@ func (r *reporter) warn(s *scope, reason, message string) {
 
 // quiet are reasons that every user would only be tired by.
 func quiet(reason string) bool {
-	return reason == policy.AlreadyKnown || reason == policy.TooEarly || reason == policy.TooLongAgo
+	return reason == policy.TooEarly || reason == policy.TooLongAgo
 }
 
 // tell says what was decided: in the log, as events on pod and workload, in the metrics, and on the workload itself.
@@ -80,11 +83,15 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, m signals.Match, d *pol
 	if d.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	r.report.send(s, kind, d.Reason, d.Message)
+	r.report.sendPod(s, kind, d.Reason, d.Message)
 	r.metrics.decided(d.Reason, m.Row.Name)
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason, "workload", s.subject.Kind+"/"+s.subject.Name)
+	if s.bare() || !r.report.news(s.subject.UID, d.Reason, fmt.Sprint(m.Row.Name, " ", s.pod.Spec.NodeName, " ", s.memory.Times)) {
+		return
+	}
+	r.report.sendWorkload(s, kind, d.Reason, d.Message)
 	want := map[string]string{DecisionAnnotation: saying(s, d)}
-	if s.bare() || d.Reason == policy.NeverMoved || same(s.subject.Annotations, want) {
+	if d.Reason == policy.NeverMoved || same(s.subject.Annotations, want) {
 		return
 	}
 	// It is for people: nothing depends on it, and the next one may come through.

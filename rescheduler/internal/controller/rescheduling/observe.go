@@ -194,7 +194,7 @@ func (r *Reconciler) whole(ctx context.Context, pod *corev1.Pod) (bool, error) {
 
 func workloadFacts(s *scope, m signals.Match) policy.Workload {
 	w := policy.Workload{
-		Name: s.subject.Kind + " " + s.subject.Name, Annotated: s.annotated, Retries: s.retries, Memory: s.memory, Recovering: recoveringUntil(s),
+		Name: s.subject.Kind + " " + s.subject.Name, Retries: s.retries, Memory: s.memory, Recovering: recoveringUntil(s),
 	}
 	for _, e := range s.memory.Entries {
 		if e.Class == m.Row.Name {

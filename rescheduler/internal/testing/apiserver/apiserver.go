@@ -43,6 +43,15 @@ func Start(crds ...string) (*Cluster, error) {
 	return &Cluster{Config: config, env: env}, nil
 }
 
+// User of the cluster who has no rights yet.
+func (c *Cluster) User(name string) (*rest.Config, error) {
+	user, err := c.env.AddUser(envtest.User{Name: name}, &rest.Config{QPS: c.Config.QPS, Burst: c.Config.Burst})
+	if err != nil {
+		return nil, fmt.Errorf("adding user %s: %w", name, err)
+	}
+	return user.Config(), nil
+}
+
 // controllers of workloads, and what they need.
 const controllers = "deployment-controller,replicaset-controller,statefulset-controller,job-controller,cronjob-controller,disruption-controller"
 

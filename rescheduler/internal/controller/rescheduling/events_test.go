@@ -1,0 +1,39 @@
+package rescheduling
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+)
+
+// heard counts events by the kind of the object.
+type heard map[string]int
+
+func (h heard) Eventf(o, _ runtime.Object, _, _, _, _ string, _ ...any) {
+	h[fmt.Sprintf("%T", o)]++
+}
+
+// Hundreds of pods that fail in one way on one node are one piece of news for their workload, or its annotations would be written
+// hundreds of times, and copied to its ReplicaSet each time.
+func TestAWorkloadIsToldOnceOfAWave(t *testing.T) {
+	events := heard{}
+	r := &Reconciler{report: newReporter(events), metrics: NewMetrics(prometheus.NewRegistry())}
+	for i := range 100 {
+		s := &scope{
+			pod: pods.Make(fmt.Sprint("p", i), noon).Obj(), now: noon, chain: owners.Chain{{}},
+			subject: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "w", Name: "w"}},
+		}
+		r.tell(t.Context(), s, signals.Match{Row: signals.Row{Name: "ConfigError"}}, &policy.Decision{Reason: policy.NeverMoved, Message: "no"})
+	}
+	if events["*v1.Pod"] != 100 || events["*v1.PartialObjectMetadata"] != 1 {
+		t.Errorf("events: %v", events)
+	}
+}

@@ -1,0 +1,105 @@
+package owners
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+)
+
+func owner(kind, retries string) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "x/v1", Kind: kind}}
+	o.Name = strings.ToLower(kind)
+	if retries != "" {
+		o.Annotations = map[string]string{memory.RetriesAnnotation: retries}
+	}
+	return o
+}
+
+func TestRetriesAreThoseOfTheNearestOwnerThatSpeaks(t *testing.T) {
+	for name, c := range map[string]struct {
+		chain   Chain
+		want    int
+		asked   bool
+		problem bool
+	}{
+		"nobody":                     {Chain{}, 0, false, false},
+		"the only one":               {Chain{owner("Job", "2")}, 2, true, false},
+		"the root":                   {Chain{owner("Job", ""), owner("JobSet", "3")}, 3, true, false},
+		"the nearest":                {Chain{owner("Job", "2"), owner("JobSet", "3")}, 2, true, false},
+		"one that cannot be read":    {Chain{owner("Job", "x")}, 0, false, true},
+		"the next, if it cannot":     {Chain{owner("Job", "x"), owner("JobSet", "3")}, 3, true, true},
+		"a ReplicaSet by itself":     {Chain{owner("ReplicaSet", "2")}, 2, true, false},
+		"a copy on a ReplicaSet":     {Chain{owner("ReplicaSet", "2"), owner("Deployment", "")}, 0, false, false},
+		"a copy that is out of date": {Chain{owner("ReplicaSet", "2"), owner("Deployment", "5")}, 5, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, asked, problem := c.chain.Retries()
+			if got != c.want || asked != c.asked || (problem != nil) != c.problem {
+				t.Errorf("got %d, %t, %v", got, asked, problem)
+			}
+		})
+	}
+}
+
+func TestSlot(t *testing.T) {
+	pod := func(kind, name string, labels, annotations map[string]string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: labels, Annotations: annotations,
+			OwnerReferences: []metav1.OwnerReference{{Kind: "Other"}, {Kind: kind, Name: "owner", Controller: ptr.To(true)}},
+		}}
+	}
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		"a StatefulSet's":            {pod("StatefulSet", "web-0", nil, nil), "web-0"},
+		"a Deployment's":             {pod("ReplicaSet", "web-x", nil, nil), ""},
+		"an indexed Job's":           {pod("Job", "j-3-x", map[string]string{jobName: "j"}, map[string]string{completionIndex: "3"}), "j/3"},
+		"an index as a label":        {pod("Job", "j-3-x", map[string]string{completionIndex: "3"}, nil), "owner/3"},
+		"a Job's without indexes":    {pod("Job", "j-x", map[string]string{jobName: "j"}, nil), ""},
+		"an index that is no number": {pod("Job", "j-x", nil, map[string]string{completionIndex: "a/b"}), ""},
+		"a pod of nobody":            {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Slot(c.pod); got != c.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestTheLedgerIsAheadOfTheCache(t *testing.T) {
+	l := NewLedger()
+	at := func(version string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: version}}
+	}
+	l.Wrote(at("10"))
+	for version, want := range map[string]string{"9": "10", "10": "10", "11": "11", "100": "100"} {
+		if got := l.Latest(at(version)).ResourceVersion; got != want {
+			t.Errorf("cached %s: %s, want %s", version, got, want)
+		}
+	}
+}
+
+func TestTheLedgerLocksOneWorkloadAtATime(t *testing.T) {
+	l := NewLedger()
+	unlock := l.Lock("u")
+	l.Lock("other")()
+	second := make(chan struct{})
+	go func() { l.Lock("u")(); close(second) }()
+	select {
+	case <-second:
+		t.Error("locked twice")
+	default:
+	}
+	unlock()
+	<-second
+	if len(l.locks) != 0 {
+		t.Errorf("%d locks are left", len(l.locks))
+	}
+}

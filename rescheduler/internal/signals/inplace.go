@@ -1,0 +1,42 @@
+package signals
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// What agents of groups that are restarted in place are known by: the supervisor in a worker's command, or the sidecar's flag or variable.
+const (
+	supervisor = "holdfast-exec"
+	agentFlag  = "--worker-jobset-uid"
+	agentEnv   = "JOBSET_UID"
+)
+
+// InPlace tells whether a pod belongs to a group that is restarted in place.
+func InPlace(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, isAgent) || slices.ContainsFunc(pod.Spec.Containers, isAgent)
+}
+
+func isAgent(c corev1.Container) bool {
+	m := Marks(c)
+	return len(m.Args)+len(m.Env) > 0
+}
+
+// Marks is a container with nothing but its name and what InPlace looks at.
+func Marks(c corev1.Container) corev1.Container {
+	slim := corev1.Container{Name: c.Name}
+	for _, word := range slices.Concat(c.Command, c.Args) {
+		if path.Base(word) == supervisor || strings.HasPrefix(word, agentFlag) {
+			slim.Args = append(slim.Args, word)
+		}
+	}
+	for _, e := range c.Env {
+		if e.Name == agentEnv {
+			slim.Env = append(slim.Env, corev1.EnvVar{Name: e.Name})
+		}
+	}
+	return slim
+}
