@@ -52,7 +52,7 @@ build-next:
 
 .PHONY: prerequisites
 prerequisites: # Debian's packages and the API server for tests; quick when all is there
-	./hack/install-debian.sh
+	./hack/install-debian.sh prometheus
 	$(TESTBED) build --only kube-apiserver
 	$(TESTBED) build --only kube-controller-manager
 
@@ -196,6 +196,7 @@ generate: ## Write generated code and manifests again
 	cp elastic-operator/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/manager.yaml
 	cd elastic-operator/kueue && GOWORK=off go generate ./...
 	cp elastic-operator/kueue/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/kueue.yaml
+	cd charts && go run ./cmd/generate
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules
