@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	for _, write := range []func() error{writeBoards, writeAlerts} {
+	for _, write := range []func() error{writeBoards, writeAlerts, writeManifests} {
 		if err := write(); err != nil {
 			fmt.Fprintln(os.Stderr, "generate:", err)
 			os.Exit(1)
