@@ -75,3 +75,6 @@ func (m Metric) of(programs ...string) Metric {
 	m.Programs = programs
 	return m
 }
+
+// ServedBy tells whether a program serves it.
+func (m Metric) ServedBy(program string) bool { return slices.Contains(m.Programs, program) }
