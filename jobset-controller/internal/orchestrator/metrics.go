@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/accounting"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/series"
@@ -42,6 +43,8 @@ var buckets = []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 
 func init() {
 	metrics.Registry.MustRegister(restarts, evictions, escalations, groups, roundsEnded, timeouts, storeErrors, leading,
 		restartSeconds, lostSeconds, barrierWait, outOfSync, fencingRejections, runningSeconds)
+	meter.Zero(fencingRejections, []string{callerOrchestrator}, []string{callerAgent})
+	meter.Zero(escalations, []string{string(ladder.Pod)}, []string{string(ladder.Job)}, []string{"group"})
 }
 
 // causes are the values of the label that says what caused a restart. Agents may ask for a recreation in words of their own.

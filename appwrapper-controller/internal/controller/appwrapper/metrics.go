@@ -35,6 +35,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		graces: meter.CounterVec(series.GracePeriods),
 	}
 	registerer.MustRegister(m.phases, m.resets, m.graces)
+	meter.Zero(m.graces, []string{recovered}, []string{expired})
 	return m
 }
 

@@ -3,6 +3,7 @@ package elasticjob
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/series"
@@ -25,6 +26,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		givenUp:  meter.Counter(series.WorkersGivenUp),
 	}
 	registerer.MustRegister(m.created, m.ended, m.finished, m.givenUp)
+	meter.Zero(m.ended, []string{string(policy.CauseProgram)}, []string{string(policy.CauseDisruption)})
+	meter.Zero(m.finished, []string{string(v1alpha1.JobSucceeded)}, []string{string(v1alpha1.JobFailed)})
 	return m
 }
 

@@ -34,6 +34,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		lost:        meter.CounterVec(series.LostWorkerSeconds),
 	}
 	registerer.MustRegister(m.completed, m.failed, m.restarts, m.jobRestarts, m.accounted, m.durations, m.lost)
+	meter.Zero(m.restarts, []string{"true"}, []string{"false"})
+	meter.Zero(m.jobRestarts, []string{"true"}, []string{"false"})
 	return m
 }
 

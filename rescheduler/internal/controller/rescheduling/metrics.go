@@ -37,6 +37,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		seen:         map[string]bool{},
 	}
 	registerer.MustRegister(m.decisions, m.moves, m.fills, m.open, m.tainted, m.replacements)
+	meter.Zero(m.moves, []string{string(moved)}, []string{string(blocked)}, []string{string(gone)})
 	return m
 }
 

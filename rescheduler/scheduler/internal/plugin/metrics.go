@@ -40,4 +40,7 @@ func counter(m series.Metric) *metrics.CounterVec {
 // registerMetrics once, however many profiles have the plugin.
 var registerMetrics = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(exclusionsIgnored, podsRelaxed, annotationsClear)
+	for _, reason := range []ignored{unreadable, noNodeLeft} { // so that the first increase is seen
+		exclusionsIgnored.WithLabelValues(string(reason))
+	}
 })
