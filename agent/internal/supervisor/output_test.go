@@ -29,7 +29,7 @@ func TestTheOutputOfAWorkerGoesWhereItWouldHaveGone(t *testing.T) {
 	if err := c.End(syscall.SIGKILL, 0); err != nil {
 		t.Fatal(err)
 	}
-	p.finish()
+	p.finish(lastWords)
 	if want := "one\n" + strings.Repeat("x", 300000); out.String() != want {
 		t.Errorf("standard output has %d bytes, want %d: %.20q", len(out.String()), len(want), out.String())
 	}
