@@ -72,7 +72,7 @@ func loose(c corev1.Container) []string {
 	if mayChange(c.Image) {
 		found = append(found, "image "+c.Image+" may change")
 	}
-	if c.ReadinessProbe == nil || c.LivenessProbe == nil {
+	if (c.ReadinessProbe == nil && c.StartupProbe == nil) || c.LivenessProbe == nil {
 		found = append(found, "it has no probes")
 	}
 	return found
