@@ -66,9 +66,37 @@ build-next:
 	cd agent && $(BUILD_NEXT) -o $(NEXT)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD_NEXT) -o $(NEXT)/ ./cmd/orchestrator
 
+# What each image is made of: name, module, program, and arguments of the Dockerfile that differ from its defaults.
+define IMAGES
+jobset-manager jobset-controller ./cmd/manager
+jobset-orchestrator jobset-controller ./cmd/orchestrator
+holdfast-exec agent ./cmd/holdfast-exec
+agent agent ./cmd/agent RUN_AS=0:0
+appwrapper-manager appwrapper-controller ./cmd/manager
+elastic-manager elastic-operator ./cmd/manager
+elastic-rendezvous elastic-operator ./cmd/rendezvous
+elastic-kueue elastic-operator/kueue ./cmd/manager
+rescheduler-manager rescheduler ./cmd/manager
+rescheduler-scheduler rescheduler/scheduler ./cmd/scheduler LDFLAGS=-X=k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION)
+endef
+export IMAGES
+REGISTRY ?= holdfast-project
+PLATFORMS ?= linux/amd64,linux/arm64
+IMAGE_TAG ?= $(VERSION)
+IMAGE_OUTPUT ?= --push
+
+.PHONY: images
+images: ## Build and push all images for amd64 and arm64 with docker buildx: REGISTRY=registry.example/holdfast
+	@while read -r name module program arguments; do \
+	  echo "== $$name"; \
+	  docker buildx build --platform $(PLATFORMS) --tag $(REGISTRY)/$$name:$(IMAGE_TAG) $(IMAGE_OUTPUT) \
+	    --build-arg MODULE=$$module --build-arg PROGRAM=$$program --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
+	    $${arguments:+--build-arg $$arguments} . ; \
+	done <<< "$$IMAGES"
+
 .PHONY: prerequisites
 prerequisites: # Debian's packages and the API server for tests; quick when all is there
-	./hack/install-debian.sh
+	./hack/install-debian.sh prometheus
 	$(TESTBED) build --only kube-apiserver
 	$(TESTBED) build --only kube-controller-manager
 
@@ -212,6 +240,7 @@ generate: ## Write generated code and manifests again
 	cp elastic-operator/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/manager.yaml
 	cd elastic-operator/kueue && GOWORK=off go generate ./...
 	cp elastic-operator/kueue/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/kueue.yaml
+	cd charts && go run ./cmd/generate
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules
