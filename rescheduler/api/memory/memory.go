@@ -16,7 +16,7 @@ type Memory struct {
 	Exhausted bool
 	// RelaxedUntil: nobody is kept away until then, because replacements found no other node.
 	RelaxedUntil time.Time
-	// Restored is when a pod of the workload was last found to run well since a move.
+	// Restored is when a pod of the workload was last found to run well since a move, or when the moves were used up.
 	Restored time.Time
 }
 
@@ -145,9 +145,11 @@ func (m Memory) For(template string) Memory {
 	return Memory{Template: template}
 }
 
-// Exhaust forgets the nodes, as the design document's notes want when the count would exceed the retries.
-func (m Memory) Exhaust() Memory {
+// Exhaust forgets the nodes, as the design document's notes want when the count would exceed the retries. A move is given back a whole
+// period later at the soonest.
+func (m Memory) Exhaust(now time.Time) Memory {
 	m.Exhausted, m.Entries = true, nil
+	m.Restored = now.UTC().Truncate(time.Second)
 	return m
 }
 
