@@ -38,7 +38,7 @@ func recovering(f Facts) (Decision, bool) {
 	}
 	return Decision{
 		Act: Wait, Reason: Recovering, After: left,
-		Message: fmt.Sprintf("%s is being recovered in place until %s", f.Workload.Name, f.Workload.Recovering.UTC().Format(time.RFC3339)),
+		Message: fmt.Sprintf("%s is being recovered until %s", f.Workload.Name, f.Workload.Recovering.UTC().Format(time.RFC3339)),
 	}, true
 }
 

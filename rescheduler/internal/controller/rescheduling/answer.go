@@ -100,6 +100,9 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 		step = r.remake
 	}
 	outcome, err := step(ctx, s)
+	if outcome != moved {
+		r.giveBack(s)
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -127,9 +130,18 @@ func (r *Reconciler) Wake(owner types.UID) {
 func (r *Reconciler) take(s *scope) (granted bool, why string, after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	granted, why, after = r.budgets.Take(policy.Purpose{
-		Workload: string(s.subject.UID), Node: s.pod.Spec.NodeName, Namespace: s.pod.Namespace,
-	}, s.now)
+	granted, why, after = r.budgets.Take(s.purpose(), s.now)
 	r.metrics.breaker(r.budgets.Open(s.now) > 0)
 	return granted, why, after
+}
+
+// giveBack what was taken for a move that was not made.
+func (r *Reconciler) giveBack(s *scope) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.budgets.Return(s.purpose())
+}
+
+func (s *scope) purpose() policy.Purpose {
+	return policy.Purpose{Workload: string(s.subject.UID), Node: s.pod.Spec.NodeName, Namespace: s.pod.Namespace}
 }

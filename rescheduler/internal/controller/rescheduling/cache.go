@@ -41,12 +41,14 @@ func CacheOptions(namespaces ...string) cache.Options {
 
 // AddIndexes are what lists need.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &corev1.Pod{}, ownerIndex, func(o client.Object) []string {
-		if uid := owners.ControllerUID(o); uid != "" {
-			return []string{string(uid)}
-		}
-		return nil
-	})
+	return indexer.IndexField(ctx, &corev1.Pod{}, ownerIndex, indexByOwner)
+}
+
+func indexByOwner(o client.Object) []string {
+	if uid := owners.ControllerUID(o); uid != "" {
+		return []string{string(uid)}
+	}
+	return nil
 }
 
 func byOwner(uid types.UID) client.ListOption { return client.MatchingFields{ownerIndex: string(uid)} }

@@ -27,7 +27,7 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil || pod.UID != s.pod.UID {
 		return gone, client.IgnoreNotFound(err)
 	}
-	hosts := s.memory.Exclusions("", s.now, nil)
+	hosts := s.memory.Exclusions("", s.now, r.current(ctx))
 	next := successor(&pod, hosts, r.config.Enforcement.Mode(pod.Spec.SchedulerName))
 	err := r.client.Create(ctx, next, fieldOwner)
 	if apierrors.IsAlreadyExists(err) {
@@ -40,7 +40,10 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return gone, nil
 	}
-	return moved, err
+	if err != nil {
+		return gone, fmt.Errorf("deleting pod %s, which %s follows: %w", pod.Name, next.Name, err)
+	}
+	return moved, nil
 }
 
 func (r *Reconciler) isSuccessor(ctx context.Context, next *corev1.Pod) error {

@@ -67,7 +67,7 @@ func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 
 // fill annotates a pod that has no node yet. Only the plugin sees it: affinity cannot be changed any more.
 func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error {
-	want := s.memory.Exclusions(owners.Slot(pod), s.now, nil)
+	want := s.memory.Exclusions(owners.Slot(pod), s.now, r.current(ctx))
 	have := memory.Hosts(pod.Annotations)
 	missing := slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) })
 	if !missing || r.config.DryRun || placement.Placed(pod) || s.bare() {
