@@ -65,6 +65,8 @@ type Reconciler struct {
 	mu      sync.Mutex
 	budgets *policy.Budgets
 	board   *blame.Board
+	// tainting are nodes and when they were tainted, until the cache shows it.
+	tainting map[string]time.Time
 }
 
 // New makes a Reconciler that has seen nothing yet.
@@ -74,6 +76,7 @@ func New(o Options) *Reconciler {
 		client: o.Client, live: o.Live, owners: o.Owners, ledger: o.Ledger, metrics: o.Metrics, clock: o.Clock, config: o.Config,
 		report: newReporter(o.Recorder), table: o.Config.Table(), rules: o.Config.Rules(), budgets: o.Config.Budgets(),
 		diary: newDiary(), family: newFamily(), woken: make(chan event.GenericEvent, 64),
+		tainting: map[string]time.Time{},
 		board: blame.New(blame.Rules{
 			Threshold: b.Threshold, Window: time.Duration(b.Window), MinPods: b.MinPods, MinWorkloads: b.MinWorkloads,
 			MaxNodes: b.MaxNodes, MaxShare: b.MaxShare,
