@@ -87,6 +87,21 @@ func TestAWorkloadThatDoesNotAskIsLeftAlone(t *testing.T) {
 	}
 }
 
+// The pods of a workload that hangs have no events any more when somebody asks for help.
+func TestAWorkloadMayAskWhenItHangsAlready(t *testing.T) {
+	w := newWorld(t)
+	w.onBad(outOfMemory)
+	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations = nil })
+	other := &appsv1.Deployment{ObjectMeta: w.meta("asks"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "asks"}}, Template: w.template()}}
+	other.Spec.Template.Labels = map[string]string{"app": "asks"}
+	w.ok(w.Create(t.Context(), other))
+	w.eventually("the one that asks is not moved", w.runningOnGood(1))
+	before := d.DeepCopy()
+	metav1.SetMetaDataAnnotation(&d.ObjectMeta, memory.RetriesAnnotation, "3")
+	w.ok(w.Patch(t.Context(), d, client.MergeFrom(before)))
+	w.eventually("nor is the other", w.runningOnGood(2))
+}
+
 // The notes of the design document: what is used up is forgotten, and the pod stays where it is.
 func TestWhenTheMovesAreUsedUpNodesAreForgotten(t *testing.T) {
 	w := newWorld(t)

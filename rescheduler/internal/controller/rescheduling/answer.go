@@ -6,12 +6,7 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
@@ -69,6 +64,11 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	if err != nil {
 		return again(err)
 	}
+	if d.Act >= policy.Record && !r.config.DryRun {
+		if err := r.publish(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	if wrote {
 		if err := r.fillFamily(ctx, s); err != nil {
 			return ctrl.Result{}, err
@@ -78,7 +78,7 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 		return ctrl.Result{}, err
 	}
 	if d.Reason == policy.Recovering {
-		r.family.wait(client.ObjectKeyFromObject(s.pod), s.chain)
+		r.family.wait(s)
 	}
 	if !d.Moves() {
 		r.tell(ctx, s, m, d)
@@ -117,13 +117,6 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 		return ctrl.Result{RequeueAfter: blockedFor}, nil
 	}
 	return ctrl.Result{}, nil
-}
-
-// Wake looks again at the pods that wait for an owner which has changed.
-func (r *Reconciler) Wake(owner types.UID) {
-	for _, key := range r.family.wake(owner) {
-		r.woken <- event.GenericEvent{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}}
-	}
 }
 
 // take draws on the budgets.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,6 +31,11 @@ const (
 	fieldOwner = client.FieldOwner("holdfast-rescheduler")
 )
 
+// chains finds who answers for a pod: an owners.Resolver.
+type chains interface {
+	Of(ctx context.Context, pod metav1.Object) (owners.Chain, error)
+}
+
 // Options are what a Reconciler is made of.
 type Options struct {
 	// Client reads from the cache and writes.
@@ -37,7 +43,7 @@ type Options struct {
 	// Live reads from the API server.
 	Live client.Reader
 	// Owners finds who answers for a pod.
-	Owners *owners.Resolver
+	Owners chains
 	// Ledger is that of Owners.
 	Ledger   *owners.Ledger
 	Recorder events.EventRecorder
@@ -50,7 +56,7 @@ type Options struct {
 type Reconciler struct {
 	client  client.Client
 	live    client.Reader
-	owners  *owners.Resolver
+	owners  chains
 	ledger  *owners.Ledger
 	report  *reporter
 	metrics *Metrics

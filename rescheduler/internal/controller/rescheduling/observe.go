@@ -46,14 +46,15 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 	if s.chain, err = r.owners.Of(ctx, pod); err != nil {
 		return nil, err
 	}
+	for _, owner := range s.chain {
+		r.family.add(owner.UID, s.chain.Direct().UID)
+	}
 	orphan := s.bare() && metav1.GetControllerOf(pod) != nil
 	if orphan || !r.manages(s) {
 		return nil, nil
 	}
 	if s.subject = s.chain.Root(); s.bare() {
 		s.subject = r.ledger.Latest(metadataOf(pod))
-	} else {
-		r.family.add(s.subject.UID, s.chain.Direct().UID)
 	}
 	s.matches = r.match(s)
 	s.read()

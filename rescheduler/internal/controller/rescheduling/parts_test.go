@@ -116,15 +116,6 @@ func TestWhatIsPublishedForThePolicy(t *testing.T) {
 	}
 }
 
-func TestFamiliesAreForgotten(t *testing.T) {
-	f := newFamily()
-	f.add("root", "child")
-	f.drop("root", "child")
-	if len(f.of("root")) != 0 || len(f.children) != 0 {
-		t.Errorf("left: %v", f.children)
-	}
-}
-
 func TestStrippedPodsKeepWhatDecisionsNeed(t *testing.T) {
 	full := pods.Make("p", noon).Loops("OOMKilled", 137, 2, noon).Change(func(p *corev1.Pod) {
 		p.Annotations = map[string]string{"big": strings.Repeat("x", 1000), memory.HostsAnnotation: `["a"]`, memory.RetriesAnnotation: "3"}

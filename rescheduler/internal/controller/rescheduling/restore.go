@@ -26,6 +26,9 @@ func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error)
 		if err := r.write(ctx, s, want); err != nil {
 			return again(err)
 		}
+		if err := r.publish(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	return ctrl.Result{RequeueAfter: soonest(after, s.nextEnd())}, nil
 }

@@ -25,15 +25,26 @@ type world struct {
 	*testing.T
 	*Reconciler
 	heard heard
+	known knows
+}
+
+// knows owners by their UID.
+type knows map[types.UID]*metav1.PartialObjectMetadata
+
+func (k knows) Of(_ context.Context, pod metav1.Object) (owners.Chain, error) {
+	if owner := k[owners.ControllerUID(pod)]; owner != nil {
+		return owners.Chain{owner}, nil
+	}
+	return nil, nil
 }
 
 func newWorld(t *testing.T, config settings.Rescheduling, funcs interceptor.Funcs, objects ...client.Object) *world {
 	t.Helper()
 	c := fake.NewClientBuilder().WithObjects(objects...).WithStatusSubresource(&corev1.Pod{}).WithInterceptorFuncs(funcs).
 		WithIndex(&corev1.Pod{}, ownerIndex, indexByOwner).Build()
-	w := &world{T: t, heard: heard{}}
+	w := &world{T: t, heard: heard{}, known: knows{}}
 	w.Reconciler = New(Options{
-		Client: c, Live: c, Ledger: owners.NewLedger(), Recorder: w.heard, Metrics: NewMetrics(prometheus.NewRegistry()),
+		Client: c, Live: c, Owners: w.known, Ledger: owners.NewLedger(), Recorder: w.heard, Metrics: NewMetrics(prometheus.NewRegistry()),
 		Clock: testclock.NewFakePassiveClock(noon), Config: config,
 	})
 	return w
