@@ -62,7 +62,7 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 		}
 		return r.annotate(ctx, pod, "")
 	}
-	want := s.memory.Exclusions(owners.Slot(pod), s.now, r.current(ctx))
+	want := s.memory.For(owners.Template(pod)).Exclusions(owners.Slot(pod), s.now, r.current(ctx))
 	if !slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) }) {
 		return nil
 	}
