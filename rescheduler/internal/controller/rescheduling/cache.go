@@ -78,7 +78,7 @@ func stripPod(o any) (any, error) {
 	pod.Spec = corev1.PodSpec{
 		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		SchedulerName: spec.SchedulerName, PriorityClassName: spec.PriorityClassName, RestartPolicy: spec.RestartPolicy,
-		SchedulingGroup: spec.SchedulingGroup, Containers: marks(spec.Containers), InitContainers: marks(spec.InitContainers),
+		SchedulingGroup: spec.SchedulingGroup, SchedulingGates: spec.SchedulingGates, Containers: marks(spec.Containers), InitContainers: marks(spec.InitContainers),
 	}
 	for _, v := range spec.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
