@@ -46,6 +46,23 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	return moved, nil
 }
 
+// retire a pod that has a successor already: a process that came to an end in remake may have left both.
+func (r *Reconciler) retire(ctx context.Context, s *scope) error {
+	if !r.config.BarePods.Recreate || r.config.DryRun {
+		return nil
+	}
+	var next corev1.Pod
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: s.pod.Namespace, Name: nextName(s.pod.Name)}, &next)
+	if err != nil || next.Annotations[SuccessorOf] != string(s.pod.UID) {
+		return client.IgnoreNotFound(err)
+	}
+	err = r.client.Delete(ctx, s.pod.DeepCopy(), &client.DeleteOptions{Preconditions: exactly(s.pod).Preconditions})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting pod %s, which %s follows: %w", s.pod.Name, next.Name, err)
+	}
+	return nil
+}
+
 func (r *Reconciler) isSuccessor(ctx context.Context, next *corev1.Pod) error {
 	var there corev1.Pod
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(next), &there); err != nil {

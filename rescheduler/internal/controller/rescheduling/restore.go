@@ -14,7 +14,10 @@ import (
 // over is forgotten.
 func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error) {
 	r.metrics.bound(s)
-	if s.memory.Empty() || s.bare() || s.pod.Status.Phase != corev1.PodRunning || r.config.DryRun {
+	if s.bare() {
+		return ctrl.Result{}, r.retire(ctx, s)
+	}
+	if s.memory.Empty() || s.pod.Status.Phase != corev1.PodRunning || r.config.DryRun {
 		return ctrl.Result{}, nil
 	}
 	defer r.ledger.Lock(s.subject.UID)()
