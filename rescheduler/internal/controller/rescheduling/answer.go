@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
@@ -61,7 +62,10 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, si
 func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
 	r.blame(s, m, d)
 	wrote, err := r.remember(ctx, s, d)
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err):
+		return r.mayNotWrite(ctx, s, m)
+	case err != nil:
 		return again(err)
 	}
 	if d.Act >= policy.Record && !r.config.DryRun {
@@ -93,6 +97,18 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	}
 	return r.move(ctx, s, m, d)
 }
+
+// mayNotWrite: without a memory the pod would be moved for ever.
+func (r *Reconciler) mayNotWrite(ctx context.Context, s *scope, m signals.Match) (ctrl.Result, error) {
+	r.tell(ctx, s, m, &policy.Decision{
+		Reason: policy.NotMovable, Warning: true,
+		Message: fmt.Sprintf("%s on node %s: the rescheduler may not write annotations of %s %s", m.Reason, s.pod.Spec.NodeName, s.subject.Kind, s.subject.Name),
+	})
+	return ctrl.Result{RequeueAfter: mayNotWriteFor}, nil
+}
+
+// mayNotWriteFor is when rights are tried again.
+const mayNotWriteFor = 5 * time.Minute
 
 func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
 	step := r.evict
