@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods;services,verbs=get;list;watch;create;delete
@@ -103,6 +103,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 	}
 	if written {
 		r.followUp(s, d)
+	}
+	if err := r.mark(ctx, s, d); err != nil {
+		return again(err)
 	}
 	if err := r.act(ctx, s, d); err != nil {
 		return again(err)
