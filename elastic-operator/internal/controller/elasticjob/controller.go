@@ -71,8 +71,9 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Watches(&corev1.Pod{}, podNews()).
 		Watches(&corev1.Service{}, serviceNews()).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, r.nodeNews())).
+		WatchesRawSource(source.Kind(mgr.GetCache(), &v1alpha1.ElasticJob{}, r.jobNews())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), forgetting{r}))
+		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
 // staleRetry bounds the wait for the cache to catch up. The event that brings the news comes sooner as a rule.
@@ -146,16 +147,4 @@ func again(err error) (ctrl.Result, error) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(err)
-}
-
-// forgetting drops what is remembered of a job that is gone.
-type forgetting struct{ *Reconciler }
-
-// Reconcile is that of the Reconciler.
-func (f forgetting) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (ctrl.Result, error) {
-	if job.DeletionTimestamp != nil {
-		f.expected.forget(job.UID)
-		f.asked.forget(job.UID)
-	}
-	return f.Reconciler.Reconcile(ctx, job)
 }
