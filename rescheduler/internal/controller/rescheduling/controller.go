@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -65,8 +66,10 @@ type Reconciler struct {
 	table   signals.Table
 	rules   policy.Rules
 	diary   *diary
-	family  *family
-	woken   chan event.GenericEvent
+	// lifted are pods whose exclusions were lifted, by their UID: they get no others.
+	lifted *lru.Cache
+	family *family
+	woken  chan event.GenericEvent
 
 	mu      sync.Mutex
 	budgets *policy.Budgets
@@ -81,7 +84,7 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		client: o.Client, live: o.Live, owners: o.Owners, ledger: o.Ledger, metrics: o.Metrics, clock: o.Clock, config: o.Config,
 		report: newReporter(o.Recorder), table: o.Config.Table(), rules: o.Config.Rules(), budgets: o.Config.Budgets(),
-		diary: newDiary(), family: newFamily(), woken: make(chan event.GenericEvent, 64),
+		diary: newDiary(), lifted: lru.New(noted), family: newFamily(), woken: make(chan event.GenericEvent, 64),
 		tainting: map[string]time.Time{},
 		board: blame.New(blame.Rules{
 			Threshold: b.Threshold, Window: time.Duration(b.Window), MinPods: b.MinPods, MinWorkloads: b.MinWorkloads,

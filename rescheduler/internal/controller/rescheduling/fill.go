@@ -26,8 +26,7 @@ func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 		}
 	}
 	return r.kin(ctx, s, func(pod *corev1.Pod) error {
-		_, _, stuck := unschedulable(pod)
-		if pod.Spec.NodeName != "" || stuck && !s.memory.Exhausted || !pod.DeletionTimestamp.IsZero() {
+		if pod.Spec.NodeName != "" || !pod.DeletionTimestamp.IsZero() {
 			return nil
 		}
 		return r.fill(ctx, s, pod)
@@ -61,6 +60,9 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 			return nil
 		}
 		return r.annotate(ctx, pod, "")
+	}
+	if _, lifted := r.lifted.Get(pod.UID); lifted {
+		return nil
 	}
 	want := s.memory.For(owners.Template(pod)).Exclusions(owners.Slot(pod), s.now, r.current(ctx))
 	if !slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) }) {

@@ -37,15 +37,23 @@ func TestPodsAreFreeAgainWhenTheMovesAreUsedUp(t *testing.T) {
 func TestPodsWithoutANodeGetTheirExclusionsLater(t *testing.T) {
 	owner, other := workload("w"), workload("x")
 	waiting := pods.Make("waiting", noon).On("").Pending().Change(owned(owner)).Obj()
+	full := pods.Make("full", noon).On("").Pending().Change(owned(owner)).
+		Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, noon).Obj()
+	lifted := full.DeepCopy()
+	lifted.Name, lifted.UID = "lifted", "uid-lifted"
 	bound := pods.Make("bound", noon).Change(owned(owner)).Obj()
 	theirs := pods.Make("theirs", noon).On("").Pending().Change(owned(other)).Obj()
-	w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), ready("b"), waiting, bound, theirs)
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), ready("b"), waiting, full, lifted, bound, theirs)
+	w.lifted.Add(lifted.UID, nil)
 	s := w.of(bound, owner)
 	live := memory.Entry{Node: "a", NodeUID: "uid-a", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
 	anew := memory.Entry{Node: "b", NodeUID: "uid-of-a-node-before", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
 	s.memory.Entries = []memory.Entry{live, anew}
 	w.ok(w.fillFamily(t.Context(), s))
-	for name, want := range map[string]string{"waiting": `["a"]`, "bound": "", "theirs": ""} {
+	for name, want := range map[string]string{
+		"waiting": `["a"]`, "full": `["a"]`, // there is no room anywhere now, and may be on the bad node first
+		"lifted": "", "bound": "", "theirs": "",
+	} {
 		if pod, _ := w.pod(name); pod.Annotations[memory.HostsAnnotation] != want {
 			t.Errorf("%s is kept away from %s, want %s", name, pod.Annotations[memory.HostsAnnotation], want)
 		}

@@ -24,8 +24,8 @@ func (r *Reconciler) unbound(ctx context.Context, s *scope) (ctrl.Result, error)
 		return ctrl.Result{}, nil
 	}
 	since, message, stuck := unschedulable(s.pod)
-	if !stuck {
-		return ctrl.Result{}, r.fill(ctx, s, s.pod)
+	if err := r.fill(ctx, s, s.pod); err != nil || !stuck {
+		return ctrl.Result{}, err
 	}
 	return r.relax(ctx, s, since, message)
 }
@@ -94,6 +94,7 @@ func (r *Reconciler) helps(ctx context.Context, pod *corev1.Pod, hosts []string)
 // is admitted without.
 func (r *Reconciler) lift(ctx context.Context, s *scope, byAffinity bool) error {
 	if !byAffinity {
+		r.lifted.Add(s.pod.UID, nil)
 		return r.annotate(ctx, s.pod, "")
 	}
 	if s.bare() {
