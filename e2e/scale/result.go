@@ -128,3 +128,24 @@ func Merge(all []Result, one Result) []Result {
 	}
 	return append(all, one)
 }
+
+// Names of phases.
+const (
+	Detected  = "detected"          // the agent of the worker that failed knows
+	Ordered   = "ordered"           // the store knows, and has published the order in the same step
+	OrderP50  = "order at half"     // of the agents that have to restart their workers
+	OrderP99  = "order at 99 %"     // of them
+	OrderLast = "order at all"      // of them
+	AllDown   = "all down"          // the store has heard of the end of the last worker of the old round
+	InSync    = "in sync"           // the last worker has joined
+	Decided   = "restart decided"   // the JobSet's status counts the restart
+	FirstUp   = "first new pod"     // a worker of the next attempt runs
+	OldGone   = "last old pod gone" // its containers have ended
+	AllUp     = "all run"           // the last worker's program runs
+)
+
+// Variants of Repeat.
+const (
+	OthersFail = "another worker each time"
+	SameFails  = "the same worker each time"
+)
