@@ -71,6 +71,7 @@ type Crew struct {
 type posted struct {
 	Worker
 	pod   types.NamespacedName
+	since time.Time
 	agent *agent // nil without a driver
 }
 
@@ -124,7 +125,7 @@ func (c *Crew) Observe(pod *corev1.Pod, start simulated.Started) {
 	p := c.workers[pod.UID]
 	first := p == nil
 	if first {
-		p = &posted{Worker: w, pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}}
+		p = &posted{Worker: w, pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, since: time.Now()}
 		c.workers[pod.UID] = p
 	}
 	c.mu.Unlock()
@@ -190,8 +191,8 @@ func (c *Crew) Fail(jobSet, slot string) (time.Time, error) {
 	}
 	at := time.Now()
 	if p.agent == nil {
-		time.AfterFunc(c.timing.Told.Draw(), func() { _ = c.kubelet.Exit(p.pod, p.container, exitKilled) })
-		return at, nil
+		time.Sleep(c.timing.Told.Draw())
+		return at, c.kubelet.Exit(p.pod, p.container, exitKilled)
 	}
 	p.agent.hand(c.ctx, func() {
 		if w := p.agent.living(); w != nil {
@@ -209,15 +210,16 @@ func (c *Crew) Pod(jobSet, slot string) (types.NamespacedName, error) {
 	return types.NamespacedName{}, fmt.Errorf("%s: %w", slot, ErrNobody)
 }
 
-func (c *Crew) find(jobSet, slot string) *posted {
+// find is the worker of the youngest pod: an older one may be about to end.
+func (c *Crew) find(jobSet, slot string) (found *posted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.workers {
-		if p.JobSet == jobSet && p.Slot == slot {
-			return p
+		if p.JobSet == jobSet && p.Slot == slot && (found == nil || p.since.After(found.since)) {
+			found = p
 		}
 	}
-	return nil
+	return found
 }
 
 // Agents is how many there are.

@@ -23,6 +23,7 @@ import (
 type part struct {
 	mu      sync.Mutex
 	uid     types.UID
+	pod     *corev1.Pod // as it was seen last
 	life    *Life
 	address string
 	seen    map[string]string // the annotations at the last look
@@ -118,6 +119,7 @@ func (f *Fleet) advance(_ context.Context, key types.NamespacedName) error {
 	p := f.partOf(key, pod)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.pod = pod
 	now := time.Now()
 	if pod.DeletionTimestamp != nil {
 		p.life.Stop(now)
@@ -144,11 +146,8 @@ func (f *Fleet) tell(pod *corev1.Pod, p *part) {
 			f.options.Observe(pod, start)
 		}
 	}
-	if p.life.Gone() && !p.ended {
-		p.ended = true
-		if f.options.Ended != nil {
-			f.options.Ended(pod)
-		}
+	if p.life.Gone() {
+		f.end(pod, p)
 	}
 }
 
@@ -170,10 +169,29 @@ func (f *Fleet) report(ctx context.Context, key types.NamespacedName) error {
 	return f.write(ctx, pod, f.partOf(key, pod), time.Now())
 }
 
+// forget drops the part of a pod that is gone. One that was removed before it could be stopped has ended with that.
 func (f *Fleet) forget(key types.NamespacedName) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	p := f.parts[key]
 	delete(f.parts, key)
+	f.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f.end(p.pod, p)
+}
+
+// end tells once that a pod has ended.
+func (f *Fleet) end(pod *corev1.Pod, p *part) {
+	if p.ended {
+		return
+	}
+	p.ended = true
+	if f.options.Ended != nil {
+		f.options.Ended(pod)
+	}
 }
 
 // partOf returns the pod's part, a new one if the pod is another than before.
@@ -185,7 +203,7 @@ func (f *Fleet) partOf(key types.NamespacedName, pod *corev1.Pod) *part {
 	}
 	// A bad annotation stands for none: what a kubelet does not know it ignores too.
 	shape, _ := ShapeOf(pod)
-	p := &part{uid: pod.UID, address: pod.Status.PodIP, seen: pod.Annotations, written: -1}
+	p := &part{uid: pod.UID, pod: pod, address: pod.Status.PodIP, seen: pod.Annotations, written: -1}
 	if p.address == "" {
 		p.address = podAddress(f.addresses.Add(1))
 	}

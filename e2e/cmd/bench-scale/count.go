@@ -21,11 +21,11 @@ const (
 	manager      = "manager"
 	orchestrator = "orchestrator"
 	everybody    = "all"
-	self         = "agents and nodes"
+	self         = scale.Players
 )
 
-// programs in the order in which they are shown.
-var programs = []string{manager, orchestrator, scale.Store, self, "kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler"}
+// programs that are looked at.
+var programs = scale.Programs
 
 // processes of the testbed by those names.
 var processes = map[string]string{

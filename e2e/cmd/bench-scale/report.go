@@ -18,7 +18,7 @@ func writePage(root string, o options) error {
 	if err := os.MkdirAll(plots, 0o755); err != nil {
 		return err
 	}
-	text, figures := scale.Page(all, filepath.Base(plots))
+	text, figures := scale.Page(all, filepath.Base(plots), models())
 	for name, svg := range figures {
 		if err := os.WriteFile(filepath.Join(plots, name), []byte(svg), 0o644); err != nil {
 			return err
