@@ -164,7 +164,9 @@ func (b *benchmark) remove(ctx context.Context) error {
 		}
 		return nil
 	})
-	fmt.Fprintf(os.Stderr, "removed in %.0f s\n", time.Since(began).Seconds())
+	if took := time.Since(began); took > time.Second {
+		fmt.Fprintf(os.Stderr, "removed in %.0f s\n", took.Seconds())
+	}
 	return err
 }
 

@@ -29,6 +29,7 @@ type options struct {
 	kubelet   string
 	failures  int
 	pace      time.Duration
+	within    time.Duration
 	steady    time.Duration
 	many      string
 	manyFor   time.Duration
@@ -77,6 +78,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.kubelet, "kubelet", kubeletDefault, "how kubelets restart containers: default, period-1s (crashLoopBackOff.maxContainerRestartPeriod), evented (EventedPLEG)")
 	flags.IntVar(&o.failures, "repeat", 10, "failures of the scenario repeat, in one group")
 	flags.DurationVar(&o.pace, "repeat-pace", 50*time.Second, "from the end of one of them to the next; all of them are to be within ten minutes")
+	flags.DurationVar(&o.within, "repeat-within", 10*time.Minute, "time after the first of them from which there is no other, be there as many or not")
 	flags.DurationVar(&o.steady, "steady", 5*time.Minute, "length of the scenario steady")
 	flags.StringVar(&o.many, "many", "200x25", "JobSets x workers of the scenario many")
 	flags.DurationVar(&o.manyFor, "many-for", time.Minute, "its length, with a failure every second")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,20 +38,23 @@ func (b *benchmark) scenariosOf() []scenario {
 	}
 }
 
-func (b *benchmark) play(ctx context.Context, way string) (err error) {
-	defer func() { err = errors.Join(err, b.remove(ctx)) }()
+// play begins by removing what the way before has left. What the last one leaves goes with the testbed.
+func (b *benchmark) play(ctx context.Context, way string) error {
+	if err := b.remove(ctx); err != nil {
+		return err
+	}
 	if slices.ContainsFunc(b.scenariosOf(), func(s scenario) bool { return slices.Contains(b.scenarios, s.name) }) {
 		if err := b.playOne(ctx, way); err != nil {
 			return err
 		}
 	}
-	if slices.Contains(b.scenarios, scale.Many) {
-		if err := b.remove(ctx); err != nil {
-			return err
-		}
-		return b.playMany(ctx, way)
+	if !slices.Contains(b.scenarios, scale.Many) {
+		return nil
 	}
-	return nil
+	if err := b.remove(ctx); err != nil {
+		return err
+	}
+	return b.playMany(ctx, way)
 }
 
 // playOne plays all scenarios of one JobSet.

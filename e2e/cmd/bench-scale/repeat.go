@@ -20,7 +20,11 @@ func (b *benchmark) repeat(ctx context.Context, g *group) error {
 	} {
 		b.fleet.Forgive()
 		var runs []scale.Run
+		first := time.Now()
 		for i := range b.failures {
+			if time.Since(first) > b.within {
+				break
+			}
 			if i > 0 {
 				if err := pause(ctx, b.pace); err != nil {
 					return err
