@@ -157,7 +157,7 @@ demo: ## A worker dies on a real node (root) and the JobSet restarts in place, t
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler bench-elastic bench-rendezvous ## All benchmarks
+bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler bench-elastic bench-rendezvous bench-scale ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
@@ -196,6 +196,18 @@ bench-rescheduler: bench-rescheduler-scheduler ## From a rejection to a replacem
 bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler at 1,000 and 5,000 nodes; writes docs/benchmarks/rescheduler-scheduler.md
 	$(TESTBED) build --only kube-apiserver
 	go run ./rescheduler/scheduler/cmd/bench-throughput -report docs/benchmarks/rescheduler-scheduler.md
+
+SIZES ?= 500 1000 5000
+
+.PHONY: bench-scale
+bench-scale: ## SIZES workers on simulated nodes (root): failures answered in every way, repeats, rest, many JobSets; writes docs/benchmarks/scale.md
+	./hack/install-debian.sh
+	$(MAKE) --no-print-directory build
+	for size in $(SIZES); do go run ./e2e/cmd/bench-scale -workers $$size $(SCALEFLAGS); $(TESTBED) down; done
+	for kubelet in default period-1s; do \
+		go run ./e2e/cmd/bench-scale -workers $(lastword $(SIZES)) -scenarios repeat -ways exec,cri -kubelet $$kubelet $(SCALEFLAGS); $(TESTBED) down; done
+	go run ./e2e/cmd/bench-scale -workers $(lastword $(SIZES)) -scenarios failure,pod -ways cri -kubelet evented $(SCALEFLAGS); $(TESTBED) down
+	go run ./e2e/cmd/bench-scale -workers 5000 -scenarios many -ways exec,cri $(SCALEFLAGS); $(TESTBED) down
 
 .PHONY: bench-elastic
 bench-elastic: ## One ElasticJob of 500 workers on simulated nodes (root): until all run, then 50 lost at once; CPU, memory, API calls per worker

@@ -6,6 +6,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/holdfast-project/holdfast/rescheduler v0.0.0
 	github.com/holdfast-project/holdfast/shared v0.0.0
+	github.com/holdfast-project/holdfast/shared/testing v0.0.0
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
 	k8s.io/client-go v0.36.3
@@ -121,7 +122,10 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 )
 
-replace github.com/holdfast-project/holdfast/rescheduler => ../
+replace (
+	github.com/holdfast-project/holdfast/rescheduler => ../
+	github.com/holdfast-project/holdfast/shared/testing => ../../shared/testing
+)
 
 // k8s.io/kubernetes requires its staging modules at v0.0.0.
 replace (
