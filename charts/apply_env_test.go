@@ -77,3 +77,24 @@ func TestExamplesAreTaken(t *testing.T) {
 		t.Errorf("only %d objects were taken", taken)
 	}
 }
+
+// What values turn on is taken too, as far as its kinds are Kubernetes' own.
+func TestWhatValuesTurnOnIsTaken(t *testing.T) {
+	_, k8s := apiserver.ForTest(t, runtime.NewScheme())
+	k8s = client.WithFieldValidation(k8s, "Strict")
+	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "holdfast"}}}
+	if err := apply(t, k8s, namespace); err != nil {
+		t.Fatal(err)
+	}
+	for chart, settings := range installed {
+		all := mustParse(t, chart, settings["ha"]+"\nmetrics: {dashboards: {enabled: true}}\nnetworkPolicy: {enabled: true}\n")
+		if len(all.find("ConfigMap")) < 3 || len(all.find("NetworkPolicy")) == 0 || len(all.find("PodDisruptionBudget")) == 0 {
+			t.Errorf("%s: something is not turned on", chart)
+		}
+		for _, object := range all {
+			if err := apply(t, k8s, object); err != nil {
+				t.Errorf("%s: %s %s: %v", chart, object.GetKind(), object.GetName(), err)
+			}
+		}
+	}
+}
