@@ -51,6 +51,7 @@ func TestEveryPanelHasData(t *testing.T) {
 	restartInPlace(t)
 	recreate(t)
 	resetAndEvict(t)
+	failWhereItIs(t)
 	doWithoutExclusions(t)
 	meet(t)
 	all := map[string]boards.Board{}
@@ -161,6 +162,22 @@ func resetAndEvict(t *testing.T) {
 		return err
 	}))
 	evict(t)
+}
+
+// failWhereItIs has the rescheduler decide about a pod that fails and may be moved.
+func failWhereItIs(t *testing.T) {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "abnormal", Namespace: ns, Annotations: map[string]string{"schedulingRetries": "1"}},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers: []corev1.Container{{
+				Name: "worker", Image: "localhost/holdfast/worker:dev", ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"/no-such-program"},
+			}},
+		},
+	}
+	must(t, k8s.Create(t.Context(), pod))
+	t.Cleanup(func() { _ = k8s.Delete(context.Background(), pod, client.GracePeriodSeconds(0)) })
 }
 
 // doWithoutExclusions has the second scheduler place a pod whose annotation it cannot read.
