@@ -56,8 +56,10 @@ func (r *run) step(s standing, charged, epochs int64) string {
 
 func (r *run) signal(w lab.Worker, s unix.Signal) {
 	r.Helper()
-	_, err := r.Signal(r.ctx, w, s)
-	r.must(err)
+	r.must(lab.Until(r.ctx, "the worker can be signalled", func(ctx context.Context) error { // its supervisor may be about to start it
+		_, err := r.Signal(ctx, w, s)
+		return err
+	}))
 }
 
 func (r *run) wantKept(before, after standing, pods, containers int) {
