@@ -3,13 +3,17 @@
 package charts
 
 import (
+	"context"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
@@ -22,8 +26,7 @@ func TestPlainManifestsAreApplied(t *testing.T) {
 	if err != nil || len(files) < 5 {
 		t.Fatalf("there are %d files (%v)", len(files), err)
 	}
-	_, k8s := apiserver.ForTest(t, runtime.NewScheme())
-	k8s = client.WithFieldValidation(k8s, "Strict")
+	k8s := strict(t)
 	for _, round := range []string{"first", "second"} {
 		for _, file := range files {
 			for _, object := range parse(t, file, string(mustRead(t, file))) {
@@ -35,19 +38,39 @@ func TestPlainManifestsAreApplied(t *testing.T) {
 	}
 }
 
+// cluster is an API server with our kinds.
+var cluster *rest.Config
+
+func TestMain(m *testing.M) {
+	var crds []string
+	for chart := range definitions {
+		crds = append(crds, filepath.Join(chart, "files", "crds"))
+	}
+	os.Exit(apiserver.Main(m, &cluster, crds...))
+}
+
+// strict is a client whose writes are refused if they have a field that is not known.
+func strict(t *testing.T) client.Client {
+	t.Helper()
+	k8s, err := client.New(cluster, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.WithFieldValidation(k8s, "Strict")
+}
+
+// apply sends an object as kubectl does. Webhooks go when the test ends: nobody answers them.
 func apply(t *testing.T, k8s client.Client, object *unstructured.Unstructured) error {
 	t.Helper()
+	if strings.HasSuffix(object.GetKind(), "WebhookConfiguration") {
+		t.Cleanup(func() { _ = k8s.Delete(context.Background(), object) })
+	}
 	return k8s.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"))
 }
 
 // Every example is one that an API server takes, as it is written: a field that no kind of ours has is refused. Kinds of others are left out.
 func TestExamplesAreTaken(t *testing.T) {
-	var crds []string
-	for chart := range definitions {
-		crds = append(crds, filepath.Join(chart, "files", "crds"))
-	}
-	_, k8s := apiserver.ForTest(t, runtime.NewScheme(), crds...)
-	k8s = client.WithFieldValidation(client.NewDryRunClient(k8s), "Strict")
+	k8s := client.NewDryRunClient(strict(t))
 	files, err := filepath.Glob(filepath.Join("..", "examples", "*.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +103,7 @@ func TestExamplesAreTaken(t *testing.T) {
 
 // What values turn on is taken too, as far as its kinds are Kubernetes' own.
 func TestWhatValuesTurnOnIsTaken(t *testing.T) {
-	_, k8s := apiserver.ForTest(t, runtime.NewScheme())
-	k8s = client.WithFieldValidation(k8s, "Strict")
+	k8s := strict(t)
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "holdfast"}}}
 	if err := apply(t, k8s, namespace); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
+
+// patience is for a machine that is busy with something else: envtest's own 20 s are for one that is not.
+const patience = 2 * time.Minute
 
 // Start runs both with the CRDs of the folders installed. stop ends them.
 func Start(crds ...string) (config *rest.Config, stop func() error, err error) {
@@ -32,7 +36,7 @@ func Environment(crds ...string) (*envtest.Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := &envtest.Environment{CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true}
+	env := &envtest.Environment{CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience}
 	env.ControlPlane.GetAPIServer().Path = apiServer
 	env.ControlPlane.Etcd = &envtest.Etcd{Path: etcd}
 	return env, nil
