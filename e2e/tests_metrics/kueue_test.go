@@ -4,7 +4,6 @@ package tests_metrics
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -30,7 +29,6 @@ const (
 func kueueProxy(t *testing.T) string {
 	t.Helper()
 	token := scraperToken(t)
-	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, kueueMetrics, nil)
 		if err == nil {

@@ -4,7 +4,9 @@ package tests_metrics
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -96,6 +98,7 @@ func startScheduler(ctx context.Context) error {
 			shared.File("bin", "rescheduler-scheduler"), "--config=" + file, fmt.Sprintf("--secure-port=%d", schedulerPort), "--bind-address=127.0.0.1",
 			"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig, "--cert-dir=" + folder,
 		},
+		Ready: answers(fmt.Sprintf("https://127.0.0.1:%d/healthz", schedulerPort)),
 	})
 }
 
@@ -105,7 +108,29 @@ func startRendezvous(ctx context.Context) error {
 		Command: []string{
 			shared.File("bin", "rendezvous"), "--listen=" + address(rendezvousPort), "--metrics=" + address(rendezvousMetrics), "--jobs=default/train",
 		},
+		Ready: answers("http://" + address(rendezvousMetrics) + "/healthz"),
 	})
+}
+
+// insecure takes whatever certificate it is shown.
+var insecure = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+
+func answers(url string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		response, err := insecure.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %s", url, response.Status)
+		}
+		return nil
+	}
 }
 
 // targets are all programs, and Kueue behind somebody who shows a token.
