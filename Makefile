@@ -120,7 +120,7 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	./hack/install-debian.sh prometheus
 	$(MAKE) build build-next
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_soak
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_metrics ./tests_soak
 
 .PHONY: e2e-rendezvous
 e2e-rendezvous: ## Real torchrun on this host against the managed rendezvous, over all three backends (root, to install torch)
@@ -129,11 +129,19 @@ e2e-rendezvous: ## Real torchrun on this host against the managed rendezvous, ov
 	cd e2e && go test -tags e2e -count=1 -timeout 40m -v ./torch ./tests_rendezvous
 
 .PHONY: e2e-torch
-e2e-torch: ## Train with real PyTorch on ElasticJobs of a real node (root): every backend, workers and the rendezvous killed
+e2e-torch: ## Train with real PyTorch on a real node (root): ElasticJobs with every backend, and a JobSet that restarts in place
 	./hack/install-debian.sh torch
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -v ./tests_torch
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -v ./tests_torch ./tests_pytorch
+
+.PHONY: picture
+picture: ## Run all programs under Prometheus on a real node (root) and draw the reliability board: docs/pictures/reliability.svg
+	./hack/install-debian.sh prometheus
+	$(MAKE) build
+	$(TESTBED) down
+	mkdir -p docs/pictures
+	cd e2e && HOLDFAST_PICTURE=$(CURDIR)/docs/pictures/reliability.svg go test -tags e2e,e2e_all -count=1 -timeout 40m -v ./tests_metrics
 
 .PHONY: soak
 soak: ## Ten minutes of random failures on a real node (root), after which all that counts has to agree; HOLDFAST_SOAK=2m is shorter

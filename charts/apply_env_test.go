@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,4 +38,63 @@ func TestPlainManifestsAreApplied(t *testing.T) {
 func apply(t *testing.T, k8s client.Client, object *unstructured.Unstructured) error {
 	t.Helper()
 	return k8s.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"))
+}
+
+// Every example is one that an API server takes, as it is written: a field that no kind of ours has is refused. Kinds of others are left out.
+func TestExamplesAreTaken(t *testing.T) {
+	var crds []string
+	for chart := range definitions {
+		crds = append(crds, filepath.Join(chart, "files", "crds"))
+	}
+	_, k8s := apiserver.ForTest(t, runtime.NewScheme(), crds...)
+	k8s = client.WithFieldValidation(client.NewDryRunClient(k8s), "Strict")
+	files, err := filepath.Glob(filepath.Join("..", "examples", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	below, err := filepath.Glob(filepath.Join("..", "examples", "*", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := 0
+	for _, file := range append(files, below...) {
+		for _, object := range parse(t, file, string(mustRead(t, file))) {
+			if object.GetNamespace() == "" {
+				object.SetNamespace("default")
+			}
+			err := k8s.Create(t.Context(), object)
+			switch {
+			case meta.IsNoMatchError(err):
+				t.Logf("%s: %s is somebody else's", file, object.GroupVersionKind())
+			case err != nil && !apierrors.IsNotFound(err): // its namespace
+				t.Errorf("%s: %s %s: %v", file, object.GetKind(), object.GetName(), err)
+			default:
+				taken++
+			}
+		}
+	}
+	if taken < 15 {
+		t.Errorf("only %d objects were taken", taken)
+	}
+}
+
+// What values turn on is taken too, as far as its kinds are Kubernetes' own.
+func TestWhatValuesTurnOnIsTaken(t *testing.T) {
+	_, k8s := apiserver.ForTest(t, runtime.NewScheme())
+	k8s = client.WithFieldValidation(k8s, "Strict")
+	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "holdfast"}}}
+	if err := apply(t, k8s, namespace); err != nil {
+		t.Fatal(err)
+	}
+	for chart, settings := range installed {
+		all := mustParse(t, chart, settings["ha"]+"\nmetrics: {dashboards: {enabled: true}}\nnetworkPolicy: {enabled: true}\n")
+		if len(all.find("ConfigMap")) < 3 || len(all.find("NetworkPolicy")) == 0 || len(all.find("PodDisruptionBudget")) == 0 {
+			t.Errorf("%s: something is not turned on", chart)
+		}
+		for _, object := range all {
+			if err := apply(t, k8s, object); err != nil {
+				t.Errorf("%s: %s %s: %v", chart, object.GetKind(), object.GetName(), err)
+			}
+		}
+	}
 }

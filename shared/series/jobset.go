@@ -2,7 +2,7 @@ package series
 
 // BuildInfo is served by every manager.
 var BuildInfo = gauge("holdfast_build_info", "Always 1; the labels say what was built.",
-	"program", "version", "commit", "go_version").of(JobSetManager, AppWrapperManager, ElasticManager, Rescheduler)
+	"program", "version", "commit", "go_version").of(JobSetManager, Orchestrator, AppWrapperManager, ElasticManager, Rescheduler)
 
 // Restarts of groups and of whole JobSets, in the same words whoever answers the failure.
 var (

@@ -24,25 +24,33 @@ type Server struct {
 
 // Query evaluates an expression now. Its result must be a vector or a scalar; an empty one is no error.
 func (s Server) Query(ctx context.Context, expression string) ([]Sample, error) {
-	address := s.URL + "/api/v1/query?query=" + url.QueryEscape(expression)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	a, err := s.ask(ctx, "/api/v1/query", url.Values{"query": {expression}})
 	if err != nil {
-		return nil, fmt.Errorf("asking Prometheus: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("asking Prometheus: %w", err)
-	}
-	defer response.Body.Close()
-	var a answer
-	if err := json.NewDecoder(response.Body).Decode(&a); err != nil {
-		return nil, fmt.Errorf("reading Prometheus' answer (%s): %w", response.Status, err)
+		return nil, err
 	}
 	samples, err := a.samples()
 	if err != nil {
 		return nil, fmt.Errorf("asking Prometheus for %s: %w", expression, err)
 	}
 	return samples, nil
+}
+
+// ask sends a request to Prometheus' HTTP API.
+func (s Server) ask(ctx context.Context, path string, values url.Values) (answer, error) {
+	var a answer
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path+"?"+values.Encode(), nil)
+	if err != nil {
+		return a, fmt.Errorf("asking Prometheus: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return a, fmt.Errorf("asking Prometheus: %w", err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&a); err != nil {
+		return a, fmt.Errorf("reading Prometheus' answer (%s): %w", response.Status, err)
+	}
+	return a, nil
 }
 
 // answer is that of Prometheus' HTTP API, version 1.

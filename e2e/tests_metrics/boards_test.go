@@ -1,0 +1,254 @@
+//go:build e2e && e2e_all
+
+package tests_metrics
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/e2e/boards"
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/picture"
+	"github.com/holdfast-project/holdfast/e2e/testbed/prometheus"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+const (
+	ns      = "e2e-metrics"
+	workers = 8
+	window  = 30 * time.Second // of rates: Prometheus scrapes once a second here
+	step    = 2 * time.Second
+)
+
+// TestEveryPanelHasData lets the programs work, and asks Prometheus what each panel of each board asks.
+func TestEveryPanelHasData(t *testing.T) {
+	must(t, shared.Namespace(t.Context(), ns))
+	makeQueue(t)
+	server, err := shared.Cluster.Prometheus(t.Context(), targets(kueueProxy(t))...)
+	must(t, err)
+	t.Cleanup(func() {
+		if err := shared.Cluster.StopPrometheus(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	began := time.Now()
+	restartInPlace(t)
+	recreate(t)
+	resetAndEvict(t)
+	failWhereItIs(t)
+	doWithoutExclusions(t)
+	meet(t)
+	all := map[string]boards.Board{}
+	for _, file := range []string{"reliability.json", "health.json", "quota.json"} {
+		all[file], err = boards.Read(shared.File("charts", "jobset-controller", "files", "dashboards", file))
+		must(t, err)
+	}
+	if err := lab.Until(t.Context(), "every panel has data", func(ctx context.Context) error { return allHaveData(ctx, server, all, began) }); err != nil {
+		t.Error(err)
+	}
+	draw(t, server, all["reliability.json"], began)
+}
+
+func allHaveData(ctx context.Context, server prometheus.Server, all map[string]boards.Board, began time.Time) error {
+	var missing []error
+	for _, board := range all {
+		for _, panel := range board.Panels {
+			if err := hasData(ctx, server, panel, began); err != nil {
+				missing = append(missing, fmt.Errorf("%s, %s: %w", board.Title, panel.Title, err))
+			}
+		}
+	}
+	return errors.Join(missing...)
+}
+
+// hasData fails if no query of the panel had a result at any moment of the run.
+func hasData(ctx context.Context, server prometheus.Server, panel boards.Panel, began time.Time) error {
+	for _, query := range panel.Queries {
+		tracks, err := server.Range(ctx, query.Plain(window, time.Since(began)), began, time.Now(), step)
+		if err != nil {
+			return err
+		}
+		if len(tracks) > 0 {
+			return nil
+		}
+	}
+	return errors.New("there is none")
+}
+
+// restartInPlace kills a worker of the example with one annotation, three times.
+func restartInPlace(t *testing.T) {
+	t.Helper()
+	js := startJobSet(t, "one-annotation.yaml")
+	for round := range int64(3) {
+		_, err := shared.AwaitPhase(t.Context(), js, coordination.Running, 1, round)
+		must(t, err)
+		kill(t, js, int(round))
+	}
+	_, err := shared.AwaitPhase(t.Context(), js, coordination.Running, 1, 3)
+	must(t, err)
+}
+
+// recreate kills a worker of a JobSet whose failures are answered by recreating it.
+func recreate(t *testing.T) {
+	t.Helper()
+	js := startJobSet(t, "recreate.yaml")
+	kill(t, js, 0)
+	must(t, lab.Until(t.Context(), "the JobSet is recreated", func(ctx context.Context) error {
+		now, err := shared.JobSet(ctx, ns, js.Name)
+		if err == nil && now.Status.Restarts != 1 {
+			err = fmt.Errorf("it has restarted %d times", now.Status.Restarts)
+		}
+		return err
+	}))
+	_, err := shared.AwaitWorkers(t.Context(), ns, js.Name, workers)
+	must(t, err)
+}
+
+func startJobSet(t *testing.T, example string) *v1alpha2.JobSet {
+	t.Helper()
+	js, err := shared.Load(ns, shared.File("examples", example))
+	must(t, err)
+	delete(js.Annotations, v1alpha2.ExclusiveKey)
+	must(t, shared.Client.Create(t.Context(), js))
+	t.Cleanup(func() { _ = shared.Remove(context.Background(), ns, js.Name) })
+	_, err = shared.AwaitWorkers(t.Context(), ns, js.Name, workers)
+	must(t, err)
+	return js
+}
+
+func kill(t *testing.T, js *v1alpha2.JobSet, n int) {
+	t.Helper()
+	all, err := shared.AwaitWorkers(t.Context(), ns, js.Name, workers)
+	must(t, err)
+	_, err = shared.Signal(t.Context(), all[lab.IDs(all)[n]], unix.SIGKILL)
+	must(t, err)
+}
+
+const failing = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"failing"},"spec":{"restartPolicy":"Never","containers":[{"name":"worker",
+"image":"localhost/holdfast/worker:dev","imagePullPolicy":"IfNotPresent","command":["/no-such-program"],"resources":{"requests":{"cpu":"100m"}}}]}}`
+
+// resetAndEvict has an AppWrapper fail, which is reset, and its quota taken away.
+func resetAndEvict(t *testing.T) {
+	t.Helper()
+	aw := &v1beta2.AppWrapper{
+		ObjectMeta: metav1.ObjectMeta{Name: "failing", Namespace: ns, Labels: map[string]string{v1beta2.QueueLabel: "queue"}, Annotations: map[string]string{
+			v1beta2.RetryPausePeriodKey: "1s", v1beta2.FailureGracePeriodKey: "1s", v1beta2.RetryLimitKey: "20",
+		}},
+		Spec: v1beta2.AppWrapperSpec{Components: []v1beta2.AppWrapperComponent{{Template: runtime.RawExtension{Raw: []byte(failing)}}}},
+	}
+	must(t, k8s.Create(t.Context(), aw))
+	t.Cleanup(func() { _ = k8s.Delete(context.Background(), aw) })
+	must(t, lab.Until(t.Context(), "the AppWrapper is reset", func(ctx context.Context) error {
+		err := k8s.Get(ctx, client.ObjectKeyFromObject(aw), aw)
+		if err == nil && aw.Status.Retries == 0 {
+			err = fmt.Errorf("it is %s", aw.Status.Phase)
+		}
+		return err
+	}))
+	evict(t)
+}
+
+// failWhereItIs has the rescheduler decide about a pod that fails and may be moved.
+func failWhereItIs(t *testing.T) {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "abnormal", Namespace: ns, Annotations: map[string]string{"schedulingRetries": "1"}},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers: []corev1.Container{{
+				Name: "worker", Image: "localhost/holdfast/worker:dev", ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"/no-such-program"},
+			}},
+		},
+	}
+	must(t, k8s.Create(t.Context(), pod))
+	t.Cleanup(func() { _ = k8s.Delete(context.Background(), pod, client.GracePeriodSeconds(0)) })
+}
+
+// doWithoutExclusions has the second scheduler place a pod whose annotation it cannot read.
+func doWithoutExclusions(t *testing.T) {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "unreadable", Namespace: ns, Annotations: map[string]string{"sigs.k8s.io/scheduledHosts": "["}},
+		Spec: corev1.PodSpec{
+			SchedulerName: "holdfast-scheduler",
+			Containers:    []corev1.Container{{Name: "worker", Image: "localhost/holdfast/worker:dev", ImagePullPolicy: corev1.PullIfNotPresent}},
+		},
+	}
+	must(t, k8s.Create(t.Context(), pod))
+	t.Cleanup(func() { _ = k8s.Delete(context.Background(), pod, client.GracePeriodSeconds(0)) })
+	must(t, lab.Until(t.Context(), "the pod has a node", func(ctx context.Context) error {
+		err := k8s.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+		if err == nil && pod.Spec.NodeName == "" {
+			err = errors.New("it has none")
+		}
+		return err
+	}))
+}
+
+// meet asks the rendezvous server something in etcd's language.
+func meet(t *testing.T) {
+	t.Helper()
+	must(t, lab.Until(t.Context(), "the rendezvous server answers", func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address(rendezvousPort)+"/v2/keys/torchelastic/p2p/run_train", nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		return answer.Body.Close()
+	}))
+}
+
+// draw writes the board of the run as a picture.
+func draw(t *testing.T, server prometheus.Server, board boards.Board, began time.Time) {
+	t.Helper()
+	now := time.Now()
+	var panels []picture.Panel
+	for _, p := range board.Panels {
+		panel := picture.Panel{Title: p.Title, Unit: p.Unit, Number: p.Kind == "stat", Stack: p.Stacked}
+		for _, query := range p.Queries {
+			tracks, err := server.Range(t.Context(), query.Plain(window, now.Sub(began)), began, now, step)
+			must(t, err)
+			panel.Series = append(panel.Series, series(query, tracks)...)
+		}
+		panels = append(panels, panel)
+	}
+	svg := picture.SVG(board.Title, began, now, panels)
+	if file := os.Getenv("HOLDFAST_PICTURE"); file != "" {
+		must(t, os.WriteFile(file, []byte(svg), 0o644))
+	}
+	if !strings.Contains(svg, "in-place") || len(panels) != len(board.Panels) {
+		t.Error("the picture does not show the restarts in place")
+	}
+}
+
+func series(query boards.Query, tracks []prometheus.Track) []picture.Series {
+	var all []picture.Series
+	for _, track := range tracks {
+		s := picture.Series{Name: query.Name(track.Labels)}
+		for _, p := range track.Points {
+			s.Points = append(s.Points, picture.Point{Time: p.Time, Value: p.Value})
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b picture.Series) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}

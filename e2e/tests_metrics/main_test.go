@@ -1,0 +1,93 @@
+//go:build e2e && e2e_all
+
+// Package tests_metrics has the real Prometheus scrape all of Holdfast's programs while they answer failures, and asks it whatever the
+// boards of the charts ask. It draws the reliability board of the run.
+//
+// HOLDFAST_PICTURE=file.svg writes the picture; HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+package tests_metrics
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/suite"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+// The lab and a client that knows AppWrappers; both are set before any test runs.
+var (
+	shared *lab.Lab
+	k8s    client.Client
+)
+
+func TestMain(m *testing.M) { os.Exit(suite.Main(begin, m)) }
+
+func begin(ctx context.Context, progress io.Writer) (func(context.Context) error, error) {
+	l, err := lab.New(ctx, testbed.Options{KubeletRestartPeriod: suite.RestartPeriod}, progress)
+	if err != nil {
+		return nil, err
+	}
+	shared = l
+	end := func(context.Context) error { return l.Close() }
+	for _, step := range []func(context.Context) error{
+		l.LoadImages, l.DefineJobSets, l.LabelNode, defineOthers, connect,
+		func(ctx context.Context) error {
+			return l.Cluster.Kueue(ctx, progress, "workload.codeflare.dev/appwrapper")
+		},
+		startPrograms,
+	} {
+		if err := step(ctx); err != nil {
+			return end, err
+		}
+	}
+	return end, nil
+}
+
+func defineOthers(ctx context.Context) error {
+	for _, file := range []string{
+		shared.File("appwrapper-controller", "config", "crd", "bases", "workload.codeflare.dev_appwrappers.yaml"),
+		shared.File("elastic-operator", "config", "crd", "bases", "elastic.pytorch.org_elasticjobs.yaml"),
+	} {
+		if err := shared.Apply(ctx, "", file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func connect(ctx context.Context) error {
+	config, err := shared.Cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta2.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	if k8s, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	return lab.Until(ctx, "the API server serves AppWrappers", func(ctx context.Context) error {
+		return k8s.List(ctx, &v1beta2.AppWrapperList{}, client.Limit(1))
+	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

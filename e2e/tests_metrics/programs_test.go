@@ -1,0 +1,123 @@
+//go:build e2e && e2e_all
+
+package tests_metrics
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+	"github.com/holdfast-project/holdfast/e2e/testbed/prometheus"
+)
+
+const (
+	webhookPort        = 9845
+	schedulerPort      = 10261
+	orchestratorPort   = 18083 // the lab's
+	rendezvousPort     = 29401
+	rendezvousMetrics  = 18197
+	firstPort          = 18190
+	healthAfterMetrics = 20
+)
+
+// managers are the programs on shared/bootstrap, with their own arguments; each serves metrics at a port of its own.
+var managers = []struct {
+	name, program string
+	arguments     []string
+}{
+	{lab.Manager, "manager", nil},
+	{"appwrapper-manager", "appwrapper-manager", nil},
+	{"elastic-manager", "elastic-manager", []string{"--rendezvous-image=localhost/holdfast/rendezvous:dev"}},
+	{"rescheduler-manager", "rescheduler-manager", nil},
+}
+
+// startPrograms starts all of Holdfast on this host, and then has the API server ask the JobSet manager's webhooks.
+func startPrograms(ctx context.Context) error {
+	certificates, err := shared.ServingFolder()
+	if err != nil {
+		return err
+	}
+	jobSets := []string{
+		"--inplace-store-address=" + shared.Cluster.RedisAddress(), "--inplace-exec-image=" + lab.ExecImage, "--inplace-agent-image=" + lab.AgentImage,
+		"--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
+	}
+	for i, m := range managers {
+		arguments := append([]string{
+			"--metrics-bind-address=" + address(firstPort+i), "--metrics-secure=false",
+			"--leader-elect", "--leader-election-namespace=kube-system",
+		}, m.arguments...)
+		if m.name == lab.Manager {
+			arguments = append(arguments, jobSets...)
+		}
+		if err := startManager(ctx, m.name, m.program, address(firstPort+healthAfterMetrics+i), arguments); err != nil {
+			return err
+		}
+	}
+	for _, start := range []func(context.Context) error{shared.StartOrchestrator, startScheduler, startRendezvous} {
+		if err := start(ctx); err != nil {
+			return err
+		}
+	}
+	return shared.ApplyWebhooks(ctx, shared.File("jobset-controller", "config", "webhook", "manifests.yaml"), webhookPort)
+}
+
+func startManager(ctx context.Context, name, program, health string, arguments []string) error {
+	return shared.Cluster.StartProgram(ctx, testbed.Program{
+		Name: name,
+		Command: append([]string{
+			shared.File("bin", program), "--kubeconfig=" + shared.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + health,
+		}, arguments...),
+		Ready: lab.Healthy(health),
+	})
+}
+
+// startScheduler starts the second scheduler, with the plugin.
+func startScheduler(ctx context.Context) error {
+	config, err := os.ReadFile(shared.File("rescheduler", "scheduler", "config", "second-scheduler.yaml"))
+	if err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "holdfast-scheduler-")
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(folder, "config.yaml")
+	connection := fmt.Sprintf("\nclientConnection: {kubeconfig: %s}\n", shared.Cluster.KubeconfigPath())
+	if err := os.WriteFile(file, append(config, connection...), 0o600); err != nil {
+		return err
+	}
+	kubeconfig := shared.Cluster.KubeconfigPath()
+	return shared.Cluster.StartProgram(ctx, testbed.Program{
+		Name: "rescheduler-scheduler",
+		Command: []string{
+			shared.File("bin", "rescheduler-scheduler"), "--config=" + file, fmt.Sprintf("--secure-port=%d", schedulerPort), "--bind-address=127.0.0.1",
+			"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig, "--cert-dir=" + folder,
+		},
+	})
+}
+
+func startRendezvous(ctx context.Context) error {
+	return shared.Cluster.StartProgram(ctx, testbed.Program{
+		Name: "rendezvous",
+		Command: []string{
+			shared.File("bin", "rendezvous"), "--listen=" + address(rendezvousPort), "--metrics=" + address(rendezvousMetrics), "--jobs=default/train",
+		},
+	})
+}
+
+// targets are all programs, and Kueue behind somebody who shows a token.
+func targets(kueue string) []prometheus.Target {
+	all := []prometheus.Target{
+		{Job: lab.Orchestrator, Addresses: []string{address(orchestratorPort)}},
+		{Job: "rendezvous", Addresses: []string{address(rendezvousMetrics)}},
+		{Job: "rescheduler-scheduler", Addresses: []string{address(schedulerPort)}, HTTPS: true},
+		{Job: "kueue", Addresses: []string{kueue}},
+	}
+	for i, m := range managers {
+		all = append(all, prometheus.Target{Job: m.name, Addresses: []string{address(firstPort + i)}})
+	}
+	return all
+}
