@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/history"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
@@ -85,9 +86,13 @@ func (s *scope) excludes() bool { return len(s.memory.Info(s.now).DeploySchedule
 
 // match finds what is wrong, since when.
 func (r *Reconciler) match(s *scope) []signals.Match {
-	matches := slices.DeleteFunc(r.table.Matches(s.pod, s.now), func(m signals.Match) bool {
-		return m.Row.Trigger == signals.Annotated && !s.annotated
-	})
+	matches := r.table.Matches(s.pod, s.now)
+	for _, o := range s.chain {
+		if m, found := r.table.Accounted(s.pod, o.Name, o.Annotations[history.Annotation], s.now); found {
+			matches = append(matches, m)
+		}
+	}
+	matches = slices.DeleteFunc(matches, func(m signals.Match) bool { return m.Row.Trigger == signals.Annotated && !s.annotated })
 	var over []string
 	for _, row := range r.table {
 		if !slices.ContainsFunc(matches, func(m signals.Match) bool { return m.Row.Name == row.Name }) {
