@@ -100,3 +100,18 @@ func Template(pod *corev1.Pod) string {
 	}
 	return pod.Labels["controller-revision-hash"]
 }
+
+// parts are labels by which workloads of several parts name the part that a pod belongs to: each has a template of its own.
+var parts = []string{
+	"jobset.sigs.k8s.io/replicatedjob-name", "training.kubeflow.org/replica-type", "ray.io/group", "leaderworkerset.sigs.k8s.io/template-revision-hash",
+}
+
+// Alike tells whether two pods of one workload are made from one template, as far as they say so.
+func Alike(a, b *corev1.Pod) bool {
+	for _, key := range parts {
+		if a.Labels[key] != b.Labels[key] {
+			return false
+		}
+	}
+	return Template(a) == Template(b)
+}

@@ -257,24 +257,19 @@ func (r *Reconciler) siblingFacts(ctx context.Context, s *scope, f *policy.Facts
 	if !f.Match.Row.Siblings && !f.Match.Row.ImageElsewhere && !r.rules.RetriesPerReplica {
 		return nil
 	}
-	var pods corev1.PodList
-	if err := r.client.List(ctx, &pods, client.InNamespace(s.pod.Namespace), byOwner(s.chain.Direct().UID), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing siblings: %w", err)
-	}
-	for i := range pods.Items {
-		other := &pods.Items[i]
+	return r.kin(ctx, s, func(other *corev1.Pod) error {
 		if other.Status.Phase != corev1.PodFailed && other.Status.Phase != corev1.PodSucceeded {
 			f.Workload.Replicas++
 		}
-		if other.UID == s.pod.UID || owners.Template(other) != owners.Template(s.pod) {
-			continue
+		if other.UID == s.pod.UID || !owners.Alike(other, s.pod) {
+			return nil
 		}
 		f.Siblings = append(f.Siblings, r.sibling(other, f.Match.Row.Name, s.now))
 		if other.Spec.NodeName != s.pod.Spec.NodeName && hasImages(other) {
 			f.Node.HasImage = true
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (r *Reconciler) sibling(pod *corev1.Pod, class string, now time.Time) policy.Sibling {
