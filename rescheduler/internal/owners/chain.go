@@ -1,7 +1,9 @@
 package owners
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,14 +71,22 @@ const (
 	jobName         = "batch.kubernetes.io/job-name"
 )
 
-// Slot is the identity that a pod shares with its replacement: the name of a StatefulSet's pod, the Job and index of an indexed Job's.
-// Empty: it has none.
+// named are groups of kinds whose pods have the name of the one that they replace.
+var named = []string{"elastic.pytorch.org", "kubeflow.org"}
+
+func keepsName(ref *metav1.OwnerReference) bool {
+	group, _, _ := strings.Cut(ref.APIVersion, "/")
+	return ref.Kind == "StatefulSet" || slices.Contains(named, group)
+}
+
+// Slot is the identity that a pod shares with its replacement: its name, if a StatefulSet, an ElasticJob or a job of Kubeflow owns it; the Job
+// and index of an indexed Job's. Empty: it has none.
 func Slot(pod *corev1.Pod) string {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {
 		return ""
 	}
-	if ref.Kind == "StatefulSet" {
+	if keepsName(ref) {
 		return pod.Name
 	}
 	index := pod.Annotations[completionIndex]
