@@ -39,7 +39,7 @@ func TestContainersAreTight(t *testing.T) {
 				if mayChange(c.Image) {
 					t.Errorf("%s: image %s may change", at, c.Image)
 				}
-				if c.ReadinessProbe == nil || c.LivenessProbe == nil {
+				if (c.ReadinessProbe == nil && c.StartupProbe == nil) || c.LivenessProbe == nil {
 					t.Errorf("%s: it has no probes", at)
 				}
 			}

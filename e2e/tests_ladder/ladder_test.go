@@ -145,15 +145,15 @@ func (r *run) restartTimesOut() {
 	r.wantKept(before, after, 0, 0)
 }
 
-// wearOut has the JobSet restart until its budget is used up, and fail once more.
+// wearOut has the JobSet restart until its budget is used up, and fail once more. A worker that has just begun may miss any other signal.
 func (r *run) wearOut() standing {
 	r.Helper()
 	s := r.awaitReady()
 	for s.charged < budget {
-		r.signal(s.worker(0), unix.SIGUSR1)
+		r.signal(s.worker(0), unix.SIGKILL)
 		s = r.awaitCounts(r.step(s, 1, 0))
 	}
-	r.signal(s.worker(0), unix.SIGUSR1)
+	r.signal(s.worker(0), unix.SIGKILL)
 	return s
 }
 
