@@ -63,13 +63,16 @@ func (f *family) wake(owner types.UID) []client.ObjectKey {
 	return pods
 }
 
-func (f *family) add(owner, direct types.UID) {
+// add a controller to an owner, and tell whether it was not known.
+func (f *family) add(owner, direct types.UID) (isNew bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.children[owner] == nil {
 		f.children[owner] = map[types.UID]bool{}
 	}
+	isNew = !f.children[owner][direct]
 	f.children[owner][direct] = true
+	return isNew
 }
 
 // of an owner: the controllers that pods were seen of.

@@ -30,9 +30,11 @@ type scope struct {
 	retries int
 	// annotated: the workload asks by itself.
 	annotated bool
-	matches   []signals.Match
-	memory    memory.Memory
-	now       time.Time
+	// newcomer: the first pod that is seen of its controller.
+	newcomer bool
+	matches  []signals.Match
+	memory   memory.Memory
+	now      time.Time
 }
 
 func (s *scope) bare() bool { return len(s.chain) == 0 }
@@ -48,7 +50,7 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 		return nil, err
 	}
 	for _, owner := range s.chain {
-		r.family.add(owner.UID, s.chain.Direct().UID)
+		s.newcomer = r.family.add(owner.UID, s.chain.Direct().UID)
 	}
 	orphan := s.bare() && metav1.GetControllerOf(pod) != nil
 	if orphan || !r.manages(s) {
