@@ -103,12 +103,26 @@ func Slot(pod *corev1.Pod) string {
 	return name + "/" + index
 }
 
+// OneTemplate tells whether the root of the chain has one template, and the pod says which: a Deployment above ReplicaSets, or the pod's own
+// controller.
+func (c Chain) OneTemplate(pod *corev1.Pod) bool {
+	if pod.Labels[templateHash] != "" {
+		return len(c) == 1 || len(c) == 2
+	}
+	return pod.Labels[revisionHash] != "" && len(c) == 1
+}
+
+const (
+	templateHash = "pod-template-hash"
+	revisionHash = "controller-revision-hash"
+)
+
 // Template is a mark of the template of a pod, where its controller says one. Empty: it does not change, or nobody says.
 func Template(pod *corev1.Pod) string {
-	if hash := pod.Labels["pod-template-hash"]; hash != "" {
+	if hash := pod.Labels[templateHash]; hash != "" {
 		return hash
 	}
-	return pod.Labels["controller-revision-hash"]
+	return pod.Labels[revisionHash]
 }
 
 // parts are labels by which workloads of several parts name the part that a pod belongs to: each has a template of its own.

@@ -64,7 +64,11 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 	if _, lifted := r.lifted.Get(pod.UID); lifted {
 		return nil
 	}
-	want := s.memory.For(owners.Template(pod)).Exclusions(owners.Slot(pod), s.now, r.current(ctx))
+	m := s.memory
+	if s.chain.OneTemplate(pod) {
+		m = m.For(owners.Template(pod))
+	}
+	want := m.Exclusions(owners.Slot(pod), s.now, r.current(ctx))
 	if !slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) }) {
 		return nil
 	}
