@@ -66,9 +66,37 @@ build-next:
 	cd agent && $(BUILD_NEXT) -o $(NEXT)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD_NEXT) -o $(NEXT)/ ./cmd/orchestrator
 
+# What each image is made of: name, module, program, and arguments of the Dockerfile that differ from its defaults.
+define IMAGES
+jobset-manager jobset-controller ./cmd/manager
+jobset-orchestrator jobset-controller ./cmd/orchestrator
+holdfast-exec agent ./cmd/holdfast-exec
+agent agent ./cmd/agent RUN_AS=0:0
+appwrapper-manager appwrapper-controller ./cmd/manager
+elastic-manager elastic-operator ./cmd/manager
+elastic-rendezvous elastic-operator ./cmd/rendezvous
+elastic-kueue elastic-operator/kueue ./cmd/manager
+rescheduler-manager rescheduler ./cmd/manager
+rescheduler-scheduler rescheduler/scheduler ./cmd/scheduler LDFLAGS=-X=k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION)
+endef
+export IMAGES
+REGISTRY ?= holdfast-project
+PLATFORMS ?= linux/amd64,linux/arm64
+IMAGE_TAG ?= $(VERSION)
+IMAGE_OUTPUT ?= --push
+
+.PHONY: images
+images: ## Build and push all images for amd64 and arm64 with docker buildx: REGISTRY=registry.example/holdfast
+	@while read -r name module program arguments; do \
+	  echo "== $$name"; \
+	  docker buildx build --platform $(PLATFORMS) --tag $(REGISTRY)/$$name:$(IMAGE_TAG) $(IMAGE_OUTPUT) \
+	    --build-arg MODULE=$$module --build-arg PROGRAM=$$program --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
+	    $${arguments:+--build-arg $$arguments} . ; \
+	done <<< "$$IMAGES"
+
 .PHONY: prerequisites
 prerequisites: # Debian's packages and the API server for tests; quick when all is there
-	./hack/install-debian.sh
+	./hack/install-debian.sh prometheus
 	$(TESTBED) build --only kube-apiserver
 	$(TESTBED) build --only kube-controller-manager
 
@@ -121,7 +149,7 @@ demo: ## A worker dies on a real node (root) and the JobSet restarts in place, t
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
-bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler bench-elastic bench-rendezvous ## All benchmarks
+bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler bench-elastic bench-rendezvous bench-scale ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
@@ -160,6 +188,18 @@ bench-rescheduler: bench-rescheduler-scheduler ## From a rejection to a replacem
 bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler at 1,000 and 5,000 nodes; writes docs/benchmarks/rescheduler-scheduler.md
 	$(TESTBED) build --only kube-apiserver
 	go run ./rescheduler/scheduler/cmd/bench-throughput -report docs/benchmarks/rescheduler-scheduler.md
+
+SIZES ?= 500 1000 5000
+
+.PHONY: bench-scale
+bench-scale: ## SIZES workers on simulated nodes (root): failures answered in every way, repeats, rest, many JobSets; writes docs/benchmarks/scale.md
+	./hack/install-debian.sh
+	$(MAKE) --no-print-directory build
+	for size in $(SIZES); do go run ./e2e/cmd/bench-scale -workers $$size $(SCALEFLAGS); $(TESTBED) down; done
+	for kubelet in default period-1s; do \
+		go run ./e2e/cmd/bench-scale -workers $(lastword $(SIZES)) -scenarios repeat -ways exec,cri -kubelet $$kubelet $(SCALEFLAGS); $(TESTBED) down; done
+	go run ./e2e/cmd/bench-scale -workers $(lastword $(SIZES)) -scenarios failure,pod -ways cri -kubelet evented $(SCALEFLAGS); $(TESTBED) down
+	go run ./e2e/cmd/bench-scale -workers 5000 -scenarios many -ways exec,cri $(SCALEFLAGS); $(TESTBED) down
 
 .PHONY: bench-elastic
 bench-elastic: ## One ElasticJob of 500 workers on simulated nodes (root): until all run, then 50 lost at once; CPU, memory, API calls per worker
@@ -212,6 +252,7 @@ generate: ## Write generated code and manifests again
 	cp elastic-operator/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/manager.yaml
 	cd elastic-operator/kueue && GOWORK=off go generate ./...
 	cp elastic-operator/kueue/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/kueue.yaml
+	cd charts && go run ./cmd/generate
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

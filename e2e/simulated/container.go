@@ -34,10 +34,15 @@ type container struct {
 	// backOff must have passed since the exit before the next restart; backOffSet is when it was decided.
 	backOff    time.Duration
 	backOffSet time.Time
+	// unrecorded: the record of the last exit was removed, on which the back-off and the restart policy rest.
+	unrecorded bool
 }
 
 // restartable applies the restart policy to the last exit.
 func (c *container) restartable() bool {
+	if c.unrecorded {
+		return true
+	}
 	switch c.Policy {
 	case corev1.RestartPolicyAlways:
 		return true

@@ -24,7 +24,8 @@ type Fleet struct {
 	nodes   map[string]*corev1.Node // as registered; fixed once the fleet runs
 	hosts   map[string]string       // addresses of the nodes
 	pods    cache.Store
-	queue   workqueue.TypedDelayingInterface[types.NamespacedName]
+	queue   workqueue.TypedDelayingInterface[types.NamespacedName] // lives to advance
+	reports workqueue.TypedDelayingInterface[types.NamespacedName] // news for the API server, which no life waits for
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
@@ -53,6 +54,7 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Fleet, e
 		nodes:   map[string]*corev1.Node{},
 		hosts:   map[string]string{},
 		queue:   workqueue.NewTypedDelayingQueue[types.NamespacedName](),
+		reports: workqueue.NewTypedDelayingQueue[types.NamespacedName](),
 		parts:   map[types.NamespacedName]*part{},
 	}
 	if err := f.removeNodes(ctx, options.Nodes); err != nil {
@@ -114,6 +116,16 @@ func (f *Fleet) failed(err error) {
 // Exit ends a container of a pod as if its process had left with the code; the first one that is no sidecar if the name is
 // empty. Returns ErrNotRunning.
 func (f *Fleet) Exit(pod types.NamespacedName, container string, code int32) error {
+	return f.touch(pod, func(l *Life) error { return l.Exit(time.Now(), container, code) })
+}
+
+// RemoveRecord takes away what the runtime remembers of a container's last exit, see Life.RemoveRecord. Returns ErrNotRunning
+// if there is no such pod.
+func (f *Fleet) RemoveRecord(pod types.NamespacedName, container string) error {
+	return f.touch(pod, func(l *Life) error { l.RemoveRecord(time.Now(), container); return nil })
+}
+
+func (f *Fleet) touch(pod types.NamespacedName, do func(*Life) error) error {
 	f.mu.Lock()
 	p := f.parts[pod]
 	f.mu.Unlock()
@@ -121,7 +133,7 @@ func (f *Fleet) Exit(pod types.NamespacedName, container string, code int32) err
 		return fmt.Errorf("pod %s: %w", pod, ErrNotRunning)
 	}
 	p.mu.Lock()
-	err := p.life.Exit(time.Now(), container, code)
+	err := do(p.life)
 	p.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("pod %s: %w", pod, err)
@@ -130,10 +142,22 @@ func (f *Fleet) Exit(pod types.NamespacedName, container string, code int32) err
 	return nil
 }
 
+// Forgive lets all kubelets forget what has failed so far, as they do after ten minutes.
+func (f *Fleet) Forgive() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.parts {
+		p.mu.Lock()
+		p.life.Forgive()
+		p.mu.Unlock()
+	}
+}
+
 // Close ends the playing. The objects stay as they are, and their nodes become unready after a while.
 func (f *Fleet) Close() {
 	f.stop()
 	f.queue.ShutDown()
+	f.reports.ShutDown()
 	f.running.Wait()
 }
 

@@ -125,6 +125,36 @@ func (l *Life) Exit(now time.Time, name string, code int32) error {
 	return fmt.Errorf("there is no container %q", name)
 }
 
+// RemoveRecord takes away what the runtime remembers of a container's last exit, as an agent does. The kubelet then starts a
+// new one without a back-off, whatever the exit code was; if it backs off already, at its next look. A container that runs has
+// no such record.
+func (l *Life) RemoveRecord(now time.Time, name string) {
+	l.Advance(now)
+	for i := range l.containers {
+		if c := &l.containers[i]; c.Name == name && (c.state == exited || c.state == backingOff) {
+			c.unrecorded = true
+		}
+	}
+}
+
+// Look is a change of the pod's object: the kubelet looks at the containers that it backs off from.
+func (l *Life) Look(now time.Time) {
+	l.Advance(now)
+	for i := range l.containers {
+		if c := &l.containers[i]; c.state == backingOff {
+			c.due = now
+		}
+	}
+	l.Advance(now)
+}
+
+// Forgive is ten quiet minutes in a moment: no container has failed before, as far as the kubelet knows.
+func (l *Life) Forgive() {
+	for i := range l.containers {
+		l.containers[i].backOff = 0
+	}
+}
+
 // Stop is the deletion of the pod; a second one changes nothing.
 func (l *Life) Stop(now time.Time) {
 	l.Advance(now)
@@ -149,7 +179,7 @@ func (l *Life) run(c *container, at time.Time) {
 	if c.state == starting {
 		c.restarts++
 	}
-	c.state, c.since, c.due = running, at, time.Time{}
+	c.state, c.since, c.due, c.unrecorded = running, at, time.Time{}, false
 	if l.shape.SucceedAfter > 0 && !c.Sidecar {
 		c.due = at.Add(l.shape.SucceedAfter)
 	}
@@ -175,6 +205,10 @@ func (l *Life) decide(c *container, at time.Time) {
 	backOff := l.rules.BackOff
 	if c.exit.at.Sub(c.backOffSet) > backOff.ResetAfter {
 		c.backOff = 0
+	}
+	if c.unrecorded {
+		c.state, c.due = starting, at.Add(l.rules.RestartDelay)
+		return
 	}
 	if at.Sub(c.exit.at) < c.backOff {
 		if c.state != backingOff {

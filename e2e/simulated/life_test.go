@@ -264,3 +264,60 @@ func TestEveryStartIsTold(t *testing.T) {
 		t.Errorf("told twice: %v", again)
 	}
 }
+
+func TestWithoutTheRecordThereIsNoBackOff(t *testing.T) {
+	rules := KubeletRules()
+	for name, test := range map[string]struct {
+		remove, look float64 // when, in seconds; 0: never
+		want         float64 // the start of the third instance
+	}{
+		"kept":                               {want: 33.2},
+		"removed before the kubelet looks":   {remove: 20.1, want: 20.7},
+		"removed after it looked":            {remove: 20.8, want: 33.2},
+		"removed after, and the pod changes": {remove: 20.8, look: 21, want: 21.2},
+		"only the pod changes":               {look: 21, want: 33.7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := Begin(epoch, one(corev1.RestartPolicyOnFailure), rules, half)
+			exits := []float64{10, 20}
+			for _, at := range exits {
+				if err := l.Exit(after(at), "", 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.remove > 0 {
+				l.RemoveRecord(after(test.remove), "main")
+			}
+			if test.look > 0 {
+				l.Look(after(test.look))
+			}
+			l.Advance(after(100))
+			starts := l.TakeStarts()
+			if got := starts[len(starts)-1].At.Sub(epoch).Seconds(); len(starts) != 3 || math.Abs(got-test.want) > 0.25 {
+				t.Errorf("%d starts, the last at %.1f s; want 3 and %.1f s", len(starts), got, test.want)
+			}
+		})
+	}
+}
+
+func TestARemovedRecordOfASuccessIsRestarted(t *testing.T) {
+	l := Begin(epoch, one(corev1.RestartPolicyOnFailure), KubeletRules(), half)
+	if err := l.Exit(after(10), "", 0); err != nil {
+		t.Fatal(err)
+	}
+	l.RemoveRecord(after(10.1), "main")
+	l.Advance(after(20))
+	if got := l.TakeStarts(); len(got) != 2 {
+		t.Errorf("%d starts, want a second one", len(got))
+	}
+}
+
+func TestForgivenFailuresCostNoBackOff(t *testing.T) {
+	l := Begin(epoch, one(corev1.RestartPolicyOnFailure), KubeletRules(), half)
+	for i := range 4 {
+		l.Forgive()
+		if err := l.Exit(after(float64(10*(i+1))), "", 1); err != nil {
+			t.Fatalf("failure %d: %v", i+1, err)
+		}
+	}
+}

@@ -44,6 +44,9 @@ type Options struct {
 	// Observe, if set, is told of each start of a container, in the order of each pod's. It must return at once, for it holds
 	// up a worker.
 	Observe func(pod *corev1.Pod, start Started)
+	// Ended, if set, is told once of each deleted pod when its containers have ended: before the API server knows, unless the
+	// pod was removed without waiting for them. It must return at once too.
+	Ended func(pod *corev1.Pod)
 }
 
 func (o Options) defaulted() Options {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -15,15 +16,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 )
 
 // part is the role of one pod: its life, and how much of it the API server knows.
 type part struct {
 	mu      sync.Mutex
 	uid     types.UID
+	pod     *corev1.Pod // as it was seen last
 	life    *Life
 	address string
+	seen    map[string]string // the annotations at the last look
 	written int
+	ended   bool // and was told so
 	deleted bool
 }
 
@@ -51,7 +56,8 @@ func (f *Fleet) play(ctx, playing context.Context) error {
 	}
 	f.running.Go(func() { informer.Run(playing.Done()) })
 	for range f.options.Workers {
-		f.running.Go(func() { f.work(playing) })
+		f.running.Go(func() { f.work(playing, f.queue, f.advance) })
+		f.running.Go(func() { f.work(playing, f.reports, f.report) })
 	}
 	if f.options.Heartbeat > 0 {
 		f.running.Go(func() { f.beat(playing) })
@@ -86,46 +92,46 @@ func (f *Fleet) enqueue(object any) {
 	}
 }
 
-func (f *Fleet) work(ctx context.Context) {
+// work carries out one of the queues.
+func (f *Fleet) work(ctx context.Context, queue workqueue.TypedDelayingInterface[types.NamespacedName],
+	do func(context.Context, types.NamespacedName) error) {
 	for {
-		key, shutdown := f.queue.Get()
+		key, shutdown := queue.Get()
 		if shutdown {
 			return
 		}
-		if err := f.advance(ctx, key); err != nil && ctx.Err() == nil {
+		if err := do(ctx, key); err != nil && ctx.Err() == nil {
 			f.failed(err)
-			f.queue.AddAfter(key, retryAfter)
+			queue.AddAfter(key, retryAfter)
 		}
-		f.queue.Done(key)
+		queue.Done(key)
 	}
 }
 
-// advance brings a pod's life to this moment, and the API server to the life.
-func (f *Fleet) advance(ctx context.Context, key types.NamespacedName) error {
-	object, exists, err := f.pods.GetByKey(key.String())
-	if err != nil {
+// advance brings a pod's life to this moment. What the API server has to know follows beside it, because a kubelet's containers
+// do not wait for its reports either.
+func (f *Fleet) advance(_ context.Context, key types.NamespacedName) error {
+	pod, err := f.pod(key)
+	if pod == nil {
+		f.forget(key)
 		return err
 	}
-	if !exists {
-		f.forget(key)
-		return nil
-	}
-	pod := object.(*corev1.Pod)
 	p := f.partOf(key, pod)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.pod = pod
 	now := time.Now()
 	if pod.DeletionTimestamp != nil {
 		p.life.Stop(now)
 	}
-	p.life.Advance(now)
-	for _, start := range p.life.TakeStarts() {
-		if f.options.Observe != nil {
-			f.options.Observe(pod, start)
-		}
+	if !maps.Equal(p.seen, pod.Annotations) {
+		p.seen = pod.Annotations
+		p.life.Look(now)
 	}
-	if err := f.write(ctx, pod, p, now); err != nil {
-		return err
+	p.life.Advance(now)
+	f.tell(pod, p)
+	if p.life.Version() != p.written || p.life.Gone() && !p.deleted {
+		f.reports.Add(key)
 	}
 	if next, ok := p.life.Next(); ok {
 		f.queue.AddAfter(key, time.Until(next))
@@ -133,10 +139,59 @@ func (f *Fleet) advance(ctx context.Context, key types.NamespacedName) error {
 	return nil
 }
 
+// tell passes on what has happened in a life.
+func (f *Fleet) tell(pod *corev1.Pod, p *part) {
+	for _, start := range p.life.TakeStarts() {
+		if f.options.Observe != nil {
+			f.options.Observe(pod, start)
+		}
+	}
+	if p.life.Gone() {
+		f.end(pod, p)
+	}
+}
+
+// pod is nil if there is none of that name.
+func (f *Fleet) pod(key types.NamespacedName) (*corev1.Pod, error) {
+	object, exists, err := f.pods.GetByKey(key.String())
+	if err != nil || !exists {
+		return nil, err
+	}
+	return object.(*corev1.Pod), nil
+}
+
+// report brings the API server to a pod's life.
+func (f *Fleet) report(ctx context.Context, key types.NamespacedName) error {
+	pod, err := f.pod(key)
+	if pod == nil {
+		return err
+	}
+	return f.write(ctx, pod, f.partOf(key, pod), time.Now())
+}
+
+// forget drops the part of a pod that is gone. One that was removed before it could be stopped has ended with that.
 func (f *Fleet) forget(key types.NamespacedName) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	p := f.parts[key]
 	delete(f.parts, key)
+	f.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f.end(p.pod, p)
+}
+
+// end tells once that a pod has ended.
+func (f *Fleet) end(pod *corev1.Pod, p *part) {
+	if p.ended {
+		return
+	}
+	p.ended = true
+	if f.options.Ended != nil {
+		f.options.Ended(pod)
+	}
 }
 
 // partOf returns the pod's part, a new one if the pod is another than before.
@@ -148,7 +203,7 @@ func (f *Fleet) partOf(key types.NamespacedName, pod *corev1.Pod) *part {
 	}
 	// A bad annotation stands for none: what a kubelet does not know it ignores too.
 	shape, _ := ShapeOf(pod)
-	p := &part{uid: pod.UID, address: pod.Status.PodIP, written: -1}
+	p := &part{uid: pod.UID, pod: pod, address: pod.Status.PodIP, seen: pod.Annotations, written: -1}
 	if p.address == "" {
 		p.address = podAddress(f.addresses.Add(1))
 	}
@@ -160,14 +215,18 @@ func (f *Fleet) partOf(key types.NamespacedName, pod *corev1.Pod) *part {
 	return p
 }
 
-// write reports what has changed, and the end.
+// write reports what has changed, and the end. Nobody else reports on the same pod meanwhile.
 func (f *Fleet) write(ctx context.Context, pod *corev1.Pod, p *part, now time.Time) error {
-	if p.deleted {
+	p.mu.Lock()
+	version, gone := p.life.Version(), p.life.Gone()
+	status := p.life.Status(pod, now, Addresses{Host: f.hosts[pod.Spec.NodeName], Pod: p.address})
+	news, deleted := version != p.written, p.deleted
+	p.mu.Unlock()
+	if deleted {
 		return nil
 	}
-	if p.life.Version() != p.written {
-		version := p.life.Version()
-		patch, err := statusPatch(pod, p.life.Status(pod, now, Addresses{Host: f.hosts[pod.Spec.NodeName], Pod: p.address}))
+	if news {
+		patch, err := statusPatch(pod, status)
 		if err != nil {
 			return err
 		}
@@ -176,9 +235,11 @@ func (f *Fleet) write(ctx context.Context, pod *corev1.Pod, p *part, now time.Ti
 		if err != nil && !over(err) {
 			return fmt.Errorf("reporting pod %s: %w", pod.Name, err)
 		}
+		p.mu.Lock()
 		p.written = version
+		p.mu.Unlock()
 	}
-	if !p.life.Gone() {
+	if !gone {
 		return nil
 	}
 	zero := int64(0)
@@ -188,7 +249,9 @@ func (f *Fleet) write(ctx context.Context, pod *corev1.Pod, p *part, now time.Ti
 	if err != nil && !over(err) {
 		return fmt.Errorf("removing pod %s: %w", pod.Name, err)
 	}
+	p.mu.Lock()
 	p.deleted = true
+	p.mu.Unlock()
 	return nil
 }
 

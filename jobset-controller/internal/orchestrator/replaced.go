@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Reasons of events on JobSets about pods that were lost.
@@ -17,14 +19,8 @@ const (
 )
 
 var (
-	replacements = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "holdfast_inplace_replacements_total",
-		Help: "Pods that the leader made for workers that had lost theirs.",
-	})
-	forced = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "holdfast_inplace_forced_deletions_total",
-		Help: "Pods that were deleted by force, because their node is gone for good.",
-	})
+	replacements = meter.Counter(series.Replacements)
+	forced       = meter.Counter(series.ForcedDeletions)
 )
 
 func init() { metrics.Registry.MustRegister(replacements, forced) }

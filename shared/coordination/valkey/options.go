@@ -28,7 +28,7 @@ type Options struct {
 	PoolSize     int           // connections for calls, next to one for each Watch; default 1, leaders want more
 	Timeout      time.Duration // of a dial, a write and an answer; default 2 s
 	Resync       time.Duration // a Watch reads the level again after half of it to all of it; default 30 s
-	PingInterval time.Duration // a subscription that stays silent for two of them is given up; default 3 s
+	PingInterval time.Duration // a subscription that stays silent for two of them is given up; default 10 s
 	MaxBackoff   time.Duration // the longest pause before a Watch reconnects; default 5 s
 
 	version int64 // of the protocol; default that of the build
@@ -38,7 +38,7 @@ func (o Options) withDefaults() Options {
 	o.PoolSize = cmp.Or(o.PoolSize, 1)
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	o.Resync = cmp.Or(o.Resync, 30*time.Second)
-	o.PingInterval = cmp.Or(o.PingInterval, 3*time.Second)
+	o.PingInterval = cmp.Or(o.PingInterval, 10*time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Second)
 	o.version = cmp.Or(o.version, coordination.Version())
 	return o

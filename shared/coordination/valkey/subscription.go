@@ -103,7 +103,26 @@ func once(o *redis.Options) *redis.Options {
 		if dialled.Swap(true) {
 			return nil, errDialled
 		}
-		return dial(ctx, network, address)
+		conn, err := dial(ctx, network, address)
+		if err == nil {
+			keepAlive(conn)
+		}
+		return conn, err
 	}
 	return o
+}
+
+// alive lets the kernels find out within some seconds that the other end of an idle subscription is gone. It costs the store's
+// process nothing, which a ping does: those of thousands of idle agents were most of what it did. They are left for a store that
+// hangs.
+var alive = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
+
+// keepAlive sets it on a connection, be it below TLS. One that is no TCP has no need.
+func keepAlive(conn net.Conn) {
+	if below, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = below.NetConn()
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(alive) // pings find it out too, later
+	}
 }

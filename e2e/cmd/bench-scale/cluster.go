@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/crew"
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/scale"
+	"github.com/holdfast-project/holdfast/e2e/simulated"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+const (
+	namespace = "bench-scale"
+	// pools of nodes, one for each Job.
+	pools = 5
+
+	managerName, orchestratorName           = "jobset-manager", "jobset-orchestrator"
+	webhookPort                             = 9847
+	managerHealth, managerMetrics           = "127.0.0.1:18861", "127.0.0.1:18862"
+	managerProfile, orchestratorProfile     = "127.0.0.1:18863", "127.0.0.1:18866"
+	orchestratorHealth, orchestratorMetrics = "127.0.0.1:18864", "127.0.0.1:18865"
+)
+
+// benchmark is one invocation.
+type benchmark struct {
+	options
+	lab     *lab.Lab
+	fleet   *simulated.Fleet
+	crew    *crew.Crew
+	store   *storeInfo
+	machine scale.Machine
+}
+
+func bench(ctx context.Context, o options) error {
+	b := &benchmark{options: o, machine: machine()}
+	l, err := lab.New(ctx, testbed.Options{Args: map[string][]string{
+		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // simulated nodes renew no leases here
+	}}, os.Stderr)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	b.lab = l
+	b.store = newStoreInfo(l.Cluster.RedisAddress())
+	defer b.store.Close()
+	if err := b.install(ctx); err != nil {
+		return err
+	}
+	defer func() { _ = l.RemoveWebhooks(context.WithoutCancel(ctx)) }()
+	if err := b.simulate(ctx); err != nil {
+		return err
+	}
+	defer b.crew.Close()
+	defer b.fleet.Close()
+	return b.playAll(ctx)
+}
+
+// install starts our programs, webhooks included: exclusive placement needs them.
+func (b *benchmark) install(ctx context.Context) error {
+	l := b.lab
+	if err := l.DefineJobSets(ctx); err != nil {
+		return err
+	}
+	if err := l.Namespace(ctx, namespace); err != nil {
+		return err
+	}
+	certificates, err := l.ServingFolder()
+	if err != nil {
+		return err
+	}
+	manager := testbed.Program{
+		Name: managerName,
+		Command: []string{
+			l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + managerHealth,
+			"--metrics-bind-address=" + managerMetrics, "--metrics-secure=false", "--pprof-bind-address=" + managerProfile,
+			"--inplace-store-address=" + l.Cluster.RedisAddress(), "--inplace-exec-image=" + lab.ExecImage, "--inplace-agent-image=" + lab.AgentImage,
+			"--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
+		},
+		Ready: lab.Healthy(managerHealth),
+	}
+	orchestrator := testbed.Program{
+		Name: orchestratorName,
+		Command: []string{
+			l.File("bin", "orchestrator"), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + orchestratorHealth,
+			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false", "--pprof-bind-address=" + orchestratorProfile,
+			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=kube-system", "--leader-election-lease-duration=15s",
+		},
+		Ready: lab.Healthy(orchestratorHealth),
+	}
+	for _, p := range []testbed.Program{manager, orchestrator} {
+		if err := l.Cluster.StartProgram(ctx, p); err != nil {
+			return err
+		}
+	}
+	return l.ApplyWebhooks(ctx, l.File("jobset-controller", "config", "webhook", "manifests.yaml"), webhookPort)
+}
+
+// sharedFrom is the number of workers from which agents share connections for calls, because this process and the store may not
+// open files enough: two for each agent, and 20,000 is the limit on the development machines.
+const (
+	sharedFrom = 9000
+	share      = 100
+)
+
+func (b *benchmark) simulate(ctx context.Context) (err error) {
+	k := kubelets[b.kubelet]
+	o := crew.Options{Address: b.lab.Cluster.RedisAddress(), Timing: k.timing}
+	if b.workers >= sharedFrom {
+		o.Share = share
+	}
+	b.crew = crew.New(o)
+	began := time.Now()
+	b.fleet, err = b.lab.Cluster.Simulate(ctx, simulated.Options{
+		Name: "scale", Nodes: b.workers, Pools: pools, Heartbeat: -1, Rules: &k.rules, Observe: b.crew.Observe, Ended: b.crew.Ended,
+	})
+	if err != nil {
+		return err
+	}
+	b.crew.Attach(b.fleet)
+	fmt.Fprintf(os.Stderr, "%d nodes in %.1f s\n", b.workers, time.Since(began).Seconds())
+	return nil
+}

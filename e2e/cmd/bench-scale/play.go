@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/scale"
+)
+
+// playAll plays each way with all scenarios, on one JobSet after the other.
+func (b *benchmark) playAll(ctx context.Context) error {
+	for _, way := range b.ways {
+		if err := b.play(ctx, way); err != nil {
+			return fmt.Errorf("%s: %w", way, err)
+		}
+	}
+	return nil
+}
+
+// scenario is played on a group that runs, and leaves one that runs.
+type scenario struct {
+	name string
+	play func(context.Context, *group) error
+	in   func(way string) bool
+}
+
+func (b *benchmark) scenariosOf() []scenario {
+	every := func(string) bool { return true }
+	return []scenario{
+		{scale.Steady, b.steadily, every},
+		{scale.Failure, b.fail, every},
+		{scale.Pod, b.losePods, every},
+		{scale.Repeat, b.repeat, inPlace},
+	}
+}
+
+// play begins by removing what the way before has left. What the last one leaves goes with the testbed.
+func (b *benchmark) play(ctx context.Context, way string) error {
+	if err := b.remove(ctx); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(b.scenariosOf(), func(s scenario) bool { return slices.Contains(b.scenarios, s.name) }) {
+		if err := b.playOne(ctx, way); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(b.scenarios, scale.Many) {
+		return nil
+	}
+	if err := b.remove(ctx); err != nil {
+		return err
+	}
+	return b.playMany(ctx, way)
+}
+
+// playOne plays all scenarios of one JobSet.
+func (b *benchmark) playOne(ctx context.Context, way string) error {
+	began := time.Now()
+	g, err := b.start(ctx, "train", way, pools, b.workers/pools, true)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%-22s %5d workers run after %.1f s\n", way, g.size, time.Since(began).Seconds())
+	for _, s := range b.scenariosOf() {
+		if !slices.Contains(b.scenarios, s.name) || !s.in(way) {
+			continue
+		}
+		if err := s.play(ctx, g); err != nil {
+			return fmt.Errorf("scenario %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// keep adds a result to the file, so that whatever comes after, it is there.
+func (b *benchmark) keep(k scale.Key, runs []scale.Run, skipped int) error {
+	k.Kubelet = b.kubelet
+	file := filepath.Join(b.lab.File(), b.results)
+	all, err := scale.Load(file)
+	if err != nil {
+		return err
+	}
+	return scale.Save(file, scale.Merge(all, scale.Result{Key: k, At: time.Now().UTC().Truncate(time.Second), Machine: b.machine, Runs: runs, Skipped: skipped}))
+}
+
+func (b *benchmark) say(g *group, scenario string, r scale.Run) {
+	line := fmt.Sprintf("%-22s %5d workers, %-8s %8.3f s ", g.way, g.size, scenario, r.Seconds)
+	for _, p := range r.Phases {
+		line += fmt.Sprintf(" %s %.3f", p.Name, p.At)
+	}
+	u := r.Usage
+	line += fmt.Sprintf("; %.0f API calls (ours %.0f + %.0f), %.0f etcd writes, store %v\n  CPU", u.Calls["all"], u.Calls[manager], u.Calls[orchestrator], u.EtcdWrites, u.Store)
+	for _, name := range programs {
+		line += fmt.Sprintf(" %s %.2f", name, u.CPU[name])
+	}
+	fmt.Fprintln(os.Stderr, line)
+}

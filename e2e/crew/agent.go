@@ -1,0 +1,276 @@
+package crew
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/member"
+)
+
+const (
+	// callTimeout is the agent's.
+	callTimeout = 3 * time.Second
+	// lookAgain is the sidecar's polling interval.
+	lookAgain = time.Second
+	// farewell is how long an agent whose pod ends still reports.
+	farewell = time.Second
+	// far is when nothing is due.
+	far = 24 * time.Hour
+	// manyStops: runs that follow each other at once are no attack that an agent has to be guarded from.
+	manyStops = 1000
+)
+
+// agent is one member of a group: the core, its own goroutine, and a machine that is pretended. All fields below the line belong
+// to that goroutine.
+type agent struct {
+	crew    *Crew
+	worker  Worker
+	pod     types.NamespacedName
+	barrier bool
+	line    *line
+	todo    chan func()
+	stop    context.CancelFunc
+	beside  sync.WaitGroup
+
+	// ---
+	state    *member.State
+	podBorn  int64
+	workers  []member.Worker // what a look shows: the instance that lives last, those that have a record before it
+	lives    int64
+	due      []member.Event
+	released bool
+	leaving  time.Time // when an agent that is told to leave does so; zero: it stays
+}
+
+func (c *Crew) newAgent(w Worker, pod *corev1.Pod, epoch int64) *agent {
+	a := &agent{
+		crew: c, worker: w, pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, barrier: w.Driver == Exec,
+		line: c.lines.take(), todo: make(chan func(), 64), podBorn: time.Now().UnixMicro(),
+	}
+	a.state = member.New(member.Config{
+		Slot: w.Slot, Pod: string(pod.UID), Epoch: epoch, Barrier: a.barrier, RemoveStopped: true, MaxStops: manyStops, Random: rand.Float64,
+		Place: coordination.Place{PodName: pod.Name, Node: pod.Spec.NodeName},
+	}, member.Fresh())
+	return a
+}
+
+// run is the agent's loop: one goroutine owns the core, what takes time runs beside it.
+func (a *agent) run(ctx context.Context) {
+	defer a.beside.Wait()
+	a.beside.Go(func() {
+		a.line.Watch(ctx, a.worker.Group, func(o coordination.Observation) { a.post(ctx, member.Told{Observation: o}) })
+	})
+	timer := time.NewTimer(far)
+	defer timer.Stop()
+	if a.barrier {
+		a.look()
+	} else {
+		a.live(true)
+	}
+	a.settle(ctx)
+	for !a.over() {
+		timer.Reset(a.wait())
+		select {
+		case <-ctx.Done():
+			return
+		case do := <-a.todo:
+			do()
+		case <-timer.C:
+			a.due = append(a.due, member.Tick{})
+		}
+		a.settle(ctx)
+	}
+	a.stop()
+}
+
+func (a *agent) over() bool {
+	return a.released || !a.leaving.IsZero() && (a.state.Settled() || time.Now().After(a.leaving))
+}
+
+func (a *agent) wait() time.Duration {
+	wait := far
+	if next, ok := a.state.NextTick(); ok {
+		wait = max(0, time.Until(next))
+	}
+	if !a.leaving.IsZero() {
+		wait = min(wait, max(0, time.Until(a.leaving)))
+	}
+	return wait
+}
+
+// later has something done in the agent's goroutine after a time. An agent that has ended does nothing any more.
+func (a *agent) later(ctx context.Context, after time.Duration, do func()) {
+	time.AfterFunc(after, func() { a.hand(ctx, do) })
+}
+
+func (a *agent) hand(ctx context.Context, do func()) {
+	select {
+	case a.todo <- do:
+	case <-ctx.Done():
+	}
+}
+
+func (a *agent) post(ctx context.Context, e member.Event) {
+	a.hand(ctx, func() { a.due = append(a.due, e) })
+}
+
+// settle feeds the core with what is due, and with what its actions cause at once.
+func (a *agent) settle(ctx context.Context) {
+	for len(a.due) > 0 {
+		e := a.due[0]
+		a.due = a.due[1:]
+		for _, action := range a.state.Step(time.Now(), e) {
+			a.perform(ctx, action)
+		}
+	}
+}
+
+func (a *agent) perform(ctx context.Context, action member.Action) {
+	group := a.worker.Group
+	switch action := action.(type) {
+	case member.Join:
+		a.call(ctx, func(ctx context.Context) (coordination.Reply, error) { return a.line.Join(ctx, group, action.Join) })
+	case member.Down:
+		a.call(ctx, func(ctx context.Context) (coordination.Reply, error) { return a.line.Down(ctx, group, action.Down) })
+	case member.Ask:
+		a.call(ctx, func(ctx context.Context) (coordination.Reply, error) {
+			return a.line.Ask(ctx, group, action.Member, action.Kind)
+		})
+	case member.Stop:
+		a.crew.ordered(a.worker)
+		a.kill(ctx, action.Instance)
+	case member.Remove:
+		a.later(ctx, a.crew.timing.Removed.Draw(), func() { a.remove(action.IDs) })
+	case member.Begin:
+		a.live(false)
+	case member.Lift:
+		a.later(ctx, a.crew.timing.Execs.Draw(), func() { a.exec(action.ID) })
+	case member.Look:
+		a.later(ctx, lookAgain, a.look)
+	case member.Release:
+		a.released = true
+	}
+}
+
+func (a *agent) call(ctx context.Context, do func(context.Context) (coordination.Reply, error)) {
+	a.beside.Go(func() {
+		calling, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		reply, err := do(calling)
+		a.post(ctx, member.Answered{Reply: reply, Err: err})
+	})
+}
+
+// look is one at the whole machine.
+func (a *agent) look() {
+	a.due = append(a.due, member.Observed{PodBorn: a.podBorn, Workers: append([]member.Worker(nil), a.workers...)})
+}
+
+// live is a new instance: a container that runs, or one that waits at the barrier.
+func (a *agent) live(runs bool) {
+	a.lives++
+	born := time.Now().UnixMicro()
+	a.workers = append(a.workers, member.Worker{
+		Instance: coordination.Instance{ID: fmt.Sprintf("%s/%d", a.pod.Name, a.lives), Born: born}, Running: true,
+	})
+	if runs {
+		a.crew.began(a.worker)
+	}
+	a.look()
+}
+
+// exec is the program of an instance that has waited.
+func (a *agent) exec(id string) {
+	if w := a.living(); w != nil && w.ID == id && w.StartedAt == 0 {
+		w.StartedAt = time.Now().UnixMilli()
+		a.crew.began(a.worker)
+		a.look()
+	}
+}
+
+// living is the instance that lives, or nil.
+func (a *agent) living() *member.Worker {
+	if n := len(a.workers); n > 0 && a.workers[n-1].Running {
+		return &a.workers[n-1]
+	}
+	return nil
+}
+
+// Exit codes.
+const (
+	exitKilled     = 137
+	exitTerminated = 143
+)
+
+// kill carries out an order.
+func (a *agent) kill(ctx context.Context, i coordination.Instance) {
+	a.later(ctx, a.crew.timing.Dies.Draw(), func() {
+		a.die(ctx, i.ID, exitKilled, time.Now(), func() { a.due = append(a.due, member.StopEnded{ID: i.ID}) })
+	})
+}
+
+// die is the end of an instance's process: its supervisor reaps it, or the runtime tells kubelet and sidecar.
+func (a *agent) die(ctx context.Context, id string, code int64, at time.Time, then func()) {
+	known := func() {
+		for n := range a.workers {
+			if w := &a.workers[n]; w.ID == id && w.Running {
+				w.Running, w.ExitCode, w.FinishedAt = false, code, at.UnixMilli()
+			}
+		}
+		a.look()
+		then()
+		a.forget()
+	}
+	if a.barrier {
+		a.later(ctx, a.crew.timing.Reaped.Draw(), known)
+		return
+	}
+	a.later(ctx, a.crew.timing.Told.Draw(), func() {
+		_ = a.crew.kubelet.Exit(a.pod, a.worker.container, int32(code)) // a pod that ends meanwhile needs no more
+		known()
+	})
+}
+
+// forget drops what is dead and was seen: a supervisor knows its own children only, and the kubelet keeps one record.
+func (a *agent) forget() {
+	keep := 2
+	if a.barrier {
+		keep = 1
+	}
+	if n := len(a.workers); n > keep {
+		a.workers = a.workers[n-keep:]
+	}
+}
+
+func (a *agent) remove(ids []string) {
+	gone := map[string]bool{}
+	for _, id := range ids {
+		gone[id] = true
+	}
+	var left []member.Worker
+	for _, w := range a.workers {
+		if w.Running || !gone[w.ID] {
+			left = append(left, w)
+		}
+	}
+	a.workers = left
+	_ = a.crew.kubelet.RemoveRecord(a.pod, a.worker.container)
+	a.look()
+}
+
+// leave is the end of the pod: its worker has ended.
+func (a *agent) leave() {
+	a.leaving = time.Now().Add(farewell)
+	a.due = append(a.due, member.Leaving{})
+	if w := a.living(); w != nil {
+		w.Running, w.ExitCode, w.FinishedAt = false, exitTerminated, time.Now().UnixMilli()
+	}
+	a.look()
+}

@@ -1,0 +1,151 @@
+package scale
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Scenarios.
+const (
+	Failure = "failure" // a worker's process is killed
+	Pod     = "pod"     // a worker's pod is deleted
+	Repeat  = "repeat"  // failures that follow each other within ten minutes
+	Steady  = "steady"  // nothing happens
+	Many    = "many"    // many JobSets, with a failure every second somewhere
+)
+
+// Ways to answer a failure.
+const (
+	Recreate = "Recreate"
+	Blocking = "BlockingRecreate"
+	CRI      = "in place, CRI driver"
+	Exec     = "in place, exec driver"
+)
+
+// Key says what was measured. A later result of the same key replaces the one before.
+type Key struct {
+	Scenario string `json:"scenario"`
+	Way      string `json:"way"`
+	Workers  int    `json:"workers"` // in all
+	JobSets  int    `json:"jobSets"`
+	Kubelet  string `json:"kubelet"`           // how its back-off is set
+	Variant  string `json:"variant,omitempty"` // of the scenario
+}
+
+// Result is one scenario, answered in one way.
+type Result struct {
+	Key
+	At      time.Time `json:"at"`
+	Machine Machine   `json:"machine"`
+	Runs    []Run     `json:"runs"`
+	// Skipped is how many failures of a scenario with a fixed pace found nobody to hit.
+	Skipped int `json:"skipped,omitempty"`
+}
+
+// Machine is where it was measured, and what else went on there.
+type Machine struct {
+	Processor string            `json:"processor"`
+	Cores     int               `json:"cores"`
+	MemoryGiB float64           `json:"memoryGiB"`
+	Kernel    string            `json:"kernel"`
+	Versions  map[string]string `json:"versions"`
+	// Waiting is the load average of the minute before.
+	Waiting float64 `json:"loadBefore"`
+}
+
+// Run is one failure and its answer, or one window of time.
+type Run struct {
+	// Seconds from the failure until the last worker's program runs; of a window, its length.
+	Seconds float64 `json:"seconds"`
+	Phases  []Phase `json:"phases,omitempty"`
+	// Outages are the seconds of each failure of a window.
+	Outages []float64 `json:"outages,omitempty"`
+	Usage   Usage     `json:"usage"`
+}
+
+// Phase is a moment of a run, in seconds from the failure.
+type Phase struct {
+	Name string  `json:"name"`
+	At   float64 `json:"at"`
+}
+
+// Usage is what a run took, from the failure until a little after its end.
+type Usage struct {
+	Seconds float64 `json:"seconds"`
+	// Calls of the programs to the API server; "all" are those that it answered, watches excepted.
+	Calls      map[string]float64 `json:"apiCalls"`
+	EtcdWrites float64            `json:"etcdWrites"`
+	// Store is what the store was asked from outside, by command.
+	Store map[string]float64 `json:"storeCalls"`
+	// Inside is how many commands it carried out in all, those of its functions included.
+	Inside    float64            `json:"storeCommands"`
+	CPU       map[string]float64 `json:"cpuSeconds"`
+	MemoryMiB map[string]float64 `json:"peakMiB"`
+	// StoreMiB is the store's data, buffers and connections.
+	StoreMiB         float64 `json:"storeMiB"`
+	StoreConnections float64 `json:"storeConnections"`
+}
+
+// Load reads results; no file is no results.
+func Load(file string) ([]Result, error) {
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Result
+	if err := json.Unmarshal(content, &all); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return all, nil
+}
+
+// Save writes results.
+func Save(file string, all []Result) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	content, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(content, '\n'), 0o644)
+}
+
+// Merge puts a result in the place of the one with the same key, or at the end.
+func Merge(all []Result, one Result) []Result {
+	if i := slices.IndexFunc(all, func(r Result) bool { return r.Key == one.Key }); i >= 0 {
+		all[i] = one
+		return all
+	}
+	return append(all, one)
+}
+
+// Names of phases.
+const (
+	Detected  = "detected"          // the agent of the worker that failed knows
+	Ordered   = "ordered"           // the store knows, and has published the order in the same step
+	OrderP50  = "order at half"     // of the agents that have to restart their workers
+	OrderP99  = "order at 99 %"     // of them
+	OrderLast = "order at all"      // of them
+	AllDown   = "all down"          // the store has heard of the end of the last worker of the old round
+	InSync    = "in sync"           // the last worker has joined
+	Decided   = "restart decided"   // the JobSet's status counts the restart
+	FirstUp   = "first new pod"     // a worker of the next attempt runs
+	OldGone   = "last old pod gone" // its containers have ended
+	AllUp     = "all run"           // the last worker's program runs
+)
+
+// Variants of Repeat.
+const (
+	OthersFail = "another worker each time"
+	SameFails  = "the same worker each time"
+)

@@ -1,0 +1,163 @@
+package scale
+
+import (
+	"fmt"
+	"math"
+)
+
+// target is a line of the project's targets that this benchmark can tell something about.
+type target struct {
+	what   string
+	want   string
+	bound  float64
+	more   bool // the value has to be at least the bound, not at most
+	value  func(p *page) float64
+	reason string // why it may be missed on a small machine
+}
+
+// largest is the size at which the targets are set.
+const largest = 5000
+
+func targets() []target {
+	outage := func(scenario, way, kubelet, variant string) func(*page) float64 {
+		return func(p *page) float64 {
+			for _, r := range p.of(scenario, largest) {
+				if r.Way == way && r.Kubelet == kubelet && r.Variant == variant {
+					return r.Outage().Median
+				}
+			}
+			return math.NaN()
+		}
+	}
+	against := func(way string) func(*page) float64 {
+		return func(p *page) float64 {
+			base, _ := p.find(Failure, Recreate, largest)
+			is, _ := p.find(Failure, way, largest)
+			if len(base.Runs) == 0 || len(is.Runs) == 0 {
+				return math.NaN()
+			}
+			return base.Outage().Median / is.Outage().Median
+		}
+	}
+	const shared = "the agents of all workers, the store and the API server share the cores, where each node would have its own"
+	return []target{
+		{"order reaches 99 % of the agents after the store has published it, s", "<= 0.1", 0.1, false, func(p *page) float64 {
+			r, ok := p.find(Failure, Exec, largest)
+			if !ok {
+				return math.NaN()
+			}
+			return r.each(func(run Run) float64 { return moment(run, OrderP99) - moment(run, Ordered) }).Median
+		}, shared},
+		{"group restart, exec driver, s", "<= 0.5", 0.5, false, outage(Failure, Exec, kubeletDefault, ""), shared},
+		{"the same, repeated within ten minutes (the slowest), s", "<= 0.5", 0.5, false, slowest(Exec, kubeletDefault), shared},
+		{"group restart, CRI driver, s", "<= 2.5", 2.5, false, outage(Failure, CRI, kubeletDefault, ""), "the reports of all kubelets pass through one API server on the same cores"},
+		{"the same, repeated, kubelet period-1s (the slowest), s", "<= 3.5", 3.5, false, slowest(CRI, "period-1s"), "as above"},
+		{"group restart, CRI driver, kubelet evented, s", "<= 0.8", 0.8, false, outage(Failure, CRI, "evented", ""), "as above"},
+		{"exec driver against Recreate, x", ">= 200", 200, true, against(Exec), shared},
+		{"CRI driver against Recreate, x", ">= 50", 50, true, against(CRI), "as above"},
+		{"deleted pod, exec driver, against Recreate, x", ">= 1", 1, true, podAgainst(Exec), ""},
+		{"deleted pod, CRI driver, against Recreate, x", ">= 1", 1, true, podAgainst(CRI), ""},
+		{"store reads of the agents at rest, a second", "<= N/15 = 333", largest / 15., false, func(p *page) float64 {
+			r, ok := p.find(Steady, Exec, largest)
+			if !ok {
+				return math.NaN()
+			}
+			return r.each(func(run Run) float64 { return run.Usage.Store["fcall"] / run.Usage.Seconds }).Median
+		}, ""},
+		{"API calls of the manager at rest, in all", "0", 0, false, func(p *page) float64 {
+			r, ok := p.find(Steady, Exec, largest)
+			if !ok {
+				return math.NaN()
+			}
+			return r.each(func(run Run) float64 { return run.Usage.Calls["manager"] }).Median
+		}, ""},
+		{"memory of the manager, most in any run, MiB", "<= 256", 256, false, memory("manager"), ""},
+		{"memory of the orchestrator, most in any run, MiB", "<= 256", 256, false, memory("orchestrator"), ""},
+	}
+}
+
+func moment(run Run, name string) float64 {
+	for _, p := range run.Phases {
+		if p.Name == name {
+			return p.At
+		}
+	}
+	return math.NaN()
+}
+
+func podAgainst(way string) func(*page) float64 {
+	return func(p *page) float64 {
+		base, _ := p.find(Pod, Recreate, largest)
+		is, _ := p.find(Pod, way, largest)
+		if len(base.Runs) == 0 || len(is.Runs) == 0 {
+			return math.NaN()
+		}
+		return base.Outage().Median / is.Outage().Median
+	}
+}
+
+// slowest of the repeats at the largest size, the first failure excepted.
+func slowest(way, kubelet string) func(*page) float64 {
+	return func(p *page) float64 {
+		worst := math.NaN()
+		for _, r := range p.of(Repeat, largest) {
+			if r.Way != way || r.Kubelet != kubelet || r.Variant != OthersFail {
+				continue
+			}
+			for i, run := range r.Runs {
+				if i > 0 && !(worst >= run.Seconds) {
+					worst = run.Seconds
+				}
+			}
+		}
+		return worst
+	}
+}
+
+// memory is the most that a program had at any time with that many workers.
+func memory(program string) func(*page) float64 {
+	return func(p *page) float64 {
+		most := math.NaN()
+		for _, r := range p.all {
+			if r.Workers != largest {
+				continue
+			}
+			for _, run := range r.Runs {
+				if v := run.Usage.MemoryMiB[program]; !(most >= v) {
+					most = v
+				}
+			}
+		}
+		return most
+	}
+}
+
+// verdict on a value: met, or by how much it is missed and why.
+func (t target) verdict(value float64) string {
+	met := value <= t.bound
+	if t.more {
+		met = value >= t.bound
+	}
+	switch {
+	case math.IsNaN(value):
+		return "not measured"
+	case met:
+		return "met"
+	case t.bound == 0:
+		return "missed"
+	}
+	verdict := fmt.Sprintf("missed: %s of the target", number(value/t.bound))
+	if t.reason != "" {
+		verdict += ": " + t.reason
+	}
+	return verdict
+}
+
+func (p *page) targets() {
+	p.section(fmt.Sprintf("Against the targets, %d workers", largest))
+	p.header("what", "target", "measured", "")
+	for _, t := range targets() {
+		value := t.value(p)
+		p.row([]string{t.what, t.want, number(value), t.verdict(value)})
+	}
+}

@@ -1,0 +1,57 @@
+package valkey
+
+import (
+	"crypto/tls"
+	"net"
+	"syscall"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The way to a store that vanished without a word is found out by the kernel's probes, long before the next two pings.
+func TestASubscriptionIsKeptAliveByTheKernel(t *testing.T) {
+	l := listen(t)
+	conn, err := once(&redis.Options{Addr: l}).Dialer(t.Context(), "tcp", l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	checkProbes(t, conn.(*net.TCPConn))
+}
+
+func TestSoIsOneBelowTLS(t *testing.T) {
+	conn, err := net.Dial("tcp", listen(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	keepAlive(tls.Client(conn, &tls.Config{}))
+	checkProbes(t, conn.(*net.TCPConn))
+}
+
+func listen(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}
+
+func checkProbes(t *testing.T, conn *net.TCPConn) {
+	t.Helper()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for which, want := range map[int]int{syscall.TCP_KEEPIDLE: 3, syscall.TCP_KEEPINTVL: 1, syscall.TCP_KEEPCNT: 3} {
+		var got int
+		var failed error
+		err := raw.Control(func(fd uintptr) { got, failed = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, which) })
+		if err != nil || failed != nil || got != want {
+			t.Errorf("option %d is %d, want %d; %v, %v", which, got, want, err, failed)
+		}
+	}
+}
