@@ -22,9 +22,9 @@ import (
 // Fleet plays simulated nodes and the pods bound to them.
 type Fleet struct {
 	options Options
-	client  kubernetes.Interface   // for nodes and leases
-	watcher kubernetes.Interface   // for the pods' informer alone
-	writers []kubernetes.Interface // for what is reported of pods
+	client  kubernetes.Interface    // for nodes and leases
+	watcher kubernetes.Interface    // for the pods' informer alone
+	writers []kubernetes.Interface  // for what is reported of pods
 	nodes   map[string]*corev1.Node // as registered; fixed once the fleet runs
 	hosts   map[string]string       // addresses of the nodes
 	pods    cache.Store
