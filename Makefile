@@ -30,17 +30,33 @@ help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build all programs into bin/
+build: build-jobset build-appwrapper build-elastic build-rescheduler ## Build all programs into bin/
+	cd cli && $(BUILD) -o $(BIN)/ ./cmd/kubectl-holdfast
+
+# By program, so that the demo does not wait for those that it does not show.
+.PHONY: build-jobset
+build-jobset:
 	@mkdir -p $(BIN)
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
+	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
+
+.PHONY: build-appwrapper
+build-appwrapper:
+	@mkdir -p $(BIN)
 	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
+
+.PHONY: build-elastic
+build-elastic:
+	@mkdir -p $(BIN)
+	cd elastic-operator && $(BUILD) -o $(BIN)/elastic-manager ./cmd/manager && $(BUILD) -o $(BIN)/rendezvous ./cmd/rendezvous
+	cd elastic-operator/kueue && GOWORK=off $(BUILD) -o $(BIN)/elastic-kueue ./cmd/manager
+
+.PHONY: build-rescheduler
+build-rescheduler:
+	@mkdir -p $(BIN)
 	cd rescheduler && $(BUILD) -o $(BIN)/rescheduler-manager ./cmd/manager
 	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
-	cd elastic-operator && $(BUILD) -o $(BIN)/elastic-manager ./cmd/manager && $(BUILD) -o $(BIN)/rendezvous ./cmd/rendezvous
-	cd cli && $(BUILD) -o $(BIN)/ ./cmd/kubectl-holdfast
-	cd elastic-operator/kueue && GOWORK=off $(BUILD) -o $(BIN)/elastic-kueue ./cmd/manager
-	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 # The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
 NEXT := $(BIN)/next
@@ -50,9 +66,37 @@ build-next:
 	cd agent && $(BUILD_NEXT) -o $(NEXT)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD_NEXT) -o $(NEXT)/ ./cmd/orchestrator
 
+# What each image is made of: name, module, program, and arguments of the Dockerfile that differ from its defaults.
+define IMAGES
+jobset-manager jobset-controller ./cmd/manager
+jobset-orchestrator jobset-controller ./cmd/orchestrator
+holdfast-exec agent ./cmd/holdfast-exec
+agent agent ./cmd/agent RUN_AS=0:0
+appwrapper-manager appwrapper-controller ./cmd/manager
+elastic-manager elastic-operator ./cmd/manager
+elastic-rendezvous elastic-operator ./cmd/rendezvous
+elastic-kueue elastic-operator/kueue ./cmd/manager
+rescheduler-manager rescheduler ./cmd/manager
+rescheduler-scheduler rescheduler/scheduler ./cmd/scheduler LDFLAGS=-X=k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION)
+endef
+export IMAGES
+REGISTRY ?= holdfast-project
+PLATFORMS ?= linux/amd64,linux/arm64
+IMAGE_TAG ?= $(VERSION)
+IMAGE_OUTPUT ?= --push
+
+.PHONY: images
+images: ## Build and push all images for amd64 and arm64 with docker buildx: REGISTRY=registry.example/holdfast
+	@while read -r name module program arguments; do \
+	  echo "== $$name"; \
+	  docker buildx build --platform $(PLATFORMS) --tag $(REGISTRY)/$$name:$(IMAGE_TAG) $(IMAGE_OUTPUT) \
+	    --build-arg MODULE=$$module --build-arg PROGRAM=$$program --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
+	    $${arguments:+--build-arg $$arguments} . ; \
+	done <<< "$$IMAGES"
+
 .PHONY: prerequisites
 prerequisites: # Debian's packages and the API server for tests; quick when all is there
-	./hack/install-debian.sh
+	./hack/install-debian.sh prometheus
 	$(TESTBED) build --only kube-apiserver
 	$(TESTBED) build --only kube-controller-manager
 
@@ -81,7 +125,7 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 .PHONY: e2e-rendezvous
 e2e-rendezvous: ## Real torchrun on this host against the managed rendezvous, over all three backends (root, to install torch)
 	./hack/install-debian.sh torch
-	$(MAKE) build
+	$(MAKE) build-elastic
 	cd e2e && go test -tags e2e -count=1 -timeout 40m -v ./torch ./tests_rendezvous
 
 .PHONY: e2e-torch
@@ -94,14 +138,14 @@ e2e-torch: ## Train with real PyTorch on ElasticJobs of a real node (root): ever
 .PHONY: soak
 soak: ## Ten minutes of random failures on a real node (root), after which all that counts has to agree; HOLDFAST_SOAK=2m is shorter
 	./hack/install-debian.sh
-	$(MAKE) build
+	$(MAKE) build-jobset
 	$(TESTBED) down
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 60m -v ./tests_soak
 
 .PHONY: demo
 demo: ## A worker dies on a real node (root) and the JobSet restarts in place, two ways; then the same by recreation
 	./hack/install-debian.sh
-	$(MAKE) --no-print-directory build
+	$(MAKE) --no-print-directory build-jobset
 	go run ./e2e/cmd/demo
 
 .PHONY: bench
@@ -110,7 +154,7 @@ bench: bench-restart bench-jobset bench-appwrapper bench-rescheduler bench-elast
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
 	./hack/install-debian.sh
-	$(MAKE) --no-print-directory build
+	$(MAKE) --no-print-directory build-jobset
 	go run ./e2e/cmd/bench-restart
 	$(TESTBED) down
 	go run ./e2e/cmd/bench-coordination
@@ -120,7 +164,7 @@ GROWTH := e2e/results/jobset-growth.txt
 .PHONY: bench-jobset
 bench-jobset: ## Measure our JobSet manager beside the published one with many Jobs (root), phase by phase; writes docs/benchmarks/jobset.md
 	./hack/install-debian.sh
-	$(MAKE) --no-print-directory build
+	$(MAKE) --no-print-directory build-jobset
 	mkdir -p $(dir $(GROWTH))
 	cd jobset-controller && go test -run '^$$' -bench BenchmarkPass -benchtime 20x ./internal/controller/jobset | tee ../$(GROWTH)
 	go run ./e2e/cmd/bench-jobset -growth $(GROWTH)
@@ -129,14 +173,14 @@ bench-jobset: ## Measure our JobSet manager beside the published one with many J
 .PHONY: bench-appwrapper
 bench-appwrapper: ## 500 AppWrappers on simulated nodes (root), then 50 failures at once; writes docs/benchmarks/appwrapper.md
 	./hack/install-debian.sh
-	$(MAKE) --no-print-directory build
+	$(MAKE) --no-print-directory build-appwrapper
 	go run ./e2e/cmd/bench-appwrapper
 	$(TESTBED) down
 
 .PHONY: bench-rescheduler
 bench-rescheduler: bench-rescheduler-scheduler ## From a rejection to a replacement with another node, one by one and 500 at once; writes docs/benchmarks/rescheduler.md
 	./hack/install-debian.sh
-	$(MAKE) --no-print-directory build
+	$(MAKE) --no-print-directory build-rescheduler
 	$(TESTBED) build
 	go run ./e2e/cmd/bench-rescheduler -report docs/benchmarks/rescheduler.md
 
@@ -160,13 +204,13 @@ bench-scale: ## SIZES workers on simulated nodes (root): failures answered in ev
 .PHONY: bench-elastic
 bench-elastic: ## One ElasticJob of 500 workers on simulated nodes (root): until all run, then 50 lost at once; CPU, memory, API calls per worker
 	./hack/install-debian.sh
-	$(MAKE) --no-print-directory build
+	$(MAKE) --no-print-directory build-elastic
 	go run ./e2e/cmd/bench-elastic
 	$(TESTBED) down
 
 .PHONY: bench-rendezvous
 bench-rendezvous: ## 1,000 agents at once at the managed rendezvous: times, requests, the server's CPU and memory
-	$(MAKE) --no-print-directory build
+	$(MAKE) --no-print-directory build-elastic
 	cd elastic-operator && go run ./cmd/bench-rendezvous --server $(BIN)/rendezvous --out ../e2e/results/rendezvous.json
 
 SEEDS ?= 1000000
@@ -208,6 +252,7 @@ generate: ## Write generated code and manifests again
 	cp elastic-operator/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/manager.yaml
 	cd elastic-operator/kueue && GOWORK=off go generate ./...
 	cp elastic-operator/kueue/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/kueue.yaml
+	cd charts && go run ./cmd/generate
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

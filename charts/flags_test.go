@@ -1,37 +1,91 @@
 package charts
 
 import (
+	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
+
+// program is where a container's program is built, in what environment.
+type program struct {
+	folder, main string
+	env          []string
+}
+
+// programs of each chart by the names of their containers.
+var programs = map[string]map[string]program{
+	jobSetChart: {
+		"manager":      {filepath.Join("..", "jobset-controller"), "./cmd/manager", nil},
+		"orchestrator": {filepath.Join("..", "jobset-controller"), "./cmd/orchestrator", nil},
+	},
+	appWrapperChart: {"manager": {filepath.Join("..", "appwrapper-controller"), "./cmd/manager", nil}},
+	elasticChart: {
+		"manager": {filepath.Join("..", "elastic-operator"), "./cmd/manager", nil},
+		"kueue":   {filepath.Join("..", "elastic-operator", "kueue"), "./cmd/manager", []string{"GOWORK=off"}}, // its module is not in the workspace
+	},
+	reschedulerChart: {
+		"manager":   {filepath.Join("..", "rescheduler"), "./cmd/manager", nil},
+		"scheduler": {filepath.Join("..", "rescheduler", "scheduler"), "./cmd/scheduler", nil},
+	},
+}
+
+// elsewhere are programs that no chart runs, but pods of users do.
+var elsewhere = map[string]map[string]program{
+	"agent": {
+		"agent":         {filepath.Join("..", "agent"), "./cmd/agent", nil},
+		"holdfast-exec": {filepath.Join("..", "agent"), "./cmd/holdfast-exec", nil},
+	},
+	elasticChart: {"rendezvous": {filepath.Join("..", "elastic-operator"), "./cmd/rendezvous", nil}},
+}
+
+// foreignContainers run programs that are not ours.
+var foreignContainers = []string{"valkey"}
 
 // A program that is asked for help after its arguments answers only if it knows each of them and can read its value.
 func TestProgramsTakeTheArguments(t *testing.T) {
-	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "./cmd/manager", "./cmd/orchestrator")
-	build.Dir = filepath.Join("..", "jobset-controller")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
-	for name, values := range settings {
-		t.Run(name, func(t *testing.T) {
-			all := mustParse(t, jobSetChart, values)
-			accepts(t, filepath.Join(bin, "manager"), all.container(t, "manager").Args)
-			if name != "default" {
-				accepts(t, filepath.Join(bin, "orchestrator"), all.container(t, "orchestrator").Args)
-			}
-		})
-	}
-	t.Run("an unknown one is noticed", func(t *testing.T) {
-		for _, program := range []string{"manager", "orchestrator"} {
-			if err := exec.CommandContext(t.Context(), filepath.Join(bin, program), "--no-such-flag", "--help").Run(); err == nil {
-				t.Errorf("%s takes --no-such-flag", program)
+	built := buildAll(t)
+	eachRendering(t, func(t *testing.T, chart, _, values string) {
+		for _, pod := range mustParse(t, chart, values).podTemplates(t) {
+			for _, c := range pod.Spec.Containers {
+				binary, ours := built[chart+"/"+c.Name]
+				switch {
+				case ours:
+					accepts(t, binary, c.Args)
+				case !slices.Contains(foreignContainers, c.Name):
+					t.Errorf("nobody knows the program of container %s", c.Name)
+				}
 			}
 		}
 	})
+	t.Run("the reference lists the flags", func(t *testing.T) { checkFlags(t, built) })
+	for chart, containers := range programs {
+		for container := range containers {
+			if err := exec.CommandContext(t.Context(), built[chart+"/"+container], "--no-such-flag", "--help").Run(); err == nil {
+				t.Errorf("%s/%s takes --no-such-flag", chart, container)
+			}
+		}
+	}
+}
+
+// buildAll builds every program and returns where each is, by its chart and container.
+func buildAll(t *testing.T) map[string]string {
+	t.Helper()
+	folder := t.TempDir()
+	built := map[string]string{}
+	for _, all := range []map[string]map[string]program{programs, elsewhere} {
+		for chart, containers := range all {
+			for container, p := range containers {
+				built[chart+"/"+container] = p.build(t, filepath.Join(folder, chart+"-"+container))
+			}
+		}
+	}
+	return built
 }
 
 func accepts(t *testing.T, program string, args []string) {
@@ -42,5 +96,42 @@ func accepts(t *testing.T, program string, args []string) {
 	out, err := exec.CommandContext(t.Context(), program, append(slices.Clone(args), "--help")...).CombinedOutput()
 	if err != nil {
 		t.Errorf("%s %s: %v\n%s", filepath.Base(program), strings.Join(args, " "), err, out)
+	}
+}
+
+func (p program) build(t *testing.T, binary string) string {
+	t.Helper()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, p.main)
+	build.Dir, build.Env = p.folder, append(os.Environ(), p.env...)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", filepath.Base(binary), err, out)
+	}
+	return binary
+}
+
+// checkFlags: the page is what the programs say of themselves. The scheduler has those of kube-scheduler and no other.
+func checkFlags(t *testing.T, built map[string]string) {
+	t.Helper()
+	var page strings.Builder
+	page.WriteString("# Flags\n\nWhat each program answers to `--help`. Generated by `go test ./charts -run Arguments -update`: do not edit.\n")
+	for _, name := range slices.Sorted(maps.Keys(built)) {
+		if name == reschedulerChart+"/scheduler" {
+			continue
+		}
+		out, err := exec.CommandContext(t.Context(), built[name], "--help").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		text := strings.ReplaceAll(string(out), built[name], filepath.Base(name))
+		page.WriteString("\n## " + name + "\n\n```\n" + strings.TrimSpace(strings.ReplaceAll(text, "\t", "  ")) + "\n```\n")
+	}
+	file := filepath.Join("..", "docs", "reference", "flags.md")
+	if *update {
+		if err := os.WriteFile(file, []byte(page.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(string(mustRead(t, file)), strings.TrimSpace(page.String())); diff != "" {
+		t.Errorf("not as in %s (go test -update writes it again), -want +got:\n%s", file, diff)
 	}
 }

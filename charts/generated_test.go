@@ -6,76 +6,18 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	release "helm.sh/helm/v4/pkg/release/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-var (
-	crdFile   = filepath.Join("..", "jobset-controller", "config", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml")
-	roleFiles = map[string]string{
-		"manager":      filepath.Join("..", "jobset-controller", "config", "rbac", "role.yaml"),
-		"orchestrator": filepath.Join("..", "jobset-controller", "config", "rbac", "orchestrator", "role.yaml"),
-	}
-)
-
 const keep = "helm.sh/resource-policy"
-
-func TestCRDIsTheGeneratedOne(t *testing.T) {
-	want := parse(t, crdFile, string(mustRead(t, crdFile)))[0]
-	for name, c := range map[string]struct {
-		values string
-		keep   string
-	}{
-		"kept":     {``, "keep"},
-		"not kept": {`crds: {keep: false}`, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := mustParse(t, jobSetChart, c.values).named(t, "CustomResourceDefinition", "jobsets.jobset.x-k8s.io")
-			annotations := got.GetAnnotations()
-			if annotations[keep] != c.keep {
-				t.Errorf("annotation %s is %q, want %q", keep, annotations[keep], c.keep)
-			}
-			delete(annotations, keep)
-			got.SetAnnotations(annotations)
-			unstructured.RemoveNestedField(got.Object, "metadata", "labels")
-			if diff := cmp.Diff(want.Object, got.Object); diff != "" {
-				t.Errorf("not that of config/crd/bases (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestCRDCanBeLeftOut(t *testing.T) {
-	if found := mustParse(t, jobSetChart, `crds: {enabled: false}`).find("CustomResourceDefinition"); len(found) != 0 {
-		t.Errorf("%d definitions are rendered", len(found))
-	}
-}
-
-func TestRulesAreThoseOfTheMarkers(t *testing.T) {
-	for name, values := range settings {
-		t.Run(name, func(t *testing.T) {
-			all := mustParse(t, jobSetChart, values)
-			for program, file := range roleFiles {
-				if program == "orchestrator" && name == "default" {
-					continue
-				}
-				generated := parse(t, file, string(mustRead(t, file)))
-				for _, kind := range []string{"ClusterRole", "Role"} {
-					want, got := rules(t, generated.named(t, kind, program+"-role")), rules(t, all.named(t, kind, "-"+program))
-					if diff := cmp.Diff(want, got); diff != "" {
-						t.Errorf("%s of the %s (-marker +chart):\n%s", kind, program, diff)
-					}
-					checkBinding(t, all, kind, program)
-				}
-			}
-		})
-	}
-}
 
 func rules(t *testing.T, role *unstructured.Unstructured) []rbacv1.PolicyRule {
 	t.Helper()
@@ -83,24 +25,38 @@ func rules(t *testing.T, role *unstructured.Unstructured) []rbacv1.PolicyRule {
 	return as[rbacv1.Role](t, role).Rules
 }
 
-// checkBinding: the role is bound to the account that the pods run as, and to nobody else.
-func checkBinding(t *testing.T, all objects, kind, program string) {
+// checkBinding: the role is bound to the account that the program's pods run as, which the chart creates, and to nobody else.
+func checkBinding(t *testing.T, all objects, kind, ending, program string) {
 	t.Helper()
-	binding := as[rbacv1.RoleBinding](t, all.named(t, kind+"Binding", "-"+program))
-	if role := all.named(t, kind, "-"+program).GetName(); binding.RoleRef.Kind != kind || binding.RoleRef.Name != role {
+	binding := as[rbacv1.RoleBinding](t, all.named(t, kind+"Binding", ending))
+	if role := all.named(t, kind, ending).GetName(); binding.RoleRef.Kind != kind || binding.RoleRef.Name != role {
 		t.Errorf("%s binds %s %s, not %s", binding.Name, binding.RoleRef.Kind, binding.RoleRef.Name, role)
 	}
-	account := ""
-	for _, pod := range all.podTemplates(t) {
-		account = max(account, pod.Spec.ServiceAccountName)
-	}
+	account := accountOf(t, all, program)
 	want := []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: "holdfast"}}
 	if diff := cmp.Diff(want, binding.Subjects); diff != "" {
 		t.Errorf("subjects of %s (-want +got):\n%s", binding.Name, diff)
 	}
-	if account == "" || all.find("ServiceAccount")[0].GetName() != account {
+	if account == "" || !slices.ContainsFunc(all.find("ServiceAccount"), func(o *unstructured.Unstructured) bool { return o.GetName() == account }) {
 		t.Errorf("the pods run as %q, which the chart does not create", account)
 	}
+}
+
+// accountOf is the service account of the pods in which a program runs.
+func accountOf(t *testing.T, all objects, program string) string {
+	t.Helper()
+	for _, pod := range all.podTemplates(t) {
+		if slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == program }) {
+			return pod.Spec.ServiceAccountName
+		}
+	}
+	return ""
+}
+
+// Kinds that a user adds by values are the manager's too.
+func TestRightsOfValuesAreTheManagers(t *testing.T) {
+	checkBinding(t, mustParse(t, appWrapperChart, appWrapperSettings["everything"]), "ClusterRole", "-wrapped", "manager")
+	checkBinding(t, mustParse(t, reschedulerChart, ""), "ClusterRole", "-owners", "manager")
 }
 
 func TestWithoutAnOrchestratorThereAreNoRightsOfIt(t *testing.T) {
@@ -111,16 +67,95 @@ func TestWithoutAnOrchestratorThereAreNoRightsOfIt(t *testing.T) {
 	}
 }
 
+// definitions are the CRDs of the charts that have one.
+var definitions = map[string]string{
+	jobSetChart:     filepath.Join("..", "jobset-controller", "config", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml"),
+	appWrapperChart: filepath.Join("..", "appwrapper-controller", "config", "crd", "bases", "workload.codeflare.dev_appwrappers.yaml"),
+	elasticChart:    filepath.Join("..", "elastic-operator", "config", "crd", "bases", "elastic.pytorch.org_elasticjobs.yaml"),
+}
+
+func TestCRDIsTheGeneratedOne(t *testing.T) {
+	for chart, file := range definitions {
+		for values, kept := range map[string]string{``: "keep", `crds: {keep: false}`: ""} {
+			want := parse(t, file, string(mustRead(t, file)))[0]
+			got := mustParse(t, chart, values).named(t, "CustomResourceDefinition", want.GetName())
+			annotations := got.GetAnnotations()
+			if annotations[keep] != kept {
+				t.Errorf("%s: annotation %s is %q, want %q", chart, keep, annotations[keep], kept)
+			}
+			delete(annotations, keep)
+			got.SetAnnotations(annotations)
+			unstructured.RemoveNestedField(got.Object, "metadata", "labels")
+			if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+				t.Errorf("%s: not that of config/crd/bases (-want +got):\n%s", chart, diff)
+			}
+		}
+	}
+}
+
+func TestCRDsCanBeLeftOut(t *testing.T) {
+	for chart := range definitions {
+		if found := mustParse(t, chart, `crds: {enabled: false}`).find("CustomResourceDefinition"); len(found) != 0 {
+			t.Errorf("%s: %d definitions are rendered", chart, len(found))
+		}
+	}
+}
+
+// role is what the markers in a program's code ask for, and the ending of the names that the chart gives it.
+type role struct{ file, name, ending string }
+
+// roles of the programs of each chart that are always there, and of those that a value turns on.
+var roles = map[string]map[string]role{
+	jobSetChart: {
+		"":              {filepath.Join("..", "jobset-controller", "config", "rbac", "role.yaml"), "manager-role", "-manager"},
+		"orchestrator:": {filepath.Join("..", "jobset-controller", "config", "rbac", "orchestrator", "role.yaml"), "orchestrator-role", "-orchestrator"},
+	},
+	appWrapperChart:  {"": {filepath.Join("..", "appwrapper-controller", "config", "rbac", "role.yaml"), "manager-role", "-manager"}},
+	reschedulerChart: {"": {filepath.Join("..", "rescheduler", "config", "rbac", "role.yaml"), "manager-role", "-manager"}},
+	elasticChart: {
+		"":       {filepath.Join("..", "elastic-operator", "config", "rbac", "role.yaml"), "manager-role", "-manager"},
+		"kueue:": {filepath.Join("..", "elastic-operator", "kueue", "config", "rbac", "role.yaml"), "kueue-role", "-kueue"},
+	},
+}
+
+func TestRulesAreThoseOfTheMarkers(t *testing.T) {
+	eachRendering(t, func(t *testing.T, chart, _, values string) {
+		all := mustParse(t, chart, values)
+		for switchedOnBy, role := range roles[chart] {
+			if !strings.Contains(values, switchedOnBy) {
+				continue
+			}
+			generated := parse(t, role.file, string(mustRead(t, role.file)))
+			for _, kind := range []string{"ClusterRole", "Role"} {
+				if diff := cmp.Diff(rules(t, generated.named(t, kind, role.name)), rules(t, all.named(t, kind, role.ending))); diff != "" {
+					t.Errorf("%s %s (-marker +chart):\n%s", kind, role.ending, diff)
+				}
+				checkBinding(t, all, kind, role.ending, strings.TrimPrefix(role.ending, "-"))
+			}
+		}
+	})
+}
+
 // Helm keeps each release, chart and manifest, in one Secret of a MiB at most; the CRD is in both.
-func TestReleaseFitsIntoASecret(t *testing.T) {
-	c := loadChart(t, jobSetChart)
+func TestReleasesFitIntoASecret(t *testing.T) {
+	for chart, settings := range installed {
+		size := releaseSize(t, chart, settings["everything"])
+		t.Logf("%s: a release takes %d KiB", chart, size>>10)
+		if limit := 1 << 20 * 3 / 4; size > limit { // a quarter is left for values and metadata
+			t.Errorf("%s: a release takes %d bytes, more than %d", chart, size, limit)
+		}
+	}
+}
+
+func releaseSize(t *testing.T, chart, values string) int {
+	t.Helper()
 	var manifest strings.Builder
-	for file, content := range mustRender(t, jobSetChart, everything) {
+	for file, content := range mustRender(t, chart, values) {
 		if filepath.Base(file) != notes {
 			manifest.WriteString("---\n# Source: " + file + "\n" + content)
 		}
 	}
-	raw, err := json.Marshal(&release.Release{Name: "test", Chart: c, Manifest: manifest.String()})
+	raw, err := json.Marshal(&release.Release{Name: "test", Chart: loadChart(t, chart), Manifest: manifest.String()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,9 +170,5 @@ func TestReleaseFitsIntoASecret(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	size := base64.StdEncoding.EncodedLen(packed.Len())
-	t.Logf("a release takes %d KiB", size>>10)
-	if limit := 1 << 20 * 3 / 4; size > limit { // a quarter is left for values and metadata
-		t.Errorf("a release takes %d bytes, more than %d", size, limit)
-	}
+	return base64.StdEncoding.EncodedLen(packed.Len())
 }

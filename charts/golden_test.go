@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"errors"
 	"flag"
 	"maps"
 	"os"
@@ -19,35 +20,52 @@ var made = regexp.MustCompile(`(?m)^(  (?:password|ca\.crt|tls\.crt|tls\.key)): 
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// The whole of what is applied, but for the CRD, which has a test of its own.
+// The whole of what is applied, but for CRDs and dashboards, which have tests of their own.
 func TestGoldens(t *testing.T) {
-	for name, values := range settings {
-		t.Run(name, func(t *testing.T) {
-			files := mustRender(t, jobSetChart, values)
-			var b strings.Builder
-			for _, file := range slices.Sorted(maps.Keys(files)) {
-				content := strings.TrimSpace(files[file])
-				if content == "" || path.Base(file) == "crds.yaml" || strings.HasSuffix(file, ".tpl") {
-					continue
-				}
-				b.WriteString("### " + file + "\n" + made.ReplaceAllString(content, "$1: <made at random>") + "\n")
-			}
-			golden := filepath.Join("testdata", jobSetChart, strings.ReplaceAll(name, " ", "-")+".yaml")
-			if *update {
-				if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
+	eachRendering(t, func(t *testing.T, chart, name, values string) {
+		got := golden(mustRender(t, chart, values))
+		file := filepath.Join("testdata", chart, strings.ReplaceAll(name, " ", "-")+".yaml")
+		if *update {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(got), 0o644)); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(want), b.String()); diff != "" {
-				t.Errorf("not as in %s (go test -update writes it again), -want +got:\n%s", golden, diff)
-			}
-		})
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("not as in %s (go test -update writes it again), -want +got:\n%s", file, diff)
+		}
+	})
+}
+
+func golden(files map[string]string) string {
+	var b strings.Builder
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		content := strings.TrimSpace(files[file])
+		if content == "" || slices.Contains([]string{"crds.yaml", "dashboards.yaml"}, path.Base(file)) || strings.HasSuffix(file, ".tpl") {
+			continue
+		}
+		b.WriteString("### " + file + "\n" + made.ReplaceAllString(content, "$1: <made at random>") + "\n")
+	}
+	return b.String()
+}
+
+// A golden of a setting that is gone is looked at by nobody.
+func TestEveryGoldenHasASetting(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		found := false
+		for setting := range installed[filepath.Base(filepath.Dir(file))] {
+			found = found || strings.ReplaceAll(setting, " ", "-") == name
+		}
+		if !found {
+			t.Errorf("%s is of no setting", file)
+		}
 	}
 }

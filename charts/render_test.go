@@ -47,6 +47,17 @@ valkey: {address: "redis.data.svc:6380", username: holdfast, existingSecret: red
 orchestrator: {enabled: true}
 injection: {storeAddress: "store.example:6400", storeUsername: workers, existingSecret: workers, existingSecretKey: token}
 valkey: {enabled: true, existingSecret: store, auth: {enabled: false}, tls: {enabled: false}}`,
+	"ha": `
+replicaCount: 2
+orchestrator: {enabled: true}
+valkey: {enabled: true, persistence: {enabled: true}}
+podDisruptionBudget: {enabled: true}
+topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app.kubernetes.io/component: manager}}}]
+`,
+	"cert manager": `
+certificates: {mode: certManager}
+certManager: {issuerRef: {name: cluster, kind: ClusterIssuer}}
+`,
 	"everything": everything,
 }
 
@@ -75,7 +86,12 @@ tolerations: [{key: role, operator: Exists}]
 affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: []}}
 topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway}]
 podDisruptionBudget: {enabled: true, minAvailable: 50%, maxUnavailable: null}
-metrics: {port: 9443, serviceMonitor: {enabled: true, labels: {prometheus: main}}}
+metrics:
+  port: 9443
+  serviceMonitor: {enabled: true, labels: {prometheus: main}}
+  prometheusRule: {enabled: true, labels: {prometheus: main}, disabledAlerts: [HoldfastControllerFallsBehind]}
+  dashboards: {enabled: true, namespace: grafana, labels: {grafana_dashboard: null, board: "yes"}, annotations: {grafana_folder: Training}}
+networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {matchLabels: {name: monitoring}}}], storeFrom: [{podSelector: {matchLabels: {app: agent}}}]}
 orchestrator:
   enabled: true
   image: {registry: "", repository: localhost/orchestrator, tag: dev}

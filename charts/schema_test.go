@@ -1,8 +1,6 @@
 package charts
 
 import (
-	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -71,16 +69,6 @@ func TestValuesAreRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What the schema does not list is refused, so it has to list what values.yaml documents, and nothing that is not there.
-func TestSchemaListsTheValues(t *testing.T) {
-	var schema map[string]any
-	if err := json.Unmarshal(mustRead(t, filepath.Join(jobSetChart, "values.schema.json")), &schema); err != nil {
-		t.Fatal(err)
-	}
-	definitions, _ := schema["definitions"].(map[string]any)
-	compareKeys(t, "", schema, definitions, loadChart(t, jobSetChart).Values)
 }
 
 func compareKeys(t *testing.T, at string, schema, definitions map[string]any, values map[string]any) {

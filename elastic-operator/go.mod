@@ -7,6 +7,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/holdfast-project/holdfast/shared v0.0.0
 	github.com/holdfast-project/holdfast/shared/bootstrap v0.0.0
+	github.com/holdfast-project/holdfast/shared/testing v0.0.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/spf13/pflag v1.0.9
 	golang.org/x/sync v0.19.0
@@ -100,4 +101,5 @@ require (
 replace (
 	github.com/holdfast-project/holdfast/shared => ../shared
 	github.com/holdfast-project/holdfast/shared/bootstrap => ../shared/bootstrap
+	github.com/holdfast-project/holdfast/shared/testing => ../shared/testing
 )

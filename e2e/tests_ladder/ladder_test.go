@@ -56,8 +56,10 @@ func (r *run) step(s standing, charged, epochs int64) string {
 
 func (r *run) signal(w lab.Worker, s unix.Signal) {
 	r.Helper()
-	_, err := r.Signal(r.ctx, w, s)
-	r.must(err)
+	r.must(lab.Until(r.ctx, "the worker can be signalled", func(ctx context.Context) error { // its supervisor may be about to start it
+		_, err := r.Signal(ctx, w, s)
+		return err
+	}))
 }
 
 func (r *run) wantKept(before, after standing, pods, containers int) {
@@ -145,15 +147,15 @@ func (r *run) restartTimesOut() {
 	r.wantKept(before, after, 0, 0)
 }
 
-// wearOut has the JobSet restart until its budget is used up, and fail once more.
+// wearOut has the JobSet restart until its budget is used up, and fail once more. A worker that has just begun may miss any other signal.
 func (r *run) wearOut() standing {
 	r.Helper()
 	s := r.awaitReady()
 	for s.charged < budget {
-		r.signal(s.worker(0), unix.SIGUSR1)
+		r.signal(s.worker(0), unix.SIGKILL)
 		s = r.awaitCounts(r.step(s, 1, 0))
 	}
-	r.signal(s.worker(0), unix.SIGUSR1)
+	r.signal(s.worker(0), unix.SIGKILL)
 	return s
 }
 

@@ -6,6 +6,7 @@ require (
 	github.com/go-logr/logr v1.4.3
 	github.com/holdfast-project/holdfast/elastic-operator v0.0.0
 	github.com/holdfast-project/holdfast/shared/bootstrap v0.0.0
+	github.com/holdfast-project/holdfast/shared/testing v0.0.0
 	github.com/spf13/pflag v1.0.10
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
@@ -130,4 +131,5 @@ replace (
 	github.com/holdfast-project/holdfast/elastic-operator => ../
 	github.com/holdfast-project/holdfast/shared => ../../shared
 	github.com/holdfast-project/holdfast/shared/bootstrap => ../../shared/bootstrap
+	github.com/holdfast-project/holdfast/shared/testing => ../../shared/testing
 )

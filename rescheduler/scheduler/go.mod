@@ -5,6 +5,8 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/holdfast-project/holdfast/rescheduler v0.0.0
+	github.com/holdfast-project/holdfast/shared v0.0.0
+	github.com/holdfast-project/holdfast/shared/testing v0.0.0
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
 	k8s.io/client-go v0.36.3
@@ -120,7 +122,10 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 )
 
-replace github.com/holdfast-project/holdfast/rescheduler => ../
+replace (
+	github.com/holdfast-project/holdfast/rescheduler => ../
+	github.com/holdfast-project/holdfast/shared/testing => ../../shared/testing
+)
 
 // k8s.io/kubernetes requires its staging modules at v0.0.0.
 replace (
@@ -158,3 +163,5 @@ replace (
 	k8s.io/sample-controller => k8s.io/sample-controller v0.36.3
 	k8s.io/streaming => k8s.io/streaming v0.36.3
 )
+
+replace github.com/holdfast-project/holdfast/shared => ../../shared

@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
+	"github.com/holdfast-project/holdfast/shared/series"
 	"github.com/holdfast-project/holdfast/shared/version"
 )
 
@@ -26,17 +28,13 @@ func (o *Options) metricsServer(change func(*tls.Config)) server.Options {
 
 // registerBuildInfo lets dashboards tell versions apart. A second manager of the process finds it there.
 func registerBuildInfo(registry prometheus.Registerer, program string) error {
-	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "holdfast_build_info",
-		Help: "Always 1; the labels say what was built.",
-		ConstLabels: prometheus.Labels{
-			"program": program, "version": version.Version(), "commit": version.Commit(), "go_version": runtime.Version(),
-		},
-	})
-	info.Set(1)
+	info := meter.GaugeVec(series.BuildInfo)
 	var there prometheus.AlreadyRegisteredError
-	if err := registry.Register(info); err != nil && !errors.As(err, &there) {
+	if err := registry.Register(info); errors.As(err, &there) {
+		info = there.ExistingCollector.(*prometheus.GaugeVec)
+	} else if err != nil {
 		return fmt.Errorf("registering the build info: %w", err)
 	}
+	info.WithLabelValues(program, version.Version(), version.Commit(), runtime.Version()).Set(1)
 	return nil
 }

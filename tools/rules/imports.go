@@ -38,8 +38,9 @@ var rules = []rule{
 	},
 	{
 		packages: []string{"agent/", "jobset-controller/", "appwrapper-controller/", "elastic-operator/", "rescheduler/", "shared/bootstrap"},
+		except:   []string{"rescheduler/scheduler/cmd/bench-throughput", "rescheduler/scheduler/internal/apiserver"},
 		deps:     []string{project + "shared/testing"},
-		why:      "only tests use it",
+		why:      "only tests and measurements use it",
 	},
 	{
 		packages: []string{"shared/bootstrap"},

@@ -1,5 +1,5 @@
-// Command rules checks what no compiler does: who may import whom, that durations of users are parsed in one place, and
-// that all modules agree on versions. It prints every breach and exits 1 if there is any.
+// Command rules checks what no compiler does: who may import whom, that durations of users are parsed in one place,
+// that metrics are defined in one place, and that all modules agree on versions. It prints every breach and exits 1 if there is any.
 package main
 
 import (
@@ -14,7 +14,7 @@ func main() {
 		root = os.Args[1]
 	}
 	var breaches []string
-	for _, check := range []func(root string) ([]string, error){checkImports, checkDurations, checkVersions} {
+	for _, check := range []func(root string) ([]string, error){checkImports, checkDurations, checkMetrics, checkVersions} {
 		found, err := check(root)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "rules:", err)

@@ -1,7 +1,14 @@
 package config
 
-// known is all there is to set. The first eight are those of seed 000, their environment that of its manifest.
+import "slices"
+
+// known is all there is to set. Eight are those of seed 000, their environment that of its manifest.
 func known() []*setting {
+	return slices.Concat(identitySettings(), storeSettings(), runtimeSettings(), workerSettings(), progressSettings())
+}
+
+// Whose agent this is.
+func identitySettings() []*setting {
 	return []*setting{
 		{
 			flag: jobSetUID, env: "JOBSET_UID", usage: "UID of the JobSet",
@@ -17,21 +24,19 @@ func known() []*setting {
 			fix: "set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or leave it out",
 		},
 		{
-			flag: containerName, env: "WORKER_CONTAINER_NAME", initial: "worker", usage: "name of the worker's container",
-			fix: "give the name in spec.containers",
+			flag: podName, env: "HOLDFAST_POD_NAME", usage: "name of this pod, for the account of a restart",
+			fix: "set HOLDFAST_POD_NAME from metadata.name",
 		},
 		{
-			flag: gracePeriod, env: "WORKER_TERMINATION_GRACE_PERIOD", initial: "10s", usage: "time between the signal to an ordered worker and its kill",
-			fix: "give a duration such as 10s",
+			flag: nodeName, env: "HOLDFAST_NODE_NAME", usage: "name of this pod's node, for the account of a restart",
+			fix: "set HOLDFAST_NODE_NAME from spec.nodeName",
 		},
-		{
-			flag: criSocket, env: "CRI_SOCKET_PATH", initial: "unix:///run/containerd/containerd.sock", usage: "socket of the container runtime",
-			fix: "give unix:// and the absolute path at which the runtime's socket is mounted",
-		},
-		{
-			flag: pollingInterval, env: "CRI_POLLING_INTERVAL", initial: "1s", usage: "time between two looks at the runtime while it sends no events",
-			fix: "give a duration of 10ms or more, such as 1s",
-		},
+	}
+}
+
+// Where the group meets.
+func storeSettings() []*setting {
+	return []*setting{
 		{
 			flag: valkeyAddress, env: "VALKEY_ADDRESS", usage: "host:port of the store",
 			fix: "give the store's service, such as valkey.default.svc.cluster.local:6379",
@@ -57,6 +62,24 @@ func known() []*setting {
 			flag: valkeyServer, env: "VALKEY_TLS_SERVER_NAME", usage: "name that the store's certificate has to be for; the host of the address if empty",
 			fix: "give a name that is in the certificate",
 		},
+	}
+}
+
+// What it works with.
+func runtimeSettings() []*setting {
+	return []*setting{
+		{
+			flag: containerName, env: "WORKER_CONTAINER_NAME", initial: "worker", usage: "name of the worker's container",
+			fix: "give the name in spec.containers",
+		},
+		{
+			flag: criSocket, env: "CRI_SOCKET_PATH", initial: "unix:///run/containerd/containerd.sock", usage: "socket of the container runtime",
+			fix: "give unix:// and the absolute path at which the runtime's socket is mounted",
+		},
+		{
+			flag: pollingInterval, env: "CRI_POLLING_INTERVAL", initial: "1s", usage: "time between two looks at the runtime while it sends no events",
+			fix: "give a duration of 10ms or more, such as 1s",
+		},
 		{flag: readyPort, env: "READY_PORT", initial: "80", usage: "port of /ready", fix: "give a port from 1 to 65535, the one of the startupProbe"},
 		{
 			flag: startupDir, env: "STARTUP_DIR", initial: "/app/startup", usage: "folder on a volume that lives as long as the pod",
@@ -66,6 +89,17 @@ func known() []*setting {
 			flag: removeStopped, env: "REMOVE_STOPPED_CONTAINERS", initial: "true",
 			usage: "remove the records of containers that were stopped on an order, so that the kubelet's back-off does not hold them; `kubectl logs --previous` then shows nothing for them",
 			fix:   "give true or false",
+		},
+		{flag: logLevel, env: "LOG_LEVEL", initial: "info", usage: "debug, info, warn or error", fix: "give one of debug, info, warn, error"},
+	}
+}
+
+// How its worker is stopped.
+func workerSettings() []*setting {
+	return []*setting{
+		{
+			flag: gracePeriod, env: "WORKER_TERMINATION_GRACE_PERIOD", initial: "10s", usage: "time between the signal to an ordered worker and its kill",
+			fix: "give a duration such as 10s",
 		},
 		{
 			flag: checkpointGrace, env: "CHECKPOINT_GRACE_PERIOD", initial: "0s",
@@ -82,14 +116,12 @@ func known() []*setting {
 			usage: "more orders within a minute than this are refused, and the group is asked to be recreated",
 			fix:   "give a number from 1 on",
 		},
-		{
-			flag: podName, env: "HOLDFAST_POD_NAME", usage: "name of this pod, for the account of a restart",
-			fix: "set HOLDFAST_POD_NAME from metadata.name",
-		},
-		{
-			flag: nodeName, env: "HOLDFAST_NODE_NAME", usage: "name of this pod's node, for the account of a restart",
-			fix: "set HOLDFAST_NODE_NAME from spec.nodeName",
-		},
+	}
+}
+
+// What shows that its worker gets on.
+func progressSettings() []*setting {
+	return []*setting{
 		{
 			flag: progressTimeout, env: "PROGRESS_TIMEOUT", initial: "0s",
 			usage: "a worker that makes no progress for so long hangs: it is killed and the group restarts; 0s asks for no progress",
@@ -105,6 +137,5 @@ func known() []*setting {
 			usage: "what the worker says with that it gets on: file (it touches HOLDFAST_PROGRESS_FILE), socket (it sends datagrams to HOLDFAST_PROGRESS_SOCKET) or output (it writes any)",
 			fix:   "give file, socket or output",
 		},
-		{flag: logLevel, env: "LOG_LEVEL", initial: "info", usage: "debug, info, warn or error", fix: "give one of debug, info, warn, error"},
 	}
 }

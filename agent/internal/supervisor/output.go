@@ -15,17 +15,19 @@ const (
 	copyAtOnce = 64 << 10
 	// lastWords is how long the end of the supervisor waits for what is left in the pipes. Their writers are dead by then.
 	lastWords = time.Second
+	// inOrder is how long a program waits for the last words of the one before it, so that the log has them in order.
+	inOrder = 50 * time.Millisecond
 )
 
 // outputProgress takes whatever a program writes to its standard output or error for a sign. Each program gets pipes of its own,
 // from which all is copied to where it would have gone, so that what an earlier one has left is no sign of the next.
 type outputProgress struct {
-	to      [2]io.Writer // for standard output and error
-	copying sync.WaitGroup
+	to [2]io.Writer // for standard output and error
 
 	mu      sync.Mutex
 	n       uint64
-	program uint64 // the newest
+	program uint64            // the newest
+	copying []<-chan struct{} // of each pipe that may have something left, closed when it has not
 }
 
 func newOutputProgress(to [2]io.Writer) *outputProgress { return &outputProgress{to: to} }
@@ -55,6 +57,7 @@ func (p *outputProgress) saw(program uint64) {
 // through makes a start of programs one of programs whose output is seen.
 func (p *outputProgress) through(start func(process.Spec) (*process.Child, error)) func(process.Spec) (*process.Child, error) {
 	return func(s process.Spec) (*process.Child, error) {
+		p.finish(inOrder)
 		for i := range s.Output {
 			end, err := p.pipe(p.to[i])
 			if err != nil {
@@ -77,10 +80,10 @@ func (p *outputProgress) pipe(to io.Writer) (end int, err error) {
 		return 0, fmt.Errorf("making a pipe for the worker's output: %w", err)
 	}
 	p.mu.Lock()
-	program := p.program
-	p.mu.Unlock()
-	from := os.NewFile(uintptr(ends[0]), "output")
-	p.copying.Go(func() { p.copy(from, to, program) })
+	defer p.mu.Unlock()
+	from, program, done := os.NewFile(uintptr(ends[0]), "output"), p.program, make(chan struct{})
+	go func() { p.copy(from, to, program); close(done) }()
+	p.copying = append(p.copying, done)
 	return ends[1], nil
 }
 
@@ -98,12 +101,21 @@ func (p *outputProgress) copy(from *os.File, to io.Writer, program uint64) {
 	}
 }
 
-// finish waits for the last words of programs that are gone.
-func (p *outputProgress) finish() {
-	done := make(chan struct{})
-	go func() { p.copying.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(lastWords):
+// finish waits for the last words of programs that are gone, but not for longer than this.
+func (p *outputProgress) finish(patience time.Duration) {
+	p.mu.Lock()
+	copying := p.copying
+	p.copying = nil
+	p.mu.Unlock()
+	over := time.After(patience)
+	for i, done := range copying {
+		select {
+		case <-done:
+		case <-over:
+			p.mu.Lock()
+			p.copying = append(p.copying, copying[i:]...)
+			p.mu.Unlock()
+			return
+		}
 	}
 }

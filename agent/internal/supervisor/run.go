@@ -128,7 +128,7 @@ func orElse(w, otherwise io.Writer) io.Writer {
 // finish comes last: nobody writes any more.
 func (r *run) finish() {
 	if r.output != nil {
-		r.output.finish()
+		r.output.finish(lastWords)
 	}
 }
 

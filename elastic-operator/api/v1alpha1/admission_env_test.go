@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/testing/apiserver"
 	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
 var k8s client.Client

@@ -128,6 +128,9 @@ const (
 	JobSucceeded JobConditionType = "Succeeded"
 	// JobFailed: the job has failed for good.
 	JobFailed JobConditionType = "Failed"
+	// JobRecovering: workers are being replaced, and other programs leave the job alone meanwhile. The annotation holdfast.dev/recovering says
+	// until when.
+	JobRecovering JobConditionType = "Recovering"
 )
 
 // Reasons of conditions and events.

@@ -12,17 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/testing/apiserver"
 	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
 // The whole manager, from its flags to a job that has its pods.
 func TestTheManagerRunsAJob(t *testing.T) {
-	cluster, stop, err := apiserver.Start("../../config/crd/bases")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stop() }()
+	cluster, k8s := apiserver.ForTest(t, NewScheme(), "../../config/crd/bases")
 	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	if err != nil {
 		t.Fatal(err)
@@ -31,10 +27,6 @@ func TestTheManagerRunsAJob(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- o.Run(ctx, cluster) }()
-	k8s, err := client.New(cluster, client.Options{Scheme: NewScheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	job := MakeElasticJob("a").Namespace("default").Obj()
 	if err := k8s.Create(t.Context(), job); err != nil {
 		t.Fatal(err)
@@ -57,11 +49,7 @@ func TestTheManagerRunsAJob(t *testing.T) {
 }
 
 func TestRunWithoutTheCRDSaysSo(t *testing.T) {
-	cluster, stop, err := apiserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stop() }()
+	cluster, _ := apiserver.ForTest(t, NewScheme())
 	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	if err != nil {
 		t.Fatal(err)

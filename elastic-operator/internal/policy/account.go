@@ -48,7 +48,7 @@ func (d *decider) faultOf(i int, pod Pod) (fault, bool) {
 		return fault{cause: CauseDisruption, reason: pod.Disruption}, true
 	case pod.Terminating:
 		return fault{cause: CauseDisruption, reason: reasonDeleted}, true
-	case pod.Phase == Failed && outside: // the kubelet restarts what fails by itself
+	case pod.Phase == Failed && outside && !pod.Overran: // the kubelet restarts what fails by itself
 		return fault{cause: CauseDisruption, reason: reasonEndedAlone}, true
 	case pod.Phase == Failed:
 		return fault{cause: CauseProgram, reason: exited(pod), permanent: d.permanent(pod)}, true
@@ -64,6 +64,8 @@ func (d *decider) permanent(pod Pod) bool {
 
 func exited(pod Pod) string {
 	switch {
+	case pod.Overran:
+		return "it used more than its own limits"
 	case pod.ExitCode < 0:
 		return "it failed"
 	case pod.ExitReason != "" && pod.ExitReason != "Error":

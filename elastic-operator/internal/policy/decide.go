@@ -94,6 +94,8 @@ func (d *decider) cleanUp() {
 		case stop && !pod.over(), s.Clean == v1alpha1.CleanAll:
 			d.remove(i, pod, "the job has finished")
 		default:
+			// what goes on meets at it; what is left of a job that has failed has nothing to wait for
+			d.out.Rendezvous = d.out.Rendezvous || !pod.over() && d.m.Ended == v1alpha1.JobSucceeded
 			d.out.Services = d.out.Services.With(i)
 		}
 	}

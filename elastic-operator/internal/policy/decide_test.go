@@ -334,3 +334,34 @@ func TestReplacementsOfAFailingProgramArePaced(t *testing.T) {
 		}
 	}
 }
+
+// A kubelet turns a pod away within milliseconds, and the scheduler knows no better node: without pauses that is a storm.
+func TestReplacementsThatNodesTurnAwayArePaced(t *testing.T) {
+	w := newWorld(1, 2, 2).play()
+	var waits []time.Duration
+	for range 5 {
+		w.change(0, func(p *Pod) { p.Phase, p.Ready, p.ExitCode, p.Disruption = Failed, false, -1, reasonRejected }).look()
+		var waited time.Duration
+		for w.look(); len(w.last.Create) == 0; w.look() {
+			waited += w.last.After
+			w.pass(w.last.After)
+		}
+		waits = append(waits, waited)
+	}
+	if want := []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}; !slices.Equal(waits, want) {
+		t.Errorf("waited %v, want %v", waits, want)
+	}
+	if h := w.facts.Memory.Workers[0]; h.Failures != 0 || h.Disruptions != 5 {
+		t.Errorf("counted as %+v", h)
+	}
+}
+
+func TestAWorkerThatOverrunsItsLimitsHasFailed(t *testing.T) {
+	for _, restart := range []v1alpha1.RestartPolicy{v1alpha1.RestartExitCode, v1alpha1.RestartOnFailure} {
+		w := newWorld(1, 2, 2, func(s *Settings) { s.Restart = restart }).play()
+		w.change(0, func(p *Pod) { p.Phase, p.Ready, p.ExitCode, p.Overran = Failed, false, 137, true }).look()
+		if h := w.facts.Memory.Workers[0]; h.Failures != 1 || h.Disruptions != 0 || h.LastReason != "it used more than its own limits" {
+			t.Errorf("%s: counted as %+v", restart, h)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
 // Decision is what is to be done, and why. Memory, conditions and numbers are written first, then the rest is done.
@@ -30,6 +31,8 @@ type Decision struct {
 	LeaveServices bool
 	// Rendezvous is wanted, if it is managed.
 	Rendezvous bool
+	// Recovering is what the job says of itself while workers are being replaced; nil at all other times.
+	Recovering *recovering.State
 	// RemoveJob: its time after the end is over.
 	RemoveJob bool
 

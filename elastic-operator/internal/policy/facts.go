@@ -37,6 +37,8 @@ type Pod struct {
 	LostAt time.Time
 	// Disruption says what befell the pod from outside; empty: nothing.
 	Disruption string
+	// Overran its own limits, and was evicted for that: its program's fault, whatever restarts it.
+	Overran bool
 	// ExitCode of the program, of a pod that has failed; -1 if no container says one.
 	ExitCode int32
 	// ExitReason, such as OOMKilled.

@@ -94,6 +94,9 @@ func TestPodsOfAFinishedJob(t *testing.T) {
 			if c := w.last.Counts; c.Succeeded != 1 || c.Failed != 0 {
 				t.Errorf("counts %+v", c)
 			}
+			if w.last.Rendezvous != (tc.running != "") {
+				t.Errorf("workers %s have a rendezvous: %t", tc.running, w.last.Rendezvous)
+			}
 		})
 	}
 }
@@ -153,5 +156,14 @@ func TestADeletedJobIsLeftToTheGarbageCollector(t *testing.T) {
 	w.facts.Deleted = true
 	if d := w.evict(1).look(); len(d.Create)+len(d.Delete)+len(d.Faults) != 0 || !d.LeaveServices {
 		t.Errorf("%+v", d)
+	}
+}
+
+// Its agents would wait for more workers, and hold their devices until they give up.
+func TestTheRendezvousOfAJobThatHasFailedEnds(t *testing.T) {
+	w := newWorld(2, 2, 2, func(s *Settings) { s.Settle, s.Restart = 0, v1alpha1.RestartNever }).play().fail(0, 1).play()
+	w.want(t, "1", v1alpha1.StateFailed)
+	if w.last.Rendezvous {
+		t.Error("it is wanted")
 	}
 }

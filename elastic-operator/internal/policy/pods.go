@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,18 +10,17 @@ import (
 
 // outside are reasons in the status of a pod by which kubelets and controllers say that they have ended it.
 var outside = map[string]string{
-	"Evicted":                  "it was evicted",
-	"Preempting":               "the kubelet made room for a pod that matters more",
-	"NodeShutdown":             "its node was shut down",
-	"Shutdown":                 "its node was shut down",
-	"Terminated":               "its node was shut down",
-	"NodeLost":                 "its node is lost",
-	"NodeAffinity":             "its node did not take it",
-	"UnexpectedAdmissionError": "its node did not take it",
-	"OutOfcpu":                 "its node did not take it",
-	"OutOfmemory":              "its node did not take it",
-	"OutOfpods":                "its node did not take it",
+	"Evicted":      "it was evicted",
+	"Preempting":   "the kubelet made room for a pod that matters more",
+	"NodeShutdown": "its node was shut down",
+	"Shutdown":     "its node was shut down",
+	"Terminated":   "its node was shut down",
+	"NodeLost":     "its node is lost",
 }
+
+// reasonRejected is for pods that their kubelet has turned away before any container was made. It has a reason for each way to do so, and
+// new ones come with its versions; that there was no container is what they have in common.
+const reasonRejected = "its node did not take it"
 
 // Observe a pod. node is the one it is bound to, nil if there is no such node (any more). lostAfter is how long a node may be not ready.
 func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now time.Time) Pod {
@@ -33,6 +34,7 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 		}
 	}
 	p.ExitCode, p.ExitReason = exit(pod)
+	p.Overran = overran(pod)
 	for _, c := range pod.Status.ContainerStatuses {
 		p.Restarts += c.RestartCount
 	}
@@ -69,7 +71,29 @@ func disruption(pod *corev1.Pod) string {
 			return "it was disrupted: " + c.Reason
 		}
 	}
-	return outside[pod.Status.Reason]
+	switch known, is := outside[pod.Status.Reason]; {
+	case overran(pod):
+		return ""
+	case is:
+		return known
+	case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" && pod.Status.Reason != reasonOverdue && !ran(pod):
+		return reasonRejected
+	}
+	return ""
+}
+
+// reasonOverdue is that of a pod with an activeDeadlineSeconds of its own.
+const reasonOverdue = "DeadlineExceeded"
+
+func ran(pod *corev1.Pod) bool {
+	has := func(c corev1.ContainerStatus) bool { return c.State.Terminated != nil || c.RestartCount > 0 }
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, has) || slices.ContainsFunc(pod.Status.InitContainerStatuses, has)
+}
+
+// overran: the kubelet has evicted the pod for what it used beyond its own limits, and would again anywhere. If the node was short of something
+// the message begins with that.
+func overran(pod *corev1.Pod) bool {
+	return pod.Status.Reason == "Evicted" && pod.Status.Message != "" && !strings.HasPrefix(pod.Status.Message, "The node ")
 }
 
 // exit code of the first container that has failed; -1 if none says one.

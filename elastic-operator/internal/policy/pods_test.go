@@ -8,6 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// rejected by its kubelet: a phase, a reason and a message are all that such a pod says.
+func rejected(reason, message string) corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: message}
+}
+
 func TestWhatBefellAPod(t *testing.T) {
 	target := func(reason string) corev1.PodStatus {
 		return corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason}}}
@@ -16,14 +21,23 @@ func TestWhatBefellAPod(t *testing.T) {
 		status corev1.PodStatus
 		want   string
 	}{
-		"nothing":                       {corev1.PodStatus{Phase: corev1.PodFailed}, ""},
-		"preempted":                     {target("PreemptionByScheduler"), "it was preempted"},
-		"evicted through the API":       {target("EvictionByEvictionAPI"), "it was evicted"},
-		"a taint":                       {target("DeletionByTaintManager"), "its node has a taint that it does not tolerate"},
-		"something newer":               {target("MeteorImpact"), "it was disrupted: MeteorImpact"},
-		"evicted by its kubelet":        {corev1.PodStatus{Reason: "Evicted"}, "it was evicted"},
-		"its node was shut down":        {corev1.PodStatus{Reason: "NodeShutdown"}, "its node was shut down"},
-		"its node did not take it":      {corev1.PodStatus{Reason: "UnexpectedAdmissionError"}, "its node did not take it"},
+		"nothing":                      {corev1.PodStatus{Phase: corev1.PodFailed}, ""},
+		"preempted":                    {target("PreemptionByScheduler"), "it was preempted"},
+		"evicted through the API":      {target("EvictionByEvictionAPI"), "it was evicted"},
+		"a taint":                      {target("DeletionByTaintManager"), "its node has a taint that it does not tolerate"},
+		"something newer":              {target("MeteorImpact"), "it was disrupted: MeteorImpact"},
+		"evicted by its kubelet":       {rejected("Evicted", "The node was low on resource: memory. "), "it was evicted"},
+		"evicted, and nobody says why": {rejected("Evicted", ""), "it was evicted"},
+		"evicted for its own appetite": {rejected("Evicted", `Usage of EmptyDir volume "x" exceeds the limit "1Mi". `), ""},
+		"no device for it":             {rejected("OutOfnvidia.com/gpu", ""), "its node did not take it"},
+		"no room in one NUMA node":     {rejected("TopologyAffinityError", ""), "its node did not take it"},
+		"a port that is taken":         {rejected("NodePorts", ""), "its node did not take it"},
+		"a rejection that is newer":    {rejected("SomethingNew", "Pod was rejected: no"), "its node did not take it"},
+		"its own deadline":             {rejected("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"), ""},
+		"its program, which ran": {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "SomethingNew", ContainerStatuses: []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}}, ""},
+		"its node was shut down":        {rejected("NodeShutdown", ""), "its node was shut down"},
+		"its node did not take it":      {rejected("UnexpectedAdmissionError", ""), "its node did not take it"},
 		"a reason of the program's own": {corev1.PodStatus{Reason: "Error"}, ""},
 		"a condition that is no more":   {corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse}}}, ""},
 	} {

@@ -47,13 +47,18 @@ func (d *decider) repairPod(i int, pod Pod) {
 	}
 }
 
-// fillSlot creates a pod, at once for the first failure of a worker, then after pauses that grow.
+// fillSlot creates a pod, at once for the first failure of a worker, then after pauses that grow. What was evicted or lost is replaced at
+// once; what its node has turned away is not, for a node does that within milliseconds, again and again.
 func (d *decider) fillSlot(i int) {
 	if d.dead(i) || d.m.Completed.Has(i) {
 		return
 	}
 	h := d.m.Workers[i]
-	if at := h.LastTime.Add(pause(h.Failures)); h.Failures > 1 && d.Now.Before(at) {
+	n := h.Failures
+	if h.LastReason == reasonRejected { // the next node may well be the same one
+		n = max(n, h.Disruptions)
+	}
+	if at := h.LastTime.Add(pause(n)); n > 1 && d.Now.Before(at) {
 		d.lookAgain(at)
 		return
 	}

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,7 +25,11 @@ func overdue(name string) string {
 }
 
 // tally is what the workers do.
-type tally struct{ active, ready, there, waiting, starting, replacing, missing, leaving int }
+type tally struct {
+	active, ready, there, waiting, starting, replacing, missing, leaving int
+	// lastFault of those that are being replaced.
+	lastFault time.Time
+}
 
 // report sums up what was seen, as it is before anything is done about it.
 func (d *decider) report() {
@@ -70,9 +75,17 @@ func (d *decider) tally() tally {
 		}
 		if d.m.Workers[i].LastReason != "" && !(there && pod.running() && pod.UID != d.m.Workers[i].LastPod) {
 			t.replacing++
+			t.lastFault = later(t.lastFault, d.m.Workers[i].LastTime)
 		}
 	}
 	return t
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // failedWorkers run no more because they failed: they were given up, or are about to be replaced.
@@ -99,6 +112,7 @@ func (d *decider) conditions(t tally) {
 		d.out.Message = d.suspendedMessage(t.there)
 		d.say(v1alpha1.JobSuspended, true, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
 		d.say(v1alpha1.JobRestarting, false, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
+		d.say(v1alpha1.JobRecovering, false, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
 		d.say(v1alpha1.JobRunning, false, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
 	default:
 		d.alive(t)
@@ -118,6 +132,7 @@ func (d *decider) suspendedMessage(there int) string {
 func (d *decider) ended() {
 	d.say(v1alpha1.JobRunning, false, v1alpha1.ReasonRunning, running(d.Name))
 	d.say(v1alpha1.JobRestarting, false, v1alpha1.ReasonRestarted, "ElasticJob "+d.Name+" has finished.")
+	d.say(v1alpha1.JobRecovering, false, v1alpha1.ReasonRestarted, "ElasticJob "+d.Name+" has finished.")
 	switch {
 	case d.m.Ended == v1alpha1.JobSucceeded:
 		d.out.State, d.out.Message = v1alpha1.StateSucceeded, succeeded(d.Name)
@@ -148,6 +163,7 @@ func (d *decider) alive(t tally) {
 	} else {
 		d.say(v1alpha1.JobRestarting, false, v1alpha1.ReasonRestarted, "Workers that failed have been replaced.")
 	}
+	d.recover(t)
 }
 
 // waiting says what the job waits for.

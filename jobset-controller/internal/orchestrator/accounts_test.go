@@ -18,16 +18,16 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// meter reads how much a metric has grown since it was made.
-type meter struct {
+// reading reads how much a metric has grown since it was made.
+type reading struct {
 	*testing.T
 	read  func() float64
 	start float64
 }
 
-func newMeter(t *testing.T, read func() float64) *meter { return &meter{t, read, read()} }
+func newMeter(t *testing.T, read func() float64) *reading { return &reading{t, read, read()} }
 
-func (m *meter) want(n float64) {
+func (m *reading) want(n float64) {
 	m.Helper()
 	if got := m.read() - m.start; got != n {
 		m.Errorf("grew by %v, want %v", got, n)

@@ -88,9 +88,7 @@ func (r *Reconciler) forceAway(ctx context.Context, s *scope, pod *corev1.Pod, w
 	}
 	ok, err := r.delete(ctx, live, client.Preconditions{UID: &pod.UID}, client.GracePeriodSeconds(0))
 	if ok {
-		forced.Inc()
-		r.event(s, corev1.EventTypeWarning, eventForced, "pod %s is being deleted and %s; deleted it by force, its slot gets a new pod",
-			pod.Name, why)
+		s.forced = append(s.forced, forcedAway{pod.Name, why})
 	}
 	return err
 }

@@ -57,6 +57,7 @@ func (r *Reconciler) replace(ctx context.Context, s *scope) error {
 			errs = append(errs, r.checkNodes(ctx, s, p))
 		}
 	}
+	r.reportForced(s)
 	r.reportReplaced(s, made)
 	return errors.Join(errs...)
 }

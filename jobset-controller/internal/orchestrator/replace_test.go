@@ -462,7 +462,7 @@ func TestAPodOnANodeThatIsGoneIsDeletedByForce(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 	g.pass(2 * time.Second)
 	g.wantPhase(coordination.Restarting, 1, 1)
-	g.wantEvents("pod js-w-0-1 is being deleted and its node is gone; deleted it by force")
+	g.wantEvents("js-w-0-1: being deleted, and its node is gone; deleted by force")
 }
 
 func TestAPodOnANodeThatIsNotReadyLeavesTheGroupAndStays(t *testing.T) {
@@ -483,5 +483,5 @@ func TestItsOperatorsMaySayThatANodeIsOff(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 	g.pass(5 * time.Second)
 	g.wantPhase(coordination.Restarting, 1, 1)
-	g.wantEvents("which is 1m0s or more; deleted it by force")
+	g.wantEvents("which is 1m0s or more; deleted by force")
 }

@@ -36,6 +36,7 @@ type scope struct {
 	pods    map[string]*corev1.Pod // the newest pod of each slot, once a repair has read them
 	now     time.Time
 	nodes   map[string]*corev1.Node // read in this look; nil: there is none of the name
+	forced  []forcedAway            // in this look
 	soon    time.Duration           // when to look again, whatever is heard; 0: no need
 
 	opened    bool   // by this reconcile

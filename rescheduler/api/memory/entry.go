@@ -68,7 +68,7 @@ func (m Memory) Learn(f Failure, now time.Time) (Memory, Lesson) {
 		return m.with(newEntry(f)), m.lesson(f)
 	}
 	old := m.Entries[i]
-	if f.Created.Before(old.Last.Add(sameWave)) {
+	if old.covers(f) {
 		return m, Covered
 	}
 	again := old.again(f)
@@ -78,11 +78,16 @@ func (m Memory) Learn(f Failure, now time.Time) (Memory, Lesson) {
 	return m.replaced(i, again), New
 }
 
+// covers: the node was avoided when the pod failed, and the pod was on its way there before that or just then.
+func (e Entry) covers(f Failure) bool {
+	return f.Created.Before(e.Last.Add(sameWave)) && e.Live(f.At)
+}
+
 // lesson of a failure that has no entry: another class on a node that is excluded already is no second move.
 func (m Memory) lesson(f Failure) Lesson {
 	for _, e := range m.Entries {
 		same := e.Node == f.Node && e.NodeUID == f.NodeUID && (e.Slot == "" || e.Slot == f.Slot)
-		if same && f.Created.Before(e.Last.Add(sameWave)) && e.Live(f.At) {
+		if same && e.covers(f) {
 			return Covered
 		}
 	}

@@ -16,7 +16,7 @@ type Memory struct {
 	Exhausted bool
 	// RelaxedUntil: nobody is kept away until then, because replacements found no other node.
 	RelaxedUntil time.Time
-	// Restored is when a pod of the workload was last found to run well since a move.
+	// Restored is when a pod of the workload was last found to run well since a move, or when the moves were used up.
 	Restored time.Time
 }
 
@@ -88,13 +88,18 @@ func (m Memory) Annotations(now time.Time) map[string]string {
 
 // Info is the memory as the design document has it: the union of all nodes.
 func (m Memory) Info(now time.Time) WorkloadInfo {
-	return WorkloadInfo{m.Times, m.nodes(now, func(Entry) bool { return true })}
+	return WorkloadInfo{m.Times, m.nodes(MaxHosts, now, func(Entry) bool { return true })}
 }
 
 // Exclusions are the nodes that the pod of a slot is kept away from at `now`, at most MaxHosts, those that are remembered
 // longest. current gives the UID of a node that exists; nil: all exist, as they were.
 func (m Memory) Exclusions(slot string, now time.Time, current func(node string) (uid string, exists bool)) []string {
-	return m.nodes(now, func(e Entry) bool {
+	return m.Longest(MaxHosts, slot, now, current)
+}
+
+// Longest is Exclusions with another bound than MaxHosts.
+func (m Memory) Longest(most int, slot string, now time.Time, current func(node string) (uid string, exists bool)) []string {
+	return m.nodes(most, now, func(e Entry) bool {
 		if e.Slot != "" && e.Slot != slot {
 			return false
 		}
@@ -106,7 +111,7 @@ func (m Memory) Exclusions(slot string, now time.Time, current func(node string)
 	})
 }
 
-func (m Memory) nodes(now time.Time, counts func(Entry) bool) []string {
+func (m Memory) nodes(most int, now time.Time, counts func(Entry) bool) []string {
 	if m.Exhausted || now.Before(m.RelaxedUntil) {
 		return nil
 	}
@@ -114,7 +119,7 @@ func (m Memory) nodes(now time.Time, counts func(Entry) bool) []string {
 	slices.SortStableFunc(live, func(a, b Entry) int { return b.Expires.Compare(a.Expires) })
 	var nodes []string
 	for _, e := range live {
-		if len(nodes) < MaxHosts && !slices.Contains(nodes, e.Node) {
+		if len(nodes) < most && !slices.Contains(nodes, e.Node) {
 			nodes = append(nodes, e.Node)
 		}
 	}
@@ -145,9 +150,11 @@ func (m Memory) For(template string) Memory {
 	return Memory{Template: template}
 }
 
-// Exhaust forgets the nodes, as the design document's notes want when the count would exceed the retries.
-func (m Memory) Exhaust() Memory {
+// Exhaust forgets the nodes, as the design document's notes want when the count would exceed the retries. A move is given back a whole
+// period later at the soonest.
+func (m Memory) Exhaust(now time.Time) Memory {
 	m.Exhausted, m.Entries = true, nil
+	m.Restored = now.UTC().Truncate(time.Second)
 	return m
 }
 

@@ -71,6 +71,18 @@ func TestPodsOfOneWaveAreOneMove(t *testing.T) {
 	}
 }
 
+// Replicas are as old as their workload: that one failed here once does not mean that the node is still avoided.
+func TestAPodThatFailsWhenTheExclusionIsOverIsAFailureOfItsOwn(t *testing.T) {
+	old := func(f *Failure) { f.Created = noon.Add(-time.Hour) }
+	m := learn(t, Memory{}, noon, New, failure("1", old))
+	m = learn(t, m, noon.Add(ttl-time.Second), Covered, failure("2", old, func(f *Failure) { f.At = noon.Add(ttl - time.Second) }))
+	after := noon.Add(ttl)
+	m = learn(t, m, after, New, failure("3", old, func(f *Failure) { f.At = after }))
+	if got := m.Exclusions("", after, nil); len(got) != 1 {
+		t.Errorf("its replacement is kept away from %v", got)
+	}
+}
+
 func TestAnotherClassOnAnExcludedNodeIsNoSecondMove(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	m = learn(t, m, noon, Covered, failure("2", func(f *Failure) { f.Class = "Runtime" }))
@@ -190,7 +202,7 @@ func TestMemoryHasABound(t *testing.T) {
 }
 
 func TestWhatIsUsedUpExcludesNobody(t *testing.T) {
-	m := learn(t, Memory{Times: 3}, noon, New, failure("1")).Exhaust()
+	m := learn(t, Memory{Times: 3}, noon, New, failure("1")).Exhaust(noon)
 	if got := m.Annotations(noon)[WorkloadAnnotation]; got != `{"currentReschedulingTimes":3,"deployScheduledHosts":[]}` {
 		t.Errorf("got %s", got)
 	}
@@ -250,7 +262,7 @@ func TestMethodsLeaveTheirMemoryAsItIs(t *testing.T) {
 	m.Learn(failure("3"), noon)
 	m.Learn(failure("4", later(time.Hour)), noon.Add(time.Hour))
 	m.Forget(noon.Add(time.Hour))
-	m.Exhaust()
+	m.Exhaust(noon)
 	m.Restore(noon)
 	if diff := cmp.Diff(before, m.Annotations(noon)); diff != "" {
 		t.Error(diff)

@@ -34,6 +34,17 @@ func (w *world) deployment(replicas int32, change ...func(*appsv1.Deployment)) *
 	return d
 }
 
+// another workload that asks, to show that the controller has come past the first.
+func (w *world) another(name string) {
+	w.Helper()
+	labels := map[string]string{"app": name}
+	d := &appsv1.Deployment{ObjectMeta: w.meta(name), Spec: appsv1.DeploymentSpec{
+		Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: w.template(),
+	}}
+	d.Spec.Template.Labels = labels
+	w.ok(w.Create(w.Context(), d))
+}
+
 func (w *world) memoryOf(o client.Object) memory.Memory {
 	w.Helper()
 	w.ok(w.Get(w.Context(), client.ObjectKeyFromObject(o), o))
@@ -75,9 +86,7 @@ func TestAWorkloadThatDoesNotAskIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
 	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations = nil })
-	other := &appsv1.Deployment{ObjectMeta: w.meta("asks"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "asks"}}, Template: w.template()}}
-	other.Spec.Template.Labels = map[string]string{"app": "asks"}
-	w.ok(w.Create(t.Context(), other))
+	w.another("asks")
 	w.eventually("the one that asks is not moved", w.runningOnGood(1))
 	if got := w.boundTo(w.bad); len(got) != 2 {
 		t.Errorf("pods that were bound to the bad node: %v", got)
@@ -85,6 +94,19 @@ func TestAWorkloadThatDoesNotAskIsLeftAlone(t *testing.T) {
 	if m := w.memoryOf(d); !m.Empty() {
 		t.Errorf("the memory is %+v", m)
 	}
+}
+
+// The pods of a workload that hangs have no events any more when somebody asks for help.
+func TestAWorkloadMayAskWhenItHangsAlready(t *testing.T) {
+	w := newWorld(t)
+	w.onBad(outOfMemory)
+	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations = nil })
+	w.another("asks")
+	w.eventually("the one that asks is not moved", w.runningOnGood(1))
+	before := d.DeepCopy()
+	metav1.SetMetaDataAnnotation(&d.ObjectMeta, memory.RetriesAnnotation, "3")
+	w.ok(w.Patch(t.Context(), d, client.MergeFrom(before)))
+	w.eventually("nor is the other", w.runningOnGood(2))
 }
 
 // The notes of the design document: what is used up is forgotten, and the pod stays where it is.
@@ -153,9 +175,7 @@ func TestWhoRecoversInPlaceIsLeftUntilTheDeadline(t *testing.T) {
 	state := recovering.State{Rung: recovering.RungGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
 	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations[recovering.Annotation] = state.Format() })
 	// another workload shows that the controller has looked at pods of this namespace for long enough
-	other := &appsv1.Deployment{ObjectMeta: w.meta("free"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "free"}}, Template: w.template()}}
-	other.Spec.Template.Labels = map[string]string{"app": "free"}
-	w.ok(w.Create(t.Context(), other))
+	w.another("free")
 	w.eventually("the other one is not moved", w.runningOnGood(1))
 	if m := w.memoryOf(d); !m.Empty() {
 		t.Fatalf("it remembers %+v", m)

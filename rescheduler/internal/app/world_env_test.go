@@ -31,11 +31,11 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
-	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/apiserver"
+	controlplane "github.com/holdfast-project/holdfast/rescheduler/internal/testing/cluster"
 )
 
 var (
-	cluster *apiserver.Cluster
+	cluster *controlplane.Cluster
 	// restricted has the rights of the manager, and no others.
 	restricted *rest.Config
 )
@@ -45,11 +45,10 @@ const manager = "mover"
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	var err error
-	if cluster, err = apiserver.Start("testdata/crds"); err == nil {
+	if cluster, err = controlplane.Start("testdata/crds"); err == nil {
 		err = cluster.RunControllers()
 	}
 	if err == nil {
-		cluster.Config.QPS, cluster.Config.Burst = 500, 500
 		if restricted, err = cluster.User(manager); err == nil {
 			err = giveRights()
 		}

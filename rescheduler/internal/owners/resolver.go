@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -33,7 +32,7 @@ type Resolver struct {
 	clock  clock.PassiveClock
 	ledger *Ledger
 	// changed is told of owners whose annotations have changed.
-	changed func(owner types.UID)
+	changed func(before, after metav1.Object)
 
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind]cache.Informer
@@ -48,8 +47,8 @@ func NewResolver(c cache.Cache, live client.Reader, clock clock.PassiveClock, le
 	}
 }
 
-// Notify calls changed with the UID of each owner whose annotations change from now on. Call it before the first use.
-func (r *Resolver) Notify(changed func(owner types.UID)) { r.changed = changed }
+// Notify calls changed with each owner whose annotations change from now on. Call it before the first use.
+func (r *Resolver) Notify(changed func(before, after metav1.Object)) { r.changed = changed }
 
 // Of finds the owners of an object. The chain ends where an owner is gone, is of a kind that the cluster does not serve, or may not
 // be read: the last that could be read is the root.
@@ -148,7 +147,7 @@ func (r *Resolver) updated(before, after any) {
 	b, ok := before.(metav1.Object)
 	a, also := after.(metav1.Object)
 	if ok && also && !maps.Equal(b.GetAnnotations(), a.GetAnnotations()) {
-		r.changed(a.GetUID())
+		r.changed(b, a)
 	}
 }
 

@@ -41,14 +41,26 @@ func tolerated(pod *corev1.Pod, node *corev1.Node) bool {
 	return !untolerated
 }
 
-// topologies are annotations by which Kueue says that it chooses the nodes of a pod.
+// topologies are annotations by which pods ask Kueue to choose their nodes.
 var topologies = []string{
 	"kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology", "kueue.x-k8s.io/podset-unconstrained-topology",
+	"kueue.x-k8s.io/podset-slice-required-topology", "kueue.x-k8s.io/podset-slice-required-topology-constraints",
 }
+
+const (
+	// topologyGate holds a pod back until Kueue has chosen its node, and admittedAs is on pods that it has admitted. Both are on pods that
+	// have asked for nothing, too, where a queue places all by topology.
+	topologyGate = "kueue.x-k8s.io/topology"
+	admittedAs   = "kueue.x-k8s.io/workload"
+)
 
 // Placed tells whether Kueue chooses the pod's node by topology.
 func Placed(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(topologies, func(key string) bool { _, found := pod.Annotations[key]; return found })
+	_, admitted := pod.Annotations[admittedAs]
+	_, pinned := pod.Spec.NodeSelector[corev1.LabelHostname]
+	return admitted && pinned ||
+		slices.ContainsFunc(topologies, func(key string) bool { _, found := pod.Annotations[key]; return found }) ||
+		slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == topologyGate })
 }
 
 // Pinned says what ties a pod to the one node by its own spec. Empty: nothing. The name that the scheduler has written does not tie it.

@@ -154,9 +154,32 @@ func TestTiedTo(t *testing.T) {
 	}
 }
 
+// A queue may place all pods by topology, whether they ask for it or not.
 func TestPlaced(t *testing.T) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kueue.x-k8s.io/podset-required-topology": "rack"}}}
-	if !Placed(pod) || Placed(&corev1.Pod{}) {
-		t.Error("Kueue's annotation is not seen, or seen where it is not")
+	annotated := func(key string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{key: "x"}}}
+	}
+	admitted := annotated("kueue.x-k8s.io/workload")
+	pinned := annotated("kueue.x-k8s.io/workload")
+	pinned.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "a"}
+	gated := &corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/topology"}}}}
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"a pod that asks for a topology":           {annotated("kueue.x-k8s.io/podset-required-topology"), true},
+		"one that asks for slices":                 {annotated("kueue.x-k8s.io/podset-slice-required-topology"), true},
+		"one that waits for its place":             {gated, true},
+		"one that Kueue has admitted and pinned":   {pinned, true},
+		"one that Kueue has admitted":              {admitted, false},
+		"one that Kueue has nothing to do with":    {&corev1.Pod{}, false},
+		"one that its owner has pinned to a host":  {&corev1.Pod{Spec: corev1.PodSpec{NodeSelector: pinned.Spec.NodeSelector}}, false},
+		"one that another program has put on hold": {&corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "x"}}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Placed(c.pod); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
 	}
 }

@@ -53,15 +53,7 @@ func (b *Budgets) Take(p Purpose, now time.Time) (granted bool, why string, afte
 	if left := b.Open(now); left > 0 {
 		return false, fmt.Sprintf("more than %d pods were moved within %s: nothing is moved for now", b.breaker.Moves, b.breaker.Window), left
 	}
-	draws := []struct {
-		key, name string
-		rate      Rate
-	}{
-		{"w/" + p.Workload, "of the workload", b.limits.Workload},
-		{"n/" + p.Node, "of node " + p.Node, b.limits.Node},
-		{"s/" + p.Namespace, "of namespace " + p.Namespace, b.limits.Namespace},
-		{"c", "of the cluster", b.limits.Cluster},
-	}
+	draws := b.draws(p)
 	for _, d := range draws {
 		if left := b.left(d.key, d.rate, now); d.rate.Burst > 0 && left < 1 {
 			return false, "the budget " + d.name + " is used up", wait(left, d.rate)
@@ -74,6 +66,33 @@ func (b *Budgets) Take(p Purpose, now time.Time) (granted bool, why string, afte
 	}
 	b.note(now)
 	return true, "", 0
+}
+
+// Return what Take granted for a move that was not made.
+func (b *Budgets) Return(p Purpose) {
+	for _, d := range b.draws(p) {
+		if kept, found := b.buckets[d.key]; found && d.rate.Burst > 0 {
+			b.buckets[d.key] = bucket{min(float64(d.rate.Burst), kept.tokens+1), kept.at}
+		}
+	}
+	if len(b.moves) > 0 {
+		b.moves = b.moves[:len(b.moves)-1]
+	}
+}
+
+// draw on one budget.
+type draw struct {
+	key, name string
+	rate      Rate
+}
+
+func (b *Budgets) draws(p Purpose) []draw {
+	return []draw{
+		{"w/" + p.Workload, "of the workload", b.limits.Workload},
+		{"n/" + p.Node, "of node " + p.Node, b.limits.Node},
+		{"s/" + p.Namespace, "of namespace " + p.Namespace, b.limits.Namespace},
+		{"c", "of the cluster", b.limits.Cluster},
+	}
 }
 
 func (b *Budgets) left(key string, rate Rate, now time.Time) float64 {

@@ -111,3 +111,22 @@ func TestBudgetsOfTheDistantPastAreForgotten(t *testing.T) {
 		t.Errorf("%d buckets", len(b.buckets))
 	}
 }
+
+// A move that a PodDisruptionBudget forbade has not been made: tries are no reason to stop all moves.
+func TestWhatWasNotMovedIsGivenBack(t *testing.T) {
+	limits := Limits{Workload: Rate{1, time.Hour}, Node: Rate{1, time.Hour}, Namespace: Rate{1, time.Hour}, Cluster: Rate{1, time.Hour}}
+	b := NewBudgets(limits, Breaker{Moves: 2, Window: time.Hour, Pause: time.Hour})
+	p := Purpose{Workload: "w", Node: "n", Namespace: "s"}
+	for i := range 10 {
+		if granted, why, _ := b.Take(p, noon); !granted {
+			t.Fatalf("try %d: %s", i+1, why)
+		}
+		b.Return(p)
+	}
+	if granted, _, _ := b.Take(p, noon); !granted || b.Open(noon) > 0 {
+		t.Error("nothing was moved, and nothing may be")
+	}
+	if granted, _, _ := b.Take(p, noon); granted {
+		t.Error("there is more in the budget than it holds")
+	}
+}

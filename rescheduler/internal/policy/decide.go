@@ -38,7 +38,7 @@ func recovering(f Facts) (Decision, bool) {
 	}
 	return Decision{
 		Act: Wait, Reason: Recovering, After: left,
-		Message: fmt.Sprintf("%s is being recovered in place until %s", f.Workload.Name, f.Workload.Recovering.UTC().Format(time.RFC3339)),
+		Message: fmt.Sprintf("%s is being recovered until %s", f.Workload.Name, f.Workload.Recovering.UTC().Format(time.RFC3339)),
 	}, true
 }
 
@@ -105,11 +105,12 @@ func learn(f Facts) Decision {
 		d.Blame = 0
 	}
 	d.Learned = lesson != memory.Known
-	if f.Workload.Memory.Exhausted {
+	next, over := memory.Next(f.Workload.Memory.Times, f.allowed())
+	if f.Workload.Memory.Exhausted && over {
 		return exhausted(f, false)
 	}
+	d.Memory.Exhausted = false
 	if d.Charged {
-		next, over := memory.Next(f.Workload.Memory.Times, f.allowed())
 		if over || f.Match.Row.MaxMoves > 0 && f.Workload.Moved >= f.Match.Row.MaxMoves {
 			return exhausted(f, over)
 		}
@@ -133,7 +134,7 @@ func exhausted(f Facts, forget bool) Decision {
 		Message: fmt.Sprintf("%s on node %s: all %d moves are used up, and the pod is not moved", f.Match.Reason, f.Node.Name, f.allowed()),
 	}
 	if forget {
-		d.Act, d.Memory, d.Learned = Exhaust, f.Workload.Memory.Exhaust(), true
+		d.Act, d.Memory, d.Learned = Exhaust, f.Workload.Memory.Exhaust(f.Now), true
 		d.Message += "; no node is avoided any more"
 	}
 	return d

@@ -41,6 +41,7 @@ func facts(signal string, changes ...func(*Facts)) Facts {
 func failedNow(f *Facts)       { f.Pod.Failed, f.Match.Since = true, f.Now }
 func bare(f *Facts)            { f.Pod.Bare = true }
 func gang(f *Facts)            { f.Pod.Gang = "g" }
+func usedUp(f *Facts)          { f.Workload.Memory.Exhausted = true }
 func times(n int) func(*Facts) { return func(f *Facts) { f.Workload.Memory.Times = n } }
 
 // remembered puts failures of other pods on nodes into the memory.
@@ -77,8 +78,9 @@ func TestDecide(t *testing.T) {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Retries = 0 }), Exhaust, Exhausted, "all 0 moves"},
 		"retries count for each replica if that is asked for": {
 			facts("OOMKilled", times(3), func(f *Facts) { f.Rules.RetriesPerReplica, f.Workload.Replicas = true, 4 }), Evict, Moved, "move 4 of 12"},
-		"what is used up stays so": {
-			facts("OOMKilled", func(f *Facts) { f.Workload.Memory.Exhausted = true }), Leave, Exhausted, "all 3 moves"},
+		"what is used up stays so": {facts("OOMKilled", times(3), usedUp), Leave, Exhausted, "all 3 moves"},
+		"a user who allows more gets more": {
+			facts("OOMKilled", times(3), usedUp, func(f *Facts) { f.Workload.Retries = 5 }), Evict, Moved, "move 4 of 5"},
 		"a deadline moves nobody":       {facts("DeadlineExceeded", failedNow), Leave, NeverMoved, "no fault of node a"},
 		"a bad spec moves nobody":       {facts("ConfigError"), Leave, NeverMoved, "the pod is not moved"},
 		"a trouble that is young waits": {facts("SandboxNotReady", func(f *Facts) { f.Match.Since = noon.Add(-time.Minute) }), Wait, TooEarly, ""},

@@ -286,8 +286,10 @@ func (p *problems) blame(b Blame) {
 
 func (p *problems) signals(changes map[string]Signal) {
 	var known []string
+	rows := map[string]signals.Row{}
 	for _, row := range signals.Default() {
 		known = append(known, row.Name)
+		rows[row.Name] = row
 	}
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		if !slices.Contains(known, name) {
@@ -295,6 +297,8 @@ func (p *problems) signals(changes map[string]Signal) {
 			continue
 		}
 		p.signal(name, changes[name])
+		changed := changes[name].apply(rows[name])
+		p.when(changed.Action != signals.Never && changed.TTL <= 0, "signals.%s.ttl: it is not above 0, so that the pod would come back to its node", name)
 	}
 }
 

@@ -55,6 +55,8 @@ func TestWrongSettingsAreRefusedByTheirKey(t *testing.T) {
 		"an action that does not exist": {`{"signals":{"OOMKilled":{"action":"Kill"}}}`, "signals.OOMKilled.action"},
 		"a scope that does not exist":   {`{"signals":{"OOMKilled":{"scope":"Pod"}}}`, "signals.OOMKilled.scope"},
 		"a time below 0":                {`{"signals":{"OOMKilled":{"ttl":"-1s"}}}`, "below the minimum"},
+		"a row that avoids no node":     {`{"signals":{"OOMKilled":{"ttl":"0s"}}}`, "signals.OOMKilled.ttl: it is not above 0"},
+		"a move without a time":         {`{"signals":{"ConfigError":{"action":"Move"}}}`, "signals.ConfigError.ttl: it is not above 0"},
 		"a count below 0":               {`{"signals":{"OOMKilled":{"restarts":-1}}}`, "signals.OOMKilled: restarts"},
 		"retries below 0":               {`{"defaultRetries":-1}`, "defaultRetries: -1 is below 0"},
 		"a period below 0":              {`{"wellness":"-1s"}`, "below the minimum"},

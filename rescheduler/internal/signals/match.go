@@ -23,9 +23,13 @@ type Match struct {
 	Down bool
 }
 
-// Matches are the rows that a pod matches, in the order of the table. Rows that are Off are no matches.
+// Matches are the rows that a pod matches, in the order of the table. Rows that are Off are no matches, and nothing is wrong with a
+// pod that has succeeded, whatever it went through.
 func (t Table) Matches(pod *corev1.Pod, now time.Time) []Match {
 	var found []Match
+	if pod.Status.Phase == corev1.PodSucceeded {
+		return nil
+	}
 	for _, row := range t {
 		if row.Trigger == Off {
 			continue
@@ -102,10 +106,19 @@ func (r Row) container(pod *corev1.Pod) (Match, bool) {
 			return Match{Reason: w.Reason, Down: true}, true
 		}
 		if t := c.State.Terminated; t != nil && r.hasReason(t.Reason) && r.hasCode(t.ExitCode) {
-			return Match{Reason: t.Reason, Since: t.FinishedAt.Time, Down: true}, true
+			return Match{Reason: t.Reason, Since: ended(pod, t), Down: true}, true
 		}
 	}
 	return Match{}, false
+}
+
+// ended: of a container that was lost nobody knows when. Then the pod's failure counts, or each process that begins would take
+// it for a new one.
+func ended(pod *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
+	if t.FinishedAt.IsZero() && pod.Status.Phase == corev1.PodFailed {
+		return FailedAt(pod)
+	}
+	return t.FinishedAt.Time
 }
 
 // steady is how long a container has to run for the kubelet to begin its back-off anew: a loop is over then.
@@ -173,15 +186,21 @@ func (r Row) repeat(pod *corev1.Pod) (Match, bool) {
 		return Match{}, false
 	}
 	for _, c := range pod.Status.ContainerStatuses {
-		if last := c.LastTerminationState.Terminated; last != nil && last.ExitCode != 0 && c.RestartCount >= r.Restarts {
+		if last := c.LastTerminationState.Terminated; last != nil && byItself(last) && c.RestartCount >= r.Restarts {
 			return Match{Reason: cmp.Or(last.Reason, "Error"), Since: last.FinishedAt.Time, Down: true}, true
 		}
 	}
 	return Match{}, false
 }
 
-// FailedAt is when a pod failed, as far as it says so: its last container's end, else its disruption, else its start, which is when
-// the kubelet rejected it, else its creation.
+// byItself: an agent ends healthy workers, so that all of a group begin anew. Those have failed nowhere.
+func byItself(t *corev1.ContainerStateTerminated) bool {
+	const killed, terminated = 128 + 9, 128 + 15
+	return t.Reason == "OOMKilled" || t.ExitCode != 0 && t.ExitCode != killed && t.ExitCode != terminated
+}
+
+// FailedAt is when a pod failed, as far as it says so: its last container's end, else its disruption, else since when it is not
+// ready, else its start, which is when the kubelet rejected it, else its creation.
 func FailedAt(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for _, c := range statuses(pod) {
@@ -190,6 +209,9 @@ func FailedAt(pod *corev1.Pod) time.Time {
 		}
 	}
 	if c := condition(pod, corev1.DisruptionTarget); last.IsZero() && c != nil {
+		last = c.LastTransitionTime.Time
+	}
+	if c := condition(pod, corev1.PodReady); last.IsZero() && c != nil && c.Status == corev1.ConditionFalse {
 		last = c.LastTransitionTime.Time
 	}
 	if start := pod.Status.StartTime; last.IsZero() && start != nil {

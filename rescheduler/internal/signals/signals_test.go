@@ -176,16 +176,19 @@ func handedOver(p *corev1.Pod) { p.Annotations[signals.HandoverAnnotation] = "ha
 
 func TestWhatNothingIsWrongWith(t *testing.T) {
 	for name, p := range map[string]*pods.Pod{
-		"a pod that runs":                     pod(),
-		"a pod that has succeeded":            pod().Terminated("Completed", 0, noon),
-		"a pod that was restarted once":       pod().Again("Error", 1, 1, noon.Add(-time.Minute)),
-		"a container that is created":         pod().Pending().Waiting("ContainerCreating", 0),
-		"a sandbox that is ready":             pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, "", noon),
-		"a pod without a node and a sandbox":  pod().Pending().On("").Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon),
-		"a reason of a pod that runs":         pod().Change(func(p *corev1.Pod) { p.Status.Reason = "UnexpectedAdmissionError" }),
-		"a disruption that is over":           pod().Condition(corev1.DisruptionTarget, corev1.ConditionFalse, "TerminationByKubelet", noon),
-		"a loop that has been over for long":  pod().Again("OOMKilled", 137, 9, noon.Add(-10*time.Minute)),
-		"a first failure of a group's worker": pod().Again("Error", 1, 1, noon.Add(-time.Hour)).Change(member),
+		"a pod that runs":                                            pod(),
+		"a pod that has succeeded":                                   pod().Terminated("Completed", 0, noon),
+		"a pod that was restarted once":                              pod().Again("Error", 1, 1, noon.Add(-time.Minute)),
+		"a container that is created":                                pod().Pending().Waiting("ContainerCreating", 0),
+		"a sandbox that is ready":                                    pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, "", noon),
+		"a pod without a node and a sandbox":                         pod().Pending().On("").Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon),
+		"a reason of a pod that runs":                                pod().Change(func(p *corev1.Pod) { p.Status.Reason = "UnexpectedAdmissionError" }),
+		"a disruption that is over":                                  pod().Condition(corev1.DisruptionTarget, corev1.ConditionFalse, "TerminationByKubelet", noon),
+		"a loop that has been over for long":                         pod().Again("OOMKilled", 137, 9, noon.Add(-10*time.Minute)),
+		"a group's worker that was ended so that its group restarts": pod().Again("Error", 143, 3, noon.Add(-time.Hour)).Change(member),
+		"a group's worker that had to be killed for that":            pod().Again("Error", 137, 3, noon.Add(-time.Hour)).Change(member),
+		"a pod that was handed over, and has succeeded":              pod().Change(handedOver).Change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+		"a first failure of a group's worker":                        pod().Again("Error", 1, 1, noon.Add(-time.Hour)).Change(member),
 		"a device of which nobody knows": pod().Change(sick).Change(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].AllocatedResourcesStatus[0].Resources[0].Health = "Unknown"
 		}),
@@ -244,6 +247,22 @@ func TestALoopGoesOnWhileTheContainerRuns(t *testing.T) {
 	}
 }
 
+// Such a pod stays where it is for days, and is looked at again by each process that begins.
+func TestALostContainerOfAFailedPodWasLostWhenThePodFailed(t *testing.T) {
+	lost := rejected("").Terminated("ContainerStatusUnknown", 137, time.Time{}).Condition(corev1.PodReady, corev1.ConditionFalse, "PodFailed", noon.Add(-time.Minute))
+	found := signals.Default().Matches(lost.Obj(), noon)
+	if len(found) != 1 || !found[0].Since.Equal(noon.Add(-time.Minute)) {
+		t.Errorf("got %+v", found)
+	}
+}
+
+func TestAGroupsWorkerThatIsOutOfMemoryFailsInPlace(t *testing.T) {
+	found := signals.Default().Matches(pod().Again("OOMKilled", 137, 3, noon.Add(-time.Hour)).Change(member).Obj(), noon)
+	if len(found) != 1 || found[0].Row.Name != "FailsInPlace" {
+		t.Errorf("got %+v", found)
+	}
+}
+
 func TestAnExitCodeCanBeChosen(t *testing.T) {
 	table := everything()
 	i := slices.IndexFunc(table, func(r signals.Row) bool { return r.Name == "ExitCode" })
@@ -284,8 +303,10 @@ func TestWhenAPodFailed(t *testing.T) {
 		pod  *pods.Pod
 		want time.Time
 	}{
-		"its last container's end":           {rejected("x").Terminated("Error", 1, end.Add(-time.Minute)).Terminated("Error", 1, end), end},
-		"its disruption":                     {rejected("x").Condition(corev1.DisruptionTarget, corev1.ConditionTrue, "", end), end},
+		"its last container's end": {rejected("x").Terminated("Error", 1, end.Add(-time.Minute)).Terminated("Error", 1, end), end},
+		"its disruption":           {rejected("x").Condition(corev1.DisruptionTarget, corev1.ConditionTrue, "", end), end},
+		"its readiness, when nobody knows what became of its containers": {
+			rejected("x").Terminated("ContainerStatusUnknown", 137, time.Time{}).Condition(corev1.PodReady, corev1.ConditionFalse, "PodFailed", end), end},
 		"its start, when it was turned away": {rejected("x"), start},
 		"its creation":                       {rejected("x").Change(func(p *corev1.Pod) { p.Status.StartTime = nil }), created},
 	} {

@@ -91,17 +91,21 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 	if err != nil {
 		return nil, err
 	}
-	now, slot := h.Clock.Now(), owners.Slot(pod)
-	m := memory.Read(chain.Root().Annotations)
-	hosts := m.Exclusions(slot, now, nodes.current)
+	now, slot, most := h.Clock.Now(), owners.Slot(pod), min(memory.MaxHosts, nodes.most())
+	m := memory.Read(chain.Root().Annotations).For(owners.Template(pod))
+	var hosts []string
 	if !m.Exhausted && !now.Before(m.RelaxedUntil) {
-		for _, node := range h.Failed.Nodes(chain.Direct().UID, slot, now) {
-			if nodes[node] != nil && !slices.Contains(hosts, node) {
-				hosts = append(hosts, node)
-			}
+		hosts = h.Failed.Nodes(chain.Direct().UID, slot, now)
+	}
+	hosts = slices.DeleteFunc(hosts, func(node string) bool { return nodes[node] == nil })
+	hosts = hosts[max(0, len(hosts)-most):] // the latest
+	for _, node := range m.Longest(most-len(hosts), slot, now, nodes.current) {
+		if !slices.Contains(hosts, node) {
+			hosts = append(hosts, node)
 		}
 	}
-	return hosts[:min(len(hosts), memory.MaxHosts, nodes.most())], nil
+	slices.Sort(hosts)
+	return hosts, nil
 }
 
 // index of the nodes by name.

@@ -2,10 +2,12 @@ package webhook
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
@@ -25,7 +27,7 @@ func (h *Handler) patch(ctx context.Context, pod *corev1.Pod, hosts []string) []
 	case settings.Required:
 		return append(operations, require(pod, hosts))
 	case settings.Preferred:
-		return append(operations, prefer(pod, hosts))
+		return append(operations, prefer(pod, hosts)...)
 	}
 	return operations
 }
@@ -59,17 +61,27 @@ func required(selector *corev1.NodeSelector, hosts []string) *corev1.NodeAffinit
 	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: placement.Avoid(selector, hosts)}
 }
 
-func prefer(pod *corev1.Pod, hosts []string) jsonpatch.Operation {
+// prefer adds a preference, unless it is there: this may be the second look at the pod.
+func prefer(pod *corev1.Pod, hosts []string) []jsonpatch.Operation {
+	const preferred = affinityPath + "/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution"
 	term := placement.Disfavour(hosts)
 	terms := []corev1.PreferredSchedulingTerm{term}
+	add := func(path string, value any) []jsonpatch.Operation {
+		return []jsonpatch.Operation{jsonpatch.NewOperation("add", path, value)}
+	}
 	a := pod.Spec.Affinity
 	switch {
 	case a == nil:
-		return jsonpatch.NewOperation("add", affinityPath, corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}})
+		return add(affinityPath, corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}})
 	case a.NodeAffinity == nil:
-		return jsonpatch.NewOperation("add", affinityPath+"/nodeAffinity", corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms})
-	case len(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) == 0:
-		return jsonpatch.NewOperation("add", affinityPath+"/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution", terms)
+		return add(affinityPath+"/nodeAffinity", corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms})
 	}
-	return jsonpatch.NewOperation("add", affinityPath+"/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution/-", term)
+	there := a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+	switch {
+	case len(there) == 0:
+		return add(preferred, terms)
+	case slices.ContainsFunc(there, func(t corev1.PreferredSchedulingTerm) bool { return equality.Semantic.DeepEqual(t, term) }):
+		return nil
+	}
+	return add(preferred+"/-", term)
 }

@@ -6,6 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Path of the webhook.
@@ -21,10 +24,7 @@ func Register(mgr ctrl.Manager, h *Handler) {
 
 // Counter counts the answers of a handler.
 func Counter(registerer prometheus.Registerer) (func(result string), error) {
-	answers := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "rescheduler_admissions_total",
-		Help: "Pods that the webhook was asked about, by whether they are kept away from nodes.",
-	}, []string{"result"})
+	answers := meter.CounterVec(series.Admissions)
 	if err := registerer.Register(answers); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // patience bounds every wait for a message. It is never slept through.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 func testWatch(t *testing.T, newStore func(t *testing.T) Harness) {
 	t.Run("each change of the level is broadcast once, after a level that was read", func(t *testing.T) {

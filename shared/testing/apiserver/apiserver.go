@@ -1,5 +1,5 @@
-// Package apiserver runs a real kube-apiserver and etcd for tests. No other program of a control plane runs: tests play the Job
-// controller and the garbage collector themselves.
+// Package apiserver runs a real kube-apiserver and etcd for tests. No other program of a control plane runs: tests play controllers, the
+// scheduler, kubelets and the garbage collector themselves.
 package apiserver
 
 import (
@@ -18,19 +18,34 @@ import (
 
 // Start runs both with the CRDs of the folders installed. stop ends them.
 func Start(crds ...string) (config *rest.Config, stop func() error, err error) {
-	apiServer, etcd, err := assets()
+	env, err := Environment(crds...)
 	if err != nil {
 		return nil, nil, err
+	}
+	config, err = Run(env)
+	return config, env.Stop, err
+}
+
+// Environment is what Start runs, for tests that want something else of it first.
+func Environment(crds ...string) (*envtest.Environment, error) {
+	apiServer, etcd, err := assets()
+	if err != nil {
+		return nil, err
 	}
 	env := &envtest.Environment{CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true}
 	env.ControlPlane.GetAPIServer().Path = apiServer
 	env.ControlPlane.Etcd = &envtest.Etcd{Path: etcd}
-	config, err = env.Start()
+	return env, nil
+}
+
+// Run an environment. If it does not come up nothing is left of it.
+func Run(env *envtest.Environment) (*rest.Config, error) {
+	config, err := env.Start()
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), env.Stop())
+		return nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), env.Stop())
 	}
 	config.QPS, config.Burst = 500, 500 // what our managers have
-	return config, env.Stop, nil
+	return config, nil
 }
 
 // Main is the TestMain of a package whose tests share one API server: it fills in the connection, runs the tests and returns the exit

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,17 @@ import (
 
 // errNoAssets says what to do instead of skipping the tests.
 var errNoAssets = errors.New("no kube-apiserver and etcd: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to their folder")
+
+// Program of the control plane, such as kube-controller-manager, in the folder that `make prerequisites` fills.
+func Program(name string) (string, error) {
+	for _, folder := range folders() {
+		path := filepath.Join(folder, name)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no %s: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS to its folder", name)
+}
 
 // assets finds the programs in the folder that the environment names, or in the cache that `make prerequisites` fills. etcd may
 // also come from the system.

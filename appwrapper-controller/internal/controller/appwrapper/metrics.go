@@ -10,6 +10,8 @@ import (
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Metrics of the controller. No label names an object.
@@ -28,20 +30,12 @@ const (
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		phases: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "appwrapper_phase_total",
-			Help: "Transitions of AppWrappers into a phase.",
-		}, []string{"namespace", "phase"}),
-		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "appwrapper_resets_total",
-			Help: "Resets of AppWrappers, by what was wrong and whether they count towards retryLimit.",
-		}, []string{"reason", "counted"}),
-		graces: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "appwrapper_failure_grace_periods_total",
-			Help: "Failure grace periods that ended, by whether the workload had recovered.",
-		}, []string{"outcome"}),
+		phases: meter.CounterVec(series.Phases),
+		resets: meter.CounterVec(series.Resets),
+		graces: meter.CounterVec(series.GracePeriods),
 	}
 	registerer.MustRegister(m.phases, m.resets, m.graces)
+	meter.Zero(m.graces, []string{recovered}, []string{expired})
 	return m
 }
 
@@ -75,8 +69,7 @@ type held struct {
 
 // NewHeld makes a collector of the AppWrappers, and their pods, that hold quota while not all of their pods run.
 func NewHeld(reader client.Reader) prometheus.Collector {
-	return held{reader, prometheus.NewDesc("appwrapper_quota_held_pods",
-		"Pods for which quota is held while not all pods of their AppWrapper run, by the phase of the AppWrapper.", []string{"phase"}, nil)}
+	return held{reader, meter.Desc(series.QuotaHeld)}
 }
 
 func (h held) Describe(out chan<- *prometheus.Desc) { out <- h.desc }

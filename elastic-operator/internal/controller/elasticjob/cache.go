@@ -69,6 +69,9 @@ func stripPod(o any) (any, error) {
 		Phase: full.Status.Phase, Reason: full.Status.Reason, PodIP: full.Status.PodIP,
 		ContainerStatuses: onlyState(full.Status.ContainerStatuses), InitContainerStatuses: onlyState(full.Status.InitContainerStatuses),
 	}
+	if full.Status.Phase == corev1.PodFailed { // it says whose fault an eviction was
+		pod.Status.Message = full.Status.Message
+	}
 	for _, c := range full.Status.Conditions {
 		if c.Type == corev1.PodReady || c.Type == corev1.DisruptionTarget {
 			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})

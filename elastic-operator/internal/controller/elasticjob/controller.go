@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods;services,verbs=get;list;watch;create;delete
@@ -71,8 +71,9 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Watches(&corev1.Pod{}, podNews()).
 		Watches(&corev1.Service{}, serviceNews()).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, r.nodeNews())).
+		WatchesRawSource(source.Kind(mgr.GetCache(), &v1alpha1.ElasticJob{}, r.jobNews())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), forgetting{r}))
+		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
 // staleRetry bounds the wait for the cache to catch up. The event that brings the news comes sooner as a rule.
@@ -103,6 +104,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 	}
 	if written {
 		r.followUp(s, d)
+	}
+	if err := r.mark(ctx, s, d); err != nil {
+		return again(err)
 	}
 	if err := r.act(ctx, s, d); err != nil {
 		return again(err)
@@ -143,16 +147,4 @@ func again(err error) (ctrl.Result, error) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(err)
-}
-
-// forgetting drops what is remembered of a job that is gone.
-type forgetting struct{ *Reconciler }
-
-// Reconcile is that of the Reconciler.
-func (f forgetting) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (ctrl.Result, error) {
-	if job.DeletionTimestamp != nil {
-		f.expected.forget(job.UID)
-		f.asked.forget(job.UID)
-	}
-	return f.Reconciler.Reconcile(ctx, job)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
 // The manifest of the seed, and what the seed says of its pods, services and conditions.
@@ -157,6 +159,31 @@ func TestWorkersThatEndAreReplaced(t *testing.T) {
 	w.ok(w.Delete(t.Context(), deleted))
 	w.replaced("a", 0, deleted.UID)
 	w.reaches("a", v1alpha1.StateRunning, 3)
+}
+
+// Other rungs of the ladder, such as an AppWrapper around the job, leave it alone while it says so.
+func TestAJobSaysThatItsWorkersAreBeingReplaced(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
+	w.reaches("a", v1alpha1.StateRunning, 2)
+	w.hold("a", 1)
+	before := time.Now()
+	w.end("a", 1, 1)
+	w.eventually(func() string {
+		said, found := recovering.Of(w.get("a").Annotations)
+		if !found || said.Rung != recovering.RungElastic || !said.Live(before.Add(time.Minute)) {
+			return fmt.Sprintf("it says %+v", said)
+		}
+		return ""
+	})
+	w.release("a", 1)
+	w.reaches("a", v1alpha1.StateRunning, 2)
+	w.eventually(func() string {
+		if said, found := recovering.Of(w.get("a").Annotations); found {
+			return fmt.Sprintf("it says %+v", said)
+		}
+		return ""
+	})
 }
 
 func TestAWorkerOnALostNodeIsReplacedElsewhere(t *testing.T) {

@@ -3,7 +3,10 @@ package elasticjob
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Metrics of the controller. No label names an object.
@@ -17,20 +20,14 @@ type Metrics struct {
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		created: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "elasticjob_pods_created_total", Help: "Pods that were created for ElasticJobs.",
-		}),
-		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "elasticjob_workers_ended_total", Help: "Workers that ended before their work was done, by what ended them: program or disruption.",
-		}, []string{"cause"}),
-		finished: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "elasticjob_finished_total", Help: "ElasticJobs that finished, by their last condition: Succeeded or Failed.",
-		}, []string{"outcome"}),
-		givenUp: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "elasticjob_workers_given_up_total", Help: "Workers that are not replaced any more.",
-		}),
+		created:  meter.Counter(series.ElasticPodsCreated),
+		ended:    meter.CounterVec(series.WorkersEnded),
+		finished: meter.CounterVec(series.ElasticFinished),
+		givenUp:  meter.Counter(series.WorkersGivenUp),
 	}
 	registerer.MustRegister(m.created, m.ended, m.finished, m.givenUp)
+	meter.Zero(m.ended, []string{string(policy.CauseProgram)}, []string{string(policy.CauseDisruption)})
+	meter.Zero(m.finished, []string{string(v1alpha1.JobSucceeded)}, []string{string(v1alpha1.JobFailed)})
 	return m
 }
 

@@ -86,6 +86,12 @@ func (w *world) hold(job string, indexes ...int) {
 	}
 }
 
+func (w *world) release(job string, index int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.held, fmt.Sprintf("%s-worker-%d", job, index))
+}
+
 func (w *world) kill(node int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -47,6 +47,8 @@ func (r *Reconciler) ensureRendezvous(ctx context.Context, s *scope, d *policy.D
 	case s.server == nil:
 		_, err := r.createPod(ctx, s.job, wanted)
 		errs = append(errs, err)
+	case over(s.server) && s.server.DeletionTimestamp == nil && s.serverAge() < serverPause:
+		s.askAgain = soonest(s.askAgain, serverPause-s.serverAge())
 	case s.serverLost || over(s.server) || !sameServer(s.server, wanted):
 		errs = append(errs, r.stopServer(ctx, s))
 	}
@@ -60,6 +62,11 @@ func (r *Reconciler) stopServer(ctx context.Context, s *scope) error {
 	}
 	return r.deletePod(ctx, s.job, s.server, s.serverLost)
 }
+
+// serverPause is how old a server has to be before it is made again: nodes turn pods away within milliseconds, again and again.
+const serverPause = 5 * time.Second
+
+func (s *scope) serverAge() time.Duration { return s.facts.Now.Sub(s.server.CreationTimestamp.Time) }
 
 func over(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded

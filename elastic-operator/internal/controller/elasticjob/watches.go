@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
 // gather is how long news of a pod wait for more. Pods of a job start, and fail, within moments of each other: one look, one write.
@@ -53,6 +55,16 @@ func wake(q queue, object client.Object) {
 	q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{
 		Namespace: object.GetNamespace(), Name: metav1.GetControllerOfNoCopy(object).Name,
 	}}, gather)
+}
+
+// jobNews drops what is remembered of a job that is gone. Few are seen on their way out.
+func (r *Reconciler) jobNews() handler.TypedEventHandler[*v1alpha1.ElasticJob, reconcile.Request] {
+	return handler.TypedFuncs[*v1alpha1.ElasticJob, reconcile.Request]{
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.ElasticJob], _ queue) {
+			r.expected.forget(e.Object.UID)
+			r.asked.forget(e.Object.UID)
+		},
+	}
 }
 
 // nodeNews wakes the jobs that have pods on a node that comes, goes, or changes in what is looked at.

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -26,30 +25,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/testing/apiserver"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
 var apiServer *rest.Config
 
-func TestMain(m *testing.M) {
-	log.SetLogger(logr.Discard())
-	config, stop, err := apiserver.Start("../../../config/crd/bases")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	config.QPS, config.Burst = 500, 500
-	apiServer = config
-	code := m.Run()
-	if err := stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, &apiServer, "../../../config/crd/bases")) }
 
 // world is a namespace with a controller in it, which can be stopped and started again, and with a scheduler and kubelets that are played.
 type world struct {

@@ -4,6 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/healing"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Label values.
@@ -34,26 +36,11 @@ type metrics struct {
 func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		accepted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_rendezvous_accepted_total",
-			Help: "Connections by what the client speaks: classic and validated are TCPStore, http is etcd.",
-		}, []string{"dialect"}),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_rendezvous_requests_total",
-			Help: "Requests, by protocol and operation.",
-		}, []string{"protocol", "operation"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_rendezvous_refused_total",
-			Help: "Connections and requests that were refused, by reason.",
-		}, []string{"reason"}),
-		rounds: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "holdfast_rendezvous_rounds_total",
-			Help: "Rounds that were completed.",
-		}),
-		opened: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_rendezvous_opened_total",
-			Help: "Rendezvous that agents had closed and that were opened again: left, others still trained; not_done, all had ended and the job had not.",
-		}, []string{"reason"}),
+		accepted: meter.CounterVec(series.RendezvousAccepted),
+		requests: meter.CounterVec(series.RendezvousRequests),
+		refused:  meter.CounterVec(series.RendezvousRefused),
+		rounds:   meter.Counter(series.RendezvousRounds),
+		opened:   meter.CounterVec(series.RendezvousOpened),
 	}
 	for _, why := range openedLabels {
 		m.opened.WithLabelValues(why)
@@ -64,8 +51,8 @@ func newMetrics(s *Server) *metrics {
 }
 
 func (m *metrics) gauges(s *Server) {
-	gauge := func(name, help string, read func() int) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
+	gauge := func(metric series.Metric, read func() int) {
+		m.registry.MustRegister(meter.GaugeFunc(metric, func() float64 { return float64(read()) }))
 	}
 	locked := func(read func() int) func() int {
 		return func() int {
@@ -74,10 +61,10 @@ func (m *metrics) gauges(s *Server) {
 			return read()
 		}
 	}
-	gauge("holdfast_rendezvous_connections", "Connections that are open.", s.connections.count)
-	gauge("holdfast_rendezvous_waits", "Keys and paths that clients wait for.", locked(func() int { return s.flat.Waits() + s.tree.Watches() }))
-	gauge("holdfast_rendezvous_keys", "Keys that are stored.", locked(func() int { return s.flat.Usage().Keys + s.tree.Usage().Keys }))
-	gauge("holdfast_rendezvous_bytes", "Bytes that are stored, with what keys cost beside theirs.", locked(func() int { return int(s.flat.Usage().Bytes + s.tree.Usage().Bytes) }))
+	gauge(series.RendezvousConnections, s.connections.count)
+	gauge(series.RendezvousWaits, locked(func() int { return s.flat.Waits() + s.tree.Watches() }))
+	gauge(series.RendezvousKeys, locked(func() int { return s.flat.Usage().Keys + s.tree.Usage().Keys }))
+	gauge(series.RendezvousBytes, locked(func() int { return int(s.flat.Usage().Bytes + s.tree.Usage().Bytes) }))
 	total := func(count func(JobStatus) int) func() int {
 		return func() (n int) {
 			for _, job := range s.Status().Jobs {
@@ -86,9 +73,9 @@ func (m *metrics) gauges(s *Server) {
 			return n
 		}
 	}
-	gauge("holdfast_rendezvous_participants", "Agents that take part in the current rounds.", total(func(j JobStatus) int { return j.Participants }))
-	gauge("holdfast_rendezvous_waiting_nodes", "Agents that wait for the next round.", total(func(j JobStatus) int { return j.Waiting }))
-	gauge("holdfast_rendezvous_closed", "Rendezvous that are closed.", total(func(j JobStatus) int {
+	gauge(series.RendezvousParticipants, total(func(j JobStatus) int { return j.Participants }))
+	gauge(series.RendezvousWaitingNodes, total(func(j JobStatus) int { return j.Waiting }))
+	gauge(series.RendezvousClosed, total(func(j JobStatus) int {
 		if j.Closed {
 			return 1
 		}

@@ -27,8 +27,8 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/testing/apiserver"
 	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
 // world is an API server with the integration on it. Kueue's manager and the operator are played by the test.

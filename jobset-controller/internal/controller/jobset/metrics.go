@@ -6,7 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/history"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Metrics of the controller. Labels have few values; none names an object.
@@ -23,38 +25,17 @@ type Metrics struct {
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		completed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "jobset_completed_total",
-			Help: "JobSets that have completed.",
-		}),
-		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "jobset_failed_total",
-			Help: "JobSets that have failed, by the reason of their Failed condition.",
-		}, []string{"reason"}),
-		restarts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "jobset_restarts_total",
-			Help: "Restarts of JobSets that recreate all Jobs, by whether they count towards maxRestarts.",
-		}, []string{"counted"}),
-		accounted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_restarts_total",
-			Help: "Restarts that the failure policy has decided, in the words of the orchestrator's metric of that name: kind recreation, " +
-				"reason policy, and whether they count towards maxRestarts.",
-		}, []string{"kind", "reason", "counted"}),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "holdfast_restart_duration_seconds",
-			Help:    "Parts of a recreation of a JobSet without in-place restarts, in the words of the orchestrator's metric of that name. They add up to the outage.",
-			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 120, 300, 1200},
-		}, []string{"kind", "phase"}),
-		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_lost_worker_seconds_total",
-			Help: "Workers times seconds of such recreations, by what caused them.",
-		}, []string{"cause"}),
-		jobRestarts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "jobset_job_restarts_total",
-			Help: "Restarts of single Jobs of JobSets, by whether they count towards maxRestarts.",
-		}, []string{"counted"}),
+		completed:   meter.Counter(series.JobSetsCompleted),
+		failed:      meter.CounterVec(series.JobSetsFailed),
+		restarts:    meter.CounterVec(series.JobSetRestarts),
+		jobRestarts: meter.CounterVec(series.JobRestarts),
+		accounted:   meter.CounterVec(series.Restarts),
+		durations:   meter.HistogramVec(series.RestartDuration, []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 120, 300, 1200}),
+		lost:        meter.CounterVec(series.LostWorkerSeconds),
 	}
 	registerer.MustRegister(m.completed, m.failed, m.restarts, m.jobRestarts, m.accounted, m.durations, m.lost)
+	meter.Zero(m.restarts, []string{"true"}, []string{"false"})
+	meter.Zero(m.jobRestarts, []string{"true"}, []string{"false"})
 	return m
 }
 

@@ -70,8 +70,12 @@ func (p Plan) Into(entry int, job *batchv1.Job) {
 	leaveLostNodes(pod)
 }
 
-// outliveRestarts: containers that are restarted on an order count as failures of their Job.
+// outliveRestarts: containers that are restarted on an order count as failures of their Job. And the Job replaces no pod whose
+// worker may still run, as the leader does not, unless its author has said that it may.
 func outliveRestarts(job *batchv1.JobSpec) {
+	if job.PodReplacementPolicy == nil {
+		job.PodReplacementPolicy = ptr.To(batchv1.Failed)
+	}
 	job.BackoffLimit = ptr.To[int32](math.MaxInt32)
 	job.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 }

@@ -6,12 +6,8 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
@@ -66,8 +62,16 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, si
 func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
 	r.blame(s, m, d)
 	wrote, err := r.remember(ctx, s, d)
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err):
+		return r.mayNotWrite(ctx, s, m)
+	case err != nil:
 		return again(err)
+	}
+	if d.Act >= policy.Record && !r.config.DryRun {
+		if err := r.publish(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	if wrote {
 		if err := r.fillFamily(ctx, s); err != nil {
@@ -78,7 +82,7 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 		return ctrl.Result{}, err
 	}
 	if d.Reason == policy.Recovering {
-		r.family.wait(client.ObjectKeyFromObject(s.pod), s.chain)
+		r.family.wait(s)
 	}
 	if !d.Moves() {
 		r.tell(ctx, s, m, d)
@@ -94,12 +98,27 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	return r.move(ctx, s, m, d)
 }
 
+// mayNotWrite: without a memory the pod would be moved for ever.
+func (r *Reconciler) mayNotWrite(ctx context.Context, s *scope, m signals.Match) (ctrl.Result, error) {
+	r.tell(ctx, s, m, &policy.Decision{
+		Reason: policy.NotMovable, Warning: true,
+		Message: fmt.Sprintf("%s on node %s: the rescheduler may not write annotations of %s %s", m.Reason, s.pod.Spec.NodeName, s.subject.Kind, s.subject.Name),
+	})
+	return ctrl.Result{RequeueAfter: mayNotWriteFor}, nil
+}
+
+// mayNotWriteFor is when rights are tried again.
+const mayNotWriteFor = 5 * time.Minute
+
 func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
 	step := r.evict
 	if d.Act == policy.Remake {
 		step = r.remake
 	}
 	outcome, err := step(ctx, s)
+	if outcome != moved {
+		r.giveBack(s)
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -116,20 +135,22 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 	return ctrl.Result{}, nil
 }
 
-// Wake looks again at the pods that wait for an owner which has changed.
-func (r *Reconciler) Wake(owner types.UID) {
-	for _, key := range r.family.wake(owner) {
-		r.woken <- event.GenericEvent{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}}
-	}
-}
-
 // take draws on the budgets.
 func (r *Reconciler) take(s *scope) (granted bool, why string, after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	granted, why, after = r.budgets.Take(policy.Purpose{
-		Workload: string(s.subject.UID), Node: s.pod.Spec.NodeName, Namespace: s.pod.Namespace,
-	}, s.now)
+	granted, why, after = r.budgets.Take(s.purpose(), s.now)
 	r.metrics.breaker(r.budgets.Open(s.now) > 0)
 	return granted, why, after
+}
+
+// giveBack what was taken for a move that was not made.
+func (r *Reconciler) giveBack(s *scope) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.budgets.Return(s.purpose())
+}
+
+func (s *scope) purpose() policy.Purpose {
+	return policy.Purpose{Workload: string(s.subject.UID), Node: s.pod.Spec.NodeName, Namespace: s.pod.Namespace}
 }

@@ -54,7 +54,7 @@ func (r *Reconciler) taint(ctx context.Context, s *scope, d *policy.Decision) er
 	var node *corev1.Node
 	tainted := 0
 	for i := range nodes.Items {
-		if isTainted(&nodes.Items[i]) {
+		if r.isTaintedBy(s.now, &nodes.Items[i]) {
 			tainted++
 		}
 		if nodes.Items[i].Name == name {
@@ -62,22 +62,36 @@ func (r *Reconciler) taint(ctx context.Context, s *scope, d *policy.Decision) er
 		}
 	}
 	r.metrics.tainted.Set(float64(tainted))
-	if node == nil || isTainted(node) || !r.board.Room(tainted, len(nodes.Items)) {
+	if node == nil || r.isTaintedBy(s.now, node) || !r.board.Room(tainted, len(nodes.Items)) {
 		return nil
 	}
-	if err := r.addTaint(ctx, node, s.now); err != nil {
+	if added, err := r.addTaint(ctx, node, s.now); err != nil || !added {
 		return err
 	}
+	r.tainting[name] = s.now
 	r.board.Clear(name)
 	r.report.recorder.Eventf(node.DeepCopy(), nil, corev1.EventTypeWarning, reasonBlamed, "Taint",
 		"pods of several workloads failed here: no new ones for %s", time.Duration(r.config.Blame.TTL))
 	return nil
 }
 
-func (r *Reconciler) addTaint(ctx context.Context, cached *corev1.Node, now time.Time) error {
+// unseen is how long the cache may take to show a taint.
+const unseen = time.Minute
+
+// isTaintedBy this time, by the cache or by what was written that the cache does not show yet: the bound counts both.
+func (r *Reconciler) isTaintedBy(now time.Time, node *corev1.Node) bool {
+	written, found := r.tainting[node.Name]
+	if isTainted(node) || now.Sub(written) >= unseen {
+		delete(r.tainting, node.Name)
+		found = false
+	}
+	return found || isTainted(node)
+}
+
+func (r *Reconciler) addTaint(ctx context.Context, cached *corev1.Node, now time.Time) (added bool, err error) {
 	var node corev1.Node // the cache has not all of it
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(cached), &node); err != nil {
-		return client.IgnoreNotFound(err)
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(cached), &node); err != nil || isTainted(&node) {
+		return false, client.IgnoreNotFound(err)
 	}
 	after := node.DeepCopy()
 	after.Spec.Taints = append(after.Spec.Taints, corev1.Taint{Key: TaintKey, Effect: corev1.TaintEffectNoSchedule})
@@ -86,9 +100,9 @@ func (r *Reconciler) addTaint(ctx context.Context, cached *corev1.Node, now time
 	}
 	after.Annotations[TaintUntil] = now.Add(time.Duration(r.config.Blame.TTL)).UTC().Format(time.RFC3339)
 	if err := r.client.Patch(ctx, after, client.MergeFromWithOptions(&node, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
-		return fmt.Errorf("tainting node %s: %w", node.Name, err)
+		return false, fmt.Errorf("tainting node %s: %w", node.Name, err)
 	}
-	return nil
+	return true, nil
 }
 
 func isTainted(node *corev1.Node) bool {

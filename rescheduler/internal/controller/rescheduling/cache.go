@@ -41,12 +41,14 @@ func CacheOptions(namespaces ...string) cache.Options {
 
 // AddIndexes are what lists need.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &corev1.Pod{}, ownerIndex, func(o client.Object) []string {
-		if uid := owners.ControllerUID(o); uid != "" {
-			return []string{string(uid)}
-		}
-		return nil
-	})
+	return indexer.IndexField(ctx, &corev1.Pod{}, ownerIndex, indexByOwner)
+}
+
+func indexByOwner(o client.Object) []string {
+	if uid := owners.ControllerUID(o); uid != "" {
+		return []string{string(uid)}
+	}
+	return nil
 }
 
 func byOwner(uid types.UID) client.ListOption { return client.MatchingFields{ownerIndex: string(uid)} }
@@ -76,7 +78,7 @@ func stripPod(o any) (any, error) {
 	pod.Spec = corev1.PodSpec{
 		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		SchedulerName: spec.SchedulerName, PriorityClassName: spec.PriorityClassName, RestartPolicy: spec.RestartPolicy,
-		SchedulingGroup: spec.SchedulingGroup, Containers: marks(spec.Containers), InitContainers: marks(spec.InitContainers),
+		SchedulingGroup: spec.SchedulingGroup, SchedulingGates: spec.SchedulingGates, Containers: marks(spec.Containers), InitContainers: marks(spec.InitContainers),
 	}
 	for _, v := range spec.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {

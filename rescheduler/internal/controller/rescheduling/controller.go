@@ -7,8 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -30,6 +32,11 @@ const (
 	fieldOwner = client.FieldOwner("holdfast-rescheduler")
 )
 
+// chains finds who answers for a pod: an owners.Resolver.
+type chains interface {
+	Of(ctx context.Context, pod metav1.Object) (owners.Chain, error)
+}
+
 // Options are what a Reconciler is made of.
 type Options struct {
 	// Client reads from the cache and writes.
@@ -37,7 +44,7 @@ type Options struct {
 	// Live reads from the API server.
 	Live client.Reader
 	// Owners finds who answers for a pod.
-	Owners *owners.Resolver
+	Owners chains
 	// Ledger is that of Owners.
 	Ledger   *owners.Ledger
 	Recorder events.EventRecorder
@@ -50,7 +57,7 @@ type Options struct {
 type Reconciler struct {
 	client  client.Client
 	live    client.Reader
-	owners  *owners.Resolver
+	owners  chains
 	ledger  *owners.Ledger
 	report  *reporter
 	metrics *Metrics
@@ -59,12 +66,16 @@ type Reconciler struct {
 	table   signals.Table
 	rules   policy.Rules
 	diary   *diary
-	family  *family
-	woken   chan event.GenericEvent
+	// lifted are pods whose exclusions were lifted, by their UID: they get no others.
+	lifted *lru.Cache
+	family *family
+	woken  chan event.GenericEvent
 
 	mu      sync.Mutex
 	budgets *policy.Budgets
 	board   *blame.Board
+	// tainting are nodes and when they were tainted, until the cache shows it.
+	tainting map[string]time.Time
 }
 
 // New makes a Reconciler that has seen nothing yet.
@@ -73,7 +84,8 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		client: o.Client, live: o.Live, owners: o.Owners, ledger: o.Ledger, metrics: o.Metrics, clock: o.Clock, config: o.Config,
 		report: newReporter(o.Recorder), table: o.Config.Table(), rules: o.Config.Rules(), budgets: o.Config.Budgets(),
-		diary: newDiary(), family: newFamily(), woken: make(chan event.GenericEvent, 64),
+		diary: newDiary(), lifted: lru.New(noted), family: newFamily(), woken: make(chan event.GenericEvent, 64),
+		tainting: map[string]time.Time{},
 		board: blame.New(blame.Rules{
 			Threshold: b.Threshold, Window: time.Duration(b.Window), MinPods: b.MinPods, MinWorkloads: b.MinWorkloads,
 			MaxNodes: b.MaxNodes, MaxShare: b.MaxShare,

@@ -1,37 +1,47 @@
 package rescheduling
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// family knows which controllers of pods belong to one root: a JobSet's Jobs, a Deployment's ReplicaSets.
+// family knows which controllers of pods belong to one owner: a JobSet's Jobs, a Deployment's ReplicaSets. It knows those whose pods
+// were seen, of workloads that ask for moves and of others, which may ask later.
 type family struct {
 	mu       sync.Mutex
 	children map[types.UID]map[types.UID]bool
 	// waiting are pods that wait for their owner to recover.
-	waiting map[types.UID]map[client.ObjectKey]bool
+	waiting map[types.UID]map[client.ObjectKey][]types.UID // and all the owners that they wait for
 }
 
 func newFamily() *family {
-	return &family{children: map[types.UID]map[types.UID]bool{}, waiting: map[types.UID]map[client.ObjectKey]bool{}}
+	return &family{children: map[types.UID]map[types.UID]bool{}, waiting: map[types.UID]map[client.ObjectKey][]types.UID{}}
 }
 
 // wait notes that a pod is to be looked at again when one of its owners changes.
-func (f *family) wait(pod client.ObjectKey, chain owners.Chain) {
+func (f *family) wait(s *scope) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, o := range chain {
-		if f.waiting[o.UID] == nil {
-			f.waiting[o.UID] = map[client.ObjectKey]bool{}
+	all := make([]types.UID, 0, len(s.chain))
+	for _, o := range s.chain {
+		all = append(all, o.UID)
+	}
+	for _, uid := range all {
+		if f.waiting[uid] == nil {
+			f.waiting[uid] = map[client.ObjectKey][]types.UID{}
 		}
-		f.waiting[o.UID][pod] = true
+		f.waiting[uid][client.ObjectKeyFromObject(s.pod)] = all
 	}
 }
 
@@ -40,32 +50,68 @@ func (f *family) wake(owner types.UID) []client.ObjectKey {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	pods := slices.Collect(maps.Keys(f.waiting[owner]))
-	delete(f.waiting, owner)
+	for pod, all := range f.waiting[owner] {
+		for _, uid := range all {
+			delete(f.waiting[uid], pod)
+			if len(f.waiting[uid]) == 0 {
+				delete(f.waiting, uid)
+			}
+		}
+	}
 	return pods
 }
 
-func (f *family) add(root, direct types.UID) {
+func (f *family) add(owner, direct types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.children[root] == nil {
-		f.children[root] = map[types.UID]bool{}
+	if f.children[owner] == nil {
+		f.children[owner] = map[types.UID]bool{}
 	}
-	f.children[root][direct] = true
+	f.children[owner][direct] = true
 }
 
-// of a root: the controllers that pods were seen of.
-func (f *family) of(root types.UID) []types.UID {
+// of an owner: the controllers that pods were seen of.
+func (f *family) of(owner types.UID) []types.UID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Collect(maps.Keys(f.children[root]))
+	return slices.Collect(maps.Keys(f.children[owner]))
 }
 
-// drop a controller that has no pods any more.
-func (f *family) drop(root, direct types.UID) {
+// prune controllers that have no pods any more. The next pod of one brings it back.
+func (f *family) prune(hasPods func(direct types.UID) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.children[root], direct)
-	if len(f.children[root]) == 0 {
-		delete(f.children, root)
+	for owner, children := range f.children {
+		maps.DeleteFunc(children, func(direct types.UID, _ bool) bool { return !hasPods(direct) })
+		if len(children) == 0 {
+			delete(f.children, owner)
+		}
 	}
+}
+
+// Wake looks again at pods of an owner whose annotations have changed: at those that wait for it, and at all if it allows other moves
+// than before. What hangs has no events of its own.
+func (r *Reconciler) Wake(before, after metav1.Object) {
+	pods := r.family.wake(after.GetUID())
+	if before.GetAnnotations()[memory.RetriesAnnotation] != after.GetAnnotations()[memory.RetriesAnnotation] {
+		pods = append(pods, r.podsOf(after)...)
+	}
+	for _, key := range pods {
+		r.woken <- event.GenericEvent{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}}
+	}
+}
+
+func (r *Reconciler) podsOf(owner metav1.Object) []client.ObjectKey {
+	var keys []client.ObjectKey
+	for _, direct := range r.family.of(owner.GetUID()) {
+		var pods corev1.PodList
+		if err := r.client.List(context.Background(), &pods, client.InNamespace(owner.GetNamespace()), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
+			log.Log.Error(err, "Pods are not looked at for what their owner asks", "owner", owner.GetName())
+			return keys
+		}
+		for i := range pods.Items {
+			keys = append(keys, client.ObjectKeyFromObject(&pods.Items[i]))
+		}
+	}
+	return keys
 }

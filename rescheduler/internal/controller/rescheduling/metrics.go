@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Metrics of the controller. None has a label that grows with nodes, pods or workloads.
@@ -26,34 +28,16 @@ type Metrics struct {
 // NewMetrics registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "rescheduler_decisions_total",
-			Help: "Decisions about abnormal pods, by reason and by what was wrong.",
-		}, []string{"reason", "signal"}),
-		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "rescheduler_moves_total",
-			Help: "Attempts to move a pod, by outcome.",
-		}, []string{"outcome"}),
-		fills: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "rescheduler_filled_pods_total",
-			Help: "Pods without a node that got their exclusions after their admission.",
-		}),
-		open: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "rescheduler_breaker_open",
-			Help: "1 while nothing is moved because too much was.",
-		}),
-		tainted: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "rescheduler_tainted_nodes",
-			Help: "Nodes that are tainted because of what pods say against them.",
-		}),
-		replacements: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "rescheduler_replacement_seconds",
-			Help:    "From the last failure that the workload remembers to a replacement that has another node.",
-			Buckets: []float64{0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300},
-		}),
-		seen: map[string]bool{},
+		decisions:    meter.CounterVec(series.Decisions),
+		moves:        meter.CounterVec(series.Moves),
+		fills:        meter.Counter(series.FilledPods),
+		open:         meter.Gauge(series.BreakerOpen),
+		tainted:      meter.Gauge(series.TaintedNodes),
+		replacements: meter.Histogram(series.ReplacementDuration, []float64{0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300}),
+		seen:         map[string]bool{},
 	}
 	registerer.MustRegister(m.decisions, m.moves, m.fills, m.open, m.tainted, m.replacements)
+	meter.Zero(m.moves, []string{string(moved)}, []string{string(blocked)}, []string{string(gone)})
 	return m
 }
 

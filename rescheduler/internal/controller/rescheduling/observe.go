@@ -20,9 +20,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// rung of the ladder on which pods are moved: above all recovery in place, and above the recreation of a group's pods.
-const rung = 4
-
 // scope is what was observed for one pod.
 type scope struct {
 	pod   *corev1.Pod
@@ -49,14 +46,15 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 	if s.chain, err = r.owners.Of(ctx, pod); err != nil {
 		return nil, err
 	}
+	for _, owner := range s.chain {
+		r.family.add(owner.UID, s.chain.Direct().UID)
+	}
 	orphan := s.bare() && metav1.GetControllerOf(pod) != nil
 	if orphan || !r.manages(s) {
 		return nil, nil
 	}
 	if s.subject = s.chain.Root(); s.bare() {
 		s.subject = r.ledger.Latest(metadataOf(pod))
-	} else {
-		r.family.add(s.subject.UID, s.chain.Direct().UID)
 	}
 	s.matches = r.match(s)
 	s.read()
@@ -208,37 +206,45 @@ func workloadFacts(s *scope, m signals.Match) policy.Workload {
 }
 
 func recoveringUntil(s *scope) time.Time {
-	var until time.Time
+	var all []map[string]string
 	for _, o := range s.chain.Speaking() {
-		if !recovering.Holds(o.GetAnnotations(), rung, s.now) {
-			continue
-		}
-		if state, err := recovering.Parse(o.GetAnnotations()[recovering.Annotation]); err == nil && state.Deadline.After(until) {
-			until = state.Deadline
-		}
+		all = append(all, o.GetAnnotations())
 	}
-	return until
+	return recovering.Until(recovering.RungMove, s.now, all...)
 }
 
-// nodeFacts: of other nodes it is enough to know that there is one.
+// nodeFacts: of other nodes it is enough to know that there is one. Nodes that the workload avoids are none, but for a pod that has
+// failed: that is gone from here whatever is done.
 func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) error {
 	var nodes corev1.NodeList
 	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	excluded := s.memory.Exclusions(f.Pod.Slot, s.now, nil)
-	free := placement.Freed(s.pod, excluded)
+	var avoided []string
+	if !f.Pod.Failed {
+		avoided = s.memory.Exclusions(f.Pod.Slot, s.now, r.current(ctx))
+	}
+	free := placement.Freed(s.pod, memory.Hosts(s.pod.Annotations))
 	f.Node.Name = s.pod.Spec.NodeName
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
 		switch {
 		case node.Name == s.pod.Spec.NodeName:
 			f.Node.UID = string(node.UID)
-		case f.Node.Others == 0 && placement.Fits(free, node):
+		case f.Node.Others == 0 && !slices.Contains(avoided, node.Name) && placement.Fits(free, node):
 			f.Node.Others = 1
 		}
 	}
 	return nil
+}
+
+// current gives the UID of a node by its name, from the cache.
+func (r *Reconciler) current(ctx context.Context) func(name string) (uid string, exists bool) {
+	return func(name string) (string, bool) {
+		var node corev1.Node
+		err := r.client.Get(ctx, client.ObjectKey{Name: name}, &node)
+		return string(node.UID), err == nil
+	}
 }
 
 // siblingFacts are needed by rows that compare.

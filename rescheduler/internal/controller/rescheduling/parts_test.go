@@ -82,12 +82,13 @@ func TestAMoveIsGivenBack(t *testing.T) {
 		times int
 		again bool
 	}{
-		"a replacement that has run for long": {replacement, memory.Memory{Times: 2, Entries: []memory.Entry{failed}}, noon.Add(time.Minute + period), 1, true},
-		"one that has run for a moment":       {replacement, memory.Memory{Times: 2, Entries: []memory.Entry{failed}}, noon.Add(2 * time.Minute), 2, true},
-		"once in a period":                    {replacement, memory.Memory{Times: 2, Restored: noon.Add(period)}, noon.Add(period + time.Minute), 2, true},
-		"a pod that was there before":         {older, memory.Memory{Times: 2, Entries: []memory.Entry{failed}}, noon.Add(10 * period), 2, false},
-		"a pod that is not ready":             {pods.Make("p", noon).Obj(), memory.Memory{Times: 2}, noon.Add(10 * period), 2, false},
-		"nothing to give back":                {replacement, memory.Memory{}, noon.Add(10 * period), 0, false},
+		"a replacement that has run for long":  {replacement, memory.Memory{Times: 2, Entries: []memory.Entry{failed}}, noon.Add(time.Minute + period), 1, true},
+		"one that has run for a moment":        {replacement, memory.Memory{Times: 2, Entries: []memory.Entry{failed}}, noon.Add(2 * time.Minute), 2, true},
+		"once in a period":                     {replacement, memory.Memory{Times: 2, Restored: noon.Add(period)}, noon.Add(period + time.Minute), 2, true},
+		"a while after the moves were used up": {older, memory.Memory{Times: 2}.Exhaust(noon), noon.Add(time.Minute), 2, true},
+		"a pod that was there before":          {older, memory.Memory{Times: 2, Entries: []memory.Entry{failed}}, noon.Add(10 * period), 2, false},
+		"a pod that is not ready":              {pods.Make("p", noon).Obj(), memory.Memory{Times: 2}, noon.Add(10 * period), 2, false},
+		"nothing to give back":                 {replacement, memory.Memory{}, noon.Add(10 * period), 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, after := r.restored(&scope{pod: c.pod, memory: c.m, now: c.now})
@@ -112,15 +113,6 @@ func TestWhatIsPublishedForThePolicy(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		t.Errorf("got %v", got)
-	}
-}
-
-func TestFamiliesAreForgotten(t *testing.T) {
-	f := newFamily()
-	f.add("root", "child")
-	f.drop("root", "child")
-	if len(f.of("root")) != 0 || len(f.children) != 0 {
-		t.Errorf("left: %v", f.children)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
@@ -24,43 +25,59 @@ const ExclusionsMap = "holdfast-rescheduling-exclusions"
 // most bytes of keys and values in one namespace: a ConfigMap has room for a MiB.
 const mostPublished = 768 << 10
 
-// publish the exclusions of a workload for the policy, which cannot read its owner's annotations.
+// publish the exclusions of a workload for the policy, which cannot read its owner's annotations. Each pass does: the one that wrote the
+// memory may not have come to it.
 func (r *Reconciler) publish(ctx context.Context, s *scope) error {
 	if r.config.Admission.Way != settings.Policy || s.bare() {
 		return nil
 	}
+	children := append(r.family.of(s.subject.UID), s.chain.Direct().UID)
 	want := map[string]string{}
-	for _, direct := range r.family.of(s.subject.UID) {
+	for _, direct := range children {
 		maps.Copy(want, published(direct, s))
 	}
-	var there corev1.ConfigMap
-	key := client.ObjectKey{Namespace: s.pod.Namespace, Name: ExclusionsMap}
-	err := r.live.Get(ctx, key, &there)
-	if apierrors.IsNotFound(err) {
-		if len(want) == 0 {
-			return nil
-		}
-		there = corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: want}
-		return r.client.Create(ctx, &there, fieldOwner)
-	}
-	if err != nil {
-		return fmt.Errorf("reading the exclusions of namespace %s: %w", key.Namespace, err)
-	}
-	after := there.DeepCopy()
-	if after.Data == nil {
-		after.Data = map[string]string{}
-	}
-	children := r.family.of(s.subject.UID)
-	maps.DeleteFunc(after.Data, func(key, _ string) bool {
-		uid, _, _ := strings.Cut(key, ".")
-		return slices.Contains(children, types.UID(uid))
+	return r.edit(ctx, s.pod.Namespace, func(data map[string]string) {
+		maps.DeleteFunc(data, func(key, _ string) bool { return slices.Contains(children, controllerOf(key)) })
+		maps.Copy(data, want)
 	})
-	maps.Copy(after.Data, want)
-	if maps.Equal(there.Data, after.Data) || size(after.Data) > mostPublished {
-		return nil
-	}
-	return r.client.Patch(ctx, after, client.MergeFromWithOptions(&there, client.MergeFromWithOptimisticLock{}), fieldOwner)
 }
+
+// controllerOf the key of an entry.
+func controllerOf(key string) types.UID {
+	uid, _, _ := strings.Cut(key, ".")
+	return types.UID(uid)
+}
+
+// edit the ConfigMap of a namespace, which all its workloads share. What does not fit into it is left out: it stays as it was.
+func (r *Reconciler) edit(ctx context.Context, namespace string, change func(data map[string]string)) error {
+	key := client.ObjectKey{Namespace: namespace, Name: ExclusionsMap}
+	err := retry.OnError(retry.DefaultBackoff, raced, func() error {
+		var there corev1.ConfigMap
+		err := r.live.Get(ctx, key, &there)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		after := there.DeepCopy()
+		if after.Data == nil {
+			after.Data = map[string]string{}
+		}
+		change(after.Data)
+		switch {
+		case maps.Equal(there.Data, after.Data) || size(after.Data) > mostPublished:
+			return nil
+		case err != nil:
+			return r.client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: ExclusionsMap}, Data: after.Data}, fieldOwner)
+		}
+		return r.client.Patch(ctx, after, client.MergeFromWithOptions(&there, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	})
+	if err != nil {
+		return fmt.Errorf("writing the exclusions of namespace %s: %w", namespace, err)
+	}
+	return nil
+}
+
+// raced: somebody else was there in between.
+func raced(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
 // published are the entries of one controller of pods: for all of them, and for the slots that have more.
 func published(direct types.UID, s *scope) map[string]string {

@@ -27,7 +27,7 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil || pod.UID != s.pod.UID {
 		return gone, client.IgnoreNotFound(err)
 	}
-	hosts := s.memory.Exclusions("", s.now, nil)
+	hosts := s.memory.Exclusions("", s.now, r.current(ctx))
 	next := successor(&pod, hosts, r.config.Enforcement.Mode(pod.Spec.SchedulerName))
 	err := r.client.Create(ctx, next, fieldOwner)
 	if apierrors.IsAlreadyExists(err) {
@@ -40,7 +40,27 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return gone, nil
 	}
-	return moved, err
+	if err != nil {
+		return gone, fmt.Errorf("deleting pod %s, which %s follows: %w", pod.Name, next.Name, err)
+	}
+	return moved, nil
+}
+
+// retire a pod that has a successor already: a process that came to an end in remake may have left both.
+func (r *Reconciler) retire(ctx context.Context, s *scope) error {
+	if !r.config.BarePods.Recreate || r.config.DryRun {
+		return nil
+	}
+	var next corev1.Pod
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: s.pod.Namespace, Name: nextName(s.pod.Name)}, &next)
+	if err != nil || next.Annotations[SuccessorOf] != string(s.pod.UID) {
+		return client.IgnoreNotFound(err)
+	}
+	err = r.client.Delete(ctx, s.pod.DeepCopy(), &client.DeleteOptions{Preconditions: exactly(s.pod).Preconditions})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting pod %s, which %s follows: %w", s.pod.Name, next.Name, err)
+	}
+	return nil
 }
 
 func (r *Reconciler) isSuccessor(ctx context.Context, next *corev1.Pod) error {

@@ -89,7 +89,7 @@ func (r *Reconciler) write(ctx context.Context, s *scope, annotations map[string
 	r.ledger.Wrote(after)
 	s.subject = after
 	s.read()
-	return r.publish(ctx, s)
+	return nil
 }
 
 // again retries what was done on a stale copy without a word.
@@ -106,22 +106,14 @@ func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) error {
 		return nil
 	}
 	youngest := s.pod
-	for _, direct := range r.family.of(s.subject.UID) {
-		var pods corev1.PodList
-		if err := r.client.List(ctx, &pods, client.InNamespace(s.pod.Namespace), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing pods of the workload: %w", err)
+	err := r.kin(ctx, s, func(pod *corev1.Pod) error {
+		if youngest.CreationTimestamp.Before(&pod.CreationTimestamp) {
+			youngest = pod
 		}
-		for i := range pods.Items {
-			if youngest.CreationTimestamp.Before(&pods.Items[i].CreationTimestamp) {
-				youngest = &pods.Items[i]
-			}
-		}
-		if len(pods.Items) == 0 {
-			r.family.drop(s.subject.UID, direct)
-		}
-	}
+		return nil
+	})
 	s.memory = s.memory.For(owners.Template(youngest))
-	return nil
+	return err
 }
 
 func isNoKind(err error) bool { return meta.IsNoMatchError(err) }

@@ -14,7 +14,10 @@ import (
 // over is forgotten.
 func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error) {
 	r.metrics.bound(s)
-	if s.memory.Empty() || s.bare() || s.pod.Status.Phase != corev1.PodRunning || r.config.DryRun {
+	if s.bare() {
+		return ctrl.Result{}, r.retire(ctx, s)
+	}
+	if s.memory.Empty() || s.pod.Status.Phase != corev1.PodRunning || r.config.DryRun {
 		return ctrl.Result{}, nil
 	}
 	defer r.ledger.Lock(s.subject.UID)()
@@ -25,6 +28,9 @@ func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error)
 	if want := m.Annotations(s.now); !same(s.subject.Annotations, want) {
 		if err := r.write(ctx, s, want); err != nil {
 			return again(err)
+		}
+		if err := r.publish(ctx, s); err != nil {
+			return ctrl.Result{}, err
 		}
 	}
 	return ctrl.Result{RequeueAfter: soonest(after, s.nextEnd())}, nil

@@ -3,7 +3,6 @@ package rescheduling
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
-	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
@@ -26,8 +24,8 @@ func (r *Reconciler) unbound(ctx context.Context, s *scope) (ctrl.Result, error)
 		return ctrl.Result{}, nil
 	}
 	since, message, stuck := unschedulable(s.pod)
-	if !stuck {
-		return ctrl.Result{}, r.fill(ctx, s, s.pod)
+	if err := r.fill(ctx, s, s.pod); err != nil || !stuck {
+		return ctrl.Result{}, err
 	}
 	return r.relax(ctx, s, since, message)
 }
@@ -40,65 +38,6 @@ func unschedulable(pod *corev1.Pod) (since time.Time, message string, stuck bool
 		}
 	}
 	return time.Time{}, "", false
-}
-
-// fillFamily gives the exclusions to all pods of the workload that were admitted before they were known and have no node yet.
-func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
-	if s.bare() {
-		return nil
-	}
-	for _, direct := range r.family.of(s.subject.UID) {
-		var pods corev1.PodList
-		if err := r.client.List(ctx, &pods, client.InNamespace(s.pod.Namespace), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing pods of the workload: %w", err)
-		}
-		for i := range pods.Items {
-			pod := &pods.Items[i]
-			if _, _, stuck := unschedulable(pod); pod.Spec.NodeName != "" || stuck || !pod.DeletionTimestamp.IsZero() {
-				continue
-			}
-			if err := r.fill(ctx, s, pod); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// fill annotates a pod that has no node yet. Only the plugin sees it: affinity cannot be changed any more.
-func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error {
-	want := s.memory.Exclusions(owners.Slot(pod), s.now, nil)
-	have := memory.Hosts(pod.Annotations)
-	missing := slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) })
-	if !missing || r.config.DryRun || placement.Placed(pod) || s.bare() {
-		return nil
-	}
-	err := r.annotate(ctx, pod, memory.FormatHosts(memory.MergeHosts(want, have)))
-	if err == nil {
-		r.metrics.filled()
-	}
-	return err
-}
-
-// annotate sets the pod's exclusions. Empty: it has none. A pod that has changed comes again by its event.
-func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, hosts string) error {
-	before := metadataOf(pod)
-	after := before.DeepCopy()
-	if after.Annotations == nil {
-		after.Annotations = map[string]string{}
-	}
-	after.Annotations[memory.HostsAnnotation] = hosts
-	if hosts == "" {
-		delete(after.Annotations, memory.HostsAnnotation)
-	}
-	err := r.client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("annotating pod %s: %w", pod.Name, err)
-	}
-	return nil
 }
 
 // relax lifts exclusions that leave a pod no node, if lifting them helps: an unwanted node is better than none.
@@ -155,6 +94,7 @@ func (r *Reconciler) helps(ctx context.Context, pod *corev1.Pod, hosts []string)
 // is admitted without.
 func (r *Reconciler) lift(ctx context.Context, s *scope, byAffinity bool) error {
 	if !byAffinity {
+		r.lifted.Add(s.pod.UID, nil)
 		return r.annotate(ctx, s.pod, "")
 	}
 	if s.bare() {
@@ -165,6 +105,9 @@ func (r *Reconciler) lift(ctx context.Context, s *scope, byAffinity bool) error 
 	s.read()
 	s.memory.RelaxedUntil = s.now.Add(time.Duration(r.config.RelaxFor))
 	if err := r.write(ctx, s, s.memory.Annotations(s.now)); err != nil {
+		return err
+	}
+	if err := r.publish(ctx, s); err != nil {
 		return err
 	}
 	uid, version := s.pod.UID, s.pod.ResourceVersion

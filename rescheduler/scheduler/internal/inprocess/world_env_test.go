@@ -43,7 +43,6 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	config.QPS, config.Burst = 500, 500
 	apiServer = config
 	code := m.Run()
 	if err := stop(); err != nil {

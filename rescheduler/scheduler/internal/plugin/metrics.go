@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // ignored says why an annotation counts as absent.
@@ -26,18 +28,19 @@ const (
 
 // The metrics are served with the scheduler's own. None has a label that names a pod or a node.
 var (
-	exclusionsIgnored = counter("exclusions_ignored_total", "Attempts to schedule a pod that did without its exclusions, by reason.", "reason")
-	podsRelaxed       = counter("pods_relaxed_total", "Pods whose exclusions were dropped because nothing else kept them from being scheduled, by reason.", "reason")
-	annotationsClear  = counter("annotations_cleared_total", "Annotations of relaxed pods that were to be removed, by result.", "result")
+	exclusionsIgnored = counter(series.ExclusionsIgnored)
+	podsRelaxed       = counter(series.PodsRelaxed)
+	annotationsClear  = counter(series.AnnotationsCleared)
 )
 
-func counter(name, help string, labels ...string) *metrics.CounterVec {
-	return metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: "holdfast", Subsystem: "pod_rescheduling", Name: name, Help: help, StabilityLevel: metrics.ALPHA,
-	}, labels)
+func counter(m series.Metric) *metrics.CounterVec {
+	return metrics.NewCounterVec(&metrics.CounterOpts{Name: m.Name, Help: m.Help, StabilityLevel: metrics.ALPHA}, m.Labels)
 }
 
 // registerMetrics once, however many profiles have the plugin.
 var registerMetrics = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(exclusionsIgnored, podsRelaxed, annotationsClear)
+	for _, reason := range []ignored{unreadable, noNodeLeft} { // so that the first increase is seen
+		exclusionsIgnored.WithLabelValues(string(reason))
+	}
 })

@@ -1,0 +1,296 @@
+package charts
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/charts/internal/alerts"
+)
+
+// load is what an alert is shown: series in promtool's notation, one sample a minute.
+type load map[string]string
+
+// trial shows an alert a load at which it fires at a minute, and one at which it does not.
+type trial struct {
+	at           string
+	fires, quiet load
+	labels       map[string]string // of what fires, beside those of the rule
+}
+
+// controllers are the labels by which the alerts of a controller are told apart.
+type controller struct{ program, name, lease, webhook string }
+
+var controllers = map[string]controller{
+	"jobset-controller":     {"jobset", "jobset", "6d4f6a47.jobset.x-k8s.io", "/validate-jobset-x-k8s-io-v1alpha2-jobset"},
+	"appwrapper-controller": {"appwrapper", "appwrapper", "f134c674.codeflare.dev", "/mutate-workload-codeflare-dev-v1beta2-appwrapper"},
+	"elastic-operator":      {"elastic-operator", "elastic-job-controller", "elastic-operator.holdfast.dev", ""},
+	"rescheduler":           {"rescheduler", "rescheduler", "rescheduler.holdfast.dev", "/mutate-v1-pod"},
+}
+
+// trials of the alerts that each controller has. A neighbour's trouble is not its own.
+func (c controller) trials() map[string]trial {
+	of := func(metric, label, value string) string { return metric + "{" + label + `="` + value + `"}` }
+	errors, passes := "controller_runtime_reconcile_errors_total", "controller_runtime_reconcile_total"
+	requests := func(code string) string {
+		return `controller_runtime_webhook_requests_total{webhook="` + c.webhook + `",code="` + code + `"}`
+	}
+	waits := func(le string) string {
+		return `workqueue_queue_duration_seconds_bucket{name="` + c.name + `",le="` + le + `"}`
+	}
+	return map[string]trial{
+		"HoldfastControllerDown": {
+			at:     "6m",
+			fires:  load{of("holdfast_build_info", "program", "another"): "1x20"},
+			quiet:  load{of("holdfast_build_info", "program", c.program): "1x20"},
+			labels: map[string]string{},
+		},
+		"HoldfastControllerHasNoLeader": {
+			at:    "4m",
+			fires: load{`leader_election_master_status{name="` + c.lease + `",pod="a"}`: "0x20", `leader_election_master_status{name="` + c.lease + `",pod="b"}`: "0x20"},
+			quiet: load{`leader_election_master_status{name="` + c.lease + `",pod="a"}`: "0x20", `leader_election_master_status{name="` + c.lease + `",pod="b"}`: "1x20"},
+		},
+		"HoldfastControllerErrors": {
+			at:    "30m",
+			fires: load{of(errors, "controller", c.name): "0+2x40", of(passes, "controller", c.name): "0+10x40"},
+			quiet: load{of(errors, "controller", c.name): "0+1x40", of(passes, "controller", c.name): "0+20x40", of(errors, "controller", "x"): "0+9x40"},
+		},
+		"HoldfastControllerFallsBehind": {
+			at:    "25m",
+			fires: load{waits("10"): "0+1x40", waits("100"): "0+10x40", waits("+Inf"): "0+10x40"},
+			quiet: load{waits("10"): "0+10x40", waits("100"): "0+10x40", waits("+Inf"): "0+10x40"},
+		},
+		"HoldfastWebhookErrors": {
+			at:    "15m",
+			fires: load{requests("200"): "0+50x40", requests("500"): "0+1x40"},
+			quiet: load{requests("200"): "0+50x40", requests("500"): "7x40"},
+		},
+	}
+}
+
+// trials of all other alerts.
+var trials = map[string]trial{
+	"HoldfastGoodputLow": {
+		at:    "90m",
+		fires: load{"holdfast_running_worker_seconds_total": "0+800x120", `holdfast_lost_worker_seconds_total{cause="exit"}`: "0+200x120"},
+		quiet: load{"holdfast_running_worker_seconds_total": "0+950x120", `holdfast_lost_worker_seconds_total{cause="exit"}`: "0+50x120"},
+	},
+	"HoldfastRestartStorm": {
+		at:    "31m",
+		fires: load{`holdfast_restarts_total{kind="in-place"}`: "0+1x40", `holdfast_restarts_total{kind="recreation"}`: "0+1x40"},
+		quiet: load{`holdfast_restarts_total{kind="in-place"}`: "0+0.5x40"},
+	},
+	"HoldfastRestartsSlow": {
+		at: "70m",
+		fires: load{
+			`holdfast_restart_duration_seconds_sum{kind="recreation",phase="detect"}`: "0+1x90", `holdfast_restart_duration_seconds_count{kind="recreation",phase="detect"}`: "0+1x90",
+			`holdfast_restart_duration_seconds_sum{kind="recreation",phase="start"}`: "0+400x90", `holdfast_restart_duration_seconds_count{kind="recreation",phase="start"}`: "0+1x90",
+		},
+		quiet: load{
+			`holdfast_restart_duration_seconds_sum{kind="recreation",phase="detect"}`: "0+1x90", `holdfast_restart_duration_seconds_count{kind="recreation",phase="detect"}`: "0+1x90",
+			`holdfast_restart_duration_seconds_sum{kind="recreation",phase="start"}`: "0+200x90", `holdfast_restart_duration_seconds_count{kind="recreation",phase="start"}`: "0+1x90",
+		},
+		labels: map[string]string{"kind": "recreation"},
+	},
+	"HoldfastRestartsTimeOut": {
+		at:    "61m",
+		fires: load{"holdfast_inplace_timeouts_total": "0+0.1x90"},
+		quiet: load{"holdfast_inplace_timeouts_total": "0+0.04x90"},
+	},
+	"HoldfastWorkersOutOfSync": {
+		at:    "25m",
+		fires: load{"holdfast_workers_out_of_sync": "3x40"},
+		quiet: load{"holdfast_workers_out_of_sync": "3x10 0 3x20"},
+	},
+	"HoldfastOrchestratorHasNoLeader": {
+		at:    "5m",
+		fires: load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "0x20"},
+		quiet: load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "1x20"},
+	},
+	"HoldfastStoreUnreachable": {
+		at:    "15m",
+		fires: load{"holdfast_store_errors_total": "0+30x40"},
+		quiet: load{"holdfast_store_errors_total": "0+3x40"},
+	},
+	"HoldfastOrchestratorsFenced": {
+		at:    "16m",
+		fires: load{`holdfast_fencing_rejections_total{caller="orchestrator"}`: "0+1x40"},
+		quiet: load{`holdfast_fencing_rejections_total{caller="orchestrator"}`: "0 1x40", `holdfast_fencing_rejections_total{caller="agent"}`: "0+9x40"},
+	},
+	"HoldfastQuotaHeldIdle": {
+		at:     "35m",
+		fires:  load{`appwrapper_quota_held_pods{phase="Resetting"}`: "8x50", `appwrapper_quota_held_pods{phase="Running"}`: "0x50"},
+		quiet:  load{`appwrapper_quota_held_pods{phase="Resetting"}`: "8x20 0x5 8x20"},
+		labels: map[string]string{"phase": "Resetting"},
+	},
+	"HoldfastResetStorm": {
+		at:    "61m",
+		fires: load{`appwrapper_resets_total{reason="a"}`: "0+0.2x90", `appwrapper_resets_total{reason="b"}`: "0+0.1x90"},
+		quiet: load{`appwrapper_resets_total{reason="a"}`: "0+0.1x90"},
+	},
+	"HoldfastElasticWorkersGivenUp": {
+		at:    "30m",
+		fires: load{"elasticjob_workers_given_up_total": "0x10 1x40"},
+		quiet: load{"elasticjob_workers_given_up_total": "4x50"},
+	},
+	"HoldfastElasticJobsFail": {
+		at:    "61m",
+		fires: load{`elasticjob_finished_total{outcome="Failed"}`: "0+0.1x90"},
+		quiet: load{`elasticjob_finished_total{outcome="Failed"}`: "0+0.04x90", `elasticjob_finished_total{outcome="Succeeded"}`: "0+1x90"},
+	},
+	"HoldfastRescheduleBreakerOpen": {
+		at:    "1m",
+		fires: load{"rescheduler_breaker_open": "1x10"},
+		quiet: load{"rescheduler_breaker_open": "0x10"},
+	},
+	"HoldfastMovesBlocked": {
+		at:    "31m",
+		fires: load{`rescheduler_moves_total{outcome="blocked"}`: "0+1x40", `rescheduler_moves_total{outcome="moved"}`: "5x40"},
+		quiet: load{`rescheduler_moves_total{outcome="blocked"}`: "0+1x40", `rescheduler_moves_total{outcome="moved"}`: "0+1x40"},
+	},
+	"HoldfastReplacementsSlow": {
+		at: "45m",
+		fires: load{
+			`rescheduler_replacement_seconds_bucket{le="30"}`: "0x60", `rescheduler_replacement_seconds_bucket{le="120"}`: "0+1x60", `rescheduler_replacement_seconds_bucket{le="+Inf"}`: "0+1x60",
+		},
+		quiet: load{
+			`rescheduler_replacement_seconds_bucket{le="30"}`: "0+1x60", `rescheduler_replacement_seconds_bucket{le="120"}`: "0+1x60", `rescheduler_replacement_seconds_bucket{le="+Inf"}`: "0+1x60",
+		},
+	},
+	"HoldfastExclusionsUnreadable": {
+		at:    "20m",
+		fires: load{`holdfast_pod_rescheduling_exclusions_ignored_total{reason="Unreadable"}`: "0x5 1x30"},
+		quiet: load{`holdfast_pod_rescheduling_exclusions_ignored_total{reason="NoNodeLeft"}`: "0+1x40"},
+	},
+}
+
+// The types of promtool's rule tests.
+type (
+	ruleTests struct {
+		RuleFiles []string   `json:"rule_files"`
+		Tests     []ruleTest `json:"tests"`
+	}
+	ruleTest struct {
+		Name     string        `json:"name"`
+		Interval string        `json:"interval"`
+		Input    []inputSeries `json:"input_series"`
+		Alerts   []alertTest   `json:"alert_rule_test"`
+	}
+	inputSeries struct {
+		Series string `json:"series"`
+		Values string `json:"values"`
+	}
+	alertTest struct {
+		EvalTime string          `json:"eval_time"`
+		Name     string          `json:"alertname"`
+		Expected []expectedAlert `json:"exp_alerts"`
+	}
+	expectedAlert struct {
+		Labels      map[string]string `json:"exp_labels"`
+		Annotations map[string]string `json:"exp_annotations"`
+	}
+)
+
+// Prometheus' own tool evaluates every alert, with a load at which it has to fire and one at which it must not.
+func TestAlertsFire(t *testing.T) {
+	for _, set := range alerts.All() {
+		t.Run(set.Chart, func(t *testing.T) {
+			rules, err := filepath.Abs(filepath.Join(set.Chart, "files", "rules", "alerts.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests := ruleTests{RuleFiles: []string{rules}}
+			for _, alert := range set.Alerts {
+				tests.Tests = append(tests.Tests, ruleTestsOf(t, set.Chart, alert)...)
+			}
+			promtool(t, tests)
+		})
+	}
+}
+
+func ruleTestsOf(t *testing.T, chart string, alert alerts.Alert) []ruleTest {
+	t.Helper()
+	trial, there := trials[alert.Name]
+	if alert.Program != "" {
+		trial, there = controllers[chart].trials()[alert.Name]
+	}
+	if !there || len(trial.fires) == 0 || len(trial.quiet) == 0 {
+		t.Fatalf("%s has no trial", alert.Name)
+	}
+	labels := alert.Labels()
+	maps.Copy(labels, trial.labels)
+	return []ruleTest{
+		trial.fires.test(alert.Name+" fires", trial.at, alert.Name, expectedAlert{labels, alert.Annotations()}),
+		trial.quiet.test(alert.Name+" is quiet", trial.at, alert.Name),
+	}
+}
+
+func (l load) test(name, at, alert string, expected ...expectedAlert) ruleTest {
+	out := ruleTest{Name: name, Interval: "1m", Alerts: []alertTest{{at, alert, expected}}}
+	for _, series := range slices.Sorted(maps.Keys(l)) {
+		out.Input = append(out.Input, inputSeries{series, l[series]})
+	}
+	return out
+}
+
+func promtool(t *testing.T, tests ruleTests) {
+	t.Helper()
+	content, err := yaml.Marshal(tests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "tests.yaml")
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "promtool", "test", "rules", file).CombinedOutput()
+	if err != nil {
+		t.Errorf("promtool (hack/install-debian.sh prometheus installs it): %v\n%s", err, out)
+	}
+}
+
+func TestEveryTrialHasAnAlert(t *testing.T) {
+	names := map[string]bool{}
+	for _, set := range alerts.All() {
+		for _, alert := range set.Alerts {
+			names[alert.Name] = true
+		}
+	}
+	for name := range trials {
+		if !names[name] {
+			t.Errorf("there is no alert %s", name)
+		}
+	}
+}
+
+// A page for each alert, with what a reader needs at night, and no page for none.
+func TestEveryAlertHasARunbook(t *testing.T) {
+	folder := filepath.Join("..", "docs", "runbooks")
+	pages := map[string]bool{}
+	for _, set := range alerts.All() {
+		for _, alert := range set.Alerts {
+			pages[alert.Name+".md"] = true
+			text := string(mustRead(t, filepath.Join(folder, alert.Name+".md")))
+			for _, part := range []string{"# " + alert.Name, "## What it means", "## Look at", "## Do"} {
+				if !strings.Contains(text, part+"\n") {
+					t.Errorf("%s: there is no %q", alert.Name, part)
+				}
+			}
+		}
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !pages[file.Name()] && file.Name() != "README.md" {
+			t.Errorf("%s is of no alert", file.Name())
+		}
+	}
+}

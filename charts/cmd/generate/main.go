@@ -1,0 +1,29 @@
+// Command generate writes what the charts take from the code and what is made of the charts: dashboards, alerts, plain manifests, reference pages. It
+// takes no arguments and is run in the folder of this module; `make generate` does.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	for _, write := range []func() error{writeBoards, writeAlerts, writeManifests, writeMetrics, writeValues, writeCRDs} {
+		if err := write(); err != nil {
+			fmt.Fprintln(os.Stderr, "generate:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// charts are the folders of the four.
+var charts = []string{"appwrapper-controller", "elastic-operator", "jobset-controller", "rescheduler"}
+
+func writeFile(content []byte, path ...string) error {
+	file := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, content, 0o644)
+}

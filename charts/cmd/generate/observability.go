@@ -1,0 +1,35 @@
+package main
+
+import (
+	"github.com/holdfast-project/holdfast/charts/internal/alerts"
+	"github.com/holdfast-project/holdfast/charts/internal/boards"
+)
+
+// writeBoards puts every board into every chart, for each may be installed alone.
+func writeBoards() error {
+	for _, board := range boards.All() {
+		content, err := board.JSON()
+		if err != nil {
+			return err
+		}
+		for _, chart := range charts {
+			if err := writeFile(content, chart, "files", "dashboards", board.File); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func writeAlerts() error {
+	for _, set := range alerts.All() {
+		content, err := set.YAML()
+		if err != nil {
+			return err
+		}
+		if err := writeFile(content, set.Chart, "files", "rules", "alerts.yaml"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

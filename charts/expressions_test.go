@@ -1,0 +1,144 @@
+package charts
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/holdfast-project/holdfast/charts/internal/alerts"
+	"github.com/holdfast-project/holdfast/charts/internal/boards"
+	"github.com/holdfast-project/holdfast/charts/internal/foreign"
+	"github.com/holdfast-project/holdfast/shared/series"
+)
+
+// served are the names of all samples that an expression may name, with the labels of those that are ours.
+func served() map[string][]string {
+	all := map[string][]string{}
+	for _, name := range foreign.Samples() {
+		all[name] = nil
+	}
+	for _, metric := range series.All() {
+		labels := append([]string{"namespace", "job", "le"}, metric.Labels...)
+		for _, name := range metric.Samples() {
+			all[name] = labels
+		}
+	}
+	return all
+}
+
+// expressions are those of all boards and alerts, by where they are.
+func expressions() map[string]string {
+	all := map[string]string{}
+	for _, board := range boards.All() {
+		for _, row := range board.Rows {
+			for _, panel := range row.Panels {
+				for _, query := range panel.Queries {
+					all[board.Title+"/"+row.Title+"/"+panel.Title+"/"+query.Legend] = boards.Plain(query.Expr, "5m")
+				}
+			}
+		}
+	}
+	for _, set := range alerts.All() {
+		for _, alert := range set.Alerts {
+			all[set.Chart+"/"+alert.Name] = alert.Expr
+		}
+	}
+	return all
+}
+
+func TestExpressionsNameWhatIsServed(t *testing.T) {
+	known := served()
+	for at, text := range expressions() {
+		expr, err := parser.ParseExpr(text)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", at, err, text)
+			continue
+		}
+		for _, problem := range strangers(expr, known) {
+			t.Errorf("%s: %s\n%s", at, problem, text)
+		}
+	}
+}
+
+// strangers are the series that nobody serves, and labels that ours do not have.
+func strangers(expr parser.Expr, known map[string][]string) []string {
+	var found []string
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		selector, ok := node.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		labels, there := known[selector.Name]
+		if !there {
+			found = append(found, selector.Name+" is served by nobody")
+		}
+		for _, matcher := range selector.LabelMatchers {
+			if labels != nil && matcher.Name != "__name__" && !slices.Contains(labels, matcher.Name) {
+				found = append(found, selector.Name+" has no label "+matcher.Name)
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+func TestStrangersAreFound(t *testing.T) {
+	for text, want := range map[string]string{
+		`sum(rate(holdfast_restart_total[5m]))`:                 "holdfast_restart_total is served by nobody",
+		`holdfast_restart_duration_seconds`:                     "holdfast_restart_duration_seconds is served by nobody",
+		`rate(holdfast_restarts_total{knd="in-place"}[5m]) > 0`: "holdfast_restarts_total has no label knd",
+	} {
+		expr, err := parser.ParseExpr(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(strangers(expr, served()), "\n"); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// The grouping labels of ours exist too: a typo there would make one line of all series.
+func TestGroupsAreByLabelsThatExist(t *testing.T) {
+	known := served()
+	for at, text := range expressions() {
+		expr, err := parser.ParseExpr(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+			sum, ok := node.(*parser.AggregateExpr)
+			if !ok {
+				return nil
+			}
+			for _, selector := range parser.ExtractSelectors(sum) {
+				name := selector[len(selector)-1].Value
+				for _, label := range sum.Grouping {
+					if labels := known[name]; labels != nil && !slices.Contains(labels, label) {
+						t.Errorf("%s: %s has no label %s", at, name, label)
+					}
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// Every metric that a person would look for is on a board.
+func TestEveryMetricIsOnABoard(t *testing.T) {
+	var all strings.Builder
+	for _, text := range expressions() {
+		all.WriteString(text + "\n")
+	}
+	detail := []string{ // of the rendezvous server, for those who look into it
+		series.RendezvousAccepted.Name, series.RendezvousBytes.Name, series.RendezvousClosed.Name, series.RendezvousKeys.Name,
+		series.RendezvousRefused.Name, series.RendezvousWaits.Name,
+	}
+	for _, metric := range series.All() {
+		if !slices.Contains(detail, metric.Name) && !strings.Contains(all.String(), metric.Name) {
+			t.Errorf("%s is on no board", metric.Name)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package alerts
+
+import (
+	"fmt"
+
+	"github.com/holdfast-project/holdfast/charts/internal/foreign"
+	"github.com/holdfast-project/holdfast/shared/series"
+)
+
+// manager is what the alerts about a controller itself are told apart by: they have the same names for all four.
+type manager struct {
+	title       string
+	program     string // label of holdfast_build_info
+	controllers string // a regular expression
+	webhooks    string // a regular expression of paths; empty: it has none
+	lease       string
+}
+
+func (m manager) alerts() []Alert {
+	all := []Alert{
+		{
+			Program: m.program, Name: "HoldfastControllerDown", Severity: Critical, For: "5m",
+			Expr:        fmt.Sprintf(`absent(%s{program="%s"})`, series.BuildInfo.Name, m.program),
+			Summary:     "No " + m.title + " is running",
+			Description: "No process of it has been scraped for five minutes. Nothing it manages is started, restarted or cleaned up; what runs goes on.",
+		},
+		{
+			Program: m.program, Name: "HoldfastControllerHasNoLeader", Severity: Critical, For: "3m",
+			Expr:        fmt.Sprintf(`max(%s{name="%s"}) < 1`, foreign.Leader, m.lease),
+			Summary:     "No " + m.title + " leads",
+			Description: "Its processes are up, and none of them holds the Lease: nobody acts.",
+		},
+		{
+			Program: m.program, Name: "HoldfastControllerErrors", Severity: Warning, For: "15m",
+			Expr: fmt.Sprintf(`sum(rate(%s{controller=~"%s"}[10m])) / sum(rate(%s{controller=~"%s"}[10m])) > 0.1`,
+				foreign.ReconcileErrors, m.controllers, foreign.Reconciles, m.controllers),
+			Summary:     "More than a tenth of the passes of the " + m.title + " fail",
+			Description: "It tries again with a growing pause, so that changes take effect late. Its log names the objects and the errors.",
+		},
+		{
+			Program: m.program, Name: "HoldfastControllerFallsBehind", Severity: Warning, For: "10m",
+			Expr: fmt.Sprintf(`histogram_quantile(0.9, sum by (le) (rate(%s_bucket{name=~"%s"}[10m]))) > 30`,
+				foreign.QueueTime, m.controllers),
+			Summary:     "Objects wait more than half a minute for the " + m.title,
+			Description: "One in ten waits longer than 30 s for its turn. More workers (maxConcurrentReconciles) or more calls (clientConnection) may help.",
+		},
+	}
+	if m.webhooks != "" {
+		all = append(all, Alert{
+			Program: m.program, Name: "HoldfastWebhookErrors", Severity: Warning, For: "10m",
+			Expr:        fmt.Sprintf(`sum(rate(%s{webhook=~"%s",code!="200"}[5m])) > 0`, foreign.WebhookRequests, m.webhooks),
+			Summary:     "The webhook of the " + m.title + " fails",
+			Description: "It answers with faults of its own, not with refusals. With failurePolicy Fail, objects cannot be written meanwhile.",
+		})
+	}
+	return all
+}

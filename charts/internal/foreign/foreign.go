@@ -1,0 +1,40 @@
+// Package foreign lists the series of other programs that dashboards and alerts may name: those of controller-runtime, which every
+// manager serves beside its own, and Kueue's.
+package foreign
+
+// Of controller-runtime and client-go.
+const (
+	Reconciles      = "controller_runtime_reconcile_total"         // controller, result
+	ReconcileErrors = "controller_runtime_reconcile_errors_total"  // controller
+	ReconcileTime   = "controller_runtime_reconcile_time_seconds"  // a histogram: controller
+	WebhookRequests = "controller_runtime_webhook_requests_total"  // webhook (its path), code
+	WebhookLatency  = "controller_runtime_webhook_latency_seconds" // a histogram: webhook
+	QueueDepth      = "workqueue_depth"                            // name
+	QueueTime       = "workqueue_queue_duration_seconds"           // a histogram: name
+	APIRequests     = "rest_client_requests_total"                 // code, method, host
+	Leader          = "leader_election_master_status"              // name (of the Lease)
+	CPU             = "process_cpu_seconds_total"
+	Memory          = "process_resident_memory_bytes"
+)
+
+// Of Kueue; those of resources need metrics.enableClusterQueueResources in its configuration.
+const (
+	KueuePending  = "kueue_pending_workloads"                  // cluster_queue, status
+	KueueAdmitted = "kueue_admitted_active_workloads"          // cluster_queue
+	KueueEvicted  = "kueue_evicted_workloads_total"            // cluster_queue, reason
+	KueueWait     = "kueue_admission_wait_time_seconds"        // a histogram: cluster_queue
+	KueueReserved = "kueue_cluster_queue_resource_reservation" // cluster_queue, flavor, resource
+	KueueNominal  = "kueue_cluster_queue_nominal_quota"        // cluster_queue, flavor, resource
+)
+
+// Samples are all names under which these are stored.
+func Samples() []string {
+	names := []string{
+		Reconciles, ReconcileErrors, WebhookRequests, QueueDepth, APIRequests, Leader, CPU, Memory,
+		KueuePending, KueueAdmitted, KueueEvicted, KueueReserved, KueueNominal,
+	}
+	for _, histogram := range []string{ReconcileTime, WebhookLatency, QueueTime, KueueWait} {
+		names = append(names, histogram+"_bucket", histogram+"_count", histogram+"_sum")
+	}
+	return names
+}

@@ -1,0 +1,133 @@
+// Package plain makes manifests for `kubectl apply --server-side` of a chart, for those who do not use Helm.
+package plain
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Namespace is where all of it is put.
+const Namespace = "holdfast-system"
+
+// Objects are those of a chart under the values, as a release that is called like the chart, in the order in which they can be applied.
+func Objects(chart string, values map[string]any) ([]*unstructured.Unstructured, error) {
+	loaded, err := loader.LoadDir(chart)
+	if err != nil {
+		return nil, fmt.Errorf("loading chart %s: %w", chart, err)
+	}
+	all, err := util.ToRenderValues(loaded, values, common.ReleaseOptions{
+		Name: filepath.Base(chart), Namespace: Namespace, Revision: 1, IsInstall: true,
+	}, common.DefaultCapabilities)
+	if err != nil {
+		return nil, fmt.Errorf("values of chart %s: %w", chart, err)
+	}
+	files, err := engine.Render(loaded, all)
+	if err != nil {
+		return nil, fmt.Errorf("rendering chart %s: %w", chart, err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if filepath.Ext(file) != ".yaml" {
+			continue
+		}
+		found, err := parse(files[file])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		objects = append(objects, found...)
+	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(rank(a), rank(b)) })
+	return objects, nil
+}
+
+func parse(content string) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(content))); ; {
+		raw, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(raw, &object.Object); err != nil {
+			return nil, err
+		}
+		if len(object.Object) > 0 {
+			withoutHelm(object)
+			found = append(found, object)
+		}
+	}
+}
+
+// withoutHelm removes what says that Helm manages an object.
+func withoutHelm(o *unstructured.Unstructured) {
+	for _, fields := range [][]string{{"metadata"}, {"spec", "template", "metadata"}} {
+		for _, key := range []string{"helm.sh/chart", "app.kubernetes.io/managed-by"} {
+			unstructured.RemoveNestedField(o.Object, append(slices.Clone(fields), "labels", key)...)
+		}
+	}
+	unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "helm.sh/resource-policy")
+	if len(o.GetAnnotations()) == 0 {
+		unstructured.RemoveNestedField(o.Object, "metadata", "annotations")
+	}
+}
+
+// rank: what others need comes first, and webhooks last, for they keep objects out until somebody answers.
+func rank(o *unstructured.Unstructured) int {
+	switch kind := o.GetKind(); {
+	case kind == "CustomResourceDefinition":
+		return 0
+	case kind == "ServiceAccount":
+		return 1
+	case strings.HasSuffix(kind, "Role"), strings.HasSuffix(kind, "RoleBinding"):
+		return 2
+	case strings.HasSuffix(kind, "WebhookConfiguration"):
+		return 4
+	default:
+		return 3
+	}
+}
+
+// namespace takes only pods that are restricted, which all of ours are.
+const namespace = `apiVersion: v1
+kind: Namespace
+metadata:
+  labels:
+    pod-security.kubernetes.io/enforce: restricted
+  name: ` + Namespace + "\n"
+
+// YAML writes a comment, the namespace and the objects.
+func YAML(comment string, objects []*unstructured.Unstructured) ([]byte, error) {
+	var out bytes.Buffer
+	for _, line := range strings.Split(strings.TrimSpace(comment), "\n") {
+		out.WriteString(strings.TrimSpace("# "+line) + "\n")
+	}
+	out.WriteString("---\n" + namespace)
+	for _, object := range objects {
+		raw, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return nil, fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		out.WriteString("---\n")
+		out.Write(raw)
+	}
+	return out.Bytes(), nil
+}

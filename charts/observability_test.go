@@ -1,0 +1,173 @@
+package charts
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/charts/internal/alerts"
+	"github.com/holdfast-project/holdfast/charts/internal/boards"
+)
+
+func TestDashboardsAreTheGeneratedOnes(t *testing.T) {
+	for chart, settings := range installed {
+		found := mustParse(t, chart, settings["everything"]).find("ConfigMap")
+		for _, board := range boards.All() {
+			want, err := board.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(found, func(o *unstructured.Unstructured) bool { return as[corev1.ConfigMap](t, o).Data[board.File] != "" })
+			if i < 0 {
+				t.Fatalf("%s does not bring %s", chart, board.File)
+			}
+			config := as[corev1.ConfigMap](t, found[i])
+			if diff := cmp.Diff(strings.TrimSpace(string(want)), strings.TrimSpace(config.Data[board.File])); diff != "" {
+				t.Errorf("%s: %s (make generate), -want +got:\n%s", chart, board.File, diff)
+			}
+			if config.Namespace != "grafana" || config.Labels["board"] != "yes" || config.Labels["grafana_dashboard"] != "" || config.Annotations["grafana_folder"] != "Training" {
+				t.Errorf("%s: %s is at %s, labels %v, annotations %v", chart, config.Name, config.Namespace, config.Labels, config.Annotations)
+			}
+		}
+	}
+}
+
+// What Grafana needs to tell panels apart, and what it refuses.
+func TestDashboardsAreSound(t *testing.T) {
+	type panel struct {
+		ID      int
+		Type    string
+		Title   string
+		GridPos struct{ H, W, X, Y int }
+		Targets []struct{ RefID string }
+	}
+	uids := map[string]bool{}
+	for _, board := range boards.All() {
+		raw, err := board.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var parsed struct {
+			UID    string
+			Panels []panel
+		}
+		if err := json.Unmarshal(raw, &parsed); err != nil {
+			t.Fatal(err)
+		}
+		if parsed.UID == "" || uids[parsed.UID] {
+			t.Errorf("%s: its UID %q is none, or another's", board.Title, parsed.UID)
+		}
+		uids[parsed.UID] = true
+		taken := map[[2]int]string{}
+		for i, p := range parsed.Panels {
+			if p.ID != i+1 || (p.Type == "row") != (len(p.Targets) == 0) {
+				t.Errorf("%s: panel %d is %+v", board.Title, i, p)
+			}
+			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+				for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+					if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
+						t.Fatalf("%s: %s covers %s, or is outside", board.Title, p.Title, other)
+					}
+					taken[[2]int{x, y}] = p.Title
+				}
+			}
+		}
+	}
+}
+
+func TestAlertsAreTheGeneratedOnes(t *testing.T) {
+	for _, set := range alerts.All() {
+		want, err := set.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.TrimSpace(string(want)), string(mustRead(t, filepath.Join(set.Chart, "files", "rules", "alerts.yaml")))); diff != "" {
+			t.Errorf("%s (make generate), -want +got:\n%s", set.Chart, diff)
+		}
+		var file struct{ Groups []any }
+		if err := yaml.Unmarshal(want, &file); err != nil {
+			t.Fatal(err)
+		}
+		for values, disabled := range map[string]string{
+			"metrics: {prometheusRule: {enabled: true}}": "",
+			installed[set.Chart]["everything"]:           "HoldfastControllerFallsBehind",
+		} {
+			checkRules(t, set.Chart, values, file.Groups, disabled)
+		}
+	}
+}
+
+// checkRules: the rendered rules are those of the file without the one that is disabled.
+func checkRules(t *testing.T, chart, values string, groups []any, disabled string) {
+	t.Helper()
+	rule := mustParse(t, chart, values).named(t, "PrometheusRule", "")
+	got, _, _ := unstructured.NestedSlice(rule.Object, "spec", "groups")
+	wanted := groups[0].(map[string]any)["rules"].([]any)
+	wanted = slices.DeleteFunc(slices.Clone(wanted), func(r any) bool { return r.(map[string]any)["alert"] == disabled })
+	if diff := cmp.Diff(wanted, got[0].(map[string]any)["rules"]); diff != "" {
+		t.Errorf("%s, without %q (-want +got):\n%s", chart, disabled, diff)
+	}
+}
+
+func TestWithoutMetersThereIsNothingOfThem(t *testing.T) {
+	for chart := range installed {
+		all := mustParse(t, chart, "")
+		for _, kind := range []string{"PrometheusRule", "ServiceMonitor", "ConfigMap", "NetworkPolicy"} {
+			if found := all.find(kind); len(found) > 0 {
+				t.Errorf("%s: %s %s is rendered", chart, kind, found[0].GetName())
+			}
+		}
+	}
+}
+
+// A policy that selects a pod opens all ports that it serves something on, probes excepted: the kubelet is never kept out.
+func TestNetworkPoliciesOpenWhatIsServed(t *testing.T) {
+	eachRendering(t, func(t *testing.T, chart, _, values string) {
+		all := mustParse(t, chart, values+"\nnetworkPolicy: {enabled: true}\n")
+		for _, object := range all.find("NetworkPolicy") {
+			policy := as[networkingv1.NetworkPolicy](t, object)
+			selector := labels.SelectorFromSet(policy.Spec.PodSelector.MatchLabels)
+			selected := false
+			for _, template := range all.podTemplates(t) {
+				if !selector.Matches(labels.Set(template.Labels)) {
+					continue
+				}
+				selected = true
+				for _, port := range closed(template.Spec, policy.Spec.Ingress) {
+					t.Errorf("%s keeps everybody from port %s", policy.Name, port)
+				}
+			}
+			if !selected {
+				t.Errorf("%s is about no pod", policy.Name)
+			}
+		}
+	})
+}
+
+// closed are the ports, probes excepted, that no rule opens.
+func closed(pod corev1.PodSpec, rules []networkingv1.NetworkPolicyIngressRule) []string {
+	open := map[int32]bool{}
+	for _, rule := range rules {
+		for _, port := range rule.Ports {
+			open[port.Port.IntVal] = true
+		}
+	}
+	var found []string
+	for _, c := range pod.Containers {
+		for _, port := range c.Ports {
+			if !strings.Contains(port.Name, "health") && !open[port.ContainerPort] {
+				found = append(found, port.Name)
+			}
+		}
+	}
+	return found
+}

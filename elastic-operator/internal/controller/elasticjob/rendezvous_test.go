@@ -1,0 +1,42 @@
+package elasticjob
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
+	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+)
+
+type nobody struct{}
+
+func (nobody) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// A node that turns the server away does so within milliseconds: it is not made again as fast.
+func TestAServerThatItsNodeTurnsAwayIsMadeAgainAfterAPause(t *testing.T) {
+	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.UID, j.Spec.RdzvEndpoint = "uid", "" }).Obj()
+	for age, stays := range map[time.Duration]bool{time.Second: true, serverPause: false} {
+		server := plan.RendezvousPod(job, "image:1", 0)
+		server.CreationTimestamp, server.Status.Phase = metav1.NewTime(noon.Add(-age)), corev1.PodFailed
+		c := fake.NewClientBuilder().WithObjects(server).Build()
+		r := New(Options{Client: c, Recorder: nobody{}, Clock: clock.RealClock{}, RendezvousImage: "image:1"})
+		s := &scope{job: job, server: server, serverService: &corev1.Service{}, facts: policy.Facts{Now: noon}}
+		if err := r.ensureRendezvous(t.Context(), s, &policy.Decision{Rendezvous: true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(server), &corev1.Pod{}); (err == nil) != stays || (s.askAgain > 0) != stays {
+			t.Errorf("after %s: %v, again after %s", age, err, s.askAgain)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package elasticjob
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+)
+
+// A job without finalizers is gone at once: nobody ever sees it on its way out.
+func TestWhatIsRememberedOfAJobGoesWithIt(t *testing.T) {
+	r := New(Options{Clock: clock.RealClock{}})
+	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()
+	r.expected.podCreated(job.UID, 0, "pod")
+	r.asked.due(job.UID, time.Minute)
+	r.jobNews().Delete(t.Context(), event.TypedDeleteEvent[*v1alpha1.ElasticJob]{Object: job}, nil)
+	if len(r.expected.jobs)+len(r.asked.last) > 0 {
+		t.Errorf("left: %v, %v", r.expected.jobs, r.asked.last)
+	}
+}

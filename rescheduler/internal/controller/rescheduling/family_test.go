@@ -1,0 +1,60 @@
+package rescheduling
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+)
+
+// A CronJob has a Job a minute.
+func TestChildrenWithoutPodsAreForgotten(t *testing.T) {
+	f := newFamily()
+	f.add("root", "lives")
+	f.add("root", "gone")
+	f.add("root of nothing", "gone")
+	f.prune(func(direct types.UID) bool { return direct == "lives" })
+	if got := f.of("root"); !slices.Equal(got, []types.UID{"lives"}) || len(f.children) != 1 {
+		t.Errorf("left: %v", f.children)
+	}
+}
+
+func TestPodsWaitForOneOwnerAtATime(t *testing.T) {
+	f := newFamily()
+	s := &scope{pod: pods.Make("p", noon).Obj()}
+	s.chain = append(s.chain, workload("direct"), workload("root"))
+	f.wait(s)
+	if got := f.wake("uid-direct"); len(got) != 1 {
+		t.Errorf("woken: %v", got)
+	}
+	if len(f.waiting) != 0 {
+		t.Errorf("still waiting: %v", f.waiting)
+	}
+}
+
+// Pods that hang have no events: who allows moves now, or more of them, means those too.
+func TestPodsAreLookedAtWhenTheirOwnerAllowsMoves(t *testing.T) {
+	owner, other := workload("w"), workload("x")
+	w := newWorld(t, settings.Default(), interceptor.Funcs{},
+		pods.Make("p", noon).Change(owned(owner)).Obj(), pods.Make("theirs", noon).Change(owned(other)).Obj())
+	w.family.add("uid-root", owner.UID)
+	before, after := workload("root"), workload("root")
+	after.Annotations = map[string]string{"theirs": "changed"}
+	w.Wake(before, after)
+	if len(w.woken) != 0 {
+		t.Error("pods are looked at for an annotation that is nobody's business")
+	}
+	after.Annotations[memory.RetriesAnnotation] = "3"
+	w.Wake(before, after)
+	if len(w.woken) != 1 {
+		t.Fatalf("%d pods are looked at", len(w.woken))
+	}
+	if e := <-w.woken; e.Object.GetName() != "p" || e.Object.GetNamespace() != "default" {
+		t.Errorf("woken: %s", e.Object.GetName())
+	}
+}

@@ -1,0 +1,97 @@
+package rescheduling
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
+)
+
+// fillFamily gives the exclusions to all pods of the workload that were admitted before they were known and have no node yet. When
+// the moves are used up it takes them away.
+func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
+	if s.bare() {
+		return nil
+	}
+	if s.memory.Exhausted {
+		if err := r.fill(ctx, s, s.pod); err != nil {
+			return err
+		}
+	}
+	return r.kin(ctx, s, func(pod *corev1.Pod) error {
+		if pod.Spec.NodeName != "" || !pod.DeletionTimestamp.IsZero() {
+			return nil
+		}
+		return r.fill(ctx, s, pod)
+	})
+}
+
+// kin are the pods of the workload, whatever of its controllers they belong to.
+func (r *Reconciler) kin(ctx context.Context, s *scope, visit func(*corev1.Pod) error) error {
+	for _, direct := range r.family.of(s.subject.UID) {
+		var pods corev1.PodList
+		if err := r.client.List(ctx, &pods, client.InNamespace(s.pod.Namespace), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing pods of the workload: %w", err)
+		}
+		for i := range pods.Items {
+			if err := visit(&pods.Items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fill annotates a pod that has no node yet. Only the plugin sees it: affinity cannot be changed any more.
+func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	have := memory.Hosts(pod.Annotations)
+	if r.config.DryRun || placement.Placed(pod) || s.bare() {
+		return nil
+	}
+	if s.memory.Exhausted {
+		if len(have) == 0 {
+			return nil
+		}
+		return r.annotate(ctx, pod, "")
+	}
+	if _, lifted := r.lifted.Get(pod.UID); lifted {
+		return nil
+	}
+	want := s.memory.For(owners.Template(pod)).Exclusions(owners.Slot(pod), s.now, r.current(ctx))
+	if !slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) }) {
+		return nil
+	}
+	err := r.annotate(ctx, pod, memory.FormatHosts(memory.MergeHosts(want, have)))
+	if err == nil {
+		r.metrics.filled()
+	}
+	return err
+}
+
+// annotate sets the pod's exclusions. Empty: it has none. A pod that has changed comes again by its event.
+func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, hosts string) error {
+	before := metadataOf(pod)
+	after := before.DeepCopy()
+	if after.Annotations == nil {
+		after.Annotations = map[string]string{}
+	}
+	after.Annotations[memory.HostsAnnotation] = hosts
+	if hosts == "" {
+		delete(after.Annotations, memory.HostsAnnotation)
+	}
+	err := r.client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("annotating pod %s: %w", pod.Name, err)
+	}
+	return nil
+}

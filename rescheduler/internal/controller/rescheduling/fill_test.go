@@ -1,0 +1,61 @@
+package rescheduling
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+)
+
+func avoids(hosts string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Annotations[memory.HostsAnnotation] = hosts }
+}
+
+// The first of the design document's notes: the nodes are forgotten on pods too, be it that the scheduler has found none for them.
+func TestPodsAreFreeAgainWhenTheMovesAreUsedUp(t *testing.T) {
+	owner := workload("w")
+	waiting := pods.Make("waiting", noon).On("").Pending().Change(owned(owner)).Change(avoids(`["a"]`)).Obj()
+	stuck := pods.Make("stuck", noon).On("").Pending().Change(owned(owner)).Change(avoids(`["a"]`)).
+		Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, noon).Obj()
+	failing := pods.Make("failing", noon).Change(owned(owner)).Change(avoids(`["b"]`)).Obj()
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), waiting, stuck, failing)
+	s := w.of(failing, owner)
+	s.memory = memory.Memory{Times: 3}.Exhaust(noon)
+	w.ok(w.fillFamily(t.Context(), s))
+	for _, name := range []string{"waiting", "stuck", "failing"} {
+		if pod, _ := w.pod(name); len(memory.Hosts(pod.Annotations)) != 0 {
+			t.Errorf("%s is kept away from %v", name, memory.Hosts(pod.Annotations))
+		}
+	}
+}
+
+func TestPodsWithoutANodeGetTheirExclusionsLater(t *testing.T) {
+	owner, other := workload("w"), workload("x")
+	waiting := pods.Make("waiting", noon).On("").Pending().Change(owned(owner)).Obj()
+	full := pods.Make("full", noon).On("").Pending().Change(owned(owner)).
+		Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, noon).Obj()
+	lifted := full.DeepCopy()
+	lifted.Name, lifted.UID = "lifted", "uid-lifted"
+	bound := pods.Make("bound", noon).Change(owned(owner)).Obj()
+	theirs := pods.Make("theirs", noon).On("").Pending().Change(owned(other)).Obj()
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), ready("b"), waiting, full, lifted, bound, theirs)
+	w.lifted.Add(lifted.UID, nil)
+	s := w.of(bound, owner)
+	live := memory.Entry{Node: "a", NodeUID: "uid-a", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
+	anew := memory.Entry{Node: "b", NodeUID: "uid-of-a-node-before", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
+	s.memory.Entries = []memory.Entry{live, anew}
+	w.ok(w.fillFamily(t.Context(), s))
+	for name, want := range map[string]string{
+		"waiting": `["a"]`, "full": `["a"]`, // there is no room anywhere now, and may be on the bad node first
+		"lifted": "", "bound": "", "theirs": "",
+	} {
+		if pod, _ := w.pod(name); pod.Annotations[memory.HostsAnnotation] != want {
+			t.Errorf("%s is kept away from %s, want %s", name, pod.Annotations[memory.HostsAnnotation], want)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package rescheduling
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+)
+
+// A pod that was moved off node b, and fails on node a.
+func TestNodesThatAreAvoidedAreNoOtherNodes(t *testing.T) {
+	live := memory.Entry{Node: "b", NodeUID: "uid-b", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
+	over, another, ofSlot := live, live, live
+	over.Expires, another.NodeUID, ofSlot.Slot = noon, "uid-of-a-node-before", "web-1"
+	for name, c := range map[string]struct {
+		entry  memory.Entry
+		failed bool
+		others int
+	}{
+		"while it is avoided":                     {live, false, 0},
+		"when that is over":                       {over, false, 1},
+		"a node of its name was, which is gone":   {another, false, 1},
+		"another slot of the workload avoids it":  {ofSlot, false, 1},
+		"a pod that has failed has to go somehow": {live, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := pods.Make("p", noon).Change(func(p *corev1.Pod) {
+				p.Annotations[memory.HostsAnnotation] = `["b"]`
+				p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: placement.Avoid(nil, []string{"b"}),
+				}}
+			}).Obj()
+			w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), ready("b"))
+			s := w.of(pod, workload("w"))
+			s.memory.Entries = []memory.Entry{c.entry}
+			f := policy.Facts{Pod: policy.Pod{Failed: c.failed}}
+			w.ok(w.nodeFacts(t.Context(), s, &f))
+			if f.Node.Others != c.others || f.Node.Name != "a" || f.Node.UID != "uid-a" {
+				t.Errorf("got %+v", f.Node)
+			}
+		})
+	}
+}
+
+// A lower rung has the fault in hand; a higher one replaces what this one would move.
+func TestOtherRungsHoldItUp(t *testing.T) {
+	deadline := noon.Add(time.Minute)
+	for name, c := range map[string]struct {
+		rung int
+		want time.Time
+	}{
+		"a group that restarts in place":  {recovering.RungGroup, deadline},
+		"Jobs that are recreated":         {recovering.RungRecreate, deadline},
+		"a workload that is reset":        {recovering.RungReset, deadline},
+		"what this rung says of itself":   {recovering.RungMove, time.Time{}},
+		"nobody, for the deadline is now": {recovering.RungGroup, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := workload("w")
+			state := recovering.State{Rung: c.rung, Deadline: deadline}
+			o.Annotations = map[string]string{recovering.Annotation: state.Format()}
+			w := newWorld(t, settings.Default(), interceptor.Funcs{})
+			s := w.of(pods.Make("p", noon).Obj(), o)
+			if c.want.IsZero() && c.rung == recovering.RungGroup {
+				s.now = deadline
+			}
+			if got := recoveringUntil(s); !got.Equal(c.want) {
+				t.Errorf("until %s, want %s", got, c.want)
+			}
+		})
+	}
+}

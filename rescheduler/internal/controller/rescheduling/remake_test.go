@@ -1,0 +1,71 @@
+package rescheduling
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+)
+
+// alone is the scope of a bare pod.
+func alone(pod *corev1.Pod) *scope {
+	return &scope{pod: pod, subject: metadataOf(pod), retries: 3, annotated: true, now: noon}
+}
+
+// The process ended between the two writes, and the pod runs well by now: it must not run twice.
+func TestAPodThatHasASuccessorGoesEvenIfItIsWell(t *testing.T) {
+	config := settings.Default()
+	config.BarePods.Recreate = true
+	of := func(uid string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, SuccessorOf, uid) }
+	}
+	for name, c := range map[string]struct {
+		next *corev1.Pod
+		stay bool
+	}{
+		"its successor is there":           {pods.Make("p-r1", noon).On("").Change(of("uid-p")).Obj(), false},
+		"another pod's successor is there": {pods.Make("p-r1", noon).Change(of("uid-x")).Obj(), true},
+		"somebody has made a pod there":    {pods.Make("p-r1", noon).Obj(), true},
+		"there is none":                    {pods.Make("q", noon).Obj(), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := pods.Make("p", noon).Obj()
+			w := newWorld(t, config, interceptor.Funcs{}, pod, c.next)
+			_, err := w.restore(t.Context(), alone(pod))
+			w.ok(err)
+			if _, stays := w.pod("p"); stays != c.stay {
+				t.Errorf("it is there: %t", stays)
+			}
+			if _, exists := w.pod(c.next.Name); !exists {
+				t.Error("the other pod is gone")
+			}
+		})
+	}
+}
+
+func TestAPodIsMadeAgainOnce(t *testing.T) {
+	pod := pods.Make("p", noon).Obj()
+	next := successor(pod, nil, settings.Plugin)
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, pod, next)
+	if got, err := w.remake(t.Context(), alone(pod)); got != moved || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, stays := w.pod("p"); stays {
+		t.Error("the old one stays")
+	}
+}
+
+func TestANameThatSomebodyElseHasIsLeftToHim(t *testing.T) {
+	pod := pods.Make("p", noon).Obj()
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, pod, pods.Make("p-r1", noon).Obj())
+	if _, err := w.remake(t.Context(), alone(pod)); err == nil {
+		t.Error("no error")
+	}
+	if _, stays := w.pod("p"); !stays {
+		t.Error("the old one is gone, and there is no new one")
+	}
+}

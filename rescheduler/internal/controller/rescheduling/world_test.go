@@ -1,0 +1,120 @@
+package rescheduling
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+)
+
+// world is a Reconciler at noon over an API server that is played, for what a real one does not show: what it sees too late, and
+// what becomes of work that stops in the middle.
+type world struct {
+	*testing.T
+	*Reconciler
+	heard heard
+	known knows
+}
+
+// knows owners by their UID.
+type knows map[types.UID]*metav1.PartialObjectMetadata
+
+func (k knows) Of(_ context.Context, pod metav1.Object) (owners.Chain, error) {
+	if owner := k[owners.ControllerUID(pod)]; owner != nil {
+		return owners.Chain{owner}, nil
+	}
+	return nil, nil
+}
+
+func newWorld(t *testing.T, config settings.Rescheduling, funcs interceptor.Funcs, objects ...client.Object) *world {
+	t.Helper()
+	c := fake.NewClientBuilder().WithObjects(objects...).WithStatusSubresource(&corev1.Pod{}).WithInterceptorFuncs(funcs).
+		WithIndex(&corev1.Pod{}, ownerIndex, indexByOwner).Build()
+	w := &world{T: t, heard: heard{}, known: knows{}}
+	w.Reconciler = New(Options{
+		Client: c, Live: c, Owners: w.known, Ledger: owners.NewLedger(), Recorder: w.heard, Metrics: NewMetrics(prometheus.NewRegistry()),
+		Clock: testclock.NewFakePassiveClock(noon), Config: config,
+	})
+	return w
+}
+
+func (w *world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// of a workload: the scope of its pod, with nothing remembered.
+func (w *world) of(pod *corev1.Pod, workload *metav1.PartialObjectMetadata) *scope {
+	s := &scope{pod: pod, chain: owners.Chain{workload}, subject: workload, retries: 3, annotated: true, now: noon}
+	w.family.add(workload.UID, workload.UID)
+	s.read()
+	return s
+}
+
+// workload is the owner of the pods that owned makes.
+func workload(name string) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)}}
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ReplicationController"))
+	return o
+}
+
+func owned(by *metav1.PartialObjectMetadata) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(by, by.GroupVersionKind())}
+	}
+}
+
+func (w *world) node(name string) *corev1.Node {
+	w.Helper()
+	var node corev1.Node
+	w.ok(w.client.Get(w.Context(), client.ObjectKey{Name: name}, &node))
+	return &node
+}
+
+func (w *world) pod(name string) (pod corev1.Pod, exists bool) {
+	w.Helper()
+	err := w.client.Get(w.Context(), client.ObjectKey{Namespace: "default", Name: name}, &pod)
+	w.ok(client.IgnoreNotFound(err))
+	return pod, err == nil
+}
+
+func ready(name string, changes ...func(*corev1.Node)) *corev1.Node {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}
+	for _, change := range changes {
+		change(node)
+	}
+	return node
+}
+
+// matched is a row of the catalogue that has matched for an hour.
+func matched(name string) signals.Match {
+	for _, row := range signals.Default() {
+		if row.Name == name {
+			return signals.Match{Row: row, Reason: name, Since: noon.Add(-time.Hour), Down: true}
+		}
+	}
+	panic("there is no row " + name)
+}
+
+func refuse(err error) interceptor.Funcs {
+	return interceptor.Funcs{SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption) error {
+		return err
+	}}
+}

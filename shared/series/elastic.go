@@ -1,0 +1,36 @@
+package series
+
+// What the manager of ElasticJobs serves.
+var (
+	ElasticFinished    = counter("elasticjob_finished_total", "ElasticJobs that finished, by their last condition: Succeeded or Failed.", "outcome").of(ElasticManager)
+	ElasticPodsCreated = counter("elasticjob_pods_created_total", "Pods that were created for ElasticJobs.").of(ElasticManager)
+	WorkersEnded       = counter("elasticjob_workers_ended_total",
+		"Workers that ended before their work was done, by what ended them: program or disruption.", "cause").of(ElasticManager)
+	WorkersGivenUp = counter("elasticjob_workers_given_up_total", "Workers that are not replaced any more.").of(ElasticManager)
+
+	elasticJobs = []Metric{ElasticFinished, ElasticPodsCreated, WorkersEnded, WorkersGivenUp}
+)
+
+// What the server serves at which the workers of one ElasticJob meet.
+var (
+	RendezvousAccepted = counter("holdfast_rendezvous_accepted_total",
+		"Connections by what the client speaks: classic and validated are TCPStore, http is etcd.", "dialect").of(Rendezvous)
+	RendezvousBytes        = gauge("holdfast_rendezvous_bytes", "Bytes that are stored, with what keys cost beside theirs.").of(Rendezvous)
+	RendezvousClosed       = gauge("holdfast_rendezvous_closed", "Rendezvous that are closed.").of(Rendezvous)
+	RendezvousConnections  = gauge("holdfast_rendezvous_connections", "Connections that are open.").of(Rendezvous)
+	RendezvousKeys         = gauge("holdfast_rendezvous_keys", "Keys that are stored.").of(Rendezvous)
+	RendezvousParticipants = gauge("holdfast_rendezvous_participants", "Agents that take part in the current rounds.").of(Rendezvous)
+	RendezvousOpened       = counter("holdfast_rendezvous_opened_total",
+		"Rendezvous that agents had closed and that were opened again: left, others still trained; not_done, all had ended and the job had not.",
+		"reason").of(Rendezvous)
+	RendezvousRefused      = counter("holdfast_rendezvous_refused_total", "Connections and requests that were refused, by reason.", "reason").of(Rendezvous)
+	RendezvousRequests     = counter("holdfast_rendezvous_requests_total", "Requests, by protocol and operation.", "protocol", "operation").of(Rendezvous)
+	RendezvousRounds       = counter("holdfast_rendezvous_rounds_total", "Rounds that were completed.").of(Rendezvous)
+	RendezvousWaitingNodes = gauge("holdfast_rendezvous_waiting_nodes", "Agents that wait for the next round.").of(Rendezvous)
+	RendezvousWaits        = gauge("holdfast_rendezvous_waits", "Keys and paths that clients wait for.").of(Rendezvous)
+
+	rendezvous = []Metric{
+		RendezvousAccepted, RendezvousBytes, RendezvousClosed, RendezvousConnections, RendezvousKeys, RendezvousParticipants,
+		RendezvousOpened, RendezvousRefused, RendezvousRequests, RendezvousRounds, RendezvousWaitingNodes, RendezvousWaits,
+	}
+)

@@ -1,0 +1,65 @@
+package series
+
+// BuildInfo is served by every manager.
+var BuildInfo = gauge("holdfast_build_info", "Always 1; the labels say what was built.",
+	"program", "version", "commit", "go_version").of(JobSetManager, AppWrapperManager, ElasticManager, Rescheduler)
+
+// Restarts of groups and of whole JobSets, in the same words whoever answers the failure.
+var (
+	Restarts = counter("holdfast_restarts_total",
+		"Restarts, by kind (in-place, recreation), what caused them, and whether they count towards maxRestarts. The orchestrator counts "+
+			"those of groups when they have ended, the manager those that the failure policy has decided (reason policy).",
+		"kind", "reason", "counted").of(JobSetManager, Orchestrator)
+	RestartDuration = histogram("holdfast_restart_duration_seconds",
+		"Parts of a restart, by kind (in-place, recreation): detect (from the failure to its detection), order (to the order), down "+
+			"(to the last old worker's end), start and sync (until all new workers run). They add up to the outage.",
+		"kind", "phase").of(JobSetManager, Orchestrator)
+	LostWorkerSeconds = counter("holdfast_lost_worker_seconds_total",
+		"Workers times seconds from a failure to the moment at which all of them run again, by what caused it.",
+		"cause").of(JobSetManager, Orchestrator)
+
+	restarts = []Metric{Restarts, RestartDuration, LostWorkerSeconds}
+)
+
+// What the JobSet manager serves.
+var (
+	JobSetsCompleted = counter("jobset_completed_total", "JobSets that have completed.").of(JobSetManager)
+	JobSetsFailed    = counter("jobset_failed_total", "JobSets that have failed, by the reason of their Failed condition.", "reason").of(JobSetManager)
+	JobRestarts      = counter("jobset_job_restarts_total", "Restarts of single Jobs of JobSets, by whether they count towards maxRestarts.", "counted").of(JobSetManager)
+	JobSetRestarts   = counter("jobset_restarts_total", "Restarts of JobSets that recreate all Jobs, by whether they count towards maxRestarts.", "counted").of(JobSetManager)
+
+	jobSets = []Metric{JobSetsCompleted, JobSetsFailed, JobRestarts, JobSetRestarts}
+)
+
+// What the orchestrator serves: groups of workers that restart in place.
+var (
+	BarrierWait = histogram("holdfast_barrier_wait_seconds",
+		"How long the first worker of a restart in place that was there waited for the last one.").of(Orchestrator)
+	FencingRejections = counter("holdfast_fencing_rejections_total",
+		"Calls that the store refused, by caller: of an orchestrator, because a newer leader or a later epoch has taken over; "+
+			"of an agent, because its pod lost its slot or belongs to an earlier epoch.", "caller").of(Orchestrator)
+	Escalations = counter("holdfast_inplace_escalations_total",
+		"What was recreated because a slot did not join a round: pod, job or group.", "rung").of(Orchestrator)
+	Evictions = counter("holdfast_inplace_evictions_total",
+		"Pods that were taken out of their slots because they were gone, had failed or were deleted to bring the slot back.").of(Orchestrator)
+	ForcedDeletions = counter("holdfast_inplace_forced_deletions_total",
+		"Pods that were deleted by force, because their node is gone for good.").of(Orchestrator)
+	Groups       = gauge("holdfast_inplace_groups", "Groups of workers that this process leads, by phase.", "phase").of(Orchestrator)
+	Replacements = counter("holdfast_inplace_replacements_total",
+		"Pods that the leader made for workers that had lost theirs.").of(Orchestrator)
+	Rounds = counter("holdfast_inplace_rounds_total",
+		"Restarts in place that have ended, by outcome: in_sync, overtaken by the next one, or given_up.", "outcome").of(Orchestrator)
+	Timeouts = counter("holdfast_inplace_timeouts_total", "Restarts in place that did not end within inplace-timeout.").of(Orchestrator)
+	Leading  = gauge("holdfast_orchestrator_leader", "1 while this process leads.").of(Orchestrator)
+	// RunningWorkerSeconds and LostWorkerSeconds make the goodput.
+	RunningWorkerSeconds = counter("holdfast_running_worker_seconds_total",
+		"Workers times seconds in which their groups were in sync while this process led them.").of(Orchestrator)
+	StoreErrors = counter("holdfast_store_errors_total", "Calls of the orchestrator that the store did not answer.").of(Orchestrator)
+	OutOfSync   = gauge("holdfast_workers_out_of_sync",
+		"Workers that the groups which form or restart wait for, as of the last look.").of(Orchestrator)
+
+	groups = []Metric{
+		BarrierWait, FencingRejections, Escalations, Evictions, ForcedDeletions, Groups, Replacements, Rounds, Timeouts, Leading,
+		RunningWorkerSeconds, StoreErrors, OutOfSync,
+	}
+)

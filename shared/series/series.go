@@ -1,0 +1,80 @@
+// Package series names every metric of ours, once. Programs make their metrics of these definitions (shared/bootstrap/meter), and
+// dashboards, alerts and the reference are generated from them, so that none names a series that nobody serves.
+//
+// Labels have few values: none names an object.
+package series
+
+import "slices"
+
+// Type is a Prometheus metric type.
+type Type string
+
+// The types in use.
+const (
+	Counter   Type = "counter"
+	Gauge     Type = "gauge"
+	Histogram Type = "histogram"
+)
+
+// Metric is what a program serves under one name.
+type Metric struct {
+	Name   string
+	Type   Type
+	Help   string
+	Labels []string
+	// Programs that serve it.
+	Programs []string
+}
+
+// Programs, by the names of their folders or binaries.
+const (
+	JobSetManager     = "jobset-manager"
+	Orchestrator      = "jobset-orchestrator"
+	AppWrapperManager = "appwrapper-manager"
+	ElasticManager    = "elastic-manager"
+	Rendezvous        = "elastic-rendezvous"
+	Rescheduler       = "rescheduler-manager"
+	Scheduler         = "rescheduler-scheduler"
+)
+
+// All metrics, in the order of the reference: by program, then by name.
+func All() []Metric {
+	return slices.Concat([]Metric{BuildInfo}, restarts, jobSets, groups, appWrappers, elasticJobs, rendezvous, moves, scheduling)
+}
+
+// Samples are the names under which a metric is stored: a histogram has three.
+func (m Metric) Samples() []string {
+	if m.Type == Histogram {
+		return []string{m.Name + "_bucket", m.Name + "_count", m.Name + "_sum"}
+	}
+	return []string{m.Name}
+}
+
+// Bucket, Sum and Count are the series of a histogram.
+func (m Metric) Bucket() string { return m.Name + "_bucket" }
+
+// Sum is that of the observations.
+func (m Metric) Sum() string { return m.Name + "_sum" }
+
+// Count is the number of observations.
+func (m Metric) Count() string { return m.Name + "_count" }
+
+func counter(name, help string, labels ...string) Metric {
+	return Metric{Name: name, Type: Counter, Help: help, Labels: labels}
+}
+
+func gauge(name, help string, labels ...string) Metric {
+	return Metric{Name: name, Type: Gauge, Help: help, Labels: labels}
+}
+
+func histogram(name, help string, labels ...string) Metric {
+	return Metric{Name: name, Type: Histogram, Help: help, Labels: labels}
+}
+
+func (m Metric) of(programs ...string) Metric {
+	m.Programs = programs
+	return m
+}
+
+// ServedBy tells whether a program serves it.
+func (m Metric) ServedBy(program string) bool { return slices.Contains(m.Programs, program) }

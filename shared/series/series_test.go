@@ -1,0 +1,52 @@
+package series
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	name  = regexp.MustCompile(`^(holdfast|jobset|appwrapper|elasticjob|rescheduler)(_[a-z]+)+$`)
+	units = []string{"_seconds", "_seconds_total", "_total"}
+)
+
+func TestNamesFollowTheConventions(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range All() {
+		if !name.MatchString(m.Name) || seen[m.Name] {
+			t.Errorf("%s is a bad name, or there twice", m.Name)
+		}
+		seen[m.Name] = true
+		if got := strings.HasSuffix(m.Name, "_total"); got != (m.Type == Counter) {
+			t.Errorf("%s is a %s", m.Name, m.Type)
+		}
+		if m.Type == Histogram && !slices.ContainsFunc(units, func(unit string) bool { return strings.HasSuffix(m.Name, unit) }) {
+			t.Errorf("%s has no unit", m.Name)
+		}
+		if !strings.HasSuffix(m.Help, ".") || len(m.Programs) == 0 {
+			t.Errorf("%s: who serves it (%v), and what is it: %q", m.Name, m.Programs, m.Help)
+		}
+	}
+}
+
+func TestNoLabelNamesAnObject(t *testing.T) {
+	for _, m := range All() {
+		for _, label := range m.Labels {
+			if slices.Contains([]string{"pod", "node", "job", "jobset", "jobset_name", "name", "uid"}, label) {
+				t.Errorf("%s has label %s", m.Name, label)
+			}
+		}
+	}
+}
+
+func TestAHistogramIsStoredAsThree(t *testing.T) {
+	want := []string{"holdfast_barrier_wait_seconds_bucket", "holdfast_barrier_wait_seconds_count", "holdfast_barrier_wait_seconds_sum"}
+	if got := BarrierWait.Samples(); !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+	if got := Leading.Samples(); !slices.Equal(got, []string{"holdfast_orchestrator_leader"}) {
+		t.Errorf("got %v", got)
+	}
+}
