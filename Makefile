@@ -102,8 +102,8 @@ prerequisites: # Debian's packages and the API server for tests; quick when all 
 
 .PHONY: test
 test: prerequisites verify ## Unit tests, the store contract on a real redis-server, API tests on a real kube-apiserver
-	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest -timeout 20m $(TESTFLAGS) ./...); done
-	for module in $(ALONE); do (cd $$module && echo "== $$module" && GOWORK=off go test -race -tags envtest $(TESTFLAGS) ./...); done
+	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest -timeout 30m $(TESTFLAGS) ./...); done
+	for module in $(ALONE); do (cd $$module && echo "== $$module" && GOWORK=off go test -race -tags envtest -timeout 30m $(TESTFLAGS) ./...); done
 
 # The suites of the short run, in this order.
 E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper ./tests_rescheduler ./tests_elastic

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +22,9 @@ import (
 // Fleet plays simulated nodes and the pods bound to them.
 type Fleet struct {
 	options Options
-	client  kubernetes.Interface
+	client  kubernetes.Interface    // for nodes and leases
+	watcher kubernetes.Interface    // for the pods' informer alone
+	writers []kubernetes.Interface  // for what is reported of pods
 	nodes   map[string]*corev1.Node // as registered; fixed once the fleet runs
 	hosts   map[string]string       // addresses of the nodes
 	pods    cache.Store
@@ -44,13 +48,15 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Fleet, e
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	client, err := newClient(config)
+	clients, err := newClients(config, 2+writers)
 	if err != nil {
 		return nil, err
 	}
 	f := &Fleet{
 		options: options,
-		client:  client,
+		client:  clients[0],
+		watcher: clients[1],
+		writers: clients[2:],
 		nodes:   map[string]*corev1.Node{},
 		hosts:   map[string]string{},
 		queue:   workqueue.NewTypedDelayingQueue[types.NamespacedName](),
@@ -77,18 +83,37 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Fleet, e
 	return f, nil
 }
 
-// newClient speaks protobuf and is not throttled: a kubelet of its own for each node would not wait for others either.
-func newClient(config *rest.Config) (kubernetes.Interface, error) {
-	config = rest.CopyConfig(config)
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.QPS = -1
-	config.UserAgent = "holdfast-simulated"
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the simulated nodes' client: %w", err)
+// writers is how many connections the reports of all pods share. Kubelets have one each; on a single one the news of a pod would
+// wait behind the reports of all others.
+const writers = 16
+
+// newClients have a connection each. They speak protobuf and are not throttled: a kubelet of its own for each node would not
+// wait for others either.
+func newClients(config *rest.Config, n int) ([]kubernetes.Interface, error) {
+	var clients []kubernetes.Interface
+	for range n {
+		own := rest.CopyConfig(config)
+		own.ContentType = runtime.ContentTypeProtobuf
+		own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+		own.QPS = -1
+		own.UserAgent = "holdfast-simulated"
+		own.Dial = (&net.Dialer{Timeout: dialTimeout}).DialContext // without one of their own, clients share a connection
+		client, err := kubernetes.NewForConfig(own)
+		if err != nil {
+			return nil, fmt.Errorf("preparing the simulated nodes' clients: %w", err)
+		}
+		clients = append(clients, client)
 	}
-	return client, nil
+	return clients, nil
+}
+
+const dialTimeout = 30 * time.Second
+
+// writer is the one for a pod.
+func (f *Fleet) writer(pod *corev1.Pod) kubernetes.Interface {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(pod.Spec.NodeName))
+	return f.writers[h.Sum32()%uint32(len(f.writers))]
 }
 
 // NodeNames are the names of the nodes, in order.

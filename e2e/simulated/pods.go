@@ -37,7 +37,7 @@ const retryAfter = 500 * time.Millisecond
 
 // play starts the informer and the workers, and returns when the pods that are there are known.
 func (f *Fleet) play(ctx, playing context.Context) error {
-	factory := informers.NewSharedInformerFactoryWithOptions(f.client, 0,
+	factory := informers.NewSharedInformerFactoryWithOptions(f.watcher, 0,
 		informers.WithTransform(strip),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermNotEqualSelector("spec.nodeName", "").String()
@@ -230,7 +230,7 @@ func (f *Fleet) write(ctx context.Context, pod *corev1.Pod, p *part, now time.Ti
 		if err != nil {
 			return err
 		}
-		_, err = f.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+		_, err = f.writer(pod).CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
 			metav1.PatchOptions{}, "status")
 		if err != nil && !over(err) {
 			return fmt.Errorf("reporting pod %s: %w", pod.Name, err)
@@ -243,7 +243,7 @@ func (f *Fleet) write(ctx context.Context, pod *corev1.Pod, p *part, now time.Ti
 		return nil
 	}
 	zero := int64(0)
-	err := f.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+	err := f.writer(pod).CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: &zero, Preconditions: &metav1.Preconditions{UID: &p.uid},
 	})
 	if err != nil && !over(err) {

@@ -19,7 +19,7 @@ import (
 
 // TestTheLadder has one workload answer one fault after the other, each on the cheapest rung that holds it and on no other.
 func TestTheLadder(t *testing.T) {
-	r := begins(t)
+	r := begins(t, budget, 2)
 	stop := r.watchQuota()
 	steps := []struct {
 		name string

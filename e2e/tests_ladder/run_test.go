@@ -68,25 +68,40 @@ func (r *run) show(ctx context.Context) {
 	}
 }
 
-func begins(t *testing.T) *run {
+// begins returns when all workers train, of an AppWrapper with so many resets around a JobSet with so many restarts.
+func begins(t *testing.T, restarts, resets int32) *run {
 	t.Helper()
 	r := &run{T: t, Lab: shared, ctx: t.Context()}
 	r.must(r.Namespace(r.ctx, ns))
 	r.makeQueue()
-	r.must(k8s.Create(r.ctx, r.appWrapper()))
+	r.must(k8s.Create(r.ctx, r.appWrapper(restarts, resets)))
+	t.Cleanup(func() { r.remove(context.Background()) })
 	r.awaitReady()
 	return r
 }
 
+// remove returns when the workload is gone.
+func (r *run) remove(ctx context.Context) {
+	r.Helper()
+	r.must(client.IgnoreNotFound(k8s.Delete(ctx, &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})))
+	r.must(lab.Until(ctx, "the AppWrapper is gone", func(ctx context.Context) error {
+		err := k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, &v1beta2.AppWrapper{})
+		if err == nil {
+			return fmt.Errorf("it is there")
+		}
+		return client.IgnoreNotFound(err)
+	}))
+}
+
 // appWrapper is the example with one annotation, wrapped, and impatient: whatever were taken for a failure would soon show.
-func (r *run) appWrapper() *v1beta2.AppWrapper {
+func (r *run) appWrapper(restarts, resets int32) *v1beta2.AppWrapper {
 	r.Helper()
 	js, err := r.Load(ns, r.File("examples", "one-annotation.yaml"))
 	r.must(err)
 	js.Name, js.Namespace = name, ""
 	js.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: "JobSet"}
 	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "15s"
-	js.Spec.FailurePolicy.MaxRestarts = budget
+	js.Spec.FailurePolicy.MaxRestarts = restarts
 	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
 	pod.TerminationGracePeriodSeconds = ptr.To[int64](4)
 	pod.Containers[0].Resources = corev1.ResourceRequirements{
@@ -96,7 +111,7 @@ func (r *run) appWrapper() *v1beta2.AppWrapper {
 	r.must(err)
 	return &v1beta2.AppWrapper{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns, Labels: map[string]string{v1beta2.QueueLabel: "queue"}, Annotations: map[string]string{
-			v1beta2.RetryPausePeriodKey: "1s", v1beta2.FailureGracePeriodKey: "1s", v1beta2.RetryLimitKey: "2",
+			v1beta2.RetryPausePeriodKey: "1s", v1beta2.FailureGracePeriodKey: "1s", v1beta2.RetryLimitKey: strconv.Itoa(int(resets)),
 		}},
 		Spec: v1beta2.AppWrapperSpec{Components: []v1beta2.AppWrapperComponent{{Template: runtime.RawExtension{Raw: raw}}}},
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/controller/rescheduling"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/history"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
@@ -147,15 +148,22 @@ func TestABudgetOfDisruptionsHolds(t *testing.T) {
 	w.eventually("not moved when the budget lets it", w.runningOnGood(1))
 }
 
+// gadget is of a kind that only this test has, and has two moves.
+func (w *world) gadget(name string) *unstructured.Unstructured {
+	w.Helper()
+	gadget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Gadget"}}
+	gadget.SetName(name)
+	gadget.SetNamespace(w.namespace)
+	gadget.SetAnnotations(map[string]string{memory.RetriesAnnotation: "2"})
+	w.ok(w.Create(w.Context(), gadget))
+	return gadget
+}
+
 // An owner may be of a kind that nobody has heard of: the root remembers.
 func TestOwnersMayBeOfAnyKind(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
-	gadget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Gadget"}}
-	gadget.SetName("g")
-	gadget.SetNamespace(w.namespace)
-	gadget.SetAnnotations(map[string]string{memory.RetriesAnnotation: "2"})
-	w.ok(w.Create(t.Context(), gadget))
+	gadget := w.gadget("g")
 	d := w.deployment(1, func(d *appsv1.Deployment) {
 		d.Annotations = nil
 		d.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(gadget, gadget.GroupVersionKind())}
@@ -296,6 +304,33 @@ func TestASlotIsHandedOver(t *testing.T) {
 	})
 	w.ok(w.Delete(t.Context(), pod))
 	w.eventually("its next pod does not run on the good node", w.runningOnGood(1))
+}
+
+// The supervisor restarts the processes of its worker, which the kubelet does not see: the group's owner says whose fault it was.
+func TestASlotThatKeepsFailingInPlaceIsRemembered(t *testing.T) {
+	w := newWorld(t)
+	gadget := w.gadget("set")
+	pod := &corev1.Pod{ObjectMeta: w.meta("set-w-0-0-abc"), Spec: w.template().Spec}
+	pod.Annotations = nil
+	pod.Labels = map[string]string{"batch.kubernetes.io/job-completion-index": "0", "batch.kubernetes.io/job-name": "set-w-0"}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(gadget, gadget.GroupVersionKind())}
+	pod.Spec.Containers[0].Command = []string{"holdfast-exec", "--", "python"}
+	w.ok(w.Create(t.Context(), pod))
+	w.eventually("it does not run", func() bool { return len(w.boundTo(w.bad)) == 1 })
+	var account []history.Entry
+	for i := range 3 {
+		account = append(account, history.Entry{
+			Kind: history.InPlace, FailedAt: time.Now(), Attempt: history.Attempt{Round: int64(i)}, Cause: history.Cause{Kind: "exit", ExitCode: 1},
+			Worker: "w-0-0", Pod: "abc", Node: w.bad,
+		})
+	}
+	before := gadget.DeepCopy()
+	gadget.SetAnnotations(map[string]string{memory.RetriesAnnotation: "2", history.Annotation: history.Format(account)})
+	w.ok(w.Patch(t.Context(), gadget, client.MergeFrom(before)))
+	w.eventually("its owner does not remember", func() bool {
+		m := w.memoryOf(gadget)
+		return m.Times == 0 && len(m.Entries) == 1 && m.Entries[0].Slot == "set-w-0/0" && m.Entries[0].Class == "FailsInPlace"
+	})
 }
 
 func TestAValueThatNobodyCanReadIsSaid(t *testing.T) {

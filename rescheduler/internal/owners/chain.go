@@ -1,7 +1,9 @@
 package owners
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,14 +71,22 @@ const (
 	jobName         = "batch.kubernetes.io/job-name"
 )
 
-// Slot is the identity that a pod shares with its replacement: the name of a StatefulSet's pod, the Job and index of an indexed Job's.
-// Empty: it has none.
+// named are groups of kinds whose pods have the name of the one that they replace.
+var named = []string{"elastic.pytorch.org", "kubeflow.org"}
+
+func keepsName(ref *metav1.OwnerReference) bool {
+	group, _, _ := strings.Cut(ref.APIVersion, "/")
+	return ref.Kind == "StatefulSet" || slices.Contains(named, group)
+}
+
+// Slot is the identity that a pod shares with its replacement: its name, if a StatefulSet, an ElasticJob or a job of Kubeflow owns it; the Job
+// and index of an indexed Job's. Empty: it has none.
 func Slot(pod *corev1.Pod) string {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {
 		return ""
 	}
-	if ref.Kind == "StatefulSet" {
+	if keepsName(ref) {
 		return pod.Name
 	}
 	index := pod.Annotations[completionIndex]
@@ -93,10 +103,39 @@ func Slot(pod *corev1.Pod) string {
 	return name + "/" + index
 }
 
+// OneTemplate tells whether the root of the chain has one template, and the pod says which: a Deployment above ReplicaSets, or the pod's own
+// controller.
+func (c Chain) OneTemplate(pod *corev1.Pod) bool {
+	if pod.Labels[templateHash] != "" {
+		return len(c) == 1 || len(c) == 2
+	}
+	return pod.Labels[revisionHash] != "" && len(c) == 1
+}
+
+const (
+	templateHash = "pod-template-hash"
+	revisionHash = "controller-revision-hash"
+)
+
 // Template is a mark of the template of a pod, where its controller says one. Empty: it does not change, or nobody says.
 func Template(pod *corev1.Pod) string {
-	if hash := pod.Labels["pod-template-hash"]; hash != "" {
+	if hash := pod.Labels[templateHash]; hash != "" {
 		return hash
 	}
-	return pod.Labels["controller-revision-hash"]
+	return pod.Labels[revisionHash]
+}
+
+// parts are labels by which workloads of several parts name the part that a pod belongs to: each has a template of its own.
+var parts = []string{
+	"jobset.sigs.k8s.io/replicatedjob-name", "training.kubeflow.org/replica-type", "ray.io/group", "leaderworkerset.sigs.k8s.io/template-revision-hash",
+}
+
+// Alike tells whether two pods of one workload are made from one template, as far as they say so.
+func Alike(a, b *corev1.Pod) bool {
+	for _, key := range parts {
+		if a.Labels[key] != b.Labels[key] {
+			return false
+		}
+	}
+	return Template(a) == Template(b)
 }

@@ -53,6 +53,7 @@ func TestSlot(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{{Kind: "Other"}, {Kind: kind, Name: "owner", Controller: ptr.To(true)}},
 		}}
 	}
+	of := func(group string, pod *corev1.Pod) *corev1.Pod { pod.OwnerReferences[1].APIVersion = group; return pod }
 	for name, c := range map[string]struct {
 		pod  *corev1.Pod
 		want string
@@ -63,6 +64,9 @@ func TestSlot(t *testing.T) {
 		"an index as a label":        {pod("Job", "j-3-x", map[string]string{completionIndex: "3"}, nil), "owner/3"},
 		"a Job's without indexes":    {pod("Job", "j-x", map[string]string{jobName: "j"}, nil), ""},
 		"an index that is no number": {pod("Job", "j-x", nil, map[string]string{completionIndex: "a/b"}), ""},
+		"an ElasticJob's":            {of("elastic.pytorch.org/v1alpha1", pod("ElasticJob", "train-worker-3", nil, nil)), "train-worker-3"},
+		"a PyTorchJob's":             {of("kubeflow.org/v1", pod("PyTorchJob", "train-master-0", nil, nil)), "train-master-0"},
+		"a Workflow's":               {of("argoproj.io/v1alpha1", pod("Workflow", "flow-x", nil, nil)), ""},
 		"a pod of nobody":            {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

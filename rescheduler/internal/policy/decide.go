@@ -104,6 +104,9 @@ func learn(f Facts) Decision {
 	if lesson == memory.Known || lesson == memory.Covered {
 		d.Blame = 0
 	}
+	if lesson == memory.New { // to go without exclusions has not helped
+		d.Memory.RelaxedUntil = time.Time{}
+	}
 	d.Learned = lesson != memory.Known
 	next, over := memory.Next(f.Workload.Memory.Times, f.allowed())
 	if f.Workload.Memory.Exhausted && over {

@@ -275,3 +275,17 @@ func TestAnExclusionOfAnotherSlotIsNone(t *testing.T) {
 		t.Errorf("got %+v", d)
 	}
 }
+
+// Exclusions were lifted because there was no other node, and the pod that came back fails again: that has not helped. Without an end its
+// controller would go on making pods there.
+func TestAFailureEndsTheTimeWithoutExclusions(t *testing.T) {
+	relaxed := func(f *Facts) { f.Workload.Memory.RelaxedUntil = f.Now.Add(time.Minute) }
+	d := Decide(facts("AdmissionError", failedNow, relaxed))
+	if got := d.Memory.Exclusions("", noon, nil); len(got) != 1 {
+		t.Errorf("its replacement is kept away from %v", got)
+	}
+	again := Decide(facts("AdmissionError", failedNow, func(f *Facts) { f.Workload.Memory = d.Memory; relaxed(f) }))
+	if again.Memory.RelaxedUntil.IsZero() {
+		t.Error("a failure that is known ended it too")
+	}
+}

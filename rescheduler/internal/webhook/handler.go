@@ -92,7 +92,10 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 		return nil, err
 	}
 	now, slot, most := h.Clock.Now(), owners.Slot(pod), min(memory.MaxHosts, nodes.most())
-	m := memory.Read(chain.Root().Annotations).For(owners.Template(pod))
+	m := memory.Read(chain.Root().Annotations)
+	if chain.OneTemplate(pod) {
+		m = m.For(owners.Template(pod))
+	}
 	var hosts []string
 	if !m.Exhausted && !now.Before(m.RelaxedUntil) {
 		hosts = h.Failed.Nodes(chain.Direct().UID, slot, now)

@@ -143,9 +143,11 @@ func TestAJobAtRestCausesNoCalls(t *testing.T) {
 func TestASurplusWorkerThatFindsNoNodeIsGivenBack(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", 2)
-	w.create(MakeElasticJob("a").Workers(1, 3, 3).Elastic(func(p *v1alpha1.ElasticPolicy) {
-		p.SurplusPendingSeconds, p.SurplusRetrySeconds = ptr.To(int32(1)), ptr.To(int32(3600))
-	}).Obj())
+	w.create(MakeElasticJob("a").Workers(1, 3, 3).Obj())
+	w.reaches("a", v1alpha1.StateRunning, 2) // before anybody is impatient with those who are only slow
+	w.change("a", func(s *v1alpha1.ElasticJobSpec) {
+		s.ElasticPolicy = &v1alpha1.ElasticPolicy{SurplusPendingSeconds: ptr.To(int32(1)), SurplusRetrySeconds: ptr.To(int32(3600))}
+	})
 	w.eventually(func() string {
 		job := w.get("a")
 		if job.Status.GivenBack == nil || job.Status.Replicas != 2 || job.Status.Indexes != "0-1" {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -50,11 +51,11 @@ func New(o Options) *Reconciler {
 	return &Reconciler{client: o.Client, domains: Domains{o.Client}, recorder: o.Recorder, said: lru.New(remembered)}
 }
 
-// Register adds the controller to a manager. It works on Jobs, and looks at one when a pod of it changes.
+// Register adds the controller to a manager. It works on Jobs, and looks at one when something of a pod of it changes that a pass looks at.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(jobOf)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(jobOf), builder.WithPredicates(worthALook)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }

@@ -68,7 +68,7 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	case err != nil:
 		return again(err)
 	}
-	if d.Act >= policy.Record && !r.config.DryRun {
+	if d.Act >= policy.Record {
 		if err := r.publish(ctx, s); err != nil {
 			return ctrl.Result{}, err
 		}

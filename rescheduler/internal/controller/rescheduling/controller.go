@@ -135,6 +135,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Resul
 	if err := r.label(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
+	if s.newcomer && s.excludes() {
+		if err := r.publish(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	switch {
 	case pod.Spec.NodeName == "":
 		return r.unbound(ctx, s)

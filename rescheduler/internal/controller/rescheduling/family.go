@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/history"
 )
 
 // family knows which controllers of pods belong to one owner: a JobSet's Jobs, a Deployment's ReplicaSets. It knows those whose pods
@@ -61,13 +63,16 @@ func (f *family) wake(owner types.UID) []client.ObjectKey {
 	return pods
 }
 
-func (f *family) add(owner, direct types.UID) {
+// add a controller to an owner, and tell whether it was not known.
+func (f *family) add(owner, direct types.UID) (isNew bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.children[owner] == nil {
 		f.children[owner] = map[types.UID]bool{}
 	}
+	isNew = !f.children[owner][direct]
 	f.children[owner][direct] = true
+	return isNew
 }
 
 // of an owner: the controllers that pods were seen of.
@@ -89,10 +94,17 @@ func (f *family) prune(hasPods func(direct types.UID) bool) {
 	}
 }
 
-// Wake looks again at pods of an owner whose annotations have changed: at those that wait for it, and at all if it allows other moves
-// than before. What hangs has no events of its own.
+// Wake looks again at pods of an owner whose annotations have changed: at those that wait for it, at those that it blames for a restart, and
+// at all if it allows other moves than before. Such pods may have no events of their own. Where no pods of the owner are
+// looked at, as in a process that does not lead, nobody is there to be woken.
 func (r *Reconciler) Wake(before, after metav1.Object) {
+	if len(r.family.of(after.GetUID())) == 0 {
+		return
+	}
 	pods := r.family.wake(after.GetUID())
+	for _, name := range signals.Named(after.GetName(), before.GetAnnotations()[history.Annotation], after.GetAnnotations()[history.Annotation]) {
+		pods = append(pods, client.ObjectKey{Namespace: after.GetNamespace(), Name: name})
+	}
 	if before.GetAnnotations()[memory.RetriesAnnotation] != after.GetAnnotations()[memory.RetriesAnnotation] {
 		pods = append(pods, r.podsOf(after)...)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+	"github.com/holdfast-project/holdfast/shared/history"
 )
 
 // A CronJob has a Job a minute.
@@ -55,6 +56,25 @@ func TestPodsAreLookedAtWhenTheirOwnerAllowsMoves(t *testing.T) {
 		t.Fatalf("%d pods are looked at", len(w.woken))
 	}
 	if e := <-w.woken; e.Object.GetName() != "p" || e.Object.GetNamespace() != "default" {
+		t.Errorf("woken: %s", e.Object.GetName())
+	}
+}
+
+func TestAPodThatItsOwnerBlamesIsLookedAt(t *testing.T) {
+	w := newWorld(t, settings.Default(), interceptor.Funcs{})
+	before, after := workload("set"), workload("set")
+	blamed := history.Entry{Kind: history.InPlace, Worker: "w-0-0", Pod: "abc", Node: "a"}
+	after.Annotations = map[string]string{history.Annotation: history.Format([]history.Entry{blamed})}
+	w.Wake(before, after)
+	if len(w.woken) != 0 {
+		t.Error("a pod is looked at by a process that does not lead")
+	}
+	w.family.add(after.UID, "uid-job")
+	w.Wake(before, after)
+	if len(w.woken) != 1 {
+		t.Fatalf("%d pods are looked at", len(w.woken))
+	}
+	if e := <-w.woken; e.Object.GetName() != "set-w-0-0-abc" {
 		t.Errorf("woken: %s", e.Object.GetName())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,10 +62,14 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 		}
 		return r.annotate(ctx, pod, "")
 	}
-	if _, lifted := r.lifted.Get(pod.UID); lifted {
+	if r.isLifted(pod, have) {
 		return nil
 	}
-	want := s.memory.For(owners.Template(pod)).Exclusions(owners.Slot(pod), s.now, r.current(ctx))
+	m := s.memory
+	if s.chain.OneTemplate(pod) {
+		m = m.For(owners.Template(pod))
+	}
+	want := m.Exclusions(owners.Slot(pod), s.now, r.current(ctx))
 	if !slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) }) {
 		return nil
 	}
@@ -73,6 +78,13 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 		r.metrics.filled()
 	}
 	return err
+}
+
+// isLifted: by this program, or by the plugin, which took part in it that the pod found no node, and has removed the annotation since.
+func (r *Reconciler) isLifted(pod *corev1.Pod, have []string) bool {
+	_, lifted := r.lifted.Get(pod.UID)
+	_, message, _ := unschedulable(pod)
+	return lifted || len(have) == 0 && strings.Contains(message, memory.FilterMessage)
 }
 
 // annotate sets the pod's exclusions. Empty: it has none. A pod that has changed comes again by its event.

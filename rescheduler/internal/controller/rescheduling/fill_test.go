@@ -39,11 +39,13 @@ func TestPodsWithoutANodeGetTheirExclusionsLater(t *testing.T) {
 	waiting := pods.Make("waiting", noon).On("").Pending().Change(owned(owner)).Obj()
 	full := pods.Make("full", noon).On("").Pending().Change(owned(owner)).
 		Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, noon).Obj()
-	lifted := full.DeepCopy()
+	lifted, byPlugin := full.DeepCopy(), full.DeepCopy()
 	lifted.Name, lifted.UID = "lifted", "uid-lifted"
+	byPlugin.Name, byPlugin.UID = "by-plugin", "uid-by-plugin"
+	byPlugin.Status.Conditions[0].Message = "0/2 nodes are available: 1 " + memory.FilterMessage
 	bound := pods.Make("bound", noon).Change(owned(owner)).Obj()
 	theirs := pods.Make("theirs", noon).On("").Pending().Change(owned(other)).Obj()
-	w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), ready("b"), waiting, full, lifted, bound, theirs)
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), ready("b"), waiting, full, lifted, byPlugin, bound, theirs)
 	w.lifted.Add(lifted.UID, nil)
 	s := w.of(bound, owner)
 	live := memory.Entry{Node: "a", NodeUID: "uid-a", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
@@ -52,7 +54,7 @@ func TestPodsWithoutANodeGetTheirExclusionsLater(t *testing.T) {
 	w.ok(w.fillFamily(t.Context(), s))
 	for name, want := range map[string]string{
 		"waiting": `["a"]`, "full": `["a"]`, // there is no room anywhere now, and may be on the bad node first
-		"lifted": "", "bound": "", "theirs": "",
+		"lifted": "", "by-plugin": "", "bound": "", "theirs": "",
 	} {
 		if pod, _ := w.pod(name); pod.Annotations[memory.HostsAnnotation] != want {
 			t.Errorf("%s is kept away from %s, want %s", name, pod.Annotations[memory.HostsAnnotation], want)

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/history"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
@@ -29,9 +30,11 @@ type scope struct {
 	retries int
 	// annotated: the workload asks by itself.
 	annotated bool
-	matches   []signals.Match
-	memory    memory.Memory
-	now       time.Time
+	// newcomer: the first pod that is seen of its controller.
+	newcomer bool
+	matches  []signals.Match
+	memory   memory.Memory
+	now      time.Time
 }
 
 func (s *scope) bare() bool { return len(s.chain) == 0 }
@@ -47,7 +50,7 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 		return nil, err
 	}
 	for _, owner := range s.chain {
-		r.family.add(owner.UID, s.chain.Direct().UID)
+		s.newcomer = r.family.add(owner.UID, s.chain.Direct().UID)
 	}
 	orphan := s.bare() && metav1.GetControllerOf(pod) != nil
 	if orphan || !r.manages(s) {
@@ -85,9 +88,13 @@ func (s *scope) excludes() bool { return len(s.memory.Info(s.now).DeploySchedule
 
 // match finds what is wrong, since when.
 func (r *Reconciler) match(s *scope) []signals.Match {
-	matches := slices.DeleteFunc(r.table.Matches(s.pod, s.now), func(m signals.Match) bool {
-		return m.Row.Trigger == signals.Annotated && !s.annotated
-	})
+	matches := r.table.Matches(s.pod, s.now)
+	for _, o := range s.chain {
+		if m, found := r.table.Accounted(s.pod, o.Name, o.Annotations[history.Annotation], s.now); found {
+			matches = append(matches, m)
+		}
+	}
+	matches = slices.DeleteFunc(matches, func(m signals.Match) bool { return m.Row.Trigger == signals.Annotated && !s.annotated })
 	var over []string
 	for _, row := range r.table {
 		if !slices.ContainsFunc(matches, func(m signals.Match) bool { return m.Row.Name == row.Name }) {
@@ -252,24 +259,19 @@ func (r *Reconciler) siblingFacts(ctx context.Context, s *scope, f *policy.Facts
 	if !f.Match.Row.Siblings && !f.Match.Row.ImageElsewhere && !r.rules.RetriesPerReplica {
 		return nil
 	}
-	var pods corev1.PodList
-	if err := r.client.List(ctx, &pods, client.InNamespace(s.pod.Namespace), byOwner(s.chain.Direct().UID), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing siblings: %w", err)
-	}
-	for i := range pods.Items {
-		other := &pods.Items[i]
+	return r.kin(ctx, s, func(other *corev1.Pod) error {
 		if other.Status.Phase != corev1.PodFailed && other.Status.Phase != corev1.PodSucceeded {
 			f.Workload.Replicas++
 		}
-		if other.UID == s.pod.UID || owners.Template(other) != owners.Template(s.pod) {
-			continue
+		if other.UID == s.pod.UID || !owners.Alike(other, s.pod) {
+			return nil
 		}
 		f.Siblings = append(f.Siblings, r.sibling(other, f.Match.Row.Name, s.now))
 		if other.Spec.NodeName != s.pod.Spec.NodeName && hasImages(other) {
 			f.Node.HasImage = true
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (r *Reconciler) sibling(pod *corev1.Pod, class string, now time.Time) policy.Sibling {

@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
@@ -76,5 +78,29 @@ func TestOtherRungsHoldItUp(t *testing.T) {
 				t.Errorf("until %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// The Jobs of a JobSet have a pod each: their pods are siblings, those of its other replicated jobs are not.
+func TestPodsOfAllControllersOfAWorkloadAreSiblings(t *testing.T) {
+	first, second, other := workload("job-0"), workload("job-1"), workload("driver")
+	in := func(job string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Labels["jobset.sigs.k8s.io/replicatedjob-name"] = job }
+	}
+	pod := pods.Make("p", noon).Change(owned(first)).Change(in("w")).Obj()
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, pod,
+		pods.Make("q", noon).On("b").Change(owned(second)).Change(in("w")).Waiting("CreateContainerError", 0).Obj(),
+		pods.Make("d", noon).On("c").Change(owned(other)).Change(in("d")).Waiting("CreateContainerError", 0).Obj())
+	s := w.of(pod, first)
+	root := workload("set")
+	s.chain, s.subject = append(s.chain, root), root
+	for _, direct := range []types.UID{first.UID, second.UID, other.UID} {
+		w.family.add(root.UID, direct)
+	}
+	f := policy.Facts{Match: matched("RuntimeError")}
+	w.ok(w.siblingFacts(t.Context(), s, &f))
+	want := []policy.Sibling{{Node: "b", Class: "RuntimeError"}}
+	if diff := cmp.Diff(want, f.Siblings); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -28,7 +28,7 @@ const mostPublished = 768 << 10
 // publish the exclusions of a workload for the policy, which cannot read its owner's annotations. Each pass does: the one that wrote the
 // memory may not have come to it.
 func (r *Reconciler) publish(ctx context.Context, s *scope) error {
-	if r.config.Admission.Way != settings.Policy || s.bare() {
+	if r.config.Admission.Way != settings.Policy || s.bare() || r.config.DryRun {
 		return nil
 	}
 	children := append(r.family.of(s.subject.UID), s.chain.Direct().UID)

@@ -82,3 +82,20 @@ func TestWhatIsOverIsNotPublishedForEver(t *testing.T) {
 		t.Errorf("published %v", got)
 	}
 }
+
+// A JobSet that is recreated has other Jobs: their pods, but for the first, find what is remembered.
+func TestANewControllerIsPublishedWhenItsFirstPodIsSeen(t *testing.T) {
+	owner := workload("w")
+	owner.Annotations = avoiding("a").Annotations(noon)
+	owner.Annotations[memory.RetriesAnnotation] = "3"
+	pod := pods.Make("p", noon).Change(owned(owner)).Obj()
+	w := newWorld(t, byPolicy(), interceptor.Funcs{}, pod, ready("a"))
+	w.known[owner.UID] = owner
+	for range 2 {
+		_, err := w.Reconcile(t.Context(), pod)
+		w.ok(err)
+	}
+	if got := w.publishedNow(); got["uid-w"] != `["a"]` {
+		t.Errorf("published %v", got)
+	}
+}

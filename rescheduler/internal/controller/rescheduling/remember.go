@@ -100,9 +100,10 @@ func again(err error) (ctrl.Result, error) {
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// ofTemplate begins anew when the workload has another template: that of its youngest pod.
+// ofTemplate begins anew when the workload has another template: that of its youngest pod. One of several parts has several, of which
+// none is that of the workload.
 func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) error {
-	if s.bare() || owners.Template(s.pod) == "" {
+	if !s.chain.OneTemplate(s.pod) {
 		return nil
 	}
 	youngest := s.pod

@@ -1,0 +1,61 @@
+package placement
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
+)
+
+func follower() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}}}
+}
+
+func TestOnlyWhatAPassLooksAtIsWorthALook(t *testing.T) {
+	waiting := func(message string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Message: message}}
+		}
+	}
+	lead := func(p *corev1.Pod) { p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: "0"} }
+	for name, test := range map[string]struct {
+		before, after func(*corev1.Pod)
+		want          bool
+	}{
+		"nothing":                                {want: false},
+		"a container restarts":                   {after: func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} }},
+		"a pod begins to run":                    {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }},
+		"a follower's condition":                 {after: waiting("no room")},
+		"a pod gets a node":                      {after: func(p *corev1.Pod) { p.Spec.NodeName = "n" }, want: true},
+		"a pod is deleted":                       {after: func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }},
+		"a pod is deleted at a time":             {after: func(p *corev1.Pod) { now := metav1.Now(); p.DeletionTimestamp = &now }, want: true},
+		"a pod fails":                            {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, want: true},
+		"a pod succeeds":                         {after: func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, want: true},
+		"the gate is lifted":                     {before: func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: exclusive.Gate}} }, want: true},
+		"a pod may go elsewhere":                 {after: func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"rack": "a"} }, want: true},
+		"an annotation":                          {after: func(p *corev1.Pod) { p.Annotations["a"] = "b" }, want: true},
+		"another pod of the name":                {after: func(p *corev1.Pod) { p.UID = "other" }, want: true},
+		"a leader finds no node, for a reason":   {before: lead, after: func(p *corev1.Pod) { lead(p); waiting("no room")(p) }, want: true},
+		"a leader with a node changes otherwise": {before: func(p *corev1.Pod) { lead(p); p.Spec.NodeName = "n" }, after: func(p *corev1.Pod) { lead(p); p.Spec.NodeName = "n"; waiting("x")(p) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := follower(), follower()
+			if test.before != nil {
+				test.before(before)
+			}
+			if test.after != nil {
+				test.after(after)
+			}
+			if got := worthALook.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
+				t.Errorf("worth a look: %t, want %t", got, test.want)
+			}
+		})
+	}
+	if !worthALook.Create(event.CreateEvent{Object: &corev1.Pod{}}) || !worthALook.Delete(event.DeleteEvent{Object: &corev1.Pod{}}) {
+		t.Error("a pod that comes or goes is not looked at")
+	}
+}
