@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ func measureAll(ctx context.Context, l *lab.Lab, o options) ([]row, error) {
 	var rows []row
 	for _, workers := range o.sizes {
 		for _, a := range answers {
-			if a.Name != trial.Recreate.Name && !strings.Contains(a.Name, o.only) {
+			if a.Name != trial.Recreate.Name && !o.wants(a.Name) {
 				continue
 			}
 			r, err := measure(ctx, l, a, workers, o)
@@ -57,6 +58,12 @@ func measureAll(ctx context.Context, l *lab.Lab, o options) ([]row, error) {
 		}
 	}
 	return rows, nil
+}
+
+// wants tells whether an answer is asked for: by its whole name, or by a part that is no other's whole name.
+func (o options) wants(name string) bool {
+	whole := slices.ContainsFunc(answers, func(a trial.Answer) bool { return a.Name == o.only })
+	return name == o.only || (!whole && strings.Contains(name, o.only))
 }
 
 func measure(ctx context.Context, l *lab.Lab, a trial.Answer, workers int, o options) (row, error) {

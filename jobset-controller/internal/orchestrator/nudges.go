@@ -21,11 +21,14 @@ const (
 	nudgeEvery = 1500 * time.Millisecond
 	// mostNudges of a pod in a round: what does not help four times will not help.
 	mostNudges = 4
+	// startsWithin is what a kubelet that looks once a second takes at most to start a container that has ended.
+	startsWithin = 2500 * time.Millisecond
 )
 
 // nudges are the pods whose worker waits in the kubelet's back-off, beside an agent that runs. The agent has removed the record
 // of the container that it stopped, on which the back-off rests. But if the kubelet looked before that, it comes back to the pod
 // after ten to fifteen seconds at the earliest, and all others wait so long. Any change of the pod makes it look at once.
+// Only then does it say that it backs off: until it comes back, the container has ended for all that it says.
 type nudges struct {
 	mu sync.Mutex
 	of map[types.UID]map[types.UID]*nudged // by JobSet and pod
@@ -33,27 +36,34 @@ type nudges struct {
 
 type nudged struct {
 	pod          types.NamespacedName
+	patience     time.Duration // what the kubelet is given before the first nudge
+	seen         time.Time
 	epoch, round int64
 	times        int
 	last         time.Time
 }
 
-// backsOff tells whether a worker waits for the kubelet's back-off though a sidecar of its pod runs: the supervisor's pods have none.
-func backsOff(pod *corev1.Pod) bool {
+// waitsFor tells whether a worker waits to be started though a sidecar of its pod runs (the supervisor's pods have none), and how long
+// the kubelet may take for that.
+func waitsFor(pod *corev1.Pod) (patience time.Duration, waits bool) {
 	if len(pod.Status.InitContainerStatuses) == 0 || !pod.DeletionTimestamp.IsZero() {
-		return false
+		return 0, false
 	}
 	for _, c := range pod.Status.ContainerStatuses {
-		if c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff" {
-			return true
+		switch {
+		case c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff":
+			return 0, true
+		case c.State.Terminated != nil:
+			patience, waits = startsWithin, true
 		}
 	}
-	return false
+	return patience, waits
 }
 
-// saw notes whether a pod waits, and tells if it does. It costs O(1).
-func (n *nudges) saw(jobSet types.UID, pod *corev1.Pod, gone bool) bool {
-	waits := backsOff(pod) && !gone
+// saw notes whether a pod waits, and tells how long from now the kubelet may take. It costs O(1).
+func (n *nudges) saw(jobSet types.UID, pod *corev1.Pod, gone bool, now time.Time) (patience time.Duration, waits bool) {
+	patience, waits = waitsFor(pod)
+	waits = waits && !gone
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch known := n.of[jobSet][pod.UID]; {
@@ -68,9 +78,11 @@ func (n *nudges) saw(jobSet types.UID, pod *corev1.Pod, gone bool) bool {
 		if n.of[jobSet] == nil {
 			n.of[jobSet] = map[types.UID]*nudged{}
 		}
-		n.of[jobSet][pod.UID] = &nudged{pod: client.ObjectKeyFromObject(pod)}
+		n.of[jobSet][pod.UID] = &nudged{pod: client.ObjectKeyFromObject(pod), patience: patience, seen: now}
+	case waits:
+		known.patience = min(known.patience, patience)
 	}
-	return waits
+	return patience, waits
 }
 
 // due takes those that are to be nudged now, at most so many, and tells whether any may follow.
@@ -86,7 +98,7 @@ func (n *nudges) due(s *scope, most int) (now map[types.UID]nudged, more bool) {
 			continue
 		}
 		more = true
-		if s.now.Sub(one.last) < nudgeEvery || len(now) == most {
+		if s.now.Sub(one.seen) < one.patience || s.now.Sub(one.last) < nudgeEvery || len(now) == most {
 			continue
 		}
 		one.times, one.last = one.times+1, s.now

@@ -45,6 +45,23 @@ func TestAWorkerThatWaitsInTheBackOffIsNudged(t *testing.T) {
 	g.wantDeleted()
 }
 
+// hasEnded is all that the kubelet says of a worker that it looked at too early, until it comes back.
+func hasEnded(p *corev1.Pod) {
+	besideASidecar(p)
+	p.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 143}}
+}
+
+func TestAWorkerThatHasEndedIsNudgedWhenItsKubeletTakesTooLong(t *testing.T) {
+	g := twoJobs(t)
+	g.fail("js-w-0-0", 1, 1)
+	g.reconcile()
+	g.see(g.changePod(1, 0, hasEnded), false)
+	g.pass(2 * time.Second)
+	g.wantNudge(1, 0, "")
+	g.pass(time.Second)
+	g.wantNudge(1, 0, "1.1.1")
+}
+
 func TestNobodyIsNudgedWho(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)

@@ -98,11 +98,16 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	lost := ladder.Lost(pod) || (gone && ladder.LostWhenGone(pod))
 	// A pod that succeeds in the middle of a restart was ordered to stop, and its slot is waited for.
 	needed := pod.Status.Phase == corev1.PodSucceeded && r.rounds.restarting(uid)
-	waits := r.nudges.saw(uid, pod, gone) && r.rounds.restarting(uid)
+	patience, waits := r.nudges.saw(uid, pod, gone, r.Clock.Now())
+	waits = waits && r.rounds.restarting(uid)
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Annotations[v1alpha2.JobSetNameKey]}
+	if waits && patience > 0 { // most are started before that, and one look then is for all of them
+		q.AddAfter(reconcile.Request{NamespacedName: key}, patience)
+		waits = false
+	}
 	if !(lost || needed || waits || !pod.DeletionTimestamp.IsZero()) {
 		return
 	}
-	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Annotations[v1alpha2.JobSetNameKey]}
 	if lost || needed {
 		r.losses.note(key, loss{pod: pod, evict: lost})
 	}
