@@ -38,7 +38,7 @@ var mishaps = []mishap{
 		return second(r.SignalContainer(r.ctx, w.PodUID, "worker", unix.SIGKILL))
 	})},
 	{"a pod is deleted", 3, ofWorker(func(r *run, w lab.Worker) error { return second(r.DeletePod(r.ctx, w)) })},
-	{"the store restarts", 1, func(r *run, _ *rand.Rand) error {
+	{"the store restarts", 2, func(r *run, _ *rand.Rand) error {
 		if err := r.Cluster.Redis().Kill(r.ctx); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (r *run) suffer(random *rand.Rand, period time.Duration) {
 	}
 	for _, m := range mishaps {
 		r.Logf("%3d times %s", struck[m.name], m.name)
-		if struck[m.name] == 0 && period >= time.Minute {
+		if struck[m.name] == 0 && period >= 5*time.Minute {
 			r.Errorf("%s: never", m.name)
 		}
 	}
