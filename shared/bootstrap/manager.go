@@ -63,7 +63,7 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 		LivenessEndpointName:                o.Health.Liveness,
 		PprofBindAddress:                    o.Profiling,
 		WebhookServer:                       server,
-		Controller:                          config.Controller{SkipNameValidation: ptr.To(true)}, // tests start several managers
+		Controller:                          controllers(),
 		GracefulShutdownTimeout:             ptr.To(graceTime),
 		LeaderElection:                      o.Leader.Elect,
 		LeaderElectionID:                    o.Leader.Name, // the label of leader_election_master_status
@@ -81,6 +81,13 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 	}
 	m := &Manager{Manager: mgr, Identity: lock.Identity(), options: o}
 	return m, m.addChecks(server, s.Webhooks)
+}
+
+// controllers are the settings of all controllers. Names may repeat, for tests start several managers. The priority queue of
+// controller-runtime v0.24.1 can end in a deadlock with workers that stop: it hands an item to one that has left while it holds the lock that
+// the others need to finish.
+func controllers() config.Controller {
+	return config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)}
 }
 
 func (s Setup) lock(cluster *rest.Config, o *Options) (resourcelock.Interface, error) {

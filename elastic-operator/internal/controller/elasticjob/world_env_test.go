@@ -118,7 +118,7 @@ func (w *world) managerOptions() ctrl.Options {
 	options.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}
 	return ctrl.Options{
 		Scheme: testScheme(), Cache: options, Metrics: server.Options{BindAddress: "0"},
-		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)},
 		NewClient:  w.newClient,
 		Logger:     funcr.New(w.log, funcr.Options{Verbosity: -1}),
 	}
