@@ -100,16 +100,17 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	needed := pod.Status.Phase == corev1.PodSucceeded && r.rounds.restarting(uid)
 	patience, waits := r.nudges.saw(uid, pod, gone, r.Clock.Now())
 	waits = waits && r.rounds.restarting(uid)
-	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Annotations[v1alpha2.JobSetNameKey]}
-	if waits && patience > 0 { // most are started before that, and one look then is for all of them
-		q.AddAfter(reconcile.Request{NamespacedName: key}, patience)
-		waits = false
-	}
-	if !(lost || needed || waits || !pod.DeletionTimestamp.IsZero()) {
+	when := gather
+	switch {
+	case lost || needed || !pod.DeletionTimestamp.IsZero():
+	case waits: // most are started before the kubelet's time is over, and one look then is for all of them
+		when = max(gather, patience)
+	default:
 		return
 	}
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Annotations[v1alpha2.JobSetNameKey]}
 	if lost || needed {
 		r.losses.note(key, loss{pod: pod, evict: lost})
 	}
-	q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
+	q.AddAfter(reconcile.Request{NamespacedName: key}, when)
 }
