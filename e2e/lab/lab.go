@@ -47,20 +47,33 @@ func (l *Lab) connect() error {
 	if err != nil {
 		return err
 	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return fmt.Errorf("preparing the client: %w", err)
-		}
-	}
-	if l.Client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("preparing the client: %w", err)
+	if l.Client, err = l.ClientFor(v1alpha2.AddToScheme); err != nil {
+		return err
 	}
 	if l.Kube, err = kubernetes.NewForConfig(config); err != nil {
 		return fmt.Errorf("preparing the client: %w", err)
 	}
 	l.Store, err = valkey.New(valkey.Options{Address: l.Cluster.RedisAddress(), ClientName: "holdfast-lab"})
 	return err
+}
+
+// ClientFor is a client that knows Kubernetes' own kinds and these.
+func (l *Lab) ClientFor(kinds ...func(*runtime.Scheme) error) (client.WithWatch, error) {
+	config, err := l.Cluster.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme}, kinds...) {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("preparing the client: %w", err)
+		}
+	}
+	k8s, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the client: %w", err)
+	}
+	return k8s, nil
 }
 
 // Close ends the connections.

@@ -24,13 +24,13 @@ const release = "appwrapper"
 // enough for a workload from its creation to its end, and when it is uninstalled AppWrappers stay.
 func TestTheChart(t *testing.T) {
 	b := newBench(t)
-	b.ok(shared.Cluster.StopProgram(t.Context(), manager)) // one controller at a time
+	b.OK(shared.Cluster.StopProgram(t.Context(), manager)) // one controller at a time
 	t.Cleanup(func() {
 		if err := startManager(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	b.ok(helm.LoadAppWrapperImage(t.Context(), shared.Cluster, shared.File("bin")))
+	b.OK(helm.LoadAppWrapperImage(t.Context(), shared.Cluster, shared.File("bin")))
 	system := b.restrictedNamespace()
 	r := helm.Release{
 		Name: release, Namespace: system, Chart: shared.File("charts", "appwrapper-controller"),
@@ -41,9 +41,9 @@ func TestTheChart(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	b.ok(r.Install(t.Context(), chartValues("")))
+	b.OK(r.Install(t.Context(), chartValues("")))
 
-	b.until("the webhook refuses", func(ctx context.Context) error {
+	b.Until("the webhook refuses", func(ctx context.Context) error {
 		bad := b.worker("bad")
 		bad.Spec.Components[0].Template.Raw = []byte(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"}}`)
 		err := k8s.Create(ctx, bad)
@@ -60,17 +60,17 @@ func TestTheChart(t *testing.T) {
 	b.awaitReady("lost")
 
 	before := b.managerPod(system)
-	b.ok(r.Upgrade(t.Context(), chartValues("debug")))
-	b.until("the new manager is there", func(context.Context) error {
+	b.OK(r.Upgrade(t.Context(), chartValues("debug")))
+	b.Until("the new manager is there", func(context.Context) error {
 		if now := b.managerPod(system); now.UID == before.UID {
 			return fmt.Errorf("%s is the old one", now.Name)
 		}
 		return nil
 	})
-	pods, err := podsOf(t.Context(), b.ns, "lost")
-	b.ok(err)
-	b.ok(k8s.Delete(t.Context(), &pods[0], client.GracePeriodSeconds(0)))
-	b.until("a workload of before is reset by it", func(context.Context) error {
+	pods, err := podsOf(t.Context(), b.NS, "lost")
+	b.OK(err)
+	b.OK(k8s.Delete(t.Context(), &pods[0], client.GracePeriodSeconds(0)))
+	b.Until("a workload of before is reset by it", func(context.Context) error {
 		if n := b.get("lost").Status.Retries; n != 1 {
 			return fmt.Errorf("%d resets", n)
 		}
@@ -79,7 +79,7 @@ func TestTheChart(t *testing.T) {
 	b.awaitReady("lost")
 	b.checkAllowed(system)
 
-	b.ok(r.Uninstall())
+	b.OK(r.Uninstall())
 	if aw := b.get("lost"); !aw.DeletionTimestamp.IsZero() || aw.Status.Phase != v1beta2.Running {
 		t.Errorf("the AppWrapper is %s, deleted at %v", aw.Status.Phase, aw.DeletionTimestamp)
 	}
@@ -100,7 +100,7 @@ func (b *bench) restrictedNamespace() string {
 	b.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "e2e-appwrapper-system-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
-	b.ok(k8s.Create(b.Context(), ns))
+	b.OK(k8s.Create(b.Context(), ns))
 	b.Cleanup(func() {
 		if err := k8s.Delete(context.Background(), ns); err != nil {
 			b.Error(err)
@@ -113,7 +113,7 @@ func (b *bench) restrictedNamespace() string {
 func (b *bench) managerPod(ns string) *corev1.Pod {
 	b.Helper()
 	var list corev1.PodList
-	b.ok(k8s.List(b.Context(), &list, client.InNamespace(ns)))
+	b.OK(k8s.List(b.Context(), &list, client.InNamespace(ns)))
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp.IsZero() {
 			return &list.Items[i]
@@ -127,7 +127,7 @@ func (b *bench) managerPod(ns string) *corev1.Pod {
 func (b *bench) checkAllowed(ns string) {
 	b.Helper()
 	log, err := shared.Kube.CoreV1().Pods(ns).GetLogs(b.managerPod(ns).Name, &corev1.PodLogOptions{}).DoRaw(b.Context())
-	b.ok(err)
+	b.OK(err)
 	for line := range strings.Lines(string(log)) {
 		if strings.Contains(line, "forbidden") {
 			b.Error(line)
@@ -143,7 +143,7 @@ func (b *bench) nothingOfTheRelease() {
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
 	} {
-		b.until("no "+kind.Kind+" of the release is left", func(ctx context.Context) error {
+		b.Until("no "+kind.Kind+" of the release is left", func(ctx context.Context) error {
 			list := &metav1.PartialObjectMetadataList{}
 			list.SetGroupVersionKind(kind)
 			if err := k8s.List(ctx, list, client.MatchingLabels{"app.kubernetes.io/instance": release}); err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,64 +20,28 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/e2e/suite"
 )
 
 // bench is a namespace of a test.
-type bench struct {
-	*testing.T
-	ns string
-}
+type bench struct{ *suite.Namespace }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-appwrapper-"}}
-	if err := k8s.Create(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{t, ns.Name}
-	t.Cleanup(func() {
-		if err := k8s.Delete(context.Background(), ns); err != nil {
-			t.Error(err)
-		}
-	})
-	b.until("pods can be created", func(ctx context.Context) error {
-		return k8s.Get(ctx, client.ObjectKey{Namespace: b.ns, Name: "default"}, &corev1.ServiceAccount{})
-	})
-	return b
-}
-
-func (b *bench) ok(err error) {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
-// until asks until the answer is good, for two minutes.
-func (b *bench) until(what string, ask func(context.Context) error) {
-	b.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		err := ask(b.Context())
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			b.Fatalf("waiting until %s: %v", what, err)
-		}
-	}
+	return &bench{suite.NewNamespace(t, k8s, "e2e-appwrapper-")}
 }
 
 func (b *bench) get(name string) *v1beta2.AppWrapper {
 	b.Helper()
 	aw := &v1beta2.AppWrapper{}
-	b.ok(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.ns, Name: name}, aw))
+	b.OK(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.NS, Name: name}, aw))
 	return aw
 }
 
 func (b *bench) awaitPhase(name string, phase v1beta2.AppWrapperPhase) *v1beta2.AppWrapper {
 	b.Helper()
 	var aw *v1beta2.AppWrapper
-	b.until(name+" is "+string(phase), func(context.Context) error {
+	b.Until(name+" is "+string(phase), func(context.Context) error {
 		aw = b.get(name)
 		if aw.Status.Phase != phase {
 			return fmt.Errorf("it is %s: %+v", aw.Status.Phase, aw.Status.Conditions)
@@ -90,7 +53,7 @@ func (b *bench) awaitPhase(name string, phase v1beta2.AppWrapperPhase) *v1beta2.
 
 func (b *bench) awaitCondition(name string, kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus) {
 	b.Helper()
-	b.until(fmt.Sprintf("%s of %s is %s", kind, name, status), func(context.Context) error {
+	b.Until(fmt.Sprintf("%s of %s is %s", kind, name, status), func(context.Context) error {
 		aw := b.get(name)
 		if !meta.IsStatusConditionPresentAndEqual(aw.Status.Conditions, string(kind), status) {
 			return fmt.Errorf("in phase %s its conditions are %+v", aw.Status.Phase, aw.Status.Conditions)
@@ -108,16 +71,16 @@ func (b *bench) awaitReady(name string) {
 func (b *bench) load(file string) *v1beta2.AppWrapper {
 	b.Helper()
 	content, err := os.ReadFile(shared.File("examples", "appwrapper", file))
-	b.ok(err)
+	b.OK(err)
 	aw := &v1beta2.AppWrapper{}
-	b.ok(yaml.UnmarshalStrict(content, aw))
-	aw.Namespace = b.ns
+	b.OK(yaml.UnmarshalStrict(content, aw))
+	aw.Namespace = b.NS
 	return aw
 }
 
 func (b *bench) create(aw *v1beta2.AppWrapper) {
 	b.Helper()
-	b.ok(k8s.Create(b.Context(), aw))
+	b.OK(k8s.Create(b.Context(), aw))
 }
 
 // worker is an AppWrapper around a Job of one worker that runs until it is told otherwise.
@@ -141,9 +104,9 @@ func (b *bench) worker(name string, changes ...func(*batchv1.Job)) *v1beta2.AppW
 		change(job)
 	}
 	raw, err := json.Marshal(job)
-	b.ok(err)
+	b.OK(err)
 	return &v1beta2.AppWrapper{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.ns, Annotations: map[string]string{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.NS, Annotations: map[string]string{
 			v1beta2.RetryPausePeriodKey: "1s", v1beta2.FailureGracePeriodKey: "1s", v1beta2.RetryLimitKey: "2",
 		}},
 		Spec: v1beta2.AppWrapperSpec{Components: []v1beta2.AppWrapperComponent{{Template: runtime.RawExtension{Raw: raw}}}},
@@ -169,8 +132,8 @@ func needsGPU(job *batchv1.Job) {
 // patch changes an object as it is now.
 func patch[T client.Object](b *bench, object T, change func(T)) {
 	b.Helper()
-	b.ok(k8s.Get(b.Context(), client.ObjectKeyFromObject(object), object))
+	b.OK(k8s.Get(b.Context(), client.ObjectKeyFromObject(object), object))
 	before := object.DeepCopyObject().(T)
 	change(object)
-	b.ok(k8s.Patch(b.Context(), object, client.MergeFrom(before)))
+	b.OK(k8s.Patch(b.Context(), object, client.MergeFrom(before)))
 }

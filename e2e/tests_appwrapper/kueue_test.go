@@ -77,22 +77,22 @@ func kueueObject(kind, name string, spec map[string]any) *unstructured.Unstructu
 // makeQueue has room for one worker.
 func (q *queued) makeQueue() {
 	q.Helper()
-	local := kueueObject("LocalQueue", "queue", map[string]any{"clusterQueue": q.ns})
-	local.SetNamespace(q.ns)
+	local := kueueObject("LocalQueue", "queue", map[string]any{"clusterQueue": q.NS})
+	local.SetNamespace(q.NS)
 	for _, object := range []*unstructured.Unstructured{
-		kueueObject("ResourceFlavor", q.ns, nil),
-		kueueObject("ClusterQueue", q.ns, map[string]any{
-			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: q.ns}},
+		kueueObject("ResourceFlavor", q.NS, nil),
+		kueueObject("ClusterQueue", q.NS, map[string]any{
+			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: q.NS}},
 			"resourceGroups": []any{map[string]any{
 				"coveredResources": []any{"cpu", gpu},
-				"flavors": []any{map[string]any{"name": q.ns, "resources": []any{
+				"flavors": []any{map[string]any{"name": q.NS, "resources": []any{
 					map[string]any{"name": "cpu", "nominalQuota": "100m"}, map[string]any{"name": gpu, "nominalQuota": "1"},
 				}}},
 			}},
 		}),
 		local,
 	} {
-		q.until(object.GetKind()+" is made", func(ctx context.Context) error { return k8s.Create(ctx, object.DeepCopy()) })
+		q.Until(object.GetKind()+" is made", func(ctx context.Context) error { return k8s.Create(ctx, object.DeepCopy()) })
 		q.Cleanup(func() { _ = k8s.Delete(context.Background(), object) })
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -119,7 +119,7 @@ func (q *queued) watchQuota(ctx context.Context) {
 // livePod names a pod that uses something, if there is one.
 func (q *queued) livePod(ctx context.Context) string {
 	var pods corev1.PodList
-	if err := k8s.List(ctx, &pods, client.InNamespace(q.ns)); err != nil {
+	if err := k8s.List(ctx, &pods, client.InNamespace(q.NS)); err != nil {
 		return ""
 	}
 	for _, pod := range pods.Items {
@@ -135,7 +135,7 @@ func (q *queued) held(ctx context.Context) bool {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("kueue.x-k8s.io/v1beta2")
 	list.SetKind("WorkloadList")
-	if err := k8s.List(ctx, list, client.InNamespace(q.ns)); err != nil {
+	if err := k8s.List(ctx, list, client.InNamespace(q.NS)); err != nil {
 		return true
 	}
 	for _, workload := range list.Items {
@@ -157,8 +157,8 @@ func live(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodSucceeded
 
 // reserved is what Kueue's ClusterQueue says is taken, and the number of workloads that hold it.
 func (q *queued) reserved(ctx context.Context) (cpu string, workloads int64, err error) {
-	queue := kueueObject("ClusterQueue", q.ns, nil)
-	if err := k8s.Get(ctx, client.ObjectKey{Name: q.ns}, queue); err != nil {
+	queue := kueueObject("ClusterQueue", q.NS, nil)
+	if err := k8s.Get(ctx, client.ObjectKey{Name: q.NS}, queue); err != nil {
 		return "", 0, err
 	}
 	workloads, _, _ = unstructured.NestedInt64(queue.Object, "status", "reservingWorkloads")
@@ -176,7 +176,7 @@ func (q *queued) reserved(ctx context.Context) (cpu string, workloads int64, err
 
 func (q *queued) awaitReserved(want string) {
 	q.Helper()
-	q.until(want+" CPU are reserved", func(ctx context.Context) error {
+	q.Until(want+" CPU are reserved", func(ctx context.Context) error {
 		cpu, n, err := q.reserved(ctx)
 		if err == nil && cpu != want {
 			err = fmt.Errorf("%s are, by %d workloads", cpu, n)
@@ -203,13 +203,13 @@ func (q *queued) check() {
 		q.Error(breach)
 	}
 	var list v1beta2.AppWrapperList
-	q.ok(k8s.List(q.Context(), &list, client.InNamespace(q.ns)))
+	q.OK(k8s.List(q.Context(), &list, client.InNamespace(q.NS)))
 	for i := range list.Items {
-		q.ok(k8s.Delete(q.Context(), &list.Items[i]))
+		q.OK(k8s.Delete(q.Context(), &list.Items[i]))
 	}
 	q.awaitReserved("0")
-	q.until("no AppWrapper is left", func(ctx context.Context) error {
-		if err := k8s.List(ctx, &list, client.InNamespace(q.ns)); err != nil || len(list.Items) > 0 {
+	q.Until("no AppWrapper is left", func(ctx context.Context) error {
+		if err := k8s.List(ctx, &list, client.InNamespace(q.NS)); err != nil || len(list.Items) > 0 {
 			return fmt.Errorf("%d (%v)", len(list.Items), err)
 		}
 		return nil
@@ -222,7 +222,7 @@ func succeeds(q *queued) {
 	q.submit(q.worker("second", endsAfter(1)))
 	q.awaitReserved("100m")
 	if aw := q.get("second"); !aw.Spec.Suspend || aw.Status.Phase != v1beta2.Suspended {
-		q.until("the second waits", func(context.Context) error {
+		q.Until("the second waits", func(context.Context) error {
 			if p := q.get("second").Status.Phase; p != v1beta2.Suspended {
 				return fmt.Errorf("it is %q", p)
 			}
@@ -259,8 +259,8 @@ func fails(q *queued) {
 // replace does what `kubectl replace --force` does with an object as it was read.
 func (q *queued) replace(aw *v1beta2.AppWrapper) {
 	q.Helper()
-	q.ok(k8s.Delete(q.Context(), aw))
-	q.until("the old one is gone", func(ctx context.Context) error {
+	q.OK(k8s.Delete(q.Context(), aw))
+	q.Until("the old one is gone", func(ctx context.Context) error {
 		if err := k8s.Get(ctx, client.ObjectKeyFromObject(aw), &v1beta2.AppWrapper{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is there (%v)", err)
 		}
@@ -275,20 +275,20 @@ func (q *queued) replace(aw *v1beta2.AppWrapper) {
 func evicted(q *queued) {
 	for _, name := range shared.Cluster.NodeNames() {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		q.ok(k8s.Get(q.Context(), client.ObjectKeyFromObject(node), node))
+		q.OK(k8s.Get(q.Context(), client.ObjectKeyFromObject(node), node))
 		before := node.DeepCopy()
 		node.Status.Capacity[gpu], node.Status.Allocatable[gpu] = resource.MustParse("1"), resource.MustParse("1")
-		q.ok(k8s.Status().Patch(q.Context(), node, client.MergeFrom(before)))
+		q.OK(k8s.Status().Patch(q.Context(), node, client.MergeFrom(before)))
 	}
 	q.submit(q.worker("train", needsGPU))
 	q.awaitReady("train")
-	pods, err := podsOf(q.Context(), q.ns, "train")
-	q.ok(err)
+	pods, err := podsOf(q.Context(), q.NS, "train")
+	q.OK(err)
 	bad := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pods[0].Spec.NodeName}}
 	const label = "autopilot.ibm.com/gpuhealth"
 	begin := time.Now()
 	patch(q.bench, bad, func(n *corev1.Node) { n.Labels[label] = "EVICT" })
-	q.until("the workload leaves", func(context.Context) error {
+	q.Until("the workload leaves", func(context.Context) error {
 		if aw := q.get("train"); aw.Status.Evacuations != 1 {
 			return fmt.Errorf("phase %s, conditions %+v", aw.Status.Phase, aw.Status.Conditions)
 		}
@@ -297,8 +297,8 @@ func evicted(q *queued) {
 	q.Logf("evacuation decided %s after the label", time.Since(begin).Round(time.Millisecond))
 	// The checks that set the label overwrite it with another; the workload does not come back all the same.
 	patch(q.bench, bad, func(n *corev1.Node) { n.Labels[label] = "PASS" })
-	q.until("it runs elsewhere", func(ctx context.Context) error {
-		now, err := podsOf(ctx, q.ns, "train")
+	q.Until("it runs elsewhere", func(ctx context.Context) error {
+		now, err := podsOf(ctx, q.NS, "train")
 		if err != nil || len(now) != 1 || now[0].UID == pods[0].UID || now[0].Status.Phase != corev1.PodRunning {
 			return fmt.Errorf("%d pods (%v)", len(now), err)
 		}
@@ -316,8 +316,8 @@ func evicted(q *queued) {
 func loses(q *queued) {
 	q.submit(q.worker("lost"))
 	q.awaitReady("lost")
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: q.ns, Name: "lost"}}
-	q.ok(k8s.Delete(q.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: q.NS, Name: "lost"}}
+	q.OK(k8s.Delete(q.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	aw := q.awaitPhase("lost", v1beta2.Failed)
 	if aw.Status.Retries != 0 {
 		q.Errorf("%d resets", aw.Status.Retries)
@@ -341,8 +341,8 @@ func suspendedDuringReset(q *queued) {
 // it out of its sums at once, before its pods are gone.)
 func (q *queued) drain() {
 	q.Helper()
-	patch(q.bench, kueueObject("ClusterQueue", q.ns, nil), func(queue *unstructured.Unstructured) {
-		q.ok(unstructured.SetNestedField(queue.Object, "HoldAndDrain", "spec", "stopPolicy"))
+	patch(q.bench, kueueObject("ClusterQueue", q.NS, nil), func(queue *unstructured.Unstructured) {
+		q.OK(unstructured.SetNestedField(queue.Object, "HoldAndDrain", "spec", "stopPolicy"))
 	})
 }
 
@@ -351,12 +351,12 @@ func blocked(q *queued) {
 	aw.Annotations[v1beta2.ForcefulDeletionGracePeriodKey] = "3s"
 	q.submit(aw)
 	q.awaitReady("stuck")
-	pods, err := podsOf(q.Context(), q.ns, "stuck")
-	q.ok(err)
+	pods, err := podsOf(q.Context(), q.NS, "stuck")
+	q.OK(err)
 	const finalizer = "e2e.holdfast.dev/keep"
 	patch(q.bench, &pods[0], func(p *corev1.Pod) { p.Finalizers = append(p.Finalizers, finalizer) })
 	q.drain()
-	q.until("the condition names what blocks", func(context.Context) error {
+	q.Until("the condition names what blocks", func(context.Context) error {
 		c := meta.FindStatusCondition(q.get("stuck").Status.Conditions, string(v1beta2.DeletingResources))
 		if c == nil || !strings.Contains(c.Message, finalizer) {
 			return fmt.Errorf("it is %+v", c)

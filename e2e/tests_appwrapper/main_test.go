@@ -15,8 +15,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -46,7 +44,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	}
 	shared = l
 	end := func(context.Context) error { return l.Close() }
-	if k8s, err = connect(); err != nil {
+	if k8s, err = l.ClientFor(v1beta2.AddToScheme); err != nil {
 		return end, err
 	}
 	if err := l.LoadProgram(ctx, image, l.File("bin", "worker")); err != nil {
@@ -61,20 +59,6 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 		return end, err
 	}
 	return end, startManager(ctx)
-}
-
-func connect() (client.Client, error) {
-	config, err := shared.Cluster.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	return client.New(config, client.Options{Scheme: scheme})
 }
 
 func startManager(ctx context.Context) error {

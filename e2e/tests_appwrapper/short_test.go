@@ -31,7 +31,7 @@ func TestTheOtherExampleIsResetTwiceAndKept(t *testing.T) {
 	if len(aw.Status.Attempts) != 3 || aw.Status.Retries != 2 {
 		t.Errorf("attempts %+v", aw.Status.Attempts)
 	}
-	b.until("it is kept for somebody to look at", func(ctx context.Context) error {
+	b.Until("it is kept for somebody to look at", func(ctx context.Context) error {
 		now := b.get("patience-example")
 		for _, c := range now.Status.Conditions {
 			if c.Type == string(v1beta2.DeletingResources) && c.Reason == v1beta2.ReasonDeletionPaused {
@@ -40,7 +40,7 @@ func TestTheOtherExampleIsResetTwiceAndKept(t *testing.T) {
 		}
 		return fmt.Errorf("conditions %+v", now.Status.Conditions)
 	})
-	if err := k8s.Get(t.Context(), client.ObjectKey{Namespace: b.ns, Name: "patience-example"}, &batchv1.Job{}); err != nil {
+	if err := k8s.Get(t.Context(), client.ObjectKey{Namespace: b.NS, Name: "patience-example"}, &batchv1.Job{}); err != nil {
 		t.Error(err)
 	}
 	for i, a := range aw.Status.Attempts[1:] {
@@ -54,12 +54,12 @@ func TestAPodThatIsLostIsAnsweredOnce(t *testing.T) {
 	b := newBench(t)
 	b.create(b.worker("lost"))
 	b.awaitReady("lost")
-	pods, err := podsOf(t.Context(), b.ns, "lost")
-	b.ok(err)
+	pods, err := podsOf(t.Context(), b.NS, "lost")
+	b.OK(err)
 	begin := time.Now()
-	b.ok(k8s.Delete(t.Context(), &pods[0], client.GracePeriodSeconds(0)))
+	b.OK(k8s.Delete(t.Context(), &pods[0], client.GracePeriodSeconds(0)))
 	// The Job controller counts the deleted pod as a failure, and backoffLimit 0 fails the Job: no grace period.
-	b.until("it is reset", func(context.Context) error {
+	b.Until("it is reset", func(context.Context) error {
 		if n := b.get("lost").Status.Retries; n != 1 {
 			return fmt.Errorf("%d resets", n)
 		}
@@ -71,13 +71,13 @@ func TestAPodThatIsLostIsAnsweredOnce(t *testing.T) {
 	if aw := b.get("lost"); len(aw.Status.Attempts) != 2 || aw.Status.Retries != 1 {
 		t.Errorf("attempts %+v", aw.Status.Attempts)
 	}
-	b.ok(k8s.Delete(t.Context(), b.get("lost")))
-	b.until("nothing is left", func(ctx context.Context) error {
-		left, err := podsOf(ctx, b.ns, "lost")
+	b.OK(k8s.Delete(t.Context(), b.get("lost")))
+	b.Until("nothing is left", func(ctx context.Context) error {
+		left, err := podsOf(ctx, b.NS, "lost")
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("%d pods", len(left))
 		}
-		if getErr := k8s.Get(ctx, client.ObjectKey{Namespace: b.ns, Name: "lost"}, &metav1.PartialObjectMetadata{TypeMeta: typeMeta}); getErr == nil {
+		if getErr := k8s.Get(ctx, client.ObjectKey{Namespace: b.NS, Name: "lost"}, &metav1.PartialObjectMetadata{TypeMeta: typeMeta}); getErr == nil {
 			err = fmt.Errorf("the AppWrapper is there")
 		}
 		return err

@@ -16,58 +16,22 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
 // bench is a namespace of a test.
-type bench struct {
-	*testing.T
-	ns string
-}
+type bench struct{ *suite.Namespace }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-elastic-"}}
-	if err := k8s.Create(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{t, ns.Name}
-	t.Cleanup(func() {
-		if err := k8s.Delete(context.Background(), ns); err != nil {
-			t.Error(err)
-		}
-	})
-	b.until("pods can be created", func(ctx context.Context) error {
-		return k8s.Get(ctx, client.ObjectKey{Namespace: b.ns, Name: "default"}, &corev1.ServiceAccount{})
-	})
-	return b
-}
-
-func (b *bench) ok(err error) {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
-// until asks until the answer is good, for two minutes.
-func (b *bench) until(what string, ask func(context.Context) error) {
-	b.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		err := ask(b.Context())
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			b.Fatalf("waiting until %s: %v", what, err)
-		}
-	}
+	return &bench{suite.NewNamespace(t, k8s, "e2e-elastic-")}
 }
 
 // job is an ElasticJob whose workers run until they are told otherwise.
 func (b *bench) job(name string, minimum, wanted, maximum int32, changes ...func(*v1alpha1.ElasticJob)) *v1alpha1.ElasticJob {
 	job := &v1alpha1.ElasticJob{
-		ObjectMeta: metav1.ObjectMeta{Namespace: b.ns, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.NS, Name: name},
 		Spec: v1alpha1.ElasticJobSpec{
 			RdzvEndpoint: "none:2379", MinReplicas: ptr.To(minimum), MaxReplicas: ptr.To(maximum),
 			ReplicaSpecs: v1alpha1.ReplicaSpecs{Worker: v1alpha1.ReplicaSpec{
@@ -97,13 +61,13 @@ func endsAfter(steps int) func(*v1alpha1.ElasticJob) {
 
 func (b *bench) create(job *v1alpha1.ElasticJob) {
 	b.Helper()
-	b.ok(k8s.Create(b.Context(), job))
+	b.OK(k8s.Create(b.Context(), job))
 }
 
 func (b *bench) get(name string) *v1alpha1.ElasticJob {
 	b.Helper()
 	job := &v1alpha1.ElasticJob{}
-	b.ok(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.ns, Name: name}, job))
+	b.OK(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.NS, Name: name}, job))
 	return job
 }
 
@@ -111,7 +75,7 @@ func (b *bench) get(name string) *v1alpha1.ElasticJob {
 func (b *bench) await(name string, state v1alpha1.State, active int32) *v1alpha1.ElasticJob {
 	b.Helper()
 	var job *v1alpha1.ElasticJob
-	b.until(fmt.Sprintf("%s is %s with %d workers", name, state, active), func(context.Context) error {
+	b.Until(fmt.Sprintf("%s is %s with %d workers", name, state, active), func(context.Context) error {
 		job = b.get(name)
 		s := job.Status
 		if s.State != state || s.ReplicaStatuses.Worker.Active != active || s.ObservedGeneration != job.Generation {
@@ -125,14 +89,14 @@ func (b *bench) await(name string, state v1alpha1.State, active int32) *v1alpha1
 func (b *bench) worker(job string, index int) *corev1.Pod {
 	b.Helper()
 	pod := &corev1.Pod{}
-	b.ok(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.ns, Name: fmt.Sprintf("%s-worker-%d", job, index)}, pod))
+	b.OK(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.NS, Name: fmt.Sprintf("%s-worker-%d", job, index)}, pod))
 	return pod
 }
 
 // replaced waits for another pod of a worker that runs, and says how long that took.
 func (b *bench) replaced(job string, index int, old *corev1.Pod, since time.Time) {
 	b.Helper()
-	b.until("worker is replaced", func(ctx context.Context) error {
+	b.Until("worker is replaced", func(ctx context.Context) error {
 		pod := &corev1.Pod{}
 		err := k8s.Get(ctx, client.ObjectKeyFromObject(old), pod)
 		if err != nil || pod.UID == old.UID || pod.Status.Phase != corev1.PodRunning {
@@ -147,14 +111,14 @@ func (b *bench) replaced(job string, index int, old *corev1.Pod, since time.Time
 func (b *bench) kill(pod *corev1.Pod, signal unix.Signal) time.Time {
 	b.Helper()
 	at, err := shared.SignalContainer(b.Context(), string(pod.UID), "worker", signal)
-	b.ok(err)
+	b.OK(err)
 	return at
 }
 
 func (b *bench) scale(name string, to int32) {
 	b.Helper()
-	b.ok(k8s.SubResource("scale").Update(b.Context(), b.get(name), client.WithSubResourceBody(&autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.ns}, Spec: autoscalingv1.ScaleSpec{Replicas: to},
+	b.OK(k8s.SubResource("scale").Update(b.Context(), b.get(name), client.WithSubResourceBody(&autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.NS}, Spec: autoscalingv1.ScaleSpec{Replicas: to},
 	})))
 }
 
@@ -163,19 +127,19 @@ func (b *bench) change(name string, change func(*v1alpha1.ElasticJobSpec)) {
 	job := b.get(name)
 	before := job.DeepCopy()
 	change(&job.Spec)
-	b.ok(k8s.Patch(b.Context(), job, client.MergeFrom(before)))
+	b.OK(k8s.Patch(b.Context(), job, client.MergeFrom(before)))
 }
 
 func (b *bench) pods() []corev1.Pod {
 	b.Helper()
 	var list corev1.PodList
-	b.ok(k8s.List(b.Context(), &list, client.InNamespace(b.ns)))
+	b.OK(k8s.List(b.Context(), &list, client.InNamespace(b.NS)))
 	return list.Items
 }
 
 func (b *bench) awaitNoPods() {
 	b.Helper()
-	b.until("no pod is left", func(context.Context) error {
+	b.Until("no pod is left", func(context.Context) error {
 		if n := len(b.pods()); n > 0 {
 			return fmt.Errorf("%d are", n)
 		}

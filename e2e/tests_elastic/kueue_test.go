@@ -40,8 +40,8 @@ func TestWithKueue(t *testing.T) {
 
 	// One worker less is no reason for Kueue to act, and neither is a change of replicas.
 	pod := b.worker("part", 1)
-	b.ok(k8s.Delete(t.Context(), pod))
-	b.until("the worker is replaced", func(ctx context.Context) error {
+	b.OK(k8s.Delete(t.Context(), pod))
+	b.Until("the worker is replaced", func(ctx context.Context) error {
 		again := &corev1.Pod{}
 		if err := k8s.Get(ctx, client.ObjectKeyFromObject(pod), again); err != nil || again.UID == pod.UID {
 			return fmt.Errorf("it is not (%v)", err)
@@ -65,7 +65,7 @@ func TestWithKueue(t *testing.T) {
 	b.create(b.job("urgent", 3, 3, 3, queued("high"), endsAfter(5)))
 	b.await("part", v1alpha1.StateSuspended, 0)
 	b.await("urgent", v1alpha1.StateSucceeded, 0)
-	b.until("part is resumed", func(context.Context) error {
+	b.Until("part is resumed", func(context.Context) error {
 		job = b.get("part")
 		active := job.Status.ReplicaStatuses.Worker.Active
 		if job.Status.State != v1alpha1.StateRunning || active < 2 || job.Spec.GrantedReplicas == nil || active != *job.Spec.GrantedReplicas {
@@ -76,7 +76,7 @@ func TestWithKueue(t *testing.T) {
 	if job.Status.Resumes != 1 || job.Status.Restarts != 0 {
 		t.Errorf("resumed %d times, restarts %d", job.Status.Resumes, job.Status.Restarts)
 	}
-	b.ok(k8s.Delete(t.Context(), job))
+	b.OK(k8s.Delete(t.Context(), job))
 	b.await("next", v1alpha1.StateSucceeded, 0)
 }
 
@@ -100,23 +100,23 @@ func kueueObject(kind, name string, fields map[string]any) *unstructured.Unstruc
 // makeQueue has room for three workers of 20m.
 func (b *bench) makeQueue() {
 	b.Helper()
-	local := kueueObject("LocalQueue", "queue", map[string]any{"spec": map[string]any{"clusterQueue": b.ns}})
-	local.SetNamespace(b.ns)
+	local := kueueObject("LocalQueue", "queue", map[string]any{"spec": map[string]any{"clusterQueue": b.NS}})
+	local.SetNamespace(b.NS)
 	for _, object := range []*unstructured.Unstructured{
 		kueueObject("WorkloadPriorityClass", "low", map[string]any{"value": int64(1)}),
 		kueueObject("WorkloadPriorityClass", "high", map[string]any{"value": int64(100)}),
-		kueueObject("ResourceFlavor", b.ns, nil),
-		kueueObject("ClusterQueue", b.ns, map[string]any{"spec": map[string]any{
-			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: b.ns}},
+		kueueObject("ResourceFlavor", b.NS, nil),
+		kueueObject("ClusterQueue", b.NS, map[string]any{"spec": map[string]any{
+			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: b.NS}},
 			"preemption":        map[string]any{"withinClusterQueue": "LowerPriority"},
 			"resourceGroups": []any{map[string]any{
 				"coveredResources": []any{"cpu"},
-				"flavors":          []any{map[string]any{"name": b.ns, "resources": []any{map[string]any{"name": "cpu", "nominalQuota": "60m"}}}},
+				"flavors":          []any{map[string]any{"name": b.NS, "resources": []any{map[string]any{"name": "cpu", "nominalQuota": "60m"}}}},
 			}},
 		}}),
 		local,
 	} {
-		b.until(object.GetKind()+" is made", func(ctx context.Context) error { return k8s.Create(ctx, object.DeepCopy()) })
+		b.Until(object.GetKind()+" is made", func(ctx context.Context) error { return k8s.Create(ctx, object.DeepCopy()) })
 		b.Cleanup(func() { _ = k8s.Delete(context.Background(), object) })
 	}
 }
@@ -124,11 +124,11 @@ func (b *bench) makeQueue() {
 // awaitWorkload waits until the workload of a job has a condition.
 func (b *bench) awaitWorkload(job, condition string) {
 	b.Helper()
-	b.until("the workload of "+job+" is "+condition, func(ctx context.Context) error {
+	b.Until("the workload of "+job+" is "+condition, func(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("kueue.x-k8s.io/v1beta2")
 		list.SetKind("WorkloadList")
-		if err := k8s.List(ctx, list, client.InNamespace(b.ns)); err != nil {
+		if err := k8s.List(ctx, list, client.InNamespace(b.NS)); err != nil {
 			return err
 		}
 		for _, workload := range list.Items {

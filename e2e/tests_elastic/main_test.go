@@ -13,8 +13,6 @@ import (
 	"os"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/e2e/helm"
@@ -47,7 +45,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	}
 	shared = l
 	end := func(context.Context) error { return l.Close() }
-	if k8s, err = connect(); err != nil {
+	if k8s, err = l.ClientFor(v1alpha1.AddToScheme); err != nil {
 		return end, err
 	}
 	for image, program := range map[string]string{workerImage: "worker", managerImage: "elastic-manager", kueueImage: "elastic-kueue"} {
@@ -71,18 +69,4 @@ func values(kueue bool) helm.Values {
 		"image": helm.Image(managerImage), "resources": small, "rendezvous": helm.Values{"enabled": false},
 		"kueue": helm.Values{"enabled": kueue, "image": helm.Image(kueueImage), "resources": small},
 	}
-}
-
-func connect() (client.Client, error) {
-	config, err := shared.Cluster.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	return client.New(config, client.Options{Scheme: scheme})
 }

@@ -30,7 +30,7 @@ func TestAJobThroughARoughLife(t *testing.T) {
 
 	deleted := b.worker("train", 2)
 	begin := time.Now()
-	b.ok(k8s.Delete(t.Context(), deleted))
+	b.OK(k8s.Delete(t.Context(), deleted))
 	b.replaced("train", 2, deleted, begin)
 	job = b.await("train", v1alpha1.StateRunning, 3)
 	if job.Status.Restarts != 1 || job.Status.Disruptions != 1 {
@@ -38,7 +38,7 @@ func TestAJobThroughARoughLife(t *testing.T) {
 	}
 
 	scale := &autoscalingv1.Scale{}
-	b.ok(k8s.SubResource("scale").Get(t.Context(), job, scale))
+	b.OK(k8s.SubResource("scale").Get(t.Context(), job, scale))
 	if scale.Status.Replicas != 3 || scale.Status.Selector == "" {
 		t.Errorf("an autoscaler sees %+v", scale.Status)
 	}
@@ -60,7 +60,7 @@ func TestAJobThroughARoughLife(t *testing.T) {
 		t.Errorf("a suspension is counted: %+v", job.Status)
 	}
 
-	b.ok(k8s.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	b.OK(k8s.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	b.awaitNoPods()
 }
 

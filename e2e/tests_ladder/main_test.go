@@ -15,8 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -59,18 +57,8 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	return end, nil
 }
 
-func connect(context.Context) error {
-	config, err := shared.Cluster.RESTConfig()
-	if err != nil {
-		return err
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
-	}
-	k8s, err = client.New(config, client.Options{Scheme: scheme})
+func connect(context.Context) (err error) {
+	k8s, err = shared.ClientFor(v1beta2.AddToScheme)
 	return err
 }
 

@@ -13,8 +13,6 @@ import (
 	"os"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -64,18 +62,8 @@ func defineOthers(ctx context.Context) error {
 	return nil
 }
 
-func connect(ctx context.Context) error {
-	config, err := shared.Cluster.RESTConfig()
-	if err != nil {
-		return err
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
-	}
-	if k8s, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+func connect(ctx context.Context) (err error) {
+	if k8s, err = shared.ClientFor(v1beta2.AddToScheme); err != nil {
 		return err
 	}
 	return lab.Until(ctx, "the API server serves AppWrappers", func(ctx context.Context) error {

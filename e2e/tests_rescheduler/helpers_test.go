@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -17,52 +16,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/e2e/simulated"
+	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
 // bench is a namespace of a test.
-type bench struct {
-	*testing.T
-	ns string
-}
+type bench struct{ *suite.Namespace }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-rescheduler-"}}
-	if err := k8s.Create(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{t, ns.Name}
-	t.Cleanup(func() {
-		if err := k8s.Delete(context.Background(), ns); err != nil {
-			t.Error(err)
-		}
-	})
-	b.until("pods can be created", func(ctx context.Context) error {
-		return k8s.Get(ctx, client.ObjectKey{Namespace: b.ns, Name: "default"}, &corev1.ServiceAccount{})
-	})
+	b := &bench{suite.NewNamespace(t, k8s, "e2e-rescheduler-")}
+	b.State = b.state
 	return b
-}
-
-func (b *bench) ok(err error) {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
-// until asks until the answer is good, for two minutes.
-func (b *bench) until(what string, ask func(context.Context) error) {
-	b.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		err := ask(b.Context())
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			b.Fatalf("waiting until %s: %v\n%s", what, err, b.state())
-		}
-	}
 }
 
 // state is for whoever reads a failure.
@@ -73,7 +38,7 @@ func (b *bench) state() string {
 			pod.Annotations[memory.HostsAnnotation], states(&pod)))
 	}
 	var list eventsv1.EventList
-	_ = k8s.List(context.Background(), &list, client.InNamespace(b.ns))
+	_ = k8s.List(context.Background(), &list, client.InNamespace(b.NS))
 	for _, e := range list.Items {
 		lines = append(lines, fmt.Sprintf("event %s %s/%s: %s", e.Reason, e.Regarding.Kind, e.Regarding.Name, e.Note))
 	}
@@ -89,7 +54,7 @@ func states(pod *corev1.Pod) (all []string) {
 
 func (b *bench) pods() []corev1.Pod {
 	var list corev1.PodList
-	_ = k8s.List(context.Background(), &list, client.InNamespace(b.ns))
+	_ = k8s.List(context.Background(), &list, client.InNamespace(b.NS))
 	return list.Items
 }
 
@@ -98,7 +63,7 @@ func real(node string) bool { return node != "" && !strings.HasPrefix(node, "oth
 // elsewhere waits until n pods run on simulated nodes, and returns how many were seen on the real one.
 func (b *bench) elsewhere(n int) (failed int) {
 	b.Helper()
-	b.until(fmt.Sprintf("%d pods run on other nodes", n), func(context.Context) error {
+	b.Until(fmt.Sprintf("%d pods run on other nodes", n), func(context.Context) error {
 		running := 0
 		failed = 0
 		for _, pod := range b.pods() {
@@ -119,7 +84,7 @@ func (b *bench) elsewhere(n int) (failed int) {
 
 func (b *bench) remembers(o client.Object, times int, class string) {
 	b.Helper()
-	b.until("the workload remembers", func(ctx context.Context) error {
+	b.Until("the workload remembers", func(ctx context.Context) error {
 		if err := k8s.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
@@ -132,7 +97,7 @@ func (b *bench) remembers(o client.Object, times int, class string) {
 }
 
 func (b *bench) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Namespace: b.ns, Annotations: map[string]string{memory.RetriesAnnotation: "3"}}
+	return metav1.ObjectMeta{Name: name, Namespace: b.NS, Annotations: map[string]string{memory.RetriesAnnotation: "3"}}
 }
 
 var selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "w"}}

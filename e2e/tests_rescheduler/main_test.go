@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/e2e/helm"
@@ -47,7 +45,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	}
 	shared = l
 	end := func(context.Context) error { return l.Close() }
-	if k8s, err = connect(); err != nil {
+	if k8s, err = l.ClientFor(v1alpha2.AddToScheme); err != nil {
 		return end, err
 	}
 	for image, program := range map[string]string{
@@ -82,18 +80,4 @@ func install(ctx context.Context) error {
 			"signals":    helm.Values{"CrashLoopBackOff": helm.Values{"restarts": 3, "after": "5s"}},
 		}},
 	})
-}
-
-func connect() (client.Client, error) {
-	config, err := shared.Cluster.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	return client.New(config, client.Options{Scheme: scheme})
 }

@@ -19,17 +19,17 @@ import (
 func (b *bench) placed(name, exclusions string, changes ...func(*corev1.PodSpec)) {
 	b.Helper()
 	template := worker(append(changes, byPlugin)...)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.ns, Name: name}, Spec: template.Spec}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.NS, Name: name}, Spec: template.Spec}
 	pod.Annotations = map[string]string{memory.HostsAnnotation: exclusions}
-	b.ok(k8s.Create(b.Context(), pod))
+	b.OK(k8s.Create(b.Context(), pod))
 }
 
 // runs waits until a pod runs, and returns it.
 func (b *bench) runs(name string) *corev1.Pod {
 	b.Helper()
 	pod := &corev1.Pod{}
-	b.until(name+" runs", func(ctx context.Context) error {
-		if err := k8s.Get(ctx, client.ObjectKey{Namespace: b.ns, Name: name}, pod); err != nil {
+	b.Until(name+" runs", func(ctx context.Context) error {
+		if err := k8s.Get(ctx, client.ObjectKey{Namespace: b.NS, Name: name}, pod); err != nil {
 			return err
 		}
 		if pod.Status.Phase != corev1.PodRunning {
@@ -43,9 +43,9 @@ func (b *bench) runs(name string) *corev1.Pod {
 // says waits for an event of the scheduler about a pod.
 func (b *bench) says(pod, reason string) {
 	b.Helper()
-	b.until("there is an event "+reason, func(ctx context.Context) error {
+	b.Until("there is an event "+reason, func(ctx context.Context) error {
 		var events eventsv1.EventList
-		if err := k8s.List(ctx, &events, client.InNamespace(b.ns)); err != nil {
+		if err := k8s.List(ctx, &events, client.InNamespace(b.NS)); err != nil {
 			return err
 		}
 		for _, event := range events.Items {
@@ -84,7 +84,7 @@ func TestTheSecondSchedulerLetsAPodBackThatFitsNowhereElse(t *testing.T) {
 		t.Errorf("it runs on %s", node)
 	}
 	b.says("returns", "ExclusionsDropped")
-	b.until("its annotation is gone", func(context.Context) error {
+	b.Until("its annotation is gone", func(context.Context) error {
 		if value, found := b.runs("returns").Annotations[memory.HostsAnnotation]; found {
 			return fmt.Errorf("it says %s", value)
 		}

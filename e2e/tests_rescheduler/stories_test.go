@@ -17,7 +17,7 @@ import (
 func (b *bench) deployment(replicas int32, template corev1.PodTemplateSpec) *appsv1.Deployment {
 	b.Helper()
 	d := &appsv1.Deployment{ObjectMeta: b.meta("w"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To(replicas), Selector: selector, Template: template}}
-	b.ok(k8s.Create(b.Context(), d))
+	b.OK(k8s.Create(b.Context(), d))
 	return d
 }
 
@@ -64,7 +64,7 @@ func TestAStatefulSetsPodKeepsItsName(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: b.meta("web"), Spec: appsv1.StatefulSetSpec{
 		ServiceName: "web", Replicas: ptr.To[int32](1), Selector: selector, Template: worker(outOfMemory),
 	}}
-	b.ok(k8s.Create(t.Context(), set))
+	b.OK(k8s.Create(t.Context(), set))
 	b.elsewhere(1)
 	b.remembers(set, 1, "OOMKilled")
 	m := memory.Read(set.Annotations)
@@ -83,7 +83,7 @@ func TestAJobSetRemembers(t *testing.T) {
 			Parallelism: ptr.To[int32](2), Completions: ptr.To[int32](2), CompletionMode: ptr.To(batchv1.IndexedCompletion), BackoffLimit: ptr.To[int32](6), Template: template,
 		}},
 	}}}}
-	b.ok(k8s.Create(t.Context(), js))
+	b.OK(k8s.Create(t.Context(), js))
 	b.elsewhere(2)
 	b.remembers(js, 1, "NodeFeature")
 }

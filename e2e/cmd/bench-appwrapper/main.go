@@ -11,8 +11,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -65,18 +63,7 @@ func run(ctx context.Context, o options) error {
 
 // prepare installs the definition and starts the controller.
 func prepare(ctx context.Context, l *lab.Lab, o options) (*bench, error) {
-	config, err := l.Cluster.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.QPS = -1
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	k8s, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	k8s, err := l.ClientFor(v1beta2.AddToScheme)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +85,6 @@ func prepare(ctx context.Context, l *lab.Lab, o options) (*bench, error) {
 			l.File("bin", "appwrapper-manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--health-probe-bind-address=0",
 			"--metrics-bind-address=" + metricsAddress, "--metrics-secure=false",
 		},
-		Ready: func(context.Context) error { _, err := b.usage(); return err },
+		Ready: func(ctx context.Context) error { _, err := lab.UsageAt(ctx, metricsAddress); return err },
 	})
 }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,41 +32,13 @@ type bench struct {
 	fleet  *simulated.Fleet
 }
 
-// usage of the controller since it began.
-type usage struct {
-	CPU   float64 // seconds
-	RSS   float64 // bytes
-	Calls float64 // to the API server
-}
-
 // phase of the benchmark.
 type phase struct {
 	Name    string
 	Seconds float64
 	// Answers of the controller to failed Jobs; zero in other phases.
 	Answers answers
-	Usage   usage // CPU and calls of the phase, RSS at its end
-}
-
-func (b *bench) usage() (usage, error) {
-	response, err := http.Get("http://" + metricsAddress + "/metrics")
-	if err != nil {
-		return usage{}, err
-	}
-	defer response.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		return usage{}, fmt.Errorf("reading the controller's metrics: %w", err)
-	}
-	sum := func(name string) float64 {
-		total := 0.0
-		for _, m := range families[name].GetMetric() {
-			total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-		return total
-	}
-	return usage{CPU: sum("process_cpu_seconds_total"), RSS: sum("process_resident_memory_bytes"), Calls: sum("rest_client_requests_total")}, nil
+	Usage   lab.Usage // CPU and calls of the phase, RSS at its end
 }
 
 func (b *bench) measure(ctx context.Context) ([]phase, error) {
@@ -82,7 +51,7 @@ func (b *bench) measure(ctx context.Context) ([]phase, error) {
 		{"nothing happens for 30 s", b.idle},
 		{fmt.Sprintf("%d fail at once, until all run again", b.failures), b.failSome},
 	} {
-		before, err := b.usage()
+		before, err := lab.UsageAt(ctx, metricsAddress)
 		if err != nil {
 			return nil, err
 		}
@@ -91,11 +60,11 @@ func (b *bench) measure(ctx context.Context) ([]phase, error) {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 		p.Seconds = time.Since(begin).Seconds()
-		after, err := b.usage()
+		after, err := lab.UsageAt(ctx, metricsAddress)
 		if err != nil {
 			return nil, err
 		}
-		p.Usage = usage{CPU: after.CPU - before.CPU, RSS: after.RSS, Calls: after.Calls - before.Calls}
+		p.Usage = after.Since(before)
 		phases = append(phases, p)
 	}
 	return phases, nil

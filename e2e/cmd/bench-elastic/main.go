@@ -12,8 +12,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/e2e/lab"
@@ -71,18 +69,7 @@ func run(ctx context.Context, o options) error {
 
 // prepare installs the definition and starts the operator.
 func prepare(ctx context.Context, l *lab.Lab, o options) (*bench, error) {
-	config, err := l.Cluster.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.QPS = -1
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	k8s, err := client.New(config, client.Options{Scheme: scheme})
+	k8s, err := l.ClientFor(v1alpha1.AddToScheme)
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,40 +30,12 @@ type bench struct {
 	fleet  *simulated.Fleet
 }
 
-// usage of the operator since it began.
-type usage struct {
-	CPU   float64 // seconds
-	RSS   float64 // bytes
-	Calls float64 // to the API server
-}
-
 // phase of the benchmark.
 type phase struct {
 	Name    string
 	Seconds float64
 	Workers int // that were made or replaced
-	Usage   usage
-}
-
-func (b *bench) usage() (usage, error) {
-	response, err := http.Get("http://" + metricsAddress + "/metrics")
-	if err != nil {
-		return usage{}, err
-	}
-	defer response.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		return usage{}, fmt.Errorf("reading the operator's metrics: %w", err)
-	}
-	sum := func(name string) float64 {
-		total := 0.0
-		for _, m := range families[name].GetMetric() {
-			total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-		return total
-	}
-	return usage{CPU: sum("process_cpu_seconds_total"), RSS: sum("process_resident_memory_bytes"), Calls: sum("rest_client_requests_total")}, nil
+	Usage   lab.Usage
 }
 
 func (b *bench) measure(ctx context.Context) ([]phase, error) {
@@ -82,7 +51,7 @@ func (b *bench) measure(ctx context.Context) ([]phase, error) {
 		{fmt.Sprintf("%d are deleted at once, until all run again", b.losses), b.losses, b.lose},
 		{fmt.Sprintf("scaled down by %d", b.losses), b.losses, func(ctx context.Context) error { return b.scale(ctx, b.workers-b.losses) }},
 	} {
-		before, err := b.usage()
+		before, err := lab.UsageAt(ctx, metricsAddress)
 		if err != nil {
 			return nil, err
 		}
@@ -91,11 +60,11 @@ func (b *bench) measure(ctx context.Context) ([]phase, error) {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 		p := phase{Name: step.name, Workers: step.workers, Seconds: time.Since(begin).Seconds()}
-		after, err := b.usage()
+		after, err := lab.UsageAt(ctx, metricsAddress)
 		if err != nil {
 			return nil, err
 		}
-		p.Usage = usage{CPU: after.CPU - before.CPU, RSS: after.RSS, Calls: after.Calls - before.Calls}
+		p.Usage = after.Since(before)
 		phases = append(phases, p)
 	}
 	return phases, nil
