@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,11 +51,17 @@ func (w *watcher) wait(ctx context.Context, want int) (answers, error) {
 			return answers{}, ctx.Err()
 		case <-patient:
 			return answers{}, fmt.Errorf("%d Jobs have failed and %d AppWrappers are reset after %s", len(failed), len(reset), patience)
-		case e := <-w.jobs.ResultChan():
+		case e, open := <-w.jobs.ResultChan():
+			if err := broken("Jobs", e, open); err != nil {
+				return answers{}, err
+			}
 			if job, ok := e.Object.(*batchv1.Job); ok && failing(job) {
 				first(failed, job.Name)
 			}
-		case e := <-w.appWrappers.ResultChan():
+		case e, open := <-w.appWrappers.ResultChan():
+			if err := broken("AppWrappers", e, open); err != nil {
+				return answers{}, err
+			}
 			if aw, ok := e.Object.(*v1beta2.AppWrapper); ok && aw.Status.Retries == 1 {
 				first(reset, aw.Name)
 			}
@@ -66,6 +73,17 @@ func (w *watcher) wait(ctx context.Context, want int) (answers, error) {
 	}
 	slices.Sort(took)
 	return answers{Median: took[len(took)/2], Last: took[len(took)-1]}, nil
+}
+
+// broken: a watch that tells of an error, or has ended, tells of nothing else any more.
+func broken(kind string, e watch.Event, open bool) error {
+	switch {
+	case !open:
+		return fmt.Errorf("the watch of %s has ended", kind)
+	case e.Type == watch.Error:
+		return fmt.Errorf("the watch of %s: %w", kind, apierrors.FromObject(e.Object))
+	}
+	return nil
 }
 
 func first(seen map[string]time.Time, name string) {
