@@ -72,7 +72,9 @@ func (r Release) Uninstall() error {
 	uninstall := action.NewUninstall(configuration)
 	uninstall.IgnoreNotFound = true
 	uninstall.DeletionPropagation = "foreground"
-	uninstall.WaitStrategy, uninstall.Timeout = kube.StatusWatcherStrategy, r.patience()
+	// The watcher gives up as soon as it has seen one object go and none of the others yet, and then calls it an error if it
+	// hears of them after all; asking again and again does not.
+	uninstall.WaitStrategy, uninstall.Timeout = kube.LegacyStrategy, r.patience()
 	if _, err := uninstall.Run(r.Name); err != nil {
 		return fmt.Errorf("uninstalling release %s: %w", r.Name, err)
 	}
