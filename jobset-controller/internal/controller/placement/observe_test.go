@@ -1,0 +1,112 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
+)
+
+const zone = "example.com/zone"
+
+// podOf is a pod of the Job with the UID "job", on a node unless that is empty.
+func podOf(name string, index int, node string) *corev1.Pod {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", UID: "job"}}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "n",
+			Annotations:     map[string]string{v1alpha2.ExclusiveKey: zone, batchv1.JobCompletionIndexAnnotation: strconv.Itoa(index)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Spec: corev1.PodSpec{NodeName: node},
+	}
+}
+
+// indexed is a client's builder with the index of AddIndexes, as a cache has it.
+type indexed struct{ *fake.ClientBuilder }
+
+func (i indexed) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	i.WithIndex(obj, field, extract)
+	return nil
+}
+
+// domainsOf are the Domains of a cluster with these pods, and nodes whose zones have their names. read counts the pods that it looks at.
+func domainsOf(t *testing.T, pods []*corev1.Pod, read *int) Domains {
+	t.Helper()
+	b := indexed{fake.NewClientBuilder()}
+	if err := AddIndexes(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		b.WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{zone: name}}})
+	}
+	for _, pod := range pods {
+		b.WithObjects(pod)
+	}
+	b.WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			err := c.List(ctx, list, opts...)
+			*read += len(list.(*corev1.PodList).Items)
+			return err
+		},
+	})
+	return Domains{b.Build()}
+}
+
+// Whatever the pods of a Job are, the few that are looked at give the domain that all of them would.
+func TestTheDomainIsThatOfTheAnchorOfAllPods(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		pods := make([]*corev1.Pod, random.IntN(6))
+		for i := range pods {
+			pods[i] = podOf(fmt.Sprintf("p%d", i), random.IntN(3), []string{"", "a", "b", "c"}[random.IntN(4)])
+			pods[i].CreationTimestamp = metav1.NewTime(time.Unix(1_000_000+int64(i), 0))
+			pods[i].Status.Phase = []corev1.PodPhase{corev1.PodRunning, corev1.PodFailed, corev1.PodSucceeded}[random.IntN(3)]
+		}
+		want, read := "", 0
+		if anchor := exclusive.Anchor(pods); anchor != nil {
+			want = anchor.Spec.NodeName
+		}
+		got, err := domainsOf(t, pods, &read).Of(t.Context(), types.UID("job"), zone)
+		if err != nil || got != want {
+			t.Fatalf("seed %d: the domain is %q, %v, want %q", seed, got, err, want)
+		}
+	}
+}
+
+// The webhook asks for each pod of a Job. It must not look at all of them each time.
+func TestOnePodIsLookedAtForEachThatIsMade(t *testing.T) {
+	var followers []*corev1.Pod
+	for i := range 50 {
+		followers = append(followers, podOf(fmt.Sprintf("f%d", i), i+1, ""))
+	}
+	for name, c := range map[string]struct {
+		leader *corev1.Pod
+		domain string
+		most   int
+	}{
+		"its leader has a node":   {podOf("l", 0, "b"), "b", 1},
+		"its leader has none yet": {podOf("l", 0, ""), "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := 0
+			got, err := domainsOf(t, append(followers, c.leader), &read).Of(t.Context(), types.UID("job"), zone)
+			if err != nil || got != c.domain || read > c.most {
+				t.Errorf("the domain is %q, %v, want %q; %d pods were looked at, want at most %d", got, err, c.domain, read, c.most)
+			}
+		})
+	}
+}
