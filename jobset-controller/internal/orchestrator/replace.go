@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -149,10 +150,18 @@ func (r *Reconciler) replacePod(ctx context.Context, s *scope, p *place) (*repla
 // lookAtJobs is how soon a slot without a pod is looked at again that is left to its Job for now.
 const lookAtJobs = time.Second
 
-// confirm reads past the cache whether the Job still needs the pod, and the slot's pods; no Job if it does not.
+// confirm reads past the cache whether the Job still needs the pod, and the slot's pods; no Job if it does not. The two are read at
+// the same time: an API server that hears of a whole group's restart takes its time for each.
 func (r *Reconciler) confirm(ctx context.Context, s *scope, p *place) (*batchv1.Job, []corev1.Pod, error) {
 	job := &batchv1.Job{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(p.job), job); err != nil {
+	var pods []corev1.Pod
+	reads, limited := errgroup.WithContext(ctx)
+	reads.Go(func() error { return r.Live.Get(limited, client.ObjectKeyFromObject(p.job), job) })
+	reads.Go(func() (err error) {
+		pods, err = r.livePods(limited, p)
+		return err
+	})
+	if err := reads.Wait(); err != nil {
 		return nil, nil, client.IgnoreNotFound(err)
 	}
 	if why := replace.Refusal(job, p.index); job.UID != p.job.UID || why != "" {
@@ -160,9 +169,8 @@ func (r *Reconciler) confirm(ctx context.Context, s *scope, p *place) (*batchv1.
 		s.lookIn(lookAtJobs)
 		return nil, nil, nil
 	}
-	pods, err := r.livePods(ctx, p)
-	if err != nil || replace.StateOf(pointers(pods)) != replace.Lost {
-		return nil, nil, err
+	if replace.StateOf(pointers(pods)) != replace.Lost {
+		return nil, nil, nil
 	}
 	return job, pods, nil
 }
