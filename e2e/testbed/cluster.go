@@ -64,6 +64,15 @@ func (c *Cluster) CRISocket() string { return node{number: 1}.socket() }
 // NodeCRISocket is the same for any node, counted from 1.
 func (c *Cluster) NodeCRISocket(number int) string { return node{number: number}.socket() }
 
+// DevicePlugins is the host's path of the folder in which a node's kubelet and its device plugins meet.
+func (c *Cluster) DevicePlugins(number int) (string, error) {
+	n, err := c.node(number)
+	if err != nil {
+		return "", err
+	}
+	return n.dir("kubelet", "device-plugins"), nil
+}
+
 // NodeNames are the names of the real nodes.
 func (c *Cluster) NodeNames() []string {
 	var names []string

@@ -4,6 +4,7 @@ package tests_rescheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/e2e/devices"
 	"github.com/holdfast-project/holdfast/e2e/simulated"
 	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
@@ -133,6 +135,30 @@ func outOfMemory(spec *corev1.PodSpec) {
 // forbidden asks for a sysctl that the real kubelet does not allow: it rejects the pod.
 func forbidden(spec *corev1.PodSpec) {
 	spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "net.core.somaxconn", Value: "1024"}}}
+}
+
+// oneDevice asks for what simulated nodes have, and the real one in the tests that give it some.
+func oneDevice(spec *corev1.PodSpec) {
+	spec.Containers[0].Resources.Limits = corev1.ResourceList{simulated.GPU: resource.MustParse("1")}
+}
+
+// offerBrokenDevices gives the real node devices of which none can be allocated, until the test ends.
+func (b *bench) offerBrokenDevices(n int) {
+	b.Helper()
+	folder, err := shared.Cluster.DevicePlugins(1)
+	b.OK(err)
+	plugin := &devices.Plugin{Resource: string(simulated.GPU), Number: n, Refuse: errors.New("the device does not answer")}
+	stop, err := plugin.Serve(b.Context(), folder)
+	b.OK(err)
+	b.Cleanup(stop)
+	b.Until("the node offers the devices", func(ctx context.Context) error {
+		var node corev1.Node
+		err := k8s.Get(ctx, client.ObjectKey{Name: shared.Cluster.NodeNames()[0]}, &node)
+		if has := node.Status.Allocatable[simulated.GPU]; err == nil && has.Value() != int64(n) {
+			err = fmt.Errorf("it offers %s", has.String())
+		}
+		return err
+	})
 }
 
 func byPlugin(spec *corev1.PodSpec) { spec.SchedulerName = "holdfast-scheduler" }

@@ -51,6 +51,20 @@ func TestAPodThatIsRejectedComesBackElsewhere(t *testing.T) {
 	}
 }
 
+// A device plugin that cannot allocate what it offers makes the kubelet turn every pod away that the scheduler sends for it.
+func TestAPodWhoseDeviceIsNotAllocatedComesBackElsewhere(t *testing.T) {
+	b := newBench(t)
+	b.offerBrokenDevices(8)
+	d := b.deployment(2, worker(oneDevice))
+	b.elsewhere(2)
+	b.remembers(d, 1, "AdmissionError")
+	for _, pod := range b.pods() {
+		if real(pod.Spec.NodeName) && pod.Status.Reason != "UnexpectedAdmissionError" {
+			t.Errorf("pod %s was turned away for %s: %s", pod.Name, pod.Status.Reason, pod.Status.Message)
+		}
+	}
+}
+
 // A node that rejects all replicas at once is one fault, and one move.
 func TestANodeThatRejectsAllReplicas(t *testing.T) {
 	b := newBench(t)
