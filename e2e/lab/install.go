@@ -144,7 +144,7 @@ func (l *Lab) StartOrchestrator(ctx context.Context) error {
 		Command: []string{
 			l.File("bin", "orchestrator"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
 			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=kube-system",
-			"--leader-election-lease-duration=5s", "--health-probe-bind-address=" + orchestratorHealth,
+			"--leader-election-lease-duration=" + l.OrchestratorLease.String(), "--health-probe-bind-address=" + orchestratorHealth,
 			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false",
 		},
 		Ready: Healthy(orchestratorHealth),

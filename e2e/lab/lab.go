@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -25,8 +26,13 @@ type Lab struct {
 	Client  client.WithWatch
 	Kube    kubernetes.Interface
 	Store   *valkey.Store
-	root    string // of the repository
+	// OrchestratorLease is how long an orchestrator that is silent is still the leader. One that could not renew it ends, and
+	// nobody starts it again; so it outlasts a machine that stalls, but where a test kills the orchestrator and waits for it.
+	OrchestratorLease time.Duration
+	root              string // of the repository
 }
+
+const orchestratorLease = time.Minute
 
 // New brings the testbed up and connects to it. Close the lab after use; the testbed stays.
 func New(ctx context.Context, options testbed.Options, progress io.Writer) (*Lab, error) {
@@ -38,7 +44,7 @@ func New(ctx context.Context, options testbed.Options, progress io.Writer) (*Lab
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Cluster: cluster, root: root}
+	l := &Lab{Cluster: cluster, OrchestratorLease: orchestratorLease, root: root}
 	return l, l.connect()
 }
 

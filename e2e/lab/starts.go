@@ -79,6 +79,10 @@ func (l *Lab) Starts(ctx context.Context, w Worker) (int, error) {
 	return n, lines.Err()
 }
 
+// HasBegun is an error as long as the program in a worker's present container has not said that it started. Until then it
+// does not yet answer signals as it means to.
+func (l *Lab) HasBegun(ctx context.Context, w Worker) error { return l.LogHas(ctx, w, "started ") }
+
 // LogHas is an error as long as the present container of a worker has not written a line that begins with the text.
 func (l *Lab) LogHas(ctx context.Context, w Worker, text string) error {
 	stream, err := l.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: workerContainer}).Stream(ctx)

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
 )
 
 // Namespace is a namespace of one test, which goes with it.
@@ -45,10 +47,10 @@ func (n *Namespace) OK(err error) {
 	}
 }
 
-// Until asks until the answer is good, for two minutes.
+// Until asks until the answer is good, and ends the test with the last bad one when patience ends.
 func (n *Namespace) Until(what string, ask func(context.Context) error) {
 	n.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(lab.Patience); ; time.Sleep(50 * time.Millisecond) {
 		err := ask(n.Context())
 		if err == nil {
 			return

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -43,6 +44,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 		return nil, err
 	}
 	shared = l
+	l.OrchestratorLease = 5 * time.Second // it is killed, and the next one waits for that
 	end := func(context.Context) error { return l.Close() }
 	for _, step := range []func(context.Context) error{
 		l.Install, connect, defineAppWrappers, giveGPUs, startAppWrappers,

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/e2e/suite"
@@ -28,5 +29,6 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 		return nil, err
 	}
 	shared = l
+	l.OrchestratorLease = 5 * time.Second // it is killed, and the next one waits for that
 	return func(context.Context) error { return l.Close() }, l.Install(ctx)
 }
