@@ -184,8 +184,11 @@ func (g *group) awaitRestarted(before map[string]lab.Worker, more int32) map[str
 func (g *group) stay(before map[string]lab.Worker, period time.Duration) {
 	g.Helper()
 	for end := time.Now().Add(period); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		after, err := g.Workers(g.ctx, g.js.Namespace, g.js.Name)
-		g.must(err)
+		var after map[string]lab.Worker
+		g.must(lab.Until(g.ctx, "the workers are listed", func(ctx context.Context) (err error) {
+			after, err = g.Workers(ctx, g.js.Namespace, g.js.Name)
+			return err
+		}))
 		for id, was := range before {
 			if is := after[id]; is.ContainerID != was.ContainerID || is.Restarts != was.Restarts {
 				g.Fatalf("worker %s was restarted: %+v, before %+v", id, is, was)
@@ -198,7 +201,9 @@ func (g *group) stay(before map[string]lab.Worker, period time.Duration) {
 func (g *group) events(reason string) []eventsv1.Event {
 	g.Helper()
 	var list eventsv1.EventList
-	g.must(g.Client.List(g.ctx, &list, client.InNamespace(g.js.Namespace)))
+	g.must(lab.Until(g.ctx, "the events are listed", func(ctx context.Context) error {
+		return g.Client.List(ctx, &list, client.InNamespace(g.js.Namespace))
+	}))
 	var found []eventsv1.Event
 	for _, e := range list.Items {
 		if e.Reason == reason && e.Regarding.UID == g.js.UID {

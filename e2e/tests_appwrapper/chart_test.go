@@ -89,6 +89,7 @@ func TestTheChart(t *testing.T) {
 // chartValues are small enough for a machine of two cores.
 func chartValues(logLevel string) helm.Values {
 	v := helm.AppWrapperValues()
+	v["webhook"] = helm.Values{"timeoutSeconds": 30} // the most: the machine may stall
 	v["resources"] = helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
 	if logLevel != "" {
 		v["logLevel"] = logLevel

@@ -35,7 +35,9 @@ func newBench(t *testing.T) *bench {
 func (b *bench) get(name string) *v1beta2.AppWrapper {
 	b.Helper()
 	aw := &v1beta2.AppWrapper{}
-	b.OK(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.NS, Name: name}, aw))
+	b.Until(name+" is read", func(ctx context.Context) error {
+		return k8s.Get(ctx, client.ObjectKey{Namespace: b.NS, Name: name}, aw)
+	})
 	return aw
 }
 

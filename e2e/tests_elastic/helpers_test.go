@@ -68,7 +68,9 @@ func (b *bench) create(job *v1alpha1.ElasticJob) {
 func (b *bench) get(name string) *v1alpha1.ElasticJob {
 	b.Helper()
 	job := &v1alpha1.ElasticJob{}
-	b.OK(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.NS, Name: name}, job))
+	b.Until(name+" is read", func(ctx context.Context) error {
+		return k8s.Get(ctx, client.ObjectKey{Namespace: b.NS, Name: name}, job)
+	})
 	return job
 }
 
@@ -90,7 +92,10 @@ func (b *bench) await(name string, state v1alpha1.State, active int32) *v1alpha1
 func (b *bench) worker(job string, index int) *corev1.Pod {
 	b.Helper()
 	pod := &corev1.Pod{}
-	b.OK(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.NS, Name: fmt.Sprintf("%s-worker-%d", job, index)}, pod))
+	name := fmt.Sprintf("%s-worker-%d", job, index)
+	b.Until(name+" is read", func(ctx context.Context) error {
+		return k8s.Get(ctx, client.ObjectKey{Namespace: b.NS, Name: name}, pod)
+	})
 	return pod
 }
 
@@ -148,7 +153,7 @@ func (b *bench) change(name string, change func(*v1alpha1.ElasticJobSpec)) {
 func (b *bench) pods() []corev1.Pod {
 	b.Helper()
 	var list corev1.PodList
-	b.OK(k8s.List(b.Context(), &list, client.InNamespace(b.NS)))
+	b.Until("the pods are listed", func(ctx context.Context) error { return k8s.List(ctx, &list, client.InNamespace(b.NS)) })
 	return list.Items
 }
 
