@@ -31,11 +31,14 @@ const (
 
 const (
 	// startTimeout is generous: a cold disk cache on a busy machine.
-	startTimeout = 90 * time.Second
+	startTimeout = 5 * time.Minute
 	// recoverTimeout is how long a running but unhealthy component is given
-	// before it is started anew.
-	recoverTimeout = 5 * time.Second
-	pollInterval   = 50 * time.Millisecond
+	// before it is started anew: longer than a machine stalls.
+	recoverTimeout = 30 * time.Second
+	// stopTimeout is how long a component that is to be started anew is given to
+	// end by itself.
+	stopTimeout  = 5 * time.Second
+	pollInterval = 50 * time.Millisecond
 )
 
 // component is a program together with the question whether it does its work.
@@ -67,7 +70,7 @@ func (u *up) start(ctx context.Context, c component) error {
 		if same && poll(ctx, recoverTimeout, c.ready) == nil {
 			return nil
 		}
-		if err := record.ID.Stop(ctx, recoverTimeout); err != nil {
+		if err := record.ID.Stop(ctx, stopTimeout); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // downTimeout bounds the wait for the kernel to let go of the last process.
-const downTimeout = 60 * time.Second
+const downTimeout = 3 * time.Minute
 
 // Down ends the testbed and removes all it made but the built binaries; purge
 // removes these too. It takes a testbed in any state, also one whose starter or

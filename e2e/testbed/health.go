@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// probeTimeout bounds one question; the answers come from this host.
-const probeTimeout = 2 * time.Second
+// probeTimeout bounds one question. The answers come from this host, which may be slow.
+const probeTimeout = 10 * time.Second
 
 // answersOK asks for a URL with the given client.
 func answersOK(client func() (*http.Client, error), url string) func(context.Context) error {

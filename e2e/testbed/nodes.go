@@ -78,7 +78,7 @@ func (u *up) dropNode(ctx context.Context, n node) error {
 		return err
 	}
 	for _, name := range []string{n.kubelet(), n.containerd(), n.holder()} {
-		if err := u.stopComponent(ctx, name, recoverTimeout); err != nil {
+		if err := u.stopComponent(ctx, name, stopTimeout); err != nil {
 			return err
 		}
 	}

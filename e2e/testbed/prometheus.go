@@ -15,20 +15,22 @@ const (
 	prometheusBinary  = "/usr/bin/prometheus"
 	prometheusAddress = hostAddress + ":9090"
 	// scrapeTimeout includes the five seconds that Prometheus takes to follow its file of targets.
-	scrapeTimeout = 30 * time.Second
+	scrapeTimeout = 3 * time.Minute
+	// controlPlanePeriod is longer than for others: the API server has much to say, which takes a slow machine more than a second.
+	controlPlanePeriod = 5 * time.Second
 )
 
 // ControlPlaneTargets are the cluster's own programs.
 func (c *Cluster) ControlPlaneTargets() []prometheus.Target {
 	return []prometheus.Target{
-		{Job: apiServer, Addresses: []string{fmt.Sprintf("%s:%d", hostAddress, apiPort)}, HTTPS: true},
-		{Job: controllerManager, Addresses: []string{"127.0.0.1:10257"}, HTTPS: true},
-		{Job: scheduler, Addresses: []string{"127.0.0.1:10259"}, HTTPS: true},
-		{Job: etcd, Addresses: []string{etcdAddress}},
+		{Job: apiServer, Addresses: []string{fmt.Sprintf("%s:%d", hostAddress, apiPort)}, HTTPS: true, Period: controlPlanePeriod},
+		{Job: controllerManager, Addresses: []string{"127.0.0.1:10257"}, HTTPS: true, Period: controlPlanePeriod},
+		{Job: scheduler, Addresses: []string{"127.0.0.1:10259"}, HTTPS: true, Period: controlPlanePeriod},
+		{Job: etcd, Addresses: []string{etcdAddress}, Period: controlPlanePeriod},
 	}
 }
 
-// Prometheus scrapes the targets once a second, and no others; a call with others changes that without a restart. It
+// Prometheus scrapes the targets, and no others, once a second unless they say otherwise; a call with others changes that without a restart. It
 // returns when each of them has been scraped.
 func (c *Cluster) Prometheus(ctx context.Context, targets ...prometheus.Target) (prometheus.Server, error) {
 	server := prometheus.Server{URL: "http://" + prometheusAddress}
@@ -94,7 +96,7 @@ func (c *Cluster) prometheusProgram(targets []prometheus.Target) (Program, error
 
 // scraped fails unless every target was up within the last seconds.
 func scraped(ctx context.Context, server prometheus.Server, targets []prometheus.Target) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	samples, err := server.Query(ctx, "up")
 	if err != nil {

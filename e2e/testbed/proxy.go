@@ -59,7 +59,7 @@ func (u *up) ensureRedirect(ctx context.Context) error {
 	if !u.layout.hadProxy() {
 		return nil
 	}
-	if err := u.table.Get(kubeProxy).ID.Stop(ctx, recoverTimeout); err != nil {
+	if err := u.table.Get(kubeProxy).ID.Stop(ctx, stopTimeout); err != nil {
 		return fmt.Errorf("stopping %s: %w", kubeProxy, err)
 	}
 	if err := removeProxyTables(ctx); err != nil {

@@ -33,7 +33,7 @@ func runtimeReady(ctx context.Context, n node) error {
 	return nil
 }
 
-const criTimeout = 10 * time.Second
+const criTimeout = 30 * time.Second
 
 func (n node) runtimeService(ctx context.Context) (cri.RuntimeService, error) {
 	if _, err := os.Stat(n.socket()); err != nil {

@@ -105,7 +105,9 @@ func (g *group) columns(ctx context.Context) (map[string]string, error) {
 }
 
 // What the phases add up to is what an onlooker measures, from the kill to the last worker's first output. The workers take
-// two seconds to stop: a twentieth of that is more than their way to the first line of output, which no agent sees.
+// two seconds to stop: a twentieth of that is more than their way to the first line of output, which no agent sees. But a
+// machine that stalls on that way makes it any length, for one failure as good as for another: so two of a few have to agree,
+// which none does if the account leaves out a part.
 func TestThePhasesAddUpToTheOutage(t *testing.T) {
 	for name, answer := range map[string]trial.Answer{"exec": stubborn(trial.Exec, graceOfSupervisor), "cri": stubborn(trial.CRI, graceOfSidecar)} {
 		t.Run(name, func(t *testing.T) {
@@ -122,16 +124,26 @@ func TestThePhasesAddUpToTheOutage(t *testing.T) {
 			if _, err := shared.StartsAfter(t.Context(), namespace, tr.JobSet.Name, size, begun); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 {
-				compareWithOutage(t, tr)
+			agreed := 0
+			for try := 0; agreed < 2 && try < mostTries; try++ {
+				if addsUp(t, tr) {
+					agreed++
+				}
+			}
+			if agreed < 2 {
+				t.Errorf("of %d accounts %d are those of the outage", mostTries, agreed)
 			}
 		})
 	}
 }
 
+// mostTries is below what the example has of restarts.
+const mostTries = 8
+
 // stubborn makes the workers ignore SIGTERM, and die two seconds later.
 func stubborn(a trial.Answer, grace func(*corev1.PodSpec)) trial.Answer {
 	a.Change = func(js *v1alpha2.JobSet) {
+		js.Annotations[v1alpha2.InPlaceTimeoutKey] = timeout
 		pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
 		pod.TerminationGracePeriodSeconds = ptr.To[int64](2)
 		pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: "WORKER_ON_TERM", Value: "ignore"})
@@ -149,7 +161,8 @@ func graceOfSidecar(pod *corev1.PodSpec) {
 	pod.InitContainers[0].Args = append(pod.InitContainers[0].Args, "--worker-termination-grace-period=2s")
 }
 
-func compareWithOutage(t *testing.T, tr *trial.Trial) {
+// addsUp has a worker fail, and tells whether the account of that is as long as the outage.
+func addsUp(t *testing.T, tr *trial.Trial) bool {
 	t.Helper()
 	f, err := tr.Fail(t.Context())
 	if err != nil {
@@ -161,7 +174,8 @@ func compareWithOutage(t *testing.T, tr *trial.Trial) {
 	}
 	off := time.Duration(math.Abs(float64(e.Lost() - f.Outage())))
 	t.Logf("outage %s, account %s, %s apart (%.1f %%)", f.Outage(), e, off, 100*off.Seconds()/f.Outage().Seconds())
-	if f.Outage() < 2*time.Second || off > f.Outage()/20 {
-		t.Errorf("the phases add up to %s, the outage was %s", e.Lost(), f.Outage())
+	if f.Outage() < 2*time.Second {
+		t.Errorf("the outage was %s, and the workers take 2 s to stop", f.Outage())
 	}
+	return off <= f.Outage()/20
 }

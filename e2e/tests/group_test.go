@@ -20,7 +20,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-const size = 4
+const (
+	size = 4
+	// timeout is what a restart in place is given where that is not what a test is about: a machine that is slow or stalls
+	// must not turn it into a recreation.
+	timeout = "10m"
+)
 
 // group is one JobSet of four workers under test.
 type group struct {
@@ -40,9 +45,7 @@ func start(t *testing.T, change func(*v1alpha2.JobSet)) *group {
 func startSupervised(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[string]lab.Worker) {
 	t.Helper()
 	g := startExample(t, "one-annotation.yaml", change)
-	workers := g.awaitWorkers()
-	g.awaitPhase(coordination.Running, 1, 0)
-	return g, workers
+	return g, g.awaitInSync()
 }
 
 func startExample(t *testing.T, example string, change func(*v1alpha2.JobSet)) *group {
@@ -54,6 +57,7 @@ func startExample(t *testing.T, example string, change func(*v1alpha2.JobSet)) *
 	js, err := g.Load(namespace, g.File("examples", example))
 	g.must(err)
 	js.Name = "js"
+	js.Annotations[v1alpha2.InPlaceTimeoutKey] = timeout
 	spec := &js.Spec.ReplicatedJobs[0].Template.Spec
 	spec.Parallelism, spec.Completions = ptr.To[int32](size), ptr.To[int32](size)
 	if change != nil {
@@ -70,9 +74,24 @@ func startExample(t *testing.T, example string, change func(*v1alpha2.JobSet)) *
 func startInSync(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[string]lab.Worker) {
 	t.Helper()
 	g := start(t, change)
+	return g, g.awaitInSync()
+}
+
+// awaitInSync returns the workers of a group that has just begun once each of their programs has, too: before that, none
+// does what it means to do on a signal.
+func (g *group) awaitInSync() map[string]lab.Worker {
+	g.Helper()
 	workers := g.awaitWorkers()
 	g.awaitPhase(coordination.Running, 1, 0)
-	return g, workers
+	for _, w := range workers {
+		g.awaitBegun(w)
+	}
+	return workers
+}
+
+func (g *group) awaitBegun(w lab.Worker) {
+	g.Helper()
+	g.must(lab.Until(g.ctx, "the program of worker "+w.ID+" has begun", func(ctx context.Context) error { return g.HasBegun(ctx, w) }))
 }
 
 func (g *group) cleanUp() {
@@ -128,8 +147,10 @@ func (g *group) awaitCharged(n int) {
 	g.must(g.AwaitAnnotation(g.ctx, g.js, v1alpha2.InPlaceRestartsKey, fmt.Sprint(n)))
 }
 
+// signal strikes a worker whose container is the one that it had last. Its program may have begun only just.
 func (g *group) signal(w lab.Worker, s unix.Signal) {
 	g.Helper()
+	g.awaitBegun(w)
 	_, err := g.Signal(g.ctx, w, s)
 	g.must(err)
 }
@@ -163,8 +184,11 @@ func (g *group) awaitRestarted(before map[string]lab.Worker, more int32) map[str
 func (g *group) stay(before map[string]lab.Worker, period time.Duration) {
 	g.Helper()
 	for end := time.Now().Add(period); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		after, err := g.Workers(g.ctx, g.js.Namespace, g.js.Name)
-		g.must(err)
+		var after map[string]lab.Worker
+		g.must(lab.Until(g.ctx, "the workers are listed", func(ctx context.Context) (err error) {
+			after, err = g.Workers(ctx, g.js.Namespace, g.js.Name)
+			return err
+		}))
 		for id, was := range before {
 			if is := after[id]; is.ContainerID != was.ContainerID || is.Restarts != was.Restarts {
 				g.Fatalf("worker %s was restarted: %+v, before %+v", id, is, was)
@@ -177,7 +201,9 @@ func (g *group) stay(before map[string]lab.Worker, period time.Duration) {
 func (g *group) events(reason string) []eventsv1.Event {
 	g.Helper()
 	var list eventsv1.EventList
-	g.must(g.Client.List(g.ctx, &list, client.InNamespace(g.js.Namespace)))
+	g.must(lab.Until(g.ctx, "the events are listed", func(ctx context.Context) error {
+		return g.Client.List(ctx, &list, client.InNamespace(g.js.Namespace))
+	}))
 	var found []eventsv1.Event
 	for _, e := range list.Items {
 		if e.Reason == reason && e.Regarding.UID == g.js.UID {

@@ -32,10 +32,14 @@ func TestAWorkerThatExitsRestartsAllInPlace(t *testing.T) {
 	g.awaitEvent("InPlaceRestarted")
 }
 
+// The second one is stopped before the first one dies: however long it takes until it is killed, it is still the worker of the
+// round in which the first one died, and not the one that was started after it.
 func TestTwoWorkersThatFailAtOnceAreOneRestart(t *testing.T) {
-	g, before := startInSync(t, nil)
+	g, before := startInSync(t, func(js *v1alpha2.JobSet) { waitForTheStopped(&js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec) })
+	g.signal(worker(before, 3), unix.SIGSTOP)
 	g.signal(worker(before, 0), unix.SIGUSR1)
-	g.signal(worker(before, 3), unix.SIGKILL)
+	_, err := g.Signal(g.ctx, worker(before, 3), unix.SIGKILL)
+	g.must(err)
 	g.awaitPhase(coordination.Running, 1, 1)
 	after := g.awaitRestarted(before, 1)
 	g.awaitCharged(1)
@@ -129,6 +133,11 @@ func (g *group) setSuspend(suspend bool) {
 		js.Spec.Suspend = &suspend
 		return g.Client.Update(ctx, js)
 	}))
+}
+
+// waitForTheStopped keeps agents from killing a worker that does not heed SIGTERM before the test does.
+func waitForTheStopped(pod *corev1.PodSpec) {
+	replaceArg(pod.InitContainers[0].Args, "--worker-termination-grace-period=", "2m")
 }
 
 func replaceArg(args []string, prefix, value string) {

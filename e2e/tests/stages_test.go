@@ -64,6 +64,7 @@ func startStages(t *testing.T) *group {
 	js, err := g.Load(namespace, g.File("examples", "one-annotation-stages.yaml"))
 	g.must(err)
 	js.Name = "js"
+	js.Annotations[v1alpha2.InPlaceTimeoutKey] = timeout
 	for i := range js.Spec.ReplicatedJobs {
 		job := &js.Spec.ReplicatedJobs[i].Template.Spec
 		job.Parallelism, job.Completions = ptr.To(min(2, *job.Parallelism)), ptr.To(min(2, *job.Completions))

@@ -34,7 +34,7 @@ func TestTheChart(t *testing.T) {
 	system := b.restrictedNamespace()
 	r := helm.Release{
 		Name: release, Namespace: system, Chart: shared.File("charts", "appwrapper-controller"),
-		Kubeconfig: shared.Cluster.KubeconfigPath(), Adopt: true, Patience: 5 * time.Minute,
+		Kubeconfig: shared.Cluster.KubeconfigPath(), Adopt: true, Patience: 10 * time.Minute,
 	}
 	t.Cleanup(func() {
 		if err := r.Uninstall(); err != nil {
@@ -89,6 +89,7 @@ func TestTheChart(t *testing.T) {
 // chartValues are small enough for a machine of two cores.
 func chartValues(logLevel string) helm.Values {
 	v := helm.AppWrapperValues()
+	v["webhook"] = helm.Values{"timeoutSeconds": 30} // the most: the machine may stall
 	v["resources"] = helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
 	if logLevel != "" {
 		v["logLevel"] = logLevel
@@ -126,8 +127,11 @@ func (b *bench) managerPod(ns string) *corev1.Pod {
 // checkAllowed: a right that is missing shows in the log only.
 func (b *bench) checkAllowed(ns string) {
 	b.Helper()
-	log, err := shared.Kube.CoreV1().Pods(ns).GetLogs(b.managerPod(ns).Name, &corev1.PodLogOptions{}).DoRaw(b.Context())
-	b.OK(err)
+	var log []byte
+	b.Until("the manager's log can be read", func(ctx context.Context) (err error) {
+		log, err = shared.Kube.CoreV1().Pods(ns).GetLogs(b.managerPod(ns).Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+		return err
+	})
 	for line := range strings.Lines(string(log)) {
 		if strings.Contains(line, "forbidden") {
 			b.Error(line)

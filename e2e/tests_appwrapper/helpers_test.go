@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +35,9 @@ func newBench(t *testing.T) *bench {
 func (b *bench) get(name string) *v1beta2.AppWrapper {
 	b.Helper()
 	aw := &v1beta2.AppWrapper{}
-	b.OK(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.NS, Name: name}, aw))
+	b.Until(name+" is read", func(ctx context.Context) error {
+		return k8s.Get(ctx, client.ObjectKey{Namespace: b.NS, Name: name}, aw)
+	})
 	return aw
 }
 
@@ -78,9 +81,16 @@ func (b *bench) load(file string) *v1beta2.AppWrapper {
 	return aw
 }
 
+// create an AppWrapper. Where a webhook is asked about it, it may answer late; and what the API server has not said in time may be
+// done all the same.
 func (b *bench) create(aw *v1beta2.AppWrapper) {
 	b.Helper()
-	b.OK(k8s.Create(b.Context(), aw))
+	b.Until(aw.Name+" is created", func(ctx context.Context) error {
+		if err := k8s.Create(ctx, aw.DeepCopy()); !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		return nil
+	})
 }
 
 // worker is an AppWrapper around a Job of one worker that runs until it is told otherwise.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/e2e/lab"
 )
 
 const gpu = "nvidia.com/gpu"
@@ -217,8 +219,10 @@ func (q *queued) check() {
 }
 
 func succeeds(q *queued) {
-	q.submit(q.worker("first", endsAfter(3)))
+	q.submit(q.worker("first"))
 	q.awaitReady("first")
+	pods, err := podsOf(q.Context(), q.NS, "first")
+	q.OK(err)
 	q.submit(q.worker("second", endsAfter(1)))
 	q.awaitReserved("100m")
 	if aw := q.get("second"); !aw.Spec.Suspend || aw.Status.Phase != v1beta2.Suspended {
@@ -229,13 +233,24 @@ func succeeds(q *queued) {
 			return nil
 		})
 	}
+	q.finish(&pods[0])
 	q.awaitPhase("first", v1beta2.Succeeded)
 	q.awaitPhase("second", v1beta2.Succeeded)
 	q.awaitReserved("0")
 }
 
+// finish has a worker succeed once it has begun.
+func (q *queued) finish(pod *corev1.Pod) {
+	q.Helper()
+	q.Until("the program of "+pod.Name+" has begun", func(ctx context.Context) error {
+		return shared.HasBegun(ctx, lab.Worker{Namespace: pod.Namespace, Pod: pod.Name})
+	})
+	_, err := shared.SignalContainer(q.Context(), string(pod.UID), "worker", unix.SIGUSR2)
+	q.OK(err)
+}
+
 func fails(q *queued) {
-	q.submit(q.worker("bad", failsAfter(2)))
+	q.submit(q.worker("bad", failsAfter(15)))
 	q.awaitReady("bad")
 	q.submit(q.worker("next", endsAfter(1)))
 	aw := q.awaitPhase("bad", v1beta2.Failed)

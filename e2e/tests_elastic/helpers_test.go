@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
@@ -67,7 +68,9 @@ func (b *bench) create(job *v1alpha1.ElasticJob) {
 func (b *bench) get(name string) *v1alpha1.ElasticJob {
 	b.Helper()
 	job := &v1alpha1.ElasticJob{}
-	b.OK(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.NS, Name: name}, job))
+	b.Until(name+" is read", func(ctx context.Context) error {
+		return k8s.Get(ctx, client.ObjectKey{Namespace: b.NS, Name: name}, job)
+	})
 	return job
 }
 
@@ -89,7 +92,10 @@ func (b *bench) await(name string, state v1alpha1.State, active int32) *v1alpha1
 func (b *bench) worker(job string, index int) *corev1.Pod {
 	b.Helper()
 	pod := &corev1.Pod{}
-	b.OK(k8s.Get(b.Context(), client.ObjectKey{Namespace: b.NS, Name: fmt.Sprintf("%s-worker-%d", job, index)}, pod))
+	name := fmt.Sprintf("%s-worker-%d", job, index)
+	b.Until(name+" is read", func(ctx context.Context) error {
+		return k8s.Get(ctx, client.ObjectKey{Namespace: b.NS, Name: name}, pod)
+	})
 	return pod
 }
 
@@ -107,9 +113,23 @@ func (b *bench) replaced(job string, index int, old *corev1.Pod, since time.Time
 	b.Logf("worker %d of %s runs again after %s", index, job, time.Since(since).Round(time.Millisecond))
 }
 
-// kill the program of a worker.
+// awaitCounted waits until so many faults are counted, and no more: another pod may be there before.
+func (b *bench) awaitCounted(name string, restarts, disruptions int32) {
+	b.Helper()
+	b.Until(fmt.Sprintf("%d restarts and %d disruptions are counted", restarts, disruptions), func(context.Context) error {
+		if s := b.get(name).Status; s.Restarts != restarts || s.Disruptions != disruptions {
+			return fmt.Errorf("restarts %d, disruptions %d", s.Restarts, s.Disruptions)
+		}
+		return nil
+	})
+}
+
+// kill the program of a worker, which heeds signals once it has said that it started.
 func (b *bench) kill(pod *corev1.Pod, signal unix.Signal) time.Time {
 	b.Helper()
+	b.Until("the program of "+pod.Name+" has begun", func(ctx context.Context) error {
+		return shared.HasBegun(ctx, lab.Worker{Namespace: pod.Namespace, Pod: pod.Name})
+	})
 	at, err := shared.SignalContainer(b.Context(), string(pod.UID), "worker", signal)
 	b.OK(err)
 	return at
@@ -133,7 +153,7 @@ func (b *bench) change(name string, change func(*v1alpha1.ElasticJobSpec)) {
 func (b *bench) pods() []corev1.Pod {
 	b.Helper()
 	var list corev1.PodList
-	b.OK(k8s.List(b.Context(), &list, client.InNamespace(b.NS)))
+	b.Until("the pods are listed", func(ctx context.Context) error { return k8s.List(ctx, &list, client.InNamespace(b.NS)) })
 	return list.Items
 }
 

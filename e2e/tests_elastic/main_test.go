@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,6 +56,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	}
 	release = helm.Release{
 		Name: "holdfast", Namespace: "e2e-elastic", Chart: l.File("charts", "elastic-operator"), Kubeconfig: l.Cluster.KubeconfigPath(), Adopt: true,
+		Patience: 10 * time.Minute,
 	}
 	if err := release.Install(ctx, values(false)); err != nil {
 		return end, err

@@ -35,7 +35,9 @@ func newBench(t *testing.T) *bench {
 // state is for whoever reads a failure.
 func (b *bench) state() string {
 	var lines []string
-	for _, pod := range b.pods() {
+	var pods corev1.PodList
+	_ = k8s.List(context.Background(), &pods, client.InNamespace(b.NS))
+	for _, pod := range pods.Items {
 		lines = append(lines, fmt.Sprintf("pod %s on %q: %s %s %s %v", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.Reason,
 			pod.Annotations[memory.HostsAnnotation], states(&pod)))
 	}
@@ -55,8 +57,9 @@ func states(pod *corev1.Pod) (all []string) {
 }
 
 func (b *bench) pods() []corev1.Pod {
+	b.Helper()
 	var list corev1.PodList
-	_ = k8s.List(context.Background(), &list, client.InNamespace(b.NS))
+	b.Until("the pods are listed", func(ctx context.Context) error { return k8s.List(ctx, &list, client.InNamespace(b.NS)) })
 	return list.Items
 }
 

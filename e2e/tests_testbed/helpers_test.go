@@ -26,21 +26,24 @@ func namespace(t *testing.T, name string) string {
 			t.Errorf("removing namespace %s: %v", ns.Name, err)
 		}
 	})
-	until(t, time.Minute, "pods can be created", func(ctx context.Context) error {
+	until(t, "pods can be created", func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(ns.Name).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
 	return ns.Name
 }
 
+// patience is how long a state is waited for that comes within seconds on a machine at rest.
+const patience = 5 * time.Minute
+
 // until asks until the answer is good, and fails the test with the last bad one.
-func until(t *testing.T, patience time.Duration, what string, ask func(context.Context) error) {
+func until(t *testing.T, what string, ask func(context.Context) error) {
 	t.Helper()
-	untilIn(t.Context(), t, patience, what, ask)
+	untilIn(t.Context(), t, what, ask)
 }
 
 // untilIn is until for clean-ups, where the test's own context has ended.
-func untilIn(ctx context.Context, t *testing.T, patience time.Duration, what string, ask func(context.Context) error) {
+func untilIn(ctx context.Context, t *testing.T, what string, ask func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -40,9 +40,9 @@ func TestKueueQueuesJobs(t *testing.T) {
 	release, url := gate(t)
 
 	create(t, ns, queued(t, ns, "first", url))
-	until(t, time.Minute, "the first Job runs", func(ctx context.Context) error { return suspended(ctx, ns, "first", false) })
+	until(t, "the first Job runs", func(ctx context.Context) error { return suspended(ctx, ns, "first", false) })
 	create(t, ns, queued(t, ns, "second", url))
-	until(t, 30*time.Second, "the second Job waits for quota", func(ctx context.Context) error {
+	until(t, "the second Job waits for quota", func(ctx context.Context) error {
 		return pending(ctx, t, ns, "second")
 	})
 	if err := suspended(t.Context(), ns, "second", true); err != nil {
@@ -50,7 +50,7 @@ func TestKueueQueuesJobs(t *testing.T) {
 	}
 	release()
 	for _, name := range []string{"first", "second"} {
-		until(t, time.Minute, "the "+name+" Job is complete", func(ctx context.Context) error {
+		until(t, "the "+name+" Job is complete", func(ctx context.Context) error {
 			job, err := client.BatchV1().Jobs(ns).Get(ctx, name, metav1.GetOptions{})
 			if err == nil && job.Status.CompletionTime == nil {
 				err = fmt.Errorf("it has %d active and %d succeeded pods", job.Status.Active, job.Status.Succeeded)
@@ -164,7 +164,7 @@ func quota(t *testing.T, ns string) {
 		{kinds(t, "localqueues").Namespace(ns), local},
 	} {
 		// The webhooks of a manager that has just begun may take a moment.
-		until(t, 20*time.Second, made.object.GetKind()+" is made", func(ctx context.Context) error {
+		until(t, made.object.GetKind()+" is made", func(ctx context.Context) error {
 			_, err := made.in.Create(ctx, made.object, metav1.CreateOptions{})
 			return err
 		})
@@ -176,7 +176,7 @@ func quota(t *testing.T, ns string) {
 func awaitNoObjects(t *testing.T) {
 	t.Helper()
 	for _, resource := range []string{"workloads", "clusterqueues", "resourceflavors"} {
-		untilIn(context.Background(), t, 30*time.Second, "no "+resource+" are left", func(ctx context.Context) error {
+		untilIn(context.Background(), t, "no "+resource+" are left", func(ctx context.Context) error {
 			list, err := kinds(t, resource).List(ctx, metav1.ListOptions{})
 			if err == nil && len(list.Items) > 0 {
 				err = fmt.Errorf("%s is left", list.Items[0].GetName())

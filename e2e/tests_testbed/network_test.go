@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -40,7 +39,7 @@ func TestServicesAndNames(t *testing.T) {
 	}
 	t.Run("by cluster address, from the host", func(t *testing.T) {
 		t.Parallel()
-		until(t, 30*time.Second, "the service answers", func(ctx context.Context) error {
+		until(t, "the service answers", func(ctx context.Context) error {
 			return answers(ctx, "http://"+svc.Spec.ClusterIP, "server")
 		})
 	})

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,7 +70,7 @@ func removePod(t *testing.T, namespace, name string) {
 	ctx, second := context.Background(), int64(1)
 	pods := client.CoreV1().Pods(namespace)
 	_ = pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &second})
-	untilIn(ctx, t, 20*time.Second, name+" is gone", func(ctx context.Context) error {
+	untilIn(ctx, t, name+" is gone", func(ctx context.Context) error {
 		if _, err := pods.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is there (%v)", err)
 		}
@@ -81,7 +80,7 @@ func removePod(t *testing.T, namespace, name string) {
 
 func awaitReady(t *testing.T, namespace, name string) {
 	t.Helper()
-	until(t, 30*time.Second, name+" is ready", func(ctx context.Context) error {
+	until(t, name+" is ready", func(ctx context.Context) error {
 		pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !ready(pod) {
 			err = fmt.Errorf("it is %s", pod.Status.Phase)
@@ -93,21 +92,20 @@ func awaitReady(t *testing.T, namespace, name string) {
 // output returns what a pod has printed, once it has succeeded.
 func output(t *testing.T, namespace, name string) string {
 	t.Helper()
-	logs := func(ctx context.Context) string {
-		raw, err := client.CoreV1().Pods(namespace).GetLogs(name, &corev1.PodLogOptions{}).DoRaw(ctx)
-		if err != nil {
-			return err.Error()
-		}
-		return string(raw)
-	}
-	until(t, time.Minute, name+" has succeeded", func(ctx context.Context) error {
+	var printed string
+	until(t, name+" has succeeded, and its output can be read", func(ctx context.Context) error {
 		pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err == nil && pod.Status.Phase != corev1.PodSucceeded {
-			err = fmt.Errorf("it is %s: %s", pod.Status.Phase, logs(ctx))
+		if err != nil {
+			return err
 		}
+		raw, err := client.CoreV1().Pods(namespace).GetLogs(name, &corev1.PodLogOptions{}).DoRaw(ctx)
+		if pod.Status.Phase != corev1.PodSucceeded {
+			return fmt.Errorf("it is %s: %s (%v)", pod.Status.Phase, raw, err)
+		}
+		printed = string(raw)
 		return err
 	})
-	return logs(t.Context())
+	return printed
 }
 
 // service puts a name before the pods of the same app.

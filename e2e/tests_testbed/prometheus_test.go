@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/testbed/prometheus"
 )
@@ -25,15 +24,18 @@ func TestPrometheusScrapesWhatItIsTold(t *testing.T) {
 		}
 	})
 	server := scrape(t, cluster.ControlPlaneTargets()...)
-	etcd, err := server.Query(t.Context(), `etcd_server_has_leader{job="etcd"}`)
-	if err != nil || len(etcd) != 1 || etcd[0].Value != 1 {
-		t.Errorf("etcd has a leader: %v, %v", etcd, err)
-	}
+	until(t, "etcd has a leader", func(ctx context.Context) error {
+		etcd, err := server.Query(ctx, `etcd_server_has_leader{job="etcd"}`)
+		if err == nil && (len(etcd) != 1 || etcd[0].Value != 1) {
+			err = fmt.Errorf("it is %v", etcd)
+		}
+		return err
+	})
 
 	// Other targets, while it runs.
 	address := strings.TrimPrefix(controller.URL, "http://")
 	scrape(t, prometheus.Target{Job: "controller", Addresses: []string{address}, Labels: map[string]string{"shard": "a"}})
-	until(t, 10*time.Second, "the controller's counter is there", func(ctx context.Context) error {
+	until(t, "the controller's counter is there", func(ctx context.Context) error {
 		got, err := server.Query(ctx, `restarts_total{kind="inplace",job="controller",shard="a"}`)
 		if err == nil && (len(got) != 1 || got[0].Value != 42) {
 			err = fmt.Errorf("it is %v", got)

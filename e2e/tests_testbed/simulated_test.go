@@ -13,6 +13,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,7 +50,7 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 	job := gpuJob("train", n)
 	begin = time.Now()
 	create(t, ns, job)
-	until(t, 3*time.Minute, "all pods are ready", func(ctx context.Context) error { return count(ctx, ns, n, ready) })
+	until(t, "all pods are ready", func(ctx context.Context) error { return count(ctx, ns, n, ready) })
 	t.Logf("%d pods ready after %.1f s", n, time.Since(begin).Seconds())
 	eachOnItsNode(t, ns, n)
 
@@ -63,9 +64,7 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		restart(t, fleet, pod, 2)
-		if err := count(t.Context(), ns, n, ready); err != nil {
-			t.Error("ready pods:", err)
-		}
+		until(t, "all pods are ready still", func(ctx context.Context) error { return count(ctx, ns, n, ready) })
 	})
 	t.Run("a deleted Job's pods go", func(t *testing.T) {
 		begin := time.Now()
@@ -74,14 +73,14 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := func(*corev1.Pod) bool { return true }
-		until(t, 3*time.Minute, "no pod is left", func(ctx context.Context) error { return count(ctx, ns, 0, all) })
+		until(t, "no pod is left", func(ctx context.Context) error { return count(ctx, ns, 0, all) })
 		t.Logf("%d pods gone after %.1f s", n, time.Since(begin).Seconds())
 	})
 	t.Run("a Job whose pods succeed is complete", func(t *testing.T) {
 		short := gpuJob("short", min(n, 20))
 		short.Spec.Template.Annotations = map[string]string{simulated.SucceedAfter: "1s"}
 		create(t, ns, short)
-		until(t, time.Minute, "the Job is complete", func(ctx context.Context) error {
+		until(t, "the Job is complete", func(ctx context.Context) error {
 			got, err := client.BatchV1().Jobs(ns).Get(ctx, short.Name, metav1.GetOptions{})
 			if err == nil && got.Status.CompletionTime == nil {
 				err = fmt.Errorf("%d pods have succeeded", got.Status.Succeeded)
@@ -89,9 +88,21 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 			return err
 		})
 	})
-	if repeated, err := fleet.Repeated(); repeated > 0 {
+	if repeated, err := fleet.Repeated(); refused(err) || repeated > int64(n/10) {
 		t.Errorf("%d API calls had to be repeated, the last for: %v", repeated, err)
 	}
+}
+
+// refused: the call was wrong, unlike one that a busy API server has not answered in time.
+func refused(err error) bool {
+	for _, is := range []func(error) bool{
+		apierrors.IsBadRequest, apierrors.IsConflict, apierrors.IsForbidden, apierrors.IsInvalid, apierrors.IsNotFound,
+	} {
+		if is(err) {
+			return true
+		}
+	}
+	return false
 }
 
 // restart has a container exit, and expects the same pod to be ready again with the restart counted.
@@ -99,8 +110,8 @@ func restart(t *testing.T, fleet *simulated.Fleet, pod corev1.Pod, want int32) {
 	t.Helper()
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	// A fleet that has just begun may not have met the pod.
-	until(t, 10*time.Second, "the container exits", func(context.Context) error { return fleet.Exit(key, "main", 1) })
-	until(t, 10*time.Second, "its restart is counted", func(ctx context.Context) error {
+	until(t, "the container exits", func(context.Context) error { return fleet.Exit(key, "main", 1) })
+	until(t, "its restart is counted", func(ctx context.Context) error {
 		got, err := client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		if err == nil && (got.UID != pod.UID || got.Status.ContainerStatuses[0].RestartCount != want || !ready(got)) {
 			err = fmt.Errorf("it is %s with %d restarts", got.UID, got.Status.ContainerStatuses[0].RestartCount)

@@ -1,7 +1,7 @@
 // Command probe shows from within a pod that a cluster's network works.
 //
 //	probe serve ADDRESS                  answers each request with the pod's name
-//	probe get URL                        prints the answer; tries for 30 s
+//	probe get URL                        prints the answer; tries for 3 min
 //	probe webhook ADDRESS CERT KEY       admits what has no label "forbidden"
 package main
 
@@ -44,8 +44,8 @@ func sayName(w http.ResponseWriter, _ *http.Request) {
 }
 
 func get(url string) error {
-	client := http.Client{Timeout: 2 * time.Second}
-	deadline := time.Now().Add(30 * time.Second)
+	client := http.Client{Timeout: 10 * time.Second}
+	deadline := time.Now().Add(3 * time.Minute)
 	for {
 		answer, err := ask(client, url)
 		if err == nil {

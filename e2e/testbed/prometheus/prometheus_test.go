@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -14,7 +15,7 @@ import (
 func TestTargetsFile(t *testing.T) {
 	got, err := TargetsFile([]Target{
 		{Job: "manager", Addresses: []string{"127.0.0.1:8080"}},
-		{Job: "api", Addresses: []string{"10.87.0.1:6443"}, HTTPS: true, Path: "/m", Labels: map[string]string{"a": "b"}},
+		{Job: "api", Addresses: []string{"10.87.0.1:6443"}, HTTPS: true, Path: "/m", Period: 5 * time.Second, Labels: map[string]string{"a": "b"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,7 @@ func TestTargetsFile(t *testing.T) {
 	want := []group{
 		{Targets: []string{"127.0.0.1:8080"}, Labels: map[string]string{"job": "manager"}},
 		{Targets: []string{"10.87.0.1:6443"}, Labels: map[string]string{
-			"job": "api", "__scheme__": "https", "__metrics_path__": "/m", "a": "b",
+			"job": "api", "__scheme__": "https", "__metrics_path__": "/m", "a": "b", "__scrape_interval__": "5s", "__scrape_timeout__": "5s",
 		}},
 	}
 	if diff := cmp.Diff(want, groups); diff != "" {

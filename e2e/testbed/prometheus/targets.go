@@ -4,6 +4,7 @@ package prometheus
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // Target is a group of programs that are scraped alike.
@@ -16,6 +17,8 @@ type Target struct {
 	Path string
 	// HTTPS has the scraper show the administrator's certificate, and take whatever certificate it is shown.
 	HTTPS bool
+	// Period is how often it is scraped, and how long that may take; a second if zero.
+	Period time.Duration
 	// Labels are added to each series.
 	Labels map[string]string
 }
@@ -51,6 +54,9 @@ func TargetsFile(targets []Target) (string, error) {
 		}
 		if t.HTTPS {
 			labels["__scheme__"] = "https"
+		}
+		if t.Period > 0 {
+			labels["__scrape_interval__"], labels["__scrape_timeout__"] = t.Period.String(), t.Period.String()
 		}
 		for name, value := range t.Labels {
 			labels[name] = value
