@@ -66,6 +66,14 @@ func (c controller) trials() map[string]trial {
 			fires: load{waits("10"): "0+1x40", waits("100"): "0+10x40", waits("+Inf"): "0+10x40"},
 			quiet: load{waits("10"): "0+10x40", waits("100"): "0+10x40", waits("+Inf"): "0+10x40"},
 		},
+		"HoldfastWebhookCertExpiry": {
+			at:    "15m",
+			fires: load{of("holdfast_webhook_certificate_not_after_seconds", "program", c.program): "604800x20"}, // the trial begins at second 0
+			quiet: load{
+				of("holdfast_webhook_certificate_not_after_seconds", "program", c.program): "604800x5 7776000x20", // it is renewed
+				of("holdfast_webhook_certificate_not_after_seconds", "program", "another"): "604800x20",
+			},
+		},
 		"HoldfastWebhookErrors": {
 			at:    "15m",
 			fires: load{requests("200"): "0+50x40", requests("500"): "0+1x40"},
@@ -85,6 +93,11 @@ var trials = map[string]trial{
 		at:    "31m",
 		fires: load{`holdfast_restarts_total{kind="in-place"}`: "0+1x40", `holdfast_restarts_total{kind="recreation"}`: "0+1x40"},
 		quiet: load{`holdfast_restarts_total{kind="in-place"}`: "0+0.5x40"},
+	},
+	"HoldfastRestartBudgetNearlySpent": {
+		at:    "1m",
+		fires: load{`jobset_restart_budget_used_ratio{pod="a"}`: "0.8x10", `jobset_restart_budget_used_ratio{pod="b"}`: "0.8x10"},
+		quiet: load{`jobset_restart_budget_used_ratio{pod="a"}`: "0.75x10"},
 	},
 	"HoldfastRestartsSlow": {
 		at: "70m",

@@ -7,28 +7,20 @@ import (
 	"testing"
 )
 
-// installed are the four charts, with the settings whose renderings all tests look at.
-var installed = map[string]map[string]string{
-	jobSetChart:      settings,
-	appWrapperChart:  appWrapperSettings,
-	elasticChart:     elasticSettings,
-	reschedulerChart: reschedulerSettings,
-}
-
 // eachRendering runs a test for each chart and setting.
 func eachRendering(t *testing.T, test func(t *testing.T, chart, name, values string)) {
 	t.Helper()
-	for chart, settings := range installed {
-		for name, values := range settings {
+	for chart, entry := range installed {
+		for name, values := range entry.settings {
 			t.Run(chart+", "+name, func(t *testing.T) { test(t, chart, name, values) })
 		}
 	}
 }
 
 func TestEveryChartIsLookedAtInFull(t *testing.T) {
-	for chart, settings := range installed {
+	for chart, entry := range installed {
 		for _, name := range []string{"default", "ha", "cert manager", "everything"} {
-			if _, there := settings[name]; !there && (chart != elasticChart || name != "cert manager") { // it has no webhook
+			if _, there := entry.settings[name]; !there && (entry.webhooks != nil || name != "cert manager") {
 				t.Errorf("%s: there is no setting %s", chart, name)
 			}
 		}

@@ -108,8 +108,8 @@ func TestWhatValuesTurnOnIsTaken(t *testing.T) {
 	if err := apply(t, k8s, namespace); err != nil {
 		t.Fatal(err)
 	}
-	for chart, settings := range installed {
-		all := mustParse(t, chart, settings["ha"]+"\nmetrics: {dashboards: {enabled: true}}\nnetworkPolicy: {enabled: true}\n")
+	for chart, entry := range installed {
+		all := mustParse(t, chart, entry.settings["ha"]+"\nmetrics: {dashboards: {enabled: true}}\nnetworkPolicy: {enabled: true}\n")
 		if len(all.find("ConfigMap")) < 3 || len(all.find("NetworkPolicy")) == 0 || len(all.find("PodDisruptionBudget")) == 0 {
 			t.Errorf("%s: something is not turned on", chart)
 		}

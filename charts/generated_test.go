@@ -55,7 +55,7 @@ func accountOf(t *testing.T, all objects, program string) string {
 
 // Kinds that a user adds by values are the manager's too.
 func TestRightsOfValuesAreTheManagers(t *testing.T) {
-	checkBinding(t, mustParse(t, appWrapperChart, appWrapperSettings["everything"]), "ClusterRole", "-wrapped", "manager")
+	checkBinding(t, mustParse(t, appWrapperChart, installed[appWrapperChart].settings["everything"]), "ClusterRole", "-wrapped", "manager")
 	checkBinding(t, mustParse(t, reschedulerChart, ""), "ClusterRole", "-owners", "manager")
 }
 
@@ -138,8 +138,8 @@ func TestRulesAreThoseOfTheMarkers(t *testing.T) {
 
 // Helm keeps each release, chart and manifest, in one Secret of a MiB at most; the CRD is in both.
 func TestReleasesFitIntoASecret(t *testing.T) {
-	for chart, settings := range installed {
-		size := releaseSize(t, chart, settings["everything"])
+	for chart, entry := range installed {
+		size := releaseSize(t, chart, entry.settings["everything"])
 		t.Logf("%s: a release takes %d KiB", chart, size>>10)
 		if limit := 1 << 20 * 3 / 4; size > limit { // a quarter is left for values and metadata
 			t.Errorf("%s: a release takes %d bytes, more than %d", chart, size, limit)

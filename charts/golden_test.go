@@ -61,7 +61,7 @@ func TestEveryGoldenHasASetting(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		found := false
-		for setting := range installed[filepath.Base(filepath.Dir(file))] {
+		for setting := range installed[filepath.Base(filepath.Dir(file))].settings {
 			found = found || strings.ReplaceAll(setting, " ", "-") == name
 		}
 		if !found {

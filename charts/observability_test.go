@@ -19,8 +19,8 @@ import (
 )
 
 func TestDashboardsAreTheGeneratedOnes(t *testing.T) {
-	for chart, settings := range installed {
-		found := mustParse(t, chart, settings["everything"]).find("ConfigMap")
+	for chart, entry := range installed {
+		found := mustParse(t, chart, entry.settings["everything"]).find("ConfigMap")
 		for _, board := range boards.All() {
 			want, err := board.JSON()
 			if err != nil {
@@ -99,7 +99,7 @@ func TestAlertsAreTheGeneratedOnes(t *testing.T) {
 		}
 		for values, disabled := range map[string]string{
 			"metrics: {prometheusRule: {enabled: true}}": "",
-			installed[set.Chart]["everything"]:           "HoldfastControllerFallsBehind",
+			installed[set.Chart].settings["everything"]:  "HoldfastControllerFallsBehind",
 		} {
 			checkRules(t, set.Chart, values, file.Groups, disabled)
 		}

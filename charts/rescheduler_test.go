@@ -9,93 +9,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
-
-const reschedulerChart = "rescheduler"
-
-// reschedulerSettings are the values of the renderings that all tests look at.
-var reschedulerSettings = map[string]string{
-	"default": ``,
-	"ha": `
-replicaCount: 2
-scheduler: {enabled: true, replicaCount: 2}
-podDisruptionBudget: {enabled: true}
-topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app.kubernetes.io/component: manager}}}]
-`,
-	"cert manager": `
-certificates: {mode: certManager}
-certManager: {issuerRef: {name: cluster, kind: ClusterIssuer}}
-`,
-	"everything": `
-commonLabels: {team: training}
-replicaCount: 2
-image: {registry: registry.example, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
-serviceAccount: {name: mover}
-rbac: {ownerKinds: [{apiGroups: [sparkoperator.k8s.io], resources: [sparkapplications]}]}
-webhook: {port: 9444, timeoutSeconds: 1}
-certificates: {mode: certManager}
-scheduler: {enabled: true, replicaCount: 2}
-config: {rescheduling: {dryRun: true, limits: {node: {burst: 3, every: 10s}}}}
-metrics:
-  port: 9443
-  serviceMonitor: {enabled: true}
-  prometheusRule: {enabled: true, labels: {prometheus: main}, disabledAlerts: [HoldfastControllerFallsBehind]}
-  dashboards: {enabled: true, namespace: grafana, labels: {grafana_dashboard: null, board: "yes"}, annotations: {grafana_folder: Training}}
-networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {matchLabels: {name: monitoring}}}]}
-podDisruptionBudget: {enabled: true}
-`,
-	"policy": `
-webhook: {enabled: false}
-admissionPolicy: {enabled: true}
-config: {rescheduling: {enforcement: {schedulerNames: [default-scheduler]}}}
-`,
-}
-
-func reschedulerFile(parts ...string) string {
-	return filepath.Join(append([]string{"..", "rescheduler", "config"}, parts...)...)
-}
-
-func TestReschedulerWebhooksAreThoseOfTheMarkers(t *testing.T) {
-	file := reschedulerFile("webhook", "manifests.yaml")
-	generated := parse(t, file, string(mustRead(t, file)))
-	all := mustParse(t, reschedulerChart, "")
-	for _, kind := range []string{mutating} {
-		want, got := generated.named(t, kind, ""), all.named(t, kind, "")
-		if want.GetName() != got.GetName() {
-			t.Errorf("it is %s, want %s", got.GetName(), want.GetName())
-		}
-		hooks, _, _ := unstructured.NestedSlice(got.Object, "webhooks")
-		wanted, _, _ := unstructured.NestedSlice(want.Object, "webhooks")
-		for i, hook := range hooks {
-			hook := hook.(map[string]any)
-			delete(hook, "matchConditions")
-			delete(hook, "namespaceSelector")
-			unstructured.RemoveNestedField(hook, "clientConfig", "service", "namespace")
-			unstructured.RemoveNestedField(wanted[i].(map[string]any), "clientConfig", "service", "namespace")
-		}
-		if diff := cmp.Diff(wanted, hooks); diff != "" {
-			t.Errorf("not that of config/webhook (-marker +chart):\n%s", diff)
-		}
-	}
-	configuration := as[admissionv1.MutatingWebhookConfiguration](t, all.named(t, mutating, ""))
-	service := as[corev1.Service](t, all.named(t, "Service", configuration.Webhooks[0].ClientConfig.Service.Name))
-	if service.Spec.Ports[0].Port != 443 {
-		t.Errorf("the Service has port %+v", service.Spec.Ports[0])
-	}
-}
-
-func TestReschedulerValuesAreRefused(t *testing.T) {
-	for values, want := range map[string]string{
-		`replicas: 2`:                                         "additional properties 'replicas' not allowed",
-		`rbac: {ownerKinds: [{apiGroups: [a]}]}`:              "/rbac/ownerKinds/0",
-		`{replicaCount: 2, leaderElection: {enabled: false}}`: "replicaCount: more than one manager needs",
-	} {
-		if _, err := render(t, reschedulerChart, values); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", values, err)
-		}
-	}
-}
 
 // The webhook holds nobody up: it fails open, quickly, and is asked only where it is needed.
 func TestReschedulerWebhookHoldsNobodyUp(t *testing.T) {
@@ -109,7 +23,7 @@ func TestReschedulerWebhookHoldsNobodyUp(t *testing.T) {
 }
 
 func TestReschedulerPolicyStandsInForTheWebhook(t *testing.T) {
-	all := mustParse(t, reschedulerChart, reschedulerSettings["policy"])
+	all := mustParse(t, reschedulerChart, installed[reschedulerChart].settings["policy"])
 	all.named(t, "MutatingAdmissionPolicy", "")
 	all.named(t, "MutatingAdmissionPolicyBinding", "")
 	if found := all.find(mutating); len(found) > 0 {
@@ -125,7 +39,7 @@ func TestReschedulerPolicyStandsInForTheWebhook(t *testing.T) {
 }
 
 func TestReschedulerSchedulerIsBoundToItsAccount(t *testing.T) {
-	all := mustParse(t, reschedulerChart, reschedulerSettings["everything"])
+	all := mustParse(t, reschedulerChart, installed[reschedulerChart].settings["everything"])
 	all.named(t, "ServiceAccount", "holdfast-scheduler")
 	for _, name := range []string{"holdfast-scheduler", "holdfast-scheduler-as-kube-scheduler", "holdfast-scheduler-as-volume-scheduler"} {
 		binding := as[rbacv1.ClusterRoleBinding](t, all.named(t, "ClusterRoleBinding", name))

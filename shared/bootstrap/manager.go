@@ -80,7 +80,7 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{Manager: mgr, Identity: lock.Identity(), options: o}
-	return m, m.addChecks(server, s.Webhooks)
+	return m, m.addChecks(server, s)
 }
 
 // controllers are the settings of all controllers. Names may repeat, for tests start several managers. The priority queue of
@@ -98,17 +98,20 @@ func (s Setup) lock(cluster *rest.Config, o *Options) (resourcelock.Interface, e
 }
 
 // addChecks: alive as long as it answers; ready when all webhooks are served.
-func (m *Manager) addChecks(server webhook.Server, register func(ctrl.Manager) error) error {
+func (m *Manager) addChecks(server webhook.Server, s Setup) error {
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}
 	ready := map[string]healthz.Checker{"ping": healthz.Ping}
-	if m.options.Webhooks && register != nil {
+	if m.options.Webhooks && s.Webhooks != nil {
+		if err := registerExpiry(m.options.Registry, s.Program, m.options.Webhook.CertDir); err != nil {
+			return err
+		}
 		certificate, err := m.options.addCertificates(m)
 		if err != nil {
 			return err
 		}
-		if err := registerWhenReady(m, certificate, register); err != nil {
+		if err := registerWhenReady(m, certificate, s.Webhooks); err != nil {
 			return err
 		}
 		ready["certificate"], ready["webhooks"] = certificateCheck(certificate), server.StartedChecker()

@@ -4,6 +4,11 @@ package series
 var BuildInfo = gauge("holdfast_build_info", "Always 1; the labels say what was built.",
 	"program", "version", "commit", "go_version").of(JobSetManager, Orchestrator, AppWrapperManager, ElasticManager, Rescheduler)
 
+// WebhookCertificateEnd is served by every manager that serves webhooks.
+var WebhookCertificateEnd = gauge("holdfast_webhook_certificate_not_after_seconds",
+	"When the certificate that the program's webhooks are served with ends, in seconds since 1970.",
+	"program").of(JobSetManager, AppWrapperManager, Rescheduler)
+
 // Restarts of groups and of whole JobSets, in the same words whoever answers the failure.
 var (
 	Restarts = counter("holdfast_restarts_total",
@@ -27,8 +32,11 @@ var (
 	JobSetsFailed    = counter("jobset_failed_total", "JobSets that have failed, by the reason of their Failed condition.", "reason").of(JobSetManager)
 	JobRestarts      = counter("jobset_job_restarts_total", "Restarts of single Jobs of JobSets, by whether they count towards maxRestarts.", "counted").of(JobSetManager)
 	JobSetRestarts   = counter("jobset_restarts_total", "Restarts of JobSets that recreate all Jobs, by whether they count towards maxRestarts.", "counted").of(JobSetManager)
+	// RestartBudgetUsed is a snapshot, taken when it is scraped.
+	RestartBudgetUsed = gauge("jobset_restart_budget_used_ratio",
+		"The largest share of its maxRestarts that a JobSet which has not finished has used, in place and by recreation. 1: its next failure is its last.").of(JobSetManager)
 
-	jobSets = []Metric{JobSetsCompleted, JobSetsFailed, JobRestarts, JobSetRestarts}
+	jobSets = []Metric{JobSetsCompleted, JobSetsFailed, JobRestarts, JobSetRestarts, RestartBudgetUsed}
 )
 
 // What the orchestrator serves: groups of workers that restart in place.

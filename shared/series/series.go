@@ -39,7 +39,7 @@ const (
 
 // All metrics, in the order of the reference: by program, then by name.
 func All() []Metric {
-	return slices.Concat([]Metric{BuildInfo}, restarts, jobSets, groups, appWrappers, elasticJobs, rendezvous, moves, scheduling)
+	return slices.Concat([]Metric{BuildInfo, WebhookCertificateEnd}, restarts, jobSets, groups, appWrappers, elasticJobs, rendezvous, moves, scheduling)
 }
 
 // Samples are the names under which a metric is stored: a histogram has three.

@@ -31,6 +31,12 @@ func training() []Alert {
 			Description: "Look whether they have a node, an image or a reason in common before budgets are used up.",
 		},
 		{
+			Name: "HoldfastRestartBudgetNearlySpent", Severity: Warning,
+			Expr:        fmt.Sprintf("max(%s) >= 0.8", series.RestartBudgetUsed.Name),
+			Summary:     "A JobSet has used up most of its restarts",
+			Description: "It has used 80 % of its maxRestarts or more. With one failure more than it allows it fails for good.",
+		},
+		{
 			Name: "HoldfastRestartsSlow", Severity: Warning, For: "5m",
 			Expr: fmt.Sprintf(`sum by (kind) (increase(%s[1h])) / sum by (kind) (increase(%s{phase="detect"}[1h])) > 300`,
 				series.RestartDuration.Sum(), series.RestartDuration.Count()),

@@ -47,6 +47,11 @@ func (m manager) alerts() []Alert {
 	}
 	if m.webhooks != "" {
 		all = append(all, Alert{
+			Program: m.program, Name: "HoldfastWebhookCertExpiry", Severity: Warning, For: "10m",
+			Expr:        fmt.Sprintf(`min(%s{program="%s"}) - time() < 7 * 24 * 3600`, series.WebhookCertificateEnd.Name, m.program),
+			Summary:     "The certificate of the webhook of the " + m.title + " ends within a week",
+			Description: "It should have been renewed long before. Once it has ended, the API server does not believe the webhook any more.",
+		}, Alert{
 			Program: m.program, Name: "HoldfastWebhookErrors", Severity: Warning, For: "10m",
 			Expr:        fmt.Sprintf(`sum(rate(%s{webhook=~"%s",code!="200"}[5m])) > 0`, foreign.WebhookRequests, m.webhooks),
 			Summary:     "The webhook of the " + m.title + " fails",

@@ -51,6 +51,8 @@ func admission() Row {
 			Query{perSecond("webhook, code", foreign.WebhookRequests), "{{webhook}} {{code}}"}),
 		lines("Duration, 99th percentile", "Whoever writes an object waits this long.", Seconds,
 			named("webhook", quantile("0.99", "webhook", foreign.WebhookLatency+"_bucket"))),
+		lines("Certificates end in", "What webhooks are served with. It is renewed weeks or months before.", Seconds,
+			named("program", "min by (program) ("+from(series.WebhookCertificateEnd.Name)+") - time()")),
 	}}
 }
 

@@ -48,6 +48,8 @@ func restarts() Row {
 		stacked("By kind", "In place, or by recreation of all Jobs.", Count, named("kind", grown("kind", series.Restarts.Name))),
 		stacked("Against the budget", "Those that count towards maxRestarts, and those that do not.", Count,
 			named("counted", grown("counted", series.Restarts.Name))),
+		lines("Budget used", "By the JobSet that is nearest to its last restart. 1: its next failure is its last.", Share,
+			Query{"max(" + from(series.RestartBudgetUsed.Name) + ")", "nearest to its end"}),
 		stacked("In place, by outcome", "Overtaken: another failure came first. Given up: a recreation follows.", Count,
 			named("outcome", grown("outcome", series.Rounds.Name))),
 		lines("Out of time", "Restarts that did not end within inplace-timeout.", Count, Query{grown("namespace", series.Timeouts.Name), "restarts"}),

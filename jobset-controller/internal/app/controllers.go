@@ -21,6 +21,9 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
 	}
+	if err := o.Registry.Register(jobset.NewBudgets(mgr.GetClient())); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
 	pods, err := o.podsOfAgents(ctx, mgr)
 	if err != nil {
 		return err

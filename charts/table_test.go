@@ -1,0 +1,194 @@
+package charts
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The charts beside that of the JobSet controller.
+const (
+	appWrapperChart  = "appwrapper-controller"
+	elasticChart     = "elastic-operator"
+	reschedulerChart = "rescheduler"
+)
+
+// entry is what differs from chart to chart in the tests that all of them pass.
+type entry struct {
+	// settings are the values of the renderings that all tests look at.
+	settings map[string]string
+	// webhooks are the kinds of its webhook configurations; nil: it serves none.
+	webhooks []string
+	// own are fields of a webhook that the chart sets, and not the markers.
+	own []string
+	// config is a value for the manager's file, and a line that the file then has; empty: the chart has no such value.
+	config, line string
+	// refused are values of its own that the chart does not take, and a part of what it says.
+	refused map[string]string
+}
+
+// installed are the four charts.
+var installed = map[string]entry{
+	jobSetChart: {settings: settings, webhooks: []string{mutating, validating}}, // webhook_test.go and schema_test.go have more
+	appWrapperChart: {
+		webhooks: []string{mutating, validating}, own: []string{"matchConditions", "timeoutSeconds"},
+		config: "{appwrapper: {faultTolerance: {retryLimit: 5, resetPause: 10s}}}", line: "retryLimit: 5",
+		refused: map[string]string{`rbac: {wrappedKinds: [{apiGroups: [a]}]}`: "/rbac/wrappedKinds/0"},
+		settings: map[string]string{
+			"default": ``, "ha": ha, "cert manager": certManager,
+			"everything": observed + `
+serviceAccount: {name: appwrappers}
+rbac: {wrappedKinds: [{apiGroups: [sparkoperator.k8s.io], resources: [sparkapplications]}]}
+crds: {keep: false}
+webhook: {port: 9444, failurePolicy: Ignore}
+certificates: {mode: certManager}
+config: {appwrapper: {faultTolerance: {retryLimit: 5, resetPause: 10s}}}
+`,
+		},
+	},
+	elasticChart: {
+		config: "{clientConnection: {qps: 100}}", line: "qps: 100",
+		refused: map[string]string{`kueue: {featureGates: on}`: "/kueue/featureGates", `rendezvous: {image: {tag: latest}}`: "/rendezvous/image/tag"},
+		settings: map[string]string{
+			"default": ``, "ha": ha,
+			"everything": observed + `
+serviceAccount: {name: elastic}
+crds: {keep: false}
+rendezvous: {image: {registry: registry.example}}
+kueue: {enabled: true, waitForPodsReady: false, featureGates: "PartialAdmission=true"}
+config: {clientConnection: {qps: 100}}
+`,
+			"bare": `
+rendezvous: {enabled: false}
+metrics: {enabled: false}
+rbac: {aggregateClusterRoles: false}
+`,
+		},
+	},
+	reschedulerChart: {
+		webhooks: []string{mutating}, own: []string{"matchConditions", "namespaceSelector"},
+		config: "{rescheduling: {dryRun: true}}", line: "dryRun: true",
+		refused: map[string]string{`rbac: {ownerKinds: [{apiGroups: [a]}]}`: "/rbac/ownerKinds/0"},
+		settings: map[string]string{
+			"default": ``, "ha": ha + "scheduler: {enabled: true, replicaCount: 2}\n", "cert manager": certManager,
+			"everything": observed + `
+serviceAccount: {name: mover}
+rbac: {ownerKinds: [{apiGroups: [sparkoperator.k8s.io], resources: [sparkapplications]}]}
+webhook: {port: 9444, timeoutSeconds: 1}
+certificates: {mode: certManager}
+scheduler: {enabled: true, replicaCount: 2}
+config: {rescheduling: {dryRun: true, limits: {node: {burst: 3, every: 10s}}}}
+`,
+			"policy": `
+webhook: {enabled: false}
+admissionPolicy: {enabled: true}
+config: {rescheduling: {enforcement: {schedulerNames: [default-scheduler]}}}
+`,
+		},
+	},
+}
+
+// What settings of several charts have in common.
+const (
+	ha = `
+replicaCount: 2
+podDisruptionBudget: {enabled: true}
+topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app.kubernetes.io/component: manager}}}]
+`
+	certManager = `
+certificates: {mode: certManager}
+certManager: {issuerRef: {name: cluster, kind: ClusterIssuer}}
+`
+	observed = `
+commonLabels: {team: training}
+replicaCount: 2
+image: {registry: registry.example, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
+metrics:
+  port: 9443
+  serviceMonitor: {enabled: true}
+  prometheusRule: {enabled: true, labels: {prometheus: main}, disabledAlerts: [HoldfastControllerFallsBehind]}
+  dashboards: {enabled: true, namespace: grafana, labels: {grafana_dashboard: null, board: "yes"}, annotations: {grafana_folder: Training}}
+networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {matchLabels: {name: monitoring}}}]}
+podDisruptionBudget: {enabled: true}
+`
+)
+
+// What the API server asks, and where, is generated from the code; a chart adds when nobody has to be asked.
+func TestWebhooksAreThoseOfTheMarkers(t *testing.T) {
+	for chart, entry := range installed {
+		if chart == jobSetChart { // looked at more closely in webhook_test.go
+			continue
+		}
+		all := mustParse(t, chart, "")
+		if found := len(all.find(mutating)) + len(all.find(validating)); found != len(entry.webhooks) {
+			t.Errorf("%s: there are %d configurations", chart, found)
+		}
+		for _, kind := range entry.webhooks {
+			t.Run(chart+", "+kind, func(t *testing.T) {
+				file := filepath.Join("..", chart, "config", "webhook", "manifests.yaml")
+				want := parse(t, file, string(mustRead(t, file))).named(t, kind, "")
+				got := all.named(t, kind, "")
+				if want.GetName() != got.GetName() {
+					t.Errorf("it is %s, want %s", got.GetName(), want.GetName())
+				}
+				name, _, _ := unstructured.NestedString(hooks(got, nil)[0].(map[string]any), "clientConfig", "service", "name")
+				if service := as[corev1.Service](t, all.named(t, "Service", name)); service.Spec.Ports[0].Port != 443 {
+					t.Errorf("the Service has port %+v", service.Spec.Ports[0])
+				}
+				if diff := cmp.Diff(hooks(want, entry.own), hooks(got, entry.own)); diff != "" {
+					t.Errorf("not that of config/webhook (-marker +chart):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// hooks are the webhooks of a configuration without the namespace of their Service and these fields.
+func hooks(configuration *unstructured.Unstructured, without []string) []any {
+	all, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
+	for _, hook := range all {
+		for _, field := range without {
+			delete(hook.(map[string]any), field)
+		}
+		unstructured.RemoveNestedField(hook.(map[string]any), "clientConfig", "service", "namespace")
+	}
+	return all
+}
+
+// The file that a manager is told of is the one that is mounted, and an empty one is none.
+func TestTheConfigIsMounted(t *testing.T) {
+	for chart, entry := range installed {
+		if entry.config == "" {
+			continue
+		}
+		t.Run(chart, func(t *testing.T) {
+			all := mustParse(t, chart, "config: "+entry.config)
+			if content, _, _ := unstructured.NestedString(all.find("ConfigMap")[0].Object, "data", "config.yaml"); !strings.Contains(content, entry.line) {
+				t.Errorf("the file is %q", content)
+			}
+			manager := all.container(t, "manager")
+			at := slices.IndexFunc(manager.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "config" })
+			if at < 0 || !slices.Contains(manager.Args, "--config="+manager.VolumeMounts[at].MountPath+"/config.yaml") {
+				t.Errorf("mounts %v, arguments %q", manager.VolumeMounts, manager.Args)
+			}
+			if found := mustParse(t, chart, "").find("ConfigMap"); len(found) > 0 {
+				t.Error("an empty file is rendered")
+			}
+		})
+	}
+}
+
+func TestOwnValuesAreRefused(t *testing.T) {
+	for chart, entry := range installed {
+		for values, want := range entry.refused {
+			if _, err := render(t, chart, values); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %s: %v", chart, values, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package jobset
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/series"
+)
+
+// jobSetReader is a reader of these JobSets.
+type jobSetReader struct {
+	client.Reader
+	jobSets []*v1alpha2.JobSet
+	err     error
+}
+
+func (l jobSetReader) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	for _, js := range l.jobSets {
+		into.(*v1alpha2.JobSetList).Items = append(into.(*v1alpha2.JobSetList).Items, *js)
+	}
+	return l.err
+}
+
+func allows(restarts, used int32) *v1alpha2.JobSet {
+	return wrappers.MakeJobSet("a").Restarts(used, used).Change(func(js *v1alpha2.JobSet) {
+		js.Spec.FailurePolicy = &v1alpha2.FailurePolicy{MaxRestarts: restarts}
+	}).Obj()
+}
+
+func TestTheBudgetThatIsNearestToItsEndIsServed(t *testing.T) {
+	for name, c := range map[string]struct {
+		reader jobSetReader
+		want   []float64
+	}{
+		"none is there":     {jobSetReader{}, []float64{0}},
+		"the nearest":       {jobSetReader{jobSets: []*v1alpha2.JobSet{allows(10, 2), allows(4, 3), allows(100, 50)}}, []float64{0.75}},
+		"nobody could look": {jobSetReader{err: errors.New("the cache has not started")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			registry.MustRegister(NewBudgets(c.reader))
+			families, err := registry.Gather()
+			if err != nil || len(families) != len(c.want) {
+				t.Fatalf("got %v (%v)", families, err)
+			}
+			for i, want := range c.want {
+				if got := families[i].GetMetric()[0].GetGauge().GetValue(); got != want || families[i].GetName() != series.RestartBudgetUsed.Name {
+					t.Errorf("got %v, want %v", families[i], want)
+				}
+			}
+		})
+	}
+}
