@@ -47,7 +47,7 @@ func Inspect(ctx context.Context) (Status, error) {
 			Name: record.Name, PID: record.ID.PID, Alive: record.ID.Alive(), Log: cluster.layout.Log(record.Name),
 		})
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	cluster.ask(ctx, &status)
 	return status, nil
