@@ -23,6 +23,9 @@ type ElasticWorker struct {
 	GivenUp               bool
 }
 
+// workerGivenUp is the result for a worker that nobody replaces: the others go on without it, as long as they are enough.
+const workerGivenUp = "given up"
+
 func ofElasticJob(o Object) []Entry {
 	list := []Entry{{At: o.Created, Object: o.String(), What: Started}}
 	for _, w := range o.ElasticJob.Workers {
@@ -34,7 +37,7 @@ func ofElasticJob(o Object) []Entry {
 			Worker: fmt.Sprintf("worker-%d", w.Index), Count: w.Failures, Limit: o.ElasticJob.BackoffLimit,
 		}
 		if w.GivenUp {
-			e.Result = "given up"
+			e.Result = workerGivenUp
 		}
 		list = append(list, e)
 	}

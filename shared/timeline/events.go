@@ -72,6 +72,9 @@ func ofEvents(w Workload, known []Entry) []Entry {
 		switch m.what {
 		case Replaced:
 			e.Cause, e.Worker = replacedBy(ev)
+			if givenUp(ev, w.Events) {
+				e.Result = workerGivenUp
+			}
 		case InPlace, Recreation:
 			e.Count, e.Limit = countIn(ev.Note)
 			e.Cause, _, _ = strings.Cut(ev.Note, ";")
@@ -94,6 +97,15 @@ func replacedBy(ev Event) (cause, worker string) {
 		return ev.Note, ""
 	}
 	return cause, elasticWorker(ev.Name, strings.TrimSuffix(pod, ":"))
+}
+
+// givenUp: another event about the same worker at the same moment says that nobody replaces it.
+func givenUp(ev Event, all []Event) bool {
+	pod, _, _ := strings.Cut(strings.TrimPrefix(ev.Note, "Pod: "), " ")
+	return slices.ContainsFunc(all, func(other Event) bool {
+		return other.Reason == "WorkerGivenUp" && other.Kind == ev.Kind && other.Name == ev.Name && other.At.Sub(ev.At).Abs() <= sameMoment &&
+			strings.HasPrefix(other.Note, "Pod: "+strings.TrimSuffix(pod, ":")+" ")
+	})
 }
 
 // countIn reads "restart 2 of 5" in a note.

@@ -64,6 +64,7 @@ func Of(w Workload, now time.Time) []Entry {
 		list = append(list, ofObject(o, now)...)
 	}
 	list = append(list, ofEvents(w, list)...)
+	joinMoves(list)
 	slices.SortStableFunc(list, func(a, b Entry) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Rung, b.Rung), cmp.Compare(a.Object, b.Object))
 	})

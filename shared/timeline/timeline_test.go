@@ -98,6 +98,32 @@ func elasticStory() Workload {
 	}
 }
 
+// Two workers of an ElasticJob inside an AppWrapper are evicted, one of them because the rescheduler moves it; then one is given up.
+func movedStory() Workload {
+	disrupted := func(d time.Duration, worker string) Event {
+		return Event{after(d), "ElasticJob", "cifar", "WorkerDisrupted", "Pod: cifar-" + worker + ": it was evicted", 1}
+	}
+	return Workload{
+		Objects: []Object{
+			{Kind: "AppWrapper", Name: "cifar", Created: start, AppWrapper: &AppWrapper{Phase: "Running"}, Annotations: map[string]string{
+				"holdfast.dev/rescheduling": `{"version":1,"entries":[{"node":"node-a","class":"OOMKilled","reason":"OOMKilled","slot":"cifar-worker-1","count":1,
+					"first":"2026-11-22T12:05:00Z","last":"2026-11-22T12:05:00Z","expires":"2026-11-22T12:35:00Z"}]}`,
+			}},
+			{Kind: "ElasticJob", Name: "cifar", Created: start, ElasticJob: &ElasticJob{BackoffLimit: 3, Workers: []ElasticWorker{
+				{Index: 1, Disruptions: 1, LastReason: "it was evicted", LastTime: after(5*time.Minute + 3*time.Second)},
+			}}},
+		},
+		Events: []Event{
+			disrupted(3*time.Minute, "worker-1"), // by a drain
+			disrupted(5*time.Minute+time.Second, "worker-2"),
+			disrupted(5*time.Minute+3*time.Second, "worker-1"),
+			{after(7 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 7", 1},
+			{after(7*time.Minute + time.Millisecond), "ElasticJob", "cifar", "WorkerGivenUp", "Pod: cifar-worker-1 is not replaced: exited with code 7; failures 4, disruptions 1", 1},
+			{after(8 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-10 exited with code 7", 1},
+		},
+	}
+}
+
 func ongoingStory() Workload {
 	js := jobSet(1)
 	js.JobSet.Sidecar = true
@@ -107,7 +133,7 @@ func ongoingStory() Workload {
 }
 
 func TestGoldenTimelines(t *testing.T) {
-	for name, w := range map[string]Workload{"ladder": ladderStory(), "elastic": elasticStory(), "ongoing": ongoingStory()} {
+	for name, w := range map[string]Workload{"ladder": ladderStory(), "elastic": elasticStory(), "ongoing": ongoingStory(), "moved": movedStory()} {
 		t.Run(name, func(t *testing.T) {
 			got := Text(Of(w, after(12*time.Minute)))
 			file := filepath.Join("testdata", name+".txt")

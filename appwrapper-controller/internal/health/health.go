@@ -26,6 +26,8 @@ type Report struct {
 	Message string
 	// Restarting: the object's own controller is replacing its pods, which are no failure meanwhile.
 	Restarting bool
+	// GoesOn: the object's own controller says that those of its pods that run are enough. Failed ones are kept for their logs.
+	GoesOn bool
 	// Pods is how many are wanted at this moment, if that is fewer than its pod sets have. Nil: as many as they have.
 	Pods *int32
 }

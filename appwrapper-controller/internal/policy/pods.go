@@ -72,11 +72,11 @@ func (f *Facts) wrongPods(d *Decision, exist, ready, wanted int32) (reason, mess
 	return "", ""
 }
 
-// failedPods are those of components whose work goes on.
+// failedPods are those of components that need them: of one that is done, or goes on without them, nobody waits for any.
 func (f *Facts) failedPods() []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(f.Pods.Failed), func(pod *corev1.Pod) bool {
 		i := pods.Component(pod)
-		return i != pods.Anywhere && i < len(f.Components) && f.Components[i].done()
+		return i != pods.Anywhere && i < len(f.Components) && (f.Components[i].done() || f.Components[i].Report.GoesOn)
 	})
 }
 

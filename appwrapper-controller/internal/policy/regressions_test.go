@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
@@ -53,6 +54,11 @@ func states(state health.State) func(*Facts) {
 	return func(f *Facts) { f.Components[0].Report.State = state }
 }
 
+// elastic components have enough with one pod, and say whether they go on.
+func elastic(goesOn bool) func(*Facts) {
+	return func(f *Facts) { f.Components[0].Report.Pods, f.Components[0].Report.GoesOn = ptr.To[int32](1), goesOn }
+}
+
 func unhealthyFor(d time.Duration) func(*Facts) {
 	return func(f *Facts) { f.Clocks.UnhealthySince = f.Now.Add(-d) }
 }
@@ -77,28 +83,30 @@ func TestConditionsOfUnhealthiness(t *testing.T) {
 		retries int32
 		again   time.Duration
 	}{
-		"healthy":                                   {facts(), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
-		"failed pods have the grace period":         {facts(have("Failed", "Running")), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
-		"failed pods within it":                     {facts(have("Failed", "Running"), unhealthyFor(59*time.Second)), v1beta2.Running, "True/FoundFailedPods", 0, time.Second},
-		"failed pods after it":                      {facts(have("Failed", "Running"), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
-		"pods that do not exist yet":                {facts(have("Pending"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 30 * time.Second},
-		"pods that do not exist in time":            {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
-		"nor within the grace period":               {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
-		"pods that do not run yet":                  {facts(have("Pending", "Running"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 4*time.Minute + 30*time.Second},
-		"pods that do not run in time":              {facts(have("Pending", "Running"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-5 * time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
-		"a node marked NoExecute has none":          {facts(func(f *Facts) { f.Evacuation = &Evacuation{Nodes: []string{"n"}} }), v1beta2.Resetting, "True/AutopilotNoExecute", 0, 0},
-		"a failed component has none":               {facts(states(health.Failed)), v1beta2.Resetting, "True/FailedComponent", 1, 0},
-		"a component deleted by others fails it":    {facts(func(f *Facts) { f.Components[0].Presence = Absent }), v1beta2.Failed, "True/MissingComponent", 0, 0},
-		"a component being deleted by others":       {facts(func(f *Facts) { f.Components[0].Presence = Terminating }), v1beta2.Failed, "True/MissingComponent", 0, 0},
-		"one that may not be read is not missing":   {facts(func(f *Facts) { f.Components[0].Presence = Unreadable }), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
-		"no reset is left":                          {facts(states(health.Failed), func(f *Facts) { f.Retries = 3 }), v1beta2.Failed, "True/FailedComponent", 3, 0},
-		"the last reset":                            {facts(states(health.Failed), func(f *Facts) { f.Retries = 2 }), v1beta2.Resetting, "True/FailedComponent", 3, 0},
-		"an evacuation is subject to the limit":     {facts(func(f *Facts) { f.Retries, f.Evacuation = 3, &Evacuation{} }), v1beta2.Failed, "True/AutopilotNoExecute", 3, 0},
-		"an evacuation that has to wait":            {facts(func(f *Facts) { f.Evacuation = &Evacuation{Held: "busy", Retry: time.Second} }), v1beta2.Running, "True/AutopilotNoExecute", 0, time.Second},
-		"an exit code that is terminal":             {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
-		"an exit code that is not among retryables": {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{4} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
-		"an exit code that is":                      {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{3} }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
-		"recovered by its own controller":           {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Running, "False/RecoveringBelow", 0, time.Minute},
+		"healthy":                                          {facts(), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
+		"failed pods have the grace period":                {facts(have("Failed", "Running")), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
+		"failed pods within it":                            {facts(have("Failed", "Running"), unhealthyFor(59*time.Second)), v1beta2.Running, "True/FoundFailedPods", 0, time.Second},
+		"failed pods after it":                             {facts(have("Failed", "Running"), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"pods that do not exist yet":                       {facts(have("Pending"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 30 * time.Second},
+		"pods that do not exist in time":                   {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
+		"nor within the grace period":                      {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
+		"pods that do not run yet":                         {facts(have("Pending", "Running"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 4*time.Minute + 30*time.Second},
+		"pods that do not run in time":                     {facts(have("Pending", "Running"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-5 * time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
+		"a node marked NoExecute has none":                 {facts(func(f *Facts) { f.Evacuation = &Evacuation{Nodes: []string{"n"}} }), v1beta2.Resetting, "True/AutopilotNoExecute", 0, 0},
+		"a failed component has none":                      {facts(states(health.Failed)), v1beta2.Resetting, "True/FailedComponent", 1, 0},
+		"a component deleted by others fails it":           {facts(func(f *Facts) { f.Components[0].Presence = Absent }), v1beta2.Failed, "True/MissingComponent", 0, 0},
+		"a component being deleted by others":              {facts(func(f *Facts) { f.Components[0].Presence = Terminating }), v1beta2.Failed, "True/MissingComponent", 0, 0},
+		"one that may not be read is not missing":          {facts(func(f *Facts) { f.Components[0].Presence = Unreadable }), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
+		"no reset is left":                                 {facts(states(health.Failed), func(f *Facts) { f.Retries = 3 }), v1beta2.Failed, "True/FailedComponent", 3, 0},
+		"the last reset":                                   {facts(states(health.Failed), func(f *Facts) { f.Retries = 2 }), v1beta2.Resetting, "True/FailedComponent", 3, 0},
+		"an evacuation is subject to the limit":            {facts(func(f *Facts) { f.Retries, f.Evacuation = 3, &Evacuation{} }), v1beta2.Failed, "True/AutopilotNoExecute", 3, 0},
+		"an evacuation that has to wait":                   {facts(func(f *Facts) { f.Evacuation = &Evacuation{Held: "busy", Retry: time.Second} }), v1beta2.Running, "True/AutopilotNoExecute", 0, time.Second},
+		"an exit code that is terminal":                    {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
+		"an exit code that is not among retryables":        {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{4} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
+		"an exit code that is":                             {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{3} }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"a failed pod that its controller goes on without": {facts(have("Failed", "Running"), elastic(true)), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
+		"a failed pod that leaves too few":                 {facts(have("Failed"), elastic(false), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"recovered by its own controller":                  {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Running, "False/RecoveringBelow", 0, time.Minute},
 		"recovered while it waits to leave a node": {facts(have("Failed", "Running"), func(f *Facts) {
 			f.Recovering, f.Evacuation = now.Add(time.Minute), &Evacuation{Held: "busy", Retry: time.Second}
 		}), v1beta2.Running, "True/AutopilotNoExecute", 0, time.Second},

@@ -11,7 +11,7 @@ import (
 // Decide says what to do about the pod. Budgets are not asked: see Budgets, for decisions that move.
 func Decide(f Facts) Decision {
 	for _, rule := range []func(Facts) (Decision, bool){
-		protected, never, recovering, lasting, wholeGang, otherNodesHaveIt, workloadsFault,
+		protected, never, recovering, recovered, lasting, wholeGang, otherNodesHaveIt, workloadsFault,
 	} {
 		if d, decided := rule(f); decided {
 			return d
@@ -31,15 +31,29 @@ func never(f Facts) (Decision, bool) {
 
 // recovering: what only is remembered disturbs nobody; and a pod that has failed is gone whatever is done.
 func recovering(f Facts) (Decision, bool) {
-	disturbs := f.Match.Row.Action == signals.Move && !f.Pod.Failed
 	left := f.Workload.Recovering.Sub(f.Now)
-	if !disturbs || left <= 0 {
+	if !f.disturbs() || left <= 0 {
 		return Decision{}, false
 	}
 	return Decision{
 		Act: Wait, Reason: Recovering, After: left,
 		Message: fmt.Sprintf("%s is being recovered until %s", f.Workload.Name, f.Workload.Recovering.UTC().Format(time.RFC3339)),
 	}, true
+}
+
+// disturbs: what follows takes a pod away.
+func (f Facts) disturbs() bool { return f.Match.Row.Action == signals.Move && !f.Pod.Failed }
+
+// Settled is how old the status of a pod may be: what it says until so long after a recovery may be what was recovered.
+const Settled = 10 * time.Second
+
+// recovered: the kubelet says of a container that it runs up to some seconds after its group has said so.
+func recovered(f Facts) (Decision, bool) {
+	left := Settled - f.Now.Sub(f.Workload.Recovered)
+	if f.Workload.Recovered.IsZero() || !f.disturbs() || left <= 0 {
+		return Decision{}, false
+	}
+	return Decision{Act: Wait, Reason: TooEarly, After: left, Message: f.Workload.Name + " has been recovered a moment ago"}, true
 }
 
 // lasting: the trouble has to last, and to be there at the moment.

@@ -92,6 +92,12 @@ func TestDecide(t *testing.T) {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Recovering = noon.Add(time.Minute) }), Wait, Recovering, "until 2026-03-01T12:01:00Z"},
 		"a deadline that has passed holds nobody": {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Recovering = noon }), Evict, Moved, ""},
+		"what a pod says may be older than a recovery that has just ended": {
+			facts("OOMKilled", func(f *Facts) { f.Workload.Recovered = noon.Add(-time.Second) }), Wait, TooEarly, "recovered a moment ago"},
+		"but not than one that ended some seconds ago": {
+			facts("OOMKilled", func(f *Facts) { f.Workload.Recovered = noon.Add(-Settled) }), Evict, Moved, ""},
+		"a failed pod stays failed whatever was recovered": {
+			facts("AdmissionError", failedNow, func(f *Facts) { f.Workload.Recovered = noon }), Record, Excluded, ""},
 		"a rejection is remembered while others recover": {
 			facts("AdmissionError", failedNow, func(f *Facts) { f.Workload.Recovering = noon.Add(time.Minute) }), Record, Excluded, ""},
 		"a pod that is pinned to its node": {

@@ -55,6 +55,8 @@ type Workload struct {
 	GangMoved time.Time
 	// Recovering is until when a program on a lower rung has the workload; zero: none has.
 	Recovering time.Time
+	// Recovered is when it was found to have it no more, after the pod had waited for that; zero: it has not.
+	Recovered time.Time
 }
 
 // Node is where the pod is.

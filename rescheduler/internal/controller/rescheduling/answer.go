@@ -83,6 +83,7 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	}
 	if d.Reason == policy.Recovering {
 		r.family.wait(s)
+		r.diary.waits(s.pod.UID)
 	}
 	if !d.Moves() {
 		r.tell(ctx, s, m, d)

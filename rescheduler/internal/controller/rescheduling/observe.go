@@ -113,6 +113,7 @@ func (r *Reconciler) match(s *scope) []signals.Match {
 // facts about a match, for a decision.
 func (r *Reconciler) facts(ctx context.Context, s *scope, m signals.Match) (policy.Facts, error) {
 	f := policy.Facts{Now: s.now, Match: m, Rules: r.rules, Pod: podFacts(s), Workload: workloadFacts(s, m)}
+	f.Workload.Recovered = r.diary.recovered(s.pod.UID, f.Workload.Recovering, s.now)
 	if err := r.nodeFacts(ctx, s, &f); err != nil {
 		return f, err
 	}

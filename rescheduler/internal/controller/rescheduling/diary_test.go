@@ -1,0 +1,30 @@
+package rescheduling
+
+import (
+	"testing"
+	"time"
+)
+
+func TestARecoveryThatWasWaitedForIsOverOnce(t *testing.T) {
+	d, later := newDiary(), noon.Add(time.Minute)
+	if at := d.recovered("p", time.Time{}, noon); !at.IsZero() {
+		t.Errorf("nobody waited, and it was over at %s", at)
+	}
+	d.waits("p")
+	for _, step := range []struct {
+		what             string
+		until, now, want time.Time
+	}{
+		{"it goes on", later, noon, time.Time{}},
+		{"it is over", time.Time{}, later, later},
+		{"it has been over for a while", time.Time{}, later.Add(time.Minute), later},
+	} {
+		if at := d.recovered("p", step.until, step.now); !at.Equal(step.want) {
+			t.Errorf("%s: %s, want %s", step.what, at, step.want)
+		}
+	}
+	d.waits("p") // for another one
+	if at := d.recovered("p", time.Time{}, later.Add(time.Hour)); !at.Equal(later.Add(time.Hour)) {
+		t.Errorf("the second one was over at %s", at)
+	}
+}
