@@ -3,6 +3,7 @@ package lab
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -102,13 +103,22 @@ func (l *Lab) AwaitWorkers(ctx context.Context, namespace, jobSet string, n int)
 }
 
 // Signal sends a signal to a worker's process from the host and returns when that was. Under a supervisor the worker is
-// the supervisor's child.
+// the supervisor's child, and one that the supervisor is about to start is waited for.
 func (l *Lab) Signal(ctx context.Context, w Worker, signal unix.Signal) (time.Time, error) {
 	first, err := l.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
 	if err != nil {
 		return time.Time{}, err
 	}
-	pid, err := program(first)
+	pid, failure := 0, error(nil)
+	err = Until(ctx, "worker "+w.ID+" has a program", func(context.Context) error {
+		if pid, failure = program(first); errors.Is(failure, errNoProgram) {
+			return failure
+		}
+		return nil
+	})
+	if err == nil {
+		err = failure
+	}
 	if err != nil {
 		return time.Time{}, fmt.Errorf("looking for the program of worker %s: %w", w.ID, err)
 	}
