@@ -126,14 +126,14 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 e2e-rendezvous: ## Real torchrun on this host against the managed rendezvous, over all three backends (root, to install torch)
 	./hack/install-debian.sh torch
 	$(MAKE) build-elastic
-	cd e2e && go test -tags e2e -count=1 -timeout 40m -v ./torch ./tests_rendezvous
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 -v ./torch ./tests_rendezvous
 
 .PHONY: e2e-torch
 e2e-torch: ## Train with real PyTorch on a real node (root): ElasticJobs with every backend, and a JobSet that restarts in place
 	./hack/install-debian.sh torch
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -v ./tests_torch ./tests_pytorch
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -p 1 -v ./tests_torch ./tests_pytorch
 
 .PHONY: picture
 picture: ## Run all programs under Prometheus on a real node (root) and draw the reliability board: docs/pictures/reliability.svg
