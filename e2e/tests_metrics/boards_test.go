@@ -164,16 +164,15 @@ func resetAndEvict(t *testing.T) {
 	evict(t)
 }
 
-// failWhereItIs has the rescheduler decide about a pod that fails and may be moved.
+// failWhereItIs has the rescheduler decide about a pod that may be moved, and that its node turns away for a sysctl.
 func failWhereItIs(t *testing.T) {
 	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "abnormal", Namespace: ns, Annotations: map[string]string{"schedulingRetries": "1"}},
 		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever,
-			Containers: []corev1.Container{{
-				Name: "worker", Image: "localhost/holdfast/worker:dev", ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"/no-such-program"},
-			}},
+			RestartPolicy:   corev1.RestartPolicyNever,
+			SecurityContext: &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "net.core.somaxconn", Value: "1024"}}},
+			Containers:      []corev1.Container{{Name: "worker", Image: "localhost/holdfast/worker:dev", ImagePullPolicy: corev1.PullIfNotPresent}},
 		},
 	}
 	must(t, k8s.Create(t.Context(), pod))
