@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/history"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
@@ -45,6 +46,16 @@ func init() {
 		restartSeconds, lostSeconds, barrierWait, outOfSync, fencingRejections, runningSeconds)
 	meter.Zero(fencingRejections, []string{callerOrchestrator}, []string{callerAgent})
 	meter.Zero(escalations, []string{string(ladder.Pod)}, []string{string(ladder.Job)}, []string{"group"})
+	for cause := range causes {
+		meter.Zero(restarts, []string{history.InPlace, cause, "true"})
+		meter.Zero(lostSeconds, []string{cause})
+	}
+	for _, end := range []history.End{history.Running, history.Overtaken, history.GivenUp} {
+		meter.Zero(roundsEnded, []string{outcome(end)})
+	}
+	for _, phase := range history.Phases {
+		meter.Zero(restartSeconds, []string{history.InPlace, phase.String()})
+	}
 }
 
 // causes are the values of the label that says what caused a restart. Agents may ask for a recreation in words of their own.

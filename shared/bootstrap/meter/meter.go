@@ -51,10 +51,10 @@ func HistogramVec(m series.Metric, buckets []float64) *prometheus.HistogramVec {
 // Desc is for a collector of its own.
 func Desc(m series.Metric) *prometheus.Desc { return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil) }
 
-// Zero begins series of a counter, by the values of its labels, before anything is counted. Without that the first increase is seen by
-// nobody: a counter that appears with 1 has not grown.
-func Zero(counter *prometheus.CounterVec, series ...[]string) {
+// Zero begins series of a counter or a histogram, by the values of its labels, before anything is counted. Without that the first
+// increase is seen by nobody: a counter that appears with 1 has not grown.
+func Zero[M any](of interface{ WithLabelValues(values ...string) M }, series ...[]string) {
 	for _, values := range series {
-		counter.WithLabelValues(values...)
+		of.WithLabelValues(values...)
 	}
 }

@@ -22,6 +22,9 @@ type Metrics struct {
 	lost        *prometheus.CounterVec
 }
 
+// causePolicy is what caused a recreation that the failure policy has decided.
+const causePolicy = "policy"
+
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
@@ -36,6 +39,11 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	registerer.MustRegister(m.completed, m.failed, m.restarts, m.jobRestarts, m.accounted, m.durations, m.lost)
 	meter.Zero(m.restarts, []string{"true"}, []string{"false"})
 	meter.Zero(m.jobRestarts, []string{"true"}, []string{"false"})
+	meter.Zero(m.accounted, []string{history.Recreation, causePolicy, "true"}, []string{history.Recreation, causePolicy, "false"})
+	meter.Zero(m.lost, []string{causePolicy})
+	for _, phase := range history.Phases {
+		meter.Zero(m.durations, []string{history.Recreation, phase.String()})
+	}
 	return m
 }
 
@@ -49,7 +57,7 @@ func (m *Metrics) count(d policy.Decision) {
 		m.failed.WithLabelValues(d.Reason).Inc()
 	case policy.Restart:
 		m.restarts.WithLabelValues(strconv.FormatBool(d.Counts)).Inc()
-		m.accounted.WithLabelValues(history.Recreation, "policy", strconv.FormatBool(d.Counts)).Inc()
+		m.accounted.WithLabelValues(history.Recreation, causePolicy, strconv.FormatBool(d.Counts)).Inc()
 	case policy.RestartJobs:
 		for _, restart := range d.Restarts {
 			m.jobRestarts.WithLabelValues(strconv.FormatBool(restart.Counts)).Inc()
