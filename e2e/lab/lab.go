@@ -4,8 +4,10 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +28,8 @@ type Lab struct {
 	Kube    kubernetes.Interface
 	Store   *valkey.Store
 	root    string // of the repository
+	// serving are the folders with certificates of programs, which Close removes.
+	serving map[string]string
 }
 
 // New brings the testbed up and connects to it. Close the lab after use; the testbed stays.
@@ -38,7 +42,7 @@ func New(ctx context.Context, options testbed.Options, progress io.Writer) (*Lab
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Cluster: cluster, root: root}
+	l := &Lab{Cluster: cluster, root: root, serving: map[string]string{}}
 	return l, l.connect()
 }
 
@@ -77,7 +81,13 @@ func (l *Lab) ClientFor(kinds ...func(*runtime.Scheme) error) (client.WithWatch,
 }
 
 // Close ends the connections.
-func (l *Lab) Close() error { return l.Store.Close() }
+func (l *Lab) Close() error {
+	err := l.Store.Close()
+	for _, folder := range l.serving {
+		err = errors.Join(err, os.RemoveAll(folder))
+	}
+	return err
+}
 
 // File is a file of the repository.
 func (l *Lab) File(parts ...string) string {
