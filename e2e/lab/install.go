@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/holdfast-project/holdfast/e2e/testbed"
 	"github.com/holdfast-project/holdfast/e2e/testbed/image"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
 // Names of the programs that Install starts.
@@ -19,6 +20,9 @@ const (
 	Manager      = "jobset-manager"
 	Orchestrator = "jobset-orchestrator"
 )
+
+// managerBinary is the JobSet manager in bin.
+const managerBinary = "manager"
 
 const (
 	managerHealth      = "127.0.0.1:18081"
@@ -59,10 +63,7 @@ func (l *Lab) Install(ctx context.Context) error {
 
 // DefineJobSets applies the definition, and returns when JobSets are served.
 func (l *Lab) DefineJobSets(ctx context.Context) error {
-	if err := l.Apply(ctx, "", l.File("jobset-controller", "config", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml")); err != nil {
-		return err
-	}
-	return l.awaitKind(ctx)
+	return l.define(ctx, v1alpha2.GroupVersion.WithKind("JobSet"), "jobset-controller", "config", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml")
 }
 
 // webhookPort is where a manager serves webhooks that StartServingManager has started.
@@ -74,13 +75,9 @@ func (l *Lab) StartServingManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = l.Cluster.StartProgram(ctx, testbed.Program{
-		Name: Manager,
-		Command: []string{
-			l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--metrics-bind-address=0",
-			"--health-probe-bind-address=" + managerHealth, "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
-		},
-		Ready: Healthy(managerHealth),
+	err = l.StartManaged(ctx, Managed{
+		Name: Manager, Binary: managerBinary, Health: managerHealth,
+		Arguments: []string{noMetrics, "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates},
 	})
 	if err != nil {
 		return err
@@ -124,30 +121,26 @@ func (l *Lab) LoadProgram(ctx context.Context, name, program string) error {
 
 // StartManager starts the JobSet manager, if it does not run.
 func (l *Lab) StartManager(ctx context.Context) error {
-	return l.Cluster.StartProgram(ctx, testbed.Program{
-		Name: Manager,
-		Command: []string{
-			l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
-			"--metrics-bind-address=0", "--health-probe-bind-address=" + managerHealth,
+	return l.StartManaged(ctx, Managed{
+		Name: Manager, Binary: managerBinary, Health: managerHealth,
+		Arguments: []string{
+			noMetrics,
 			"--inplace-store-address=" + l.Cluster.RedisAddress(), "--inplace-exec-image=" + ExecImage, "--inplace-agent-image=" + AgentImage,
 			"--config=" + l.File("e2e", "lab", "manager.yaml"),
 			"--webhooks=false", "--leader-elect=false", // a file of the published kind asks for both
 		},
-		Ready: Healthy(managerHealth),
 	})
 }
 
 // StartOrchestrator starts the orchestrator, if it does not run.
 func (l *Lab) StartOrchestrator(ctx context.Context) error {
-	return l.Cluster.StartProgram(ctx, testbed.Program{
-		Name: Orchestrator,
-		Command: []string{
-			l.File("bin", "orchestrator"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
+	return l.StartManaged(ctx, Managed{
+		Name: Orchestrator, Binary: "orchestrator", Health: orchestratorHealth,
+		Arguments: []string{
 			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=kube-system",
-			"--leader-election-lease-duration=" + l.OrchestratorLease.String(), "--health-probe-bind-address=" + orchestratorHealth,
+			"--leader-election-lease-duration=" + l.OrchestratorLease.String(),
 			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false",
 		},
-		Ready: Healthy(orchestratorHealth),
 	})
 }
 
@@ -170,12 +163,11 @@ func Healthy(address string) func(context.Context) error {
 	}
 }
 
-// awaitKind returns once the API server serves JobSets.
-func (l *Lab) awaitKind(ctx context.Context) error {
-	return Until(ctx, "the API server serves JobSets", func(ctx context.Context) error {
+// awaitKind returns once the API server serves a kind.
+func (l *Lab) awaitKind(ctx context.Context, kind schema.GroupVersionKind) error {
+	return Until(ctx, "the API server serves "+kind.Kind+"s", func(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion("jobset.x-k8s.io/v1alpha2")
-		list.SetKind("JobSetList")
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		return l.Client.List(ctx, list, client.Limit(1))
 	})
 }

@@ -4,8 +4,10 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -30,6 +32,8 @@ type Lab struct {
 	// nobody starts it again; so it outlasts a machine that stalls, but where a test kills the orchestrator and waits for it.
 	OrchestratorLease time.Duration
 	root              string // of the repository
+	// serving are the folders with certificates of programs, which Close removes.
+	serving map[string]string
 }
 
 const orchestratorLease = time.Minute
@@ -44,7 +48,7 @@ func New(ctx context.Context, options testbed.Options, progress io.Writer) (*Lab
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Cluster: cluster, OrchestratorLease: orchestratorLease, root: root}
+	l := &Lab{Cluster: cluster, OrchestratorLease: orchestratorLease, root: root, serving: map[string]string{}}
 	return l, l.connect()
 }
 
@@ -83,7 +87,13 @@ func (l *Lab) ClientFor(kinds ...func(*runtime.Scheme) error) (client.WithWatch,
 }
 
 // Close ends the connections.
-func (l *Lab) Close() error { return l.Store.Close() }
+func (l *Lab) Close() error {
+	err := l.Store.Close()
+	for _, folder := range l.serving {
+		err = errors.Join(err, os.RemoveAll(folder))
+	}
+	return err
+}
 
 // File is a file of the repository.
 func (l *Lab) File(parts ...string) string {

@@ -10,8 +10,9 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,8 +22,13 @@ import (
 // configurationPrefix begins the names of the webhook configurations here.
 const configurationPrefix = "lab-"
 
-// ApplyWebhooks tells the API server to ask a manager at this host's address and the port what a generated manifest says.
+// ApplyWebhooks tells the API server to ask the JobSet manager at this host's address and the port what its generated manifest says.
 func (l *Lab) ApplyWebhooks(ctx context.Context, file string, port int) error {
+	return l.applyWebhooks(ctx, file, port, podsOfJobSets)
+}
+
+// applyWebhooks narrows each webhook to what an installation would.
+func (l *Lab) applyWebhooks(ctx context.Context, file string, port int, narrow func(hook map[string]any)) error {
 	ca, err := l.Cluster.Authority()
 	if err != nil {
 		return err
@@ -39,10 +45,11 @@ func (l *Lab) ApplyWebhooks(ctx context.Context, file string, port int) error {
 		if err := yaml.Unmarshal([]byte(document), &configuration.Object); err != nil {
 			return fmt.Errorf("reading %s: %w", file, err)
 		}
-		configuration.SetName(configurationPrefix + strings.ToLower(configuration.GetKind()))
+		configuration.SetName(configurationPrefix + configuration.GetName())
 		hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 		for _, hook := range hooks {
 			direct(hook.(map[string]any), fmt.Sprintf("https://%s:%d", l.Cluster.HostAddress(), port), ca)
+			narrow(hook.(map[string]any))
 		}
 		if err := unstructured.SetNestedSlice(configuration.Object, hooks, "webhooks"); err != nil {
 			return err
@@ -55,11 +62,15 @@ func (l *Lab) ApplyWebhooks(ctx context.Context, file string, port int) error {
 	return nil
 }
 
-// direct leads a webhook to a URL. Pods are asked about by the label of JobSets, which is the published installation's doing, unless the
-// manifest says more.
+// direct leads a webhook to a URL.
 func direct(hook map[string]any, url string, ca []byte) {
 	path, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "path")
 	hook["clientConfig"] = map[string]any{"url": url + path, "caBundle": base64.StdEncoding.EncodeToString(ca)}
+}
+
+// podsOfJobSets narrows a webhook about pods to those with the label of JobSets, which is the published installation's doing, unless the
+// manifest says more.
+func podsOfJobSets(hook map[string]any) {
 	rules, _, _ := unstructured.NestedSlice(hook, "rules")
 	resources, _, _ := unstructured.NestedStringSlice(rules[0].(map[string]any), "resources")
 	if slices.Contains(resources, "pods") && hook["objectSelector"] == nil {
@@ -67,13 +78,21 @@ func direct(hook map[string]any, url string, ca []byte) {
 	}
 }
 
-// RemoveWebhooks takes back what ApplyWebhooks did. It goes before the end of the manager: without its answer nothing could be
-// created or deleted.
+// RemoveWebhooks takes back what ApplyWebhooks did, and whoever else here. It goes before the end of the manager: without its answer
+// nothing could be created or deleted.
 func (l *Lab) RemoveWebhooks(ctx context.Context) error {
-	for _, object := range []client.Object{&admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{}} {
-		kind := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1."))
-		object.SetName(configurationPrefix + kind)
-		if err := l.Client.Delete(ctx, object); err != nil && !apierrors.IsNotFound(err) {
+	for _, list := range []client.ObjectList{&admissionv1.MutatingWebhookConfigurationList{}, &admissionv1.ValidatingWebhookConfigurationList{}} {
+		if err := l.Client.List(ctx, list); err != nil {
+			return fmt.Errorf("listing the webhooks: %w", err)
+		}
+		err := meta.EachListItem(list, func(o runtime.Object) error {
+			configuration := o.(client.Object)
+			if !strings.HasPrefix(configuration.GetName(), configurationPrefix) {
+				return nil
+			}
+			return client.IgnoreNotFound(l.Client.Delete(ctx, configuration))
+		})
+		if err != nil {
 			return fmt.Errorf("removing the webhooks: %w", err)
 		}
 	}
@@ -82,18 +101,34 @@ func (l *Lab) RemoveWebhooks(ctx context.Context) error {
 
 // ServingFolder makes a folder with a certificate, as tls.crt and tls.key, for a server at this host's address.
 func (l *Lab) ServingFolder() (string, error) {
-	pair, err := l.Cluster.ServingCertificate(l.Cluster.HostAddress())
-	if err != nil {
-		return "", err
-	}
 	folder, err := os.MkdirTemp("", "holdfast-serving-")
 	if err != nil {
 		return "", err
 	}
+	return folder, l.certify(folder)
+}
+
+// servingFolder is the same for a program that may be started again: as long as the lab is open it has one folder, and one command.
+func (l *Lab) servingFolder(program string) (string, error) {
+	if folder, made := l.serving[program]; made {
+		return folder, nil
+	}
+	folder, err := l.ServingFolder()
+	if err == nil {
+		l.serving[program] = folder
+	}
+	return folder, err
+}
+
+func (l *Lab) certify(folder string) error {
+	pair, err := l.Cluster.ServingCertificate(l.Cluster.HostAddress())
+	if err != nil {
+		return err
+	}
 	for file, content := range map[string][]byte{"tls.crt": pair.Certificate, "tls.key": pair.Key} {
 		if err := os.WriteFile(filepath.Join(folder, file), content, 0o600); err != nil {
-			return "", err
+			return err
 		}
 	}
-	return folder, nil
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/e2e/helm"
+	"github.com/holdfast-project/holdfast/e2e/lab"
 )
 
 const release = "appwrapper"
@@ -24,9 +25,9 @@ const release = "appwrapper"
 // enough for a workload from its creation to its end, and when it is uninstalled AppWrappers stay.
 func TestTheChart(t *testing.T) {
 	b := newBench(t)
-	b.OK(shared.Cluster.StopProgram(t.Context(), manager)) // one controller at a time
+	b.OK(shared.Cluster.StopProgram(t.Context(), lab.AppWrappers)) // one controller at a time
 	t.Cleanup(func() {
-		if err := startManager(context.Background()); err != nil {
+		if err := shared.StartAppWrappers(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})

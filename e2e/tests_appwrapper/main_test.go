@@ -8,9 +8,7 @@ package tests_appwrapper
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"testing"
 
@@ -23,11 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-const (
-	manager = "appwrapper-manager"
-	health  = "127.0.0.1:18083"
-	image   = "localhost/holdfast/worker:dev"
-)
+const image = "localhost/holdfast/worker:dev"
 
 // The lab and a client that knows AppWrappers; both are set before any test runs.
 var (
@@ -50,40 +44,10 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	if err := l.LoadProgram(ctx, image, l.File("bin", "worker")); err != nil {
 		return end, err
 	}
-	if err := l.Apply(ctx, "", l.File("appwrapper-controller", "config", "crd", "bases", "workload.codeflare.dev_appwrappers.yaml")); err != nil {
+	if err := l.DefineAppWrappers(ctx); err != nil {
 		return end, err
 	}
-	if err := lab.Until(ctx, "the API server serves AppWrappers", func(ctx context.Context) error {
-		return k8s.List(ctx, &v1beta2.AppWrapperList{}, client.Limit(1))
-	}); err != nil {
-		return end, err
-	}
-	return end, startManager(ctx)
-}
-
-func startManager(ctx context.Context) error {
-	return shared.Cluster.StartProgram(ctx, testbed.Program{
-		Name: manager,
-		Command: []string{
-			shared.File("bin", manager), "--kubeconfig=" + shared.Cluster.KubeconfigPath(),
-			"--metrics-bind-address=0", "--health-probe-bind-address=" + health,
-		},
-		Ready: func(ctx context.Context) error {
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+health+"/readyz", nil)
-			if err != nil {
-				return err
-			}
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				return err
-			}
-			defer response.Body.Close()
-			if response.StatusCode != http.StatusOK {
-				return fmt.Errorf("it answers %s", response.Status)
-			}
-			return nil
-		},
-	})
+	return end, l.StartAppWrappers(ctx)
 }
 
 // podsOf returns the pods of an AppWrapper.

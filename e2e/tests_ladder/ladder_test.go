@@ -19,7 +19,7 @@ import (
 
 // TestTheLadder has one workload answer one fault after the other, each on the cheapest rung that holds it and on no other.
 func TestTheLadder(t *testing.T) {
-	r := begins(t, budget, 2)
+	r := begins(t, trial{restarts: budget, resets: 2})
 	stop := r.watchQuota()
 	steps := []struct {
 		name string
@@ -108,7 +108,7 @@ func (r *run) nodeDrained() {
 			continue
 		}
 		lost++
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: w.Pod}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: w.Pod}}
 		r.must(k8s.SubResource("eviction").Create(r.ctx, pod, &policyv1.Eviction{}))
 	}
 	after := r.awaitCounts(r.step(before, 1, 0))
@@ -128,11 +128,7 @@ func (r *run) cordon(node string, to bool) {
 
 func (r *run) patchNode(name string, change func(*corev1.Node)) {
 	r.Helper()
-	node := &corev1.Node{}
-	r.must(k8s.Get(r.ctx, client.ObjectKey{Name: name}, node))
-	before := node.DeepCopy()
-	change(node)
-	r.must(k8s.Patch(r.ctx, node, client.MergeFrom(before)))
+	r.must(changeNode(r.ctx, name, change))
 }
 
 // More than half of the supervisors hang, so that no single worker can be made good for.
@@ -169,11 +165,10 @@ func (r *run) restartsUsedUp() {
 }
 
 func (r *run) nodeEvicted() {
-	const label = "autopilot.ibm.com/gpuhealth"
 	before := r.awaitReady()
 	bad := r.nodeOf(before.worker(0))
-	r.patchNode(bad, func(n *corev1.Node) { n.Labels[label] = "EVICT" })
-	defer r.patchNode(bad, func(n *corev1.Node) { delete(n.Labels, label) })
+	r.patchNode(bad, func(n *corev1.Node) { n.Labels[health] = "EVICT" })
+	defer r.patchNode(bad, func(n *corev1.Node) { delete(n.Labels, health) })
 	want := before
 	want.evacuations, want.charged, want.epoch = want.evacuations+1, 0, 1
 	for id, w := range r.awaitCounts(want.counts()).workers {
@@ -201,10 +196,10 @@ func (r *run) resetsUsedUp() {
 		return err
 	}))
 	r.must(lab.Until(r.ctx, "nothing is left over", func(ctx context.Context) error {
-		if _, err := r.JobSet(ctx, ns, name); client.IgnoreNotFound(err) != nil || err == nil {
+		if _, err := r.JobSet(ctx, r.ns, name); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Errorf("the JobSet is there: %v", err)
 		}
-		pods, err := r.Pods(ctx, ns, name)
+		pods, err := r.Pods(ctx, r.ns, name)
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("%d pods are there", len(pods))
 		}
@@ -218,13 +213,6 @@ func (r *run) wantRungs() {
 	if r.Failed() {
 		return
 	}
-	got := r.rungs()
-	count := map[rune]int{}
-	for _, rung := range got {
-		count[rung]++
-	}
 	// Of the first JobSet 4 restarts, 1 that timed out; of the others `budget` each. One recreation, two resets and an evacuation.
-	if want := 5 + 2*budget; count['1'] != want || count['5'] != 1 || count['6'] != 3 || count['2'] != 0 || count['3'] != 0 {
-		r.Errorf("the rungs of the timeline are %s; want 1 %d times, 5 once, 6 three times", got, want)
-	}
+	r.wantAnswers(map[int]int{1: 5 + 2*budget, 5: 1, 6: 3})
 }

@@ -1,7 +1,7 @@
 //go:build e2e && e2e_all
 
-// Package tests_ladder runs an AppWrapper around a JobSet under Kueue's real manager and answers every fault: each on its own rung of the
-// ladder and on no other, counted once, the quota held until the last.
+// Package tests_ladder runs all programs of the ladder and AppWrappers under Kueue's real manager, and has every fault answered: each on its
+// own rung and on no other, counted once, the quota held until the last.
 //
 // HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
 package tests_ladder
@@ -22,15 +22,12 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-const (
-	appWrapperManager = "appwrapper-manager"
-	appWrapperHealth  = "127.0.0.1:18085"
-	gpu               = "nvidia.com/gpu"
-)
+const gpu = "nvidia.com/gpu"
 
-// The lab and a client that knows AppWrappers; both are set before any test runs.
+// The lab and a client that knows AppWrappers and ElasticJobs; both are set before any test runs.
 var (
 	shared *lab.Lab
 	k8s    client.Client
@@ -47,7 +44,8 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	l.OrchestratorLease = 5 * time.Second // it is killed, and the next one waits for that
 	end := func(context.Context) error { return l.Close() }
 	for _, step := range []func(context.Context) error{
-		l.Install, connect, defineAppWrappers, giveGPUs, startAppWrappers,
+		l.Install, l.DefineAppWrappers, l.DefineElasticJobs, connect, giveGPUs,
+		l.StartAppWrappers, func(ctx context.Context) error { return l.StartElasticJobs(ctx) }, startRescheduler,
 		func(ctx context.Context) error {
 			return l.Cluster.Kueue(ctx, progress, "workload.codeflare.dev/appwrapper")
 		},
@@ -60,29 +58,22 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 }
 
 func connect(context.Context) (err error) {
-	k8s, err = shared.ClientFor(v1beta2.AddToScheme)
+	k8s, err = shared.ClientFor(v1beta2.AddToScheme, v1alpha1.AddToScheme)
 	return err
 }
 
-func defineAppWrappers(ctx context.Context) error {
-	crd := shared.File("appwrapper-controller", "config", "crd", "bases", "workload.codeflare.dev_appwrappers.yaml")
-	if err := shared.Apply(ctx, "", crd); err != nil {
-		return err
-	}
-	return lab.Until(ctx, "the API server serves AppWrappers", func(ctx context.Context) error {
-		return k8s.List(ctx, &v1beta2.AppWrapperList{}, client.Limit(1))
-	})
-}
-
 // giveGPUs makes the nodes offer GPUs that they do not have, which is what health checks are about.
-func giveGPUs(ctx context.Context) error {
+func giveGPUs(ctx context.Context) error { return offerGPUs(ctx, 8) }
+
+// offerGPUs makes each node offer so many. Pods that run are not asked.
+func offerGPUs(ctx context.Context, n int64) error {
 	for _, name := range shared.Cluster.NodeNames() {
 		node := &corev1.Node{}
 		if err := k8s.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 			return err
 		}
 		before := node.DeepCopy()
-		node.Status.Capacity[gpu], node.Status.Allocatable[gpu] = resource.MustParse("8"), resource.MustParse("8")
+		node.Status.Capacity[gpu], node.Status.Allocatable[gpu] = *resource.NewQuantity(n, resource.DecimalSI), *resource.NewQuantity(n, resource.DecimalSI)
 		if err := k8s.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
 			return fmt.Errorf("giving node %s GPUs: %w", name, err)
 		}
@@ -90,13 +81,6 @@ func giveGPUs(ctx context.Context) error {
 	return nil
 }
 
-func startAppWrappers(ctx context.Context) error {
-	return shared.Cluster.StartProgram(ctx, testbed.Program{
-		Name: appWrapperManager,
-		Command: []string{
-			shared.File("bin", appWrapperManager), "--kubeconfig=" + shared.Cluster.KubeconfigPath(),
-			"--metrics-bind-address=0", "--health-probe-bind-address=" + appWrapperHealth,
-		},
-		Ready: lab.Healthy(appWrapperHealth),
-	})
+func startRescheduler(ctx context.Context) error {
+	return shared.StartRescheduler(ctx, shared.File("e2e", "tests_ladder", "rescheduler.yaml"))
 }

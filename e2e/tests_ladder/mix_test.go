@@ -46,7 +46,9 @@ var mishaps = []mishap{
 	}},
 	{"the orchestrator restarts", 2, again(lab.Orchestrator, func(r *run, ctx context.Context) error { return r.StartOrchestrator(ctx) })},
 	{"the JobSet manager restarts", 2, again(lab.Manager, func(r *run, ctx context.Context) error { return r.StartManager(ctx) })},
-	{"the AppWrapper manager restarts", 2, again(appWrapperManager, func(_ *run, ctx context.Context) error { return startAppWrappers(ctx) })},
+	{"the AppWrapper manager restarts", 2, again(lab.AppWrappers, func(r *run, ctx context.Context) error { return r.StartAppWrappers(ctx) })},
+	{"the rescheduler restarts", 1, again(lab.Rescheduler, func(_ *run, ctx context.Context) error { return startRescheduler(ctx) })},
+	{"the elastic operator restarts", 1, again(lab.ElasticJobs, func(r *run, ctx context.Context) error { return r.StartElasticJobs(ctx) })},
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -54,7 +56,7 @@ func second[T any](_ T, err error) error { return err }
 // ofWorker strikes one of the workers that are there.
 func ofWorker(strike func(*run, lab.Worker) error) func(*run, *rand.Rand) error {
 	return func(r *run, random *rand.Rand) error {
-		there, err := r.Workers(r.ctx, ns, name)
+		there, err := r.Workers(r.ctx, r.ns, name)
 		if err != nil || len(there) == 0 {
 			return errors.Join(errors.New("there are no workers"), err)
 		}
@@ -76,7 +78,7 @@ func again(program string, start func(*run, context.Context) error) func(*run, *
 // TestAMixOfFaults has the workload, and all that looks after it, fail at random for HOLDFAST_MIX (ten minutes). The quota is held throughout;
 // at the end the workload has finished or failed for a reason that it states, and nothing is left over.
 func TestAMixOfFaults(t *testing.T) {
-	r := begins(t, 12, 50)
+	r := begins(t, trial{restarts: 12, resets: 50})
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("HOLDFAST_MIX_SEED"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
@@ -146,7 +148,7 @@ func (r *run) finish() {
 		case v1beta2.Failed:
 			return r.stated(aw)
 		}
-		there, err := r.Workers(ctx, ns, name)
+		there, err := r.Workers(ctx, r.ns, name)
 		for _, w := range there {
 			_, _ = r.Signal(ctx, w, unix.SIGUSR2) // one that has ended holds its pod for the others
 		}
@@ -175,7 +177,7 @@ func (r *run) wantNothing() {
 		"pods": &corev1.PodList{}, "Jobs": &batchv1.JobList{}, "Services": &corev1.ServiceList{}, "workloads": workloads,
 	} {
 		r.must(lab.Until(r.ctx, "no "+what+" are left", func(ctx context.Context) error {
-			if err := k8s.List(ctx, list, client.InNamespace(ns)); err != nil {
+			if err := k8s.List(ctx, list, client.InNamespace(r.ns)); err != nil {
 				return err
 			}
 			if n := meta.LenList(list); n > 0 {
@@ -186,7 +188,7 @@ func (r *run) wantNothing() {
 	}
 	r.must(lab.Until(r.ctx, "no JobSets are left", func(ctx context.Context) error {
 		list := &v1alpha2.JobSetList{}
-		if err := r.Client.List(ctx, list, client.InNamespace(ns)); err != nil {
+		if err := r.Client.List(ctx, list, client.InNamespace(r.ns)); err != nil {
 			return err
 		}
 		if len(list.Items) > 0 {

@@ -4,33 +4,29 @@ package tests_ladder
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 const (
-	ns      = "e2e-ladder"
+	// health is the node label of Autopilot.
+	health  = "autopilot.ibm.com/gpuhealth"
 	name    = "train"
 	workers = 8
 	// budget of the JobSet: each fault before the last on its rungs costs some of it, see TestTheLadder.
@@ -42,6 +38,7 @@ type run struct {
 	*testing.T
 	*lab.Lab
 	ctx context.Context
+	ns  string
 
 	mu       sync.Mutex
 	breaches []string
@@ -59,23 +56,35 @@ func (r *run) must(err error) {
 // show is what a reader of a red run needs.
 func (r *run) show(ctx context.Context) {
 	for _, args := range [][]string{{"status", name, "-o", "wide"}, {"timeline", name}} {
-		text, err := r.Plugin(ctx, ns, args...)
+		text, err := r.Plugin(ctx, r.ns, args...)
 		r.Logf("%s %v\n%s", args[0], err, text)
 	}
-	for _, program := range []string{lab.Manager, lab.Orchestrator, appWrapperManager} {
+	for _, program := range []string{lab.Manager, lab.Orchestrator, lab.AppWrappers, lab.ElasticJobs, lab.Rescheduler} {
 		out, _ := exec.CommandContext(ctx, "tail", "-n", "15", r.Cluster.ProgramLog(program)).CombinedOutput() // best effort
 		r.Logf("%s\n%s", program, out)
 	}
 }
 
-// begins returns when all workers train, of an AppWrapper with so many resets around a JobSet with so many restarts.
-func begins(t *testing.T, restarts, resets int32) *run {
+// newRun has a namespace and a queue, and no workload yet.
+func newRun(t *testing.T) *run {
 	t.Helper()
-	r := &run{T: t, Lab: shared, ctx: t.Context()}
-	r.must(r.Namespace(r.ctx, ns))
+	r := &run{T: t, Lab: shared, ctx: t.Context(), ns: suite.NewNamespace(t, k8s, "e2e-ladder-").NS}
 	r.makeQueue()
-	r.must(k8s.Create(r.ctx, r.appWrapper(restarts, resets)))
-	t.Cleanup(func() { r.remove(context.Background()) })
+	return r
+}
+
+// create the workload, which goes with the test.
+func (r *run) create(aw *v1beta2.AppWrapper) {
+	r.Helper()
+	r.must(k8s.Create(r.ctx, aw))
+	r.Cleanup(func() { r.remove(context.Background()) })
+}
+
+// begins returns when all workers of a JobSet train.
+func begins(t *testing.T, o trial) *run {
+	t.Helper()
+	r := newRun(t)
+	r.create(r.wrap(o, r.jobSet(o)))
 	r.awaitReady()
 	return r
 }
@@ -83,38 +92,14 @@ func begins(t *testing.T, restarts, resets int32) *run {
 // remove returns when the workload is gone.
 func (r *run) remove(ctx context.Context) {
 	r.Helper()
-	r.must(client.IgnoreNotFound(k8s.Delete(ctx, &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})))
+	r.must(client.IgnoreNotFound(k8s.Delete(ctx, &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: name}})))
 	r.must(lab.Until(ctx, "the AppWrapper is gone", func(ctx context.Context) error {
-		err := k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, &v1beta2.AppWrapper{})
+		err := k8s.Get(ctx, client.ObjectKey{Namespace: r.ns, Name: name}, &v1beta2.AppWrapper{})
 		if err == nil {
 			return fmt.Errorf("it is there")
 		}
 		return client.IgnoreNotFound(err)
 	}))
-}
-
-// appWrapper is the example with one annotation, wrapped, and impatient: whatever were taken for a failure would soon show.
-func (r *run) appWrapper(restarts, resets int32) *v1beta2.AppWrapper {
-	r.Helper()
-	js, err := r.Load(ns, r.File("examples", "one-annotation.yaml"))
-	r.must(err)
-	js.Name, js.Namespace = name, ""
-	js.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: "JobSet"}
-	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "15s"
-	js.Spec.FailurePolicy.MaxRestarts = restarts
-	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
-	pod.TerminationGracePeriodSeconds = ptr.To[int64](4)
-	pod.Containers[0].Resources = corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}, Limits: corev1.ResourceList{gpu: resource.MustParse("1")},
-	}
-	raw, err := json.Marshal(js)
-	r.must(err)
-	return &v1beta2.AppWrapper{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns, Labels: map[string]string{v1beta2.QueueLabel: "queue"}, Annotations: map[string]string{
-			v1beta2.RetryPausePeriodKey: "1s", v1beta2.FailureGracePeriodKey: "1s", v1beta2.RetryLimitKey: strconv.Itoa(int(resets)),
-		}},
-		Spec: v1beta2.AppWrapperSpec{Components: []v1beta2.AppWrapperComponent{{Template: runtime.RawExtension{Raw: raw}}}},
-	}
 }
 
 func kueueObject(kind, name string, spec map[string]any) *unstructured.Unstructured {
@@ -131,15 +116,15 @@ func kueueObject(kind, name string, spec map[string]any) *unstructured.Unstructu
 // makeQueue has room for this workload alone.
 func (r *run) makeQueue() {
 	r.Helper()
-	local := kueueObject("LocalQueue", "queue", map[string]any{"clusterQueue": ns})
-	local.SetNamespace(ns)
+	local := kueueObject("LocalQueue", "queue", map[string]any{"clusterQueue": r.ns})
+	local.SetNamespace(r.ns)
 	for _, object := range []*unstructured.Unstructured{
-		kueueObject("ResourceFlavor", ns, nil),
-		kueueObject("ClusterQueue", ns, map[string]any{
-			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: ns}},
+		kueueObject("ResourceFlavor", r.ns, nil),
+		kueueObject("ClusterQueue", r.ns, map[string]any{
+			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: r.ns}},
 			"resourceGroups": []any{map[string]any{
 				"coveredResources": []any{"cpu", "memory", gpu},
-				"flavors": []any{map[string]any{"name": ns, "resources": []any{
+				"flavors": []any{map[string]any{"name": r.ns, "resources": []any{
 					map[string]any{"name": "cpu", "nominalQuota": "1"}, map[string]any{"name": "memory", "nominalQuota": "8Gi"},
 					map[string]any{"name": gpu, "nominalQuota": strconv.Itoa(workers)},
 				}}},
@@ -184,7 +169,7 @@ func (r *run) quotaHeld(ctx context.Context) (bool, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("kueue.x-k8s.io/v1beta2")
 	list.SetKind("WorkloadList")
-	if err := k8s.List(ctx, list, client.InNamespace(ns)); err != nil {
+	if err := k8s.List(ctx, list, client.InNamespace(r.ns)); err != nil {
 		return false, err
 	}
 	for i := range list.Items {
@@ -204,7 +189,7 @@ func (r *run) quotaHeld(ctx context.Context) (bool, error) {
 func (r *run) get() *v1beta2.AppWrapper {
 	r.Helper()
 	aw := &v1beta2.AppWrapper{}
-	r.must(k8s.Get(r.ctx, client.ObjectKey{Namespace: ns, Name: name}, aw))
+	r.must(k8s.Get(r.ctx, client.ObjectKey{Namespace: r.ns, Name: name}, aw))
 	return aw
 }
 
@@ -229,13 +214,13 @@ func (r *run) awaitReady() standing {
 
 func (r *run) stands(ctx context.Context) (standing, error) {
 	aw := &v1beta2.AppWrapper{}
-	if err := k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, aw); err != nil {
+	if err := k8s.Get(ctx, client.ObjectKey{Namespace: r.ns, Name: name}, aw); err != nil {
 		return standing{}, err
 	}
 	if aw.Status.Phase != v1beta2.Running || !meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady)) {
 		return standing{}, fmt.Errorf("the AppWrapper is %s: %+v", aw.Status.Phase, aw.Status.Conditions)
 	}
-	js, err := r.JobSet(ctx, ns, name)
+	js, err := r.JobSet(ctx, r.ns, name)
 	if err != nil {
 		return standing{}, err
 	}
@@ -246,7 +231,7 @@ func (r *run) stands(ctx context.Context) (standing, error) {
 	if sum.Phase != coordination.Running {
 		return standing{}, fmt.Errorf("the group is %s, %d of %d joined", sum.Phase, sum.Joined, sum.Size)
 	}
-	there, err := r.Workers(ctx, ns, name)
+	there, err := r.Workers(ctx, r.ns, name)
 	if err != nil {
 		return standing{}, err
 	}
@@ -302,25 +287,17 @@ func (s standing) worker(n int) lab.Worker { return s.workers[lab.IDs(s.workers)
 func (r *run) nodeOf(w lab.Worker) string {
 	r.Helper()
 	pod := &corev1.Pod{}
-	r.must(k8s.Get(r.ctx, client.ObjectKey{Namespace: ns, Name: w.Pod}, pod))
+	r.must(k8s.Get(r.ctx, client.ObjectKey{Namespace: r.ns, Name: w.Pod}, pod))
 	return pod.Spec.NodeName
 }
 
-// rungs are those of the timeline, oldest first, repairs within a restart apart.
-func (r *run) rungs() string {
-	r.Helper()
-	text, err := r.Plugin(r.ctx, ns, "timeline", name, "-o", "json")
-	r.must(err)
-	var entries []struct {
-		Rung int    `json:"rung"`
-		What string `json:"what"`
+// changeNode patches what the change changes.
+func changeNode(ctx context.Context, name string, change func(*corev1.Node)) error {
+	node := &corev1.Node{}
+	if err := k8s.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		return err
 	}
-	r.must(json.Unmarshal([]byte(text), &entries))
-	var rungs []string
-	for _, e := range entries {
-		if e.Rung > 0 && e.What != "repair" {
-			rungs = append(rungs, strconv.Itoa(e.Rung))
-		}
-	}
-	return strings.Join(slices.Clip(rungs), " ")
+	before := node.DeepCopy()
+	change(node)
+	return k8s.Patch(ctx, node, client.MergeFrom(before))
 }

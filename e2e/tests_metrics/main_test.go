@@ -37,7 +37,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	shared = l
 	end := func(context.Context) error { return l.Close() }
 	for _, step := range []func(context.Context) error{
-		l.LoadImages, l.DefineJobSets, l.LabelNode, defineOthers, connect,
+		l.LoadImages, l.DefineJobSets, l.LabelNode, l.DefineAppWrappers, l.DefineElasticJobs, connect,
 		func(ctx context.Context) error {
 			return l.Cluster.Kueue(ctx, progress, "workload.codeflare.dev/appwrapper")
 		},
@@ -50,25 +50,9 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	return end, nil
 }
 
-func defineOthers(ctx context.Context) error {
-	for _, file := range []string{
-		shared.File("appwrapper-controller", "config", "crd", "bases", "workload.codeflare.dev_appwrappers.yaml"),
-		shared.File("elastic-operator", "config", "crd", "bases", "elastic.pytorch.org_elasticjobs.yaml"),
-	} {
-		if err := shared.Apply(ctx, "", file); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func connect(ctx context.Context) (err error) {
-	if k8s, err = shared.ClientFor(v1beta2.AddToScheme); err != nil {
-		return err
-	}
-	return lab.Until(ctx, "the API server serves AppWrappers", func(ctx context.Context) error {
-		return k8s.List(ctx, &v1beta2.AppWrapperList{}, client.Limit(1))
-	})
+func connect(context.Context) (err error) {
+	k8s, err = shared.ClientFor(v1beta2.AddToScheme)
+	return err
 }
 
 func must(t *testing.T, err error) {

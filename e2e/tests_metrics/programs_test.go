@@ -27,13 +27,13 @@ const (
 
 // managers are the programs on shared/bootstrap, with their own arguments; each serves metrics at a port of its own.
 var managers = []struct {
-	name, program string
-	arguments     []string
+	name, binary string
+	arguments    []string
 }{
 	{lab.Manager, "manager", nil},
-	{"appwrapper-manager", "appwrapper-manager", nil},
-	{"elastic-manager", "elastic-manager", []string{"--rendezvous-image=localhost/holdfast/rendezvous:dev"}},
-	{"rescheduler-manager", "rescheduler-manager", nil},
+	{lab.AppWrappers, "", nil},
+	{lab.ElasticJobs, "", []string{"--rendezvous-image=localhost/holdfast/rendezvous:dev"}},
+	{lab.Rescheduler, "", nil},
 }
 
 // startPrograms starts all of Holdfast on this host, and then has the API server ask the JobSet manager's webhooks.
@@ -54,7 +54,8 @@ func startPrograms(ctx context.Context) error {
 		if m.name == lab.Manager {
 			arguments = append(arguments, jobSets...)
 		}
-		if err := startManager(ctx, m.name, m.program, address(firstPort+healthAfterMetrics+i), arguments); err != nil {
+		program := lab.Managed{Name: m.name, Binary: m.binary, Health: address(firstPort + healthAfterMetrics + i), Arguments: arguments}
+		if err := shared.StartManaged(ctx, program); err != nil {
 			return err
 		}
 	}
@@ -64,16 +65,6 @@ func startPrograms(ctx context.Context) error {
 		}
 	}
 	return shared.ApplyWebhooks(ctx, shared.File("jobset-controller", "config", "webhook", "manifests.yaml"), webhookPort)
-}
-
-func startManager(ctx context.Context, name, program, health string, arguments []string) error {
-	return shared.Cluster.StartProgram(ctx, testbed.Program{
-		Name: name,
-		Command: append([]string{
-			shared.File("bin", program), "--kubeconfig=" + shared.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + health,
-		}, arguments...),
-		Ready: lab.Healthy(health),
-	})
 }
 
 // startScheduler starts the second scheduler, with the plugin.

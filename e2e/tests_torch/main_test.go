@@ -20,11 +20,6 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-const (
-	manager = "elastic-manager"
-	health  = "127.0.0.1:18085"
-)
-
 // The lab and a client that knows ElasticJobs; both are set before any test runs.
 var (
 	shared *lab.Lab
@@ -46,20 +41,8 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	if err := torch.LoadImages(ctx, l.Cluster, l.File("bin", "rendezvous")); err != nil {
 		return end, err
 	}
-	if err := l.Apply(ctx, "", l.File("elastic-operator", "config", "crd", "bases", "elastic.pytorch.org_elasticjobs.yaml")); err != nil {
+	if err := l.DefineElasticJobs(ctx); err != nil {
 		return end, err
 	}
-	if err := lab.Until(ctx, "the API server serves ElasticJobs", func(ctx context.Context) error {
-		return k8s.List(ctx, &v1alpha1.ElasticJobList{}, client.Limit(1))
-	}); err != nil {
-		return end, err
-	}
-	return end, l.Cluster.StartProgram(ctx, testbed.Program{
-		Name: manager,
-		Command: []string{
-			l.File("bin", manager), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--rendezvous-image=" + torch.RendezvousImage,
-			"--metrics-bind-address=0", "--health-probe-bind-address=" + health,
-		},
-		Ready: lab.Healthy(health),
-	})
+	return end, l.StartElasticJobs(ctx, "--rendezvous-image="+torch.RendezvousImage)
 }

@@ -11,13 +11,14 @@ import (
 	"os/signal"
 	"syscall"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/e2e/simulated"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
+
+// manager is the program under measurement.
+const manager = "bench-appwrapper-manager"
 
 type options struct {
 	workloads, pods, failures, nodes int
@@ -68,23 +69,15 @@ func prepare(ctx context.Context, l *lab.Lab, o options) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{options: o, lab: l, client: k8s}
-	if err := l.Apply(ctx, "", l.File("appwrapper-controller", "config", "crd", "bases", "workload.codeflare.dev_appwrappers.yaml")); err != nil {
-		return nil, err
-	}
-	if err := lab.Until(ctx, "the API server serves AppWrappers", func(ctx context.Context) error {
-		return k8s.List(ctx, &v1beta2.AppWrapperList{}, client.Limit(1))
-	}); err != nil {
+	if err := l.DefineAppWrappers(ctx); err != nil {
 		return nil, err
 	}
 	if err := l.Namespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	return b, l.Cluster.StartProgram(ctx, testbed.Program{
-		Name: "bench-appwrapper-manager",
-		Command: []string{
-			l.File("bin", "appwrapper-manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--health-probe-bind-address=0",
-			"--metrics-bind-address=" + metricsAddress, "--metrics-secure=false",
-		},
-		Ready: func(ctx context.Context) error { _, err := lab.UsageAt(ctx, metricsAddress); return err },
+	return b, l.StartManaged(ctx, lab.Managed{
+		Name: manager, Binary: lab.AppWrappers, Health: "0",
+		Arguments: []string{"--metrics-bind-address=" + metricsAddress, "--metrics-secure=false"},
+		Ready:     func(ctx context.Context) error { _, err := lab.UsageAt(ctx, metricsAddress); return err },
 	})
 }

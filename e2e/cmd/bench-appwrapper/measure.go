@@ -176,7 +176,7 @@ func (b *bench) clean() error {
 		}
 		return nil
 	})
-	return joined(err, gone, b.fleet.Remove(ctx), b.lab.Cluster.StopProgram(ctx, "bench-appwrapper-manager"))
+	return joined(err, gone, b.fleet.Remove(ctx), b.lab.Cluster.StopProgram(ctx, manager))
 }
 
 func joined(errs ...error) error { return errors.Join(errs...) }

@@ -12,8 +12,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/e2e/simulated"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
@@ -73,23 +71,14 @@ func prepare(ctx context.Context, l *lab.Lab, o options) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Apply(ctx, "", l.File("elastic-operator", "config", "crd", "bases", "elastic.pytorch.org_elasticjobs.yaml")); err != nil {
-		return nil, err
-	}
-	if err := lab.Until(ctx, "the API server serves ElasticJobs", func(ctx context.Context) error {
-		return k8s.List(ctx, &v1alpha1.ElasticJobList{}, client.Limit(1))
-	}); err != nil {
+	if err := l.DefineElasticJobs(ctx); err != nil {
 		return nil, err
 	}
 	if err := l.Namespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	return &bench{options: o, lab: l, client: k8s}, l.Cluster.StartProgram(ctx, testbed.Program{
-		Name: manager,
-		Command: []string{
-			l.File("bin", "elastic-manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
-			"--metrics-bind-address=" + metricsAddress, "--metrics-secure=false", "--health-probe-bind-address=" + healthAddress,
-		},
-		Ready: lab.Healthy(healthAddress),
+	return &bench{options: o, lab: l, client: k8s}, l.StartManaged(ctx, lab.Managed{
+		Name: manager, Binary: lab.ElasticJobs, Health: healthAddress,
+		Arguments: []string{"--metrics-bind-address=" + metricsAddress, "--metrics-secure=false"},
 	})
 }

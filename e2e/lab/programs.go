@@ -1,0 +1,120 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+// Names of the managers beside that of JobSets. Their binaries are named so too.
+const (
+	AppWrappers = "appwrapper-manager"
+	ElasticJobs = "elastic-manager"
+	Rescheduler = "rescheduler-manager"
+)
+
+const (
+	appWrapperHealth  = "127.0.0.1:18085"
+	elasticHealth     = "127.0.0.1:18086"
+	reschedulerHealth = "127.0.0.1:18087"
+
+	reschedulerWebhookPort = 9846
+)
+
+// Managed is one of the managers on this host, as somebody wants it.
+type Managed struct {
+	// Name of the running program.
+	Name string
+	// Binary in bin; empty: it has the same name.
+	Binary string
+	// Health is the address at which it says that it is ready; 0: nowhere.
+	Health    string
+	Arguments []string
+	// Inputs are contents of files that it reads.
+	Inputs []string
+	// Ready replaces the question at Health.
+	Ready func(context.Context) error
+}
+
+// StartManaged starts a manager, if it does not run, and returns when it is ready.
+func (l *Lab) StartManaged(ctx context.Context, m Managed) error {
+	binary, ready := m.Binary, m.Ready
+	if binary == "" {
+		binary = m.Name
+	}
+	if ready == nil {
+		ready = Healthy(m.Health)
+	}
+	return l.Cluster.StartProgram(ctx, testbed.Program{
+		Name: m.Name,
+		Command: append([]string{
+			l.File("bin", binary), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + m.Health,
+		}, m.Arguments...),
+		Inputs: m.Inputs,
+		Ready:  ready,
+	})
+}
+
+// noMetrics are served by a manager that nobody asks for them.
+const noMetrics = "--metrics-bind-address=0"
+
+// DefineAppWrappers applies the definition, and returns when AppWrappers are served.
+func (l *Lab) DefineAppWrappers(ctx context.Context) error {
+	return l.define(ctx, schema.GroupVersionKind{Group: "workload.codeflare.dev", Version: "v1beta2", Kind: "AppWrapper"},
+		"appwrapper-controller", "config", "crd", "bases", "workload.codeflare.dev_appwrappers.yaml")
+}
+
+// StartAppWrappers starts the AppWrapper manager, if it does not run.
+func (l *Lab) StartAppWrappers(ctx context.Context) error {
+	return l.StartManaged(ctx, Managed{Name: AppWrappers, Health: appWrapperHealth, Arguments: []string{noMetrics}})
+}
+
+// DefineElasticJobs applies the definition, and returns when ElasticJobs are served.
+func (l *Lab) DefineElasticJobs(ctx context.Context) error {
+	return l.define(ctx, schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"},
+		"elastic-operator", "config", "crd", "bases", "elastic.pytorch.org_elasticjobs.yaml")
+}
+
+// StartElasticJobs starts the elastic operator, if it does not run. The arguments come after those that it needs on this host.
+func (l *Lab) StartElasticJobs(ctx context.Context, arguments ...string) error {
+	return l.StartManaged(ctx, Managed{Name: ElasticJobs, Health: elasticHealth, Arguments: append([]string{noMetrics}, arguments...)})
+}
+
+// StartRescheduler starts the rescheduler with its webhook, if it does not run. The file is its configuration.
+func (l *Lab) StartRescheduler(ctx context.Context, config string) error {
+	content, err := os.ReadFile(config)
+	if err != nil {
+		return fmt.Errorf("reading the rescheduler's configuration: %w", err)
+	}
+	certificates, err := l.servingFolder("rescheduler")
+	if err != nil {
+		return err
+	}
+	err = l.StartManaged(ctx, Managed{
+		Name: Rescheduler, Health: reschedulerHealth, Inputs: []string{string(content)},
+		Arguments: []string{
+			noMetrics, "--config=" + config, "--webhooks", fmt.Sprintf("--webhook-port=%d", reschedulerWebhookPort), "--webhook-cert-dir=" + certificates,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return l.applyWebhooks(ctx, l.File("rescheduler", "config", "webhook", "manifests.yaml"), reschedulerWebhookPort, whereReschedulingIs)
+}
+
+// whereReschedulingIs narrows a webhook to the namespaces that the rescheduler labels, as its chart does.
+func whereReschedulingIs(hook map[string]any) {
+	hook["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{"holdfast.dev/rescheduling": "enabled"}}
+}
+
+// define applies a definition, and returns when the kind is served.
+func (l *Lab) define(ctx context.Context, kind schema.GroupVersionKind, file ...string) error {
+	if err := l.Apply(ctx, "", l.File(file...)); err != nil {
+		return err
+	}
+	return l.awaitKind(ctx, kind)
+}
