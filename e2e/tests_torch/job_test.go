@@ -167,9 +167,10 @@ func (t *training) now(ctx context.Context) (*v1alpha1.ElasticJob, error) {
 	return job, k8s.Get(ctx, client.ObjectKeyFromObject(t.job), job)
 }
 
-// finish tells the workers to stop after a step, and waits until the job has succeeded.
+// finish lets the training learn until that shows, tells the workers to stop after a step, and waits until the job has succeeded.
 func (t *training) finish() {
 	t.Helper()
+	t.await("the loss has come down", func(context.Context) error { return torch.Check(t.history().Lines()) })
 	if err := os.WriteFile(filepath.Join(t.state, "state.stop"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
