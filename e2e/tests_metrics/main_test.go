@@ -17,8 +17,10 @@ import (
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/simulated"
 	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
 // The lab and a client that knows AppWrappers; both are set before any test runs.
@@ -26,6 +28,9 @@ var (
 	shared *lab.Lab
 	k8s    client.Client
 )
+
+// fleet begins the names of simulated nodes.
+const fleet = "other"
 
 func TestMain(m *testing.M) { os.Exit(suite.Main(begin, m)) }
 
@@ -36,6 +41,11 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	}
 	shared = l
 	end := func(context.Context) error { return l.Close() }
+	others, err := l.Cluster.Simulate(ctx, simulated.Options{Name: fleet, Nodes: 1})
+	if err != nil {
+		return end, err
+	}
+	end = func(context.Context) error { others.Close(); return l.Close() }
 	for _, step := range []func(context.Context) error{
 		l.LoadImages, l.DefineJobSets, l.LabelNode, l.DefineAppWrappers, l.DefineElasticJobs, connect,
 		func(ctx context.Context) error {
@@ -51,7 +61,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 }
 
 func connect(context.Context) (err error) {
-	k8s, err = shared.ClientFor(v1beta2.AddToScheme)
+	k8s, err = shared.ClientFor(v1beta2.AddToScheme, v1alpha1.AddToScheme)
 	return err
 }
 
