@@ -116,11 +116,12 @@ e2e: ## End-to-end tests on a real node (root): real pods killed, the store stop
 	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 $(E2E)
 
 .PHONY: e2e-all
-e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue (root)
+e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue, real PyTorch (root)
 	./hack/install-debian.sh prometheus
 	$(MAKE) build build-next
 	$(TESTBED) down
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_metrics ./tests_soak
+	$(MAKE) e2e-rendezvous e2e-torch
 
 .PHONY: e2e-rendezvous
 e2e-rendezvous: ## Real torchrun on this host against the managed rendezvous, over all three backends (root, to install torch)
