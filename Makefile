@@ -137,12 +137,13 @@ e2e-torch: ## Train with real PyTorch on a real node (root): ElasticJobs with ev
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -p 1 -v ./tests_torch ./tests_pytorch
 
 .PHONY: picture
-picture: ## Run all programs under Prometheus on a real node (root) and draw the reliability board: docs/pictures/reliability.svg
+picture: ## Draw the reliability board of all programs under Prometheus, and the ladder of one workload, on a real node (root): docs/pictures
 	./hack/install-debian.sh prometheus
-	$(MAKE) build
+	$(MAKE) build build-next
 	$(TESTBED) down
 	mkdir -p docs/pictures
 	cd e2e && HOLDFAST_PICTURE=$(CURDIR)/docs/pictures/reliability.svg go test -tags e2e,e2e_all -count=1 -timeout 40m -v ./tests_metrics
+	cd e2e && HOLDFAST_LADDER=$(CURDIR)/docs/pictures/ladder.svg go test -tags e2e,e2e_all -count=1 -timeout 40m -v -run '^TestTheLadder$$' ./tests_ladder
 
 .PHONY: soak
 soak: ## Ten minutes of random failures on a real node (root), after which all that counts has to agree; HOLDFAST_SOAK=2m is shorter

@@ -46,6 +46,7 @@ func TestTheLadder(t *testing.T) {
 	// In place four times, the fifth out of time and followed by the recreation; those of the two JobSets that had to be worn out; two
 	// resets, and the evacuation between them. The drain is one restart in place, on other nodes.
 	r.wantRungs()
+	r.draw()
 }
 
 func (r *run) step(s standing, charged, epochs int64) string {
