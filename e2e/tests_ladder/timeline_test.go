@@ -3,35 +3,40 @@
 package tests_ladder
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 
+	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
 // timeline of the workload as the plugin tells it.
-func (r *run) timeline() []timeline.Entry {
-	r.Helper()
-	text, err := r.Plugin(r.ctx, r.ns, "timeline", name, "-o", "json")
-	r.must(err)
+func (r *run) timeline(ctx context.Context) ([]timeline.Entry, error) {
+	text, err := r.Plugin(ctx, r.ns, "timeline", name, "-o", "json")
+	if err != nil {
+		return nil, err
+	}
 	var entries []timeline.Entry
-	r.must(json.Unmarshal([]byte(text), &entries))
-	return entries
+	return entries, json.Unmarshal([]byte(text), &entries)
 }
 
-// wantAnswers: as often as this was answered on each rung, and never on another. Repairs within a restart are part of that.
+// wantAnswers: as often as this was answered on each rung, and never on another. Repairs within a restart are part of that. Events and
+// histories are written a moment after what they tell of.
 func (r *run) wantAnswers(want map[int]int) {
 	r.Helper()
-	if r.Failed() {
-		return
-	}
-	got := map[int]int{}
-	for _, e := range r.timeline() {
-		if e.Rung > 0 && e.What != timeline.Repair {
-			got[e.Rung]++
+	r.must(lab.Until(r.ctx, fmt.Sprintf("the answers by rung are %v", want), func(ctx context.Context) error {
+		got := map[int]int{}
+		entries, err := r.timeline(ctx)
+		for _, e := range entries {
+			if e.Rung > 0 && e.What != timeline.Repair {
+				got[e.Rung]++
+			}
 		}
-	}
-	if !maps.Equal(got, want) {
-		r.Errorf("answers by rung are %v, want %v", got, want)
-	}
+		if err == nil && !maps.Equal(got, want) {
+			err = fmt.Errorf("they are %v", got)
+		}
+		return err
+	}))
 }

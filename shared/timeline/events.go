@@ -120,6 +120,9 @@ func countIn(note string) (count, limit int32) {
 	return 0, -1
 }
 
+// later tells whether a restart was counted after another: it follows that one so soon that no history has it yet.
+func (e Entry) later(than Entry) bool { return than.Count > 0 && e.Count > than.Count }
+
 // covered: the same kind of thing, at the same moment, is known from a history or from the event about the pod.
 func covered(e Entry, known []Entry) bool {
 	for _, k := range known {
@@ -128,7 +131,8 @@ func covered(e Entry, known []Entry) bool {
 		case !within || k.What != e.What:
 		case e.What == Moved && (k.Node == "" || strings.Contains(e.Cause, k.Node)),
 			e.What == Replaced && (e.Worker == "" || k.Worker == e.Worker),
-			e.What == InPlace, e.What == Recreation, e.What == Suspended:
+			(e.What == InPlace || e.What == Recreation) && !e.later(k),
+			e.What == Suspended:
 			return true
 		}
 	}

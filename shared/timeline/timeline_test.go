@@ -153,6 +153,26 @@ func TestGoldenTimelines(t *testing.T) {
 	}
 }
 
+// The history is written when all run again; of the next failure, a moment later, only an event tells until then.
+func TestARestartSoonAfterAnother(t *testing.T) {
+	event := func(d time.Duration, count int) Event {
+		return Event{after(d), "JobSet", "train", "InPlaceRestart", fmt.Sprintf("worker exited; restarting all 8 workers in place (restart %d of 9)", count), 1}
+	}
+	w := Workload{
+		Objects: []Object{jobSet(2, restart(1, 1, time.Minute, nil))},
+		Events:  []Event{event(time.Minute, 1), event(time.Minute+time.Second, 2)},
+	}
+	var counts []int32
+	for _, e := range Of(w, after(time.Hour)) {
+		if e.What == InPlace {
+			counts = append(counts, e.Count)
+		}
+	}
+	if diff := cmp.Diff([]int32{1, 2}, counts); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCountsOfRestarts(t *testing.T) {
 	uncounted := func(e *history.Entry) { e.Counted = false }
 	many := make([]history.Entry, history.MaxEntries)

@@ -11,7 +11,7 @@ import (
 // Decide says what to do about the pod. Budgets are not asked: see Budgets, for decisions that move.
 func Decide(f Facts) Decision {
 	for _, rule := range []func(Facts) (Decision, bool){
-		protected, never, recovering, recovered, lasting, wholeGang, otherNodesHaveIt, workloadsFault,
+		protected, never, lasting, recovering, recovered, wholeGang, otherNodesHaveIt, workloadsFault,
 	} {
 		if d, decided := rule(f); decided {
 			return d

@@ -92,6 +92,8 @@ func TestDecide(t *testing.T) {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Recovering = noon.Add(time.Minute) }), Wait, Recovering, "until 2026-03-01T12:01:00Z"},
 		"a deadline that has passed holds nobody": {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Recovering = noon }), Evict, Moved, ""},
+		"a pod that only starts is not said to wait for a recovery": {
+			facts("SandboxNotReady", func(f *Facts) { f.Match.Since, f.Workload.Recovering = noon.Add(-time.Second), noon.Add(time.Minute) }), Wait, TooEarly, "long enough"},
 		"what a pod says may be older than a recovery that has just ended": {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Recovered = noon.Add(-time.Second) }), Wait, TooEarly, "recovered a moment ago"},
 		"but not than one that ended some seconds ago": {
