@@ -94,6 +94,10 @@ images: ## Build and push all images for amd64 and arm64 with docker buildx: REG
 	    $${arguments:+--build-arg $$arguments} . ; \
 	done <<< "$$IMAGES"
 
+.PHONY: cross
+cross: ## Build the program of every image for amd64 and arm64 as the Dockerfile does, and check that each is static; needs no docker
+	cd charts && PLATFORMS=$(PLATFORMS) VERSION=$(VERSION) COMMIT=$(COMMIT) go run ./cmd/cross
+
 .PHONY: prerequisites
 prerequisites: # Debian's packages and the API server for tests; quick when all is there
 	./hack/install-debian.sh prometheus

@@ -8,19 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"helm.sh/helm/v4/pkg/strvals"
-	"sigs.k8s.io/yaml"
 )
 
-var (
-	link     = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
-	repoFile = regexp.MustCompile(`(?:^|[\s=])((?:examples|config|charts)/[\w./-]+)`)
-	target   = regexp.MustCompile(`(?:^|[\s` + "`" + `])make ((?:[a-z][a-z0-9]*)(?:-[a-z0-9]+)*)`)
-	setValue = regexp.MustCompile(`--set[ =](\S+)`)
-	chartArg = regexp.MustCompile(`helm (?:install|upgrade) \S+ charts/(\S+)`)
-	plugin   = regexp.MustCompile(`kubectl holdfast ([a-z]+)`)
-)
+var link = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 
 // pages are all pages of the repository, by their path from its root.
 func pages(t *testing.T) map[string]string {
@@ -41,20 +31,6 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// commands are the lines of a page's code blocks, with continued lines joined.
-func commands(text string) []string {
-	var found []string
-	fenced := false
-	for _, line := range strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			fenced = !fenced
-		} else if fenced || strings.HasPrefix(line, "    ") {
-			found = append(found, strings.TrimSpace(line))
-		}
-	}
-	return found
-}
-
 func TestLinksLeadSomewhere(t *testing.T) {
 	for page, text := range pages(t) {
 		for _, match := range link.FindAllStringSubmatch(text, -1) {
@@ -65,59 +41,6 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				t.Errorf("%s: %v", page, err)
 			}
 		}
-	}
-}
-
-// What a reader is told to type names files, targets and commands that exist.
-func TestCommandsNameWhatIsThere(t *testing.T) {
-	makefile := string(mustRead(t, filepath.Join("..", "Makefile")))
-	for page, text := range pages(t) {
-		for _, line := range commands(text) {
-			for _, match := range repoFile.FindAllStringSubmatch(line, -1) {
-				if _, err := os.Stat(filepath.Join("..", match[1])); err != nil {
-					t.Errorf("%s: %s: %v", page, line, err)
-				}
-			}
-			if match := target.FindStringSubmatch(line); match != nil && strings.HasPrefix(line, "make ") && !strings.Contains(makefile, "\n"+match[1]+":") {
-				t.Errorf("%s: there is no target %s", page, match[1])
-			}
-			if match := plugin.FindStringSubmatch(line); match != nil && !slices.Contains([]string{"status", "timeline", "why", "top"}, match[1]) {
-				t.Errorf("%s: there is no kubectl holdfast %s", page, match[1])
-			}
-		}
-	}
-}
-
-// The values of every helm command are taken by the chart, which renders with them.
-func TestHelmCommandsAreTaken(t *testing.T) {
-	seen := 0
-	for page, text := range pages(t) {
-		for _, line := range commands(text) {
-			chart := chartArg.FindStringSubmatch(line)
-			if chart == nil {
-				continue
-			}
-			seen++
-			values := map[string]any{}
-			if strings.Contains(line, "--reuse-values") && chart[1] == jobSetChart { // the page has installed the store before
-				values = map[string]any{"orchestrator": map[string]any{"enabled": true}, "valkey": map[string]any{"enabled": true}}
-			}
-			for _, set := range setValue.FindAllStringSubmatch(line, -1) {
-				if err := strvals.ParseInto(set[1], values); err != nil {
-					t.Errorf("%s: %s: %v", page, line, err)
-				}
-			}
-			raw, err := yaml.Marshal(values)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := render(t, chart[1], string(raw)); err != nil {
-				t.Errorf("%s: %s: %v", page, line, err)
-			}
-		}
-	}
-	if seen < 8 {
-		t.Errorf("there are %d commands", seen)
 	}
 }
 

@@ -5,11 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
 // program is where a container's program is built, in what environment.
@@ -60,6 +63,7 @@ func TestProgramsTakeTheArguments(t *testing.T) {
 			}
 		}
 	})
+	t.Run("the pages name flags that there are", func(t *testing.T) { checkPages(t, built) })
 	t.Run("the reference lists the flags", func(t *testing.T) { checkFlags(t, built) })
 	for chart, containers := range programs {
 		for container := range containers {
@@ -69,6 +73,40 @@ func TestProgramsTakeTheArguments(t *testing.T) {
 		}
 	}
 }
+
+// checkPages: programs take what a page tells a reader to type, with words of one piece in place of <these>.
+func checkPages(t *testing.T, built map[string]string) {
+	t.Helper()
+	pages, err := docs.Pages("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for program, binary := range map[string]string{"rendezvous": built[elasticChart+"/rendezvous"], "holdfast-exec": built["agent/holdfast-exec"]} {
+		seen := 0
+		for _, page := range pages {
+			for _, command := range page.Commands() {
+				if command.Words[0] != program {
+					continue
+				}
+				seen++
+				words, err := docs.Words(placeholder.ReplaceAllString(command.Text, "x"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				flags := slices.DeleteFunc(words[1:], func(w string) bool { return w == "[flags]" })
+				if end := slices.Index(flags, "--"); end >= 0 {
+					flags = flags[:end]
+				}
+				accepts(t, binary, append(flags, "--help"))
+			}
+		}
+		if seen == 0 {
+			t.Errorf("no page has a command of %s", program)
+		}
+	}
+}
+
+var placeholder = regexp.MustCompile(`<[^>]*>`)
 
 // buildAll builds every program and returns where each is, by its chart and container.
 func buildAll(t *testing.T) map[string]string {

@@ -7,6 +7,7 @@ require (
 	github.com/google/go-containerregistry v0.22.1
 	github.com/holdfast-project/holdfast/appwrapper-controller v0.0.0
 	github.com/holdfast-project/holdfast/elastic-operator v0.0.0
+	github.com/holdfast-project/holdfast/shared/testing v0.0.0
 	github.com/prometheus/common v0.67.5
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/spf13/cobra v1.10.2

@@ -1,0 +1,61 @@
+package app
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-project/holdfast/shared/testing/docs"
+)
+
+// try has the command line read the words of a page, and does nothing.
+func try(line string) error {
+	words, err := docs.Words(line)
+	if err != nil {
+		return err
+	}
+	root := Command(Terminal{Out: io.Discard, Err: io.Discard})
+	command, rest, err := root.Find(words[2:])
+	if err != nil || len(words) == 2 { // the program as such
+		return err
+	}
+	if err := command.ParseFlags(rest); err != nil {
+		return err
+	}
+	return command.ValidateArgs(command.Flags().Args())
+}
+
+// What pages tell a reader to type is taken, with its flags and the right number of names.
+func TestCommandsOfThePagesAreTaken(t *testing.T) {
+	pages, err := docs.Pages("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, page := range pages {
+		lines := page.Spans
+		for _, command := range page.Commands() {
+			lines = append(lines, command.Text)
+		}
+		for _, line := range lines {
+			if !strings.HasPrefix(line, "kubectl holdfast") {
+				continue
+			}
+			seen++
+			if err := try(line); err != nil {
+				t.Errorf("%s: %s: %v", page.Path, line, err)
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("there are %d commands", seen)
+	}
+}
+
+func TestCommandsThatAreWrongAreNotTaken(t *testing.T) {
+	for _, line := range []string{"kubectl holdfast frobnicate", "kubectl holdfast status", "kubectl holdfast status a b", "kubectl holdfast top --al", "kubectl holdfast why a --watch"} {
+		if try(line) == nil {
+			t.Errorf("%s is taken", line)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package docs
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Words parts a line as a shell does: at blanks outside of quotes and of $(...), up to a comment. Quotes are taken off.
+func Words(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	var quote rune
+	depth, open := 0, false
+	for _, r := range line + " " {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			} else {
+				word.WriteRune(r)
+			}
+		case depth == 0 && (r == '\'' || r == '"'):
+			quote, open = r, true
+		case depth == 0 && r == '#' && !open:
+			return words, nil
+		case depth == 0 && (r == ' ' || r == '\t'):
+			if open {
+				words = append(words, word.String())
+				word.Reset()
+				open = false
+			}
+		default:
+			if r == '(' && strings.HasSuffix(word.String(), "$") || r == '(' && depth > 0 {
+				depth++
+			} else if r == ')' && depth > 0 {
+				depth--
+			}
+			word.WriteRune(r)
+			open = true
+		}
+	}
+	if quote != 0 || depth != 0 {
+		return nil, fmt.Errorf("%q does not end", line)
+	}
+	return words, nil
+}
