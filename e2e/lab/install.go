@@ -138,15 +138,18 @@ func (l *Lab) StartManager(ctx context.Context) error {
 }
 
 // StartOrchestrator starts the orchestrator, if it does not run.
-func (l *Lab) StartOrchestrator(ctx context.Context) error {
+func (l *Lab) StartOrchestrator(ctx context.Context) error { return l.StartOrchestratorWith(ctx) }
+
+// StartOrchestratorWith is StartOrchestrator with more flags.
+func (l *Lab) StartOrchestratorWith(ctx context.Context, flags ...string) error {
 	return l.Cluster.StartProgram(ctx, testbed.Program{
 		Name: Orchestrator,
-		Command: []string{
+		Command: append([]string{
 			l.File("bin", "orchestrator"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
 			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=kube-system",
 			"--leader-election-lease-duration=5s", "--health-probe-bind-address=" + orchestratorHealth,
 			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false",
-		},
+		}, flags...),
 		Ready: Healthy(orchestratorHealth),
 	})
 }
