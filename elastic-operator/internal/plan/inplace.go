@@ -45,6 +45,9 @@ const (
 const (
 	envPodUID   = "HOLDFAST_POD_UID"
 	envNodeName = "HOLDFAST_NODE_NAME"
+	// envRunID names torchrun's rendezvous. Launchers that are started together must not meet what those before them have left there: it would
+	// be taken for a round that goes on, until its heartbeats have lapsed.
+	envRunID = "PET_RDZV_ID"
 )
 
 var timeoutRule = grace.Rule{Name: "annotation " + v1alpha1.InPlaceTimeoutKey, Minimum: time.Millisecond}
@@ -154,6 +157,9 @@ func (a Agents) Supervise(job *v1alpha1.ElasticJob, pod *corev1.Pod, index int, 
 			"--pod-name=" + pod.Name,
 			"--node-name=$(" + envNodeName + ")",
 		},
+	}
+	if job.Annotations[v1alpha1.InjectArgumentsKey] != "true" { // arguments say the ID once and for all
+		supervisor.Flags = append(supervisor.Flags, "--round-variables="+envRunID)
 	}
 	supervisor.Into(&pod.Spec, at)
 }

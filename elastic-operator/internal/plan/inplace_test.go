@@ -38,7 +38,7 @@ func TestASupervisedPod(t *testing.T) {
 	want := []string{
 		"/holdfast/holdfast-exec", "--pod-termination-grace-period=30s", "--log-level=info", "--worker-jobset-uid=job-uid",
 		"--worker-id=worker-2.$(HOLDFAST_POD_UID)-0-0", "--worker-pod-uid=$(HOLDFAST_POD_UID)", "--worker-pod-epoch=2",
-		"--pod-name=a-worker-2", "--node-name=$(HOLDFAST_NODE_NAME)", "--", "torchrun",
+		"--pod-name=a-worker-2", "--node-name=$(HOLDFAST_NODE_NAME)", "--round-variables=PET_RDZV_ID", "--", "torchrun",
 	}
 	if diff := cmp.Diff(want, c.Command); diff != "" {
 		t.Error(diff)
