@@ -96,6 +96,7 @@ orchestrator:
   enabled: true
   image: {registry: "", repository: localhost/orchestrator, tag: dev}
   leaseDuration: 30s
+  elasticJobs: true
   extraArgs: [--zap-encoder=console]
   extraEnv: [{name: GOMEMLIMIT, value: 400MiB}]
   extraVolumeMounts: [{name: extra, mountPath: /extra}]

@@ -53,13 +53,20 @@ config: {appwrapper: {faultTolerance: {retryLimit: 5, resetPause: 10s}}}
 	},
 	elasticChart: {
 		config: "{clientConnection: {qps: 100}}", line: "qps: 100",
-		refused: map[string]string{`kueue: {featureGates: on}`: "/kueue/featureGates", `rendezvous: {image: {tag: latest}}`: "/rendezvous/image/tag"},
+		refused: map[string]string{
+			`kueue: {featureGates: on}`: "/kueue/featureGates", `rendezvous: {image: {tag: latest}}`: "/rendezvous/image/tag",
+			`inPlace: {enabled: true}`:                                         "inPlace.storeAddress: set it",
+			`inPlace: {enabled: true, storeAddress: nowhere}`:                  "/inPlace/storeAddress",
+			`inPlace: {enabled: true, storeAddress: "a:1", existingSecret: s}`: "with inPlace.storeAuth each ElasticJob has a user",
+			`inPlace: {enabled: true, storeAddress: "a:1", storeAuth: false}`:  "inPlace.storeTLS: without inPlace.storeAuth",
+		},
 		settings: map[string]string{
 			"default": ``, "ha": ha,
 			"everything": observed + `
 serviceAccount: {name: elastic}
 crds: {keep: false}
 rendezvous: {image: {registry: registry.example}}
+inPlace: {enabled: true, storeAddress: "valkey.holdfast.svc:6379", execImage: {registry: registry.example}, storeTLSServerName: store.example}
 kueue: {enabled: true, waitForPodsReady: false, featureGates: "PartialAdmission=true"}
 config: {clientConnection: {qps: 100}}
 `,

@@ -133,14 +133,17 @@ func (l *Lab) StartManager(ctx context.Context) error {
 }
 
 // StartOrchestrator starts the orchestrator, if it does not run.
-func (l *Lab) StartOrchestrator(ctx context.Context) error {
+func (l *Lab) StartOrchestrator(ctx context.Context) error { return l.StartOrchestratorWith(ctx) }
+
+// StartOrchestratorWith is StartOrchestrator with more flags.
+func (l *Lab) StartOrchestratorWith(ctx context.Context, flags ...string) error {
 	return l.StartManaged(ctx, Managed{
 		Name: Orchestrator, Binary: "orchestrator", Health: orchestratorHealth,
-		Arguments: []string{
+		Arguments: append([]string{
 			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=kube-system",
 			"--leader-election-lease-duration=" + l.OrchestratorLease.String(),
 			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false",
-		},
+		}, flags...),
 	})
 }
 

@@ -49,10 +49,18 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	if k8s, err = l.ClientFor(v1alpha1.AddToScheme); err != nil {
 		return end, err
 	}
-	for image, program := range map[string]string{workerImage: "worker", managerImage: "elastic-manager", kueueImage: "elastic-kueue"} {
+	for image, program := range map[string]string{
+		workerImage: "worker", managerImage: "elastic-manager", kueueImage: "elastic-kueue", lab.ExecImage: "holdfast-exec",
+	} {
 		if err := l.LoadProgram(ctx, image, l.File("bin", program)); err != nil {
 			return end, err
 		}
+	}
+	if err := l.DefineJobSets(ctx); err != nil {
+		return end, err
+	}
+	if err := l.StartOrchestratorWith(ctx, "--elasticjobs"); err != nil { // before there is any such kind
+		return end, err
 	}
 	release = helm.Release{
 		Name: "holdfast", Namespace: "e2e-elastic", Chart: l.File("charts", "elastic-operator"), Kubeconfig: l.Cluster.KubeconfigPath(), Adopt: true,
@@ -61,7 +69,9 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	if err := release.Install(ctx, values(false)); err != nil {
 		return end, err
 	}
-	return func(context.Context) error { return errors.Join(release.Uninstall(), l.Close()) }, nil
+	return func(ctx context.Context) error {
+		return errors.Join(release.Uninstall(), l.Cluster.StopProgram(ctx, lab.Orchestrator), l.Close())
+	}, nil
 }
 
 // values are small enough for a machine of two cores.
@@ -69,6 +79,9 @@ func values(kueue bool) helm.Values {
 	small := helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
 	return helm.Values{
 		"image": helm.Image(managerImage), "resources": small, "rendezvous": helm.Values{"enabled": false},
+		"inPlace": helm.Values{
+			"enabled": true, "execImage": helm.Image(lab.ExecImage), "storeAddress": shared.Cluster.RedisAddress(), "storeAuth": false, "storeTLS": false,
+		},
 		"kueue": helm.Values{"enabled": kueue, "image": helm.Image(kueueImage), "resources": small},
 	}
 }

@@ -72,7 +72,7 @@ var rules = []rule{
 			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "shared/coordination/epoch",
 			"jobset-controller/internal/inplace", "shared/coordination/leader", "shared/coordination/simulation",
 			"jobset-controller/internal/orchestrator/ladder", "jobset-controller/internal/orchestrator/accounting", "shared/history",
-			"shared/ladder", "shared/timeline",
+			"shared/ladder", "shared/timeline", "shared/roster", "jobset-controller/internal/orchestrator/members",
 			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",
 			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
 			"appwrapper-controller/internal/signals", "appwrapper-controller/internal/devices", "rescheduler/api/", "rescheduler/internal/signals", "rescheduler/internal/policy",

@@ -40,6 +40,7 @@ const (
 	progressTimeout = "progress-timeout"
 	progressStart   = "progress-start-timeout"
 	progressFrom    = "progress-from"
+	roundVariables  = "round-variables"
 )
 
 // Config is what the agent runs with.

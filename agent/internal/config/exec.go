@@ -3,8 +3,10 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
@@ -27,6 +29,7 @@ type Exec struct {
 	MaxStops        int           // in a minute
 	StartupDir      string        // empty: none
 	Progress        member.Progress
+	RoundVariables  []string
 	ProgressFrom    string // FromFile, FromSocket or FromOutput
 	LogLevel        slog.Level
 	Command         []string // the worker's, the program first
@@ -64,6 +67,7 @@ func (s settings) checkExec(p *problems) Exec {
 		StartupDir:      s.optionalFolder(p, startupDir),
 		LogLevel:        s.level(p),
 	}
+	c.RoundVariables = s.variables(p, roundVariables)
 	c.Progress, c.ProgressFrom = s.progress(p), s.text(p, progressFrom)
 	if !slices.Contains([]string{FromFile, FromSocket, FromOutput}, c.ProgressFrom) {
 		s.bad(p, progressFrom, fmt.Sprintf("is %q", c.ProgressFrom))
@@ -89,6 +93,20 @@ func (s settings) period(p *problems, name string) time.Duration {
 		s.bad(p, name, fmt.Sprintf("is %s", d))
 	}
 	return d
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (s settings) variables(p *problems, name string) []string {
+	if s[name].value == "" {
+		return nil
+	}
+	list := strings.Split(s[name].value, ",")
+	if slices.ContainsFunc(list, func(v string) bool { return !variableName.MatchString(v) }) {
+		s.bad(p, name, fmt.Sprintf("is %q", s[name].value))
+		return nil
+	}
+	return list
 }
 
 func (s settings) optionalFolder(p *problems, name string) string {

@@ -30,8 +30,8 @@ func TestTheEnvironmentIsEnoughForTheSupervisor(t *testing.T) {
 func TestTheSupervisorNeedsNoVolume(t *testing.T) {
 	env := manifest("")
 	env["WORKER_TERMINATION_GRACE_PERIOD"] = "5s"
-	got, err := parseExec(env, "--max-stops-per-minute=3", "--pod-termination-grace-period=10s", "--", "x")
-	if err != nil || got.StartupDir != "" || got.GracePeriod != 5*time.Second ||
+	got, err := parseExec(env, "--max-stops-per-minute=3", "--pod-termination-grace-period=10s", "--round-variables=A,B_1", "--", "x")
+	if err != nil || !slices.Equal(got.RoundVariables, []string{"A", "B_1"}) || got.StartupDir != "" || got.GracePeriod != 5*time.Second ||
 		got.MaxStops != 3 || got.PodGrace != 10*time.Second {
 		t.Errorf("got %+v (%v)", got, err)
 	}
@@ -49,6 +49,7 @@ func TestBadSettingsOfTheSupervisor(t *testing.T) {
 		"progress without a place":     {[]string{"--progress-timeout=5s", "--", "x"}, []string{"--startup-dir", "--progress-timeout"}},
 		"progress from nowhere":        {[]string{"--progress-from=stars", "--", "x"}, []string{"--progress-from", "file, socket or output"}},
 		"a checkpoint without a place": {[]string{"--checkpoint-grace-period=5s", "--", "x"}, []string{"--startup-dir", "--checkpoint-grace-period", "emptyDir"}},
+		"a variable that is none":      {[]string{"--round-variables=PET_RDZV_ID,A=B", "--", "x"}, []string{"--round-variables", "A=B", "PET_RDZV_ID"}},
 		"a pod's grace without a unit": {[]string{"--pod-termination-grace-period=5", "--", "x"}, []string{"--pod-termination-grace-period"}},
 	}
 	for name, tc := range cases {

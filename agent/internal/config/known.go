@@ -4,7 +4,7 @@ import "slices"
 
 // known is all there is to set. Eight are those of seed 000, their environment that of its manifest.
 func known() []*setting {
-	return slices.Concat(identitySettings(), storeSettings(), runtimeSettings(), workerSettings(), progressSettings())
+	return slices.Concat(identitySettings(), storeSettings(), runtimeSettings(), workerSettings(), roundSettings(), progressSettings())
 }
 
 // Whose agent this is.
@@ -115,6 +115,17 @@ func workerSettings() []*setting {
 			flag: maxStops, env: "MAX_STOPS_PER_MINUTE", initial: "60",
 			usage: "more orders within a minute than this are refused, and the group is asked to be recreated",
 			fix:   "give a number from 1 on",
+		},
+	}
+}
+
+// What its worker is told of a restart, beside the variables that all get.
+func roundSettings() []*setting {
+	return []*setting{
+		{
+			flag: roundVariables, env: "ROUND_VARIABLES",
+			usage: "variables of the worker, separated by commas, that get -<epoch>-<restart count> behind their value at each start, such as the name of a rendezvous",
+			fix:   "give names of variables, such as PET_RDZV_ID",
 		},
 	}
 }

@@ -22,7 +22,7 @@ holdfast-exec install DIR: copies itself there.`,
 	flags: []string{
 		jobSetUID, workerID, podUID, podEpoch, gracePeriod, checkpointGrace, podGrace, maxStops,
 		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
-		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom,
+		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom, roundVariables,
 	},
 	// A worker that is to restart cannot save anything that its group still agrees on, unless it says so. It needs no
 	// volume.

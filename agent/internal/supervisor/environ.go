@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,8 +22,19 @@ func (s *Supervisor) program(r round) process.Spec {
 	if p := s.options.Progress; p != nil && p.variable() != "" {
 		added = append(added, p.variable())
 	}
-	p.Env = overlay(p.Env, added)
+	p.Env = overlay(p.Env, append(added, s.named(p.Env, r)...))
 	return p
+}
+
+// named are the variables whose values have the round behind them. One that the program does not have stays away.
+func (s *Supervisor) named(env []string, r round) []string {
+	var list []string
+	for _, v := range env {
+		if slices.Contains(s.options.RoundVariables, nameOf(v)) {
+			list = append(list, fmt.Sprintf("%s-%d-%d", v, r.epoch, r.round))
+		}
+	}
+	return list
 }
 
 // overlay puts variables over those of the same names. Of a name that comes twice, programs differ in which they take.

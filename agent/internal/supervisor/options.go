@@ -15,6 +15,9 @@ type Options struct {
 	Start func(process.Spec) (*process.Child, error)
 	Log   *slog.Logger
 
+	// RoundVariables of the program get the epoch and the round behind their values, so that no two rounds share what they name.
+	RoundVariables []string
+
 	PodBorn int64 // Unix microseconds
 	After   int64 // birth of the last instance that an earlier supervisor of this pod had, Unix microseconds
 

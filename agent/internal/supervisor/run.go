@@ -87,7 +87,8 @@ func newRun(c config.Exec, p Parts) (*run, error) {
 	r := &run{Parts: p, config: c, memory: member.Fresh(), leaving: make(chan struct{})}
 	o := Options{
 		Group: c.JobSetUID, Program: p.Program, Start: p.Start, Log: p.Log, PodBorn: p.PodBorn,
-		GracePeriod: c.GracePeriod, CheckpointGrace: c.CheckpointGrace, MemoryKills: p.MemoryKills,
+		RoundVariables: c.RoundVariables,
+		GracePeriod:    c.GracePeriod, CheckpointGrace: c.CheckpointGrace, MemoryKills: p.MemoryKills,
 	}
 	if c.StartupDir != "" {
 		r.load()

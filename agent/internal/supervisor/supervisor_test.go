@@ -244,3 +244,18 @@ func TestThePodWasBornBeforeItsContainers(t *testing.T) {
 		t.Errorf("born at %d, it is %d", got, now.UnixMicro())
 	}
 }
+
+// Workers of two restarts must not meet under one name.
+func TestVariablesThatNameARound(t *testing.T) {
+	s := New(Options{
+		Group: "uid", Program: process.Spec{Env: []string{"PET_RDZV_ID=run", "PET_RDZV_BACKEND=c10d"}}, RoundVariables: []string{"PET_RDZV_ID", "ABSENT"},
+	})
+	got := strings.Join(s.program(round{epoch: 2, round: 5}).Env, " ")
+	want := "PET_RDZV_BACKEND=c10d HOLDFAST_RESTART_EPOCH=2 HOLDFAST_RESTART_ROUND=5 HOLDFAST_RENDEZVOUS_ID=uid-2-5 PET_RDZV_ID=run-2-5"
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if again := strings.Join(s.program(round{epoch: 2, round: 6}).Env, " "); !strings.HasSuffix(again, " PET_RDZV_ID=run-2-6") {
+		t.Errorf("the next one: %s", again)
+	}
+}

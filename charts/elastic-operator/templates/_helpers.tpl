@@ -73,6 +73,15 @@ app.kubernetes.io/component: manager
 {{- if and (gt (int $v.replicaCount) 1) (not $v.leaderElection.enabled) }}
 {{- fail "replicaCount: more than one manager needs leaderElection.enabled" }}
 {{- end }}
+{{- if and $v.inPlace.enabled (not $v.inPlace.storeAddress) }}
+{{- fail "inPlace.storeAddress: set it to the store of the orchestrator, as pods reach it" }}
+{{- end }}
+{{- if and $v.inPlace.enabled $v.inPlace.storeAuth (or $v.inPlace.storeUsername $v.inPlace.existingSecret) }}
+{{- fail "inPlace.storeUsername, inPlace.existingSecret: with inPlace.storeAuth each ElasticJob has a user and a Secret of its own; leave them empty" }}
+{{- end }}
+{{- if and $v.inPlace.enabled $v.inPlace.storeTLS (not $v.inPlace.storeAuth) (not $v.inPlace.existingSecret) }}
+{{- fail "inPlace.storeTLS: without inPlace.storeAuth supervisors find ca.crt in inPlace.existingSecret, which is empty" }}
+{{- end }}
 {{- if and $v.podDisruptionBudget.enabled (eq (kindIs "invalid" $v.podDisruptionBudget.minAvailable) (kindIs "invalid" $v.podDisruptionBudget.maxUnavailable)) }}
 {{- fail "podDisruptionBudget: set exactly one of minAvailable and maxUnavailable, the other to null" }}
 {{- end }}

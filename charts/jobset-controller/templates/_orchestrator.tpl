@@ -44,6 +44,9 @@ readinessProbe:
     - --valkey-acl
     - --valkey-password-max-age={{ .Values.valkey.auth.passwordMaxAge }}
     {{- end }}
+    {{- if $o.elasticJobs }}
+    - --elasticjobs
+    {{- end }}
     - --leader-election-lease-duration={{ $o.leaseDuration }}
     - --health-probe-bind-address=:8082
     {{- if $o.metrics.enabled }}

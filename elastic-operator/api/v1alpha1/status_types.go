@@ -67,6 +67,9 @@ type ElasticJobStatus struct {
 	// resumes is how often the job was resumed after it had run.
 	// +optional
 	Resumes int32 `json:"resumes,omitempty"`
+	// inPlace is what is known of restarts in place, of a job that asks for them.
+	// +optional
+	InPlace *InPlaceStatus `json:"inPlace,omitempty"`
 	// belowMinSince is since when fewer than minReplicas workers are possible.
 	// +optional
 	BelowMinSince *metav1.MicroTime `json:"belowMinSince,omitempty"`
@@ -131,6 +134,9 @@ const (
 	// JobRecovering: workers are being replaced, and other programs leave the job alone meanwhile. The annotation holdfast.dev/recovering says
 	// until when.
 	JobRecovering JobConditionType = "Recovering"
+	// JobInPlaceInSync: the processes of all workers that run were started together, and can be restarted together in place. Only of jobs that
+	// ask for that.
+	JobInPlaceInSync JobConditionType = "InPlaceInSync"
 )
 
 // Reasons of conditions and events.
@@ -145,6 +151,12 @@ const (
 	ReasonSucceeded        = "ElasticJobSucceeded"
 	ReasonFailed           = "ElasticJobFailed"
 	ReasonDeadlineExceeded = "DeadlineExceeded"
+
+	ReasonInSync            = "InSync"
+	ReasonRestartingInPlace = "RestartingInPlace"
+	ReasonWaitingForWorkers = "WaitingForWorkers"
+	ReasonWaitingForLeader  = "WaitingForOrchestrator"
+	ReasonNotPossible       = "NotPossible"
 )
 
 // ReplicaStatuses counts the pods of each kind.
@@ -189,6 +201,16 @@ type WorkerHistory struct {
 	// lastTime is when that was seen.
 	// +optional
 	LastTime *metav1.MicroTime `json:"lastTime,omitempty"`
+}
+
+// InPlaceStatus is what is known of restarts in place.
+type InPlaceStatus struct {
+	// failures is how many failures of workers were answered in place. They are among restarts, and among the failures of the workers.
+	// +optional
+	Failures int32 `json:"failures,omitempty"`
+	// counted is up to when failures have been counted, so that each is counted once.
+	// +optional
+	Counted *metav1.MicroTime `json:"counted,omitempty"`
 }
 
 // GivenBack says that fewer workers are asked for than wanted.

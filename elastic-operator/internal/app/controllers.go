@@ -24,6 +24,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 		Metrics:         elasticjob.NewMetrics(o.Registry),
 		Clock:           clock.RealClock{},
 		RendezvousImage: o.RendezvousImage,
+		Agents:          o.Agents,
 		Rendezvous:      elasticjob.HTTPRendezvous(),
 	})
 	if err := jobs.Register(mgr, o.Workers); err != nil {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/yaml"
 
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
@@ -22,6 +23,8 @@ type Options struct {
 
 	// RendezvousImage of the managed rendezvous server. Empty: jobs have to bring their own.
 	RendezvousImage string
+	// Agents of jobs that ask for restarts in place.
+	Agents plan.Agents
 }
 
 // Configuration is the content of --config.
@@ -31,6 +34,8 @@ type Configuration struct {
 
 	// RendezvousImage is the same as --rendezvous-image.
 	RendezvousImage *string `json:"rendezvousImage,omitempty"`
+	// InPlace is what workers get that restart in place.
+	InPlace InPlaceConfig `json:"inPlace,omitempty"`
 }
 
 // NewOptions has the defaults.
@@ -47,6 +52,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
 	set.StringVar(&o.RendezvousImage, flagRendezvousImage, o.RendezvousImage,
 		"image of the rendezvous server for jobs that name none; without it, they have to")
+	inPlaceFlags(set, &o.Agents)
 }
 
 // Complete reads the configuration file and returns all that is wrong.
@@ -58,7 +64,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	if file.RendezvousImage != nil && !set.Changed(flagRendezvousImage) {
 		o.RendezvousImage = *file.RendezvousImage
 	}
-	return bootstrap.Join(o.Options.Complete(set, file.Config))
+	return bootstrap.Join(append(o.Options.Complete(set, file.Config), completeInPlace(set, &o.Agents, file.InPlace)...))
 }
 
 func read(path string) (c Configuration, err error) {

@@ -13,10 +13,13 @@ type fault struct {
 	cause     Cause
 	reason    string
 	permanent bool
+	// stays: its pod has not ended, and is to be replaced all the same.
+	stays bool
 }
 
 // account notes who has completed, and counts each pod that failed or is on its way out without our doing, once.
 func (d *decider) account() {
+	d.countInPlace()
 	for _, i := range d.m.Indexes {
 		pod, there := d.Pods[i]
 		switch {
@@ -48,6 +51,8 @@ func (d *decider) faultOf(i int, pod Pod) (fault, bool) {
 		return fault{cause: CauseDisruption, reason: pod.Disruption}, true
 	case pod.Terminating:
 		return fault{cause: CauseDisruption, reason: reasonDeleted}, true
+	case d.lost(i, pod) != "":
+		return fault{cause: CauseProgram, reason: d.lost(i, pod), stays: true}, true
 	case pod.Phase == Failed && outside && !pod.Overran: // the kubelet restarts what fails by itself
 		return fault{cause: CauseDisruption, reason: reasonEndedAlone}, true
 	case pod.Phase == Failed:
@@ -78,7 +83,7 @@ func exited(pod Pod) string {
 func (d *decider) count(i int, pod Pod, f fault) {
 	h := d.m.Workers[i]
 	own := pod.Restarts
-	if f.cause == CauseProgram && pod.Phase == Failed {
+	if f.cause == CauseProgram && (pod.Phase == Failed || f.stays) {
 		own++
 	}
 	if f.cause == CauseDisruption {
@@ -100,6 +105,8 @@ func (d *decider) tell(i int, pod Pod, f fault) {
 	switch {
 	case f.cause == CauseProgram && pod.Phase == Failed:
 		d.event(Event{Pod: name, Reason: EventExited, Action: actionReplace, Note: fmt.Sprintf("Pod: %s %s", name, f.reason)})
+	case f.stays:
+		d.event(Event{Pod: name, Warning: true, Reason: EventNotInPlace, Action: actionReplace, Note: fmt.Sprintf("Pod: %s is replaced: %s", name, f.reason)})
 	case f.cause == CauseDisruption:
 		d.event(Event{Pod: name, Warning: true, Reason: EventDisrupted, Action: actionReplace, Note: fmt.Sprintf("Pod: %s: %s", name, f.reason)})
 	}

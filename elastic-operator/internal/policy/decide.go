@@ -21,6 +21,7 @@ func Decide(f *Facts) *Decision {
 		d.run()
 	}
 	d.report()
+	d.enroll()
 	d.out.Memory = d.m
 	return d.out
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 	"github.com/holdfast-project/holdfast/shared/recovering"
+	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
 // Decision is what is to be done, and why. Memory, conditions and numbers are written first, then the rest is done.
@@ -33,6 +34,8 @@ type Decision struct {
 	Rendezvous bool
 	// Recovering is what the job says of itself while workers are being replaced; nil at all other times.
 	Recovering *recovering.State
+	// Roster of those who are restarted in place together; nil: there is no such group.
+	Roster *roster.Roster
 	// RemoveJob: its time after the end is over.
 	RemoveJob bool
 
@@ -57,6 +60,8 @@ type Condition struct {
 	Status  metav1.ConditionStatus
 	Reason  string
 	Message string
+	// Always said, also if it was never true.
+	Always bool
 }
 
 // Event to be told. Pod is the name of the one it is about, if it is about one.
@@ -82,7 +87,10 @@ const (
 	EventGivenUp     = "WorkerGivenUp"
 	EventGivenBack   = "SurplusGivenBack"
 	EventBelowMin    = "TooFewWorkers"
+	EventInPlace     = "InPlaceRestart"
+	EventNotInPlace  = "InPlaceNotPossible"
 	actionReplace    = "ReplaceWorker"
+	actionRestart    = "RestartWorkers"
 	actionGiveUp     = "GiveUpWorker"
 	actionScale      = "Scale"
 	actionWait       = "Wait"

@@ -19,6 +19,8 @@ type Facts struct {
 	Memory Memory
 	// Reported is what was said of the workers before. It stands once the job has ended, whatever becomes of the pods.
 	Reported v1alpha1.ReplicaStatus
+	// InPlace is what the job says, and is told, of restarts in place.
+	InPlace InPlace
 	// Deleted: the job is on its way out, and the garbage collector with it.
 	Deleted bool
 }
@@ -43,6 +45,8 @@ type Pod struct {
 	ExitCode int32
 	// ExitReason, such as OOMKilled.
 	ExitReason string
+	// Supervised: its program is restarted in place.
+	Supervised bool
 	// Restarts of containers within the pod.
 	Restarts int32
 }

@@ -26,6 +26,9 @@ type Memory struct {
 	BelowMin              time.Time
 	GivenBack             *GivenBack
 	Resumes               int32
+	// InPlace failures, and up to when they have been counted, in Unix milliseconds.
+	InPlaceFailures int32
+	InPlaceCounted  int64
 	// Suspended was the last that was said.
 	Suspended bool
 	// Ended: Succeeded or Failed, at this time.
@@ -71,6 +74,12 @@ func Recall(status *v1alpha1.ElasticJobStatus) (Memory, error) {
 	if g := status.GivenBack; g != nil {
 		m.GivenBack = &GivenBack{Replicas: int(g.Replicas), Wanted: int(g.Wanted), Since: g.Since.Time}
 	}
+	if p := status.InPlace; p != nil {
+		m.InPlaceFailures = p.Failures
+		if p.Counted != nil {
+			m.InPlaceCounted = p.Counted.UnixMilli()
+		}
+	}
 	m.recallConditions(status)
 	if errWanted != nil {
 		return m, errWanted
@@ -106,6 +115,10 @@ func (m *Memory) Write(status *v1alpha1.ElasticJobStatus) {
 			Index: int32(index), Failures: h.Failures, Disruptions: h.Disruptions, Permanent: h.Permanent, LastPod: h.LastPod,
 			LastReason: h.LastReason, LastTime: toMicro(h.LastTime),
 		})
+	}
+	status.InPlace = nil
+	if m.InPlaceCounted > 0 {
+		status.InPlace = &v1alpha1.InPlaceStatus{Failures: m.InPlaceFailures, Counted: toMicro(time.UnixMilli(m.InPlaceCounted))}
 	}
 	status.BelowMinSince = toMicro(m.BelowMin)
 	status.StartTime, status.CompletionTime, status.GivenBack = toTime(m.Started), toTime(m.EndedAt), nil

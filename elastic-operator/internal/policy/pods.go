@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
 // outside are reasons in the status of a pod by which kubelets and controllers say that they have ended it.
@@ -28,6 +30,7 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 		UID: pod.UID, Phase: phase(pod.Status.Phase), Terminating: pod.DeletionTimestamp != nil, Bound: pod.Spec.NodeName != "",
 		Created: pod.CreationTimestamp.Time, Disruption: disruption(pod),
 	}
+	_, p.Supervised = pod.Annotations[epoch.Annotation]
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			p.Ready = c.Status == corev1.ConditionTrue

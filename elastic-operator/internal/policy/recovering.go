@@ -14,6 +14,9 @@ const replacedWithin = 5 * time.Minute
 // recover says that workers are being replaced, so that no other rung of the ladder answers the same fault.
 func (d *decider) recover(t tally) {
 	deadline := t.lastFault.Add(replacedWithin)
+	if t.replacing == 0 && d.restartsInPlace() {
+		return
+	}
 	if t.replacing == 0 || !d.Now.Before(deadline) {
 		d.say(v1alpha1.JobRecovering, false, v1alpha1.ReasonRestarted, "Workers that failed have been replaced, or have had their time.")
 		return

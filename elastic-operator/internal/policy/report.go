@@ -164,6 +164,7 @@ func (d *decider) alive(t tally) {
 		d.say(v1alpha1.JobRestarting, false, v1alpha1.ReasonRestarted, "Workers that failed have been replaced.")
 	}
 	d.recover(t)
+	d.inSync()
 }
 
 // waiting says what the job waits for.

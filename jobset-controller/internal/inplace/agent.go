@@ -6,10 +6,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-)
 
-// Supervisor is the name of the program that runs a worker under it.
-const Supervisor = "holdfast-exec"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
+)
 
 const (
 	agentFlag = "--worker-jobset-uid"
@@ -33,7 +32,7 @@ func isSidecarAgent(c corev1.Container) bool {
 }
 
 func isSupervised(c corev1.Container) bool {
-	return hasWord(c, func(word string) bool { return path.Base(word) == Supervisor })
+	return hasWord(c, func(word string) bool { return path.Base(word) == supervise.Program })
 }
 
 // hasWord looks through command and arguments without joining them: the slices belong to a cache.

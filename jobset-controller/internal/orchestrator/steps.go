@@ -5,11 +5,13 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"strconv"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
@@ -100,23 +102,34 @@ func (r *Reconciler) failOver(ctx context.Context, s *scope, step leader.Step) e
 
 // annotate writes annotations in one compare-and-set; an empty value takes its annotation away.
 func (r *Reconciler) annotate(ctx context.Context, s *scope, values map[string]string) error {
-	next := s.js.DeepCopy()
-	if next.Annotations == nil {
-		next.Annotations = map[string]string{}
+	next, err := annotated(ctx, r.Client, s.js, values)
+	if err != nil {
+		return err
+	}
+	s.js = next.(*v1alpha2.JobSet)
+	return s.readJobSet()
+}
+
+// annotated is annotate for any owner, and returns it as it is then.
+func annotated(ctx context.Context, c client.Client, owner client.Object, values map[string]string) (client.Object, error) {
+	next := owners.Copy(owner)
+	annotations := maps.Clone(next.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
 	}
 	for key, value := range values {
 		if value == "" {
-			delete(next.Annotations, key)
+			delete(annotations, key)
 		} else {
-			next.Annotations[key] = value
+			annotations[key] = value
 		}
 	}
-	patch := client.MergeFromWithOptions(s.js, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, next, patch, client.FieldOwner(FieldManager)); err != nil {
-		return fmt.Errorf("annotating the JobSet: %w", err)
+	next.SetAnnotations(annotations)
+	patch := client.MergeFromWithOptions(owner, client.MergeFromWithOptimisticLock{})
+	if err := c.Patch(ctx, next, patch, client.FieldOwner(FieldManager)); err != nil {
+		return owner, fmt.Errorf("annotating the %s: %w", owners.KindOf(owner).Kind, err)
 	}
-	s.js = next
-	return s.readJobSet()
+	return next, nil
 }
 
 // incarnation names one life of a group's data in the store.

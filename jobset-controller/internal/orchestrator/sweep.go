@@ -3,24 +3,24 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Sweep drops the groups of JobSets that are gone. A deletion is not waited for as an event, because it may have happened
+// Sweep drops the groups of JobSets, and of other owners, that are gone. A deletion is not waited for as an event, because it may have happened
 // while nobody led. It is a runnable of the leader.
 type Sweep struct {
 	Cache  client.Reader
 	Live   client.Reader
 	Store  coordination.Leader
 	Tokens Tokens
+	Owners *owners.Lister // nil: JobSets
 	Every  time.Duration
 }
 
@@ -40,11 +40,11 @@ func (s *Sweep) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, err := uids(ctx, s.Cache)
+	known, err := s.uids(ctx, s.Cache)
 	if err != nil || !anyUnknown(groups, known) {
 		return err
 	}
-	if known, err = uids(ctx, s.Live); err != nil {
+	if known, err = s.uids(ctx, s.Live); err != nil {
 		return err
 	}
 	return s.drop(ctx, groups, known)
@@ -60,7 +60,7 @@ func (s *Sweep) drop(ctx context.Context, groups []string, known map[string]bool
 		if known[group] {
 			continue
 		}
-		log.FromContext(ctx).Info("dropping the group of a JobSet that is gone", "group", group)
+		log.FromContext(ctx).Info("dropping a group whose owner is gone", "group", group)
 		errs = append(errs, s.Store.Drop(ctx, group, token))
 	}
 	return errors.Join(errs...)
@@ -75,14 +75,14 @@ func anyUnknown(groups []string, known map[string]bool) bool {
 	return false
 }
 
-func uids(ctx context.Context, from client.Reader) (map[string]bool, error) {
-	var list v1alpha2.JobSetList
-	if err := from.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing JobSets: %w", err)
+func (s *Sweep) uids(ctx context.Context, from client.Reader) (map[string]bool, error) {
+	list, err := s.Owners.List(ctx, from)
+	if err != nil {
+		return nil, err
 	}
-	known := make(map[string]bool, len(list.Items))
-	for i := range list.Items {
-		known[string(list.Items[i].UID)] = true
+	known := make(map[string]bool, len(list))
+	for _, owner := range list {
+		known[string(owner.GetUID())] = true
 	}
 	return known, nil
 }

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,9 +12,9 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// Credentials keeps the store's user of a JobSet; see credentials.Keeper.
+// Credentials keeps the store's user of a group, given its owner; see credentials.Keeper.
 type Credentials interface {
-	Keep(ctx context.Context, js *v1alpha2.JobSet, save credentials.Save) error
+	Keep(ctx context.Context, owner client.Object, save credentials.Save) error
 }
 
 // keepUser sees to the credentials of a JobSet that asks for in-place restarts, before anything else, for its pods wait for
@@ -24,24 +23,21 @@ func (r *Reconciler) keepUser(ctx context.Context, js *v1alpha2.JobSet) (*v1alph
 	if r.Users == nil || !hasUser(js) {
 		return js, nil
 	}
-	err := r.Users.Keep(ctx, js, func(record credentials.Record) error {
-		next := js.DeepCopy()
-		if next.Annotations == nil {
-			next.Annotations = map[string]string{}
-		}
-		next.Annotations[credentials.Annotation] = record.Format()
-		patch := client.MergeFromWithOptions(js, client.MergeFromWithOptimisticLock{})
-		if err := r.Client.Patch(ctx, next, patch, client.FieldOwner(FieldManager)); err != nil {
-			return fmt.Errorf("annotating the JobSet: %w", err)
-		}
-		js = next
-		return nil
+	owner, err := keepUserOf(ctx, r.Users, r.Client, js)
+	return owner.(*v1alpha2.JobSet), err
+}
+
+// keepUserOf is keepUser for any owner.
+func keepUserOf(ctx context.Context, users Credentials, c client.Client, owner client.Object) (client.Object, error) {
+	err := users.Keep(ctx, owner, func(record credentials.Record) (err error) {
+		owner, err = annotated(ctx, c, owner, map[string]string{credentials.Annotation: record.Format()})
+		return err
 	})
 	var unreachable *credentials.StoreError
 	if errors.As(err, &unreachable) {
-		return js, storeFailed(err)
+		return owner, storeFailed(err)
 	}
-	return js, err
+	return owner, err
 }
 
 func hasUser(js *v1alpha2.JobSet) bool {

@@ -23,6 +23,8 @@ func IndexByUID(obj client.Object) []string { return []string{string(obj.GetUID(
 type Wakeups struct {
 	Client client.Reader
 	Store  coordination.Leader
+	// Others, if set, is told of each group that no JobSet has, and of every (re)connection, with "".
+	Others func(ctx context.Context, group string)
 	// Connected, if set, is called after every (re)connection, before any group is looked at.
 	Connected func(context.Context)
 	events    chan event.TypedGenericEvent[client.Object]
@@ -61,6 +63,9 @@ func (w *Wakeups) wake(ctx context.Context, group string) {
 	if err := w.Client.List(ctx, &list, opts...); err != nil {
 		log.FromContext(ctx).Error(err, "finding the JobSet of a group", "group", group)
 		return
+	}
+	if w.Others != nil && (len(list.Items) == 0 || group == "") {
+		w.Others(ctx, group)
 	}
 	for i := range list.Items {
 		w.send(ctx, list.Items[i].Namespace, list.Items[i].Name)

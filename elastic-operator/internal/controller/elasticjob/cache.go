@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
 const (
@@ -83,6 +84,9 @@ func stripPod(o any) (any, error) {
 func bare(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	kept := *m
 	kept.ManagedFields, kept.Annotations = nil, nil
+	if of, supervised := m.Annotations[epoch.Annotation]; supervised {
+		kept.Annotations = map[string]string{epoch.Annotation: of}
+	}
 	return &kept
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
@@ -46,6 +47,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// RendezvousImage of the managed rendezvous server; empty: there is none.
 	RendezvousImage string
+	// Agents of jobs that ask for restarts in place.
+	Agents plan.Agents
 	// Rendezvous asks a server what it knows. nil: it is not asked.
 	Rendezvous RendezvousReader
 }

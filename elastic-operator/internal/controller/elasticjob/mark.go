@@ -3,40 +3,57 @@ package elasticjob
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/recovering"
+	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
 // enough of its time is left to a recovery: workers fail one after the other, and not each of them is worth a write.
 const enough = 2 * time.Minute
 
-// mark says on the job that its workers are being replaced, before they are, and takes that away when it is over. The status has it as a
-// condition.
+// mark says on the job that its workers are being replaced or restarted, before they are, and takes that away when it is over; the status has
+// it as a condition. And it says who is restarted in place together, before anybody is removed.
 func (r *Reconciler) mark(ctx context.Context, s *scope, d *policy.Decision) error {
-	annotations := s.job.Annotations
-	value, write := "", d.Recovering == nil && recovering.Release(annotations, recovering.RungElastic)
-	if d.Recovering != nil && !saidOf(annotations, s.facts.Now) {
-		value, write = recovering.Place(annotations, *d.Recovering, s.facts.Now)
+	annotations := maps.Clone(s.job.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
 	}
-	if !write {
+	markRecovery(annotations, d, s.facts.Now)
+	if d.Roster == nil {
+		delete(annotations, roster.Annotation)
+	} else {
+		annotations[roster.Annotation] = d.Roster.Format()
+	}
+	if maps.Equal(annotations, s.job.Annotations) {
 		return nil
 	}
 	next := s.job.DeepCopy()
-	if value == "" {
-		delete(next.Annotations, recovering.Annotation)
-	} else {
-		metav1.SetMetaDataAnnotation(&next.ObjectMeta, recovering.Annotation, value)
-	}
+	next.Annotations = annotations
 	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(s.job, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("saying that the ElasticJob recovers: %w", err)
+		return fmt.Errorf("saying what is done about the workers: %w", err)
 	}
 	s.job = next
 	return nil
+}
+
+func markRecovery(annotations map[string]string, d *policy.Decision, now time.Time) {
+	if d.Recovering == nil {
+		if recovering.Release(annotations, recovering.RungElastic, recovering.RungProcess) {
+			delete(annotations, recovering.Annotation)
+		}
+		return
+	}
+	if saidOf(annotations, now) {
+		return
+	}
+	if value, write := recovering.Place(annotations, *d.Recovering, now); write {
+		annotations[recovering.Annotation] = value
+	}
 }
 
 // saidOf this rung is what there is to say, for long enough.

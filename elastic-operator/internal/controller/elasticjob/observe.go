@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
 // observe does all reads of a reconcile but the one that asks the rendezvous server.
@@ -30,6 +31,7 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*sc
 	if s.facts.Deleted {
 		return s, nil
 	}
+	s.facts.InPlace = r.observeInPlace(ctx, job)
 	if err := r.observePods(ctx, s); err != nil {
 		return nil, err
 	}
@@ -38,6 +40,20 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*sc
 	}
 	r.expected.apply(s)
 	return s, nil
+}
+
+// observeInPlace reads what the job asks for and is told. What was written and cannot be read is written anew.
+func (r *Reconciler) observeInPlace(ctx context.Context, job *v1alpha1.ElasticJob) policy.InPlace {
+	var p policy.InPlace
+	var err error
+	if p.Timeout, err = r.Agents.Timeout(job); err != nil {
+		p.Problem = "restarts in place are not possible: " + err.Error()
+	}
+	if p.Roster, err = roster.Of(job.Annotations); err != nil {
+		log.FromContext(ctx).Error(err, "The roster cannot be read; it is written anew")
+	}
+	p.Report = roster.ReportOf(job.Annotations)
+	return p
 }
 
 func (r *Reconciler) observePods(ctx context.Context, s *scope) error {

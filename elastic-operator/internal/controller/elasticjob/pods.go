@@ -66,7 +66,9 @@ func (r *Reconciler) deletePod(ctx context.Context, job *v1alpha1.ElasticJob, po
 
 func (r *Reconciler) createPods(ctx context.Context, s *scope, d *policy.Decision) error {
 	return inParallel(ctx, d.Create, func(ctx context.Context, index int) error {
-		uid, err := r.createPod(ctx, s.job, plan.WorkerPod(s.job, index, d.Memory.Resumes))
+		pod := plan.WorkerPod(s.job, index, d.Memory.Resumes)
+		r.Agents.Supervise(s.job, pod, index, d.Memory.Resumes)
+		uid, err := r.createPod(ctx, s.job, pod)
 		if err == nil && uid != "" {
 			r.expected.podCreated(s.job.UID, index, uid)
 		}

@@ -67,7 +67,7 @@ func setCondition(list []v1alpha1.JobCondition, c policy.Condition, now time.Tim
 		}
 		return list
 	}
-	if c.Status != metav1.ConditionTrue {
+	if c.Status != metav1.ConditionTrue && !c.Always {
 		return list
 	}
 	return append(list, v1alpha1.JobCondition{

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
@@ -42,6 +43,7 @@ type world struct {
 	namespace string
 	image     string
 	ask       RendezvousReader
+	agents    plan.Agents
 	metrics   *prometheus.Registry
 
 	mu     sync.Mutex
@@ -107,7 +109,7 @@ func (w *world) start() {
 	w.ok(AddIndexes(ctx, mgr.GetFieldIndexer()))
 	r := New(Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: w, Metrics: NewMetrics(w.metrics), Clock: clock.RealClock{},
-		RendezvousImage: w.image, Rendezvous: w.ask,
+		RendezvousImage: w.image, Rendezvous: w.ask, Agents: w.agents,
 	})
 	w.ok(r.Register(mgr, 2))
 	go func() { w.ended <- mgr.Start(ctx) }()

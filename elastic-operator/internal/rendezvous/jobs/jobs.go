@@ -4,6 +4,7 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -70,8 +71,13 @@ func bare(job string) string { return job[strings.LastIndexByte(job, '/')+1:] }
 // Names are the jobs as <namespace>/<name>, in the order in which they were given.
 func (t *Table) Names() []string { return t.names }
 
-// Job returns the job of a run id.
+// Job returns the job of a run id. Workers that restart in place meet under another one each time: the run id, and behind it two numbers.
 func (t *Table) Job(id string) (string, bool) {
-	job, ok := t.byID[id]
+	if job, ok := t.byID[id]; ok {
+		return job, true
+	}
+	job, ok := t.byID[ofRestart.ReplaceAllString(id, "")]
 	return job, ok
 }
+
+var ofRestart = regexp.MustCompile(`-[0-9]{1,16}-[0-9]{1,16}$`)

@@ -146,3 +146,19 @@ func FuzzKeys(f *testing.F) {
 		}
 	})
 }
+
+// Workers that restart in place meet under another id each time; it is the job's, and nobody else's.
+func TestTheRunIDOfARestart(t *testing.T) {
+	table, err := Parse([]string{"ns/a=0f3a-11", "ns/b=0f3a-11-2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{
+		"0f3a-11": "ns/a", "0f3a-11-1-0": "ns/a", "0f3a-11-12-345": "ns/a", "0f3a-11-2": "ns/b", "0f3a-11-2-1-7": "ns/b",
+		"0f3a-11-1": "", "0f3a-11-1-x": "", "0f3a-11-1-0-1-0": "", "-1-0": "", "other-1-0": "",
+	} {
+		if got, ok := table.Job(id); got != want || ok != (want != "") {
+			t.Errorf("%s is of %q", id, got)
+		}
+	}
+}

@@ -21,6 +21,7 @@ import (
 const (
 	flagValkeyAddress = "valkey-address"
 	flagValkeyACL     = "valkey-acl"
+	flagElasticJobs   = "elasticjobs"
 )
 
 var configKind = schema.GroupVersionKind{Group: "config.holdfast.dev", Version: "v1alpha1", Kind: "OrchestratorConfiguration"}
@@ -31,6 +32,8 @@ type Configuration struct {
 	bootstrap.Config `json:",inline"`
 
 	Valkey ValkeyConfig `json:"valkey,omitempty"`
+	// ElasticJobs is the same as --elasticjobs.
+	ElasticJobs bool `json:"elasticJobs,omitempty"`
 }
 
 // ValkeyConfig is the store. A flag that is set overrides a field.
@@ -60,6 +63,9 @@ type Options struct {
 	ValkeyPasswordFile string
 	ValkeyTLS          valkey.TLSFiles
 
+	// ElasticJobs: their groups are led too.
+	ElasticJobs bool
+
 	// ValkeyACL: the orchestrator makes a user at the store for each JobSet, and a Secret.
 	ValkeyACL             bool
 	ValkeyPasswordMaxAge  time.Duration // of the agents' passwords; 0 is for ever
@@ -87,6 +93,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.ValkeyTLS.Key, "valkey-tls-key-file", "", "file with the key of that certificate")
 	set.StringVar(&o.ValkeyTLS.ServerName, "valkey-tls-server-name", "", "whom the store's certificate is for; the host of the address if empty")
 	set.BoolVar(&o.ValkeyACL, flagValkeyACL, false, "make a user at the store for each JobSet, with access to its own group only, and a Secret with its password in the JobSet's namespace; --valkey-username must be allowed to manage users")
+	set.BoolVar(&o.ElasticJobs, flagElasticJobs, false, "lead the groups of ElasticJobs that ask for restarts in place, as soon as the cluster knows the kind")
 	set.DurationVar(&o.ValkeyPasswordMaxAge, "valkey-password-max-age", 30*24*time.Hour, "age at which such a password is replaced, 0 for never")
 	set.DurationVar(&o.ValkeyPasswordOverlap, "valkey-password-overlap", 10*time.Minute, "how long a password stays valid that was replaced; longer than the kubelet takes to bring a Secret into pods")
 }
@@ -110,6 +117,9 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	}
 	if !set.Changed(flagValkeyACL) {
 		o.ValkeyACL = file.Valkey.ACL
+	}
+	if !set.Changed(flagElasticJobs) {
+		o.ElasticJobs = file.ElasticJobs
 	}
 	errs := append(o.Options.Complete(set, file.Config), o.validate()...)
 	return bootstrap.Join(errs)

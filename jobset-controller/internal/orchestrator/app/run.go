@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
@@ -71,9 +72,11 @@ func (o *Options) register(ctx context.Context, mgr ctrl.Manager, store *valkey.
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease,
 		Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{},
 	}
+	known := &owners.Lister{}
+	rosters := &orchestrator.Rosters{Client: mgr.GetClient(), Store: store, Tokens: lease, Clock: clock.RealClock{}}
 	if o.ValkeyACL {
-		keeper := o.keeper(mgr, store)
-		reconciler.Users = keeper
+		keeper := o.keeper(mgr, store, known)
+		reconciler.Users, rosters.Users = keeper, keeper
 		wakeups.Connected = restoreUsers(keeper)
 		if err := mgr.Add(&credentials.Sweep{Keeper: keeper, Every: 10 * time.Second}); err != nil {
 			return err
@@ -82,11 +85,26 @@ func (o *Options) register(ctx context.Context, mgr ctrl.Manager, store *valkey.
 	if err := reconciler.Register(mgr, wakeups.Source(), o.Workers); err != nil {
 		return err
 	}
+	if o.ElasticJobs {
+		wakeups.Others = rosters.Wake
+		if err := o.discover(mgr, rosters, known); err != nil {
+			return err
+		}
+	}
 	if err := mgr.Add(wakeups); err != nil {
 		return err
 	}
 	return mgr.Add(&orchestrator.Sweep{
-		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Every: 30 * time.Second,
+		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Owners: known, Every: 30 * time.Second,
+	})
+}
+
+// discover has ElasticJobs led from when the cluster knows them.
+func (o *Options) discover(mgr ctrl.Manager, rosters *orchestrator.Rosters, known *owners.Lister) error {
+	known.Expect()
+	return mgr.Add(&orchestrator.Discover{
+		Live: mgr.GetAPIReader(), Owners: known, Every: 10 * time.Second,
+		Begin: func() error { return rosters.Register(mgr, o.Workers) },
 	})
 }
 

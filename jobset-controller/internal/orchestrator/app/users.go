@@ -11,13 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store) *credentials.Keeper {
+func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Lister) *credentials.Keeper {
 	k := &credentials.Keeper{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Users: store, Clock: clock.RealClock{},
 		Recorder: mgr.GetEventRecorder("holdfast-orchestrator"),
+		Owners:   known,
 		Ages:     credentials.Ages{Max: o.ValkeyPasswordMaxAge, Overlap: o.ValkeyPasswordOverlap},
 	}
 	if file := o.ValkeyTLS.CA; file != "" {

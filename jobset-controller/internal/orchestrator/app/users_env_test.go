@@ -49,7 +49,7 @@ type guarded struct {
 
 const leaderUser = "leader"
 
-func startGuarded(t *testing.T) *guarded {
+func startGuarded(t *testing.T, flags ...string) *guarded {
 	t.Helper()
 	g := &guarded{T: t, dir: t.TempDir()}
 	var cluster *rest.Config
@@ -60,7 +60,7 @@ func startGuarded(t *testing.T) *guarded {
 	g.grant()
 	as := rest.CopyConfig(cluster)
 	as.Impersonate.UserName = leaderUser
-	g.lead(as)
+	g.lead(as, flags...)
 	blind, err := client.New(as, client.Options{Scheme: scheme()})
 	if err != nil {
 		t.Fatal(err)
@@ -137,10 +137,10 @@ func (g *guarded) grant() {
 	}
 }
 
-func (g *guarded) lead(cluster *rest.Config) {
+func (g *guarded) lead(cluster *rest.Config, flags ...string) {
 	g.Helper()
-	o, err := parse("--valkey-address="+g.address, "--valkey-username="+leaderUser, "--valkey-password-file="+g.file("password"),
-		"--valkey-tls-ca-file="+g.file("ca.crt"), "--valkey-acl", "--leader-election-namespace=default", "--health-probe-bind-address=0")
+	o, err := parse(append(flags, "--valkey-address="+g.address, "--valkey-username="+leaderUser, "--valkey-password-file="+g.file("password"),
+		"--valkey-tls-ca-file="+g.file("ca.crt"), "--valkey-acl", "--leader-election-namespace=default", "--health-probe-bind-address=0")...)
 	g.must(err)
 	o.Registry = prometheus.NewRegistry()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -185,9 +185,11 @@ func (g *guarded) eventually(what string, ask func() error) {
 	}
 }
 
-func (g *guarded) secret() (*corev1.Secret, error) {
+func (g *guarded) secret() (*corev1.Secret, error) { return g.secretNamed("holdfast-store-js") }
+
+func (g *guarded) secretNamed(name string) (*corev1.Secret, error) {
 	s := &corev1.Secret{}
-	return s, g.admin.Get(g.Context(), client.ObjectKey{Namespace: "default", Name: "holdfast-store-js"}, s)
+	return s, g.admin.Get(g.Context(), client.ObjectKey{Namespace: "default", Name: name}, s)
 }
 
 // agent is a client with what a pod would find in its Secret.

@@ -15,10 +15,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 )
 
-// Users is the store as the keeper of its users needs it. Users go by their group, the UID of a JobSet; their passwords are
+// Users is the store as the keeper of its users needs it. Users go by their group, the UID of its owner; their passwords are
 // given as hashes.
 type Users interface {
 	SetUsers(ctx context.Context, hashes map[string][]string) error
@@ -28,14 +28,16 @@ type Users interface {
 	Erase(ctx context.Context, group string) error
 }
 
-// Keeper keeps the credentials of all JobSets. It is safe for concurrent use.
+// Keeper keeps the credentials of all groups. It is safe for concurrent use.
 type Keeper struct {
 	Client client.Client
 	Live   client.Reader // reads past the cache
 	Users  Users
 	// CA returns what goes into Secrets beside the password, for a store that speaks TLS; nil without.
-	CA       func() ([]byte, error)
-	Ages     Ages
+	CA   func() ([]byte, error)
+	Ages Ages
+	// Owners are those whose groups have users; nil: JobSets.
+	Owners   *owners.Lister
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 
@@ -50,19 +52,19 @@ type StoreError struct{ Err error }
 func (e *StoreError) Error() string { return e.Err.Error() }
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// Save writes a record into the annotation of a JobSet, in one compare-and-set.
+// Save writes a record into the annotation of an owner, in one compare-and-set.
 type Save func(Record) error
 
-// Keep brings the credentials of a JobSet one step on, and the store up to them. The Secret does not wait for the store, for
+// Keep brings the credentials of a group one step on, given its owner, and the store up to them. The Secret does not wait for the store, for
 // pods wait for it; but a password that replaces another is given to nobody before the store knows it.
 //
 // Errors: StoreError, those of the API server, a conflict among them.
-func (k *Keeper) Keep(ctx context.Context, js *v1alpha2.JobSet, save Save) error {
-	record, now := Of(js.Annotations), k.Clock.Now()
-	request := js.Annotations[RotateAnnotation]
+func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error {
+	record, now := Of(owner.GetAnnotations()), k.Clock.Now()
+	request := owner.GetAnnotations()[RotateAnnotation]
 	step := Next(record, request, now, k.Ages)
 	if step == Keep && record.Revoked == "" {
-		missing, err := k.isMissing(ctx, js, now)
+		missing, err := k.isMissing(ctx, owner, now)
 		if err != nil {
 			return err
 		}
@@ -72,7 +74,7 @@ func (k *Keeper) Keep(ctx context.Context, js *v1alpha2.JobSet, save Save) error
 	}
 	switch step {
 	case Renew:
-		return k.renew(ctx, js, record, request, save)
+		return k.renew(ctx, owner, record, request, save)
 	case Retire:
 		next := record.retired()
 		if err := save(next); err != nil {
@@ -80,40 +82,40 @@ func (k *Keeper) Keep(ctx context.Context, js *v1alpha2.JobSet, save Save) error
 		}
 		record = &next
 	}
-	return k.apply(ctx, js.UID, record)
+	return k.apply(ctx, owner.GetUID(), record)
 }
 
-func (k *Keeper) renew(ctx context.Context, js *v1alpha2.JobSet, record *Record, request string, save Save) error {
+func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record, request string, save Save) error {
 	password := newPassword()
 	next := record.with(hashOf(password), request, k.Clock.Now())
 	if err := save(next); err != nil {
 		return err
 	}
-	applied := k.apply(ctx, js.UID, &next)
+	applied := k.apply(ctx, owner.GetUID(), &next)
 	if applied != nil && len(next.Hashes) > 1 {
 		return applied
 	}
-	if err := k.writeSecret(ctx, js, password); err != nil {
+	if err := k.writeSecret(ctx, owner, password); err != nil {
 		return err
 	}
 	return errors.Join(save(next.written(k.Clock.Now())), applied)
 }
 
-// writeSecret replaces whatever has the Secret's name: one of a JobSet of the same name that was there before. It reads
+// writeSecret replaces whatever has the Secret's name: one of an owner of the same name that was there before. It reads
 // nothing.
-func (k *Keeper) writeSecret(ctx context.Context, js *v1alpha2.JobSet, password string) error {
+func (k *Keeper) writeSecret(ctx context.Context, owner client.Object, password string) error {
 	ca, err := k.ca()
 	if err != nil {
 		return err
 	}
-	err = k.Client.Create(ctx, secret(js, password, ca))
+	err = k.Client.Create(ctx, secret(owner, password, ca))
 	if apierrors.IsAlreadyExists(err) {
-		err = k.Client.Update(ctx, secret(js, password, ca))
+		err = k.Client.Update(ctx, secret(owner, password, ca))
 	}
 	if err != nil {
 		return fmt.Errorf("writing the Secret with the store's password: %w", err)
 	}
-	k.sawSecret(js.UID, k.Clock.Now())
+	k.sawSecret(owner.GetUID(), k.Clock.Now())
 	return nil
 }
 
@@ -128,17 +130,17 @@ func (k *Keeper) ca() ([]byte, error) {
 const lookEvery = 5 * time.Minute
 
 // isMissing asks by a creation that creates nothing, which needs no right to read.
-func (k *Keeper) isMissing(ctx context.Context, js *v1alpha2.JobSet, now time.Time) (bool, error) {
+func (k *Keeper) isMissing(ctx context.Context, owner client.Object, now time.Time) (bool, error) {
 	k.mu.Lock()
-	due := now.Sub(k.looked[js.UID]) >= lookEvery
+	due := now.Sub(k.looked[owner.GetUID()]) >= lookEvery
 	k.mu.Unlock()
 	if !due {
 		return false, nil
 	}
-	err := k.Client.Create(ctx, secret(js, "", nil), client.DryRunAll)
+	err := k.Client.Create(ctx, secret(owner, "", nil), client.DryRunAll)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		k.sawSecret(js.UID, now)
+		k.sawSecret(owner.GetUID(), now)
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("looking whether the Secret with the store's password is there: %w", err)
@@ -194,7 +196,7 @@ func (k *Keeper) told(uid types.UID, valid []string) {
 	k.applied[uid] = digest(valid)
 }
 
-// forget what the store was told, of one JobSet.
+// forget what the store was told, of one group.
 func (k *Keeper) forget(uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -7,9 +7,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
@@ -28,23 +31,38 @@ func hashOf(password string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// secret brings a password to the pods of a JobSet. It goes with the JobSet.
-func secret(js *v1alpha2.JobSet, password string, ca []byte) *corev1.Secret {
+// secret brings a password to the pods of an owner. It goes with the owner.
+func secret(owner client.Object, password string, ca []byte) *corev1.Secret {
+	kind := owners.KindOf(owner)
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: js.Namespace, Name: inplace.StoreSecret(js.Name),
-			Labels: map[string]string{v1alpha2.JobSetNameKey: js.Name},
+			Namespace: owner.GetNamespace(), Name: secretName(owner), Labels: labels(owner),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1alpha2.GroupVersion.String(), Kind: "JobSet", Name: js.Name, UID: js.UID,
+				APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: owner.GetName(), UID: owner.GetUID(),
 			}},
 		},
 		Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{
-			inplace.SecretUsername: []byte(coordination.UserOf(string(js.UID))), inplace.SecretPassword: []byte(password),
+			supervise.SecretUsername: []byte(coordination.UserOf(string(owner.GetUID()))), supervise.SecretPassword: []byte(password),
 		},
 	}
 	if len(ca) > 0 {
-		s.Data[inplace.SecretCA] = ca
+		s.Data[supervise.SecretCA] = ca
 	}
 	return s
+}
+
+// secretName keeps owners of the same name and different kinds apart.
+func secretName(owner client.Object) string {
+	if owners.KindOf(owner) == owners.ElasticJob {
+		return supervise.ElasticSecret(owner.GetName())
+	}
+	return inplace.StoreSecret(owner.GetName())
+}
+
+func labels(owner client.Object) map[string]string {
+	if owners.KindOf(owner) == owners.ElasticJob {
+		return nil
+	}
+	return map[string]string{v1alpha2.JobSetNameKey: owner.GetName()}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,9 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Sweep compares the store's users with the JobSets at intervals: those of JobSets that are gone are removed, those that
+// Sweep compares the store's users with the owners at intervals: those of owners that are gone are removed, those that
 // somebody changed are set again, and those whose group has outgrown its share are revoked. It is a runnable of the leader.
 type Sweep struct {
 	Keeper *Keeper
@@ -40,7 +43,7 @@ func (k *Keeper) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, err := jobSets(ctx, k.Client)
+	known, err := k.owners(ctx, k.Client)
 	if err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func (k *Keeper) Sweep(ctx context.Context) error {
 }
 
 // dropUnknown asks the API server itself first: the cache may be behind.
-func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string, known map[string]*v1alpha2.JobSet) error {
+func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
 	var unknown []string
 	for group := range users {
 		if known[group] == nil {
@@ -58,7 +61,7 @@ func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string, kno
 	if len(unknown) == 0 {
 		return nil
 	}
-	live, err := jobSets(ctx, k.Live)
+	live, err := k.owners(ctx, k.Live)
 	if err != nil {
 		return err
 	}
@@ -72,17 +75,17 @@ func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string, kno
 	return errors.Join(errs...)
 }
 
-// mend sets the users again that differ from what their JobSets say. What was told in the last moments may not be in the
+// mend sets the users again that differ from what their owners say. What was told in the last moments may not be in the
 // cache yet, so what counts is what the store was told.
-func (k *Keeper) mend(ctx context.Context, users map[string][]string, known map[string]*v1alpha2.JobSet) error {
+func (k *Keeper) mend(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
 	var errs []error
-	for group, js := range known {
-		record := Of(js.Annotations)
+	for group, owner := range known {
+		record := Of(owner.GetAnnotations())
 		valid := slices.Sorted(slices.Values(record.Valid()))
-		if record == nil || slices.Equal(users[group], valid) || !k.knows(js.UID, valid) {
+		if record == nil || slices.Equal(users[group], valid) || !k.knows(owner.GetUID(), valid) {
 			continue
 		}
-		errs = append(errs, k.tell(ctx, js.UID, valid))
+		errs = append(errs, k.tell(ctx, owner.GetUID(), valid))
 	}
 	return errors.Join(errs...)
 }
@@ -94,7 +97,11 @@ const (
 )
 
 // share is how many bytes a group of so many workers may take.
-func share(js *v1alpha2.JobSet) int64 {
+func share(owner client.Object) int64 {
+	js, is := owner.(*v1alpha2.JobSet)
+	if !is {
+		return baseShare + slotShare*roster.MaxMembers
+	}
 	var workers int64
 	for i := range js.Spec.ReplicatedJobs {
 		entry := &js.Spec.ReplicatedJobs[i]
@@ -103,9 +110,9 @@ func share(js *v1alpha2.JobSet) int64 {
 	return baseShare + slotShare*workers
 }
 
-// revokeLarge takes the user away from a JobSet whose group has outgrown its share: what is there was not written by the
+// revokeLarge takes the user away from an owner whose group has outgrown its share: what is there was not written by the
 // functions, and the memory is that of all. The data go with it; the workers run on.
-func (k *Keeper) revokeLarge(ctx context.Context, users map[string][]string, known map[string]*v1alpha2.JobSet) error {
+func (k *Keeper) revokeLarge(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
 	groups := make([]string, 0, len(users))
 	for group := range users {
 		groups = append(groups, group)
@@ -116,8 +123,8 @@ func (k *Keeper) revokeLarge(ctx context.Context, users map[string][]string, kno
 	}
 	var errs []error
 	for group, bytes := range usage {
-		if js := known[group]; js != nil && bytes > share(js) {
-			errs = append(errs, k.revoke(ctx, js, bytes))
+		if owner := known[group]; owner != nil && bytes > share(owner) {
+			errs = append(errs, k.revoke(ctx, owner, bytes))
 		}
 	}
 	return errors.Join(errs...)
@@ -126,37 +133,39 @@ func (k *Keeper) revokeLarge(ctx context.Context, users map[string][]string, kno
 const eventRevoked = "StoreAccessRevoked"
 
 // revoke ends the connections first, so that nothing more is written. The annotation keeps the user from coming back.
-func (k *Keeper) revoke(ctx context.Context, js *v1alpha2.JobSet, bytes int64) error {
-	group := string(js.UID)
+func (k *Keeper) revoke(ctx context.Context, owner client.Object, bytes int64) error {
+	group := string(owner.GetUID())
 	if err := errors.Join(k.Users.DropUser(ctx, group), k.Users.Erase(ctx, group)); err != nil {
 		return err
 	}
-	k.forget(js.UID)
-	why := fmt.Sprintf("its data took %d bytes of the store, more than the %d that %s may", bytes, share(js), js.Name)
-	record := ptr.Deref(Of(js.Annotations), Record{}).revoked(why)
-	next := js.DeepCopy()
-	if next.Annotations == nil {
-		next.Annotations = map[string]string{}
+	k.forget(owner.GetUID())
+	why := fmt.Sprintf("its data took %d bytes of the store, more than the %d that %s may", bytes, share(owner), owner.GetName())
+	record := ptr.Deref(Of(owner.GetAnnotations()), Record{}).revoked(why)
+	next := owners.Copy(owner)
+	annotations := maps.Clone(next.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
 	}
-	next.Annotations[Annotation] = record.Format()
-	if err := k.Client.Patch(ctx, next, client.MergeFrom(js)); err != nil {
-		return fmt.Errorf("revoking the store's user of %s/%s: %w", js.Namespace, js.Name, err)
+	annotations[Annotation] = record.Format()
+	next.SetAnnotations(annotations)
+	if err := k.Client.Patch(ctx, next, client.MergeFrom(owner)); err != nil {
+		return fmt.Errorf("revoking the store's user of %s/%s: %w", owner.GetNamespace(), owner.GetName(), err)
 	}
-	log.FromContext(ctx).Info("revoked a user of the store", "jobSet", client.ObjectKeyFromObject(js), "bytes", bytes)
-	k.Recorder.Eventf(js, nil, corev1.EventTypeWarning, eventRevoked, "Revoking",
+	log.FromContext(ctx).Info("revoked a user of the store", "owner", client.ObjectKeyFromObject(owner), "bytes", bytes)
+	k.Recorder.Eventf(owner, nil, corev1.EventTypeWarning, eventRevoked, "Revoking",
 		"its agents wrote too much into the store and have no access any more: %s; no worker was stopped. A new value of annotation %s gives them access again",
 		why, RotateAnnotation)
 	return nil
 }
 
-func jobSets(ctx context.Context, from client.Reader) (map[string]*v1alpha2.JobSet, error) {
-	var list v1alpha2.JobSetList
-	if err := from.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing JobSets: %w", err)
+func (k *Keeper) owners(ctx context.Context, from client.Reader) (map[string]client.Object, error) {
+	list, err := k.Owners.List(ctx, from)
+	if err != nil {
+		return nil, err
 	}
-	byUID := make(map[string]*v1alpha2.JobSet, len(list.Items))
-	for i := range list.Items {
-		byUID[string(list.Items[i].UID)] = &list.Items[i]
+	byUID := make(map[string]client.Object, len(list))
+	for _, owner := range list {
+		byUID[string(owner.GetUID())] = owner
 	}
 	return byUID, nil
 }

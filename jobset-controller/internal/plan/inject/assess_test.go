@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 type entry = v1alpha2.ReplicatedJob
@@ -90,16 +91,16 @@ func TestProblems(t *testing.T) {
 		"a variable of ours with another value": {
 			plain(env(corev1.EnvVar{Name: "JOB_INDEX", Value: "7"})), at + `spec.template.spec.containers[0].env[0].name: Invalid value: "JOB_INDEX"`},
 		"a variable of ours with another field": {
-			plain(env(fromField("POD_UID", "metadata.name"))), at + "spec.template.spec.containers[0].env[0].name"},
+			plain(env(supervise.FromField("POD_UID", "metadata.name"))), at + "spec.template.spec.containers[0].env[0].name"},
 		"a variable of ours from elsewhere": {
 			plain(env(corev1.EnvVar{Name: "POD_UID", ValueFrom: &corev1.EnvVarSource{}})), at + "spec.template.spec.containers[0].env[0].name"},
 		"the store's address": {
 			plain(env(corev1.EnvVar{Name: "VALKEY_ADDRESS", Value: "mine:1"})), at + "spec.template.spec.containers[0].env[0].name"},
 		"a variable of ours with our value":    {plain(env(identity()[0])), ""},
-		"a variable of ours, from the label":   {plain(env(fromField("JOB_INDEX", "metadata.labels['jobset.sigs.k8s.io/job-index']"))), ""},
+		"a variable of ours, from the label":   {plain(env(supervise.FromField("JOB_INDEX", "metadata.labels['jobset.sigs.k8s.io/job-index']"))), ""},
 		"the sidecar has variables of its own": {plain(cri, env(corev1.EnvVar{Name: "JOB_INDEX", Value: "7"})), ""},
 		"a volume of our name": {
-			plain(pod(func(p *corev1.PodSpec) { p.Volumes = []corev1.Volume{{Name: startupVolume}} })), at + "spec.template.spec.volumes[0].name: Duplicate value"},
+			plain(pod(func(p *corev1.PodSpec) { p.Volumes = []corev1.Volume{{Name: supervise.StartupVolume}} })), at + "spec.template.spec.volumes[0].name: Duplicate value"},
 		"an init container of our name": {
 			plain(pod(func(p *corev1.PodSpec) { p.InitContainers = []corev1.Container{{Name: installerName}} })), at + "spec.template.spec.initContainers[0].name: Duplicate value"},
 		"our folder":                          {plain(mount(startupDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},

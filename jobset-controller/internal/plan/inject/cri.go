@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 const (
@@ -18,8 +20,8 @@ const (
 func (s Settings) addSidecar(pod *corev1.PodSpec, worker int) {
 	c := &pod.Containers[worker]
 	pod.InitContainers = append(pod.InitContainers, s.sidecar(c.Name))
-	pod.Volumes = append(append(pod.Volumes, s.shared()...), socket())
-	round := startupMount()
+	pod.Volumes = append(append(pod.Volumes, s.store().Volumes()...), socket())
+	round := supervise.StartupMount()
 	round.ReadOnly = true
 	c.VolumeMounts = append(c.VolumeMounts, round)
 }
@@ -33,7 +35,7 @@ func (s Settings) sidecar(worker string) corev1.Container {
 			corev1.EnvVar{Name: envContainer, Value: worker},
 			corev1.EnvVar{Name: envReadyPort, Value: strconv.Itoa(readyPort)},
 		),
-		VolumeMounts:    append(s.agentMounts(), corev1.VolumeMount{Name: socketVolume, MountPath: socketPath}),
+		VolumeMounts:    append(s.store().Mounts(), corev1.VolumeMount{Name: socketVolume, MountPath: socketPath}),
 		SecurityContext: privileged(),
 		StartupProbe:    agentIsReady(),
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
@@ -60,7 +62,7 @@ func rich(e *v1alpha2.ReplicatedJob) {
 	pod.InitContainers = []corev1.Container{{Name: "fetch", Image: "fetch-image"}}
 	pod.Containers = append([]corev1.Container{{Name: "logs", Image: "logs-image"}}, pod.Containers...)
 	worker := &pod.Containers[1]
-	worker.Env = []corev1.EnvVar{{Name: "STEPS", Value: "100"}, fromField("JOB_INDEX", "metadata.labels['jobset.sigs.k8s.io/job-index']")}
+	worker.Env = []corev1.EnvVar{{Name: "STEPS", Value: "100"}, supervise.FromField("JOB_INDEX", "metadata.labels['jobset.sigs.k8s.io/job-index']")}
 	worker.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 	worker.Resources = asks("cpu=2 memory=1Gi nvidia.com/gpu=8", "memory=1Gi nvidia.com/gpu=8")
 }

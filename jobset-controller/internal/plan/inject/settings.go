@@ -2,6 +2,7 @@ package inject
 
 import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
@@ -42,9 +43,17 @@ const (
 func (s Settings) of(jobSet string) Settings {
 	if s.StoreACL {
 		s.StoreUsername = coordination.UserOf("$(" + envJobSetUID + ")") // the kubelet fills it in
-		s.StoreSecret, s.StoreSecretKey = inplace.StoreSecret(jobSet), inplace.SecretPassword
+		s.StoreSecret, s.StoreSecretKey = inplace.StoreSecret(jobSet), supervise.SecretPassword
 	}
 	return s
+}
+
+// store is how agents reach it.
+func (s Settings) store() supervise.Store {
+	return supervise.Store{
+		Address: s.StoreAddress, Username: s.StoreUsername, Secret: s.StoreSecret, SecretKey: s.StoreSecretKey,
+		TLS: s.StoreTLS, ServerName: s.StoreServerName,
+	}
 }
 
 // Lacks says why the assessed drivers cannot be added though nothing in the JobSet stands against it: the manager was not told

@@ -1,0 +1,115 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+)
+
+var agents = Agents{ExecImage: "exec:1", Store: supervise.Store{Address: "valkey:6379", TLS: true}, StoreACL: true}
+
+func inPlace(changes ...func(*v1alpha1.ElasticJob)) *v1alpha1.ElasticJob {
+	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
+		j.UID = "job-uid"
+		metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.InPlaceTimeoutKey, "90s")
+		j.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Command = []string{"torchrun"}
+	}).Obj()
+	for _, change := range changes {
+		change(job)
+	}
+	return job
+}
+
+func TestASupervisedPod(t *testing.T) {
+	job := inPlace()
+	pod := WorkerPod(job, 2, 1)
+	agents.Supervise(job, pod, 2, 1)
+	c := pod.Spec.Containers[0]
+	want := []string{
+		"/holdfast/holdfast-exec", "--pod-termination-grace-period=30s", "--log-level=info", "--worker-jobset-uid=job-uid",
+		"--worker-id=worker-2.$(HOLDFAST_POD_UID)-0-0", "--worker-pod-uid=$(HOLDFAST_POD_UID)", "--worker-pod-epoch=2",
+		"--pod-name=a-worker-2", "--node-name=$(HOLDFAST_NODE_NAME)", "--round-variables=PET_RDZV_ID", "--", "torchrun",
+	}
+	if diff := cmp.Diff(want, c.Command); diff != "" {
+		t.Error(diff)
+	}
+	values := map[string]string{}
+	for _, v := range c.Env {
+		values[v.Name] = v.Value
+		if v.ValueFrom != nil {
+			values[v.Name] = v.ValueFrom.FieldRef.FieldPath
+		}
+	}
+	for name, want := range map[string]string{
+		"HOLDFAST_POD_UID": "metadata.uid", "HOLDFAST_NODE_NAME": "spec.nodeName", "VALKEY_ADDRESS": "valkey:6379",
+		"VALKEY_USERNAME": "holdfast:job-uid", "VALKEY_PASSWORD_FILE": "/var/run/secrets/holdfast/password",
+		"VALKEY_TLS_CA_FILE": "/var/run/secrets/holdfast/ca.crt", "STARTUP_DIR": "/holdfast", "JOB_ID": "a",
+	} {
+		if values[name] != want {
+			t.Errorf("%s is %q, want %q", name, values[name], want)
+		}
+	}
+	secret := func(v corev1.Volume) bool {
+		return v.Secret != nil && v.Secret.SecretName == "holdfast-elastic-store-a"
+	}
+	if !slices.ContainsFunc(pod.Spec.Volumes, secret) || pod.Spec.InitContainers[0].Image != "exec:1" || pod.Annotations[epoch.Annotation] != "2" {
+		t.Errorf("volumes %+v, init containers %+v, annotations %v", pod.Spec.Volumes, pod.Spec.InitContainers, pod.Annotations)
+	}
+	if job.Spec.ReplicaSpecs.Worker.Template.Spec.InitContainers != nil {
+		t.Error("the template was changed, which Kueue compares")
+	}
+}
+
+// Who does not ask for it gets the pod of before.
+func TestAPodOfWhoDoesNotAsk(t *testing.T) {
+	job := inPlace(func(j *v1alpha1.ElasticJob) { j.Annotations = nil })
+	pod, plain := WorkerPod(job, 0, 0), WorkerPod(job, 0, 0)
+	agents.Supervise(job, pod, 0, 0)
+	if diff := cmp.Diff(plain, pod); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatStandsAgainstRestartsInPlace(t *testing.T) {
+	spec := func(change func(*corev1.PodSpec)) func(*v1alpha1.ElasticJob) {
+		return func(j *v1alpha1.ElasticJob) { change(&j.Spec.ReplicaSpecs.Worker.Template.Spec) }
+	}
+	annotation := func(key, value string) func(*v1alpha1.ElasticJob) {
+		return func(j *v1alpha1.ElasticJob) { j.Annotations[key] = value }
+	}
+	two := spec(func(s *corev1.PodSpec) { s.Containers = append(s.Containers, corev1.Container{Name: "logs"}) })
+	for name, tc := range map[string]struct {
+		changes []func(*v1alpha1.ElasticJob)
+		want    string // empty: nothing does
+	}{
+		"nothing":                     {nil, ""},
+		"no duration":                 {[]func(*v1alpha1.ElasticJob){annotation(v1alpha1.InPlaceTimeoutKey, "soon")}, `"soon" is not a duration`},
+		"an empty duration":           {[]func(*v1alpha1.ElasticJob){annotation(v1alpha1.InPlaceTimeoutKey, "")}, "is empty"},
+		"no command":                  {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Containers[0].Command = nil })}, "spec.replicaSpecs.Worker.template.spec.containers[0].command: Required"},
+		"two containers":              {[]func(*v1alpha1.ElasticJob){two}, "metadata.annotations[holdfast.dev/inplace-container]: Required"},
+		"one of two":                  {[]func(*v1alpha1.ElasticJob){two, annotation(v1alpha1.InPlaceContainerKey, inPlace().Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Name)}, ""},
+		"one that there is not":       {[]func(*v1alpha1.ElasticJob){annotation(v1alpha1.InPlaceContainerKey, "other")}, "no container of"},
+		"a variable of ours":          {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Containers[0].Env = []corev1.EnvVar{{Name: "STARTUP_DIR"}} })}, "env[0].name"},
+		"a volume of ours":            {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Volumes = []corev1.Volume{{Name: "holdfast-startup"}} })}, "volumes[0].name: Duplicate"},
+		"an init container of ours":   {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.InitContainers = []corev1.Container{{Name: "holdfast-install"}} })}, "initContainers[0].name: Duplicate"},
+		"a folder of ours is mounted": {[]func(*v1alpha1.ElasticJob){spec(func(s *corev1.PodSpec) { s.Containers[0].VolumeMounts = []corev1.VolumeMount{{MountPath: "/holdfast"}} })}, "mountPath: Duplicate"},
+	} {
+		got, err := agents.Timeout(inPlace(tc.changes...))
+		switch {
+		case tc.want == "" && (err != nil || got != 90*time.Second):
+			t.Errorf("%s: %s, %v", name, got, err)
+		case tc.want != "" && (err == nil || got != 0 || !strings.Contains(err.Error(), tc.want)):
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}

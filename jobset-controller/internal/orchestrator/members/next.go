@@ -1,0 +1,105 @@
+package members
+
+import (
+	"slices"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/roster"
+)
+
+// Input is all a decision rests on.
+type Input struct {
+	Roster  *roster.Roster        // nil: the owner wants no group
+	Group   *coordination.Summary // nil: the store holds none
+	Foreign bool                  // what the store holds is unreadable
+	Known   bool                  // the group was there before: a store without it has lost it
+}
+
+// Kind names a step.
+type Kind string
+
+const (
+	Nothing Kind = ""
+	Drop    Kind = "Drop"  // remove the group from the store
+	Evict   Kind = "Evict" // take a member that is gone out of the round, so that its peers restart
+	Open    Kind = "Open"  // make the group what it is to be
+)
+
+// Step is one thing to do.
+type Step struct {
+	Kind   Kind
+	Member string            // Evict
+	Open   coordination.Open // Open, without token and incarnation
+}
+
+// Next is the next step, Nothing when the group is as it should be.
+func Next(in Input) Step {
+	switch g := in.Group; {
+	case in.Roster == nil && g == nil && !in.Foreign:
+		return Step{}
+	case in.Roster == nil:
+		return Step{Kind: Drop}
+	case len(in.Roster.Members) == 0:
+		return Step{} // nobody is there to be led; who comes finds the group as it was
+	case g == nil || in.Foreign:
+		return in.open(false)
+	case in.Roster.Epoch < g.Epoch:
+		return Step{} // an older state of the owner
+	case in.Roster.Epoch > g.Epoch:
+		return in.open(false)
+	case g.Phase == coordination.Closed:
+		return in.open(false)
+	case in.stuck():
+		return in.open(true)
+	case g.Phase == coordination.Terminal || g.Phase == coordination.Recreating:
+		return Step{} // its owner's turn
+	}
+	return in.follow()
+}
+
+// follow the roster.
+func (in Input) follow() Step {
+	if gone := in.gone(); gone != "" {
+		return Step{Kind: Evict, Member: gone}
+	}
+	if o := in.open(false); in.Group.Limit != o.Open.Limit || !slices.Equal(in.Group.Stages, o.Open.Stages) {
+		return o
+	}
+	return Step{}
+}
+
+// stuck tells whether the group is in a phase that only ends by closing it, though it can go on: the member that brought it there is gone,
+// or may restart again.
+func (in Input) stuck() bool {
+	g := in.Group
+	cause := roster.MemberOf(g.Record.Cause.Slot)
+	gone := cause == "" || !slices.Contains(in.Roster.Members, cause)
+	switch g.Phase {
+	case coordination.Terminal:
+		return (cause != "" && gone) || in.Roster.Limit > g.Round
+	case coordination.Recreating:
+		return gone
+	}
+	return false
+}
+
+// gone is a member that was in step with others and is not on the roster any more, while its peers can be restarted for it.
+func (in Input) gone() string {
+	g := in.Group
+	if g.Phase != coordination.Running || g.Round >= in.Roster.Limit || g.Round >= g.Limit {
+		return ""
+	}
+	for i, s := range g.Stages {
+		if in.entered(i) && !g.StageLeft(s.Step, int64(i)) && !slices.Contains(in.Roster.Members, s.Prefix) {
+			return s.Prefix
+		}
+	}
+	return ""
+}
+
+// open is the group as it is wanted.
+func (in Input) open(closed bool) Step {
+	return Step{Kind: Open, Open: coordination.Open{
+		Epoch: in.Roster.Epoch, Limit: in.Roster.Limit, Stages: in.stages(), Suspended: closed, Recover: in.Known, Reset: in.Foreign,
+	}}
+}

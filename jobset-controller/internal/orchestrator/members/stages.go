@@ -1,0 +1,86 @@
+package members
+
+import (
+	"slices"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/roster"
+)
+
+// maxSteps is how many a group can have; see package coordination.
+const maxSteps = 256
+
+// stages of the group. Those who are in step with it are its first step. Those who come later are a step of their own, which enters by
+// itself when they have joined; it is one that the group did not have before, because steps that have entered stay so. As long as
+// nobody comes or goes, all stays as it is.
+func (in Input) stages() []coordination.Stage {
+	switch {
+	case in.fresh():
+		return allIn(in.Roster.Members, 0)
+	case in.same():
+		return in.Group.Stages
+	}
+	var first, later, coming []string
+	step := in.forming()
+	for _, member := range in.Roster.Members {
+		switch i := in.stageOf(member); {
+		case i < 0:
+			coming = append(coming, member)
+		case in.Group.Stages[i].Step == 0 || in.entered(i):
+			first = append(first, member)
+		default:
+			later = append(later, member)
+		}
+	}
+	stages := append(allIn(first, 0), allIn(later, step)...)
+	if step < maxSteps { // else they come with the next look, when the steps have been numbered anew
+		stages = append(stages, allIn(coming, step)...)
+	}
+	if len(stages) == 0 {
+		return allIn(in.Roster.Members, 0)
+	}
+	return stages
+}
+
+// fresh: nobody is ahead of anybody, so all begin together.
+func (in Input) fresh() bool {
+	g := in.Group
+	return g == nil || in.Foreign || g.Epoch != in.Roster.Epoch || g.Phase == coordination.Forming || len(g.Stages) == 0
+}
+
+// same tells whether the group has the members of the roster.
+func (in Input) same() bool {
+	missing := func(member string) bool { return in.stageOf(member) < 0 }
+	return len(in.Group.Stages) == len(in.Roster.Members) && !slices.ContainsFunc(in.Roster.Members, missing)
+}
+
+// forming is the step that has not entered yet, or the one after the last. While the store collects what the agents know it does not say
+// which have entered.
+func (in Input) forming() int64 {
+	var step int64
+	for i, s := range in.Group.Stages {
+		if s.Step > 0 && !in.entered(i) && in.Group.Phase != coordination.Recovering {
+			return s.Step
+		}
+		step = max(step, s.Step)
+	}
+	return step + 1
+}
+
+// entered tells whether a stage is in step with the group.
+func (in Input) entered(stage int) bool {
+	_, entered := in.Group.Entered(in.Group.Stages[stage].Step)
+	return entered
+}
+
+func (in Input) stageOf(member string) int {
+	return slices.IndexFunc(in.Group.Stages, func(s coordination.Stage) bool { return s.Prefix == member })
+}
+
+func allIn(members []string, step int64) []coordination.Stage {
+	stages := make([]coordination.Stage, 0, len(members))
+	for _, member := range members {
+		stages = append(stages, roster.Stage(member, step))
+	}
+	return stages
+}

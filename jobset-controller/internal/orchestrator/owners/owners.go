@@ -1,0 +1,112 @@
+// Package owners knows the objects that have groups: JobSets and, where that is asked for, ElasticJobs. Of the latter only metadata are
+// read, so that no type of another program is needed; without their definition in the cluster there are none.
+package owners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// ElasticJob is the kind that speaks by a roster; see package roster.
+var ElasticJob = schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}
+
+// JobSet is the other kind.
+var JobSet = v1alpha2.GroupVersion.WithKind("JobSet")
+
+// Lister lists the owners. The zero Lister, and nil, know JobSets only.
+type Lister struct{ elastic atomic.Int32 }
+
+const (
+	unasked  = iota // ElasticJobs are none of our business
+	unknown         // they are, and whether the cluster has any is not known yet
+	absent          // the cluster does not know the kind
+	readable        // they can be listed
+)
+
+// ErrUnknown is beside an incomplete list: nothing must be concluded from what is not on it.
+var ErrUnknown = errors.New("whether there are ElasticJobs is not known yet")
+
+// Expect ElasticJobs, about which nothing is known yet.
+func (l *Lister) Expect() { l.elastic.Store(unknown) }
+
+// Found says whether the cluster knows ElasticJobs. They can be listed then.
+func (l *Lister) Found(there bool) {
+	if there {
+		l.elastic.Store(readable)
+	} else {
+		l.elastic.Store(absent)
+	}
+}
+
+// List reads them all. What it can read it returns beside an error too.
+func (l *Lister) List(ctx context.Context, from client.Reader) ([]client.Object, error) {
+	var list v1alpha2.JobSetList
+	if err := from.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing JobSets: %w", err)
+	}
+	var all []client.Object
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	switch state := l.state(); state {
+	case unasked, absent:
+		return all, nil
+	case unknown:
+		return all, ErrUnknown
+	}
+	elastic, err := List(ctx, from)
+	if meta.IsNoMatchError(err) { // the definition is gone, and all of them with it
+		return all, nil
+	}
+	for i := range elastic {
+		all = append(all, &elastic[i])
+	}
+	return all, err
+}
+
+func (l *Lister) state() int32 {
+	if l == nil {
+		return unasked
+	}
+	return l.elastic.Load()
+}
+
+// List reads the metadata of ElasticJobs. Where the cluster does not know the kind, meta.IsNoMatchError tells of the error.
+func List(ctx context.Context, from client.Reader, opts ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(ElasticJob.GroupVersion().WithKind(ElasticJob.Kind + "List"))
+	if err := from.List(ctx, list, opts...); err != nil {
+		return nil, fmt.Errorf("listing ElasticJobs: %w", err)
+	}
+	for i := range list.Items {
+		list.Items[i].SetGroupVersionKind(ElasticJob)
+	}
+	return list.Items, nil
+}
+
+// MakeElasticJob is one that is to be read.
+func MakeElasticJob() *metav1.PartialObjectMetadata {
+	job := &metav1.PartialObjectMetadata{}
+	job.SetGroupVersionKind(ElasticJob)
+	return job
+}
+
+// KindOf an owner. Objects of a typed list do not say it themselves.
+func KindOf(owner client.Object) schema.GroupVersionKind {
+	if _, is := owner.(*v1alpha2.JobSet); is {
+		return JobSet
+	}
+	return ElasticJob
+}
+
+// Copy of an owner, to be changed.
+func Copy(owner client.Object) client.Object { return owner.DeepCopyObject().(client.Object) }

@@ -1,0 +1,52 @@
+package owners
+
+import (
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// What is not known must not be taken for what is not there: whoever is not on the list loses its group and its user.
+func TestWhoOwnsGroups(t *testing.T) {
+	s := runtime.NewScheme()
+	if err := v1alpha2.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	metav1.AddMetaToScheme(s)
+	s.AddKnownTypeWithName(ElasticJob, &metav1.PartialObjectMetadata{})
+	s.AddKnownTypeWithName(ElasticJob.GroupVersion().WithKind("ElasticJobList"), &metav1.PartialObjectMetadataList{})
+	job := MakeElasticJob()
+	job.SetNamespace("ns")
+	job.SetName("same")
+	c := fake.NewClientBuilder().WithScheme(s).WithObjects(job, &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "same"}}).Build()
+
+	expecting, absent, found := &Lister{}, &Lister{}, &Lister{}
+	expecting.Expect()
+	absent.Expect()
+	absent.Found(false)
+	found.Expect()
+	found.Found(true)
+	for name, tc := range map[string]struct {
+		lister *Lister
+		want   int
+		err    error
+	}{
+		"nobody asks for ElasticJobs": {nil, 1, nil},
+		"it is not known yet":         {expecting, 1, ErrUnknown},
+		"the cluster has none":        {absent, 1, nil},
+		"there are some":              {found, 2, nil},
+	} {
+		got, err := tc.lister.List(t.Context(), c)
+		if len(got) != tc.want || !errors.Is(err, tc.err) {
+			t.Errorf("%s: %d owners (%v)", name, len(got), err)
+		}
+		if len(got) == 2 && (KindOf(got[0]) != JobSet || KindOf(got[1]) != ElasticJob) {
+			t.Errorf("%s: of kinds %s and %s", name, KindOf(got[0]), KindOf(got[1]))
+		}
+	}
+}

@@ -1,0 +1,406 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/roster"
+)
+
+// crew is an owner with a roster, the agents of its pods, and their leader.
+type crew struct {
+	*testing.T
+	c      client.Client
+	clock  *clocktesting.FakePassiveClock
+	store  *memory.Store
+	r      *Rosters
+	agents map[string]*crewman
+	roster roster.Roster
+}
+
+// crewman is an agent with a barrier, without a mind of its own about time: it does what the level says.
+type crewman struct {
+	member   string
+	instance int64
+	seen     coordination.Seen
+	under    coordination.Level
+	round    int64
+	started  int // how often its worker has run
+	running  bool
+	dead     bool
+}
+
+func newCrew(t *testing.T) *crew {
+	s := runtime.NewScheme()
+	metav1.AddMetaToScheme(s)
+	s.AddKnownTypeWithName(owners.ElasticJob, &metav1.PartialObjectMetadata{})
+	s.AddKnownTypeWithName(owners.ElasticJob.GroupVersion().WithKind("ElasticJobList"), &metav1.PartialObjectMetadataList{})
+	owner := owners.MakeElasticJob()
+	owner.SetNamespace("ns")
+	owner.SetName("train")
+	owner.SetUID(uid)
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	k := &crew{
+		T: t, c: fake.NewClientBuilder().WithScheme(s).WithObjects(owner).Build(), clock: clock, store: memory.New(clock.Now),
+		agents: map[string]*crewman{}, roster: roster.Roster{Epoch: 1, Limit: 3, Timeout: time.Minute},
+	}
+	k.r = &Rosters{Client: k.c, Store: k.store, Tokens: fixedToken{1, 1}, Clock: clock}
+	return k
+}
+
+func (k *crew) owner() *metav1.PartialObjectMetadata {
+	k.Helper()
+	owner := owners.MakeElasticJob()
+	if err := k.c.Get(k.Context(), types.NamespacedName{Namespace: "ns", Name: "train"}, owner); err != nil {
+		k.Fatal(err)
+	}
+	return owner
+}
+
+// enlist makes the roster.
+func (k *crew) enlist(members ...string) *crew {
+	k.Helper()
+	k.roster.Members = members
+	for _, m := range members {
+		if k.agents[m] == nil {
+			k.agents[m] = &crewman{member: m, instance: 1, seen: coordination.Unseen(), round: coordination.NoRound}
+		}
+	}
+	return k.annotate(k.roster.Format())
+}
+
+func (k *crew) annotate(value string) *crew {
+	k.Helper()
+	owner := k.owner()
+	if value == "" {
+		delete(owner.Annotations, roster.Annotation)
+	} else {
+		metav1.SetMetaDataAnnotation(&owner.ObjectMeta, roster.Annotation, value)
+	}
+	if err := k.c.Update(k.Context(), owner); err != nil {
+		k.Fatal(err)
+	}
+	return k
+}
+
+func (k *crew) look() *crew {
+	k.Helper()
+	k.clock.SetTime(k.clock.Now().Add(10 * time.Millisecond))
+	if _, err := k.r.Reconcile(k.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "train"}}); err != nil {
+		k.Fatal(err)
+	}
+	return k
+}
+
+// work lets agents and leader act until nothing moves any more.
+func (k *crew) work() *crew {
+	k.Helper()
+	var before string
+	for range 50 {
+		k.look()
+		for _, name := range slices.Sorted(mapsKeys(k.agents)) {
+			k.act(k.agents[name])
+		}
+		if now := fmt.Sprintf("%+v", k.group()); now == before {
+			return k
+		} else {
+			before = now
+		}
+	}
+	k.Fatal("it never settles")
+	return nil
+}
+
+func mapsKeys(m map[string]*crewman) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for name := range m {
+			if !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+func (k *crew) group() coordination.Summary {
+	k.Helper()
+	sum, err := k.store.Summary(k.Context(), uid)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return sum
+}
+
+func (k *crew) memberOf(a *crewman) coordination.Member {
+	_, pod, _ := roster.ParseMember(a.member)
+	return coordination.Member{Slot: roster.Slot(a.member), Pod: pod, PodBorn: 1}
+}
+
+func (k *crew) instanceOf(a *crewman) coordination.Instance {
+	return coordination.Instance{ID: fmt.Sprintf("%s-%d", a.member, a.instance), Born: a.instance}
+}
+
+// act is one look of an agent at the level.
+func (k *crew) act(a *crewman) {
+	k.Helper()
+	if a.dead {
+		return
+	}
+	level := k.group().Level
+	if a.running && level.Phase == coordination.Restarting && a.round < level.Round && a.under.SameLife(level) {
+		k.next(a)
+	}
+	if !a.under.SameLife(level) || a.round == coordination.NoRound {
+		k.join(a)
+		level = k.group().Level
+	}
+	i := slices.IndexFunc(k.group().Stages, func(s coordination.Stage) bool { return s.Prefix == a.member })
+	if i < 0 || level.Phase != coordination.Running || !a.under.SameLife(level) {
+		return
+	}
+	entered, is := level.Entered(k.group().Stages[i].Step)
+	if a.round = max(a.round, entered); is && a.round == level.Round {
+		a.seen = coordination.Seen{Epoch: level.Epoch, Round: a.round, Holds: true, Running: true, Entered: true, Instances: 1}
+		if !a.running {
+			a.running = true
+			a.started++
+		}
+	}
+}
+
+// next instance of the worker: the one before was stopped on an order.
+func (k *crew) next(a *crewman) {
+	a.instance++
+	a.running, a.round = false, coordination.NoRound
+	a.seen.Holds = false
+}
+
+func (k *crew) join(a *crewman) {
+	reply, err := k.store.Join(k.Context(), uid, coordination.Join{Member: k.memberOf(a), Instance: k.instanceOf(a), Barrier: true, Seen: a.seen})
+	if err != nil {
+		return // not its turn yet
+	}
+	a.under = reply.Level
+	if reply.Round != coordination.NoRound {
+		a.round = reply.Round
+		if !a.seen.Holds {
+			a.seen = coordination.Seen{Epoch: reply.Level.Epoch, Round: reply.Round, Holds: true, Instances: 1}
+		}
+	}
+}
+
+// crash ends the worker of a member, and its agent says so.
+func (k *crew) crash(member string, code int64) *crew {
+	k.Helper()
+	a := k.agents[member]
+	_, err := k.store.Down(k.Context(), uid, coordination.Down{
+		Member: k.memberOf(a), Instance: k.instanceOf(a), Barrier: true, ExitCode: code, Seen: a.seen,
+	})
+	if err != nil {
+		k.Fatal(err)
+	}
+	k.next(a)
+	return k
+}
+
+// kill the pod of a member: nobody says anything.
+func (k *crew) kill(member string) *crew { k.agents[member].dead = true; return k }
+
+func (k *crew) report() roster.Report {
+	k.Helper()
+	r := roster.ReportOf(k.owner().Annotations)
+	if r == nil {
+		k.Fatal("there is no report")
+	}
+	return *r
+}
+
+// want a phase, a round, and how often each worker has run.
+func (k *crew) want(phase coordination.Phase, round int64, started map[string]int) *crew {
+	k.Helper()
+	if g := k.group(); g.Phase != phase || g.Round != round {
+		k.Errorf("the group is %s at %d, not %s at %d", g.Phase, g.Round, phase, round)
+	}
+	for member, n := range started {
+		if got := k.agents[member].started; got != n {
+			k.Errorf("%s has run %d times, not %d", member, got, n)
+		}
+	}
+	return k
+}
+
+var (
+	w0, w1, w2 = roster.Member(0, "pod-a"), roster.Member(1, "pod-b"), roster.Member(2, "pod-c")
+	w3, again2 = roster.Member(3, "pod-d"), roster.Member(2, "pod-e")
+)
+
+func TestAFailureRestartsAllInPlace(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1, w2).work().want(coordination.Running, 0, map[string]int{w0: 1, w1: 1, w2: 1})
+	k.crash(w1, 137).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, w2: 2})
+	r := k.report()
+	if r.Round != 1 || r.Phase != coordination.Running || r.Size != 3 || len(r.Lost) != 0 || len(r.Failures) != 1 {
+		t.Fatalf("reported %+v", r)
+	}
+	if f := r.Failures[0]; f.Member != w1 || f.Kind != coordination.KindExit || f.Code != 137 {
+		t.Errorf("the failure is %+v", f)
+	}
+	k.crash(w1, 137).work()
+	if n := len(k.report().Failures); n != 2 {
+		t.Errorf("%d failures are reported", n)
+	}
+}
+
+// However often members come, and whoever is there already is not stopped for it.
+func TestWhoComesDisturbsNobody(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1).work()
+	all := []string{w0, w1}
+	for i := range 5 {
+		all = append(all, roster.Member(10+i, "pod"))
+		k.enlist(all...).work()
+	}
+	for _, m := range all {
+		k.want(coordination.Running, 0, map[string]int{m: 1})
+	}
+	k.crash(all[4], 1).work()
+	for _, m := range all {
+		k.want(coordination.Running, 1, map[string]int{m: 2})
+	}
+}
+
+// While a newcomer is awaited, others may come and go, and a failure is answered without it.
+func TestANewcomerThatIsLate(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1).work().enlist(w0, w1, w2)
+	k.agents[w2].dead = true
+	k.work().want(coordination.Running, 0, map[string]int{w0: 1, w1: 1, w2: 0})
+	k.crash(w0, 1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, w2: 0})
+	k.enlist(w0, w1, w2, w3).work()
+	k.agents[w2].dead = false
+	k.work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, w2: 1, w3: 1})
+}
+
+// A pod that is lost costs the others one restart, and none when another takes its place.
+func TestALostPodIsMissedOnce(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1, w2).work()
+	k.kill(w2).enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
+	k.enlist(w0, w1, again2).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, again2: 1})
+	if f := k.report().Failures; len(f) != 0 {
+		t.Errorf("a lost pod is no failure of its program: %+v", f)
+	}
+}
+
+// A leader that slept through the loss finds another pod in its place.
+func TestALostPodThatIsReplacedInOneLook(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1, w2).work()
+	k.kill(w2).enlist(w0, w1, again2).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, again2: 1})
+}
+
+// The agent of a pod that is deleted reports its worker's end: that is the one restart.
+func TestAPodThatSaysGoodbye(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1, w2).work().crash(w2, 143).kill(w2)
+	k.enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
+}
+
+// Out of restarts nobody is stopped, until the owner allows more, or does without the worker.
+func TestOutOfRestarts(t *testing.T) {
+	k := newCrew(t)
+	k.roster.Limit = 0
+	k.enlist(w0, w1, w2).work().crash(w1, 3).look().want(coordination.Terminal, 0, map[string]int{w0: 1, w2: 1})
+	if f := k.report().Failures; len(f) != 1 || f[0].Code != 3 {
+		t.Fatalf("the failure is not reported: %+v", f)
+	}
+	k.kill(w1).enlist(w0, w2).work().want(coordination.Running, 0, map[string]int{w0: 1, w2: 1})
+}
+
+// Its worker may run again: the others, whom nobody has stopped, find each other as they do when a pod is replaced.
+func TestMoreRestartsAreAllowed(t *testing.T) {
+	k := newCrew(t)
+	k.roster.Limit = 0
+	k.enlist(w0, w1).work().crash(w1, 3).work().want(coordination.Terminal, 0, nil)
+	k.roster.Limit = 1
+	k.enlist(w0, w1).work().want(coordination.Running, 0, map[string]int{w0: 1, w1: 2})
+}
+
+// Who does not come back in its time is reported, and the others go on without it.
+func TestAWorkerThatDoesNotComeBack(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1, w2).work().crash(w0, 1).kill(w1)
+	k.work().want(coordination.Restarting, 1, nil)
+	if r := k.report(); len(r.Lost) != 0 || !r.Deadline.After(k.clock.Now()) {
+		t.Fatalf("it has its time yet: %+v", r)
+	}
+	k.clock.SetTime(k.clock.Now().Add(k.roster.Timeout))
+	k.look()
+	if r := k.report(); len(r.Lost) != 1 || r.Lost[0].Member != w1 {
+		t.Fatalf("reported lost: %+v", r.Lost)
+	}
+	k.enlist(w0, w2).work().want(coordination.Running, 1, map[string]int{w0: 2, w2: 2})
+	if r := k.report(); len(r.Lost) != 0 || !r.Deadline.IsZero() {
+		t.Errorf("all is well: %+v", r)
+	}
+}
+
+// An agent that cannot stop its worker asks for its pod to be replaced.
+func TestAWorkerThatCannotBeStopped(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1).work()
+	if _, err := k.store.Ask(k.Context(), uid, k.memberOf(k.agents[w1]), coordination.KindUnkilled); err != nil {
+		t.Fatal(err)
+	}
+	k.look()
+	if r := k.report(); len(r.Lost) != 1 || r.Lost[0].Member != w1 {
+		t.Fatalf("reported lost: %+v", r.Lost)
+	}
+	k.kill(w1).enlist(w0).work().want(coordination.Running, 0, map[string]int{w0: 1})
+}
+
+// A worker that has finished is not run again, and the others go on.
+func TestAWorkerThatFinishes(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1, w2).work().crash(w0, 0).kill(w0).work()
+	k.enlist(w1, w2).work().want(coordination.Running, 0, map[string]int{w1: 1, w2: 1})
+	k.crash(w1, 1).work().want(coordination.Running, 1, map[string]int{w0: 1, w1: 2, w2: 2})
+	k.crash(w1, 0).crash(w2, 0).look().want(coordination.Completed, 1, nil)
+}
+
+// All pods of an epoch are gone when the next one begins.
+func TestAnEpochBeginsAnew(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1).work().crash(w0, 1).work().want(coordination.Running, 1, nil)
+	k.kill(w0).kill(w1).enlist().look()
+	k.roster.Epoch, k.roster.Limit = 2, 3
+	k.enlist(w2, w3).work().want(coordination.Running, 0, map[string]int{w2: 1, w3: 1})
+}
+
+// A store that has lost its data stops nobody who is healthy.
+func TestAStoreThatForgets(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1).work().crash(w0, 1).work().want(coordination.Running, 1, nil)
+	if err := k.store.Drop(context.Background(), uid, coordination.Token{LeaseCreated: 1, Transitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	k.work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
+}
+
+func TestNoRosterNoGroup(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1).work().annotate("").look()
+	if _, err := k.store.Summary(t.Context(), uid); err == nil {
+		t.Error("the group is still there")
+	}
+	if r := roster.ReportOf(k.owner().Annotations); r != nil {
+		t.Errorf("reported %+v", r)
+	}
+}
+
+// Nobody is on the roster for a moment, or it cannot be read: what is there stays.
+func TestNothingIsDoneForWantOfMembers(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1).work().enlist().work().want(coordination.Running, 0, nil)
+	k.annotate("{").look().want(coordination.Running, 0, map[string]int{w0: 1, w1: 1})
+}
