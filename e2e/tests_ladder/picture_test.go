@@ -16,7 +16,7 @@ func (r *run) draw() {
 	if file == "" || r.Failed() {
 		return
 	}
-	svg := picture.Ladder("One workload, eight faults", r.timeline())
+	svg := picture.Ladder("One workload, eight faults", r.timeline(r.ctx))
 	if !strings.Contains(svg, "evacuation") {
 		r.Error("the picture lacks the evacuation")
 	}
