@@ -16,7 +16,9 @@ func (r *run) draw() {
 	if file == "" || r.Failed() {
 		return
 	}
-	svg := picture.Ladder("One workload, eight faults", r.timeline(r.ctx))
+	entries, err := r.timeline(r.ctx)
+	r.must(err)
+	svg := picture.Ladder("One workload, eight faults", entries)
 	if !strings.Contains(svg, "evacuation") {
 		r.Error("the picture lacks the evacuation")
 	}
