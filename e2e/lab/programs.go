@@ -84,8 +84,9 @@ func (l *Lab) StartElasticJobs(ctx context.Context, arguments ...string) error {
 	return l.StartManaged(ctx, Managed{Name: ElasticJobs, Health: elasticHealth, Arguments: append([]string{noMetrics}, arguments...)})
 }
 
-// StartRescheduler starts the rescheduler with its webhook, if it does not run. The file is its configuration.
-func (l *Lab) StartRescheduler(ctx context.Context, config string) error {
+// StartRescheduler starts the rescheduler with its webhook, if it does not run. The file is its configuration; the arguments come after
+// those that it needs on this host.
+func (l *Lab) StartRescheduler(ctx context.Context, config string, arguments ...string) error {
 	content, err := os.ReadFile(config)
 	if err != nil {
 		return fmt.Errorf("reading the rescheduler's configuration: %w", err)
@@ -96,9 +97,9 @@ func (l *Lab) StartRescheduler(ctx context.Context, config string) error {
 	}
 	err = l.StartManaged(ctx, Managed{
 		Name: Rescheduler, Health: reschedulerHealth, Inputs: []string{string(content)},
-		Arguments: []string{
+		Arguments: append([]string{
 			noMetrics, "--config=" + config, "--webhooks", fmt.Sprintf("--webhook-port=%d", reschedulerWebhookPort), "--webhook-cert-dir=" + certificates,
-		},
+		}, arguments...),
 	})
 	if err != nil {
 		return err

@@ -33,8 +33,9 @@ var managers = []struct {
 	{lab.Manager, "manager", nil},
 	{lab.AppWrappers, "", nil},
 	{lab.ElasticJobs, "", []string{"--rendezvous-image=localhost/holdfast/rendezvous:dev"}},
-	{lab.Rescheduler, "", nil},
 }
+
+const reschedulerPort = 18193
 
 // startPrograms starts all of Holdfast on this host, and then has the API server ask the JobSet manager's webhooks.
 func startPrograms(ctx context.Context) error {
@@ -59,12 +60,18 @@ func startPrograms(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, start := range []func(context.Context) error{shared.StartOrchestrator, startScheduler, startRendezvous} {
+	for _, start := range []func(context.Context) error{shared.StartOrchestrator, startRescheduler, startScheduler, startRendezvous} {
 		if err := start(ctx); err != nil {
 			return err
 		}
 	}
 	return shared.ApplyWebhooks(ctx, shared.File("jobset-controller", "config", "webhook", "manifests.yaml"), webhookPort)
+}
+
+// startRescheduler starts it with its webhook: without, a replacement may be on the same node before anybody can keep it away.
+func startRescheduler(ctx context.Context) error {
+	return shared.StartRescheduler(ctx, shared.File("e2e", "tests_metrics", "rescheduler.yaml"),
+		"--metrics-bind-address="+address(reschedulerPort), "--metrics-secure=false", "--leader-elect", "--leader-election-namespace=kube-system")
 }
 
 // startScheduler starts the second scheduler, with the plugin.
@@ -128,6 +135,7 @@ func answers(url string) func(context.Context) error {
 func targets(kueue string) []prometheus.Target {
 	all := []prometheus.Target{
 		{Job: lab.Orchestrator, Addresses: []string{address(orchestratorPort)}},
+		{Job: lab.Rescheduler, Addresses: []string{address(reschedulerPort)}},
 		{Job: "rendezvous", Addresses: []string{address(rendezvousMetrics)}},
 		{Job: "rescheduler-scheduler", Addresses: []string{address(schedulerPort)}, HTTPS: true},
 		{Job: "kueue", Addresses: []string{kueue}},
