@@ -13,7 +13,14 @@ import (
 )
 
 // timeline of the workload as the plugin tells it.
-func (r *run) timeline(ctx context.Context) ([]timeline.Entry, error) {
+func (r *run) timeline() []timeline.Entry {
+	r.Helper()
+	entries, err := r.tell(r.ctx)
+	r.must(err)
+	return entries
+}
+
+func (r *run) tell(ctx context.Context) ([]timeline.Entry, error) {
 	text, err := r.Plugin(ctx, r.ns, "timeline", name, "-o", "json")
 	if err != nil {
 		return nil, err
@@ -28,7 +35,7 @@ func (r *run) wantAnswers(want map[int]int) {
 	r.Helper()
 	r.must(lab.Until(r.ctx, fmt.Sprintf("the answers by rung are %v", want), func(ctx context.Context) error {
 		got := map[int]int{}
-		entries, err := r.timeline(ctx)
+		entries, err := r.tell(ctx)
 		for _, e := range entries {
 			if e.Rung > 0 && e.What != timeline.Repair {
 				got[e.Rung]++
