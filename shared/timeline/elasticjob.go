@@ -11,6 +11,8 @@ import (
 // ElasticJob is what is read of an ElasticJob's spec and status.
 type ElasticJob struct {
 	BackoffLimit int32 // -1: without limit
+	// Message says where workers are that do not run; empty if all do.
+	Message string
 	Workers      []ElasticWorker
 }
 
