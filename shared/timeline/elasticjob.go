@@ -13,7 +13,7 @@ type ElasticJob struct {
 	BackoffLimit int32 // -1: without limit
 	// Message says where workers are that do not run; empty if all do.
 	Message string
-	Workers      []ElasticWorker
+	Workers []ElasticWorker
 }
 
 // ElasticWorker is what one worker has been through; only its last replacement is known by time.

@@ -212,6 +212,54 @@ func TestTopAndItsFormats(t *testing.T) {
 	says(t, text, "state: Training")
 }
 
+// moved is what the rescheduler writes of a workload of which a pod has failed on a node.
+const moved = `{holdfast.dev/rescheduling: '{"version":1,"entries":[{"node":"node-a","class":"oom","reason":"OOMKilled","count":1,"last":"2026-11-22T12:20:00Z"}]}'}`
+
+func TestTopHasWorkloadsThatWereMoved(t *testing.T) {
+	ns := namespace(t)
+	pods := `{metadata: {labels: {a: b}}, spec: ` + template + `}`
+	job := `{template: {spec: {restartPolicy: Never, containers: [{name: worker, image: image}]}}}`
+	manifest := func(version, kind, name, annotations, spec string) string {
+		return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s, annotations: %s}, spec: %s}", version, kind, name, annotations, spec)
+	}
+	set := `{selector: {matchLabels: {a: b}}, template: ` + pods + `}`
+	cron := `{schedule: "@daily", jobTemplate: {spec: ` + job + `}}`
+	for kind, of := range map[string][2]string{
+		"Deployment": {"apps/v1", set}, "StatefulSet": {"apps/v1", set}, "Job": {"batch/v1", job}, "CronJob": {"batch/v1", cron},
+	} {
+		create(t, ns, manifest(of[0], kind, "moved-"+strings.ToLower(kind), moved, of[1]), nil)
+		create(t, ns, manifest(of[0], kind, "never", "{}", of[1]), nil)
+	}
+	create(t, ns, manifest("apps/v1", "ReplicaSet", "copied", moved, set), nil)
+	text, err := holdfast(t, ns, "top", "-o", "wide")
+	ok(t, err)
+	says(t, text, "moved-deployment", "moved-statefulset", "moved-job", "moved-cronjob", "0/0/0/1/0/0")
+	if n := strings.Count(text, "\n"); n != 5 {
+		t.Errorf("%d lines, want a head and 4 workloads:\n%s", n, text)
+	}
+}
+
+func TestACronJobIsShownWithThePodsOfItsJobs(t *testing.T) {
+	ns := namespace(t)
+	job := `{template: {spec: {restartPolicy: Never, containers: [{name: worker, image: image}]}}}`
+	cron := create(t, ns, `{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, annotations: `+moved+`}, spec: {schedule: "@daily", jobTemplate: {spec: `+job+`}}}`, nil)
+	run := create(t, ns, fmt.Sprintf(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: nightly-1, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: nightly, uid: %s, controller: true}]}
+spec: %s`, cron.GetUID(), job), nil)
+	create(t, ns, fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: nightly-1-abcde, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: nightly-1, uid: %s, controller: true}]}
+spec: %s`, run.GetUID(), template), map[string]any{"phase": "Running", "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
+	for _, name := range []string{"nightly", "job/nightly-1"} {
+		text, err := holdfast(t, ns, "status", name)
+		ok(t, err)
+		says(t, text, "CronJob "+ns+"/nightly", "Training", "1 of 1 ready", "node avoided", "OOMKilled")
+	}
+}
+
 func TestAPlainDeploymentHasAStatusToo(t *testing.T) {
 	ns := namespace(t)
 	create(t, ns, fmt.Sprintf(`
@@ -273,7 +321,7 @@ func TestMistakes(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing of the name":   {[]string{"status", "x"}, "no AppWrapper, JobSet, ElasticJob, Job, Deployment, StatefulSet, ReplicaSet of the name x"},
+		"nothing of the name":   {[]string{"status", "x"}, "no AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment, StatefulSet, ReplicaSet of the name x"},
 		"a kind without a CRD":  {[]string{"status", "pytorchjob/x"}, `no kind "pytorchjob"`},
 		"a pod that is not":     {[]string{"why", "x"}, "no pod x"},
 		"a format that is none": {[]string{"top", "-o", "xml"}, `"xml", not one of table, wide, json, yaml`},
