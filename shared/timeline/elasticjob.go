@@ -11,7 +11,9 @@ import (
 // ElasticJob is what is read of an ElasticJob's spec and status.
 type ElasticJob struct {
 	BackoffLimit int32 // -1: without limit
-	Workers      []ElasticWorker
+	// Message says where workers are that do not run; empty if all do.
+	Message string
+	Workers []ElasticWorker
 }
 
 // ElasticWorker is what one worker has been through; only its last replacement is known by time.

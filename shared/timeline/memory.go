@@ -50,6 +50,12 @@ func ofMemory(o Object) []Entry {
 	return list
 }
 
+// Remembered tells whether the rescheduler has a memory of the workload: pods of it have failed on nodes.
+func Remembered(annotations map[string]string) bool {
+	_, found := annotations[memoryAnnotation]
+	return found
+}
+
 // Moves is how often pods of a workload were moved, and how often they may be: -1 if nobody says so.
 func Moves(annotations map[string]string) (moves, allowed int32) {
 	var info struct {

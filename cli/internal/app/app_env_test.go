@@ -30,7 +30,7 @@ var (
 	kubeconfig string
 )
 
-// TestMain runs a kube-apiserver that knows JobSets and AppWrappers, and no ElasticJobs.
+// TestMain runs a kube-apiserver that knows all kinds.
 func TestMain(m *testing.M) {
 	code, err := run(m)
 	if err != nil {
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	config, stop, err := apiserver.Start("../../../jobset-controller/config/crd/bases", "../../../appwrapper-controller/config/crd/bases")
+	config, stop, err := apiserver.Start("../../../jobset-controller/config/crd/bases", "../../../appwrapper-controller/config/crd/bases", "../../../elastic-operator/config/crd/bases")
 	if err != nil {
 		return 0, err
 	}
@@ -174,7 +174,6 @@ spec: %s`, job.GetUID(), template), map[string]any{
 	return ns
 }
 
-// The cluster has no ElasticJobs: that is no error anywhere.
 func TestTheWholeWorkloadIsShownFromAnyOfItsObjects(t *testing.T) {
 	ns := wrapped(t)
 	for _, name := range []string{"whole", "train", "jobset/train", "jobs/train-workers-0"} {
@@ -213,6 +212,54 @@ func TestTopAndItsFormats(t *testing.T) {
 	says(t, text, "state: Training")
 }
 
+// moved is what the rescheduler writes of a workload of which a pod has failed on a node.
+const moved = `{holdfast.dev/rescheduling: '{"version":1,"entries":[{"node":"node-a","class":"oom","reason":"OOMKilled","count":1,"last":"2026-11-22T12:20:00Z"}]}'}`
+
+func TestTopHasWorkloadsThatWereMoved(t *testing.T) {
+	ns := namespace(t)
+	pods := `{metadata: {labels: {a: b}}, spec: ` + template + `}`
+	job := `{template: {spec: {restartPolicy: Never, containers: [{name: worker, image: image}]}}}`
+	manifest := func(version, kind, name, annotations, spec string) string {
+		return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s, annotations: %s}, spec: %s}", version, kind, name, annotations, spec)
+	}
+	set := `{selector: {matchLabels: {a: b}}, template: ` + pods + `}`
+	cron := `{schedule: "@daily", jobTemplate: {spec: ` + job + `}}`
+	for kind, of := range map[string][2]string{
+		"Deployment": {"apps/v1", set}, "StatefulSet": {"apps/v1", set}, "Job": {"batch/v1", job}, "CronJob": {"batch/v1", cron},
+	} {
+		create(t, ns, manifest(of[0], kind, "moved-"+strings.ToLower(kind), moved, of[1]), nil)
+		create(t, ns, manifest(of[0], kind, "never", "{}", of[1]), nil)
+	}
+	create(t, ns, manifest("apps/v1", "ReplicaSet", "copied", moved, set), nil)
+	text, err := holdfast(t, ns, "top", "-o", "wide")
+	ok(t, err)
+	says(t, text, "moved-deployment", "moved-statefulset", "moved-job", "moved-cronjob", "0/0/0/1/0/0")
+	if n := strings.Count(text, "\n"); n != 5 {
+		t.Errorf("%d lines, want a head and 4 workloads:\n%s", n, text)
+	}
+}
+
+func TestACronJobIsShownWithThePodsOfItsJobs(t *testing.T) {
+	ns := namespace(t)
+	job := `{template: {spec: {restartPolicy: Never, containers: [{name: worker, image: image}]}}}`
+	cron := create(t, ns, `{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, annotations: `+moved+`}, spec: {schedule: "@daily", jobTemplate: {spec: `+job+`}}}`, nil)
+	run := create(t, ns, fmt.Sprintf(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: nightly-1, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: nightly, uid: %s, controller: true}]}
+spec: %s`, cron.GetUID(), job), nil)
+	create(t, ns, fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: nightly-1-abcde, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: nightly-1, uid: %s, controller: true}]}
+spec: %s`, run.GetUID(), template), map[string]any{"phase": "Running", "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
+	for _, name := range []string{"nightly", "job/nightly-1"} {
+		text, err := holdfast(t, ns, "status", name)
+		ok(t, err)
+		says(t, text, "CronJob "+ns+"/nightly", "Training", "1 of 1 ready", "node avoided", "OOMKilled")
+	}
+}
+
 func TestAPlainDeploymentHasAStatusToo(t *testing.T) {
 	ns := namespace(t)
 	create(t, ns, fmt.Sprintf(`
@@ -225,14 +272,57 @@ spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, s
 	says(t, text, "Deployment "+ns+"/web", "moves 0 of 3", "its pods to be created")
 }
 
+// One worker of three was given up and its pod is kept, another has no node; one is enough.
+func TestAnElasticJobTrainsWithFewerWorkersThanItWants(t *testing.T) {
+	ns := namespace(t)
+	job := create(t, ns, fmt.Sprintf(`
+apiVersion: elastic.pytorch.org/v1alpha1
+kind: ElasticJob
+metadata: {name: elastic}
+spec: {minReplicas: 1, maxReplicas: 3, replicaSpecs: {Worker: {replicas: 3, template: {spec: %s}}}}`, template), map[string]any{
+		"state": "Running", "message": "1 of 3 workers run: 1 waiting for a node, 1 given up", "failedIndexes": "1",
+		"conditions": []any{map[string]any{"type": "Running", "status": "True", "reason": "ElasticJobRunning"}},
+	})
+	for name, labels := range map[string]string{
+		"elastic-rendezvous": "replica-type: rendezvous", "elastic-worker-0": "replica-type: worker, replica-index: '0'",
+		"elastic-worker-1": "replica-type: worker, replica-index: '1'", "elastic-worker-2": "replica-type: worker, replica-index: '2'",
+	} {
+		phase, ready := "Running", "True"
+		switch name {
+		case "elastic-worker-1":
+			phase, ready = "Failed", "False"
+		case "elastic-worker-2":
+			phase, ready = "Pending", "False"
+		}
+		create(t, ns, fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata:
+  name: %s
+  labels: {group-name: elastic.pytorch.org, job-name: elastic, %s}
+  ownerReferences: [{apiVersion: elastic.pytorch.org/v1alpha1, kind: ElasticJob, name: elastic, uid: %s, controller: true}]
+spec: %s`, name, labels, job.GetUID(), template), map[string]any{
+			"phase": phase, "conditions": []any{map[string]any{"type": "Ready", "status": ready}},
+		})
+	}
+	text, err := holdfast(t, ns, "status", "elastic")
+	ok(t, err)
+	says(t, text, "ElasticJob "+ns+"/elastic", "Training", "1 of 2 ready", "1 waiting for a node, 1 given up", "elastic-worker-2: ")
+	for _, not := range []string{"elastic-rendezvous", "elastic-worker-1:"} {
+		if strings.Contains(text, not) {
+			t.Errorf("it names %s:\n%s", not, text)
+		}
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	ns := namespace(t)
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
-		"nothing of the name":   {[]string{"status", "x"}, "no AppWrapper, JobSet, Job, Deployment, StatefulSet, ReplicaSet of the name x"},
-		"a kind without a CRD":  {[]string{"status", "elasticjob/x"}, `no kind "elasticjob"`},
+		"nothing of the name":   {[]string{"status", "x"}, "no AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment, StatefulSet, ReplicaSet of the name x"},
+		"a kind without a CRD":  {[]string{"status", "pytorchjob/x"}, `no kind "pytorchjob"`},
 		"a pod that is not":     {[]string{"why", "x"}, "no pod x"},
 		"a format that is none": {[]string{"top", "-o", "xml"}, `"xml", not one of table, wide, json, yaml`},
 		"no name":               {[]string{"timeline"}, "accepts 1 arg"},

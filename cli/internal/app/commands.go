@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-const naming = `NAME may be that of any object of the workload: AppWrapper, JobSet, ElasticJob, Job, Deployment, StatefulSet. Where several kinds have
-the name, KIND/NAME says which; the workload is shown from its root.`
+const naming = `NAME may be that of any object of the workload: AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment, StatefulSet. Where several
+kinds have the name, KIND/NAME says which; the workload is shown from its root.`
 
 func (c *command) status() *cobra.Command {
 	var watch bool

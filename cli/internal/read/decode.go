@@ -112,23 +112,26 @@ func elasticJob(o *unstructured.Unstructured) *timeline.ElasticJob {
 			} `json:"runPolicy"`
 		} `json:"spec"`
 		Status struct {
-			Workers []struct {
+			Message       string `json:"message"`
+			FailedIndexes string `json:"failedIndexes"`
+			Workers       []struct {
 				Index       int32             `json:"index"`
 				Failures    int32             `json:"failures"`
 				Disruptions int32             `json:"disruptions"`
-				Permanent   bool              `json:"permanent"`
 				LastReason  string            `json:"lastReason"`
 				LastTime    *metav1.MicroTime `json:"lastTime"`
 			} `json:"workers"`
 		} `json:"status"`
 	}
 	into(o, &s)
-	job := &timeline.ElasticJob{BackoffLimit: 3} // the kind's default
+	job := &timeline.ElasticJob{BackoffLimit: 3, Message: s.Status.Message} // the kind's default
 	if limit := cmp.Or(s.Spec.BackoffLimit, s.Spec.RunPolicy.BackoffLimit); limit != nil {
 		job.BackoffLimit = *limit
 	}
 	for _, w := range s.Status.Workers {
-		e := timeline.ElasticWorker{Index: w.Index, Failures: w.Failures, Disruptions: w.Disruptions, LastReason: w.LastReason, GivenUp: w.Permanent}
+		e := timeline.ElasticWorker{
+			Index: w.Index, Failures: w.Failures, Disruptions: w.Disruptions, LastReason: w.LastReason, GivenUp: among(w.Index, s.Status.FailedIndexes),
+		}
 		if w.LastTime != nil {
 			e.LastTime = w.LastTime.Time
 		}

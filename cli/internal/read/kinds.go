@@ -3,6 +3,8 @@
 package read
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -33,14 +35,22 @@ var training = []kind{
 	{schema.GroupVersionKind{Group: elasticGroup, Version: "v1alpha1", Kind: "ElasticJob"}, "elasticjobs"},
 }
 
-var plain = []kind{
-	{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "jobs"},
-	{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments"},
-	{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, "statefulsets"},
-	{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, "replicasets"},
-}
+var (
+	cronJobs     = kind{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, "cronjobs"}
+	jobs         = kind{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "jobs"}
+	deployments  = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments"}
+	statefulSets = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, "statefulsets"}
+	replicaSets  = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, "replicasets"}
+)
 
-func allKinds() []kind { return append(append([]kind{}, training...), plain...) }
+// moved are the kinds that the rescheduler keeps its memory on, owners before what they own. ReplicaSets are none of them: a Deployment
+// copies its annotations to its own.
+var moved = []kind{cronJobs, jobs, deployments, statefulSets}
+
+// between are the kinds whose objects stand between those of a kind and their pods.
+var between = map[string]kind{cronJobs.Kind: jobs, deployments.Kind: replicaSets}
+
+func allKinds() []kind { return slices.Concat(training, moved, []kind{replicaSets}) }
 
 // served leaves out kinds that the cluster does not have.
 func served(mapper meta.RESTMapper, kinds []kind) ([]kind, error) {

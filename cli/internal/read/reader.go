@@ -181,14 +181,14 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 		byOwner = true
 	}
 	owners := map[types.UID]bool{root.GetUID(): true}
-	if root.GetKind() == "Deployment" {
-		sets, err := r.list(ctx, plain[3].gvr(), root.GetNamespace(), metav1.ListOptions{})
+	if k, found := between[root.GetKind()]; found && byOwner {
+		owned, err := r.list(ctx, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
-		for i := range sets {
-			if ref := metav1.GetControllerOf(&sets[i]); ref != nil && ref.UID == root.GetUID() {
-				owners[sets[i].GetUID()] = true
+		for i := range owned {
+			if ref := metav1.GetControllerOf(&owned[i]); ref != nil && ref.UID == root.GetUID() {
+				owners[owned[i].GetUID()] = true
 			}
 		}
 	}
@@ -261,30 +261,4 @@ func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 	}
 	p.Events, err = r.events(ctx, namespace, "Pod", name)
 	return p, err
-}
-
-// All are the workloads of a namespace, or of all if it is empty, without their pods and events: objects of our kinds that none of them owns.
-func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, error) {
-	kinds, err := served(r.Mapper, training)
-	if err != nil {
-		return nil, err
-	}
-	byUID := map[types.UID]*Workload{}
-	var roots []*Workload
-	for _, k := range kinds { // AppWrappers come first: what they own is theirs
-		list, err := r.list(ctx, k.gvr(), namespace, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		for i := range list {
-			if ref := metav1.GetControllerOf(&list[i]); ref != nil && byUID[ref.UID] != nil {
-				byUID[ref.UID].Objects = append(byUID[ref.UID].Objects, &list[i])
-				continue
-			}
-			w := &Workload{Objects: []*unstructured.Unstructured{&list[i]}}
-			byUID[list[i].GetUID()] = w
-			roots = append(roots, w)
-		}
-	}
-	return roots, nil
 }

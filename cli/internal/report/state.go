@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,8 +12,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// state sums up: what has ended, then what goes on, then what is missing.
-func state(s Status, t timeline.Workload) (State, string) {
+// state sums up: what has ended, then what goes on, then what is missing. Of the pods that are needed, all of them, `missing` are not ready;
+// whether those of elastic jobs are enough the jobs say themselves.
+func state(s Status, t timeline.Workload, missing int) (State, string) {
 	root := t.Objects[0]
 	if c, is := isTrue(root, "Failed"); is || phase(root) == "Failed" {
 		return Failed, failure(root, c)
@@ -19,12 +22,11 @@ func state(s Status, t timeline.Workload) (State, string) {
 	if _, is := isTrue(root, "Completed", "Complete", "Succeeded"); is || phase(root) == "Succeeded" {
 		return Finished, ""
 	}
-	if c, is := isTrue(root, "Suspended"); is || phase(root) == "Suspended" || phase(root) == "Suspending" {
+	if _, is := isTrue(root, "Suspended"); is || phase(root) == "Suspended" || phase(root) == "Suspending" {
 		why := "somebody to resume it"
 		if s.Quota == notHeld {
 			why = "quota"
 		}
-		_ = c
 		return Suspended, why
 	}
 	if s.Recovery != nil {
@@ -35,13 +37,42 @@ func state(s Status, t timeline.Workload) (State, string) {
 			return Waiting, c.Reason + ": " + c.Message
 		}
 	}
-	if s.Workers == 0 {
-		return Waiting, "its pods to be created"
+	elastic := false
+	for _, o := range t.Objects {
+		if o.ElasticJob == nil {
+			continue
+		}
+		elastic = true
+		if _, enough := isTrue(o, "Running", "Succeeded"); !enough {
+			return Waiting, cmp.Or(o.ElasticJob.Message, podsToCome)
+		}
 	}
-	if s.Ready < s.Workers {
-		return Waiting, fmt.Sprintf("%d of %d pods", s.Workers-s.Ready, s.Workers)
+	if s.Workers == 0 && !elastic {
+		return Waiting, podsToCome
+	}
+	if missing > 0 {
+		return Waiting, fmt.Sprintf("%d of %d pods", missing, s.Workers)
 	}
 	return Training, ""
+}
+
+const podsToCome = "its pods to be created"
+
+// elasticText is what elastic jobs say beside the state, as long as they have not ended.
+func elasticText(s Status, t timeline.Workload) string {
+	if s.State == Finished || s.State == Failed {
+		return ""
+	}
+	var parts []string
+	for _, o := range t.Objects {
+		if o.ElasticJob == nil || o.ElasticJob.Message == "" || o.ElasticJob.Message == s.WaitsFor {
+			continue
+		}
+		if _, done := isTrue(o, "Succeeded"); !done {
+			parts = append(parts, o.ElasticJob.Message)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 func phase(o timeline.Object) string {
@@ -86,7 +117,8 @@ const (
 	noQueue = "no queue"
 )
 
-// quota as the root says it: an AppWrapper by a condition, others by not being suspended.
+// quota as the root says it: an AppWrapper by a condition, others by not being suspended. An ElasticJob is, before its queue has granted anything,
+// though nobody has asked for it.
 func quota(w *read.Workload, t timeline.Workload) string {
 	root := w.Root()
 	if !read.Queued(root) {
@@ -99,7 +131,7 @@ func quota(w *read.Workload, t timeline.Workload) string {
 		return notHeld
 	}
 	suspended, _, _ := unstructured.NestedBool(root.Object, "spec", "suspend")
-	if _, ended := isTrue(t.Objects[0], "Completed", "Complete", "Succeeded", "Failed"); suspended || ended {
+	if _, idle := isTrue(t.Objects[0], "Suspended", "Completed", "Complete", "Succeeded", "Failed"); suspended || idle {
 		return notHeld
 	}
 	return held

@@ -20,7 +20,7 @@ type State string
 
 // States.
 const (
-	Training   State = "Training"   // all workers run
+	Training   State = "Training"   // all workers run; of an elastic job, enough of them
 	Recovering State = "Recovering" // some rung of the ladder is at work
 	Waiting    State = "Waiting"    // for pods, or for quota
 	Suspended  State = "Suspended"
@@ -36,9 +36,11 @@ type Status struct {
 	State     State  `json:"state"`
 	// WaitsFor is what has to happen next, or why it failed.
 	WaitsFor string `json:"waitsFor,omitempty"`
-	Quota    string `json:"quota"` // held, not held, no queue
-	Workers  int    `json:"workers"`
-	Ready    int    `json:"ready"`
+	// Elastic is what an elastic job says of workers that do not run, while the others may well train.
+	Elastic string `json:"elastic,omitempty"`
+	Quota   string `json:"quota"` // held, not held, no queue
+	Workers int    `json:"workers"`
+	Ready   int    `json:"ready"`
 	// NotReady names pods that should run and do not, each with why.
 	NotReady []string `json:"notReady,omitempty"`
 	// Recovery that goes on; nil if none does.
@@ -94,8 +96,11 @@ func Of(w *read.Workload, now time.Time) Status {
 		}
 	}
 	s.Last = s.Last[max(0, len(s.Last)-lastShown):]
-	s.Workers, s.Ready, s.NotReady = workers(w.Pods)
-	s.State, s.WaitsFor = state(s, t)
+	rigid, elastic := w.Workers()
+	s.Workers, s.Ready, s.NotReady = workers(slices.Concat(rigid, elastic))
+	needed, ready, _ := workers(rigid)
+	s.State, s.WaitsFor = state(s, t, needed-ready)
+	s.Elastic = elasticText(s, t)
 	return s
 }
 

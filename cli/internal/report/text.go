@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -29,6 +30,7 @@ func (s Status) Text(out io.Writer, wide bool, p Palette) {
 		line("Waits for", s.WaitsFor)
 	}
 	line("Workers", fmt.Sprintf("%d of %d ready", s.Ready, s.Workers))
+	line("Elastic", s.Elastic)
 	line("Quota", s.Quota)
 	var counted []string
 	for _, c := range s.Counters {
@@ -69,8 +71,8 @@ func (s Status) Line(p Palette, now time.Time) string {
 	text += "  " + p.state(s.State)
 	if s.Recovery != nil {
 		text += fmt.Sprintf(" on rung %d, %s left: %s", s.Recovery.Rung, s.Recovery.Deadline.Sub(now).Round(time.Second), s.Recovery.Reason)
-	} else if s.WaitsFor != "" {
-		text += ": " + s.WaitsFor
+	} else if why := cmp.Or(s.WaitsFor, s.Elastic); why != "" {
+		text += ": " + why
 	}
 	return text
 }
