@@ -10,8 +10,10 @@ import (
 type Memory struct {
 	Times   int // moves charged
 	Entries []Entry
-	// Template is a mark of the pod template whose failures these are.
+	// Template is a mark of the pod template whose failures these are, and Beside are those of others whose pods ran beside it when the
+	// memory began: one memory serves them all.
 	Template string
+	Beside   []string
 	// Exhausted: all moves are used up and the nodes forgotten.
 	Exhausted bool
 	// RelaxedUntil: nobody is kept away until then, because replacements found no other node.
@@ -24,6 +26,7 @@ type Memory struct {
 type record struct {
 	Version      int        `json:"version"`
 	Template     string     `json:"template,omitempty"`
+	Beside       []string   `json:"beside,omitempty"`
 	Exhausted    bool       `json:"exhausted,omitempty"`
 	RelaxedUntil *time.Time `json:"relaxedUntil,omitempty"`
 	Restored     *time.Time `json:"restored,omitempty"`
@@ -47,7 +50,7 @@ func Read(annotations map[string]string) Memory {
 		m.Times = info.CurrentReschedulingTimes
 	}
 	if r, ok := parseRecord(annotations[Annotation]); ok {
-		m.Template, m.Exhausted, m.Entries = r.Template, r.Exhausted, r.Entries
+		m.Template, m.Beside, m.Exhausted, m.Entries = r.Template, others(r.Template, r.Beside), r.Exhausted, r.Entries
 		m.RelaxedUntil, m.Restored = orZero(r.RelaxedUntil), orZero(r.Restored)
 		return m.bounded()
 	}
@@ -74,7 +77,7 @@ func parseRecord(value string) (r record, ok bool) {
 func (m Memory) Annotations(now time.Time) map[string]string {
 	m = m.bounded()
 	r := record{
-		Version: version, Template: m.Template, Exhausted: m.Exhausted, Entries: m.Entries,
+		Version: version, Template: m.Template, Beside: m.Beside, Exhausted: m.Exhausted, Entries: m.Entries,
 		RelaxedUntil: orNil(m.RelaxedUntil), Restored: orNil(m.Restored),
 	}
 	if r.Entries == nil {
@@ -138,16 +141,31 @@ func (m Memory) Forget(now time.Time) Memory {
 	return m
 }
 
-// For is the memory for pods of a template: another template begins with none. A memory that does not know its template takes this one.
-func (m Memory) For(template string) Memory {
-	if template == "" || m.Template == template {
+// maxBeside bounds the templates that share a memory with another.
+const maxBeside = 8
+
+// For is the memory for pods of a template: one that it does not know begins with none, and knows from then on those that live beside it.
+// Were that not so, two that stay side by side would make each other forget, in turn. A memory that does not know its template takes this
+// one. living are templates of pods that exist now; of pods that are only looked up for there is no need to know any.
+func (m Memory) For(template string, living ...string) Memory {
+	if template == "" || m.Template == template || slices.Contains(m.Beside, template) {
 		return m
 	}
 	if m.Template == "" {
-		m.Template = template
+		m.Template, m.Beside = template, others(template, living)
 		return m
 	}
-	return Memory{Template: template}
+	return Memory{Template: template, Beside: others(template, living)}
+}
+
+// others than a template, each once, in order; nil if there are none.
+func others(template string, all []string) []string {
+	all = slices.DeleteFunc(slices.Clone(all), func(t string) bool { return t == "" || t == template || len(t) > maxNodeName })
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) == 0 {
+		return nil
+	}
+	return all[:min(len(all), maxBeside)]
 }
 
 // Exhaust forgets the nodes, as the design document's notes want when the count would exceed the retries. A move is given back a whole

@@ -246,6 +246,30 @@ func TestAnotherTemplateBeginsAnew(t *testing.T) {
 	}
 }
 
+func TestTemplatesThatLiveSideBySideShareAMemory(t *testing.T) {
+	living := []string{"v2", "v1", "", "v2"}
+	m := learn(t, Memory{}.For("v1", living...), noon, New, failure("1"))
+	m.Times = 1
+	for range 3 { // as it is written and read in between
+		for _, template := range []string{"v2", "v1"} {
+			m = Read(m.Annotations(noon)).For(template, living...)
+			if m.Times != 1 || len(m.Entries) != 1 || m.Template != "v1" || len(m.Beside) != 1 {
+				t.Fatalf("for %s it is %+v", template, m)
+			}
+		}
+	}
+	if diff := cmp.Diff(Memory{Template: "v3", Beside: []string{"v2"}}, m.For("v3", "v3", "v2")); diff != "" {
+		t.Error("a third one does not begin anew:", diff)
+	}
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprint("t", i))
+	}
+	if m := (Memory{}).For("v1", many...); len(m.Beside) != maxBeside {
+		t.Errorf("%d templates are known", len(m.Beside))
+	}
+}
+
 func TestWhatIsOverIsForgottenLater(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	if got := m.Forget(noon.Add(2*ttl - time.Second)); len(got.Entries) != 1 {

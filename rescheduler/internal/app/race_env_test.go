@@ -4,10 +4,12 @@ package app
 
 import (
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,38 +23,65 @@ func TestTheReplacementAvoidsTheNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		workload func(w *world) client.Object
 		root     client.Object
+		due      []string // schedules of a CronJob: each makes another Job, at once
 	}{
 		"of a ReplicaSet": {func(w *world) client.Object {
 			return &appsv1.ReplicaSet{ObjectMeta: w.meta("w"), Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
-		}, &appsv1.ReplicaSet{}},
+		}, &appsv1.ReplicaSet{}, nil},
 		"of a Deployment": {func(w *world) client.Object {
 			return &appsv1.Deployment{ObjectMeta: w.meta("w"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
-		}, &appsv1.Deployment{}},
+		}, &appsv1.Deployment{}, nil},
 		"of a StatefulSet": {func(w *world) client.Object {
 			return &appsv1.StatefulSet{ObjectMeta: w.meta("w"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
-		}, &appsv1.StatefulSet{}},
+		}, &appsv1.StatefulSet{}, nil},
 		"of a Job": {func(w *world) client.Object {
 			template := w.template()
 			template.Spec.RestartPolicy = corev1.RestartPolicyNever
 			return &batchv1.Job{ObjectMeta: w.meta("w"), Spec: batchv1.JobSpec{Template: template}}
-		}, &batchv1.Job{}},
+		}, &batchv1.Job{}, nil},
+		"of a CronJob": {func(w *world) client.Object {
+			template := w.template()
+			template.Spec.RestartPolicy = corev1.RestartPolicyNever
+			return &batchv1.CronJob{ObjectMeta: w.meta("w"), Spec: batchv1.CronJobSpec{
+				Schedule: "0 0 1 1 *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}},
+			}}
+		}, &batchv1.CronJob{}, []string{"0 0 1 1 *", "30 0 1 1 *"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
 			w.ok(w.Create(t.Context(), c.workload(w)))
-			w.eventually("no replacement runs on the good node", w.runningOnGood(1))
-			if got := w.boundTo(w.bad); len(got) != 1 {
-				t.Errorf("pods that were bound to the bad node: %v", got)
+			for i := range max(1, len(c.due)) {
+				if len(c.due) > 0 {
+					w.isDue(c.due[i])
+				}
+				w.eventually("no pod runs on the good node in the end", w.runningOnGood(i+1))
+				if got := w.boundTo(w.bad); len(got) != 1 {
+					t.Errorf("pods that were bound to the bad node: %v", got)
+				}
+				w.eventually("the workload does not remember", func() bool {
+					w.ok(w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "w"}, c.root))
+					m := memory.Read(c.root.GetAnnotations())
+					return m.Times == 1 && len(m.Entries) == 1 && m.Entries[0].Node == w.bad && m.Entries[0].NodeUID != ""
+				})
+				w.replacementIsAnnotated()
 			}
-			w.eventually("the workload does not remember", func() bool {
-				w.ok(w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "w"}, c.root))
-				m := memory.Read(c.root.GetAnnotations())
-				return m.Times == 1 && len(m.Entries) == 1 && m.Entries[0].Node == w.bad && m.Entries[0].NodeUID != ""
-			})
-			w.replacementIsAnnotated()
 		})
 	}
+}
+
+// isDue gives the CronJob a schedule of one time a year. As it ran last two years ago, a Job of this schedule has been missed, which the
+// controller makes at once. It looks again when the status changes, not when the schedule does.
+func (w *world) isDue(schedule string) {
+	w.Helper()
+	job := &batchv1.CronJob{}
+	w.ok(w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "w"}, job))
+	before := job.DeepCopy()
+	job.Spec.Schedule = schedule
+	w.ok(w.Patch(w.Context(), job, client.MergeFrom(before)))
+	before = job.DeepCopy()
+	job.Status.LastScheduleTime = ptr.To(metav1.NewTime(time.Now().AddDate(-2, 0, 0)))
+	w.ok(w.Status().Patch(w.Context(), job, client.MergeFrom(before)))
 }
 
 // replacementIsAnnotated: the annotation is there beside those of the template, which nobody has touched.

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +98,43 @@ func TestAWorkloadThatDoesNotAskIsLeftAlone(t *testing.T) {
 	}
 }
 
+// A pod of a DaemonSet is for its node: it stays, and so does the next one there, though the DaemonSet asks.
+func TestPodsOfADaemonSetAreLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	w.onBad(outOfMemory)
+	template := w.template()
+	template.Labels = map[string]string{"app": "daemon"}
+	set := &appsv1.DaemonSet{ObjectMeta: w.meta("d"), Spec: appsv1.DaemonSetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template,
+	}}
+	w.ok(w.Create(t.Context(), set))
+	for i, name := range []string{"d-1", "d-2"} { // no controller of DaemonSets runs here
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: template.Labels}, Spec: template.Spec}
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+		w.ok(w.Create(t.Context(), pod))
+		w.another(fmt.Sprint("asks-", i))
+		w.eventually("the one that asks is not moved", w.runningOnGood(i+1))
+	}
+	for _, pod := range w.pods(t.Context()) {
+		if strings.HasPrefix(pod.Name, "d-") && (pod.Spec.NodeName != w.bad || pod.DeletionTimestamp != nil || pod.Annotations[memory.HostsAnnotation] != "") {
+			t.Errorf("pod %s is on node %s, with %v", pod.Name, pod.Spec.NodeName, pod.Annotations)
+		}
+	}
+	if m := w.memoryOf(set); !m.Empty() || len(w.onNode("d-", w.bad)) != 2 {
+		t.Errorf("the DaemonSet remembers %+v; its pods on the bad node: %v", m, w.onNode("d-", w.bad))
+	}
+}
+
+// onNode are the pods with a prefix that are on a node and stay there.
+func (w *world) onNode(prefix, node string) (names []string) {
+	for _, pod := range w.pods(w.Context()) {
+		if strings.HasPrefix(pod.Name, prefix) && pod.Spec.NodeName == node && pod.DeletionTimestamp == nil {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
 // The pods of a workload that hangs have no events any more when somebody asks for help.
 func TestAWorkloadMayAskWhenItHangsAlready(t *testing.T) {
 	w := newWorld(t)
@@ -146,6 +184,83 @@ func TestABudgetOfDisruptionsHolds(t *testing.T) {
 	pdb.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
 	w.ok(w.Patch(t.Context(), pdb, client.MergeFrom(before)))
 	w.eventually("not moved when the budget lets it", w.runningOnGood(1))
+}
+
+// What is used up is said, and the pod that comes after stays where it is.
+func TestMovesAreBounded(t *testing.T) {
+	one := settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)}
+	for name, c := range map[string]struct {
+		change func(*settings.Rescheduling)
+		moved  int32
+		why    string
+	}{
+		"by the budget of a workload":    {func(r *settings.Rescheduling) { r.Limits.Workload = one }, 1, "the budget of the workload is used up"},
+		"by the budget of a node":        {func(r *settings.Rescheduling) { r.Limits.Node = one }, 1, "the budget of node"},
+		"by the budget of a namespace":   {func(r *settings.Rescheduling) { r.Limits.Namespace = one }, 1, "the budget of namespace"},
+		"by the budget of the cluster":   {func(r *settings.Rescheduling) { r.Limits.Cluster = one }, 1, "the budget of the cluster is used up"},
+		"by the breaker, after too many": {func(r *settings.Rescheduling) { r.Breaker.Moves = 1 }, 2, "more than 1 pods were moved within"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.change)
+			w.onBad(outOfMemory)
+			w.deployment(c.moved + 1)
+			w.said("ReschedulingLimited", "Pod", c.why)
+			w.eventually("those that were moved do not run on the good node", w.runningOnGood(int(c.moved)))
+			if stay := w.onNode("w-", w.bad); len(stay) != 1 {
+				t.Errorf("these pods stay on the bad node: %v", stay)
+			}
+			if got := w.boundTo(w.good); len(got) != int(c.moved) {
+				t.Errorf("pods that were bound to the good node: %v", got)
+			}
+			w.said("ReschedulingLimited", "Deployment", c.why)
+		})
+	}
+}
+
+// When one member of a group dies the others often do: one fault is one move.
+func TestAGroupIsMovedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.onBad(outOfMemory)
+	d := w.deployment(2, func(d *appsv1.Deployment) { d.Spec.Template.Labels["scheduling.x-k8s.io/pod-group"] = "g" })
+	w.said("GangMovedAlready", "Pod", "another pod of group g was moved")
+	w.eventually("the one that was moved does not run on the good node", w.runningOnGood(1))
+	if stay, went := w.onNode("w-", w.bad), w.boundTo(w.good); len(stay) != 1 || len(went) != 1 {
+		t.Errorf("these pods stay on the bad node: %v; these came to the good one: %v", stay, went)
+	}
+	if m := w.memoryOf(d); m.Times != 1 || len(m.Entries) != 1 || m.Entries[0].Count != 1 || len(m.Entries[0].Pods) != 1 {
+		t.Errorf("the memory is %+v", m)
+	}
+	if moves := w.events("Rescheduled"); len(moves) != 2 { // of the pod and of the Deployment
+		t.Errorf("moves that were said: %v", moves)
+	}
+}
+
+// Kueue has chosen the node of such a pod: an exclusion would leave it none. Its node is tainted, to which Kueue reacts.
+func TestTheNodeOfAPodThatKueueHasPlacedIsTainted(t *testing.T) {
+	w := newWorld(t, func(r *settings.Rescheduling) { r.Blame.Taint, r.Blame.MaxShare = true, 50 })
+	w.onBad(outOfMemory)
+	d := w.deployment(1, func(d *appsv1.Deployment) {
+		d.Spec.Template.Annotations["kueue.x-k8s.io/podset-required-topology"] = corev1.LabelHostname
+	})
+	w.eventually("its replacement does not run on the good node", w.runningOnGood(1))
+	if !w.isTainted(w.bad) || w.isTainted(w.good) {
+		t.Errorf("the bad node is tainted: %t, the good one: %t", w.isTainted(w.bad), w.isTainted(w.good))
+	}
+	for _, pod := range w.pods(t.Context()) {
+		if hosts, found := pod.Annotations[memory.HostsAnnotation]; found || pod.Spec.Affinity != nil {
+			t.Errorf("pod %s is kept away from %s, and has affinity %v", pod.Name, hosts, pod.Spec.Affinity)
+		}
+	}
+	if m := w.memoryOf(d); m.Times != 1 {
+		t.Errorf("the memory is %+v", m)
+	}
+}
+
+func (w *world) isTainted(name string) bool {
+	w.Helper()
+	node := &corev1.Node{}
+	w.ok(w.Get(w.Context(), client.ObjectKey{Name: name}, node))
+	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == rescheduling.TaintKey })
 }
 
 // gadget is of a kind that only this test has, and has two moves.
@@ -278,11 +393,7 @@ func TestABlamedNodeIsTaintedForAWhile(t *testing.T) {
 	})
 	w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
 	w.deployment(1)
-	tainted := func() bool {
-		node := &corev1.Node{}
-		w.ok(w.Get(t.Context(), client.ObjectKey{Name: w.bad}, node))
-		return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == rescheduling.TaintKey })
-	}
+	tainted := func() bool { return w.isTainted(w.bad) }
 	w.eventually("the bad node is not tainted", tainted)
 	w.eventually("the taint stays", func() bool { return !tainted() })
 }

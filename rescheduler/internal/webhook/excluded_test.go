@@ -35,7 +35,7 @@ func TestWhatAReplacementIsKeptAwayFrom(t *testing.T) {
 	for i := range 5 {
 		five.Entries = append(five.Entries, avoided(fmt.Sprint("n", i), 10+i))
 	}
-	one := memory.Memory{Template: "v1", Entries: []memory.Entry{avoided("n1", 10)}}
+	one := memory.Memory{Template: "v1", Beside: []string{"v1b"}, Entries: []memory.Entry{avoided("n1", 10)}}
 	for name, c := range map[string]struct {
 		memory   memory.Memory
 		template string
@@ -45,6 +45,8 @@ func TestWhatAReplacementIsKeptAwayFrom(t *testing.T) {
 		"what the workload remembers":                         {one, "v1", "", []string{"n1"}},
 		"and where a pod has failed that nobody wrote down":   {one, "v1", "n7", []string{"n1", "n7"}},
 		"not what pods of another template failed on":         {one, "v2", "", nil},
+		"what pods of a template beside it failed on":         {one, "v1b", "", []string{"n1"}},
+		"another template has its moves when one has none":    {one.Exhaust(noon), "v2", "n7", []string{"n7"}},
 		"of too many the last failure, and those that last":   {five, "v1", "n7", []string{"n1", "n2", "n3", "n4", "n7"}},
 		"a node that does not exist takes nobody's place":     {five, "v1", "n99", []string{"n0", "n1", "n2", "n3", "n4"}},
 		"nothing when the moves are used up":                  {one.Exhaust(noon), "v1", "n7", nil},

@@ -56,7 +56,11 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 	if r.config.DryRun || placement.Placed(pod) || s.bare() {
 		return nil
 	}
-	if s.memory.Exhausted {
+	m := s.memory
+	if s.chain.OneTemplate(pod) {
+		m = m.For(owners.Template(pod))
+	}
+	if m.Exhausted {
 		if len(have) == 0 {
 			return nil
 		}
@@ -64,10 +68,6 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 	}
 	if r.isLifted(pod, have) {
 		return nil
-	}
-	m := s.memory
-	if s.chain.OneTemplate(pod) {
-		m = m.For(owners.Template(pod))
 	}
 	want := m.Exclusions(owners.Slot(pod), s.now, r.current(ctx))
 	if !slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) }) {

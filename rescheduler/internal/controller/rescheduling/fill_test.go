@@ -61,3 +61,34 @@ func TestPodsWithoutANodeGetTheirExclusionsLater(t *testing.T) {
 		}
 	}
 }
+
+// Whoever admits a pod asks the memory in the same words: what it has given to a pod stays there, and what it had not known yet comes.
+func TestExclusionsAreThoseOfThePodsTemplate(t *testing.T) {
+	live := memory.Memory{Template: "v1", Beside: []string{"v2"}, Entries: []memory.Entry{{Node: "a", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}}
+	for name, c := range map[string]struct {
+		memory         memory.Memory
+		template       string
+		admitted, want string
+	}{
+		"what its template failed on":               {live, "v1", "", `["a"]`},
+		"what one beside it failed on":              {live, "v2", "", `["a"]`},
+		"not what another failed on":                {live, "v3", "", ""},
+		"beside what was seen when it was admitted": {live, "v2", `["b"]`, `["a","b"]`},
+		"none when the moves are used up":           {live.Exhaust(noon), "v2", `["b"]`, ""},
+		"its own when those of another are used up": {live.Exhaust(noon), "v3", `["b"]`, `["b"]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			waiting := revision("w-0", c.template).On("").Pending().Obj()
+			if c.admitted != "" {
+				avoids(c.admitted)(waiting)
+			}
+			w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), ready("b"), waiting)
+			s := w.of(waiting, workload("set"))
+			s.memory = c.memory
+			w.ok(w.fill(t.Context(), s, waiting))
+			if pod, _ := w.pod("w-0"); pod.Annotations[memory.HostsAnnotation] != c.want {
+				t.Errorf("it is kept away from %s, want %s", pod.Annotations[memory.HostsAnnotation], c.want)
+			}
+		})
+	}
+}

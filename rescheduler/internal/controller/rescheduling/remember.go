@@ -100,20 +100,21 @@ func again(err error) (ctrl.Result, error) {
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// ofTemplate begins anew when the workload has another template: that of its youngest pod. One of several parts has several, of which
-// none is that of the workload.
+// ofTemplate begins anew when the pod has a template that the memory does not know. Templates of the other pods that live then share the
+// new memory: a roll-out ends, but a partition, or one that is paused, keeps two side by side, and neither may make the other forget. A
+// workload of several parts has several templates, of which none is that of the workload.
 func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) error {
 	if !s.chain.OneTemplate(s.pod) {
 		return nil
 	}
-	youngest := s.pod
+	var living []string
 	err := r.kin(ctx, s, func(pod *corev1.Pod) error {
-		if youngest.CreationTimestamp.Before(&pod.CreationTimestamp) {
-			youngest = pod
+		if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+			living = append(living, owners.Template(pod))
 		}
 		return nil
 	})
-	s.memory = s.memory.For(owners.Template(youngest))
+	s.memory = s.memory.For(owners.Template(s.pod), living...)
 	return err
 }
 

@@ -2,6 +2,7 @@ package rescheduling
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func TestAnotherTemplateBeginsAnewWhereThereIsOne(t *testing.T) {
 			pod := pods.Make("p", noon).Change(owned(set)).Change(hashed(c.key, "v1")).Obj()
 			young := pods.Make("q", noon.Add(time.Minute)).Change(owned(set)).Change(hashed(c.key, "v2")).Obj()
 			w := newWorld(t, settings.Default(), interceptor.Funcs{}, pod, young)
-			s := w.of(pod, c.chain.Root())
+			s := w.of(young, c.chain.Root())
 			s.chain = c.chain
 			w.family.add(c.chain.Root().UID, set.UID)
 			s.memory = memory.Memory{Times: 2, Template: "v1"}
@@ -66,5 +67,57 @@ func TestAnotherTemplateBeginsAnewWhereThereIsOne(t *testing.T) {
 				t.Errorf("the memory is %+v", s.memory)
 			}
 		})
+	}
+}
+
+// revision of a StatefulSet's pod.
+func revision(name, hash string) *pods.Pod {
+	return pods.Make(name, noon).Change(owned(workload("set"))).Change(func(p *corev1.Pod) { p.Labels["controller-revision-hash"] = hash })
+}
+
+// A StatefulSet with a partition keeps two revisions side by side for good.
+func TestARevisionDoesNotMakeTheOtherForget(t *testing.T) {
+	old, young := revision("w-0", "v1").Obj(), revision("w-1", "v2").Obj()
+	for name, c := range map[string]struct {
+		known, beside string
+		living        []*corev1.Pod
+		of            *corev1.Pod
+		anew          bool
+	}{
+		"the old one remembers, and the young one fails":  {"v1", "v2", []*corev1.Pod{old, young}, young, false},
+		"the young one remembers, and the old one fails":  {"v2", "v1", []*corev1.Pod{old, young}, old, false},
+		"the pod of the other one is away for a moment":   {"v1", "v2", []*corev1.Pod{young}, young, false},
+		"one fails itself beside a young one":             {"v1", "", []*corev1.Pod{old, young}, old, false},
+		"one that came after the memory":                  {"v1", "", []*corev1.Pod{old, young}, young, true},
+		"one that came in the place of those it is about": {"v0", "v9", []*corev1.Pod{young}, young, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, settings.Default(), interceptor.Funcs{})
+			for _, pod := range c.living {
+				w.ok(w.client.Create(t.Context(), pod.DeepCopy()))
+			}
+			s := w.of(c.of, workload("set"))
+			s.memory = memory.Memory{Times: 2, Template: c.known, Beside: []string{c.beside}}
+			w.ok(w.ofTemplate(t.Context(), s))
+			if anew := s.memory.Times == 0; anew != c.anew {
+				t.Errorf("the memory is %+v", s.memory)
+			}
+		})
+	}
+}
+
+// Pods of both fail in turn: what is remembered of one is there when the other fails, and no pod that has ended is taken for a revision.
+func TestRevisionsThatStayShareAMemory(t *testing.T) {
+	old, young := revision("w-0", "v1").Obj(), revision("w-1", "v2").Obj()
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, old, young, revision("w-2", "v0").Rejected("Evicted", "").Obj())
+	s := w.of(old, workload("set"))
+	s.memory = memory.Memory{Times: 3, Template: "v0"}
+	for turn, pod := range []*corev1.Pod{old, young, old, young} {
+		s.pod = pod
+		w.ok(w.ofTemplate(t.Context(), s))
+		if s.memory.Times != turn || s.memory.Template != "v1" || !slices.Equal(s.memory.Beside, []string{"v2"}) {
+			t.Fatalf("turn %d: the memory is %+v", turn, s.memory)
+		}
+		s.memory.Times++
 	}
 }

@@ -1,0 +1,83 @@
+package rescheduling
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+)
+
+// ownerOf a kind that asks for moves.
+func ownerOf(group, kind string) *metav1.PartialObjectMetadata {
+	o := workload("o")
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind})
+	o.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
+	return o
+}
+
+// Pods that belong to their node are nobody's business, whoever asks for moves, and whoever has every workload moved.
+func TestPodsOfANodeAreNotObserved(t *testing.T) {
+	asks := func(p *corev1.Pod) { p.Annotations[memory.RetriesAnnotation] = "3" }
+	mirrors := func(p *corev1.Pod) { p.Annotations[corev1.MirrorPodAnnotationKey] = "hash" }
+	nothing := func(*corev1.Pod) {}
+	for name, c := range map[string]struct {
+		owner    *metav1.PartialObjectMetadata
+		change   func(*corev1.Pod)
+		observed bool
+	}{
+		"a DaemonSet's":                     {ownerOf("apps", "DaemonSet"), nothing, false},
+		"one that asks by itself":           {ownerOf("apps", "DaemonSet"), asks, false},
+		"somebody else's kind of DaemonSet": {ownerOf("apps.kruise.io", "DaemonSet"), nothing, false},
+		"a static pod's mirror":             {ownerOf("", "Node"), mirrors, false},
+		"a pod of a node":                   {ownerOf("", "Node"), asks, false},
+		"a mirror that nobody owns":         {nil, func(p *corev1.Pod) { asks(p); mirrors(p) }, false},
+		"a ReplicaSet's":                    {ownerOf("apps", "ReplicaSet"), nothing, true},
+		"a StatefulSet's":                   {ownerOf("apps", "StatefulSet"), nothing, true},
+		"a Job's":                           {ownerOf("batch", "Job"), nothing, true},
+		"a pod that asks by itself":         {nil, asks, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, defaultRetries := range []int{0, 3} {
+				config := settings.Default()
+				config.DefaultRetries = defaultRetries
+				w := newWorld(t, config, interceptor.Funcs{})
+				pod := pods.Make("p", noon)
+				if c.owner != nil {
+					w.known[c.owner.UID] = c.owner
+					pod.Change(owned(c.owner))
+				}
+				s, err := w.observe(t.Context(), pod.Change(c.change).Obj())
+				w.ok(err)
+				if observed := s != nil; observed != c.observed {
+					t.Errorf("observed: %t, with %d moves by default", observed, defaultRetries)
+				}
+			}
+		})
+	}
+}
+
+func TestWhyAPodIsNeverMoved(t *testing.T) {
+	for name, c := range map[string]struct {
+		change    func(*corev1.Pod)
+		protected bool
+	}{
+		"of a node's priority":      {func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }, true},
+		"of the cluster's priority": {func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-cluster-critical" }, true},
+		"of any other priority":     {func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }, false},
+		"it says so":                {func(p *corev1.Pod) { p.Annotations[preferNoEviction] = "" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, settings.Default(), interceptor.Funcs{})
+			f := podFacts(w.of(pods.Make("p", noon).Change(c.change).Obj(), workload("w")))
+			if (f.Protected != "") != c.protected {
+				t.Errorf("protected: %q", f.Protected)
+			}
+		})
+	}
+}
