@@ -99,7 +99,7 @@ func (d *decider) tell(i int, pod Pod, f fault) {
 	name := fmt.Sprintf("%s-worker-%d", d.Name, i)
 	switch {
 	case f.cause == CauseProgram && pod.Phase == Failed:
-		d.event(Event{Pod: name, Reason: EventExited, Action: actionReplace, Note: fmt.Sprintf("Pod: %s %s", name, f.reason)})
+		d.event(Event{Pod: name, Reason: EventExited, Action: actionReplace, Note: fmt.Sprintf("Pod: %s.%s %s", d.Namespace, name, f.reason)})
 	case f.cause == CauseDisruption:
 		d.event(Event{Pod: name, Warning: true, Reason: EventDisrupted, Action: actionReplace, Note: fmt.Sprintf("Pod: %s: %s", name, f.reason)})
 	}

@@ -10,9 +10,10 @@ import (
 
 // Facts is all that a decision rests on.
 type Facts struct {
-	Now      time.Time
-	Name     string
-	Settings Settings
+	Now time.Time
+	// Namespace and Name of the job.
+	Namespace, Name string
+	Settings        Settings
 	// Pods of workers by index. A pod that is not ours is not among them.
 	Pods map[int]Pod
 	// Memory is what was decided before.

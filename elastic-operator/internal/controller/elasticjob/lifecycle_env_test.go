@@ -146,7 +146,7 @@ func TestWorkersThatEndAreReplaced(t *testing.T) {
 	failed := w.end("a", 1, 1)
 	w.replaced("a", 1, failed)
 	job := w.reaches("a", v1alpha1.StateRunning, 3)
-	w.heard("Normal ExitedWithCode: Pod: a-worker-1 exited with code 1", "Warning ElasticJobRestarting: ElasticJob a is restarting because 1 Worker replica(s) failed.")
+	w.heard("Normal ExitedWithCode: Pod: "+w.namespace+".a-worker-1 exited with code 1", "Warning ElasticJobRestarting: ElasticJob a is restarting because 1 Worker replica(s) failed.")
 	if job.Status.Restarts != 1 || job.Status.Disruptions != 0 {
 		t.Errorf("restarts %d, disruptions %d", job.Status.Restarts, job.Status.Disruptions)
 	}
