@@ -66,8 +66,8 @@ type NodeState int
 const (
 	// NodeFine, or the pod has none.
 	NodeFine NodeState = iota
-	// NodeCordoned: nothing new comes to it.
-	NodeCordoned
+	// NodeDraining: somebody empties it, or means to. A pod like this one would not come to it.
+	NodeDraining
 	// NodeLost: it is gone, or was not ready for too long.
 	NodeLost
 )
