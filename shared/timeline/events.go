@@ -92,19 +92,27 @@ func ofEvents(w Workload, known []Entry) []Entry {
 
 // replacedBy takes the worker out of the note of an ElasticJob's event.
 func replacedBy(ev Event) (cause, worker string) {
-	pod, cause, found := strings.Cut(strings.TrimPrefix(ev.Note, "Pod: "), " ")
+	pod, cause, found := podIn(ev.Note)
 	if !found {
 		return ev.Note, ""
 	}
-	return cause, elasticWorker(ev.Name, strings.TrimSuffix(pod, ":"))
+	return cause, elasticWorker(ev.Name, pod)
+}
+
+// podIn reads the name of the pod from the note of an ElasticJob's event, and the rest. There are notes with the namespace before the name
+// and a dot between, and notes without; names of these pods have no dots.
+func podIn(note string) (pod, rest string, found bool) {
+	pod, rest, found = strings.Cut(strings.TrimPrefix(note, "Pod: "), " ")
+	pod = strings.TrimSuffix(pod, ":")
+	return pod[strings.LastIndexByte(pod, '.')+1:], rest, found
 }
 
 // givenUp: another event about the same worker at the same moment says that nobody replaces it.
 func givenUp(ev Event, all []Event) bool {
-	pod, _, _ := strings.Cut(strings.TrimPrefix(ev.Note, "Pod: "), " ")
+	pod, _, _ := podIn(ev.Note)
 	return slices.ContainsFunc(all, func(other Event) bool {
-		return other.Reason == "WorkerGivenUp" && other.Kind == ev.Kind && other.Name == ev.Name && other.At.Sub(ev.At).Abs() <= sameMoment &&
-			strings.HasPrefix(other.Note, "Pod: "+strings.TrimSuffix(pod, ":")+" ")
+		about, _, _ := podIn(other.Note)
+		return other.Reason == "WorkerGivenUp" && other.Kind == ev.Kind && other.Name == ev.Name && other.At.Sub(ev.At).Abs() <= sameMoment && about == pod
 	})
 }
 

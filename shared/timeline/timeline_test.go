@@ -91,8 +91,8 @@ func elasticStory() Workload {
 			Conditions: []Condition{{Type: "Succeeded", True: true, Since: after(time.Hour)}, {Type: "Failed", Since: after(time.Hour)}},
 		}},
 		Events: []Event{
-			{after(4 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1", 1},
-			{after(5*time.Minute + time.Second), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1", 1},
+			{after(4 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1", 1}, // as earlier versions said it
+			{after(5*time.Minute + time.Second), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 1", 1},
 			{after(6*time.Minute + time.Second), "ElasticJob", "cifar", "WorkerGivenUp", "Pod: cifar-worker-2 is not replaced: exited with code 7; failures 4, disruptions 0", 1},
 		},
 	}
@@ -117,9 +117,9 @@ func movedStory() Workload {
 			disrupted(3*time.Minute, "worker-1"), // by a drain
 			disrupted(5*time.Minute+time.Second, "worker-2"),
 			disrupted(5*time.Minute+3*time.Second, "worker-1"),
-			{after(7 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 7", 1},
+			{after(7 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 7", 1},
 			{after(7*time.Minute + time.Millisecond), "ElasticJob", "cifar", "WorkerGivenUp", "Pod: cifar-worker-1 is not replaced: exited with code 7; failures 4, disruptions 1", 1},
-			{after(8 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-10 exited with code 7", 1},
+			{after(8 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-10 exited with code 7", 1},
 		},
 	}
 }

@@ -70,7 +70,26 @@ func TestWhatIsRefusedAndWhy(t *testing.T) {
 		"percent without its type": {func(j *job) {
 			j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessAny, Percent: ptr.To(int32(5))}
 		}, "percent goes with type Percent"},
-		"type Percent without one":    {func(j *job) { j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent} }, "percent goes with type Percent"},
+		"type Percent without one": {func(j *job) { j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent} }, "percent goes with type Percent"},
+		"max of none":              {func(j *job) { j.Spec.MaxReplicas = ptr.To(int32(0)) }, "spec.maxReplicas: Invalid value: 0"},
+		"no replicas":              {func(j *job) { j.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(int32(0)) }, "spec.replicaSpecs.Worker.replicas: Invalid value: 0"},
+		"granted none":             {func(j *job) { j.Spec.GrantedReplicas = ptr.To(int32(0)) }, "spec.grantedReplicas: Invalid value: 0"},
+		"less than no failures":    {func(j *job) { j.Spec.BackoffLimit = ptr.To(int32(-1)) }, "spec.backoffLimit: Invalid value: -1"},
+		"less than no failures, in runPolicy": {
+			func(j *job) { j.Spec.NestedRunPolicy = &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(-1))} }, "spec.runPolicy.backoffLimit: Invalid value: -1",
+		},
+		"gone before its end": {func(j *job) { j.Spec.TTLSecondsAfterFinished = ptr.To(int32(-1)) }, "spec.ttlSecondsAfterFinished: Invalid value: -1"},
+		"no time at all":      {func(j *job) { j.Spec.ActiveDeadlineSeconds = ptr.To(int64(0)) }, "spec.activeDeadlineSeconds: Invalid value: 0"},
+		"a clean-up of its own": {
+			func(j *job) { j.Spec.CleanPodPolicy = ptr.To(v1alpha1.CleanPodPolicy("Some")) }, `spec.cleanPodPolicy: Unsupported value: "Some"`,
+		},
+		"a success of its own": {
+			func(j *job) { j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: "Most"} }, `spec.successPolicy.type: Unsupported value: "Most"`,
+		},
+		"0 percent":                   {func(j *job) { j.Spec.SuccessPolicy = percent(0) }, "spec.successPolicy.percent: Invalid value: 0"},
+		"101 percent":                 {func(j *job) { j.Spec.SuccessPolicy = percent(101) }, "spec.successPolicy.percent: Invalid value: 101"},
+		"an exit code of nothing":     {func(j *job) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{256} }, "permanentExitCodes"},
+		"a manager without end":       {func(j *job) { j.Spec.ManagedBy = ptr.To(strings.Repeat("a", 64)) }, "spec.managedBy: Too long"},
 		"an exit code of success":     {func(j *job) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{0} }, "permanentExitCodes"},
 		"granted less than the least": {func(j *job) { j.Spec.MinReplicas, j.Spec.GrantedReplicas = ptr.To(int32(2)), ptr.To(int32(1)) }, "grantedReplicas must not be smaller"},
 	} {
@@ -78,6 +97,71 @@ func TestWhatIsRefusedAndWhy(t *testing.T) {
 			err := k8s.Create(t.Context(), MakeElasticJob("a").Namespace("default").With(tc.change).Obj(), client.DryRunAll)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func percent(n int32) *v1alpha1.SuccessPolicy {
+	return &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent, Percent: ptr.To(n)}
+}
+
+// Each number has its bounds: the last that is taken, and the first that is not.
+func TestTheBoundsOfPatience(t *testing.T) {
+	type policy = v1alpha1.ElasticPolicy
+	const day, week = 24 * 60 * 60, 7 * 24 * 60 * 60
+	for field, tc := range map[string]struct {
+		set         func(*policy, *int32)
+		least, most int32 // most 0: without bound
+	}{
+		"settleSeconds":         {func(p *policy, n *int32) { p.SettleSeconds = n }, 0, day},
+		"disruptionLimit":       {func(p *policy, n *int32) { p.DisruptionLimit = n }, 0, 0},
+		"lostNodeSeconds":       {func(p *policy, n *int32) { p.LostNodeSeconds = n }, 1, day},
+		"surplusPendingSeconds": {func(p *policy, n *int32) { p.SurplusPendingSeconds = n }, 0, day},
+		"surplusRetrySeconds":   {func(p *policy, n *int32) { p.SurplusRetrySeconds = n }, 1, week},
+	} {
+		t.Run(field, func(t *testing.T) {
+			try := func(n int32) error {
+				job := MakeElasticJob("a").Namespace("default").Elastic(func(p *policy) { tc.set(p, &n) }).Obj()
+				return k8s.Create(t.Context(), job, client.DryRunAll)
+			}
+			taken, refused := []int32{tc.least}, []int32{tc.least - 1}
+			if tc.most > 0 {
+				taken, refused = append(taken, tc.most), append(refused, tc.most+1)
+			}
+			for _, n := range taken {
+				if err := try(n); err != nil {
+					t.Errorf("%d: %v", n, err)
+				}
+			}
+			for _, n := range refused {
+				if err := try(n); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("spec.elasticPolicy.%s: Invalid value: %d", field, n)) {
+					t.Errorf("%d: %v", n, err)
+				}
+			}
+		})
+	}
+}
+
+// The least, and the most, that each field may be.
+func TestTheLastOfWhatIsTaken(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.ElasticJob){
+		"one worker": func(j *v1alpha1.ElasticJob) {
+			one := ptr.To(int32(1))
+			j.Spec.MinReplicas, j.Spec.MaxReplicas, j.Spec.ReplicaSpecs.Worker.Replicas, j.Spec.GrantedReplicas = one, one, one, one
+		},
+		"no failure, gone at once, one second": func(j *v1alpha1.ElasticJob) {
+			j.Spec.BackoffLimit, j.Spec.TTLSecondsAfterFinished, j.Spec.ActiveDeadlineSeconds = ptr.To(int32(0)), ptr.To(int32(0)), ptr.To(int64(1))
+		},
+		"1 percent":           func(j *v1alpha1.ElasticJob) { j.Spec.SuccessPolicy = percent(1) },
+		"100 percent":         func(j *v1alpha1.ElasticJob) { j.Spec.SuccessPolicy = percent(100) },
+		"all codes":           func(j *v1alpha1.ElasticJob) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{1, 255} },
+		"the longest name":    func(j *v1alpha1.ElasticJob) { j.Name = strings.Repeat("a", 50) },
+		"the longest manager": func(j *v1alpha1.ElasticJob) { j.Spec.ManagedBy = ptr.To(strings.Repeat("a", 63)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := k8s.Create(t.Context(), MakeElasticJob("a").Namespace("default").With(change).Obj(), client.DryRunAll); err != nil {
+				t.Error(err)
 			}
 		})
 	}

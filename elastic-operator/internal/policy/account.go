@@ -104,7 +104,7 @@ func (d *decider) tell(i int, pod Pod, f fault) {
 	name := fmt.Sprintf("%s-worker-%d", d.Name, i)
 	switch {
 	case f.cause == CauseProgram && pod.Phase == Failed:
-		d.event(Event{Pod: name, Reason: EventExited, Action: actionReplace, Note: fmt.Sprintf("Pod: %s %s", name, f.reason)})
+		d.event(Event{Pod: name, Reason: EventExited, Action: actionReplace, Note: fmt.Sprintf("Pod: %s.%s %s", d.Namespace, name, f.reason)})
 	case f.stays:
 		d.event(Event{Pod: name, Warning: true, Reason: EventNotInPlace, Action: actionReplace, Note: fmt.Sprintf("Pod: %s is replaced: %s", name, f.reason)})
 	case f.cause == CauseDisruption:

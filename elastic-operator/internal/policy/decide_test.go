@@ -29,7 +29,7 @@ func newWorld(minimum, wanted, maximum int, changes ...func(*Settings)) *world {
 		MinReplicas: ptr.To(int32(minimum)), MaxReplicas: ptr.To(int32(maximum)),
 		ReplicaSpecs: v1alpha1.ReplicaSpecs{Worker: v1alpha1.ReplicaSpec{Replicas: ptr.To(int32(wanted))}},
 	}}
-	w := &world{facts: Facts{Now: noon, Name: "a", Settings: Read(spec), Pods: map[int]Pod{}}}
+	w := &world{facts: Facts{Now: noon, Namespace: "default", Name: "a", Settings: Read(spec), Pods: map[int]Pod{}}}
 	for _, change := range changes {
 		change(&w.facts.Settings)
 	}
@@ -214,7 +214,7 @@ func TestTheSeedsExample(t *testing.T) {
 	}
 	w.want(t, "2", v1alpha1.StateFailed)
 	w.heard(t,
-		"ExitedWithCode: Pod: a-worker-0 exited with code 1",
+		"ExitedWithCode: Pod: default.a-worker-0 exited with code 1",
 		"ElasticJobRestarting: ElasticJob a is restarting because 2 Worker replica(s) failed.",
 		"ElasticJobFailed: ElasticJob a is failed because 2 Worker replica(s) failed.")
 	if c := w.last.Counts; c.Active != 1 || c.Failed != 2 {

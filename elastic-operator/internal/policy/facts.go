@@ -10,9 +10,10 @@ import (
 
 // Facts is all that a decision rests on.
 type Facts struct {
-	Now      time.Time
-	Name     string
-	Settings Settings
+	Now time.Time
+	// Namespace and Name of the job.
+	Namespace, Name string
+	Settings        Settings
 	// Pods of workers by index. A pod that is not ours is not among them.
 	Pods map[int]Pod
 	// Memory is what was decided before.
@@ -69,8 +70,8 @@ type NodeState int
 const (
 	// NodeFine, or the pod has none.
 	NodeFine NodeState = iota
-	// NodeCordoned: nothing new comes to it.
-	NodeCordoned
+	// NodeDraining: somebody empties it, or means to. A pod like this one would not come to it.
+	NodeDraining
 	// NodeLost: it is gone, or was not ready for too long.
 	NodeLost
 )

@@ -43,6 +43,9 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 	}
 	if p.Bound {
 		p.Node, p.LostAt = nodeState(node, lostAfter, now)
+		if p.Node == NodeFine && keepsOut(node, pod) {
+			p.Node = NodeDraining
+		}
 	}
 	return p
 }
@@ -131,10 +134,7 @@ func nodeState(node *corev1.Node, lostAfter time.Duration, now time.Time) (state
 			}
 		}
 	}
-	if node.Spec.Unschedulable {
-		state = NodeCordoned
-	}
-	return state, lostAt
+	return NodeFine, lostAt
 }
 
 // Lost tells whether the workers on a node count as lost. nil is a node that does not exist.

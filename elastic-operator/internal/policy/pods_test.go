@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // rejected by its kubelet: a phase, a reason and a message are all that such a pod says.
@@ -58,23 +59,45 @@ func TestTheStateOfANode(t *testing.T) {
 			n.Status.Conditions[0].Status, n.Status.Conditions[0].LastTransitionTime = status, metav1.NewTime(noon.Add(-ago))
 		})
 	}
+	tainted := func(key string, effect corev1.TaintEffect) *corev1.Node {
+		return node(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} })
+	}
+	unreadyAndTainted := unready(corev1.ConditionUnknown, time.Minute)
+	unreadyAndTainted.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+	plain := corev1.PodSpec{}
+	tolerating := func(key string, seconds *int64) corev1.PodSpec {
+		return corev1.PodSpec{Tolerations: []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists, TolerationSeconds: seconds}}}
+	}
 	for name, tc := range map[string]struct {
 		node  *corev1.Node
 		bound bool
 		want  NodeState
 		soon  time.Duration
+		pod   corev1.PodSpec
 	}{
-		"none yet":              {nil, false, NodeFine, 0},
-		"gone":                  {nil, true, NodeLost, 0},
-		"fine":                  {node(func(*corev1.Node) {}), true, NodeFine, 0},
-		"cordoned":              {node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), true, NodeCordoned, 0},
-		"not ready for a while": {unready(corev1.ConditionFalse, 40*time.Second), true, NodeFine, 20 * time.Second},
-		"silent for too long":   {unready(corev1.ConditionUnknown, time.Minute), true, NodeLost, 0},
-		"out of service": {node(func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
-		}), true, NodeLost, 0},
+		"none yet":              {nil, false, NodeFine, 0, plain},
+		"gone":                  {nil, true, NodeLost, 0, plain},
+		"fine":                  {node(func(*corev1.Node) {}), true, NodeFine, 0, plain},
+		"cordoned":              {node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), true, NodeDraining, 0, plain},
+		"not ready for a while": {unready(corev1.ConditionFalse, 40*time.Second), true, NodeFine, 20 * time.Second, plain},
+		"silent for too long":   {unready(corev1.ConditionUnknown, time.Minute), true, NodeLost, 0, plain},
+		"out of service":        {tainted(corev1.TaintNodeOutOfService, corev1.TaintEffectNoExecute), true, NodeLost, 0, plain},
+		"an autoscaler's taint": {tainted("ToBeDeletedByClusterAutoscaler", corev1.TaintEffectNoSchedule), true, NodeDraining, 0, plain},
+		"a taint that evicts":   {tainted("karpenter.sh/disrupted", corev1.TaintEffectNoExecute), true, NodeDraining, 0, plain},
+		"a taint that only asks": {
+			tainted("DeletionCandidateOfClusterAutoscaler", corev1.TaintEffectPreferNoSchedule), true, NodeFine, 0, plain,
+		},
+		"a taint that the pod tolerates": {tainted("nvidia.com/gpu", corev1.TaintEffectNoSchedule), true, NodeFine, 0, tolerating("nvidia.com/gpu", nil)},
+		"another taint than it tolerates": {
+			tainted("holdfast.dev/pods-fail-here", corev1.TaintEffectNoSchedule), true, NodeDraining, 0, tolerating("nvidia.com/gpu", nil),
+		},
+		"a taint that it tolerates for a while": {
+			tainted(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), true, NodeDraining, 0, tolerating(corev1.TaintNodeNotReady, ptr.To(int64(300))),
+		},
+		"a taint of a node that is lost":     {unreadyAndTainted, true, NodeLost, 0, plain},
+		"a pod without a node has no taints": {tainted("a", corev1.TaintEffectNoSchedule), false, NodeFine, 0, plain},
 	} {
-		pod := &corev1.Pod{}
+		pod := &corev1.Pod{Spec: tc.pod}
 		if tc.bound {
 			pod.Spec.NodeName = "n"
 		}

@@ -27,7 +27,7 @@ var actors = []func(*world, *rand.Rand) string{
 		return w.someone(r, "loses its node", func(p *Pod) { p.Node = NodeLost })
 	},
 	func(w *world, r *rand.Rand) string {
-		return w.someone(r, "is cordoned", func(p *Pod) { p.Node = NodeCordoned })
+		return w.someone(r, "is cordoned", func(p *Pod) { p.Node = NodeDraining })
 	},
 	func(w *world, r *rand.Rand) string {
 		return w.someone(r, "is not ready", func(p *Pod) { p.Ready = false })

@@ -69,7 +69,7 @@ func (d *decider) rank(i int) int {
 		return 5
 	case !pod.Ready:
 		return 2
-	case pod.Node == NodeCordoned:
+	case pod.Node == NodeDraining:
 		return 3
 	}
 	return 4

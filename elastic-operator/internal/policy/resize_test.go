@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
@@ -36,11 +37,16 @@ func TestVictims(t *testing.T) {
 		"the highest index":                  {func(*world) {}, "0,1,2"},
 		"a pending one before a running one": {func(w *world) { w.change(1, func(p *Pod) { p.Phase, p.Ready = Pending, false }) }, "0,2,3"},
 		"one that is not ready":              {func(w *world) { w.change(2, func(p *Pod) { p.Ready = false }) }, "0,1,3"},
-		"one on a cordoned node":             {func(w *world) { w.change(1, func(p *Pod) { p.Node = NodeCordoned }) }, "0,2,3"},
-		"not ready before cordoned": {func(w *world) {
-			w.change(1, func(p *Pod) { p.Node = NodeCordoned }).change(3, func(p *Pod) { p.Ready = false })
+		"one on a node that is drained":      {func(w *world) { w.change(1, func(p *Pod) { p.Node = NodeDraining }) }, "0,2,3"},
+		"not ready before drained": {func(w *world) {
+			w.change(1, func(p *Pod) { p.Node = NodeDraining }).change(3, func(p *Pod) { p.Ready = false })
 		}, "0,1,2"},
-		"worker 0 last, on a cordoned node too":   {func(w *world) { w.change(0, func(p *Pod) { p.Node = NodeCordoned }) }, "0,1,2"},
+		"one on a node with a taint of an autoscaler": {func(w *world) {
+			node := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule}}}}
+			seen := Observe(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}}, node, time.Minute, noon)
+			w.change(1, func(p *Pod) { p.Node = seen.Node })
+		}, "0,2,3"},
+		"worker 0 last, on a drained node too":    {func(w *world) { w.change(0, func(p *Pod) { p.Node = NodeDraining }) }, "0,1,2"},
 		"worker 0 first if it does not run":       {func(w *world) { w.change(0, func(p *Pod) { p.Phase, p.Bound = Pending, true }) }, "1,2,3"},
 		"one that was given up before all others": {func(w *world) { w.fail(1, 7).look() }, "0,2,3"},
 	} {

@@ -60,7 +60,7 @@ func stripPod(o any) (any, error) {
 		return o, nil
 	}
 	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}
-	pod.Spec.NodeName = full.Spec.NodeName
+	pod.Spec.NodeName, pod.Spec.Tolerations = full.Spec.NodeName, full.Spec.Tolerations
 	if full.Labels[v1alpha1.ReplicaTypeLabel] == v1alpha1.ReplicaTypeRendezvous {
 		for _, c := range full.Spec.Containers {
 			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: c.Name, Args: c.Args})

@@ -139,6 +139,25 @@ func TestScalingThroughTheSubresource(t *testing.T) {
 	}
 }
 
+// An autoscaler has put its taint on a node; that of another node keeps out others than these workers.
+func TestWorkersOnDrainedNodesGoFirst(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeElasticJob("a").Workers(1, 3, 3).With(func(j *v1alpha1.ElasticJob) {
+		j.Spec.ReplicaSpecs.Worker.Template.Spec.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
+	}).Obj())
+	w.reaches("a", v1alpha1.StateRunning, 3)
+	w.stop() // so that the next has seen the taints
+	w.taint(0)
+	w.taint(1, corev1.Taint{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule})
+	w.taint(2, corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule})
+	w.start()
+	w.change("a", func(s *v1alpha1.ElasticJobSpec) { s.ReplicaSpecs.Worker.Replicas = ptr.To(int32(2)) })
+	w.reaches("a", v1alpha1.StateRunning, 2)
+	if left := w.get("a").Status.Indexes; left != "0,2" {
+		t.Errorf("left are %s", left)
+	}
+}
+
 func TestWorkersThatEndAreReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 3, 3).Obj())
@@ -146,7 +165,7 @@ func TestWorkersThatEndAreReplaced(t *testing.T) {
 	failed := w.end("a", 1, 1)
 	w.replaced("a", 1, failed)
 	job := w.reaches("a", v1alpha1.StateRunning, 3)
-	w.heard("Normal ExitedWithCode: Pod: a-worker-1 exited with code 1", "Warning ElasticJobRestarting: ElasticJob a is restarting because 1 Worker replica(s) failed.")
+	w.heard("Normal ExitedWithCode: Pod: "+w.namespace+".a-worker-1 exited with code 1", "Warning ElasticJobRestarting: ElasticJob a is restarting because 1 Worker replica(s) failed.")
 	if job.Status.Restarts != 1 || job.Status.Disruptions != 0 {
 		t.Errorf("restarts %d, disruptions %d", job.Status.Restarts, job.Status.Disruptions)
 	}

@@ -25,7 +25,7 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*sc
 		log.FromContext(ctx).Error(err, "The status cannot be read; what it says is taken as not said")
 	}
 	s := &scope{job: job, facts: policy.Facts{
-		Now: r.Clock.Now(), Name: job.Name, Settings: policy.Read(job), Pods: map[int]policy.Pod{}, Memory: memory,
+		Now: r.Clock.Now(), Namespace: job.Namespace, Name: job.Name, Settings: policy.Read(job), Pods: map[int]policy.Pod{}, Memory: memory,
 		Reported: job.Status.ReplicaStatuses.Worker, Deleted: job.DeletionTimestamp != nil,
 	}}
 	if s.facts.Deleted {

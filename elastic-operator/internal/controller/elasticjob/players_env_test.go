@@ -33,6 +33,16 @@ func (w *world) setReady(i int, status corev1.ConditionStatus, since time.Time) 
 	w.ok(w.Status().Patch(w.Context(), node, client.MergeFrom(before)))
 }
 
+// taint a node with these, and no others: the API server has put one on it for as long as it is not ready.
+func (w *world) taint(i int, taints ...corev1.Taint) {
+	w.Helper()
+	node := &corev1.Node{}
+	w.ok(w.Get(w.Context(), client.ObjectKey{Name: w.node(i)}, node))
+	before := node.DeepCopy()
+	node.Spec.Taints = taints
+	w.ok(w.Patch(w.Context(), node, client.MergeFrom(before)))
+}
+
 // playNodes is the scheduler and the kubelets of the namespace, until ctx ends.
 func (w *world) playNodes(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {

@@ -3,6 +3,7 @@ package elasticjob
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -20,16 +21,22 @@ import (
 // atOnce is how many calls are made for one job at a time.
 const atOnce = 16
 
-// inParallel calls do for each item. The first error is returned when all that were begun have ended; the rest is left for the next look.
+// inParallel calls do for each item. One that fails keeps no other from being done, or the same pod would hold up the rest at every look.
+// When atOnce of them have failed the reason is a larger one, and the rest is left for the next look. The first error is returned.
 func inParallel[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
+	var failed atomic.Int32
 	group.SetLimit(atOnce)
 	for _, item := range items {
 		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
+			if failed.Load() >= atOnce {
+				return nil
 			}
-			return do(ctx, item)
+			err := do(ctx, item)
+			if err != nil {
+				failed.Add(1)
+			}
+			return err
 		})
 	}
 	return group.Wait()

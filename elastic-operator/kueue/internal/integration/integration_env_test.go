@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -54,7 +55,9 @@ func newWorld(t *testing.T) *world {
 	_ = v1alpha1.AddToScheme(scheme)
 	_ = kueue.AddToScheme(scheme)
 	ctrl.SetLogger(logr.Discard())
-	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: server.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,6 +147,27 @@ func (w *world) decide(change func(*kueue.Workload), conditions ...string) {
 	w.ok(w.Status().Patch(w.Context(), workload, client.MergeFrom(before)))
 }
 
+// offer a flavor, whose nodes are of pool spot, and a job to a queue.
+func (w *world) offer(change func(*v1alpha1.ElasticJob)) {
+	w.Helper()
+	w.ok(w.Create(w.Context(), &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "spot"}, Spec: kueue.ResourceFlavorSpec{NodeLabels: map[string]string{"pool": "spot"}}}))
+	w.ok(w.Create(w.Context(), MakeElasticJob("a").Namespace("default").Workers(2, 5, 8).Queue("q").With(func(j *v1alpha1.ElasticJob) {
+		j.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("1")}
+		change(j)
+	}).Obj()))
+}
+
+// admit three workers, on nodes of the flavor.
+func (w *world) admit() {
+	w.Helper()
+	w.decide(func(workload *kueue.Workload) {
+		workload.Status.Admission = &kueue.Admission{ClusterQueue: "c", PodSetAssignments: []kueue.PodSetAssignment{{
+			Name: "worker", Count: ptr.To(int32(3)), Flavors: map[corev1.ResourceName]kueue.ResourceFlavorReference{"cpu": "spot"},
+			ResourceUsage: corev1.ResourceList{"cpu": resource.MustParse("3")},
+		}}}
+	}, kueue.WorkloadQuotaReserved, kueue.WorkloadAdmitted)
+}
+
 func (w *world) awaitCondition(kind string, status metav1.ConditionStatus) {
 	w.Helper()
 	w.eventually(func() string {
@@ -157,10 +181,7 @@ func (w *world) awaitCondition(kind string, status metav1.ConditionStatus) {
 // One job through a queue: asked for, partially admitted, ready with its minimum, evicted, admitted again, finished.
 func TestAJobThroughAQueue(t *testing.T) {
 	w := newWorld(t)
-	w.ok(w.Create(t.Context(), &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "spot"}, Spec: kueue.ResourceFlavorSpec{NodeLabels: map[string]string{"pool": "spot"}}}))
-	w.ok(w.Create(t.Context(), MakeElasticJob("a").Namespace("default").Workers(2, 5, 8).Queue("q").With(func(j *v1alpha1.ElasticJob) {
-		j.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("1")}
-	}).Obj()))
+	w.offer(func(*v1alpha1.ElasticJob) {})
 	workload := w.workload()
 	set := workload.Spec.PodSets[0]
 	if workload.Spec.QueueName != "q" || set.Count != 5 || *set.MinCount != 2 || set.Name != "worker" {
@@ -173,13 +194,7 @@ func TestAJobThroughAQueue(t *testing.T) {
 		return ""
 	})
 
-	admit := func(workload *kueue.Workload) {
-		workload.Status.Admission = &kueue.Admission{ClusterQueue: "c", PodSetAssignments: []kueue.PodSetAssignment{{
-			Name: "worker", Count: ptr.To(int32(3)), Flavors: map[corev1.ResourceName]kueue.ResourceFlavorReference{"cpu": "spot"},
-			ResourceUsage: corev1.ResourceList{"cpu": resource.MustParse("3")},
-		}}}
-	}
-	w.decide(admit, kueue.WorkloadQuotaReserved, kueue.WorkloadAdmitted)
+	w.admit()
 	w.eventually(func() string {
 		if s := w.job().Spec; s.Suspend || s.GrantedReplicas == nil || *s.GrantedReplicas != 3 || s.ReplicaSpecs.Worker.Template.Spec.NodeSelector["pool"] != "spot" {
 			return fmt.Sprintf("not started: %+v", s)

@@ -3,12 +3,15 @@ package integration
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/kueue/pkg/features"
 	"sigs.k8s.io/kueue/pkg/podset"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
 )
 
@@ -166,6 +169,53 @@ func TestTopologyIsAskedForByTheIndexOfAWorker(t *testing.T) {
 	request := podSet(t, j).TopologyRequest
 	if request == nil || *request.Required != "rack" || *request.PodIndexLabel != "replica-index" {
 		t.Errorf("%+v", request)
+	}
+}
+
+// The gate is that of Kueue's manager: a request that it would drop makes the workload another than the job's.
+func TestTopologyIsNotAskedForWithoutItsGate(t *testing.T) {
+	features.SetFeatureGateDuringTest(t, features.TopologyAwareScheduling, false)
+	j := of(MakeElasticJob("a"))
+	j.Spec.ReplicaSpecs.Worker.Template.Annotations = map[string]string{kueue.PodSetRequiredTopologyAnnotation: "rack"}
+	if request := podSet(t, j).TopologyRequest; request != nil {
+		t.Errorf("%+v", request)
+	}
+}
+
+// What was admitted is the template. Whatever a pod has beyond that is added when it is made, and the job stays as it was.
+func TestTheTemplateOfTheWorkloadIsThatOfTheJob(t *testing.T) {
+	j := of(MakeElasticJob("a"))
+	before := podSet(t, j).Template
+	pod := plan.WorkerPod(j.job(), 1, 0)
+	if len(pod.Spec.Containers[0].Env) == 0 || len(pod.Labels) == 0 {
+		t.Fatal("nothing is added to a pod")
+	}
+	after := podSet(t, j).Template
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(j.Spec.ReplicaSpecs.Worker.Template.PodTemplateSpec, after); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Kueue gives up what can never start; anything else it would try again for ever.
+func TestWhatContradictsTheTemplateCanNeverStart(t *testing.T) {
+	for name, info := range map[string]podset.PodSetInfo{
+		"a node selector": {NodeSelector: map[string]string{"pool": "b"}},
+		"a label":         {Labels: map[string]string{"team": "b"}},
+		"an annotation":   {Annotations: map[string]string{"note": "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := of(MakeElasticJob("a"))
+			template := &j.Spec.ReplicaSpecs.Worker.Template
+			template.Labels, template.Annotations = map[string]string{"team": "a"}, map[string]string{"note": "a"}
+			template.Spec.NodeSelector = map[string]string{"pool": "a"}
+			info.Name, info.Count = PodSet, 1
+			if err := j.RunWithPodSetsInfo(t.Context(), nil, []podset.PodSetInfo{info}); !podset.IsPermanent(err) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,41 @@
+package elasticjob
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+)
+
+// do some things of which the first so many fail, and tell how many were done.
+func doSome(t *testing.T, n, failing int) (done int32, err error) {
+	t.Helper()
+	items := make([]int, n)
+	for i := range items {
+		items[i] = i
+	}
+	var count atomic.Int32
+	err = inParallel(t.Context(), items, func(ctx context.Context, i int) error {
+		count.Add(1)
+		if i < failing {
+			return errors.New("no")
+		}
+		return ctx.Err()
+	})
+	return count.Load(), err
+}
+
+func TestOneThatFailsKeepsNoOtherFromBeingDone(t *testing.T) {
+	if done, err := doSome(t, 100, 1); done != 100 || err == nil || err.Error() != "no" {
+		t.Errorf("done %d: %v", done, err)
+	}
+	if done, err := doSome(t, 100, 0); done != 100 || err != nil {
+		t.Errorf("done %d: %v", done, err)
+	}
+}
+
+func TestWhenAllFailTheRestIsLeft(t *testing.T) {
+	if done, err := doSome(t, 500, 500); done < atOnce || done >= 2*atOnce || err == nil {
+		t.Errorf("done %d: %v", done, err)
+	}
+}

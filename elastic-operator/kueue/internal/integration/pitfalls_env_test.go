@@ -1,0 +1,78 @@
+//go:build envtest
+
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
+)
+
+// Pods have an environment and labels that the template has not: that makes the job no other than was admitted. A change of the template
+// does, which shows that this test would see it.
+func TestWhatPodsGetBeyondTheTemplateLeavesTheAdmissionAlone(t *testing.T) {
+	w := newWorld(t)
+	w.offer(func(j *v1alpha1.ElasticJob) {
+		j.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LR", Value: "1"}}
+	})
+	admitted := w.workload().UID
+	w.admit()
+	w.eventually(func() string {
+		if w.job().Spec.Suspend {
+			return "not started"
+		}
+		return ""
+	})
+	pod := plan.WorkerPod(w.job(), 0, 0)
+	if len(pod.Spec.Containers[0].Env) <= 1 || pod.Labels[v1alpha1.ReplicaIndexLabel] != "0" {
+		t.Fatalf("nothing is added to a pod: %+v", pod)
+	}
+	w.ok(w.Create(t.Context(), pod))
+	w.report(func(s *v1alpha1.ElasticJobStatus) { s.State, s.Replicas, s.ReadyReplicas = v1alpha1.StateRunning, 3, 3 })
+	w.awaitCondition(kueue.WorkloadPodsReady, metav1.ConditionTrue) // told by a look that has compared the two
+	if w.job().Spec.Suspend || w.workload().UID != admitted {
+		t.Error("the admission has ended")
+	}
+
+	job := w.job()
+	before := job.DeepCopy()
+	job.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Env[0].Value = "2"
+	w.ok(w.Patch(t.Context(), job, client.MergeFrom(before)))
+	w.eventually(func() string {
+		if !w.job().Spec.Suspend {
+			return "a job with another template runs on what was admitted for the first"
+		}
+		return ""
+	})
+}
+
+// A flavor for nodes of one pool, and a template that asks for another: no retry can help, and the workload says so.
+func TestAJobThatContradictsItsFlavorFailsToStart(t *testing.T) {
+	w := newWorld(t)
+	w.offer(func(j *v1alpha1.ElasticJob) {
+		j.Spec.ReplicaSpecs.Worker.Template.Spec.NodeSelector = map[string]string{"pool": "on-demand"}
+	})
+	w.workload()
+	w.eventually(func() string {
+		if !w.job().Spec.Suspend {
+			return "a job without quota is not suspended"
+		}
+		return ""
+	})
+	w.admit()
+	w.awaitCondition(kueue.WorkloadFinished, metav1.ConditionTrue)
+	if c := meta.FindStatusCondition(w.workload().Status.Conditions, kueue.WorkloadFinished); c.Reason != "FailedToStart" {
+		t.Errorf("%+v", c)
+	}
+	if s := w.job().Spec; !s.Suspend || s.GrantedReplicas != nil || fmt.Sprint(s.ReplicaSpecs.Worker.Template.Spec.NodeSelector) != "map[pool:on-demand]" {
+		t.Errorf("%+v", s)
+	}
+}
