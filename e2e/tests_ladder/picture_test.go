@@ -16,9 +16,7 @@ func (r *run) draw() {
 	if file == "" || r.Failed() {
 		return
 	}
-	entries, err := r.timeline(r.ctx)
-	r.must(err)
-	svg := picture.Ladder("One workload, eight faults", entries)
+	svg := picture.Ladder("One workload, eight faults", r.timeline())
 	if !strings.Contains(svg, "evacuation") {
 		r.Error("the picture lacks the evacuation")
 	}
