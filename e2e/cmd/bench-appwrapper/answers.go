@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,12 +27,16 @@ type watcher struct {
 	jobs, appWrappers watch.Interface
 }
 
+// fromCache has a watch begin with what the API server has in its cache. The newest state of all, which is the default, it may refuse to
+// wait for in a cluster in which nothing happens.
+var fromCache = &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
+
 func (b *bench) watchAnswers(ctx context.Context) (*watcher, error) {
-	jobs, err := b.client.Watch(ctx, &batchv1.JobList{}, client.InNamespace(namespace))
+	jobs, err := b.client.Watch(ctx, &batchv1.JobList{}, client.InNamespace(namespace), fromCache)
 	if err != nil {
 		return nil, fmt.Errorf("watching Jobs: %w", err)
 	}
-	appWrappers, err := b.client.Watch(ctx, &v1beta2.AppWrapperList{}, client.InNamespace(namespace))
+	appWrappers, err := b.client.Watch(ctx, &v1beta2.AppWrapperList{}, client.InNamespace(namespace), fromCache)
 	if err != nil {
 		jobs.Stop()
 		return nil, fmt.Errorf("watching AppWrappers: %w", err)
