@@ -19,17 +19,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/version"
 )
 
-// Terminal is what the command writes to, and the time.
+// Terminal is what the command writes to, and its clock.
 type Terminal struct {
 	Out, Err io.Writer
 	// Interactive: people look at Out, so that colours and lines that change make sense.
 	Interactive bool
 	Now         func() time.Time
+	After       func(time.Duration) <-chan time.Time
 }
 
 // System is the terminal of this process. Colours follow the convention of NO_COLOR.
 func System() Terminal {
-	return Terminal{Out: os.Stdout, Err: os.Stderr, Interactive: term.IsTerminal(int(os.Stdout.Fd())), Now: time.Now}
+	return Terminal{Out: os.Stdout, Err: os.Stderr, Interactive: term.IsTerminal(int(os.Stdout.Fd())), Now: time.Now, After: time.After}
 }
 
 // command has what all subcommands share.

@@ -74,7 +74,7 @@ func writeKubeconfig(c *rest.Config) error {
 func holdfast(t *testing.T, namespace string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := Command(Terminal{Out: &out, Err: &out, Now: time.Now})
+	cmd := Command(Terminal{Out: &out, Err: &out, Now: time.Now, After: time.After})
 	cmd.SetArgs(append(args, "--kubeconfig", kubeconfig, "--namespace", namespace))
 	err := cmd.ExecuteContext(t.Context())
 	return out.String(), err
@@ -341,7 +341,7 @@ func TestWatchEndsWithTheWorkload(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	out := &lines{first: make(chan struct{})}
-	cmd := Command(Terminal{Out: out, Err: out, Now: time.Now})
+	cmd := Command(Terminal{Out: out, Err: out, Now: time.Now, After: time.After})
 	cmd.SetArgs([]string{"status", "whole", "--watch", "--kubeconfig", kubeconfig, "--namespace", ns})
 	done := make(chan error, 1)
 	go func() { done <- cmd.ExecuteContext(ctx) }()

@@ -15,9 +15,21 @@ const (
 	brisk = 200 * time.Millisecond
 )
 
+// reader of a workload.
+type reader interface {
+	Workload(ctx context.Context, namespace, name string) (*read.Workload, error)
+}
+
 // watch keeps one line up to date on a terminal; elsewhere each change is a new line. It ends with the workload, or with the context.
-func (c *command) watch(ctx context.Context, r read.Reader, namespace, name string) error {
+func (c *command) watch(ctx context.Context, r reader, namespace, name string) error {
 	last := ""
+	if c.Interactive {
+		defer func() { // what is written next begins a line of its own, also after an error
+			if last != "" {
+				fmt.Fprintln(c.Out)
+			}
+		}()
+	}
 	for {
 		w, err := r.Workload(ctx, namespace, name)
 		if err != nil {
@@ -27,21 +39,16 @@ func (c *command) watch(ctx context.Context, r read.Reader, namespace, name stri
 		s := report.Of(w, now)
 		last = c.writeLine(s, last, now)
 		if s.State == report.Finished || s.State == report.Failed {
-			if c.Interactive {
-				fmt.Fprintln(c.Out)
-			}
 			return nil
 		}
 		pace := calm
 		if s.State == report.Recovering {
 			pace = brisk
 		}
-		timer := time.NewTimer(pace)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return ctx.Err()
-		case <-timer.C:
+		case <-c.After(pace):
 		}
 	}
 }

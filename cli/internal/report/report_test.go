@@ -134,6 +134,14 @@ func TestStatus(t *testing.T) {
 		}, "status", "conditions")
 		w.Objects, w.Pods = w.Objects[:1], nil
 	}
+	late := func(js *unstructured.Unstructured, w *read.Workload) { // all pods are ready: workers wait for two of them
+		recoveringNow(js, w)
+		w.Pods = w.Pods[:2]
+		_ = unstructured.SetNestedSlice(js.Object, []any{map[string]any{
+			"type": "InPlaceInSync", "status": "False", "reason": "RestartingInPlace",
+			"message": "worker train-workers-0-3 exited with code 1; restarting 8 workers to total restart count 3 of epoch 1; not back after 2s: train-workers-0-3, train-workers-0-5",
+		}}, "status", "conditions")
+	}
 	forming := func(js *unstructured.Unstructured, _ *read.Workload) {
 		_ = unstructured.SetNestedSlice(js.Object, []any{
 			map[string]any{"type": "InPlaceInSync", "status": "False", "reason": "WaitingForWorkers", "message": "8 workers"},
@@ -146,6 +154,7 @@ func TestStatus(t *testing.T) {
 	}{
 		"training": {nil, false, false}, "recovering": {recoveringNow, false, false}, "wide": {recoveringNow, true, false},
 		"colour": {nil, false, true}, "failed": {failed, false, false}, "forming": {forming, false, false},
+		"late": {late, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, "status-"+name+".txt", text(Of(workload(t, tc.change), now), tc.wide, tc.colour))

@@ -32,10 +32,8 @@ func state(s Status, t timeline.Workload, missing int) (State, string) {
 	if s.Recovery != nil {
 		return Recovering, fmt.Sprintf("rung %d, until %s at the latest: %s", s.Recovery.Rung, s.Recovery.Deadline.UTC().Format(time.RFC3339), s.Recovery.Reason)
 	}
-	for _, o := range t.Objects {
-		if c, found := find(o, "InPlaceInSync"); found && !c.True && c.Reason != "Completed" && c.Reason != "NotPossible" {
-			return Waiting, c.Reason + ": " + c.Message
-		}
+	if c, is := notInSync(t); is {
+		return Waiting, c.Reason + ": " + c.Message
 	}
 	elastic := false
 	for _, o := range t.Objects {
@@ -54,6 +52,24 @@ func state(s Status, t timeline.Workload, missing int) (State, string) {
 		return Waiting, fmt.Sprintf("%d of %d pods", missing, s.Workers)
 	}
 	return Training, ""
+}
+
+// notInSync is the condition of a group whose workers are not all in the same round.
+func notInSync(t timeline.Workload) (timeline.Condition, bool) {
+	for _, o := range t.Objects {
+		if c, found := find(o, "InPlaceInSync"); found && !c.True && c.Reason != "Completed" && c.Reason != "NotPossible" {
+			return c, true
+		}
+	}
+	return timeline.Condition{}, false
+}
+
+// outOfSync is what such a group says during a recovery. Else it is what the workload waits for.
+func outOfSync(s Status, t timeline.Workload) string {
+	if c, is := notInSync(t); is && s.State == Recovering {
+		return c.Message
+	}
+	return ""
 }
 
 const podsToCome = "its pods to be created"

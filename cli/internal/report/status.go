@@ -43,6 +43,9 @@ type Status struct {
 	Ready   int    `json:"ready"`
 	// NotReady names pods that should run and do not, each with why.
 	NotReady []string `json:"notReady,omitempty"`
+	// OutOfSync is what the orchestrator says of a group of workers that restarts in place: a few names once it takes long. A worker that waits
+	// for others may be ready, so that its pod does not tell.
+	OutOfSync string `json:"outOfSync,omitempty"`
 	// Recovery that goes on; nil if none does.
 	Recovery *Recovery `json:"recovery,omitempty"`
 	// Counters against their budgets.
@@ -101,6 +104,7 @@ func Of(w *read.Workload, now time.Time) Status {
 	needed, ready, _ := workers(rigid)
 	s.State, s.WaitsFor = state(s, t, needed-ready)
 	s.Elastic = elasticText(s, t)
+	s.OutOfSync = outOfSync(s, t)
 	return s
 }
 

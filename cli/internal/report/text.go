@@ -31,6 +31,7 @@ func (s Status) Text(out io.Writer, wide bool, p Palette) {
 	}
 	line("Workers", fmt.Sprintf("%d of %d ready", s.Ready, s.Workers))
 	line("Elastic", s.Elastic)
+	line("Out of sync", s.OutOfSync)
 	line("Quota", s.Quota)
 	var counted []string
 	for _, c := range s.Counters {

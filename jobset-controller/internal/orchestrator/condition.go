@@ -37,7 +37,8 @@ var reasons = map[coordination.Phase]string{
 	coordination.Completed:  "Completed",
 }
 
-// conditionOf says what the group is doing. It changes with the phase and the count, not with each worker that joins.
+// conditionOf says what the group is doing. It changes with the phase and the count, and
+// once more if a restart takes long, not with each worker that joins.
 func conditionOf(g *coordination.Summary, generation int64) metav1.Condition {
 	c := metav1.Condition{
 		Type: ConditionInSync, Status: metav1.ConditionFalse, Reason: reasons[g.Phase], ObservedGeneration: generation,
@@ -127,7 +128,9 @@ func (s *scope) recoveringWhat(inSync metav1.Condition) (reason, message string)
 
 func (s *scope) inSync() metav1.Condition {
 	if s.group != nil {
-		return conditionOf(s.group, s.js.Generation)
+		c := conditionOf(s.group, s.js.Generation)
+		c.Message += s.late
+		return c
 	}
 	return metav1.Condition{
 		Type: ConditionInSync, Status: metav1.ConditionFalse, Reason: reasonRefused, Message: s.refused,

@@ -138,7 +138,7 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 
 // settle does what follows from a group that is as it should be.
 func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
-	err := errors.Join(r.deleteStaleJobs(ctx, s), r.replace(ctx, s), r.repair(ctx, s), r.nudge(ctx, s), r.releaseFenced(ctx, s), r.countRejections(ctx, s), r.account(ctx, s), r.writeCondition(ctx, s))
+	err := errors.Join(r.deleteStaleJobs(ctx, s), r.replace(ctx, s), r.repair(ctx, s), r.nudge(ctx, s), r.releaseFenced(ctx, s), r.countRejections(ctx, s), r.account(ctx, s), r.nameLate(ctx, s), r.writeCondition(ctx, s))
 	r.phases.set(client.ObjectKeyFromObject(s.js), led{s.js.UID, s.phase()})
 	r.usage.saw(s.js.UID, s.group, s.now)
 	if s.wanted == nil {

@@ -22,6 +22,8 @@ type started struct {
 	phase        coordination.Phase
 	epoch, round int64
 	at           time.Time
+	late         string // who was not back when it was asked for; kept as it was
+	asked        bool
 }
 
 // clock returns the deadline of the round in progress, nil if none is restarting.
@@ -37,10 +39,28 @@ func (r *rounds) clock(uid types.UID, g coordination.Summary, timeout time.Durat
 		if r.since == nil {
 			r.since = map[types.UID]started{}
 		}
-		s = started{g.Phase, g.Epoch, g.Round, now}
+		s = started{phase: g.Phase, epoch: g.Epoch, round: g.Round, at: now}
 		r.since[uid] = s
 	}
 	return &grace.Deadline{Start: s.at, Period: timeout}
+}
+
+// late is what was noted of the round in progress, if that has been done.
+func (r *rounds) late(uid types.UID) (text string, asked bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.since[uid]
+	return s.late, s.asked
+}
+
+// setLate notes it once for the round in progress.
+func (r *rounds) setLate(uid types.UID, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, ok := r.since[uid]; ok && !s.asked {
+		s.late, s.asked = text, true
+		r.since[uid] = s
+	}
 }
 
 // restarting tells whether this leader watches a round of the JobSet.

@@ -37,6 +37,7 @@ type scope struct {
 	now     time.Time
 	nodes   map[string]*corev1.Node // read in this look; nil: there is none of the name
 	forced  []forcedAway            // in this look
+	late    string                  // who is not back in a restart that takes long
 	soon    time.Duration           // when to look again, whatever is heard; 0: no need
 
 	opened    bool   // by this reconcile

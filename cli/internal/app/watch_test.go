@@ -1,0 +1,164 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/holdfast-project/holdfast/cli/internal/read"
+)
+
+// film shows a workload picture by picture, and plays the clock: a pause is over at once, and the time is as much later.
+type film struct {
+	pictures []*unstructured.Unstructured
+	err      error // after the last
+	now      time.Time
+	pauses   []time.Duration
+	paused   func() // called in each pause
+}
+
+func (f *film) Workload(context.Context, string, string) (*read.Workload, error) {
+	if len(f.pictures) == 0 {
+		return nil, f.err
+	}
+	w := &read.Workload{Objects: f.pictures[:1]}
+	f.pictures = f.pictures[1:]
+	return w, nil
+}
+
+func (f *film) after(d time.Duration) <-chan time.Time {
+	f.pauses = append(f.pauses, d)
+	f.now = f.now.Add(d)
+	if f.paused != nil {
+		f.paused()
+		return nil // never: the context ends it
+	}
+	c := make(chan time.Time, 1)
+	c <- f.now
+	return c
+}
+
+// watch runs the film and returns what was written.
+func (f *film) watch(ctx context.Context, interactive bool) (string, error) {
+	f.now = time.Date(2026, 11, 22, 13, 0, 0, 0, time.UTC)
+	var out bytes.Buffer
+	c := &command{Terminal: Terminal{Out: &out, Interactive: interactive, Now: func() time.Time { return f.now }, After: f.after}}
+	err := c.watch(ctx, f, "team", "train")
+	return out.String(), err
+}
+
+// picture of an ElasticJob, which needs no pods to be in a state.
+func picture(condition, mark string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "elastic.pytorch.org/v1alpha1", "kind": "ElasticJob", "metadata": map[string]any{"name": "train", "namespace": "team"},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": condition, "status": "True"}}},
+	}}
+	if mark != "" {
+		o.SetAnnotations(map[string]string{"holdfast.dev/recovering": mark})
+	}
+	return o
+}
+
+const restarts = `{"rung":3,"reason":"a worker failed","deadline":"2026-11-22T13:00:31Z"}`
+
+// life of a workload that trains, is recovered, trains again and ends.
+func life() *film {
+	return &film{pictures: []*unstructured.Unstructured{
+		picture("Running", ""), picture("Running", ""), picture("Running", restarts), picture("Running", restarts), picture("Running", ""), picture("Succeeded", ""),
+	}}
+}
+
+func TestTheLineOnATerminalIsWrittenOverAndOver(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	f := life()
+	got, err := f.watch(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin = "\r\x1b[K"
+	want := begin + "13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training" +
+		begin + "13:00:01  ElasticJob train  0 of 0 ready  worker failures 0  Training" +
+		begin + "13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering on rung 3, 29s left: a worker failed" +
+		begin + "13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering on rung 3, 29s left: a worker failed" +
+		begin + "13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Training" +
+		begin + "13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Finished\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if want := []time.Duration{calm, calm, brisk, brisk, calm}; !slices.Equal(f.pauses, want) {
+		t.Errorf("pauses %v, want %v: more often during a recovery", f.pauses, want)
+	}
+}
+
+func TestElsewhereEachChangeIsALine(t *testing.T) {
+	got, err := life().watch(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training
+13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering on rung 3, 29s left: a worker failed
+13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Training
+13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Finished
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What the shell or an error says next is not written behind the line.
+func TestTheLineOnATerminalIsEndedHoweverTheWatchEnds(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	const line = "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training\n"
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	gone := errors.New("gone")
+	for name, tc := range map[string]struct {
+		film *film
+		err  error
+		want string
+	}{
+		"it is interrupted":       {&film{pictures: []*unstructured.Unstructured{picture("Running", "")}, paused: interrupt}, context.Canceled, line},
+		"the workload is gone":    {&film{pictures: []*unstructured.Unstructured{picture("Running", "")}, err: gone}, gone, line},
+		"there was none to begin": {&film{err: gone}, gone, ""},
+		"it has failed by itself": {&film{pictures: []*unstructured.Unstructured{picture("Failed", "")}}, nil, "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Failed\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within := t.Context()
+			if tc.film.paused != nil {
+				within = ctx
+			}
+			got, err := tc.film.watch(within, true)
+			if !errors.Is(err, tc.err) {
+				t.Errorf("error %v, want %v", err, tc.err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestColoursAreOnATerminalOnly(t *testing.T) {
+	t.Setenv("NO_COLOR", "") // it comes back after the test
+	if err := os.Unsetenv("NO_COLOR"); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		interactive bool
+		want        bool
+	}{"a terminal": {true, true}, "a file": {false, false}} {
+		t.Run(name, func(t *testing.T) {
+			got, err := life().watch(t.Context(), tc.interactive)
+			if err != nil || bytes.Contains([]byte(got), []byte("\x1b[32mTraining\x1b[0m")) != tc.want {
+				t.Errorf("coloured should be %t (%v): %q", tc.want, err, got)
+			}
+		})
+	}
+}

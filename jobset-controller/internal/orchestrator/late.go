@@ -1,0 +1,58 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// lateAfter is how long a restart takes before somebody wants to know whom it waits for. Processes are back before that, and most
+// containers.
+const lateAfter = 2 * time.Second
+
+// nameLate finds out once for each round that takes long who is not back, for the condition. Who joins later does not change what it says:
+// it costs one look into the store and one write, however many workers there are.
+func (r *Reconciler) nameLate(ctx context.Context, s *scope) error {
+	s.late = ""
+	if !s.restarting() {
+		return nil
+	}
+	if wait := lateAfter - s.now.Sub(s.clock.Start); wait > 0 {
+		s.lookIn(wait)
+		return nil
+	}
+	text, asked := r.rounds.late(s.js.UID)
+	if !asked {
+		missing, err := r.Store.Missing(ctx, string(s.js.UID))
+		switch {
+		case errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue):
+			return nil // the next reconcile reads the group anew
+		case err != nil:
+			return storeFailed(err)
+		}
+		text = lateText(missing, s.group.Size-s.group.Joined)
+		r.rounds.setLate(s.js.UID, text)
+	}
+	s.late = text
+	return nil
+}
+
+// lateText is the end of the condition's message. The store lists so many; of more it is known how many there were.
+func lateText(missing []string, known int64) string {
+	n := int64(len(missing))
+	if n == coordination.MissingLimit {
+		n = max(n, known)
+	}
+	names, more := missing[:min(n, maxNamed)], ""
+	if n > maxNamed {
+		more = fmt.Sprintf(" and %d more", n-maxNamed)
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; not back after %s: %s%s", lateAfter, strings.Join(names, ", "), more)
+}

@@ -1,0 +1,147 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// countStatus counts the writes of conditions from now on.
+func (g *rig) countStatus() *int {
+	n := new(int)
+	g.r.Client = g.through(interceptor.Funcs{
+		SubResourceApply: func(ctx context.Context, c client.Client, sub string, obj runtime.ApplyConfiguration, o ...client.SubResourceApplyOption) error {
+			*n++
+			return c.SubResource(sub).Apply(ctx, obj, o...)
+		},
+	})
+	return n
+}
+
+// asked counts how often the store is asked who is missing.
+type asked struct {
+	coordination.Leader
+	n int
+}
+
+func (a *asked) Missing(ctx context.Context, group string) ([]string, error) {
+	a.n++
+	return a.Leader.Missing(ctx, group)
+}
+
+func (g *rig) message(kind string) string {
+	g.Helper()
+	c := meta.FindStatusCondition(g.jobSet().Status.Conditions, kind)
+	if c == nil {
+		g.Fatalf("there is no condition %s", kind)
+	}
+	return c.Message
+}
+
+func (g *rig) wantLate(want string) {
+	g.Helper()
+	for _, kind := range []string{ConditionInSync, ConditionRecovering} {
+		got := g.message(kind)
+		if _, late, _ := strings.Cut(got, "of epoch 1"); late != want {
+			g.Errorf("%s says %q, want the end %q", kind, got, want)
+		}
+	}
+}
+
+func TestARestartThatTakesLongNamesOnceWhoIsNotBack(t *testing.T) {
+	g := formed(t)
+	store := &asked{Leader: g.store}
+	g.r.Store = store
+	writes := g.countStatus()
+	g.fail("js-w-0-1", 1, 1)
+	if next := g.reconcile(); next <= 0 || next > lateAfter {
+		t.Errorf("next look after %s", next)
+	}
+	g.wantLate("")
+	g.pass(lateAfter - time.Millisecond)
+	g.wantLate("")
+	if *writes != 1 || store.n != 0 {
+		t.Fatalf("%d writes and %d looks into the store before it is late", *writes, store.n)
+	}
+	g.pass(time.Millisecond)
+	g.wantLate("; not back after 2s: js-w-0-0, js-w-0-1")
+	g.joinSlot("js-w-0-0", 1, 2)
+	for range 3 {
+		g.pass(time.Millisecond) // others ask from time to time too
+	}
+	g.wantLate("; not back after 2s: js-w-0-0, js-w-0-1")
+	if *writes != 2 || store.n != 1 {
+		t.Errorf("%d writes and %d looks into the store, want 2 and 1", *writes, store.n)
+	}
+	g.joinSlot("js-w-0-1", 1, 2)
+	g.pass(time.Second)
+	g.wantReason("InSync")
+	if got := g.message(ConditionInSync); strings.Contains(got, "not back") {
+		t.Errorf("it still says %q", got)
+	}
+}
+
+func TestEachRoundNamesItsOwn(t *testing.T) {
+	g := formed(t)
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.joinSlot("js-w-0-0", 1, 2)
+	g.pass(3 * time.Second)
+	g.wantLate("; not back after 2s: js-w-0-1")
+	g.joinSlot("js-w-0-1", 1, 2)
+	g.fail("js-w-0-0", 1, 2)
+	g.reconcile()
+	g.wantLate("")
+	g.joinSlot("js-w-0-1", 1, 3)
+	g.pass(3 * time.Second)
+	g.wantLate("; not back after 2s: js-w-0-0")
+}
+
+func TestAStoreThatDoesNotAnswerIsAskedAgainWhoIsNotBack(t *testing.T) {
+	g := formed(t)
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.store.SetReachable(false)
+	g.pass(3 * time.Second)
+	g.wantLate("")
+	g.store.SetReachable(true)
+	g.pass(time.Second)
+	g.wantLate("; not back after 2s: js-w-0-0, js-w-0-1")
+}
+
+func TestAFewOfManyAreNamed(t *testing.T) {
+	slots := func(n int) []string {
+		list := []string{}
+		for i := range n {
+			list = append(list, fmt.Sprintf("s%d", i))
+		}
+		return list
+	}
+	for name, tc := range map[string]struct {
+		missing []string
+		known   int64
+		want    string
+	}{
+		"all are back by now":            {slots(0), 2, ""},
+		"one":                            {slots(1), 1, "; not back after 2s: s0"},
+		"as many as are named":           {slots(5), 5, "; not back after 2s: s0, s1, s2, s3, s4"},
+		"one more":                       {slots(6), 7, "; not back after 2s: s0, s1, s2, s3, s4 and 1 more"},
+		"more than the store will list":  {slots(coordination.MissingLimit), 12_000, "; not back after 2s: s0, s1, s2, s3, s4 and 11995 more"},
+		"as many as the store will list": {slots(coordination.MissingLimit), 9_000, "; not back after 2s: s0, s1, s2, s3, s4 and 9995 more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := lateText(tc.missing, tc.known); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
