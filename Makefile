@@ -260,7 +260,7 @@ generate: ## Write generated code and manifests again
 	cp rescheduler/config/webhook/manifests.yaml $(RESCHEDULER_CHART)/webhook/manifests.yaml
 	cp rescheduler/config/rbac/role.yaml $(RESCHEDULER_CHART)/rbac/manager.yaml
 	cp rescheduler/scheduler/config/second-scheduler.yaml $(RESCHEDULER_CHART)/scheduler/config.yaml
-	cp rescheduler/scheduler/config/rbac.yaml $(RESCHEDULER_CHART)/scheduler/rbac.yaml
+	cp rescheduler/scheduler/config/rbac.yaml rescheduler/scheduler/config/profile.yaml rescheduler/scheduler/config/profile-rbac.yaml $(RESCHEDULER_CHART)/scheduler/
 	cd elastic-operator && go generate ./...
 	cp elastic-operator/config/crd/bases/*.yaml $(ELASTIC_CHART)/crds/
 	cp elastic-operator/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/manager.yaml

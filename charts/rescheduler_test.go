@@ -2,6 +2,7 @@ package charts
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 // The webhook holds nobody up: it fails open, quickly, and is asked only where it is needed.
@@ -47,8 +50,74 @@ func TestReschedulerSchedulerIsBoundToItsAccount(t *testing.T) {
 			t.Errorf("%s binds %v", name, s)
 		}
 	}
-	want := mustRead(t, filepath.Join("..", "rescheduler", "scheduler", "config", "second-scheduler.yaml"))
-	if diff := cmp.Diff(string(want), string(mustRead(t, filepath.Join(reschedulerChart, "files", "scheduler", "config.yaml")))); diff != "" {
-		t.Errorf("not the file of the scheduler (make generate):\n%s", diff)
+}
+
+// In place of the cluster's scheduler the chart runs none: it brings the profile, and the right that the cluster's own user lacks.
+func TestReschedulerSchedulerMayBeAProfile(t *testing.T) {
+	all := mustParse(t, reschedulerChart, installed[reschedulerChart].settings["profile"])
+	for _, object := range all {
+		second := object.GetName() == "holdfast-scheduler" && object.GetKind() != "ClusterRole" && object.GetKind() != "ClusterRoleBinding"
+		component := object.GetLabels()["app.kubernetes.io/component"]
+		if second || component == "scheduler" && object.GetKind() != "ConfigMap" {
+			t.Errorf("%s %s is for a second scheduler", object.GetKind(), object.GetName())
+		}
+	}
+	role := as[rbacv1.ClusterRole](t, all.named(t, "ClusterRole", "holdfast-scheduler"))
+	binding := as[rbacv1.ClusterRoleBinding](t, all.named(t, "ClusterRoleBinding", "holdfast-scheduler"))
+	want := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "system:kube-scheduler"}}
+	if diff := cmp.Diff(want, binding.Subjects); diff != "" || binding.RoleRef.Name != role.Name {
+		t.Errorf("%s is bound to (-want +got):\n%s", binding.RoleRef.Name, diff)
+	}
+	second := as[rbacv1.ClusterRole](t, mustParse(t, reschedulerChart, "scheduler: {enabled: true}").named(t, "ClusterRole", "holdfast-scheduler"))
+	if diff := cmp.Diff(second.Rules, role.Rules); diff != "" {
+		t.Errorf("the plugin needs other rights than in a second scheduler:\n%s", diff)
+	}
+	for values, want := range map[string]string{``: "default-scheduler", `, config: {profiles: [{schedulerName: ours}]}`: "ours"} {
+		all := mustParse(t, reschedulerChart, "scheduler: {enabled: true, mode: profile"+values+"}")
+		var config struct {
+			Profiles []struct {
+				SchedulerName string `json:"schedulerName"`
+			} `json:"profiles"`
+		}
+		content := as[corev1.ConfigMap](t, all.named(t, "ConfigMap", "-scheduler")).Data["config.yaml"]
+		if err := yaml.Unmarshal([]byte(content), &config); err != nil || len(config.Profiles) != 1 || config.Profiles[0].SchedulerName != want {
+			t.Errorf("%s: the profile is %s (%v)", want, content, err)
+		}
+	}
+}
+
+func TestReschedulerSchedulerHasItsFiles(t *testing.T) {
+	for file, of := range map[string]string{
+		"config.yaml": "second-scheduler.yaml", "rbac.yaml": "rbac.yaml", "profile.yaml": "profile.yaml", "profile-rbac.yaml": "profile-rbac.yaml",
+	} {
+		want := mustRead(t, filepath.Join("..", "rescheduler", "scheduler", "config", of))
+		if diff := cmp.Diff(string(want), string(mustRead(t, filepath.Join(reschedulerChart, "files", "scheduler", file)))); diff != "" {
+			t.Errorf("%s is not the file of the scheduler (make generate):\n%s", file, diff)
+		}
+	}
+}
+
+// The plain manifest is what the values add: what the chart's defaults have is in a file of its own.
+func TestThePlainSchedulerIsAllThatItNeeds(t *testing.T) {
+	file := filepath.Join("..", "config", "rescheduler-scheduler.yaml")
+	plain := parse(t, file, string(mustRead(t, file)))
+	defaults := mustParse(t, reschedulerChart, "")
+	var want, got []string
+	for _, object := range mustParse(t, reschedulerChart, "scheduler: {enabled: true}") {
+		if !slices.ContainsFunc(defaults, func(o *unstructured.Unstructured) bool {
+			return o.GetKind() == object.GetKind() && o.GetName() == object.GetName()
+		}) {
+			want = append(want, object.GetKind()+" "+strings.TrimPrefix(object.GetName(), "test-"))
+		}
+	}
+	for _, object := range plain {
+		if object.GetKind() != "Namespace" {
+			got = append(got, object.GetKind()+" "+object.GetName())
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" || len(got) < 8 {
+		t.Errorf("(-chart +manifest, make generate):\n%s", diff)
 	}
 }

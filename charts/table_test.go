@@ -80,7 +80,7 @@ rbac: {aggregateClusterRoles: false}
 	reschedulerChart: {
 		webhooks: []string{mutating}, own: []string{"matchConditions", "namespaceSelector"},
 		config: "{rescheduling: {dryRun: true}}", line: "dryRun: true",
-		refused: map[string]string{`rbac: {ownerKinds: [{apiGroups: [a]}]}`: "/rbac/ownerKinds/0"},
+		refused: map[string]string{`rbac: {ownerKinds: [{apiGroups: [a]}]}`: "/rbac/ownerKinds/0", `scheduler: {mode: first}`: "/scheduler/mode"},
 		settings: map[string]string{
 			"default": ``, "ha": ha + "scheduler: {enabled: true, replicaCount: 2}\n", "cert manager": certManager,
 			"everything": observed + `
@@ -90,6 +90,11 @@ webhook: {port: 9444, timeoutSeconds: 1}
 certificates: {mode: certManager}
 scheduler: {enabled: true, replicaCount: 2}
 config: {rescheduling: {dryRun: true, limits: {node: {burst: 3, every: 10s}}}}
+`,
+			"profile": `
+scheduler: {enabled: true, mode: profile}
+metrics: {serviceMonitor: {enabled: true}}
+config: {rescheduling: {enforcement: {schedulerNames: [default-scheduler]}}}
 `,
 			"policy": `
 webhook: {enabled: false}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 
@@ -17,6 +18,7 @@ type manifest struct {
 	comment     string
 	values      map[string]any
 	without     []string // kinds
+	added       bool     // only what the values add to the chart's defaults
 }
 
 // inPlace is put over the JobSet controller's own file.
@@ -35,6 +37,15 @@ jobset-controller.yaml, which is to be applied first. It needs two Secrets in th
 	without: []string{"CustomResourceDefinition"},
 }
 
+// secondScheduler stands beside the rescheduler's own file, and without it too.
+var secondScheduler = manifest{
+	file: "rescheduler-scheduler", chart: "rescheduler",
+	comment: `The scheduler with the plugin PodRescheduling, for pods with schedulerName: holdfast-scheduler. The rescheduler itself is in
+rescheduler.yaml. How to have the plugin in the cluster's own scheduler: docs/rescheduler-scheduler.md.`,
+	values: map[string]any{"scheduler": map[string]any{"enabled": true}},
+	added:  true,
+}
+
 // writeManifests puts the charts' defaults into the folder config of the repository, for kubectl.
 func writeManifests() error {
 	for _, chart := range charts {
@@ -43,7 +54,7 @@ func writeManifests() error {
 			return err
 		}
 	}
-	return inPlace.write()
+	return errors.Join(inPlace.write(), secondScheduler.write())
 }
 
 func (m manifest) write() error {
@@ -51,10 +62,22 @@ func (m manifest) write() error {
 	if err != nil {
 		return err
 	}
-	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return slices.Contains(m.without, o.GetKind()) })
+	var defaults []*unstructured.Unstructured
+	if m.added {
+		if defaults, err = plain.Objects(m.chart, nil); err != nil {
+			return err
+		}
+	}
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+		return slices.Contains(m.without, o.GetKind()) || slices.ContainsFunc(defaults, func(d *unstructured.Unstructured) bool { return isSame(d, o) })
+	})
 	content, err := plain.YAML(generated+"\n  kubectl apply --server-side -f config/"+m.file+".yaml\n\n"+m.comment, objects)
 	if err != nil {
 		return err
 	}
 	return writeFile(content, filepath.Join("..", "config"), m.file+".yaml")
+}
+
+func isSame(a, b *unstructured.Unstructured) bool {
+	return a.GroupVersionKind() == b.GroupVersionKind() && a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
 }

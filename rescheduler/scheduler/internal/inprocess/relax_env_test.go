@@ -121,6 +121,23 @@ func TestTheRightsOfTheSecondSchedulerAreEnough(t *testing.T) {
 	w.lands("preempts", "other")
 }
 
+// In place of the cluster's scheduler its user has all rights but one, which the file gives it.
+func TestTheRightsOfTheClustersSchedulerAreEnough(t *testing.T) {
+	w := newWorld(t)
+	w.apply("profile-rbac.yaml")
+	w.node("bad", "1", "eligible")
+	w.node("other", "1", "full")
+	w.pod("victim", runsOn("other"))
+	config := rest.CopyConfig(apiServer)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:kube-scheduler"}
+	w.schedulerAs(config, inPlace)
+	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"))
+	w.lands("returns", "bad")
+	w.loses("returns", memory.HostsAnnotation)
+	w.pod("preempts", onlyOn("full"), mayPreempt)
+	w.lands("preempts", "other")
+}
+
 // Without the right to patch pods a relaxed pod keeps its annotation, and is scheduled all the same.
 func TestASchedulerThatMayNotPatchPodsRelaxesInMemory(t *testing.T) {
 	w := newWorld(t)
