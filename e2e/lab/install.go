@@ -74,10 +74,14 @@ func (l *Lab) StartServingManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	kubeconfig, err := l.JobSetAccount(ctx)
+	if err != nil {
+		return err
+	}
 	err = l.Cluster.StartProgram(ctx, testbed.Program{
 		Name: Manager,
 		Command: []string{
-			l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--metrics-bind-address=0",
+			l.File("bin", "manager"), "--kubeconfig=" + kubeconfig, "--metrics-bind-address=0",
 			"--health-probe-bind-address=" + managerHealth, "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
 		},
 		Ready: Healthy(managerHealth),
@@ -124,10 +128,14 @@ func (l *Lab) LoadProgram(ctx context.Context, name, program string) error {
 
 // StartManager starts the JobSet manager, if it does not run.
 func (l *Lab) StartManager(ctx context.Context) error {
+	kubeconfig, err := l.JobSetAccount(ctx)
+	if err != nil {
+		return err
+	}
 	return l.Cluster.StartProgram(ctx, testbed.Program{
 		Name: Manager,
 		Command: []string{
-			l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
+			l.File("bin", "manager"), "--kubeconfig=" + kubeconfig,
 			"--metrics-bind-address=0", "--health-probe-bind-address=" + managerHealth,
 			"--inplace-store-address=" + l.Cluster.RedisAddress(), "--inplace-exec-image=" + ExecImage, "--inplace-agent-image=" + AgentImage,
 			"--config=" + l.File("e2e", "lab", "manager.yaml"),
@@ -139,11 +147,15 @@ func (l *Lab) StartManager(ctx context.Context) error {
 
 // StartOrchestrator starts the orchestrator, if it does not run.
 func (l *Lab) StartOrchestrator(ctx context.Context) error {
+	kubeconfig, err := l.JobSetAccount(ctx)
+	if err != nil {
+		return err
+	}
 	return l.Cluster.StartProgram(ctx, testbed.Program{
 		Name: Orchestrator,
 		Command: []string{
-			l.File("bin", "orchestrator"), "--kubeconfig=" + l.Cluster.KubeconfigPath(),
-			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=kube-system",
+			l.File("bin", "orchestrator"), "--kubeconfig=" + kubeconfig,
+			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=" + SystemNamespace,
 			"--leader-election-lease-duration=5s", "--health-probe-bind-address=" + orchestratorHealth,
 			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false",
 		},

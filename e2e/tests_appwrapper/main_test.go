@@ -61,11 +61,16 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	return end, startManager(ctx)
 }
 
+// startManager starts it with the rights that it has in a cluster.
 func startManager(ctx context.Context) error {
+	kubeconfig, err := shared.Account(ctx, "appwrapper-controller", "appwrapper-controller")
+	if err != nil {
+		return err
+	}
 	return shared.Cluster.StartProgram(ctx, testbed.Program{
 		Name: manager,
 		Command: []string{
-			shared.File("bin", manager), "--kubeconfig=" + shared.Cluster.KubeconfigPath(),
+			shared.File("bin", manager), "--kubeconfig=" + kubeconfig,
 			"--metrics-bind-address=0", "--health-probe-bind-address=" + health,
 		},
 		Ready: func(ctx context.Context) error {

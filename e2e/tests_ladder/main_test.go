@@ -89,10 +89,14 @@ func giveGPUs(ctx context.Context) error {
 }
 
 func startAppWrappers(ctx context.Context) error {
+	kubeconfig, err := shared.Account(ctx, "appwrapper-controller", "appwrapper-controller")
+	if err != nil {
+		return err
+	}
 	return shared.Cluster.StartProgram(ctx, testbed.Program{
 		Name: appWrapperManager,
 		Command: []string{
-			shared.File("bin", appWrapperManager), "--kubeconfig=" + shared.Cluster.KubeconfigPath(),
+			shared.File("bin", appWrapperManager), "--kubeconfig=" + kubeconfig,
 			"--metrics-bind-address=0", "--health-probe-bind-address=" + appWrapperHealth,
 		},
 		Ready: lab.Healthy(appWrapperHealth),

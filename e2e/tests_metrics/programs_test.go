@@ -28,12 +28,18 @@ const (
 // managers are the programs on shared/bootstrap, with their own arguments; each serves metrics at a port of its own.
 var managers = []struct {
 	name, program string
+	account       func(context.Context) (string, error)
 	arguments     []string
 }{
-	{lab.Manager, "manager", nil},
-	{"appwrapper-manager", "appwrapper-manager", nil},
-	{"elastic-manager", "elastic-manager", []string{"--rendezvous-image=localhost/holdfast/rendezvous:dev"}},
-	{"rescheduler-manager", "rescheduler-manager", nil},
+	{lab.Manager, "manager", func(ctx context.Context) (string, error) { return shared.JobSetAccount(ctx) }, nil},
+	{"appwrapper-manager", "appwrapper-manager", account("appwrapper-controller"), nil},
+	{"elastic-manager", "elastic-manager", account("elastic-operator"), []string{"--rendezvous-image=localhost/holdfast/rendezvous:dev"}},
+	{"rescheduler-manager", "rescheduler-manager", account("rescheduler"), nil},
+}
+
+// account is that of a chart's manager, with its rights and no more.
+func account(chart string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) { return shared.Account(ctx, chart, chart) }
 }
 
 // startPrograms starts all of Holdfast on this host, and then has the API server ask the JobSet manager's webhooks.
@@ -49,11 +55,16 @@ func startPrograms(ctx context.Context) error {
 	for i, m := range managers {
 		arguments := append([]string{
 			"--metrics-bind-address=" + address(firstPort+i), "--metrics-secure=false",
-			"--leader-elect", "--leader-election-namespace=kube-system",
+			"--leader-elect", "--leader-election-namespace=" + lab.SystemNamespace,
 		}, m.arguments...)
 		if m.name == lab.Manager {
 			arguments = append(arguments, jobSets...)
 		}
+		kubeconfig, err := m.account(ctx)
+		if err != nil {
+			return err
+		}
+		arguments = append(arguments, "--kubeconfig="+kubeconfig)
 		if err := startManager(ctx, m.name, m.program, address(firstPort+healthAfterMetrics+i), arguments); err != nil {
 			return err
 		}
@@ -70,7 +81,7 @@ func startManager(ctx context.Context, name, program, health string, arguments [
 	return shared.Cluster.StartProgram(ctx, testbed.Program{
 		Name: name,
 		Command: append([]string{
-			shared.File("bin", program), "--kubeconfig=" + shared.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + health,
+			shared.File("bin", program), "--health-probe-bind-address=" + health,
 		}, arguments...),
 		Ready: lab.Healthy(health),
 	})

@@ -54,10 +54,14 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	}); err != nil {
 		return end, err
 	}
+	kubeconfig, err := l.Account(ctx, "elastic-operator", "elastic-operator")
+	if err != nil {
+		return end, err
+	}
 	return end, l.Cluster.StartProgram(ctx, testbed.Program{
 		Name: manager,
 		Command: []string{
-			l.File("bin", manager), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--rendezvous-image=" + torch.RendezvousImage,
+			l.File("bin", manager), "--kubeconfig=" + kubeconfig, "--rendezvous-image=" + torch.RendezvousImage,
 			"--metrics-bind-address=0", "--health-probe-bind-address=" + health,
 		},
 		Ready: lab.Healthy(health),
