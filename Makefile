@@ -124,7 +124,9 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	./hack/install-debian.sh prometheus
 	$(MAKE) build build-next
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_metrics ./tests_soak
+	rm -rf e2e/results/rbac
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_metrics ./tests_charts_all ./tests_docs ./tests_soak
+	cd e2e && go test -tags e2e,e2e_all -count=1 ./tests_rbac
 	$(MAKE) e2e-rendezvous e2e-torch
 
 .PHONY: e2e-rendezvous

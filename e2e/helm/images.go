@@ -3,6 +3,7 @@ package helm
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,7 +53,7 @@ type Node interface {
 // LoadImages makes images of the manager and the orchestrator as `make build` left them in bin, and of a store, and gives
 // them to the node.
 func LoadImages(ctx context.Context, node Node, bin string) error {
-	store, err := storeImage(ctx)
+	store, err := storeImage(ctx, valkeyImage+":"+tag)
 	if err != nil {
 		return err
 	}
@@ -94,12 +95,45 @@ func programImage(name, program string) image.Image {
 	}
 }
 
-func storeImage(ctx context.Context) (image.Image, error) {
-	files, err := image.Libraries(ctx, redisServer)
-	if err != nil {
-		return image.Image{}, err
-	}
+func storeImage(ctx context.Context, name string) (image.Image, error) {
 	const entrypoint = "/usr/local/bin/valkey-server"
-	files[entrypoint] = redisServer
-	return image.Image{Name: valkeyImage + ":" + tag, Entrypoint: []string{entrypoint}, User: "999:999", Files: files}, nil
+	img, err := dynamic(ctx, name, map[string]string{entrypoint: redisServer})
+	img.Entrypoint, img.User = []string{entrypoint}, "999:999"
+	return img, err
+}
+
+// dynamic is an image of programs of this host, with the libraries they need.
+func dynamic(ctx context.Context, name string, programs map[string]string) (image.Image, error) {
+	files := map[string]string{}
+	for path, program := range programs {
+		libraries, err := image.Libraries(ctx, program)
+		if err != nil {
+			return image.Image{}, err
+		}
+		maps.Copy(files, libraries)
+		files[path] = program
+	}
+	return image.Image{Name: name, Files: files}, nil
+}
+
+// Images of others that the pages and the charts name, and Debian's programs that stand in for them.
+const (
+	publishedValkey  = "docker.io/valkey/valkey:8.1.4"
+	publishedBusybox = "docker.io/library/busybox:1.37"
+)
+
+// LoadStandIns gives the node images under the names of others' published ones: a store, and a shell with what examples call.
+func LoadStandIns(ctx context.Context, node Node) error {
+	store, err := storeImage(ctx, publishedValkey)
+	if err != nil {
+		return err
+	}
+	shell, err := dynamic(ctx, publishedBusybox, map[string]string{
+		"/bin/sh": "/bin/dash", "/bin/sleep": "/bin/sleep", "/bin/date": "/bin/date", "/usr/bin/pkill": "/usr/bin/pkill",
+	})
+	if err != nil {
+		return err
+	}
+	shell.Entrypoint = []string{"/bin/sh"}
+	return load(ctx, node, store, shell)
 }

@@ -76,7 +76,7 @@ func (l *Lab) StartServingManager(ctx context.Context) error {
 		return err
 	}
 	err = l.StartManaged(ctx, Managed{
-		Name: Manager, Binary: managerBinary, Health: managerHealth,
+		Name: Manager, Binary: managerBinary, Manifest: jobSetManifest, Account: jobSetAccount, Health: managerHealth,
 		Arguments: []string{noMetrics, "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates},
 	})
 	if err != nil {
@@ -122,7 +122,7 @@ func (l *Lab) LoadProgram(ctx context.Context, name, program string) error {
 // StartManager starts the JobSet manager, if it does not run.
 func (l *Lab) StartManager(ctx context.Context) error {
 	return l.StartManaged(ctx, Managed{
-		Name: Manager, Binary: managerBinary, Health: managerHealth,
+		Name: Manager, Binary: managerBinary, Manifest: jobSetManifest, Account: jobSetAccount, Health: managerHealth,
 		Arguments: []string{
 			noMetrics,
 			"--inplace-store-address=" + l.Cluster.RedisAddress(), "--inplace-exec-image=" + ExecImage, "--inplace-agent-image=" + AgentImage,
@@ -138,9 +138,9 @@ func (l *Lab) StartOrchestrator(ctx context.Context) error { return l.StartOrche
 // StartOrchestratorWith is StartOrchestrator with more flags.
 func (l *Lab) StartOrchestratorWith(ctx context.Context, flags ...string) error {
 	return l.StartManaged(ctx, Managed{
-		Name: Orchestrator, Binary: "orchestrator", Health: orchestratorHealth,
+		Name: Orchestrator, Binary: "orchestrator", Manifest: jobSetManifest, Account: jobSetAccount, Health: orchestratorHealth,
 		Arguments: append([]string{
-			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=kube-system",
+			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=" + SystemNamespace,
 			"--leader-election-lease-duration=" + l.OrchestratorLease.String(),
 			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false",
 		}, flags...),

@@ -25,12 +25,24 @@ const (
 	reschedulerWebhookPort = 9846
 )
 
+// Accounts of the plain manifests; but for the first one, manifests have the same names.
+const (
+	jobSetAccount      = "jobset-controller"
+	jobSetManifest     = "jobset-controller-in-place"
+	appWrapperAccount  = "appwrapper-controller"
+	elasticAccount     = "elastic-operator"
+	reschedulerAccount = "rescheduler"
+)
+
 // Managed is one of the managers on this host, as somebody wants it.
 type Managed struct {
 	// Name of the running program.
 	Name string
 	// Binary in bin; empty: it has the same name.
 	Binary string
+	// Manifest of config/ with the rights that it has in a cluster, and Account, whose they are: it has those, and no more. Without them it
+	// is an administrator.
+	Manifest, Account string
 	// Health is the address at which it says that it is ready; 0: nowhere.
 	Health    string
 	Arguments []string
@@ -49,10 +61,17 @@ func (l *Lab) StartManaged(ctx context.Context, m Managed) error {
 	if ready == nil {
 		ready = Healthy(m.Health)
 	}
+	kubeconfig := l.Cluster.KubeconfigPath()
+	if m.Account != "" {
+		var err error
+		if kubeconfig, err = l.Account(ctx, m.Manifest, m.Account); err != nil {
+			return err
+		}
+	}
 	return l.Cluster.StartProgram(ctx, testbed.Program{
 		Name: m.Name,
 		Command: append([]string{
-			l.File("bin", binary), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + m.Health,
+			l.File("bin", binary), "--kubeconfig=" + kubeconfig, "--health-probe-bind-address=" + m.Health,
 		}, m.Arguments...),
 		Inputs: m.Inputs,
 		Ready:  ready,
@@ -70,7 +89,7 @@ func (l *Lab) DefineAppWrappers(ctx context.Context) error {
 
 // StartAppWrappers starts the AppWrapper manager, if it does not run.
 func (l *Lab) StartAppWrappers(ctx context.Context) error {
-	return l.StartManaged(ctx, Managed{Name: AppWrappers, Health: appWrapperHealth, Arguments: []string{noMetrics}})
+	return l.StartManaged(ctx, Managed{Name: AppWrappers, Manifest: appWrapperAccount, Account: appWrapperAccount, Health: appWrapperHealth, Arguments: []string{noMetrics}})
 }
 
 // DefineElasticJobs applies the definition, and returns when ElasticJobs are served.
@@ -81,7 +100,10 @@ func (l *Lab) DefineElasticJobs(ctx context.Context) error {
 
 // StartElasticJobs starts the elastic operator, if it does not run. The arguments come after those that it needs on this host.
 func (l *Lab) StartElasticJobs(ctx context.Context, arguments ...string) error {
-	return l.StartManaged(ctx, Managed{Name: ElasticJobs, Health: elasticHealth, Arguments: append([]string{noMetrics}, arguments...)})
+	return l.StartManaged(ctx, Managed{
+		Name: ElasticJobs, Manifest: elasticAccount, Account: elasticAccount, Health: elasticHealth,
+		Arguments: append([]string{noMetrics}, arguments...),
+	})
 }
 
 // StartRescheduler starts the rescheduler with its webhook, if it does not run. The file is its configuration; the arguments come after
@@ -96,7 +118,7 @@ func (l *Lab) StartRescheduler(ctx context.Context, config string, arguments ...
 		return err
 	}
 	err = l.StartManaged(ctx, Managed{
-		Name: Rescheduler, Health: reschedulerHealth, Inputs: []string{string(content)},
+		Name: Rescheduler, Manifest: reschedulerAccount, Account: reschedulerAccount, Health: reschedulerHealth, Inputs: []string{string(content)},
 		Arguments: append([]string{
 			noMetrics, "--config=" + config, "--webhooks", fmt.Sprintf("--webhook-port=%d", reschedulerWebhookPort), "--webhook-cert-dir=" + certificates,
 		}, arguments...),

@@ -73,7 +73,7 @@ func fingerprints(t *testing.T, layout Layout, options Options) map[string]strin
 	t.Helper()
 	u := newUp(layout, options.defaulted(), io.Discard)
 	all := map[string]component{
-		etcd: u.etcd(), redis: u.redis(), apiServer: u.apiServer(), controllerManager: u.controllerManager(),
+		etcd: u.etcd(), redis: u.redis(), controllerManager: u.controllerManager(),
 	}
 	add := func(name string, c component, err error) {
 		if err != nil {
@@ -81,7 +81,9 @@ func fingerprints(t *testing.T, layout Layout, options Options) map[string]strin
 		}
 		all[name] = c
 	}
-	c, err := u.scheduler()
+	c, err := u.apiServer()
+	add(apiServer, c, err)
+	c, err = u.scheduler()
 	add(scheduler, c, err)
 	c, err = u.coreDNS()
 	add(coreDNS, c, err)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/holdfast-project/holdfast/e2e/audit"
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
@@ -14,10 +15,14 @@ const (
 	clientBurst = 4000
 )
 
-func (u *up) apiServer() component {
+func (u *up) apiServer() (component, error) {
 	pki := u.layout.store()
+	policy, err := u.config("audit.json", audit.Policy())
+	if err != nil {
+		return component{}, err
+	}
 	return component{
-		spec: u.spec(process.Spec{Name: apiServer, Dir: u.layout.state(apiServer), Command: []string{
+		spec: u.spec(process.Spec{Name: apiServer, Dir: u.layout.state(apiServer), Inputs: []string{policy.content}, Command: []string{
 			u.layout.program(apiServer),
 			"--etcd-servers=" + etcdURL,
 			"--bind-address=" + hostAddress,
@@ -41,9 +46,11 @@ func (u *up) apiServer() component {
 			// work without a service proxy.
 			"--enable-aggregator-routing=true",
 			"--allow-privileged=true",
+			"--audit-policy-file=" + policy.path,
+			"--audit-log-path=" + u.layout.auditLog(),
 		}}),
 		ready: answersOK(u.layout.adminClient, apiURL()+"/readyz"),
-	}
+	}, nil
 }
 
 func (u *up) controllerManager() component {

@@ -16,7 +16,11 @@ func (u *up) startStores(ctx context.Context) error {
 }
 
 func (u *up) startServers(ctx context.Context) error {
-	components := []component{u.apiServer()}
+	server, err := u.apiServer()
+	if err != nil {
+		return err
+	}
+	components := []component{server}
 	for _, n := range u.nodes {
 		containerd, err := u.containerd(n)
 		if err != nil {

@@ -27,12 +27,12 @@ const (
 
 // managers are the programs on shared/bootstrap, with their own arguments; each serves metrics at a port of its own.
 var managers = []struct {
-	name, binary string
-	arguments    []string
+	lab.Managed
+	arguments []string
 }{
-	{lab.Manager, "manager", nil},
-	{lab.AppWrappers, "", nil},
-	{lab.ElasticJobs, "", []string{"--rendezvous-image=localhost/holdfast/rendezvous:dev"}},
+	{lab.Managed{Name: lab.Manager, Binary: "manager", Manifest: "jobset-controller-in-place", Account: "jobset-controller"}, nil},
+	{lab.Managed{Name: lab.AppWrappers, Manifest: "appwrapper-controller", Account: "appwrapper-controller"}, nil},
+	{lab.Managed{Name: lab.ElasticJobs, Manifest: "elastic-operator", Account: "elastic-operator"}, []string{"--rendezvous-image=localhost/holdfast/rendezvous:dev"}},
 }
 
 const reschedulerPort = 18193
@@ -50,12 +50,13 @@ func startPrograms(ctx context.Context) error {
 	for i, m := range managers {
 		arguments := append([]string{
 			"--metrics-bind-address=" + address(firstPort+i), "--metrics-secure=false",
-			"--leader-elect", "--leader-election-namespace=kube-system",
+			"--leader-elect", "--leader-election-namespace=" + lab.SystemNamespace,
 		}, m.arguments...)
-		if m.name == lab.Manager {
+		if m.Name == lab.Manager {
 			arguments = append(arguments, jobSets...)
 		}
-		program := lab.Managed{Name: m.name, Binary: m.binary, Health: address(firstPort + healthAfterMetrics + i), Arguments: arguments}
+		program := m.Managed
+		program.Health, program.Arguments = address(firstPort+healthAfterMetrics+i), arguments
 		if err := shared.StartManaged(ctx, program); err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func startPrograms(ctx context.Context) error {
 // startRescheduler starts it with its webhook: without, a replacement may be on the same node before anybody can keep it away.
 func startRescheduler(ctx context.Context) error {
 	return shared.StartRescheduler(ctx, shared.File("e2e", "tests_metrics", "rescheduler.yaml"),
-		"--metrics-bind-address="+address(reschedulerPort), "--metrics-secure=false", "--leader-elect", "--leader-election-namespace=kube-system")
+		"--metrics-bind-address="+address(reschedulerPort), "--metrics-secure=false", "--leader-elect", "--leader-election-namespace="+lab.SystemNamespace)
 }
 
 // startScheduler starts the second scheduler, with the plugin.
@@ -141,7 +142,7 @@ func targets(kueue string) []prometheus.Target {
 		{Job: "kueue", Addresses: []string{kueue}},
 	}
 	for i, m := range managers {
-		all = append(all, prometheus.Target{Job: m.name, Addresses: []string{address(firstPort + i)}})
+		all = append(all, prometheus.Target{Job: m.Name, Addresses: []string{address(firstPort + i)}})
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
@@ -25,10 +26,17 @@ func (l Leader) retry() time.Duration {
 	return l.Lease / 8
 }
 
-// lock is the Lease, as this process asks for it.
+// lock is the Lease, as this process asks for it: by a connection of its own, and under the name of the program, for what client-go
+// makes of a connection says only what the file of the program is called.
 func (l Leader) lock(cluster *rest.Config, identity string) (resourcelock.Interface, error) {
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, l.Namespace, l.Name,
-		resourcelock.ResourceLockConfig{Identity: identity}, cluster, l.renew())
+	own := rest.CopyConfig(cluster)
+	own.Timeout = max(l.renew()/2, time.Second) // so that there is time for a second try
+	clients, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the Lease: %w", err)
+	}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, l.Namespace, l.Name, clients.CoreV1(), clients.CoordinationV1(),
+		resourcelock.ResourceLockConfig{Identity: identity})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the Lease: %w", err)
 	}

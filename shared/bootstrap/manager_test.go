@@ -2,9 +2,12 @@ package bootstrap
 
 import (
 	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,5 +98,27 @@ func TestWaitsForTheCertificateOfSomebodyElse(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("it does not see the certificate")
+	}
+}
+
+// The API server's audit log tells programs apart by it, and a Lease is all that a follower asks for.
+func TestTheLeaseIsAskedForInTheProgramsName(t *testing.T) {
+	agents := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		agents <- r.UserAgent()
+		http.NotFound(w, r)
+	}))
+	defer server.Close()
+	o := Defaults()
+	o.Leader.Namespace, o.Leader.Name = "ns", "lease"
+	lock, err := o.Leader.lock(o.cluster(&rest.Config{Host: server.URL}, "jobset"), "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := lock.Get(t.Context()); err == nil {
+		t.Error("there is a Lease")
+	}
+	if agent := <-agents; !strings.HasPrefix(agent, "jobset/") {
+		t.Errorf("it is asked for by %q", agent)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;list;watch;create;update;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 
 // Run manages ElasticJobs until ctx ends. It fails at once if the cluster does not know ElasticJobs.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {

@@ -36,7 +36,6 @@ import (
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create;update
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
 // FieldManager owns what the orchestrator writes: its annotations and its conditions.
 const FieldManager = "holdfast-orchestrator"

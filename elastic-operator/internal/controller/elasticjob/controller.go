@@ -22,12 +22,11 @@ import (
 )
 
 // +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs,verbs=get;list;watch;patch;delete
-// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/status,verbs=patch
 // +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods;services,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch;update
-// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch;update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Name of the controller, in logs, metrics and as the reporter of events: that of the published one. Kueue's framework has its own
 // controller for the kind, which is called elasticjob.

@@ -1,0 +1,110 @@
+package audit
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// The rights of two programs that share an account, as their roles have them.
+func granted() []Grant {
+	all := Grants("jobset", false, []rbacv1.PolicyRule{
+		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create", "delete", "watch"}},
+		{APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets", "jobsets/status"}, Verbs: []string{"patch"}},
+		{NonResourceURLs: []string{"/version"}, Verbs: []string{"get"}},
+	})
+	all = append(all, Grants("jobset", true, []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"jobset-webhook-server-cert", "other"}, Verbs: []string{"get"}},
+	})...)
+	all = append(all, Grants("orchestrator", false, []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "patch", "get"}},
+	})...)
+	return append(all, Grants("orchestrator", true, []rbacv1.PolicyRule{
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "update"}},
+	})...)
+}
+
+func sample(t *testing.T) Record {
+	t.Helper()
+	log, err := os.Open("testdata/audit.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	record, err := Collect(granted(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+func words(grants []Grant) []string {
+	var all []string
+	for _, g := range grants {
+		all = append(all, g.String())
+	}
+	return all
+}
+
+func TestWhatALogUses(t *testing.T) {
+	record := sample(t)
+	if diff := cmp.Diff([]string{
+		"jobset: create jobs.batch", "jobset: get secrets jobset-webhook-server-cert (own namespace)",
+		"jobset: patch jobsets.jobset.x-k8s.io/status", "jobset: watch jobs.batch",
+		"orchestrator: create pods", "orchestrator: get leases.coordination.k8s.io (own namespace)", "orchestrator: patch pods",
+	}, words(record.Used)); diff != "" {
+		t.Errorf("used (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"jobset: list secrets": 1}, record.Refused); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsNeverUsed(t *testing.T) {
+	more := Record{Used: []Grant{{Program: "orchestrator", Resource: "pods", Verb: "get"}}}
+	if diff := cmp.Diff([]string{
+		"jobset: delete jobs.batch", // an administrator did, and somebody who is none of the programs
+		"jobset: get secrets other (own namespace)",
+		"jobset: list secrets (own namespace)", // in another namespace it was refused
+		"jobset: patch jobsets.jobset.x-k8s.io",
+		"orchestrator: update leases.coordination.k8s.io (own namespace)",
+	}, words(Unused(granted(), sample(t), more))); diff != "" {
+		t.Errorf("unused (-want +got):\n%s", diff)
+	}
+}
+
+func TestAGetIsPartOfAList(t *testing.T) {
+	grants := Grants("jobset", false, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods", "nodes"}, Verbs: []string{"get", "list"}}})
+	used := Record{Used: []Grant{{Program: "jobset", Resource: "pods", Verb: "list"}, {Program: "other", Resource: "nodes", Verb: "list"}}}
+	if diff := cmp.Diff([]string{"jobset: get nodes", "jobset: list nodes"}, words(Unused(grants, used))); diff != "" {
+		t.Errorf("unused (-want +got):\n%s", diff)
+	}
+}
+
+func TestExcuses(t *testing.T) {
+	excuses := []Excuse{{Rights: "*: update leases.coordination.k8s.io (own namespace)"}, {Rights: "jobset: delete pods"}}
+	unused := Unused(granted(), sample(t))
+	var excused []string
+	for _, g := range unused {
+		if _, is := g.Excused(excuses); is {
+			excused = append(excused, g.String())
+		}
+	}
+	if want := []string{"orchestrator: update leases.coordination.k8s.io (own namespace)"}; !slices.Equal(excused, want) {
+		t.Errorf("excused are %q, want %q", excused, want)
+	}
+	if idle := Idle(excuses, granted()); len(idle) != 1 || idle[0].Rights != "jobset: delete pods" {
+		t.Errorf("idle are %v", idle)
+	}
+}
+
+func TestALineThatIsNoEventIsAnError(t *testing.T) {
+	if _, err := Collect(granted(), strings.NewReader("{}\nnonsense\n{}\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("it says %v", err)
+	}
+}

@@ -1,0 +1,81 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Grant is one right of a program: one verb on one resource.
+type Grant struct {
+	// Program is the one whose right it is.
+	Program string `json:"program"`
+	// Own limits it to the namespace of the program's account, as a Role does.
+	Own bool `json:"own,omitempty"`
+	// Group is the API group, empty for Kubernetes' oldest one.
+	Group string `json:"group,omitempty"`
+	// Resource may have a subresource behind a slash.
+	Resource string `json:"resource"`
+	Verb     string `json:"verb"`
+	// Name limits it to one object; empty: all.
+	Name string `json:"name,omitempty"`
+}
+
+// String is how people read it: `jobset: delete jobs.batch`.
+func (g Grant) String() string {
+	resource := g.Resource
+	if g.Group != "" {
+		kind, sub, _ := strings.Cut(resource, "/")
+		if resource = kind + "." + g.Group; sub != "" {
+			resource += "/" + sub
+		}
+	}
+	if g.Name != "" {
+		resource += " " + g.Name
+	}
+	if g.Own {
+		resource += " (own namespace)"
+	}
+	return fmt.Sprintf("%s: %s %s", g.Program, g.Verb, resource)
+}
+
+// Grants are the single rights in the rules of a program's role; own is whether it is a Role. Rules about URLs are left out.
+func Grants(program string, own bool, rules []rbacv1.PolicyRule) []Grant {
+	var all []Grant
+	for _, rule := range rules {
+		names := rule.ResourceNames
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					for _, name := range names {
+						all = append(all, Grant{Program: program, Own: own, Group: group, Resource: resource, Verb: verb, Name: name})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Covers tells whether the request needs this right, or one like it.
+func (g Grant) Covers(r Request) bool {
+	return g.Program == r.Program && g.Group == r.Group && g.Resource == r.Resource && g.Verb == r.Verb &&
+		(!g.Own || r.Own) && (g.Name == "" || g.Name == r.Name)
+}
+
+// listing is the right to list what this one is about.
+func (g Grant) listing() Grant {
+	g.Verb, g.Name = "list", ""
+	return g
+}
+
+// Sort orders rights as they are read.
+func Sort(grants []Grant) {
+	slices.SortFunc(grants, func(a, b Grant) int { return cmp.Compare(a.String(), b.String()) })
+}

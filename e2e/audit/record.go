@@ -1,0 +1,78 @@
+package audit
+
+import (
+	"io"
+	"maps"
+	"slices"
+)
+
+// Record is what came of the requests of a run.
+type Record struct {
+	// Used are rights that some request needed.
+	Used []Grant `json:"used"`
+	// Refused are requests of programs with rights that RBAC forbade, and how often.
+	Refused map[string]int `json:"refused,omitempty"`
+}
+
+// Collect compares the requests in logs with the rights. Requests of programs that have none of the rights are others' business.
+func Collect(grants []Grant, logs ...io.Reader) (Record, error) {
+	known, used, refused := programs(grants), map[Grant]bool{}, map[string]int{}
+	seen := map[Request]bool{}
+	for _, log := range logs {
+		err := Read(log, func(r Request) {
+			if !known[r.Program] {
+				return
+			}
+			if r.Refused {
+				refused[withoutName(r).String()]++
+				return
+			}
+			if seen[r] {
+				return
+			}
+			seen[r] = true
+			for _, g := range grants {
+				if g.Covers(r) {
+					used[g] = true
+				}
+			}
+		})
+		if err != nil {
+			return Record{}, err
+		}
+	}
+	all := slices.Collect(maps.Keys(used))
+	Sort(all)
+	return Record{all, refused}, nil
+}
+
+func programs(grants []Grant) map[string]bool {
+	found := map[string]bool{}
+	for _, g := range grants {
+		found[g.Program] = true
+	}
+	return found
+}
+
+func withoutName(r Request) Request {
+	r.Name = ""
+	return r
+}
+
+// Unused are the rights that no record has used. A get where a list was used is left out: it shows nothing that the list does not.
+func Unused(grants []Grant, records ...Record) []Grant {
+	used := map[Grant]bool{}
+	for _, record := range records {
+		for _, g := range record.Used {
+			used[g] = true
+		}
+	}
+	var unused []Grant
+	for _, g := range grants {
+		if !used[g] && !(g.Verb == "get" && used[g.listing()]) {
+			unused = append(unused, g)
+		}
+	}
+	Sort(unused)
+	return unused
+}

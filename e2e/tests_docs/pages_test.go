@@ -1,0 +1,177 @@
+//go:build e2e && e2e_all
+
+package tests_docs
+
+import (
+	"testing"
+
+	"github.com/holdfast-project/holdfast/shared/testing/docs"
+)
+
+const (
+	ofQuickStart = "jobset.sigs.k8s.io/jobset-name=quick-start"
+	inPlace      = `{.metadata.annotations.alpha\.jobset\.sigs\.k8s\.io/inplace-restarts}`
+)
+
+// restarted waits until the JobSet of the quick start has restarted in place so often.
+func restarted(times string) []string {
+	return []string{
+		`test "$(kubectl get jobset quick-start -o jsonpath='` + inPlace + `')" = ` + times,
+		`kubectl wait pod -l ` + ofQuickStart + ` --for=condition=Ready --timeout=5s`,
+	}
+}
+
+// gone are commands that take away what pages have made in the namespace of the reader.
+func gone(kinds string) string {
+	return "kubectl delete " + kinds + " --all --timeout=120s"
+}
+
+// tour is a cluster's life from one installation to its removal; its pages need those before them.
+type tour struct {
+	visits []visit
+	after  []string
+}
+
+var tours = map[string]tour{
+	"quick start": {
+		visits: []visit{{page: "docs/quick-start.md", rules: map[string]rule{
+			"make demo":                               {skip: "it brings up a cluster of its own"},
+			"make images":                             {skip: "it needs docker; make cross carries out the stage that builds"},
+			"kubectl apply -f examples/quick-start":   {then: restarted("0")},
+			"kubectl exec":                            {then: restarted("1")},
+			"kubectl logs":                            {says: []string{"round 0", "round 1"}},
+			"kubectl holdfast timeline":               {says: []string{"restart in place"}},
+			"kubectl holdfast status quick-start":     {says: []string{"Training"}, endless: true}, // once with --watch
+			"kubectl delete pod":                      {then: restarted("2")},
+			"kubectl delete jobset":                   {},
+			"kubectl apply --server-side -f config/j": {},
+		}}},
+		after: []string{"kubectl delete -f config/jobset-controller.yaml --ignore-not-found --timeout=120s"},
+	},
+	"JobSets": {
+		visits: []visit{
+			{page: "README.md", rules: map[string]rule{
+				"make":         {skip: "it is what runs this"},
+				"helm install": {then: []string{"kubectl -n holdfast-system wait pod --all --for=condition=Ready --timeout=5s"}},
+			}},
+			{page: "docs/tasks/launch-when-ready.md"},
+			{page: "docs/tasks/prepare-then-train.md"},
+			{page: "docs/tasks/scale-up.md"},
+			{page: "docs/jobset.md", rules: map[string]rule{"kubectl get jobset": {says: []string{"TERMINALSTATE", "RUNNING", "REASON", "scale-up"}}}},
+			{page: "docs/tasks/restart-together.md", before: []string{gone("jobsets")}, rules: map[string]rule{
+				"kubectl apply -f examples/one-annotation.yaml": {then: []string{
+					"kubectl wait pod -l jobset.sigs.k8s.io/jobset-name=one-annotation --for=condition=Ready --timeout=5s", "kubectl holdfast status one-annotation",
+				}},
+				"kubectl logs": {skip: "it needs PyTorch: make e2e-torch runs the example"},
+			}},
+			{page: "docs/in-place-restart.md", replace: map[string]string{"NAME": "one-annotation"}, rules: map[string]rule{
+				"kubectl get jobset":  {says: []string{"InPlaceInSync", "True"}},
+				"kubectl logs POD -c": {skip: "tests_chart has a JobSet with the sidecar"},
+			}},
+			{page: "docs/webhook.md", before: []string{
+				`sed 's/inplace-timeout: "60s"/inplace-timeout: "60"/' examples/one-annotation.yaml > /tmp/holdfast-docs-jobset.yaml`,
+			}, replace: map[string]string{"jobset.yaml": "/tmp/holdfast-docs-jobset.yaml"}, rules: map[string]rule{
+				"kubectl apply": {fails: true, says: []string{"vjobset.kb.io", `Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`}},
+			}},
+			{page: "docs/observability.md", before: []string{"kubectl apply -f e2e/tests_docs/testdata/monitoring.yaml"}, rules: map[string]rule{
+				"helm upgrade": {then: []string{"kubectl -n holdfast-system get servicemonitors,prometheusrules -o name | grep holdfast"}},
+			}},
+		},
+		after: []string{"rm -f /tmp/holdfast-docs-jobset.yaml", gone("jobsets"), "helm uninstall holdfast --namespace holdfast-system --wait"},
+	},
+	"migration": {
+		visits: []visit{{page: "docs/migration.md", before: []string{
+			"kubectl create namespace jobset-system", "kubectl -n jobset-system create deployment jobset-controller-manager --image=localhost/pause:1",
+			"kubectl create namespace appwrapper-system --dry-run=client -o yaml | kubectl apply -f -",
+			"kubectl -n appwrapper-system create deployment appwrapper-controller-manager --image=localhost/pause:1",
+		}}},
+		after: []string{
+			"helm uninstall holdfast --namespace holdfast-system --wait", "helm uninstall appwrapper --namespace holdfast-system --wait",
+			"kubectl delete namespace jobset-system",
+		},
+	},
+	"AppWrappers": {
+		visits: []visit{
+			{page: "docs/appwrapper.md", rules: map[string]rule{
+				"helm install": {then: []string{"kubectl -n appwrapper-system wait pod --all --for=condition=Ready --timeout=5s"}},
+			}},
+			{page: "docs/tasks/wrap.md", rules: map[string]rule{"kubectl holdfast status": {says: []string{"AppWrapper default/job-example"}}}},
+		},
+		after: []string{gone("appwrappers"), "helm uninstall appwrapper --namespace appwrapper-system --wait"},
+	},
+	"ElasticJobs": {
+		visits: []visit{
+			{page: "docs/elastic.md", rules: map[string]rule{
+				"helm install": {then: []string{"kubectl -n elastic-job wait pod --all --for=condition=Ready --timeout=5s"}},
+			}},
+			{page: "docs/tasks/train-elastically.md", rules: map[string]rule{"kubectl get elasticjobs": {says: []string{"train"}}}},
+		},
+		after: []string{gone("elasticjobs"), "helm uninstall elastic --namespace elastic-job --wait"},
+	},
+	"rescheduling": {
+		visits: []visit{
+			{page: "docs/rescheduler.md", before: []string{"kubectl create deployment my-app --image=localhost/pause:1"}, rules: map[string]rule{
+				"helm install": {then: []string{"kubectl -n rescheduler-system wait pod --all --for=condition=Ready --timeout=5s"}},
+			}},
+			{page: "docs/tasks/leave-a-full-node.md", replace: map[string]string{
+				"why POD": "why $(kubectl get pods -l app=moved-example -o jsonpath='{.items[0].metadata.name}')",
+			}, rules: map[string]rule{
+				"kubectl apply": {then: []string{"kubectl wait pod -l app=moved-example --for=condition=Ready --timeout=5s"}},
+			}},
+			{page: "docs/tasks/leave-a-bad-node.md", before: []string{"kubectl annotate deployment my-app schedulingRetries-"}},
+			{page: "docs/rescheduler-scheduler.md", before: []string{
+				"helm uninstall rescheduler --namespace rescheduler-system --wait", "kubectl run trainer-0 --image=localhost/pause:1",
+			}},
+		},
+		after: []string{gone("deployments,pods"), "helm uninstall rescheduler --namespace rescheduler-system --wait"},
+	},
+}
+
+// elsewhere are pages whose commands others carry out.
+var elsewhere = map[string]string{
+	"docs/exec-driver.md":      "a form, whose flags charts/flags_test.go has read",
+	"docs/kubectl-holdfast.md": "it is how bin/kubectl-holdfast came to be there",
+	"docs/rendezvous.md":       "a form, whose flags charts/flags_test.go has read; e2e/tests_rendezvous runs the server",
+	"docs/testbed.md":          "e2e/tests_testbed does it in Go, e2e/cmd/testbed/docs_test.go has the commands read",
+}
+
+func TestPages(t *testing.T) {
+	for _, name := range []string{"quick start", "JobSets", "migration", "AppWrappers", "ElasticJobs", "rescheduling"} {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(func() {
+				for _, command := range tours[name].after {
+					if got := typed(t, command, rule{}); got.err != nil {
+						t.Error(got.err)
+					}
+				}
+			})
+			for _, v := range tours[name].visits {
+				if !t.Run(v.page, v.read) {
+					return // the next pages need this one
+				}
+			}
+		})
+	}
+}
+
+// A page that nobody visits may say anything.
+func TestEveryPageIsVisited(t *testing.T) {
+	visited := map[string]bool{}
+	for page := range elsewhere {
+		visited[page] = true
+	}
+	for _, tour := range tours {
+		for _, v := range tour.visits {
+			visited[v.page] = true
+		}
+	}
+	pages, err := docs.Pages(shared.File())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		if len(page.Commands()) > 0 && !visited[page.Path] {
+			t.Errorf("%s has commands and is not visited", page.Path)
+		}
+	}
+}
