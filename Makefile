@@ -109,6 +109,12 @@ test: prerequisites verify ## Unit tests, the store contract on a real redis-ser
 	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest -timeout 30m $(TESTFLAGS) ./...); done
 	for module in $(ALONE); do (cd $$module && echo "== $$module" && GOWORK=off go test -race -tags envtest -timeout 30m $(TESTFLAGS) ./...); done
 
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## Run every Fuzz function in turn, each for FUZZTIME (1m, or 100000x for a count); what is found lies in testdata/fuzz
+	FUZZTIME=$(FUZZTIME) ./hack/fuzz.sh $(MODULES) $(ALONE)
+
 # The suites of the short run, in this order.
 E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper ./tests_rescheduler ./tests_elastic
 

@@ -5,10 +5,15 @@ package tests_elastic
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
@@ -78,6 +83,76 @@ func TestWithKueue(t *testing.T) {
 	}
 	b.OK(k8s.Delete(t.Context(), job))
 	b.await("next", v1alpha1.StateSucceeded, 0)
+
+	b.leavesJobsOfOthersAlone()
+	b.placesByTopology()
+}
+
+// leavesJobsOfOthersAlone: Kueue admits a job that another controller answers for, and the operator makes no pod of it and writes nothing.
+func (b *bench) leavesJobsOfOthersAlone() {
+	b.Helper()
+	b.create(b.job("elsewhere", 1, 1, 1, queued("low"), func(j *v1alpha1.ElasticJob) { j.Spec.ManagedBy = ptr.To("example.com/another") }))
+	b.awaitWorkload("elsewhere", "Admitted")
+	b.Until("elsewhere is started", func(context.Context) error {
+		if s := b.get("elsewhere").Spec; s.Suspend || s.GrantedReplicas == nil {
+			return fmt.Errorf("suspended %t, granted %v", s.Suspend, s.GrantedReplicas)
+		}
+		return nil
+	})
+	b.create(b.job("ours", 1, 1, 1, queued("low"), endsAfter(1)))
+	b.await("ours", v1alpha1.StateSucceeded, 0) // by now the operator has had its time
+	for _, pod := range b.pods() {
+		if strings.HasPrefix(pod.Name, "elsewhere-") {
+			b.Errorf("there is pod %s of a job of another controller", pod.Name)
+		}
+	}
+	job := b.get("elsewhere")
+	if diff := cmp.Diff(v1alpha1.ElasticJobStatus{}, job.Status); diff != "" {
+		b.Errorf("the operator has written its status: %s", diff)
+	}
+	b.OK(k8s.Delete(b.Context(), job))
+}
+
+// placesByTopology: all workers within one host, told apart by their indexes. Kueue holds each pod until it has a place for it, that of a worker
+// that is replaced too.
+func (b *bench) placesByTopology() {
+	b.Helper()
+	b.makeTopologyQueue()
+	b.create(b.job("rack", 1, 2, 2, queued("low"), func(j *v1alpha1.ElasticJob) {
+		j.Labels[v1alpha1.QueueLabel] = topologyQueue
+		j.Spec.ReplicaSpecs.Worker.Template.Annotations = map[string]string{"kueue.x-k8s.io/podset-required-topology": corev1.LabelHostname}
+	}))
+	b.await("rack", v1alpha1.StateRunning, 2)
+	workload := b.workload("rack")
+	sets, _, _ := unstructured.NestedSlice(workload.Object, "spec", "podSets")
+	request, _, _ := unstructured.NestedStringMap(sets[0].(map[string]any), "topologyRequest")
+	if request["required"] != corev1.LabelHostname || request["podIndexLabel"] != v1alpha1.ReplicaIndexLabel {
+		b.Errorf("asked for %v", sets[0].(map[string]any)["topologyRequest"])
+	}
+	assigned, _, _ := unstructured.NestedSlice(workload.Object, "status", "admission", "podSetAssignments")
+	if _, placed := assigned[0].(map[string]any)["topologyAssignment"]; !placed {
+		b.Errorf("admitted without a place: %v", assigned)
+	}
+	old := b.worker("rack", 1)
+	b.OK(k8s.Delete(b.Context(), old))
+	b.replaced("rack", 1, old, time.Now())
+	if pod := b.worker("rack", 1); pod.Spec.NodeSelector[corev1.LabelHostname] == "" || len(pod.Spec.SchedulingGates) > 0 {
+		b.Errorf("it runs where it likes: node selector %v, gates %v", pod.Spec.NodeSelector, pod.Spec.SchedulingGates)
+	}
+	b.OK(k8s.Delete(b.Context(), b.get("rack")))
+	b.awaitNoPodOf("rack")
+}
+
+func (b *bench) awaitNoPodOf(job string) {
+	b.Helper()
+	b.Until("no pod of "+job+" is left", func(context.Context) error {
+		for _, pod := range b.pods() {
+			if strings.HasPrefix(pod.Name, job+"-") {
+				return fmt.Errorf("%s is", pod.Name)
+			}
+		}
+		return nil
+	})
 }
 
 func queued(priority string) func(*v1alpha1.ElasticJob) {
@@ -100,22 +175,52 @@ func kueueObject(kind, name string, fields map[string]any) *unstructured.Unstruc
 // makeQueue has room for three workers of 20m.
 func (b *bench) makeQueue() {
 	b.Helper()
-	local := kueueObject("LocalQueue", "queue", map[string]any{"spec": map[string]any{"clusterQueue": b.NS}})
-	local.SetNamespace(b.NS)
-	for _, object := range []*unstructured.Unstructured{
+	b.makeAll(
 		kueueObject("WorkloadPriorityClass", "low", map[string]any{"value": int64(1)}),
 		kueueObject("WorkloadPriorityClass", "high", map[string]any{"value": int64(100)}),
 		kueueObject("ResourceFlavor", b.NS, nil),
-		kueueObject("ClusterQueue", b.NS, map[string]any{"spec": map[string]any{
-			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: b.NS}},
-			"preemption":        map[string]any{"withinClusterQueue": "LowerPriority"},
-			"resourceGroups": []any{map[string]any{
-				"coveredResources": []any{"cpu"},
-				"flavors":          []any{map[string]any{"name": b.NS, "resources": []any{map[string]any{"name": "cpu", "nominalQuota": "60m"}}}},
-			}},
+		b.clusterQueue(b.NS),
+		b.localQueue("queue", b.NS),
+	)
+}
+
+const topologyQueue = "racks"
+
+// makeTopologyQueue has room for as many, on nodes that Kueue looks at one by one.
+func (b *bench) makeTopologyQueue() {
+	b.Helper()
+	name := b.NS + "-" + topologyQueue
+	b.makeAll(
+		kueueObject("Topology", name, map[string]any{"spec": map[string]any{"levels": []any{map[string]any{"nodeLabel": corev1.LabelHostname}}}}),
+		kueueObject("ResourceFlavor", name, map[string]any{"spec": map[string]any{
+			"topologyName": name, "nodeLabels": map[string]any{corev1.LabelOSStable: "linux"},
 		}}),
-		local,
-	} {
+		b.clusterQueue(name),
+		b.localQueue(topologyQueue, name),
+	)
+}
+
+func (b *bench) localQueue(name, of string) *unstructured.Unstructured {
+	local := kueueObject("LocalQueue", name, map[string]any{"spec": map[string]any{"clusterQueue": of}})
+	local.SetNamespace(b.NS)
+	return local
+}
+
+// clusterQueue for the namespace, with three workers of a flavor of the same name.
+func (b *bench) clusterQueue(name string) *unstructured.Unstructured {
+	return kueueObject("ClusterQueue", name, map[string]any{"spec": map[string]any{
+		"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: b.NS}},
+		"preemption":        map[string]any{"withinClusterQueue": "LowerPriority"},
+		"resourceGroups": []any{map[string]any{
+			"coveredResources": []any{"cpu"},
+			"flavors":          []any{map[string]any{"name": name, "resources": []any{map[string]any{"name": "cpu", "nominalQuota": "60m"}}}},
+		}},
+	}})
+}
+
+func (b *bench) makeAll(objects ...*unstructured.Unstructured) {
+	b.Helper()
+	for _, object := range objects {
 		b.Until(object.GetKind()+" is made", func(ctx context.Context) error { return k8s.Create(ctx, object.DeepCopy()) })
 		b.Cleanup(func() { _ = k8s.Delete(context.Background(), object) })
 	}
@@ -124,21 +229,36 @@ func (b *bench) makeQueue() {
 // awaitWorkload waits until the workload of a job has a condition.
 func (b *bench) awaitWorkload(job, condition string) {
 	b.Helper()
-	b.Until("the workload of "+job+" is "+condition, func(ctx context.Context) error {
+	b.Until("the workload of "+job+" is "+condition, func(context.Context) error {
+		conditions, _, _ := unstructured.NestedSlice(b.workload(job).Object, "status", "conditions")
+		for _, c := range conditions {
+			if c := c.(map[string]any); c["type"] == condition && c["status"] == "True" {
+				return nil
+			}
+		}
+		return fmt.Errorf("it is not: %v", conditions)
+	})
+}
+
+// workload of a job, once there is one.
+func (b *bench) workload(job string) *unstructured.Unstructured {
+	b.Helper()
+	var found *unstructured.Unstructured
+	b.Until("there is a workload of "+job, func(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("kueue.x-k8s.io/v1beta2")
 		list.SetKind("WorkloadList")
 		if err := k8s.List(ctx, list, client.InNamespace(b.NS)); err != nil {
 			return err
 		}
-		for _, workload := range list.Items {
-			conditions, _, _ := unstructured.NestedSlice(workload.Object, "status", "conditions")
-			for _, c := range conditions {
-				if c := c.(map[string]any); workload.GetOwnerReferences()[0].Name == job && c["type"] == condition && c["status"] == "True" {
-					return nil
-				}
-			}
+		i := slices.IndexFunc(list.Items, func(w unstructured.Unstructured) bool {
+			return len(w.GetOwnerReferences()) > 0 && w.GetOwnerReferences()[0].Name == job
+		})
+		if i < 0 {
+			return fmt.Errorf("there is none, of %d workloads", len(list.Items))
 		}
-		return fmt.Errorf("it is not, of %d workloads", len(list.Items))
+		found = &list.Items[i]
+		return nil
 	})
+	return found
 }

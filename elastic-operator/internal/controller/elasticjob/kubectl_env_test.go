@@ -38,22 +38,24 @@ func (w *world) columns(name string) map[string]string {
 	return cells
 }
 
+// No two numbers of the row are alike, so that none can stand in the column of another.
 func TestTheRowOfAJob(t *testing.T) {
 	w := newWorld(t)
-	w.hold("a", 2)
-	w.create(MakeElasticJob("a").Workers(1, 3, 5).Obj())
-	w.reaches("a", v1alpha1.StateRunning, 2)
+	w.hold("a", 4)
+	w.create(MakeElasticJob("a").Workers(3, 5, 6).Obj())
+	w.reaches("a", v1alpha1.StateRunning, 4)
 	w.replaced("a", 0, w.end("a", 0, 1))
 	w.replaced("a", 1, w.end("a", 1, 1, evicted))
-	w.reaches("a", v1alpha1.StateRunning, 2)
+	w.replaced("a", 2, w.end("a", 2, 1, evicted))
+	w.reaches("a", v1alpha1.StateRunning, 4)
 	got := w.columns("a")
 	if got["Age"] == "" {
 		t.Error("no age")
 	}
 	delete(got, "Age")
 	if diff := cmp.Diff(map[string]string{
-		"Name": "a", "State": "Running", "Active": "2", "Desired": "3", "Min": "1", "Max": "5", "Restarts": "1", "Disruptions": "1",
-		"[Round]": "<nil>", "[Waiting-For]": "2 of 3 workers run: 1 waiting for a node",
+		"Name": "a", "State": "Running", "Active": "4", "Desired": "5", "Min": "3", "Max": "6", "Restarts": "1", "Disruptions": "2",
+		"[Round]": "<nil>", "[Waiting-For]": "4 of 5 workers run: 1 waiting for a node",
 	}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Runs every Fuzz function of the modules that are named, one after the other, each for FUZZTIME: 1m, or 100000x for so many inputs.
+# It goes on when one has found something and fails at the end. The input that was found lies below testdata/fuzz of its package: mend what it
+# shows and commit it, for each `go test` takes it up from then on.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+: "${FUZZTIME:=1m}"
+
+# candidates are packages whose tests speak of one: to list what is in all tests, each of them would have to be compiled.
+candidates() {
+  go list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r package dir; do
+    if grep -qs '^func Fuzz' "$dir"/*_test.go; then echo "$package"; fi
+  done
+}
+
+# targets prints a package and a Fuzz function of it, line by line.
+targets() {
+  candidates | xargs --no-run-if-empty go test -list '^Fuzz' | awk '
+    NF == 1 && /^Fuzz/ { names[n++] = $1 }
+    $1 == "ok"         { for (i = 0; i < n; i++) print $2, names[i]; n = 0 }'
+}
+
+ran=0 failed=()
+for module in "$@"; do
+  work=
+  grep -qE "^[[:space:]]*\./$module\$" go.work || work=off # it is not in the workspace
+  found=$(cd "$module" && GOWORK=$work targets)
+  while read -r package name; do
+    [ -n "$package" ] || continue
+    echo "== $package $name"
+    ran=$((ran + 1))
+    (cd "$module" && GOWORK=$work go test -run '^$' -fuzz "^$name\$" -fuzztime "$FUZZTIME" "$package" </dev/null) || failed+=("$package $name")
+  done <<< "$found"
+done
+if [ "$ran" -eq 0 ]; then
+  echo "there is no Fuzz function" >&2
+  exit 1
+fi
+echo "$ran Fuzz functions, ${#failed[@]} found something"
+if [ "${#failed[@]}" -gt 0 ]; then
+  printf '  %s\n' "${failed[@]}" >&2
+  exit 1
+fi
