@@ -66,7 +66,7 @@ func Of(w Workload, now time.Time) []Entry {
 	list = append(list, ofEvents(w, list)...)
 	joinMoves(list)
 	slices.SortStableFunc(list, func(a, b Entry) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Rung, b.Rung), cmp.Compare(a.Object, b.Object))
+		return cmp.Or(a.order().Compare(b.order()), cmp.Compare(a.Rung, b.Rung), cmp.Compare(a.Object, b.Object))
 	})
 	return list
 }
@@ -137,4 +137,16 @@ func Lost(list []Entry) time.Duration {
 		}
 	}
 	return sum
+}
+
+// order is the moment by which an entry is sorted. The status of an object knows seconds only; what answered or ended something there did
+// so after whatever else is told of that second.
+func (e Entry) order() time.Time {
+	switch e.What {
+	case Reset, Evacuation, Finished, Failed:
+		if e.At.Nanosecond() == 0 {
+			return e.At.Add(time.Second - time.Nanosecond)
+		}
+	}
+	return e.At
 }

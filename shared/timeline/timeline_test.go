@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,22 @@ func ongoingStory() Workload {
 	js.Annotations[recovering.Annotation] = recovering.State{Rung: recovering.RungGroup, Reason: "worker w-0-1 exited with code 1", Deadline: after(20 * time.Minute)}.Format()
 	js.Conditions = []Condition{{Type: recovering.Condition, True: true, Since: after(11*time.Minute + 55*time.Second)}}
 	return Workload{Objects: []Object{js}}
+}
+
+// The restarts that used up the budget are told by the millisecond, and the reset that they led to by the second.
+func TestWhatIsKnownByTheSecondComesAfterWhatLedToIt(t *testing.T) {
+	list := []Entry{
+		{At: start, What: Failed}, {At: start, What: Started}, {At: start.Add(300 * time.Millisecond), What: InPlace, Rung: 1},
+		{At: start.Add(time.Second), What: InPlace, Rung: 1},
+	}
+	slices.SortStableFunc(list, func(a, b Entry) int { return a.order().Compare(b.order()) })
+	var got []What
+	for _, e := range list {
+		got = append(got, e.What)
+	}
+	if want := []What{Started, InPlace, Failed, InPlace}; !slices.Equal(got, want) {
+		t.Errorf("the order is %v, want %v", got, want)
+	}
 }
 
 func TestGoldenTimelines(t *testing.T) {
