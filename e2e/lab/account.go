@@ -1,11 +1,8 @@
 package lab
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +11,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
@@ -34,34 +30,15 @@ func (l *Lab) Account(ctx context.Context, manifest, account string) (string, er
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
-	if err := l.applyRights(ctx, l.File("config", manifest+".yaml")); err != nil {
+	if err := l.applySome(ctx, SystemNamespace, l.File("config", manifest+".yaml"), isRight); err != nil {
 		return "", err
 	}
 	return file, l.writeAccount(ctx, account, file)
 }
 
-// applyRights leaves out what runs and what serves.
-func (l *Lab) applyRights(ctx context.Context, manifest string) error {
-	content, err := os.ReadFile(manifest)
-	if err != nil {
-		return fmt.Errorf("reading a manifest: %w", err)
-	}
-	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
-		object := &unstructured.Unstructured{}
-		err := documents.Decode(object)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil && isRight(object.GetKind()) {
-			err = l.applyOne(ctx, SystemNamespace, object)
-		}
-		if err != nil {
-			return fmt.Errorf("applying the rights of %s: %w", filepath.Base(manifest), err)
-		}
-	}
-}
-
-func isRight(kind string) bool {
+// isRight leaves out what runs and what serves.
+func isRight(object *unstructured.Unstructured) bool {
+	kind := object.GetKind()
 	return kind == "Namespace" || kind == "ServiceAccount" || strings.HasSuffix(kind, "Role") || strings.HasSuffix(kind, "RoleBinding")
 }
 

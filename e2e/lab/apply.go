@@ -27,6 +27,11 @@ const (
 
 // Apply applies a manifest as `kubectl apply --server-side` does. Objects without a namespace go to the one given.
 func (l *Lab) Apply(ctx context.Context, namespace, file string) error {
+	return l.applySome(ctx, namespace, file, func(*unstructured.Unstructured) bool { return true })
+}
+
+// applySome applies those objects of a manifest that are wanted.
+func (l *Lab) applySome(ctx context.Context, namespace, file string, wanted func(*unstructured.Unstructured) bool) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("reading a manifest: %w", err)
@@ -37,7 +42,7 @@ func (l *Lab) Apply(ctx context.Context, namespace, file string) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err == nil {
+		if err == nil && wanted(obj) {
 			err = l.applyOne(ctx, namespace, obj)
 		}
 		if err != nil {
