@@ -23,14 +23,14 @@ type InPlaceConfig struct {
 }
 
 func inPlaceFlags(set *pflag.FlagSet, a *plan.Agents) {
-	set.StringVar(&a.Store.Address, plan.FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; without it no ElasticJob has restarts in place")
-	set.StringVar(&a.Store.Username, plan.FlagStoreUsername, "", "ACL user of the supervisors that are added")
-	set.StringVar(&a.Store.Secret, plan.FlagStoreSecret, "", "Secret with their password, in the namespace of the ElasticJob")
-	set.StringVar(&a.Store.SecretKey, plan.FlagStoreSecretKey, supervise.SecretPassword, "key of the password in that Secret")
-	set.BoolVar(&a.StoreACL, plan.FlagStoreACL, false, "they use the user and the Secret that the orchestrator makes for each ElasticJob (its --valkey-acl)")
-	set.BoolVar(&a.Store.TLS, plan.FlagStoreTLS, false, "they reach the store by TLS; their Secret holds ca.crt as well")
-	set.StringVar(&a.Store.ServerName, plan.FlagStoreServer, "", "whom the store's certificate is for; the host of the address if empty")
-	set.StringVar(&a.ExecImage, plan.FlagExecImage, "", "image of the supervisor that is added to workers")
+	set.StringVar(&a.Store.Address, supervise.FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; without it no ElasticJob has restarts in place")
+	set.StringVar(&a.Store.Username, supervise.FlagStoreUsername, "", "ACL user of the supervisors that are added")
+	set.StringVar(&a.Store.Secret, supervise.FlagStoreSecret, "", "Secret with their password, in the namespace of the ElasticJob")
+	set.StringVar(&a.Store.SecretKey, supervise.FlagStoreSecretKey, supervise.SecretPassword, "key of the password in that Secret")
+	set.BoolVar(&a.StoreACL, supervise.FlagStoreACL, false, "they use the user and the Secret that the orchestrator makes for each ElasticJob (its --valkey-acl)")
+	set.BoolVar(&a.Store.TLS, supervise.FlagStoreTLS, false, "they reach the store by TLS; their Secret holds ca.crt as well")
+	set.StringVar(&a.Store.ServerName, supervise.FlagStoreServer, "", "whom the store's certificate is for; the host of the address if empty")
+	set.StringVar(&a.ExecImage, supervise.FlagExecImage, "", "image of the supervisor that is added to workers")
 }
 
 // completeInPlace lets fields of the file stand for flags that are not set, and returns what is wrong.
@@ -39,21 +39,21 @@ func completeInPlace(set *pflag.FlagSet, a *plan.Agents, file InPlaceConfig) []e
 		flag, file string
 		into       *string
 	}{
-		{plan.FlagStoreAddress, file.StoreAddress, &a.Store.Address},
-		{plan.FlagStoreUsername, file.StoreUsername, &a.Store.Username},
-		{plan.FlagStoreSecret, file.StoreSecret, &a.Store.Secret},
-		{plan.FlagStoreSecretKey, file.StoreSecretKey, &a.Store.SecretKey},
-		{plan.FlagStoreServer, file.StoreServer, &a.Store.ServerName},
-		{plan.FlagExecImage, file.ExecImage, &a.ExecImage},
+		{supervise.FlagStoreAddress, file.StoreAddress, &a.Store.Address},
+		{supervise.FlagStoreUsername, file.StoreUsername, &a.Store.Username},
+		{supervise.FlagStoreSecret, file.StoreSecret, &a.Store.Secret},
+		{supervise.FlagStoreSecretKey, file.StoreSecretKey, &a.Store.SecretKey},
+		{supervise.FlagStoreServer, file.StoreServer, &a.Store.ServerName},
+		{supervise.FlagExecImage, file.ExecImage, &a.ExecImage},
 	} {
 		if one.file != "" && !set.Changed(one.flag) {
 			*one.into = one.file
 		}
 	}
-	if !set.Changed(plan.FlagStoreACL) {
+	if !set.Changed(supervise.FlagStoreACL) {
 		a.StoreACL = file.StoreACL
 	}
-	if !set.Changed(plan.FlagStoreTLS) {
+	if !set.Changed(supervise.FlagStoreTLS) {
 		a.Store.TLS = file.StoreTLS
 	}
 	return checkInPlace(*a)
@@ -62,17 +62,17 @@ func completeInPlace(set *pflag.FlagSet, a *plan.Agents, file InPlaceConfig) []e
 func checkInPlace(a plan.Agents) []error {
 	if a.Store.TLS && !a.StoreACL && a.Store.Secret == "" {
 		return []error{fmt.Errorf("--%s: supervisors find the store's CA in their Secret: set --%s or --%s",
-			plan.FlagStoreTLS, plan.FlagStoreACL, plan.FlagStoreSecret)}
+			supervise.FlagStoreTLS, supervise.FlagStoreACL, supervise.FlagStoreSecret)}
 	}
 	if a.StoreACL && (a.Store.Secret != "" || a.Store.Username != "") {
 		return []error{fmt.Errorf("--%s gives each ElasticJob a user of its own: leave out --%s and --%s",
-			plan.FlagStoreACL, plan.FlagStoreUsername, plan.FlagStoreSecret)}
+			supervise.FlagStoreACL, supervise.FlagStoreUsername, supervise.FlagStoreSecret)}
 	}
 	if a.Store.Address == "" {
 		return nil
 	}
 	if host, port, err := net.SplitHostPort(a.Store.Address); err != nil || host == "" || port == "" {
-		return []error{fmt.Errorf("--%s (inPlace.storeAddress): %q is not host:port", plan.FlagStoreAddress, a.Store.Address)}
+		return []error{fmt.Errorf("--%s (inPlace.storeAddress): %q is not host:port", supervise.FlagStoreAddress, a.Store.Address)}
 	}
 	return nil
 }

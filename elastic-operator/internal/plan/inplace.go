@@ -29,18 +29,6 @@ type Agents struct {
 	StoreACL bool
 }
 
-// Flags that set them: those of the JobSet manager.
-const (
-	FlagStoreAddress   = "inplace-store-address"
-	FlagStoreUsername  = "inplace-store-username"
-	FlagStoreSecret    = "inplace-store-secret"
-	FlagStoreSecretKey = "inplace-store-secret-key"
-	FlagStoreACL       = "inplace-store-acl"
-	FlagStoreTLS       = "inplace-store-tls"
-	FlagStoreServer    = "inplace-store-tls-server-name"
-	FlagExecImage      = "inplace-exec-image"
-)
-
 // Variables of the supervisor beside those of the store.
 const (
 	envPodUID   = "HOLDFAST_POD_UID"
@@ -76,9 +64,9 @@ func (a Agents) Timeout(job *v1alpha1.ElasticJob) (time.Duration, error) {
 func (a Agents) lacks() string {
 	switch {
 	case a.Store.Address == "":
-		return FlagStoreAddress
+		return supervise.FlagStoreAddress
 	case a.ExecImage == "":
-		return FlagExecImage
+		return supervise.FlagExecImage
 	}
 	return ""
 }

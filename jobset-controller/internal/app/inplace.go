@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 // InPlaceConfig is what the manager adds to the pods of JobSets that ask for in-place restarts and bring no agent. A flag that
@@ -23,17 +24,15 @@ type InPlaceConfig struct {
 	AgentImage     string `json:"agentImage,omitempty"`
 }
 
-const defaultSecretKey = "password"
-
 func inPlaceFlags(set *pflag.FlagSet, s *inject.Settings) {
-	set.StringVar(&s.StoreAddress, inject.FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; without it no agents are added to JobSets")
-	set.StringVar(&s.StoreUsername, inject.FlagStoreUsername, "", "ACL user of the agents that are added")
-	set.StringVar(&s.StoreSecret, inject.FlagStoreSecret, "", "Secret with the agents' password, in the namespace of the JobSet")
-	set.StringVar(&s.StoreSecretKey, inject.FlagStoreSecretKey, defaultSecretKey, "key of the password in that Secret")
-	set.BoolVar(&s.StoreACL, inject.FlagStoreACL, false, "agents that are added use the user and the Secret that the orchestrator makes for each JobSet (its --valkey-acl)")
-	set.BoolVar(&s.StoreTLS, inject.FlagStoreTLS, false, "agents that are added reach the store by TLS; their Secret holds ca.crt as well")
-	set.StringVar(&s.StoreServerName, inject.FlagStoreServer, "", "whom the store's certificate is for; the host of the address if empty")
-	set.StringVar(&s.ExecImage, inject.FlagExecImage, "", "image of the supervisor that is added to workers (exec driver)")
+	set.StringVar(&s.StoreAddress, supervise.FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; without it no agents are added to JobSets")
+	set.StringVar(&s.StoreUsername, supervise.FlagStoreUsername, "", "ACL user of the agents that are added")
+	set.StringVar(&s.StoreSecret, supervise.FlagStoreSecret, "", "Secret with the agents' password, in the namespace of the JobSet")
+	set.StringVar(&s.StoreSecretKey, supervise.FlagStoreSecretKey, supervise.SecretPassword, "key of the password in that Secret")
+	set.BoolVar(&s.StoreACL, supervise.FlagStoreACL, false, "agents that are added use the user and the Secret that the orchestrator makes for each JobSet (its --valkey-acl)")
+	set.BoolVar(&s.StoreTLS, supervise.FlagStoreTLS, false, "agents that are added reach the store by TLS; their Secret holds ca.crt as well")
+	set.StringVar(&s.StoreServerName, supervise.FlagStoreServer, "", "whom the store's certificate is for; the host of the address if empty")
+	set.StringVar(&s.ExecImage, supervise.FlagExecImage, "", "image of the supervisor that is added to workers (exec driver)")
 	set.StringVar(&s.AgentImage, inject.FlagAgentImage, "", "image of the sidecar that is added to workers (cri driver)")
 }
 
@@ -43,22 +42,22 @@ func completeInPlace(set *pflag.FlagSet, s *inject.Settings, file InPlaceConfig)
 		flag, file string
 		into       *string
 	}{
-		{inject.FlagStoreAddress, file.StoreAddress, &s.StoreAddress},
-		{inject.FlagStoreUsername, file.StoreUsername, &s.StoreUsername},
-		{inject.FlagStoreSecret, file.StoreSecret, &s.StoreSecret},
-		{inject.FlagStoreSecretKey, file.StoreSecretKey, &s.StoreSecretKey},
-		{inject.FlagStoreServer, file.StoreServer, &s.StoreServerName},
-		{inject.FlagExecImage, file.ExecImage, &s.ExecImage},
+		{supervise.FlagStoreAddress, file.StoreAddress, &s.StoreAddress},
+		{supervise.FlagStoreUsername, file.StoreUsername, &s.StoreUsername},
+		{supervise.FlagStoreSecret, file.StoreSecret, &s.StoreSecret},
+		{supervise.FlagStoreSecretKey, file.StoreSecretKey, &s.StoreSecretKey},
+		{supervise.FlagStoreServer, file.StoreServer, &s.StoreServerName},
+		{supervise.FlagExecImage, file.ExecImage, &s.ExecImage},
 		{inject.FlagAgentImage, file.AgentImage, &s.AgentImage},
 	} {
 		if one.file != "" && !set.Changed(one.flag) {
 			*one.into = one.file
 		}
 	}
-	if !set.Changed(inject.FlagStoreACL) {
+	if !set.Changed(supervise.FlagStoreACL) {
 		s.StoreACL = file.StoreACL
 	}
-	if !set.Changed(inject.FlagStoreTLS) {
+	if !set.Changed(supervise.FlagStoreTLS) {
 		s.StoreTLS = file.StoreTLS
 	}
 	return checkInPlace(*s)
@@ -67,17 +66,17 @@ func completeInPlace(set *pflag.FlagSet, s *inject.Settings, file InPlaceConfig)
 func checkInPlace(s inject.Settings) []error {
 	if s.StoreTLS && !s.StoreACL && s.StoreSecret == "" {
 		return []error{fmt.Errorf("--%s: agents find the store's CA in their Secret: set --%s or --%s",
-			inject.FlagStoreTLS, inject.FlagStoreACL, inject.FlagStoreSecret)}
+			supervise.FlagStoreTLS, supervise.FlagStoreACL, supervise.FlagStoreSecret)}
 	}
 	if s.StoreACL && (s.StoreSecret != "" || s.StoreUsername != "") {
 		return []error{fmt.Errorf("--%s gives each JobSet a user of its own: leave out --%s and --%s",
-			inject.FlagStoreACL, inject.FlagStoreUsername, inject.FlagStoreSecret)}
+			supervise.FlagStoreACL, supervise.FlagStoreUsername, supervise.FlagStoreSecret)}
 	}
 	if s.StoreAddress == "" {
 		return nil
 	}
 	if host, port, err := net.SplitHostPort(s.StoreAddress); err != nil || host == "" || port == "" {
-		return []error{fmt.Errorf("--%s (inPlace.storeAddress): %q is not host:port", inject.FlagStoreAddress, s.StoreAddress)}
+		return []error{fmt.Errorf("--%s (inPlace.storeAddress): %q is not host:port", supervise.FlagStoreAddress, s.StoreAddress)}
 	}
 	return nil
 }

@@ -26,18 +26,8 @@ type Settings struct {
 	AgentImage string
 }
 
-// Flags of the manager that set them.
-const (
-	FlagStoreAddress   = "inplace-store-address"
-	FlagStoreUsername  = "inplace-store-username"
-	FlagStoreSecret    = "inplace-store-secret"
-	FlagStoreSecretKey = "inplace-store-secret-key"
-	FlagStoreACL       = "inplace-store-acl"
-	FlagStoreTLS       = "inplace-store-tls"
-	FlagStoreServer    = "inplace-store-tls-server-name"
-	FlagExecImage      = "inplace-exec-image"
-	FlagAgentImage     = "inplace-agent-image"
-)
+// FlagAgentImage sets AgentImage; the other flags are those of package supervise.
+const FlagAgentImage = "inplace-agent-image"
 
 // of are the settings of one JobSet's agents.
 func (s Settings) of(jobSet string) Settings {
@@ -73,9 +63,9 @@ func (s Settings) missing(driver Driver) string {
 	case driver == None:
 		return ""
 	case s.StoreAddress == "":
-		return FlagStoreAddress
+		return supervise.FlagStoreAddress
 	case driver == Exec && s.ExecImage == "":
-		return FlagExecImage
+		return supervise.FlagExecImage
 	case driver == CRI && s.AgentImage == "":
 		return FlagAgentImage
 	}
