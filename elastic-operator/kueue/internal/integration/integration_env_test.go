@@ -222,6 +222,7 @@ func TestAJobThroughAQueue(t *testing.T) {
 		t.Error("a change of replicas has ended the admission")
 	}
 
+	// Evicted: the same workload keeps the quota until no pod is left, and its place in the queue, and then asks for what is wanted by now.
 	w.decide(nil, kueue.WorkloadEvicted)
 	w.eventually(func() string {
 		if s := w.job().Spec; !s.Suspend || s.GrantedReplicas != nil || len(s.ReplicaSpecs.Worker.Template.Spec.NodeSelector) != 0 {
@@ -241,6 +242,15 @@ func TestAJobThroughAQueue(t *testing.T) {
 		}
 		return ""
 	})
+	w.eventually(func() string {
+		if s := w.workload().Spec.PodSets[0]; s.Count != 8 {
+			return fmt.Sprintf("asks for %d", s.Count)
+		}
+		return ""
+	})
+	if w.workload().UID != workload.UID {
+		t.Error("another workload has taken the place of the one that was evicted")
+	}
 
 	w.report(func(s *v1alpha1.ElasticJobStatus) {
 		s.Conditions = []v1alpha1.JobCondition{{Type: v1alpha1.JobFailed, Status: metav1.ConditionTrue, Message: "over"}}

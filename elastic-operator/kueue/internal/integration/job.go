@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/kueue/pkg/controller/jobframework"
 	"sigs.k8s.io/kueue/pkg/features"
 	"sigs.k8s.io/kueue/pkg/podset"
+	"sigs.k8s.io/kueue/pkg/workload"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
@@ -64,8 +66,9 @@ func (j *Job) Skip(context.Context) bool {
 
 // PodSets is one: as many workers as are wanted, or minReplicas if there is no room for all. While the job runs it is as many as were
 // granted: another number would end the admission, and with it the training. A change of replicas counts at the next admission, and a
-// smaller number at once for the pods.
-func (j *Job) PodSets(context.Context, client.Client) ([]kueue.PodSet, error) {
+// smaller number at once for the pods. Until the quota of an admission is given back it is as many as were asked for: Kueue deletes a
+// workload that says something else, with the quota of pods that still run and its place in the queue.
+func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, error) {
 	spec := j.job().Spec.DeepCopy()
 	granted := spec.GrantedReplicas
 	spec.GrantedReplicas = nil
@@ -74,7 +77,13 @@ func (j *Job) PodSets(context.Context, client.Client) ([]kueue.PodSet, error) {
 		Name: PodSet, Template: *spec.ReplicaSpecs.Worker.Template.PodTemplateSpec.DeepCopy(), Count: int32(s.Wanted),
 		MinCount: ptr.To(int32(s.Min)), // also if it is all of them: it must not come and go with replicas
 	}
-	if granted != nil && !j.IsSuspended() {
+	if j.IsSuspended() {
+		asked, err := j.askedFor(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		set.Count = ptr.Deref(asked, set.Count)
+	} else if granted != nil {
 		set.Count = *granted
 	}
 	if features.Enabled(features.TopologyAwareScheduling) {
@@ -85,6 +94,21 @@ func (j *Job) PodSets(context.Context, client.Client) ([]kueue.PodSet, error) {
 		set.TopologyRequest = request
 	}
 	return []kueue.PodSet{set}, nil
+}
+
+// askedFor is the count of the workload that holds quota for the job, nil if none does.
+func (j *Job) askedFor(ctx context.Context, c client.Client) (*int32, error) {
+	var workloads kueue.WorkloadList
+	if err := c.List(ctx, &workloads, client.InNamespace(j.Namespace), jobframework.OwnerReferenceIndexFieldMatcher(GVK, j.Name)); err != nil {
+		return nil, fmt.Errorf("listing the workloads of %s/%s: %w", j.Namespace, j.Name, err)
+	}
+	for i := range workloads.Items {
+		w := &workloads.Items[i]
+		if metav1.IsControlledBy(w, j.job()) && workload.HasQuotaReservation(w) && len(w.Spec.PodSets) == 1 {
+			return &w.Spec.PodSets[0].Count, nil
+		}
+	}
+	return nil, nil
 }
 
 // RunWithPodSetsInfo starts the job with as many workers as were admitted, where they were admitted.

@@ -1,12 +1,18 @@
 package integration
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/kueue/pkg/controller/jobframework"
 	"sigs.k8s.io/kueue/pkg/features"
 	"sigs.k8s.io/kueue/pkg/podset"
 
@@ -17,9 +23,24 @@ import (
 
 func of(e *ElasticJob) *Job { return (*Job)(e.Obj()) }
 
-func podSet(t *testing.T, j *Job) kueue.PodSet {
+// index has the fields of a cache in a fake client.
+type index struct{ *fake.ClientBuilder }
+
+func (i index) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
+	i.WithIndex(object, field, values)
+	return nil
+}
+
+// podSet of a job that has the workloads.
+func podSet(t *testing.T, j *Job, workloads ...client.Object) kueue.PodSet {
 	t.Helper()
-	sets, err := j.PodSets(t.Context(), nil)
+	scheme := runtime.NewScheme()
+	_ = kueue.AddToScheme(scheme)
+	k8s := fake.NewClientBuilder().WithScheme(scheme).WithObjects(workloads...)
+	if err := jobframework.SetupWorkloadOwnerIndex(t.Context(), index{k8s}, GVK); err != nil {
+		t.Fatal(err)
+	}
+	sets, err := j.PodSets(t.Context(), k8s.Build())
 	if err != nil || len(sets) != 1 || sets[0].Name != "worker" {
 		t.Fatalf("pod sets %+v (%v)", sets, err)
 	}
@@ -47,6 +68,32 @@ func TestAChangeOfReplicasDoesNotEndTheAdmission(t *testing.T) {
 	j.Spec.Suspend = true
 	if set := podSet(t, j); set.Count != 8 {
 		t.Errorf("%d workers are asked for at the next admission", set.Count)
+	}
+}
+
+// Kueue deletes a workload that says something else than the job, with the quota of pods that are still being stopped.
+func TestAStoppedJobKeepsItsWorkloadUntilTheQuotaIsGivenBack(t *testing.T) {
+	j := of(MakeElasticJob("a").Namespace("default").Workers(2, 8, 8).With(func(e *v1alpha1.ElasticJob) { e.UID, e.Spec.Suspend = "now", true }))
+	workload := func(owner types.UID, reserved metav1.ConditionStatus) client.Object {
+		return &kueue.Workload{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: GVK.GroupVersion().String(), Kind: GVK.Kind, Name: "a", UID: owner, Controller: ptr.To(true),
+			}}},
+			Spec:   kueue.WorkloadSpec{PodSets: []kueue.PodSet{{Name: PodSet, Count: 5}}},
+			Status: kueue.WorkloadStatus{Conditions: []metav1.Condition{{Type: kueue.WorkloadQuotaReserved, Status: reserved}}},
+		}
+	}
+	for name, c := range map[string]struct {
+		workload client.Object
+		want     int32
+	}{
+		"it holds quota":            {workload("now", metav1.ConditionTrue), 5},
+		"it has given it back":      {workload("now", metav1.ConditionFalse), 8},
+		"a job of that name had it": {workload("before", metav1.ConditionTrue), 8},
+	} {
+		if set := podSet(t, j, c.workload); set.Count != c.want {
+			t.Errorf("%s: %d workers, want %d", name, set.Count, c.want)
+		}
 	}
 }
 
