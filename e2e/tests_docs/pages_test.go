@@ -71,7 +71,7 @@ var tours = map[string]tour{
 			{page: "docs/webhook.md", before: []string{
 				`sed 's/inplace-timeout: "60s"/inplace-timeout: "60"/' examples/one-annotation.yaml > /tmp/holdfast-docs-jobset.yaml`,
 			}, replace: map[string]string{"jobset.yaml": "/tmp/holdfast-docs-jobset.yaml"}, rules: map[string]rule{
-				"kubectl apply": {fails: true, says: []string{"vjobset.kb.io", `Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`}},
+				"kubectl apply": {fails: true, says: []string{`Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`}},
 			}},
 			{page: "docs/observability.md", before: []string{"kubectl apply -f e2e/tests_docs/testdata/monitoring.yaml"}, rules: map[string]rule{
 				"helm upgrade": {then: []string{"kubectl -n holdfast-system get servicemonitors,prometheusrules -o name | grep holdfast"}},

@@ -127,6 +127,9 @@ type answer struct {
 	err error
 }
 
+// logged is what each line has printed last.
+var logged = map[string]string{}
+
 // typed has a shell carry out a line in the root of the repository.
 func typed(t *testing.T, line string, r rule) answer {
 	limit := patience
@@ -144,7 +147,10 @@ func typed(t *testing.T, line string, r rule) answer {
 	if r.endless && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = nil
 	}
-	t.Logf("$ %s\n%s", line, out)
+	if logged[line] != string(out) { // what is typed until it says something else fills pages
+		t.Logf("$ %s\n%s", line, out)
+		logged[line] = string(out)
+	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w: %s", line, err, out)
 	}

@@ -156,8 +156,8 @@ func TestJobSet(t *testing.T) {
 		"in place with a back-off":      {inPlace(job(func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](6) })), all, `spec.replicatedJobs[0].template.spec.backoffLimit: Invalid value: 6: must be 2147483647 with restartStrategy InPlaceRestart`},
 		"in place with overlap":         {inPlace(job(func(s *batchv1.JobSpec) { s.PodReplacementPolicy = nil })), all, `spec.replicatedJobs[0].template.spec.podReplacementPolicy: Invalid value: "": must be Failed with restartStrategy InPlaceRestart`},
 		"in place with a queue of pods": {inPlace(job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](5) })), all, `spec.replicatedJobs[0].template.spec.completions: Invalid value: 5: completions and parallelism must both be set and be equal with restartStrategy InPlaceRestart; parallelism is 1`},
-		"a bad time-out":                {js().Annotation(v1alpha2.InPlaceTimeoutKey, "60"), all, `metadata.annotations[alpha.jobset.sigs.k8s.io/inplace-timeout]: Invalid value: "60": annotation alpha.jobset.sigs.k8s.io/inplace-timeout: "60" is not a duration such as "60s" or "1m30s"`},
-		"a bad time-out for stuck pods": {js().Annotation(v1alpha2.StuckPodTimeoutKey, "60"), all, `metadata.annotations[holdfast.dev/stuck-pod-timeout]: Invalid value: "60": annotation holdfast.dev/stuck-pod-timeout: "60" is not a duration such as "60s" or "1m30s"`},
+		"a bad time-out":                {js().Annotation(v1alpha2.InPlaceTimeoutKey, "60"), all, `metadata.annotations[alpha.jobset.sigs.k8s.io/inplace-timeout]: Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
+		"a bad time-out for stuck pods": {js().Annotation(v1alpha2.StuckPodTimeoutKey, "60"), all, `metadata.annotations[holdfast.dev/stuck-pod-timeout]: Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
 		"a count that a program wrote":  {js().Annotation(v1alpha2.InPlaceRestartsKey, "many"), all, ""},
 	}
 	for name, c := range cases {

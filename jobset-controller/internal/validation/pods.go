@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -64,11 +65,16 @@ func (c *checked) annotations() field.ErrorList {
 	path := field.NewPath("metadata", "annotations")
 	for _, p := range policy.ReadInPlace(c.jobSet.Annotations).Problems {
 		if p.Annotation == v1alpha2.InPlaceTimeoutKey || p.Annotation == v1alpha2.NodeLostAfterKey {
-			errs = append(errs, field.Invalid(path.Key(p.Annotation), p.Value, p.Message))
+			errs = append(errs, field.Invalid(path.Key(p.Annotation), p.Value, withoutName(p)))
 		}
 	}
 	if _, problem := policy.StuckPodTimeout(c.jobSet.Annotations); problem != nil {
-		errs = append(errs, field.Invalid(path.Key(problem.Annotation), problem.Value, problem.Message))
+		errs = append(errs, field.Invalid(path.Key(problem.Annotation), problem.Value, withoutName(*problem)))
 	}
 	return errs
+}
+
+// withoutName is for an error whose path names the annotation.
+func withoutName(p policy.Problem) string {
+	return strings.TrimPrefix(p.Message, "annotation "+p.Annotation+": ")
 }

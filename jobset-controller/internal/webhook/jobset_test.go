@@ -30,7 +30,7 @@ func TestCreate(t *testing.T) {
 	}{
 		"no annotation":    {js: MakeJobSet("a").Workers(1)},
 		"a good timeout":   {js: runnable().Annotation(timeout, "60s")},
-		"no unit":          {js: MakeJobSet("a").Workers(1).Annotation(timeout, "60"), want: `"60" is not a duration such as "60s" or "1m30s"`},
+		"no unit":          {js: MakeJobSet("a").Workers(1).Annotation(timeout, "60"), want: `Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
 		"an empty timeout": {js: MakeJobSet("a").Workers(1).Annotation(timeout, ""), want: "is empty"},
 		"a negative one":   {js: MakeJobSet("a").Workers(1).Annotation(timeout, "-1s"), want: "below the minimum"},
 		"a count that a program wrote": {
