@@ -67,7 +67,7 @@ func (p *page) introduce() {
 	p.line("agent's core and store client, with connections of its own. **Played:** nodes, kubelets, the container runtime, and processes, in one program, with")
 	p.line("[times measured on a real node](#what-is-played). All of it shares one small machine, so that what costs CPU costs time: read ratios first.")
 	p.line("\nValues are medians; in parentheses stand the least and the most of the runs. Seconds count from the failure. The page is made of the newest result of each")
-	p.line("kind in `e2e/results/scale.json`: `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` is a short run.")
+	p.line("kind in [results.json](scale/results.json): `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` is a short run.")
 }
 
 func (p *page) machines() {

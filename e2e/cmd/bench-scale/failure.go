@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -48,9 +49,16 @@ func (b *benchmark) strikes(ctx context.Context, g *group, name string, n int, s
 	for i := range n {
 		run, err := b.strike(ctx, g, name, i, strike)
 		if err != nil {
-			return fmt.Errorf("failure %d: %w", i+1, err)
+			return errors.Join(fmt.Errorf("failure %d: %w", i+1, err), b.keepStrikes(g, name, runs))
 		}
 		runs = append(runs, run)
+	}
+	return b.keepStrikes(g, name, runs)
+}
+
+func (b *benchmark) keepStrikes(g *group, name string, runs []scale.Run) error {
+	if len(runs) == 0 {
+		return nil
 	}
 	return b.keep(scale.Key{Scenario: name, Way: g.way, Workers: g.size, JobSets: 1}, runs, 0)
 }

@@ -1,7 +1,7 @@
 // Command bench-scale lets workers of large JobSets fail on the testbed's real control plane and store, and answers each failure in
 // every way there is: Recreate, BlockingRecreate, in place with the CRI driver and with the exec driver. Nodes, kubelets and
 // processes are simulated; agents, store, orchestrator and manager are real. It takes the time until all workers run again, its
-// phases, and what it cost everybody. Results are added to e2e/results/scale.json, of which the page docs/benchmarks/scale.md is
+// phases, and what it cost everybody. Results are added to docs/benchmarks/scale/results.json, of which the page docs/benchmarks/scale.md is
 // made. It is no test: nothing here passes or fails by time.
 package main
 
@@ -83,7 +83,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.many, "many", "200x25", "JobSets x workers of the scenario many")
 	flags.DurationVar(&o.manyFor, "many-for", time.Minute, "its length, with a failure every second")
 	flags.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of our programs during each failure")
-	flags.StringVar(&o.results, "results", "e2e/results/scale.json", "file to which results are added, below the repository's root")
+	flags.StringVar(&o.results, "results", "docs/benchmarks/scale/results.json", "file to which results are added, below the repository's root")
 	flags.StringVar(&o.page, "page", "docs/benchmarks/scale.md", "the page; its plots are in a folder beside it")
 	flags.BoolVar(&o.pageOnly, "page-only", false, "measure nothing, make the page of the results that are there")
 	_ = flags.Parse(args)
