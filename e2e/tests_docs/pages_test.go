@@ -87,7 +87,7 @@ var tours = map[string]tour{
 		}}},
 		after: []string{
 			"helm uninstall holdfast --namespace holdfast-system --wait", "helm uninstall appwrapper --namespace holdfast-system --wait",
-			"kubectl delete namespace jobset-system",
+			"kubectl delete namespace jobset-system", "kubectl delete crd jobsets.jobset.x-k8s.io appwrappers.workload.codeflare.dev",
 		},
 	},
 	"AppWrappers": {
@@ -121,6 +121,11 @@ var tours = map[string]tour{
 			{page: "docs/tasks/leave-a-bad-node.md", before: []string{"kubectl annotate deployment my-app schedulingRetries-"}},
 			{page: "docs/rescheduler-scheduler.md", before: []string{
 				"helm uninstall rescheduler --namespace rescheduler-system --wait", "kubectl run trainer-0 --image=localhost/pause:1",
+			}, rules: map[string]rule{
+				"kubectl apply --server-side": {
+					first: []string{"helm uninstall rescheduler --namespace rescheduler-system --wait"},
+					then:  []string{"kubectl delete -f config/rescheduler.yaml -f config/rescheduler-scheduler.yaml --ignore-not-found --timeout=120s"},
+				},
 			}},
 		},
 		after: []string{gone("deployments,pods"), "helm uninstall rescheduler --namespace rescheduler-system --wait"},

@@ -31,6 +31,8 @@ type visit struct {
 type rule struct {
 	// skip says why it is not typed.
 	skip string
+	// first are commands of a reader who takes this way and not the one before it.
+	first []string
 	// says are parts of what it prints, sooner or later: it is typed again until then.
 	says []string
 	// fails: its end is an error, as the page says.
@@ -61,6 +63,9 @@ func (v visit) read(t *testing.T) {
 		if rule.skip != "" {
 			t.Logf("left out: %s (%s)", command.Text, rule.skip)
 			continue
+		}
+		for _, command := range rule.first {
+			v.must(t, command)
 		}
 		if err := rule.carryOut(t, text); err != nil {
 			t.Fatalf("%s, line %d: %v", v.page, command.Line, err)
