@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/e2e/footprint"
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/e2e/simulated"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -76,7 +77,7 @@ type phase struct {
 }
 
 func (b *benchmark) measure(ctx context.Context, m *manager, s shape, p phase) (usage, error) {
-	if err := clearPeak(m.pid); err != nil {
+	if err := footprint.Forget(m.pid); err != nil {
 		return usage{}, err
 	}
 	before, err := m.scrape(ctx)
@@ -100,7 +101,7 @@ func (b *benchmark) measure(ctx context.Context, m *manager, s shape, p phase) (
 	}
 	used := after.since(before)
 	used.Seconds = took.Seconds()
-	used.MemoryMiB, err = peak(m.pid)
+	used.MemoryMiB, err = footprint.Peak(m.pid)
 	return used, err
 }
 

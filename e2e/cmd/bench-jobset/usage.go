@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -61,26 +60,6 @@ func (c counters) since(before counters) usage {
 		}
 	}
 	return u
-}
-
-// clearPeak lets the kernel forget the largest size of a process so far.
-func clearPeak(pid int) error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
-}
-
-// peak is the largest resident size since then, in MiB.
-func peak(pid int) (float64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		var kib float64
-		if _, err := fmt.Sscanf(line, "VmHWM: %f kB", &kib); err == nil {
-			return kib / 1024, nil
-		}
-	}
-	return 0, fmt.Errorf("process %d has no VmHWM", pid)
 }
 
 const scraperName = "bench-jobset"

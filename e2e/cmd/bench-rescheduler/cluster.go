@@ -156,6 +156,9 @@ func (c *cluster) startManager(ctx context.Context, o options) error {
 	})
 }
 
+// manager is its process, the last program to be started.
+func (c *cluster) manager() int { return c.programs[len(c.programs)-1].Process.Pid }
+
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

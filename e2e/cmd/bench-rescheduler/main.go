@@ -11,6 +11,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"github.com/holdfast-project/holdfast/e2e/footprint"
 )
 
 type options struct {
@@ -49,7 +51,11 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	table := tableOf(o, results)
+	memory, err := footprint.Peak(c.manager())
+	if err != nil {
+		return err
+	}
+	table := tableOf(o, results, memory)
 	fmt.Print(table)
 	return save(o, results, table)
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-func tableOf(o options, results []result) string {
+func tableOf(o options, results []result, memory float64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Rejection to a replacement with another node: %d pods one by one, then %d at once, %d good nodes.\n\n", o.samples, o.pods, o.nodes)
 	fmt.Fprintln(&b, "| kept away by | one pod: median, s | slowest, s | rejections for each | all at once: last, s | rejections |")
@@ -27,6 +27,7 @@ func tableOf(o options, results []result) string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %d |\n", r.Way, single, slowest, each, last, r.WaveRejections)
 	}
 	fmt.Fprintf(&b, "\nWithout: nobody asks for rescheduling, and the scheduler likes the bad node best; watched for %s.\n", watched)
+	fmt.Fprintf(&b, "\nThe rescheduler's memory, most in the whole run, of at most %d pods at a time: %.0f MiB.\n", o.pods, memory)
 	return b.String()
 }
 

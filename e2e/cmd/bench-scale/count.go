@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/holdfast-project/holdfast/e2e/footprint"
 	"github.com/holdfast-project/holdfast/e2e/scale"
 )
 
@@ -72,10 +73,10 @@ func (b *benchmark) count(ctx context.Context, clear bool) (counters, error) {
 	if clear {
 		for name := range processes {
 			if pid, err := b.pid(name); err == nil {
-				_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+				_ = footprint.Forget(pid)
 			}
 		}
-		_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+		_ = footprint.Forget(os.Getpid())
 	}
 	c.at = time.Now()
 	return c, nil
@@ -97,7 +98,7 @@ func (b *benchmark) countProcesses(_ context.Context, u *scale.Usage) error {
 		if u.CPU[name], err = cpuOf(pid); err != nil {
 			return err
 		}
-		if u.MemoryMiB[name], err = peakOf(pid); err != nil {
+		if u.MemoryMiB[name], err = footprint.Peak(pid); err != nil {
 			return err
 		}
 	}
@@ -131,21 +132,6 @@ func ticksIn(stat string) (float64, error) {
 		ticks += n
 	}
 	return ticks / ticksPerSecond, nil
-}
-
-// peakOf is the largest resident size since it was cleared, in MiB.
-func peakOf(pid int) (float64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		var kib float64
-		if _, err := fmt.Sscanf(line, "VmHWM: %f kB", &kib); err == nil {
-			return kib / 1024, nil
-		}
-	}
-	return 0, fmt.Errorf("process %d has no VmHWM", pid)
 }
 
 // countCalls reads how many requests our programs made, and the API server answered.
