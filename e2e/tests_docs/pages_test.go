@@ -42,7 +42,7 @@ var tours = map[string]tour{
 			"kubectl logs":                            {says: []string{"round 0", "round 1"}},
 			"kubectl holdfast timeline":               {says: []string{"restart in place"}},
 			"kubectl holdfast status quick-start":     {says: []string{"Training"}, endless: true}, // once with --watch
-			"kubectl delete pod":                      {then: restarted("2")},
+			"kubectl delete --wait":                   {then: restarted("2")},
 			"kubectl delete jobset":                   {},
 			"kubectl apply --server-side -f config/j": {},
 		}}},
