@@ -116,14 +116,14 @@ fuzz: ## Run every Fuzz function in turn, each for FUZZTIME (1m, or 100000x for 
 	FUZZTIME=$(FUZZTIME) ./hack/fuzz.sh $(MODULES) $(ALONE)
 
 # The suites of the short run, in this order.
-E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper ./tests_rescheduler ./tests_elastic
+E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper ./tests_rescheduler ./tests_elastic ./tests_metrics ./tests_charts_all ./tests_docs
 
 .PHONY: e2e
 e2e: ## End-to-end tests on a real node (root): real pods killed, the store stopped, emptied, poisoned
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 $(E2E)
+	cd e2e && go test -tags e2e -count=1 -timeout 60m -p 1 $(E2E)
 
 .PHONY: e2e-all
 e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue, real PyTorch (root)
@@ -131,7 +131,7 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	$(MAKE) build build-next
 	$(TESTBED) down
 	rm -rf e2e/results/rbac
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_metrics ./tests_charts_all ./tests_docs ./tests_soak
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_soak
 	cd e2e && go test -tags e2e,e2e_all -count=1 ./tests_rbac
 	$(MAKE) e2e-rendezvous e2e-torch
 
@@ -154,7 +154,7 @@ picture: ## Draw the reliability board of all programs under Prometheus, and the
 	$(MAKE) build build-next
 	$(TESTBED) down
 	mkdir -p docs/pictures
-	cd e2e && HOLDFAST_PICTURE=$(CURDIR)/docs/pictures/reliability.svg go test -tags e2e,e2e_all -count=1 -timeout 40m -v ./tests_metrics
+	cd e2e && HOLDFAST_PICTURE=$(CURDIR)/docs/pictures/reliability.svg go test -tags e2e -count=1 -timeout 40m -v ./tests_metrics
 	cd e2e && HOLDFAST_LADDER=$(CURDIR)/docs/pictures/ladder.svg go test -tags e2e,e2e_all -count=1 -timeout 40m -v -run '^TestTheLadder$$' ./tests_ladder
 
 .PHONY: soak

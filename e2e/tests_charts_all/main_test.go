@@ -1,4 +1,4 @@
-//go:build e2e && e2e_all
+//go:build e2e
 
 // Package tests_charts_all takes each chart through its life, alone: installed, upgraded, uninstalled; then all four together, over what they
 // have left. What each has made itself works on a sample object of its kind throughout.

@@ -1,4 +1,4 @@
-//go:build e2e && e2e_all
+//go:build e2e
 
 package tests_charts_all
 

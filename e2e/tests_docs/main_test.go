@@ -1,4 +1,4 @@
-//go:build e2e && e2e_all
+//go:build e2e
 
 // Package tests_docs types what the pages tell a reader to type, page by page, on a real node: with the real kubectl and helm, and with images
 // under the names that the charts and the quick start have for them.

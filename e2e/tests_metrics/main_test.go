@@ -1,4 +1,4 @@
-//go:build e2e && e2e_all
+//go:build e2e
 
 // Package tests_metrics has the real Prometheus scrape all of Holdfast's programs while they answer failures, and asks it whatever the
 // boards of the charts ask. It draws the reliability board of the run.
