@@ -148,12 +148,13 @@ func typed(t *testing.T, line string, r rule) answer {
 	shell.WaitDelay = time.Second
 	shell.Env = append(os.Environ(), "KUBECONFIG="+shared.Cluster.KubeconfigPath(), "PATH="+programs+":"+shared.File("bin")+":"+os.Getenv("PATH"),
 		"HELM_CACHE_HOME="+programs, "HELM_CONFIG_HOME="+programs, "HELM_DATA_HOME="+programs, "KUBECACHEDIR="+programs)
+	began := time.Now()
 	out, err := shell.CombinedOutput()
 	if r.endless && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = nil
 	}
 	if logged[line] != string(out) { // what is typed until it says something else fills pages
-		t.Logf("$ %s\n%s", line, out)
+		t.Logf("$ %s [%.1f s]\n%s", line, time.Since(began).Seconds(), out)
 		logged[line] = string(out)
 	}
 	if err != nil {
