@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -42,7 +43,10 @@ type life struct {
 	lost       bool // the node of the pods: they go by force only
 	gone       bool // the object
 	log        []string
+	resets     []string
 }
+
+func (e End) label() string { return fmt.Sprintf("%s, evacuation %t", e.Reason, e.Evacuation) }
 
 func newLife(seed uint64) *life {
 	random := rand.New(rand.NewPCG(seed, 7))
@@ -185,6 +189,9 @@ func (l *life) write(t *testing.T, f *Facts, d *Decision) {
 		}
 		l.conditions[c.Type] = c.Status
 	}
+	if d.Next == v1beta2.Resetting && d.Ends != nil {
+		l.resets = append(l.resets, d.Ends.label())
+	}
 	if d.Retries > 3 {
 		t.Fatalf("%d resets", d.Retries)
 	}
@@ -268,7 +275,7 @@ const (
 // TestEveryLifeEnds plays lives in which everything happens in any order, with crashes, and then lets the world be good: each ends
 // Succeeded, Failed, Suspended or deleted. What must hold on the way is checked at each writing.
 func TestEveryLifeEnds(t *testing.T) {
-	ends := map[string]int{}
+	ends, resets := map[string]int{}, map[string]bool{}
 	for seed := range uint64(*lives) {
 		l := newLife(seed)
 		for range 30 + l.random.IntN(300) {
@@ -298,11 +305,21 @@ func TestEveryLifeEnds(t *testing.T) {
 				l.conditions[v1beta2.ResourcesDeployed], l.remains(), strings.Join(l.log, " "))
 		}
 		ends[end]++
+		for _, reset := range l.resets {
+			resets[reset] = true
+		}
 	}
 	for _, end := range []string{"Succeeded", "Failed", "Suspended", "deleted"} {
 		if ends[end] == 0 {
 			t.Errorf("no life ended %s: %v", end, ends)
 		}
+	}
+	known := map[string]bool{}
+	for _, end := range Resets {
+		known[end.label()] = true
+	}
+	if diff := cmp.Diff(known, resets); diff != "" {
+		t.Errorf("resets that are known, and those that were made: %s", diff)
 	}
 	t.Log(ends)
 }

@@ -8,6 +8,15 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
+// Resets are all ends of an attempt that a reset may follow, without their messages.
+var Resets = []End{
+	{Reason: v1beta2.ReasonCreateFailed},
+	{Reason: v1beta2.ReasonFailedComponent},
+	{Reason: v1beta2.ReasonFoundFailedPods},
+	{Reason: v1beta2.ReasonInsufficientPodsReady},
+	{Reason: v1beta2.ReasonAutopilotNoExecute, Evacuation: true},
+}
+
 // resetOrFail resets the workload if its budget allows.
 func (f *Facts) resetOrFail(reason, message string, counted bool) *Decision {
 	if decay := f.Parameters.RetryDecay; decay > 0 && f.ReadyFor >= decay {

@@ -2,6 +2,7 @@ package appwrapper
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,7 +37,14 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	}
 	registerer.MustRegister(m.phases, m.resets, m.graces)
 	meter.Zero(m.graces, []string{recovered}, []string{expired})
+	for _, end := range policy.Resets {
+		meter.Zero(m.resets, resetLabels(end))
+	}
 	return m
+}
+
+func resetLabels(end policy.End) []string {
+	return []string{end.Reason, strconv.FormatBool(!end.Evacuation)}
 }
 
 // count what was written down.
@@ -45,11 +53,7 @@ func (m *Metrics) count(s *scope, d *policy.Decision, before v1beta2.AppWrapperP
 		m.phases.WithLabelValues(s.aw.Namespace, string(d.Next)).Inc()
 	}
 	if d.Ends != nil && d.Next == v1beta2.Resetting {
-		counted := "true"
-		if d.Ends.Evacuation {
-			counted = "false"
-		}
-		m.resets.WithLabelValues(d.Ends.Reason, counted).Inc()
+		m.resets.WithLabelValues(resetLabels(*d.Ends)...).Inc()
 	}
 	if before == v1beta2.Running && !s.facts.Clocks.UnhealthySince.IsZero() {
 		switch {
