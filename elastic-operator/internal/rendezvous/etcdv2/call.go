@@ -34,6 +34,9 @@ const (
 // String is the kind's name in metrics.
 func (k Kind) String() string { return [...]string{"read", "watch", "put", "delete"}[k] }
 
+// Kinds are all of them.
+func Kinds() []Kind { return []Kind{Read, Watch, Put, Delete} }
+
 // Call is one request about a key.
 type Call struct {
 	Kind      Kind

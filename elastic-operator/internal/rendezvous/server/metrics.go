@@ -3,7 +3,9 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/etcdv2"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/healing"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
@@ -20,6 +22,8 @@ const (
 	refusedQuota       = "quota"       // the job keeps too much already
 	refusedSlow        = "slow"        // the client does not take its replies
 )
+
+var refusals = []string{refusedConnections, refusedProtocol, refusedMessage, refusedJob, refusedQuota, refusedSlow}
 
 var openedLabels = map[healing.Reason]string{healing.Left: "left", healing.NotDone: "not_done"}
 
@@ -42,12 +46,29 @@ func newMetrics(s *Server) *metrics {
 		rounds:   meter.Counter(series.RendezvousRounds),
 		opened:   meter.CounterVec(series.RendezvousOpened),
 	}
-	for _, why := range openedLabels {
-		m.opened.WithLabelValues(why)
-	}
+	m.zero()
 	m.registry.MustRegister(m.accepted, m.requests, m.refused, m.rounds, m.opened)
 	m.gauges(s)
 	return m
+}
+
+// zero begins all series. A server lives as long as its job, and much is asked of it only once in that time.
+func (m *metrics) zero() {
+	for _, dialect := range tcpstore.Dialects() {
+		meter.Zero(m.accepted, []string{dialect.String()})
+	}
+	for _, op := range tcpstore.Ops() {
+		meter.Zero(m.requests, []string{protocolTCPStore, op.String()})
+	}
+	for _, kind := range etcdv2.Kinds() {
+		meter.Zero(m.requests, []string{protocolEtcd, kind.String()})
+	}
+	for _, reason := range refusals {
+		meter.Zero(m.refused, []string{reason})
+	}
+	for _, why := range openedLabels {
+		meter.Zero(m.opened, []string{why})
+	}
 }
 
 func (m *metrics) gauges(s *Server) {

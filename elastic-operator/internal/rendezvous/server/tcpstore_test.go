@@ -186,7 +186,7 @@ func TestAClientThatTakesNoRepliesIsDropped(t *testing.T) {
 		}
 	}()
 	w.until("it is dropped", func() bool {
-		return w.server.connections.count() == 0 && strings.Contains(w.page("/metrics"), "accepted_total")
+		return w.server.connections.count() == 0 && strings.Contains(w.page("/metrics"), `accepted_total{dialect="classic"} 1`)
 	})
 }
 

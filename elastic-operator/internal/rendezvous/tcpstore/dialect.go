@@ -17,6 +17,9 @@ const (
 	HTTP
 )
 
+// Dialects are those that are served.
+func Dialects() []Dialect { return []Dialect{Classic, Validated, HTTP} }
+
 // SniffLength is how many bytes Sniff never wants more than.
 const SniffLength = 5
 

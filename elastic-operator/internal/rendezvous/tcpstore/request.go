@@ -1,5 +1,10 @@
 package tcpstore
 
+import (
+	"maps"
+	"slices"
+)
+
 // Op is what a client asks for, whatever its dialect counts it as.
 type Op int
 
@@ -29,6 +34,9 @@ var names = map[Op]string{
 }
 
 func (o Op) String() string { return names[o] }
+
+// Ops are the operations that are served.
+func Ops() []Op { return slices.Sorted(maps.Keys(names)) }
 
 // Each dialect's operations by their number. OpNone is one that is not served: of the classic dialect the subscription to changes of
 // a key (7), which the rendezvous does not use.

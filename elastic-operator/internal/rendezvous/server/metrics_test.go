@@ -1,0 +1,51 @@
+package server
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
+)
+
+// counters are those of a page of metrics that have a label, by name: how many series each has.
+func counters(page string) map[string]int {
+	found := map[string]int{}
+	for _, match := range regexp.MustCompile(`(?m)^holdfast_rendezvous_(\w+_total){`).FindAllStringSubmatch(page, -1) {
+		found[match[1]]++
+	}
+	return found
+}
+
+func TestEveryCounterBeginsWithZero(t *testing.T) {
+	w := start(t, nil)
+	page := w.page("/metrics")
+	want := map[string]int{"accepted_total": 3, "opened_total": 2, "refused_total": 6, "requests_total": 14 + 4}
+	if diff := cmp.Diff(want, counters(page)); diff != "" {
+		t.Error(diff)
+	}
+	for _, series := range []string{
+		`accepted_total{dialect="http"}`, `refused_total{reason="slow"}`, `requests_total{operation="put",protocol="etcd"}`,
+		`requests_total{operation="compare_set",protocol="tcpstore"}`,
+	} {
+		if !strings.Contains(page, "holdfast_rendezvous_"+series+" 0\n") {
+			t.Errorf("no %s among the metrics:\n%s", series, page)
+		}
+	}
+}
+
+func TestWhatIsCountedHasBegunBefore(t *testing.T) {
+	w := start(t, nil)
+	before := counters(w.page("/metrics"))
+	for _, dialect := range []tcpstore.Dialect{tcpstore.Classic, tcpstore.Validated} {
+		c := w.client(dialect)
+		c.set(key, "1")
+		c.get(key)
+	}
+	w.put(run+"/rdzv/active_version", "value", "x")
+	if diff := cmp.Diff(before, counters(w.page("/metrics"))); diff != "" {
+		t.Error(diff)
+	}
+}
