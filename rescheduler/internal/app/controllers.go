@@ -40,7 +40,7 @@ func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	}
 	pods := rescheduling.New(rescheduling.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Owners: p.owners, Ledger: ledger,
-		Recorder: mgr.GetEventRecorder(rescheduling.Name), Metrics: rescheduling.NewMetrics(o.Registry),
+		Recorder: mgr.GetEventRecorder(rescheduling.Name), Metrics: rescheduling.NewMetrics(o.Registry, o.Rescheduling),
 		Clock: clock.RealClock{}, Config: o.Rescheduling,
 	})
 	p.owners.Notify(pods.Wake)

@@ -22,11 +22,12 @@ func Register(mgr ctrl.Manager, h *Handler) {
 	mgr.GetWebhookServer().Register(Path, &admission.Webhook{Handler: h})
 }
 
-// Counter counts the answers of a handler.
+// Counter counts the answers of a handler, each from 0.
 func Counter(registerer prometheus.Registerer) (func(result string), error) {
 	answers := meter.CounterVec(series.Admissions)
 	if err := registerer.Register(answers); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
+	meter.Zero(answers, []string{Unchanged}, []string{Excluded}, []string{Unknown})
 	return func(result string) { answers.WithLabelValues(result).Inc() }, nil
 }

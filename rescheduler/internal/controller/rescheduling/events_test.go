@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
@@ -25,7 +26,7 @@ func (h heard) Eventf(o, _ runtime.Object, _, _, _, _ string, _ ...any) {
 // hundreds of times, and copied to its ReplicaSet each time.
 func TestAWorkloadIsToldOnceOfAWave(t *testing.T) {
 	events := heard{}
-	r := &Reconciler{report: newReporter(events), metrics: NewMetrics(prometheus.NewRegistry())}
+	r := &Reconciler{report: newReporter(events), metrics: NewMetrics(prometheus.NewRegistry(), settings.Default())}
 	for i := range 100 {
 		s := &scope{
 			pod: pods.Make(fmt.Sprint("p", i), noon).Obj(), now: noon, chain: owners.Chain{{}},

@@ -8,6 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
@@ -25,8 +28,8 @@ type Metrics struct {
 	seen map[string]bool
 }
 
-// NewMetrics registers them.
-func NewMetrics(registerer prometheus.Registerer) *Metrics {
+// NewMetrics registers them. Which decisions there may be is for the configuration.
+func NewMetrics(registerer prometheus.Registerer, config settings.Rescheduling) *Metrics {
 	m := &Metrics{
 		decisions:    meter.CounterVec(series.Decisions),
 		moves:        meter.CounterVec(series.Moves),
@@ -38,7 +41,26 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	}
 	registerer.MustRegister(m.decisions, m.moves, m.fills, m.open, m.tainted, m.replacements)
 	meter.Zero(m.moves, []string{string(moved)}, []string{string(blocked)}, []string{string(gone)})
+	meter.Zero(m.decisions, outcomes(config)...)
 	return m
+}
+
+// outcomes are the reasons and signals of all decisions that people may be told of: fewer than 200.
+func outcomes(config settings.Rescheduling) [][]string {
+	all := [][]string{{reasonLifted, ""}} // nothing is wrong with the pod itself
+	rules := config.Rules()
+	for _, row := range config.Table() {
+		if row.Trigger == signals.Off {
+			continue
+		}
+		for _, reason := range rules.Reasons(row) {
+			all = append(all, []string{reason, row.Name})
+			if reason == policy.Moved {
+				all = append(all, []string{reasonBlocked, row.Name})
+			}
+		}
+	}
+	return all
 }
 
 func (m *Metrics) decided(reason, signal string) { m.decisions.WithLabelValues(reason, signal).Inc() }

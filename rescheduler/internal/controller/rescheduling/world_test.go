@@ -44,7 +44,7 @@ func newWorld(t *testing.T, config settings.Rescheduling, funcs interceptor.Func
 		WithIndex(&corev1.Pod{}, ownerIndex, indexByOwner).Build()
 	w := &world{T: t, heard: heard{}, known: knows{}}
 	w.Reconciler = New(Options{
-		Client: c, Live: c, Owners: w.known, Ledger: owners.NewLedger(), Recorder: w.heard, Metrics: NewMetrics(prometheus.NewRegistry()),
+		Client: c, Live: c, Owners: w.known, Ledger: owners.NewLedger(), Recorder: w.heard, Metrics: NewMetrics(prometheus.NewRegistry(), config),
 		Clock: testclock.NewFakePassiveClock(noon), Config: config,
 	})
 	return w

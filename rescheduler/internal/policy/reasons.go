@@ -1,0 +1,25 @@
+package policy
+
+import "github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+
+// Reasons are those of the decisions about a row that people are told of. TooEarly and TooLongAgo are for no one.
+func (r Rules) Reasons(row signals.Row) []string {
+	if row.Action == signals.Never {
+		return []string{NotMovable, NeverMoved}
+	}
+	reasons := []string{NotMovable, NoOtherNode, Exhausted}
+	if row.Siblings || row.ImageElsewhere {
+		reasons = append(reasons, WorkloadFault)
+	}
+	moves := row.Action == signals.Move
+	if moves {
+		reasons = append(reasons, Recovering, GangMovedAlready)
+	}
+	switch {
+	case r.DryRun:
+		return append(reasons, WouldMove)
+	case moves:
+		return append(reasons, Excluded, Moved, LimitReached)
+	}
+	return append(reasons, Excluded)
+}
