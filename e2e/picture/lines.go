@@ -3,6 +3,7 @@ package picture
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,6 +19,7 @@ const (
 )
 
 func (p Panel) drawLines(b *strings.Builder, from, to time.Time) {
+	p.Series = busyFirst(p.Series)
 	series := p.heights()
 	highest := ceiling(series)
 	p.drawAxis(b, highest, to.Sub(from))
@@ -34,6 +36,25 @@ func (p Panel) drawLines(b *strings.Builder, from, to time.Time) {
 		fmt.Fprintf(b, `<rect x="%d" y="%d" width="9" height="9" fill="%s"/>`+"\n", x, y-9, colours[i%len(colours)])
 		text(b, x+14, y, `fill="#3c4350"`, s.Name)
 	}
+}
+
+// busyFirst has the series that are above zero at some moment before the others: the legend has room for few.
+func busyFirst(series []Series) []Series {
+	sorted := slices.Clone(series)
+	slices.SortStableFunc(sorted, func(a, b Series) int {
+		switch {
+		case a.busy() == b.busy():
+			return 0
+		case a.busy():
+			return -1
+		}
+		return 1
+	})
+	return sorted
+}
+
+func (s Series) busy() bool {
+	return slices.ContainsFunc(s.Points, func(p Point) bool { return drawable(p.Value) && p.Value > 0 })
 }
 
 // heights are the points at which the lines are drawn: with Stack, each is the sum of those up to it.

@@ -59,6 +59,19 @@ func TestStacksAddUp(t *testing.T) {
 	}
 }
 
+func TestTheLegendNamesWhatWasCounted(t *testing.T) {
+	var series []Series
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		series = append(series, line(name, 0, math.NaN()))
+	}
+	got := SVG("Board", begin, begin.Add(time.Second), []Panel{{Series: append(series, line("late", 0, 1), line("later", 0, 2))}})
+	for name, want := range map[string]bool{"late": true, "later": true, "a": true, "d": true, "e": false} {
+		if strings.Contains(got, ">"+name+"<") != want {
+			t.Errorf("%s is in the legend: %t", name, !want)
+		}
+	}
+}
+
 func TestLinesBreakWhereThereIsNoNumber(t *testing.T) {
 	if got := whole(line("", 1, math.NaN(), 2, 3).Points); len(got) != 2 || len(got[0]) != 1 || len(got[1]) != 2 {
 		t.Errorf("got %v", got)

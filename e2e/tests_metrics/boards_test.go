@@ -34,7 +34,6 @@ const (
 	workers = 8
 	window  = 30 * time.Second // of rates: Prometheus scrapes once a second here
 	step    = 2 * time.Second
-	scrape  = time.Second
 )
 
 // TestEveryPanelHasData lets the programs work, and asks Prometheus what each panel of each board asks.
@@ -54,11 +53,8 @@ func TestEveryPanelHasData(t *testing.T) {
 	resetAndEvict(t)
 	trainElastically(t)
 	leaveTheNode(t)
-	failWhereItIs(t, "abnormal")
-	meet(t)
+	failWhereItIs(t)
 	doWithoutExclusions(t)
-	time.Sleep(3 * scrape) // counters that begin with the first of their kind are seen to grow with the second
-	failWhereItIs(t, "abnormal-too")
 	meet(t)
 	all := map[string]boards.Board{}
 	for _, file := range []string{"reliability.json", "health.json", "quota.json"} {
@@ -116,7 +112,6 @@ var quiet = map[string]string{
 	"Quota held, not all running":           "for less than a scrape",
 	"Evictions":                             "there is one, and Kueue's counter begins with it",
 	"Wait for admission, 90th percentile":   "there is one, and Kueue's histogram begins with it",
-	"Pods asked about":                      "one replacement is, and the counter begins with it",
 }
 
 // hasData fails if no query of the panel had a value above zero at any moment of the run; any value will do for a quiet one.
@@ -217,10 +212,10 @@ func resetAndEvict(t *testing.T) {
 	}
 	must(t, k8s.Create(t.Context(), aw))
 	t.Cleanup(func() { _ = k8s.Delete(context.Background(), aw) })
-	must(t, lab.Until(t.Context(), "the AppWrapper is reset twice", func(ctx context.Context) error {
+	must(t, lab.Until(t.Context(), "the AppWrapper is reset", func(ctx context.Context) error {
 		err := k8s.Get(ctx, client.ObjectKeyFromObject(aw), aw)
-		if err == nil && aw.Status.Retries < 2 { // Prometheus sees a counter grow that is there already
-			err = fmt.Errorf("it is %s after %d resets", aw.Status.Phase, aw.Status.Retries)
+		if err == nil && aw.Status.Retries == 0 {
+			err = fmt.Errorf("it is %s", aw.Status.Phase)
 		}
 		return err
 	}))
@@ -228,10 +223,10 @@ func resetAndEvict(t *testing.T) {
 }
 
 // failWhereItIs has the rescheduler decide about a pod that may be moved, and that its node turns away for a sysctl.
-func failWhereItIs(t *testing.T, name string) {
+func failWhereItIs(t *testing.T) {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns, Annotations: map[string]string{"schedulingRetries": "1"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "abnormal", Namespace: ns, Annotations: map[string]string{"schedulingRetries": "1"}},
 		Spec: corev1.PodSpec{
 			RestartPolicy:   corev1.RestartPolicyNever,
 			SecurityContext: &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "net.core.somaxconn", Value: "1024"}}},
