@@ -119,6 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctr
 	if managedElsewhere(aw) {
 		return ctrl.Result{}, nil
 	}
+	r.metrics.see(aw)
 	s, err := r.observe(ctx, aw, false)
 	if err != nil {
 		return ctrl.Result{}, err

@@ -2,7 +2,9 @@ package appwrapper
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +22,8 @@ type Metrics struct {
 	phases *prometheus.CounterVec
 	resets *prometheus.CounterVec
 	graces *prometheus.CounterVec
+
+	namespaces sync.Map // those whose series have begun
 }
 
 // Outcomes of a grace period.
@@ -43,13 +47,29 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
+// counted are the phases whose beginnings are counted.
+var counted = []v1beta2.AppWrapperPhase{
+	v1beta2.Suspended, v1beta2.Resuming, v1beta2.Running, v1beta2.Resetting, v1beta2.Suspending, v1beta2.Succeeded, v1beta2.Failed,
+}
+
+// see begins the series of an AppWrapper's namespace. Namespaces are not known before; so the first phase of the first AppWrapper,
+// which follows at once, is all that Prometheus does not see grow.
+func (m *Metrics) see(aw *v1beta2.AppWrapper) {
+	if _, seen := m.namespaces.LoadOrStore(aw.Namespace, nil); seen {
+		return
+	}
+	for _, phase := range counted {
+		meter.Zero(m.phases, []string{aw.Namespace, string(phase)})
+	}
+}
+
 func resetLabels(end policy.End) []string {
 	return []string{end.Reason, strconv.FormatBool(!end.Evacuation)}
 }
 
 // count what was written down.
 func (m *Metrics) count(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
-	if d.Next != before && d.Next != v1beta2.Terminating {
+	if d.Next != before && slices.Contains(counted, d.Next) {
 		m.phases.WithLabelValues(s.aw.Namespace, string(d.Next)).Inc()
 	}
 	if d.Ends != nil && d.Next == v1beta2.Resetting {

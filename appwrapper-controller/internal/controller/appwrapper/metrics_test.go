@@ -3,30 +3,57 @@ package appwrapper
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-func TestEveryResetBeginsWithZero(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	NewMetrics(registry)
+// values are those of a metric, by its labels' values in the order of their names.
+func values(t *testing.T, registry *prometheus.Registry, metric series.Metric) map[string]float64 {
+	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]float64{}
 	for _, family := range families {
-		if family.GetName() != series.Resets.Name {
-			continue
-		}
 		for _, m := range family.GetMetric() {
-			counted, reason := m.GetLabel()[0].GetValue(), m.GetLabel()[1].GetValue() // sorted by name
-			found[reason+" "+counted] = m.GetCounter().GetValue()
+			if family.GetName() == metric.Name {
+				found[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetCounter().GetValue()
+			}
 		}
 	}
-	if value, begun := found["AutopilotNoExecute false"]; !begun || value != 0 || len(found) != len(policy.Resets) {
+	return found
+}
+
+func TestEveryResetBeginsWithZero(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	NewMetrics(registry)
+	found := values(t, registry, series.Resets)
+	if value, begun := found["false AutopilotNoExecute"]; !begun || value != 0 || len(found) != len(policy.Resets) {
 		t.Errorf("got %v", found)
+	}
+}
+
+func TestPhasesBeginWithZeroWhenANamespaceIsSeen(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry)
+	if found := values(t, registry, series.Phases); len(found) != 0 {
+		t.Errorf("before: %v", found)
+	}
+	s := &scope{aw: &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}}
+	m.see(s.aw)
+	m.count(s, &policy.Decision{Next: v1beta2.Running}, v1beta2.Resuming)
+	m.count(s, &policy.Decision{Next: v1beta2.Terminating}, v1beta2.Running)
+	m.see(s.aw)
+	want := map[string]float64{
+		"a Suspended": 0, "a Resuming": 0, "a Running": 1, "a Resetting": 0, "a Suspending": 0, "a Succeeded": 0, "a Failed": 0,
+	}
+	if diff := cmp.Diff(want, values(t, registry, series.Phases)); diff != "" {
+		t.Error(diff)
 	}
 }
