@@ -25,13 +25,13 @@ type InPlaceConfig struct {
 }
 
 func inPlaceFlags(set *pflag.FlagSet, s *inject.Settings) {
-	set.StringVar(&s.StoreAddress, supervise.FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; without it no agents are added to JobSets")
-	set.StringVar(&s.StoreUsername, supervise.FlagStoreUsername, "", "ACL user of the agents that are added")
-	set.StringVar(&s.StoreSecret, supervise.FlagStoreSecret, "", "Secret with the agents' password, in the namespace of the JobSet")
-	set.StringVar(&s.StoreSecretKey, supervise.FlagStoreSecretKey, supervise.SecretPassword, "key of the password in that Secret")
+	set.StringVar(&s.Store.Address, supervise.FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; without it no agents are added to JobSets")
+	set.StringVar(&s.Store.Username, supervise.FlagStoreUsername, "", "ACL user of the agents that are added")
+	set.StringVar(&s.Store.Secret, supervise.FlagStoreSecret, "", "Secret with the agents' password, in the namespace of the JobSet")
+	set.StringVar(&s.Store.SecretKey, supervise.FlagStoreSecretKey, supervise.SecretPassword, "key of the password in that Secret")
 	set.BoolVar(&s.StoreACL, supervise.FlagStoreACL, false, "agents that are added use the user and the Secret that the orchestrator makes for each JobSet (its --valkey-acl)")
-	set.BoolVar(&s.StoreTLS, supervise.FlagStoreTLS, false, "agents that are added reach the store by TLS; their Secret holds ca.crt as well")
-	set.StringVar(&s.StoreServerName, supervise.FlagStoreServer, "", "whom the store's certificate is for; the host of the address if empty")
+	set.BoolVar(&s.Store.TLS, supervise.FlagStoreTLS, false, "agents that are added reach the store by TLS; their Secret holds ca.crt as well")
+	set.StringVar(&s.Store.ServerName, supervise.FlagStoreServer, "", "whom the store's certificate is for; the host of the address if empty")
 	set.StringVar(&s.ExecImage, supervise.FlagExecImage, "", "image of the supervisor that is added to workers (exec driver)")
 	set.StringVar(&s.AgentImage, inject.FlagAgentImage, "", "image of the sidecar that is added to workers (cri driver)")
 }
@@ -42,11 +42,11 @@ func completeInPlace(set *pflag.FlagSet, s *inject.Settings, file InPlaceConfig)
 		flag, file string
 		into       *string
 	}{
-		{supervise.FlagStoreAddress, file.StoreAddress, &s.StoreAddress},
-		{supervise.FlagStoreUsername, file.StoreUsername, &s.StoreUsername},
-		{supervise.FlagStoreSecret, file.StoreSecret, &s.StoreSecret},
-		{supervise.FlagStoreSecretKey, file.StoreSecretKey, &s.StoreSecretKey},
-		{supervise.FlagStoreServer, file.StoreServer, &s.StoreServerName},
+		{supervise.FlagStoreAddress, file.StoreAddress, &s.Store.Address},
+		{supervise.FlagStoreUsername, file.StoreUsername, &s.Store.Username},
+		{supervise.FlagStoreSecret, file.StoreSecret, &s.Store.Secret},
+		{supervise.FlagStoreSecretKey, file.StoreSecretKey, &s.Store.SecretKey},
+		{supervise.FlagStoreServer, file.StoreServer, &s.Store.ServerName},
 		{supervise.FlagExecImage, file.ExecImage, &s.ExecImage},
 		{inject.FlagAgentImage, file.AgentImage, &s.AgentImage},
 	} {
@@ -58,25 +58,25 @@ func completeInPlace(set *pflag.FlagSet, s *inject.Settings, file InPlaceConfig)
 		s.StoreACL = file.StoreACL
 	}
 	if !set.Changed(supervise.FlagStoreTLS) {
-		s.StoreTLS = file.StoreTLS
+		s.Store.TLS = file.StoreTLS
 	}
 	return checkInPlace(*s)
 }
 
 func checkInPlace(s inject.Settings) []error {
-	if s.StoreTLS && !s.StoreACL && s.StoreSecret == "" {
+	if s.Store.TLS && !s.StoreACL && s.Store.Secret == "" {
 		return []error{fmt.Errorf("--%s: agents find the store's CA in their Secret: set --%s or --%s",
 			supervise.FlagStoreTLS, supervise.FlagStoreACL, supervise.FlagStoreSecret)}
 	}
-	if s.StoreACL && (s.StoreSecret != "" || s.StoreUsername != "") {
+	if s.StoreACL && (s.Store.Secret != "" || s.Store.Username != "") {
 		return []error{fmt.Errorf("--%s gives each JobSet a user of its own: leave out --%s and --%s",
 			supervise.FlagStoreACL, supervise.FlagStoreUsername, supervise.FlagStoreSecret)}
 	}
-	if s.StoreAddress == "" {
+	if s.Store.Address == "" {
 		return nil
 	}
-	if host, port, err := net.SplitHostPort(s.StoreAddress); err != nil || host == "" || port == "" {
-		return []error{fmt.Errorf("--%s (inPlace.storeAddress): %q is not host:port", supervise.FlagStoreAddress, s.StoreAddress)}
+	if host, port, err := net.SplitHostPort(s.Store.Address); err != nil || host == "" || port == "" {
+		return []error{fmt.Errorf("--%s (inPlace.storeAddress): %q is not host:port", supervise.FlagStoreAddress, s.Store.Address)}
 	}
 	return nil
 }

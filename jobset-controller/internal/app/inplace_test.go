@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 const withInPlace = `
@@ -27,22 +28,22 @@ func TestAgentsAreSetByFlagsAndFile(t *testing.T) {
 		args []string
 		want inject.Settings
 	}{
-		"nothing": {nil, inject.Settings{StoreSecretKey: "password"}},
+		"nothing": {nil, inject.Settings{Store: supervise.Store{SecretKey: "password"}}},
 		"the file": {[]string{"--config=" + file}, inject.Settings{
-			StoreAddress: "valkey:6379", StoreSecret: "store", StoreSecretKey: "password", ExecImage: "exec:1"}},
+			Store: supervise.Store{Address: "valkey:6379", Secret: "store", SecretKey: "password"}, ExecImage: "exec:1"}},
 		"flags over the file": {[]string{"--config=" + file, "--inplace-store-address=other:1", "--inplace-exec-image=exec:2", "--inplace-store-secret="},
-			inject.Settings{StoreAddress: "other:1", StoreSecretKey: "password", ExecImage: "exec:2"}},
+			inject.Settings{Store: supervise.Store{Address: "other:1", SecretKey: "password"}, ExecImage: "exec:2"}},
 		"all flags": {
 			[]string{"--inplace-store-address=a:1", "--inplace-store-username=u", "--inplace-store-secret=s", "--inplace-store-secret-key=k",
 				"--inplace-exec-image=e", "--inplace-agent-image=g"},
-			inject.Settings{StoreAddress: "a:1", StoreUsername: "u", StoreSecret: "s", StoreSecretKey: "k", ExecImage: "e", AgentImage: "g"}},
+			inject.Settings{Store: supervise.Store{Address: "a:1", Username: "u", Secret: "s", SecretKey: "k"}, ExecImage: "e", AgentImage: "g"}},
 		"all flags of a guarded store": {
 			[]string{"--inplace-store-address=a:1", "--inplace-store-acl", "--inplace-store-tls", "--inplace-store-tls-server-name=name"},
-			inject.Settings{StoreAddress: "a:1", StoreSecretKey: "password", StoreACL: true, StoreTLS: true, StoreServerName: "name"}},
+			inject.Settings{Store: supervise.Store{Address: "a:1", SecretKey: "password", TLS: true, ServerName: "name"}, StoreACL: true}},
 		"a guarded store of the file": {[]string{"--config=" + guarded}, inject.Settings{
-			StoreAddress: "a:1", StoreSecretKey: "password", StoreACL: true, StoreTLS: true, StoreServerName: "name"}},
+			Store: supervise.Store{Address: "a:1", SecretKey: "password", TLS: true, ServerName: "name"}, StoreACL: true}},
 		"one that a flag opens": {[]string{"--config=" + guarded, "--inplace-store-acl=false", "--inplace-store-tls=false"}, inject.Settings{
-			StoreAddress: "a:1", StoreSecretKey: "password", StoreServerName: "name"}},
+			Store: supervise.Store{Address: "a:1", SecretKey: "password", ServerName: "name"}}},
 	}
 	t.Setenv("POD_NAMESPACE", "default")
 	for name, c := range cases {

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -21,7 +22,7 @@ func oneAnnotation() *JobSet {
 }
 
 func withAgents(js *JobSet) *Builder {
-	settings := inject.Settings{StoreAddress: "valkey:6379", ExecImage: "exec"}
+	settings := inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec"}
 	return NewBuilder(js.Obj(), epoch.First()).Adding(inject.For(inject.Assess(js.Obj()), nil, settings))
 }
 

@@ -9,12 +9,13 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 const timeout = v1alpha2.InPlaceTimeoutKey
 
 // agents of a manager that adds the supervisor.
-var agents = inject.Settings{StoreAddress: "valkey:6379", ExecImage: "exec"}
+var agents = inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec"}
 
 // runnable has workers that the supervisor can run.
 func runnable() *JobSet {

@@ -17,11 +17,12 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 var agentsToAdd = inject.Settings{
-	StoreAddress: "valkey.holdfast.svc:6379", StoreSecret: "store", StoreSecretKey: "password", ExecImage: "exec-image", AgentImage: "agent-image",
+	Store: supervise.Store{Address: "valkey.holdfast.svc:6379", Secret: "store", SecretKey: "password"}, ExecImage: "exec-image", AgentImage: "agent-image",
 }
 
 func runnable(name string) func(*v1alpha2.ReplicatedJob) {

@@ -20,7 +20,7 @@ const (
 func (s Settings) addSidecar(pod *corev1.PodSpec, worker int) {
 	c := &pod.Containers[worker]
 	pod.InitContainers = append(pod.InitContainers, s.sidecar(c.Name))
-	pod.Volumes = append(append(pod.Volumes, s.store().Volumes()...), socket())
+	pod.Volumes = append(append(pod.Volumes, s.Store.Volumes()...), socket())
 	round := supervise.StartupMount()
 	round.ReadOnly = true
 	c.VolumeMounts = append(c.VolumeMounts, round)
@@ -35,7 +35,7 @@ func (s Settings) sidecar(worker string) corev1.Container {
 			corev1.EnvVar{Name: envContainer, Value: worker},
 			corev1.EnvVar{Name: envReadyPort, Value: strconv.Itoa(readyPort)},
 		),
-		VolumeMounts:    append(s.store().Mounts(), corev1.VolumeMount{Name: socketVolume, MountPath: socketPath}),
+		VolumeMounts:    append(s.Store.Mounts(), corev1.VolumeMount{Name: socketVolume, MountPath: socketPath}),
 		SecurityContext: privileged(),
 		StartupProbe:    agentIsReady(),
 	}

@@ -39,7 +39,7 @@ func fromAnnotation(name, key string) corev1.EnvVar {
 
 // environment of an agent.
 func (s Settings) environment() []corev1.EnvVar {
-	return append(identity(), s.store().Environment()...)
+	return append(identity(), s.Store.Environment()...)
 }
 
 // reserved are the variables of the exec driver, which shares its container with the worker. Rules see to it that a worker has none

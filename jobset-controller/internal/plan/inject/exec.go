@@ -10,6 +10,6 @@ const installerName = supervise.InstallerName
 
 // addSupervisor makes the supervisor the entry point of the worker's container.
 func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry) {
-	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.store(), Identity: identity(), Flags: e.Progress.flags()}
+	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.Store, Identity: identity(), Flags: e.Progress.flags()}
 	supervisor.Into(pod, e.Container)
 }

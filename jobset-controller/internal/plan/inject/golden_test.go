@@ -22,13 +22,13 @@ var update = flag.Bool("update", false, "write the golden files again")
 
 // complete is a manager that can add everything.
 var complete = Settings{
-	StoreAddress: "valkey.holdfast.svc:6379", StoreUsername: "workers", StoreSecret: "store", StoreSecretKey: "token",
+	Store:     supervise.Store{Address: "valkey.holdfast.svc:6379", Username: "workers", Secret: "store", SecretKey: "token"},
 	ExecImage: "registry.example/holdfast-exec:1", AgentImage: "registry.example/agent:1",
 }
 
 // guarded is a manager whose store speaks TLS and has a user for each JobSet.
 var guarded = Settings{
-	StoreAddress: "10.0.0.1:6379", StoreACL: true, StoreTLS: true, StoreServerName: "valkey.holdfast.svc",
+	Store: supervise.Store{Address: "10.0.0.1:6379", TLS: true, ServerName: "valkey.holdfast.svc"}, StoreACL: true,
 	ExecImage: complete.ExecImage, AgentImage: complete.AgentImage,
 }
 
@@ -80,12 +80,12 @@ func TestGoldens(t *testing.T) {
 		js       *JobSet
 		settings Settings
 	}{
-		"exec":      {plain(), Settings{StoreAddress: complete.StoreAddress, ExecImage: complete.ExecImage}},
+		"exec":      {plain(), Settings{Store: supervise.Store{Address: complete.Store.Address}, ExecImage: complete.ExecImage}},
 		"exec-rich": {plain(rich, worker), complete},
 		"exec-progress": {
 			plain(on(v1alpha2.ProgressTimeoutKey, "2m")).Annotation(v1alpha2.ProgressStartTimeoutKey, "10m").Annotation(v1alpha2.ProgressFromKey, "socket"),
-			Settings{StoreAddress: complete.StoreAddress, ExecImage: complete.ExecImage}},
-		"cri":       {plain(on(v1alpha2.InPlaceDriverKey, "cri")), Settings{StoreAddress: complete.StoreAddress, AgentImage: complete.AgentImage}},
+			Settings{Store: supervise.Store{Address: complete.Store.Address}, ExecImage: complete.ExecImage}},
+		"cri":       {plain(on(v1alpha2.InPlaceDriverKey, "cri")), Settings{Store: supervise.Store{Address: complete.Store.Address}, AgentImage: complete.AgentImage}},
 		"exec-user": {plain(), guarded},
 		"cri-user":  {plain(on(v1alpha2.InPlaceDriverKey, "cri")), guarded},
 		"cri-rich":  {plain(rich, worker, on(v1alpha2.InPlaceDriverKey, "cri")), complete},

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 // living is a Job of an entry, with the mark of its attempt and with or without an agent.
@@ -39,9 +40,9 @@ func TestTheFirstJobsOfAnAttemptDecide(t *testing.T) {
 		"no agents could be added at first":           {plain(), []*batchv1.Job{living("workers", "false", false)}, complete, "false"},
 		"one of them has the mark":                    {plain(), []*batchv1.Job{living("a", "false", false), living("b", "true", true)}, complete, "true"},
 		"no store":                                    {plain(), nil, Settings{ExecImage: "i"}, "false"},
-		"no image":                                    {plain(), nil, Settings{StoreAddress: "a:1"}, "false"},
-		"no image of another driver":                  {plain(), nil, Settings{StoreAddress: "a:1", ExecImage: "i"}, "true"},
-		"no image of the sidecar":                     {plain(on(v1alpha2.InPlaceDriverKey, "cri")), nil, Settings{StoreAddress: "a:1", ExecImage: "i"}, "false"},
+		"no image":                                    {plain(), nil, Settings{Store: supervise.Store{Address: "a:1"}}, "false"},
+		"no image of another driver":                  {plain(), nil, Settings{Store: supervise.Store{Address: "a:1"}, ExecImage: "i"}, "true"},
+		"no image of the sidecar":                     {plain(on(v1alpha2.InPlaceDriverKey, "cri")), nil, Settings{Store: supervise.Store{Address: "a:1"}, ExecImage: "i"}, "false"},
 		"one entry has a problem, none gets a driver": {problem, nil, complete, "false"},
 		"there is nothing to add":                     {plain(byHand), nil, complete, ""},
 		"nothing is wanted":                           {plain(on(v1alpha2.InPlaceDriverKey, "none")), nil, complete, ""},

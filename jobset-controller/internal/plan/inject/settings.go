@@ -8,19 +8,10 @@ import (
 
 // Settings are the manager's: where the store is, and which images to add.
 type Settings struct {
-	// StoreAddress is host:port of the store, as pods reach it. Without one nothing is added.
-	StoreAddress string
-	// StoreUsername is the ACL user; empty is the default user.
-	StoreUsername string
-	// StoreSecret names a Secret in the JobSet's namespace that holds the password under StoreSecretKey; empty means none.
-	StoreSecret    string
-	StoreSecretKey string
-	// StoreACL: each JobSet has a user and a Secret of its own, which the orchestrator makes, instead of those above.
+	// Store as pods reach it. Without an address nothing is added.
+	Store supervise.Store
+	// StoreACL: each JobSet has a user and a Secret of its own, which the orchestrator makes, instead of those of Store.
 	StoreACL bool
-	// StoreTLS: the Secret also holds what the store's certificate is checked against, under ca.crt.
-	StoreTLS bool
-	// StoreServerName is whom the store's certificate is for; empty is the host of the address.
-	StoreServerName string
 	// ExecImage has the supervisor, AgentImage the sidecar.
 	ExecImage  string
 	AgentImage string
@@ -32,18 +23,10 @@ const FlagAgentImage = "inplace-agent-image"
 // of are the settings of one JobSet's agents.
 func (s Settings) of(jobSet string) Settings {
 	if s.StoreACL {
-		s.StoreUsername = coordination.UserOf("$(" + envJobSetUID + ")") // the kubelet fills it in
-		s.StoreSecret, s.StoreSecretKey = inplace.StoreSecret(jobSet), supervise.SecretPassword
+		s.Store.Username = coordination.UserOf("$(" + envJobSetUID + ")") // the kubelet fills it in
+		s.Store.Secret, s.Store.SecretKey = inplace.StoreSecret(jobSet), supervise.SecretPassword
 	}
 	return s
-}
-
-// store is how agents reach it.
-func (s Settings) store() supervise.Store {
-	return supervise.Store{
-		Address: s.StoreAddress, Username: s.StoreUsername, Secret: s.StoreSecret, SecretKey: s.StoreSecretKey,
-		TLS: s.StoreTLS, ServerName: s.StoreServerName,
-	}
 }
 
 // Lacks says why the assessed drivers cannot be added though nothing in the JobSet stands against it: the manager was not told
@@ -62,7 +45,7 @@ func (s Settings) missing(driver Driver) string {
 	switch {
 	case driver == None:
 		return ""
-	case s.StoreAddress == "":
+	case s.Store.Address == "":
 		return supervise.FlagStoreAddress
 	case driver == Exec && s.ExecImage == "":
 		return supervise.FlagExecImage
