@@ -108,3 +108,25 @@ func TestALineThatIsNoEventIsAnError(t *testing.T) {
 		t.Errorf("it says %v", err)
 	}
 }
+
+// Of the refusals only those last whose request was never allowed.
+func TestLastingRefusals(t *testing.T) {
+	r := Record{
+		Used: []Grant{
+			{Program: "jobset", Own: true, Group: "coordination.k8s.io", Resource: "leases", Verb: "get"},
+			{Program: "jobset", Own: true, Resource: "secrets", Verb: "get", Name: "cert"},
+			{Program: "jobset", Resource: "pods", Verb: "list"},
+		},
+		Refused: map[string]int{
+			"jobset: get leases.coordination.k8s.io (own namespace)": 2, "jobset: get secrets (own namespace)": 1, "jobset: list pods (own namespace)": 1,
+			"jobset: get leases.coordination.k8s.io": 3, "jobset: update leases.coordination.k8s.io (own namespace)": 4,
+		},
+	}
+	want := map[string]int{"jobset: get leases.coordination.k8s.io": 3, "jobset: update leases.coordination.k8s.io (own namespace)": 4}
+	if diff := cmp.Diff(want, r.Lasting()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(r.Refused) != 5 {
+		t.Error("the record has lost refusals")
+	}
+}

@@ -46,6 +46,21 @@ func Collect(grants []Grant, logs ...io.Reader) (Record, error) {
 	return Record{all, refused}, nil
 }
 
+// Lasting are the refusals of requests that were never allowed in the same run. An uninstallation takes the roles away before the programs
+// have ended, and those that it refuses then it has allowed before.
+func (r Record) Lasting() map[string]int {
+	allowed := map[string]bool{}
+	for _, g := range r.Used {
+		g.Name = ""
+		allowed[g.String()] = true
+		g.Own = true // a right for all namespaces is one for the program's own
+		allowed[g.String()] = true
+	}
+	lasting := maps.Clone(r.Refused)
+	maps.DeleteFunc(lasting, func(request string, _ int) bool { return allowed[request] })
+	return lasting
+}
+
 func programs(grants []Grant) map[string]bool {
 	found := map[string]bool{}
 	for _, g := range grants {

@@ -21,6 +21,9 @@ type chart struct {
 	programs map[string]string
 }
 
+// namespace of the release, and with it of its accounts. A Role elsewhere, such as that for the scheduler's Lease, counts as one for everywhere.
+const namespace = "r"
+
 // others are programs that are not ours.
 const others = ""
 
@@ -48,7 +51,7 @@ var charts = map[string]chart{
 func Granted(root string) ([]audit.Grant, error) {
 	var all []audit.Grant
 	for name, c := range charts {
-		objects, err := helm.Release{Name: "r", Namespace: "r", Chart: filepath.Join(root, "charts", name)}.Render(c.values)
+		objects, err := helm.Release{Name: "r", Namespace: namespace, Chart: filepath.Join(root, "charts", name)}.Render(c.values)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +83,7 @@ func (c chart) granted(objects []*unstructured.Unstructured) ([]audit.Grant, err
 		if program == others {
 			continue
 		}
-		all = append(all, audit.Grants(program, o.GetKind() == "Role", role.Rules)...)
+		all = append(all, audit.Grants(program, o.GetKind() == "Role" && o.GetNamespace() == namespace, role.Rules)...)
 	}
 	return all, nil
 }

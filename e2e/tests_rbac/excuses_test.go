@@ -12,6 +12,22 @@ var excuses = []audit.Excuse{
 	{Rights: "elastic-kueue: create tokenreviews.authentication.k8s.io", Why: "the chart serves no metrics of it; --metrics-bind-address does"},
 	{Rights: "elastic-kueue: create subjectaccessreviews.authorization.k8s.io", Why: "the chart serves no metrics of it; --metrics-bind-address does"},
 
+	{Rights: "elastic-kueue: delete workloads.kueue.x-k8s.io", Why: "of jobs that were changed so that no workload is theirs any more"},
+	{Rights: "elastic-kueue: patch workloads.kueue.x-k8s.io", Why: "admission gates, which Kueue's framework takes over from jobs"},
+	{Rights: "elastic-kueue: * priorityclasses.scheduling.k8s.io", Why: "for jobs without a WorkloadPriorityClass"},
+
+	// What takes longer than a suite, or is asked for by users whom no suite plays; tests at a real API server do it.
+	{Rights: "appwrapper: delete appwrappers.workload.codeflare.dev", Why: ttl},
+	{Rights: "jobset: delete jobsets.jobset.x-k8s.io", Why: ttl},
+	{Rights: "elastic-operator: delete elasticjobs.elastic.pytorch.org", Why: ttl},
+	{Rights: "*: patch events.events.k8s.io", Why: "an event that is repeated is patched, some minutes later"},
+	{Rights: "jobset: * persistentvolumeclaims", Why: "volume claim policies"},
+	{Rights: "jobset: patch pods/status", Why: "pods that are not where their leader is say so before they are deleted"},
+	{Rights: "jobset: patch services", Why: "services that an older controller has left are labelled"},
+	{Rights: "rescheduler: create pods", Why: "bare pods are made anew with barePods.recreate"},
+	{Rights: "rescheduler: delete pods", Why: "bare pods are made anew with barePods.recreate"},
+	{Rights: "rescheduler: * configmaps", Why: "exclusions are published there for a MutatingAdmissionPolicy, with exclusions by policy"},
+
 	// Kinds of others, which the testbed does not have.
 	{Rights: "appwrapper: * *.kubeflow.org", Why: wrapped},
 	{Rights: "appwrapper: * *.leaderworkerset.x-k8s.io", Why: wrapped},
@@ -34,6 +50,7 @@ var excuses = []audit.Excuse{
 }
 
 const (
+	ttl     = "what has ended is deleted when its time is over"
 	wrapped = "kinds that a workload may consist of; the suites wrap Jobs, Services, pods and JobSets"
 	owner   = "kinds that may own pods; the suites' pods belong to Deployments, StatefulSets, Jobs and JobSets"
 )

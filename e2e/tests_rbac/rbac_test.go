@@ -56,7 +56,7 @@ func TestEveryRightIsUsed(t *testing.T) {
 func TestNothingIsRefused(t *testing.T) {
 	_, records := look(t)
 	for suite, record := range records {
-		for request, times := range record.Refused {
+		for request, times := range record.Lasting() {
 			t.Errorf("%s: %d times refused: %s", suite, times, request)
 		}
 	}
