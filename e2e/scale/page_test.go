@@ -27,7 +27,8 @@ func some() []Result {
 	steady.Runs[0].Usage.Seconds, steady.Runs[0].Usage.CPU = 300, map[string]float64{Store: 3}
 	return []Result{
 		result(Failure, Exec, 5000, 0.4, 0.6, 0.5), result(Failure, Recreate, 5000, 120), result(Failure, CRI, 5000, 2),
-		result(Pod, Exec, 5000, 1.2), result(Failure, Exec, 500, 0.1), result(Failure, Recreate, 500, 12), many, repeat, steady,
+		result(Pod, Exec, 5000, 1.2), result(Failure, Exec, 500, 0.1), result(Failure, Recreate, 500, 12),
+		result(Pod, Recreate, 500, 9), result(Pod, CRI, 500, 3), many, repeat, steady,
 	}
 }
 
@@ -54,6 +55,7 @@ func TestPage(t *testing.T) {
 		"a target that is met":                       {"group restart, exec driver, s", "<= 0.5", "| met |"},
 		"one that is missed, with its distance":      {"order reaches", "0.190", "missed: 1.90 of the target"},
 		"one that is bound below":                    {"CRI driver against Recreate", "60.0", "met"},
+		"one that was measured in a smaller group":   {"deleted pod, CRI driver, against Recreate", "| 500 | 3.00 | met |"},
 		"one that was not measured":                  {"deleted pod, exec driver, against Recreate", "not measured"},
 		"the slowest repeat, without the first":      {"repeated, kubelet period-1s", "9.00", "missed"},
 		"a controller that takes more memory":        {"memory of the manager", "300", "missed"},

@@ -3,6 +3,8 @@ package scale
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 )
 
 // target is a line of the project's targets that this benchmark can tell something about.
@@ -18,22 +20,24 @@ type target struct {
 // setFor is the size at which the targets are set.
 const setFor = 5000
 
-// largest is the size at which they are looked at: the largest at which a failure was answered by the exec driver, up to the one
-// that they are set for.
-func (p *page) largest() int {
-	size := 0
+// comparable are the sizes of groups that were measured, up to the one that targets are set for, the largest first.
+func (p *page) comparable() []int {
+	var all []int
 	for _, r := range p.all {
-		if r.Scenario == Failure && r.Way == Exec && r.JobSets == 1 && r.Workers <= setFor {
-			size = max(size, r.Workers)
+		if r.JobSets == 1 && r.Workers <= setFor && !slices.Contains(all, r.Workers) {
+			all = append(all, r.Workers)
 		}
 	}
-	return size
+	slices.Sort(all)
+	slices.Reverse(all)
+	return all
 }
 
-func targets(largest int) []target {
+// targets with the values that groups of a size have.
+func targets(size int) []target {
 	outage := func(scenario, way, kubelet, variant string) func(*page) float64 {
 		return func(p *page) float64 {
-			for _, r := range p.of(scenario, largest) {
+			for _, r := range p.of(scenario, size) {
 				if r.Way == way && r.Kubelet == kubelet && r.Variant == variant {
 					return r.Outage().Median
 				}
@@ -43,8 +47,8 @@ func targets(largest int) []target {
 	}
 	against := func(way string) func(*page) float64 {
 		return func(p *page) float64 {
-			base, _ := p.find(Failure, Recreate, largest)
-			is, _ := p.find(Failure, way, largest)
+			base, _ := p.find(Failure, Recreate, size)
+			is, _ := p.find(Failure, way, size)
 			if len(base.Runs) == 0 || len(is.Runs) == 0 {
 				return math.NaN()
 			}
@@ -54,37 +58,37 @@ func targets(largest int) []target {
 	const shared = "the agents of all workers, the store and the API server share the cores, where each node would have its own"
 	return []target{
 		{"order reaches 99 % of the agents after the store has published it, s", "<= 0.1", 0.1, false, func(p *page) float64 {
-			r, ok := p.find(Failure, Exec, largest)
+			r, ok := p.find(Failure, Exec, size)
 			if !ok {
 				return math.NaN()
 			}
 			return r.each(func(run Run) float64 { return moment(run, OrderP99) - moment(run, Ordered) }).Median
 		}, shared},
 		{"group restart, exec driver, s", "<= 0.5", 0.5, false, outage(Failure, Exec, kubeletDefault, ""), shared},
-		{"the same, repeated within ten minutes (the slowest), s", "<= 0.5", 0.5, false, slowest(Exec, kubeletDefault, largest), shared},
+		{"the same, repeated within ten minutes (the slowest), s", "<= 0.5", 0.5, false, slowest(Exec, kubeletDefault, size), shared},
 		{"group restart, CRI driver, s", "<= 2.5", 2.5, false, outage(Failure, CRI, kubeletDefault, ""), "the reports of all kubelets pass through one API server on the same cores"},
-		{"the same, repeated, kubelet period-1s (the slowest), s", "<= 3.5", 3.5, false, slowest(CRI, "period-1s", largest), "as above"},
+		{"the same, repeated, kubelet period-1s (the slowest), s", "<= 3.5", 3.5, false, slowest(CRI, "period-1s", size), "as above"},
 		{"group restart, CRI driver, kubelet evented, s", "<= 0.8", 0.8, false, outage(Failure, CRI, "evented", ""), "as above"},
 		{"exec driver against Recreate, x", ">= 200", 200, true, against(Exec), shared},
 		{"CRI driver against Recreate, x", ">= 50", 50, true, against(CRI), "as above"},
-		{"deleted pod, exec driver, against Recreate, x", ">= 1", 1, true, podAgainst(Exec, largest), ""},
-		{"deleted pod, CRI driver, against Recreate, x", ">= 1", 1, true, podAgainst(CRI, largest), ""},
-		{"store reads of the agents at rest, a second", fmt.Sprintf("<= N/15 = %.0f", float64(largest)/15), float64(largest) / 15, false, func(p *page) float64 {
-			r, ok := p.find(Steady, Exec, largest)
+		{"deleted pod, exec driver, against Recreate, x", ">= 1", 1, true, podAgainst(Exec, size), ""},
+		{"deleted pod, CRI driver, against Recreate, x", ">= 1", 1, true, podAgainst(CRI, size), ""},
+		{"store reads of the agents at rest, a second", fmt.Sprintf("<= N/15 = %.0f", float64(size)/15), float64(size) / 15, false, func(p *page) float64 {
+			r, ok := p.find(Steady, Exec, size)
 			if !ok {
 				return math.NaN()
 			}
 			return r.each(func(run Run) float64 { return run.Usage.Store["fcall"] / run.Usage.Seconds }).Median
 		}, ""},
 		{"API calls of the manager at rest, in all", "0", 0, false, func(p *page) float64 {
-			r, ok := p.find(Steady, Exec, largest)
+			r, ok := p.find(Steady, Exec, size)
 			if !ok {
 				return math.NaN()
 			}
 			return r.each(func(run Run) float64 { return run.Usage.Calls["manager"] }).Median
 		}, ""},
-		{"memory of the manager, most in any run, MiB", "<= 256", 256, false, memory("manager", largest), ""},
-		{"memory of the orchestrator, most in any run, MiB", "<= 256", 256, false, memory("orchestrator", largest), ""},
+		{"memory of the manager, most in any run, MiB", "<= 256", 256, false, memory("manager", size), ""},
+		{"memory of the orchestrator, most in any run, MiB", "<= 256", 256, false, memory("orchestrator", size), ""},
 	}
 }
 
@@ -166,15 +170,29 @@ func (t target) verdict(value float64) string {
 }
 
 func (p *page) targets() {
-	size := p.largest()
-	if size == 0 {
+	sizes := p.comparable()
+	if len(sizes) == 0 {
 		return
 	}
 	p.section("Against the targets")
-	p.line("They are set for %d workers and looked at with %d, the most that this page has.\n", setFor, size)
-	p.header("what", "target", "measured", "")
-	for _, t := range targets(size) {
-		value := t.value(p)
-		p.row([]string{t.what, t.want, number(value), t.verdict(value)})
+	p.line("They are set for %d workers. Each is looked at in the largest group, up to that, in which it was measured.\n", setFor)
+	p.header("what", "target", "workers", "measured", "")
+	for i := range targets(sizes[0]) {
+		for n, size := range sizes {
+			t := targets(size)[i]
+			value := t.value(p)
+			if math.IsNaN(value) && n < len(sizes)-1 {
+				continue
+			}
+			p.row([]string{t.what, t.want, workersOf(value, size), number(value), t.verdict(value)})
+			break
+		}
 	}
+}
+
+func workersOf(value float64, size int) string {
+	if math.IsNaN(value) {
+		return "-"
+	}
+	return strconv.Itoa(size)
 }
