@@ -87,7 +87,7 @@ func TestTargetsAreLookedAtWithTheMostThereIs(t *testing.T) {
 	page, _ := Page([]Result{result(Failure, Exec, 500, 0.1), result(Failure, Exec, 50, 0.05), result(Failure, Exec, 10_000, 3)}, "scale", nil)
 	lineOf(t, page, "group restart, exec driver, s", "| 500 |")
 	lineOf(t, page, "group restart, exec driver, s", "0.100", "met")
-	lineOf(t, page, "<= N/15 = 33 |")
+	lineOf(t, page, "<= N/15 = 33 | - |")
 }
 
 func TestPageOfNothing(t *testing.T) {

@@ -178,15 +178,16 @@ func (p *page) targets() {
 	p.line("They are set for %d workers. Each is looked at in the largest group, up to that, in which it was measured.\n", setFor)
 	p.header("what", "target", "workers", "measured", "")
 	for i := range targets(sizes[0]) {
-		for n, size := range sizes {
-			t := targets(size)[i]
-			value := t.value(p)
-			if math.IsNaN(value) && n < len(sizes)-1 {
-				continue
+		size := sizes[0]
+		for _, s := range sizes {
+			if !math.IsNaN(targets(s)[i].value(p)) {
+				size = s
+				break
 			}
-			p.row([]string{t.what, t.want, workersOf(value, size), number(value), t.verdict(value)})
-			break
 		}
+		t := targets(size)[i]
+		value := t.value(p)
+		p.row([]string{t.what, t.want, workersOf(value, size), number(value), t.verdict(value)})
 	}
 }
 
