@@ -86,7 +86,7 @@ func targets(size int) []target {
 				return math.NaN()
 			}
 			return r.each(func(run Run) float64 { return run.Usage.Calls["manager"] }).Median
-		}, ""},
+		}, "a watch is asked for again after 5 to 10 minutes, and counted; there is one for each kind"},
 		{"memory of the manager, most in any run, MiB", "<= 256", 256, false, memory("manager", size), ""},
 		{"memory of the orchestrator, most in any run, MiB", "<= 256", 256, false, memory("orchestrator", size), ""},
 	}
@@ -159,10 +159,11 @@ func (t target) verdict(value float64) string {
 		return "not measured"
 	case met:
 		return "met"
-	case t.bound == 0:
-		return "missed"
 	}
-	verdict := fmt.Sprintf("missed: %s of the target", number(value/t.bound))
+	verdict := "missed"
+	if t.bound != 0 {
+		verdict = fmt.Sprintf("missed: %s of the target", number(value/t.bound))
+	}
 	if t.reason != "" {
 		verdict += ": " + t.reason
 	}
