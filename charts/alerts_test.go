@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ type load map[string]string
 type trial struct {
 	at           string
 	fires, quiet load
+	also         []load            // at each of which it fires too
 	labels       map[string]string // of what fires, beside those of the rule
 }
 
@@ -28,18 +30,23 @@ type trial struct {
 type controller struct{ program, name, lease, webhook string }
 
 var controllers = map[string]controller{
-	"jobset-controller":     {"jobset", "jobset", "6d4f6a47.jobset.x-k8s.io", "/validate-jobset-x-k8s-io-v1alpha2-jobset"},
-	"appwrapper-controller": {"appwrapper", "appwrapper", "f134c674.codeflare.dev", "/mutate-workload-codeflare-dev-v1beta2-appwrapper"},
+	"jobset-controller":     {"jobset", "jobset", "6d4f6a47.jobset.x-k8s.io", "vjobset.kb.io"},
+	"appwrapper-controller": {"appwrapper", "appwrapper", "f134c674.codeflare.dev", "mappwrapper.kb.io"},
 	"elastic-operator":      {"elastic-operator", "elastic-job-controller", "elastic-operator.holdfast.dev", ""},
-	"rescheduler":           {"rescheduler", "rescheduler", "rescheduler.holdfast.dev", "/mutate-v1-pod"},
+	"rescheduler":           {"rescheduler", "rescheduler", "rescheduler.holdfast.dev", "pods.rescheduler.holdfast.dev"},
 }
 
 // trials of the alerts that each controller has. A neighbour's trouble is not its own.
 func (c controller) trials() map[string]trial {
 	of := func(metric, label, value string) string { return metric + "{" + label + `="` + value + `"}` }
 	errors, passes := "controller_runtime_reconcile_errors_total", "controller_runtime_reconcile_total"
-	requests := func(code string) string {
-		return `controller_runtime_webhook_requests_total{webhook="` + c.webhook + `",code="` + code + `"}`
+	rejected := func(webhook, why, code string) string {
+		return `apiserver_admission_webhook_rejection_count{name="` + webhook + `",error_type="` + why + `",rejection_code="` + code + `"}`
+	}
+	target := func(program string) string { return `job="` + program + `",instance="a:8443"` }
+	panics := func(program string) string { return "controller_runtime_webhook_panics_total{" + target(program) + "}" }
+	info := func(program string) string {
+		return `holdfast_build_info{program="` + program + `",` + target(program) + "}"
 	}
 	waits := func(le string) string {
 		return `workqueue_queue_duration_seconds_bucket{name="` + c.name + `",le="` + le + `"}`
@@ -76,8 +83,18 @@ func (c controller) trials() map[string]trial {
 		},
 		"HoldfastWebhookErrors": {
 			at:    "15m",
-			fires: load{requests("200"): "0+50x40", requests("500"): "0+1x40"},
-			quiet: load{requests("200"): "0+50x40", requests("500"): "7x40"},
+			fires: load{info(c.program): "1x40", panics(c.program): "0+1x40"},
+			also: []load{
+				{rejected(c.webhook, "calling_webhook_error", "503"): "0+1x40"},  // it was not reached
+				{rejected(c.webhook, "apiserver_internal_error", "0"): "0+1x40"}, // what it answered makes no sense
+				{rejected(c.webhook, "no_error", "500"): "0+1x40"},               // it answered with a fault of its own
+				{of("apiserver_admission_webhook_fail_open_count", "name", c.webhook): "0+1x40"},
+			},
+			quiet: load{
+				info(c.program): "1x40", panics(c.program): "7x40", info("another"): "1x40", panics("another"): "0+1x40",
+				rejected(c.webhook, "no_error", "403"): "0+50x40", rejected("another.kb.io", "calling_webhook_error", "503"): "0+1x40",
+				of("apiserver_admission_webhook_fail_open_count", "name", "another.kb.io"): "0+1x40",
+			},
 		},
 	}
 }
@@ -238,10 +255,11 @@ func ruleTestsOf(t *testing.T, chart string, alert alerts.Alert) []ruleTest {
 	}
 	labels := alert.Labels()
 	maps.Copy(labels, trial.labels)
-	return []ruleTest{
-		trial.fires.test(alert.Name+" fires", trial.at, alert.Name, expectedAlert{labels, alert.Annotations()}),
-		trial.quiet.test(alert.Name+" is quiet", trial.at, alert.Name),
+	tests := []ruleTest{trial.quiet.test(alert.Name+" is quiet", trial.at, alert.Name)}
+	for i, fires := range append([]load{trial.fires}, trial.also...) {
+		tests = append(tests, fires.test(fmt.Sprint(alert.Name, " fires, ", i), trial.at, alert.Name, expectedAlert{labels, alert.Annotations()}))
 	}
+	return tests
 }
 
 func (l load) test(name, at, alert string, expected ...expectedAlert) ruleTest {

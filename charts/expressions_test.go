@@ -13,14 +13,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// served are the names of all samples that an expression may name, with the labels of those that are ours.
+// served are the names of all samples that an expression may name, with the labels of those that are known.
 func served() map[string][]string {
+	ofTargets := []string{"namespace", "job", "instance", "le"}
 	all := map[string][]string{}
-	for _, name := range foreign.Samples() {
-		all[name] = nil
+	for name, labels := range foreign.Samples() {
+		if all[name] = nil; labels != nil {
+			all[name] = slices.Concat(ofTargets, labels)
+		}
 	}
 	for _, metric := range series.All() {
-		labels := append([]string{"namespace", "job", "le"}, metric.Labels...)
+		labels := slices.Concat(ofTargets, metric.Labels)
 		for _, name := range metric.Samples() {
 			all[name] = labels
 		}
@@ -89,6 +92,7 @@ func TestStrangersAreFound(t *testing.T) {
 		`sum(rate(holdfast_restart_total[5m]))`:                 "holdfast_restart_total is served by nobody",
 		`holdfast_restart_duration_seconds`:                     "holdfast_restart_duration_seconds is served by nobody",
 		`rate(holdfast_restarts_total{knd="in-place"}[5m]) > 0`: "holdfast_restarts_total has no label knd",
+		foreign.WebhookRejections + `{webhook="a"}`:             foreign.WebhookRejections + " has no label webhook",
 	} {
 		expr, err := parser.ParseExpr(text)
 		if err != nil {

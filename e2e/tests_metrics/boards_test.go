@@ -105,6 +105,7 @@ var quiet = map[string]string{
 	"Single Jobs recreated":                 "no rule asks for it",
 	"Brakes":                                "one move opens no breaker, and no node is tainted",
 	"Errors":                                "there may be none",
+	"Faults":                                "no webhook panics, and the API server is not scraped here",
 	"Calls without an answer":               "the store answers",
 	"Calls refused":                         "nobody has been replaced",
 	"Waiting objects":                       "queues are empty when they are looked at",

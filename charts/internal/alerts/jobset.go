@@ -3,13 +3,14 @@ package alerts
 import (
 	"fmt"
 
+	"github.com/holdfast-project/holdfast/charts/internal/admission"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 func jobSet() Set {
 	m := manager{
 		title: "JobSet controller", program: "jobset", controllers: "jobset|placement|orchestrator",
-		webhooks: "/(mutate|validate)-jobset-x-k8s-io-v1alpha2-jobset|/(mutate|validate)--v1-pod", lease: "6d4f6a47.jobset.x-k8s.io",
+		webhooks: admission.Names["jobset-controller"], lease: "6d4f6a47.jobset.x-k8s.io",
 	}
 	return Set{"jobset-controller", append(append(m.alerts(), training()...), orchestrator()...)}
 }

@@ -3,6 +3,7 @@ package alerts
 import (
 	"fmt"
 
+	"github.com/holdfast-project/holdfast/charts/internal/admission"
 	"github.com/holdfast-project/holdfast/charts/internal/foreign"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
@@ -10,9 +11,9 @@ import (
 // manager is what the alerts about a controller itself are told apart by: they have the same names for all four.
 type manager struct {
 	title       string
-	program     string // label of holdfast_build_info
-	controllers string // a regular expression
-	webhooks    string // a regular expression of paths; empty: it has none
+	program     string   // label of holdfast_build_info
+	controllers string   // a regular expression
+	webhooks    []string // their names; none: it has none
 	lease       string
 }
 
@@ -45,7 +46,7 @@ func (m manager) alerts() []Alert {
 			Description: "One in ten waits longer than 30 s for its turn. More workers (maxConcurrentReconciles) or more calls (clientConnection) may help.",
 		},
 	}
-	if m.webhooks != "" {
+	if len(m.webhooks) > 0 {
 		all = append(all, Alert{
 			Program: m.program, Name: "HoldfastWebhookCertExpiry", Severity: Warning, For: "10m",
 			Expr:        fmt.Sprintf(`min(%s{program="%s"}) - time() < 7 * 24 * 3600`, series.WebhookCertificateEnd.Name, m.program),
@@ -53,10 +54,19 @@ func (m manager) alerts() []Alert {
 			Description: "It should have been renewed long before. Once it has ended, the API server does not believe the webhook any more.",
 		}, Alert{
 			Program: m.program, Name: "HoldfastWebhookErrors", Severity: Warning, For: "10m",
-			Expr:        fmt.Sprintf(`sum(rate(%s{webhook=~"%s",code!="200"}[5m])) > 0`, foreign.WebhookRequests, m.webhooks),
+			Expr:        m.webhookFaults(),
 			Summary:     "The webhook of the " + m.title + " fails",
-			Description: "It answers with faults of its own, not with refusals. With failurePolicy Fail, objects cannot be written meanwhile.",
+			Description: "It panics, answers with a fault of its own instead of a refusal, or cannot be reached. With failurePolicy Fail, objects cannot be written meanwhile.",
 		})
 	}
 	return all
+}
+
+// webhookFaults: of every process its panics, and what the API server has seen. The code of each of our answers is 200, and says nothing.
+func (m manager) webhookFaults() string {
+	names := admission.Pattern(m.webhooks)
+	return fmt.Sprintf(`sum(rate(%s[5m]) * on (job, instance) group_left %s{program="%s"}) > 0`, foreign.WebhookPanics, series.BuildInfo.Name, m.program) +
+		fmt.Sprintf(` or sum(rate(%s{name=~"%s",error_type!="no_error"}[5m])) > 0`, foreign.WebhookRejections, names) +
+		fmt.Sprintf(` or sum(rate(%s{name=~"%s",error_type="no_error",rejection_code=~"5.."}[5m])) > 0`, foreign.WebhookRejections, names) +
+		fmt.Sprintf(` or sum(rate(%s{name=~"%s"}[5m])) > 0`, foreign.WebhookPassedOver, names)
 }

@@ -3,13 +3,14 @@ package alerts
 import (
 	"fmt"
 
+	"github.com/holdfast-project/holdfast/charts/internal/admission"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 func appWrapper() Set {
 	m := manager{
 		title: "AppWrapper controller", program: "appwrapper", controllers: "appwrapper",
-		webhooks: "/(mutate|validate)-workload-codeflare-dev-v1beta2-appwrapper", lease: "f134c674.codeflare.dev",
+		webhooks: admission.Names["appwrapper-controller"], lease: "f134c674.codeflare.dev",
 	}
 	return Set{"appwrapper-controller", append(m.alerts(),
 		Alert{
@@ -51,7 +52,7 @@ func elastic() Set {
 func rescheduler() Set {
 	m := manager{
 		title: "rescheduler", program: "rescheduler", controllers: "rescheduler|pardons",
-		webhooks: "/mutate-v1-pod", lease: "rescheduler.holdfast.dev",
+		webhooks: admission.Names["rescheduler"], lease: "rescheduler.holdfast.dev",
 	}
 	return Set{"rescheduler", append(m.alerts(),
 		Alert{

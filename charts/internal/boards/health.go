@@ -1,6 +1,7 @@
 package boards
 
 import (
+	"github.com/holdfast-project/holdfast/charts/internal/admission"
 	"github.com/holdfast-project/holdfast/charts/internal/foreign"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
@@ -10,7 +11,7 @@ func Health() Board {
 	return Board{
 		UID: "holdfast-health", File: "health.json", Title: "Holdfast: controller health",
 		Description: "Whether the controllers work, keep up, and who leads",
-		Rows:        []Row{alive(), reconciling(), queues(), admission(), store(), rendezvous()},
+		Rows:        []Row{alive(), reconciling(), queues(), webhooks(), store(), rendezvous()},
 	}
 }
 
@@ -45,10 +46,16 @@ func queues() Row {
 	}}
 }
 
-func admission() Row {
+func webhooks() Row {
+	ours := `name=~"` + admission.Pattern(admission.All()) + `"`
 	return Row{"Webhooks", []Panel{
-		stacked("Requests", "By path and code. A refusal is an answer (200); 500 is a fault of ours.", PerSecond,
+		stacked("Requests", "By path. Whatever the answer is, its code is 200, for refusals and faults too.", PerSecond,
 			Query{perSecond("webhook, code", foreign.WebhookRequests), "{{webhook}} {{code}}"}),
+		stacked("Faults", "Of webhooks themselves, which are no refusals: panics, and what the API server has counted, if it is scraped.", PerSecond,
+			Query{perSecond("job", foreign.WebhookPanics), "{{job}} panics"},
+			Query{"sum by (name, error_type) (" + anywhere(foreign.WebhookRejections, ours, `error_type!="no_error"`) + ")", "{{name}} {{error_type}}"},
+			Query{"sum by (name) (" + anywhere(foreign.WebhookRejections, ours, `error_type="no_error",rejection_code=~"5.."`) + ")", "{{name}} error"},
+			Query{"sum by (name) (" + anywhere(foreign.WebhookPassedOver, ours) + ")", "{{name}} passed over"}),
 		lines("Duration, 99th percentile", "Whoever writes an object waits this long.", Seconds,
 			named("webhook", quantile("0.99", "webhook", foreign.WebhookLatency+"_bucket"))),
 		lines("Certificates end in", "What webhooks are served with. It is renewed weeks or months before.", Seconds,

@@ -24,6 +24,11 @@ func perSecond(label, metric string, matchers ...string) string {
 	return "sum by (" + label + ") (rate(" + from(metric, matchers...) + "[" + window + "]))"
 }
 
+// anywhere is the rate of a counter whatever the board's namespaces are: the API server's is none of them.
+func anywhere(metric string, matchers ...string) string {
+	return "rate(" + metric + "{" + strings.Join(matchers, ",") + "}[" + window + "])"
+}
+
 // grown is how much a counter grew in the window, added up but for one label.
 func grown(label, metric string, matchers ...string) string {
 	return "sum by (" + label + ") (increase(" + from(metric, matchers...) + "[" + window + "]))"

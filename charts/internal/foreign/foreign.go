@@ -1,5 +1,5 @@
 // Package foreign lists the series of other programs that dashboards and alerts may name: those of controller-runtime, which every
-// manager serves beside its own, and Kueue's.
+// manager serves beside its own, the API server's, and Kueue's.
 package foreign
 
 // Of controller-runtime and client-go.
@@ -8,6 +8,7 @@ const (
 	ReconcileErrors = "controller_runtime_reconcile_errors_total"  // controller
 	ReconcileTime   = "controller_runtime_reconcile_time_seconds"  // a histogram: controller
 	WebhookRequests = "controller_runtime_webhook_requests_total"  // webhook (its path), code
+	WebhookPanics   = "controller_runtime_webhook_panics_total"    // of all webhooks of a process
 	WebhookLatency  = "controller_runtime_webhook_latency_seconds" // a histogram: webhook
 	QueueDepth      = "workqueue_depth"                            // name
 	QueueTime       = "workqueue_queue_duration_seconds"           // a histogram: name
@@ -15,6 +16,13 @@ const (
 	Leader          = "leader_election_master_status"              // name (of the Lease)
 	CPU             = "process_cpu_seconds_total"
 	Memory          = "process_resident_memory_bytes"
+)
+
+// Of the API server: it knows what no webhook knows of itself, that it was not reached. Both are counters. A webhook that is passed
+// over, because of failurePolicy Ignore, has rejected nothing.
+const (
+	WebhookRejections = "apiserver_admission_webhook_rejection_count" // name, type, operation, error_type, rejection_code
+	WebhookPassedOver = "apiserver_admission_webhook_fail_open_count" // name, type
 )
 
 // Of Kueue; those of resources need metrics.enableClusterQueueResources in its configuration.
@@ -27,14 +35,21 @@ const (
 	KueueNominal  = "kueue_cluster_queue_nominal_quota"        // cluster_queue, flavor, resource
 )
 
-// Samples are all names under which these are stored.
-func Samples() []string {
-	names := []string{
+// Samples are all names under which these are stored, with their labels where they are known.
+func Samples() map[string][]string {
+	all := map[string][]string{
+		WebhookPanics:     {},
+		WebhookRejections: {"name", "type", "operation", "error_type", "rejection_code"},
+		WebhookPassedOver: {"name", "type"},
+	}
+	for _, name := range []string{
 		Reconciles, ReconcileErrors, WebhookRequests, QueueDepth, APIRequests, Leader, CPU, Memory,
 		KueuePending, KueueAdmitted, KueueEvicted, KueueReserved, KueueNominal,
+	} {
+		all[name] = nil
 	}
 	for _, histogram := range []string{ReconcileTime, WebhookLatency, QueueTime, KueueWait} {
-		names = append(names, histogram+"_bucket", histogram+"_count", histogram+"_sum")
+		all[histogram+"_bucket"], all[histogram+"_count"], all[histogram+"_sum"] = nil, nil, nil
 	}
-	return names
+	return all
 }

@@ -1,0 +1,35 @@
+// Package admission has the names of the webhooks that each chart brings. The API server counts by these; it does not tell apart
+// webhooks of the same name in two configurations, and some of Kueue's have the names of ours, which are the published ones.
+package admission
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Names of the webhooks, by the folder of the chart.
+var Names = map[string][]string{
+	"jobset-controller":     {"mjobset.kb.io", "vjobset.kb.io", "mpod.kb.io", "vpod.kb.io"},
+	"appwrapper-controller": {"mappwrapper.kb.io", "vappwrapper.kb.io"},
+	"rescheduler":           {"pods.rescheduler.holdfast.dev"},
+}
+
+// All names.
+func All() []string {
+	var all []string
+	for _, chart := range slices.Sorted(maps.Keys(Names)) {
+		all = append(all, Names[chart]...)
+	}
+	return all
+}
+
+// Pattern is a regular expression that matches these names and no other, to be put into a PromQL string with double quotes.
+func Pattern(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = regexp.QuoteMeta(name)
+	}
+	return strings.ReplaceAll(strings.Join(quoted, "|"), `\`, `\\`)
+}
