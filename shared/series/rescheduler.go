@@ -9,7 +9,7 @@ var (
 	FilledPods          = counter("rescheduler_filled_pods_total", "Pods without a node that got their exclusions after their admission.").of(Rescheduler)
 	Moves               = counter("rescheduler_moves_total", "Attempts to move a pod, by outcome.", "outcome").of(Rescheduler)
 	ReplacementDuration = histogram("rescheduler_replacement_seconds",
-		"From the last failure that the workload remembers to a replacement that has another node.").of(Rescheduler)
+		"From the last failure on the nodes that a replacement avoids until it has another node. Pods made more than 15 minutes after are none.").of(Rescheduler)
 	TaintedNodes = gauge("rescheduler_tainted_nodes", "Nodes that are tainted because of what pods say against them.").of(Rescheduler)
 
 	moves = []Metric{Admissions, BreakerOpen, Decisions, FilledPods, Moves, ReplacementDuration, TaintedNodes}

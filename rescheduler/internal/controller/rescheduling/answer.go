@@ -140,9 +140,14 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 func (r *Reconciler) take(s *scope) (granted bool, why string, after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	granted, why, after = r.budgets.Take(s.purpose(), s.now)
-	r.metrics.breaker(r.budgets.Open(s.now) > 0)
-	return granted, why, after
+	return r.budgets.Take(s.purpose(), s.now)
+}
+
+// breakerOpen tells whether nothing is moved now because too much was.
+func (r *Reconciler) breakerOpen() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.budgets.Open(r.clock.Now()) > 0
 }
 
 // giveBack what was taken for a move that was not made.

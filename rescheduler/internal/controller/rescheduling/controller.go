@@ -81,7 +81,7 @@ type Reconciler struct {
 // New makes a Reconciler that has seen nothing yet.
 func New(o Options) *Reconciler {
 	b := o.Config.Blame
-	return &Reconciler{
+	r := &Reconciler{
 		client: o.Client, live: o.Live, owners: o.Owners, ledger: o.Ledger, metrics: o.Metrics, clock: o.Clock, config: o.Config,
 		report: newReporter(o.Recorder), table: o.Config.Table(), rules: o.Config.Rules(), budgets: o.Config.Budgets(),
 		diary: newDiary(), lifted: lru.New(noted), family: newFamily(), woken: make(chan event.GenericEvent, 64),
@@ -91,6 +91,9 @@ func New(o Options) *Reconciler {
 			MaxNodes: b.MaxNodes, MaxShare: b.MaxShare,
 		}),
 	}
+	open := r.breakerOpen
+	o.Metrics.breaker.Store(&open)
+	return r
 }
 
 // The owners of pods: those of Kubernetes, of this project, and of the usual operators. Others come by aggregation, see the chart.

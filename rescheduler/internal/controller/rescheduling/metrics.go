@@ -1,11 +1,13 @@
 package rescheduling
 
 import (
-	"sync"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/lru"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
@@ -20,12 +22,14 @@ type Metrics struct {
 	decisions    *prometheus.CounterVec
 	moves        *prometheus.CounterVec
 	fills        prometheus.Counter
-	open         prometheus.Gauge
+	open         prometheus.GaugeFunc
 	tainted      prometheus.Gauge
 	replacements prometheus.Histogram
 
-	mu   sync.Mutex
-	seen map[string]bool
+	// breaker tells whether it is open. It closes by time, with nothing happening.
+	breaker atomic.Pointer[func() bool]
+	// seen are replacements that were observed, by their UID.
+	seen *lru.Cache
 }
 
 // NewMetrics registers them. Which decisions there may be is for the configuration.
@@ -34,11 +38,11 @@ func NewMetrics(registerer prometheus.Registerer, config settings.Rescheduling) 
 		decisions:    meter.CounterVec(series.Decisions),
 		moves:        meter.CounterVec(series.Moves),
 		fills:        meter.Counter(series.FilledPods),
-		open:         meter.Gauge(series.BreakerOpen),
 		tainted:      meter.Gauge(series.TaintedNodes),
 		replacements: meter.Histogram(series.ReplacementDuration, []float64{0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300}),
-		seen:         map[string]bool{},
+		seen:         lru.New(sayings),
 	}
+	m.open = meter.GaugeFunc(series.BreakerOpen, m.isOpen)
 	registerer.MustRegister(m.decisions, m.moves, m.fills, m.open, m.tainted, m.replacements)
 	meter.Zero(m.moves, []string{string(moved)}, []string{string(blocked)}, []string{string(gone)})
 	meter.Zero(m.decisions, outcomes(config)...)
@@ -69,36 +73,54 @@ func (m *Metrics) moved(o outcome) { m.moves.WithLabelValues(string(o)).Inc() }
 
 func (m *Metrics) filled() { m.fills.Inc() }
 
-func (m *Metrics) breaker(open bool) {
-	value := 0.0
-	if open {
-		value = 1
+// isOpen is 1 while the breaker is open.
+func (m *Metrics) isOpen() float64 {
+	if open := m.breaker.Load(); open != nil && (*open)() {
+		return 1
 	}
-	m.open.Set(value)
+	return 0
 }
 
-// youngest: of older pods it is not known when they were bound.
-const youngest = time.Minute
+const (
+	// fresh: what was bound longer ago has been counted, by this process or by the one before.
+	fresh = time.Minute
+	// overtakes: a controller may have made the replacement before the failure was written down.
+	overtakes = time.Minute
+	// latest: a pod that is made longer after a failure is no replacement. The workload has grown, or is rolled out anew.
+	latest = 15 * time.Minute
+)
 
-// bound observes a replacement that has a node, once.
+// bound observes a replacement that has a node, once, however long it had none.
 func (m *Metrics) bound(s *scope) {
-	last := lastFailure(s.memory)
-	young := s.now.Sub(s.pod.CreationTimestamp.Time) < youngest
-	if last.IsZero() || !young || len(memory.Hosts(s.pod.Annotations)) == 0 {
+	failed, at := failureBehind(s.pod, s.memory), boundAt(s.pod)
+	if failed.IsZero() || at.IsZero() || s.now.Sub(at) >= fresh {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.seen[string(s.pod.UID)] {
+	if _, found := m.seen.Get(s.pod.UID); found {
 		return
 	}
-	if len(m.seen) >= sayings {
-		clear(m.seen)
-	}
-	m.seen[string(s.pod.UID)] = true
-	for _, c := range s.pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-			m.replacements.Observe(max(0, c.LastTransitionTime.Sub(last).Seconds()))
+	m.seen.Add(s.pod.UID, nil)
+	m.replacements.Observe(max(0, at.Sub(failed).Seconds()))
+}
+
+// failureBehind is the last failure on the nodes that the pod is kept away from, of those before the pod was made; zero: it replaces none.
+func failureBehind(pod *corev1.Pod, remembered memory.Memory) (last time.Time) {
+	hosts, made := memory.Hosts(pod.Annotations), pod.CreationTimestamp.Time
+	for _, e := range remembered.Entries {
+		before := made.Sub(e.Last)
+		if slices.Contains(hosts, e.Node) && before >= -overtakes && before <= latest && e.Last.After(last) {
+			last = e.Last
 		}
 	}
+	return last
+}
+
+// boundAt is when the pod got its node, by the API server's clock; zero: it does not say.
+func boundAt(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }

@@ -1,13 +1,20 @@
 package rescheduling
 
 import (
+	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
@@ -69,5 +76,73 @@ func TestDecisionsBeginWithZero(t *testing.T) {
 			t.Errorf("%s: %d series", name, len(all))
 		}
 		t.Log(name, len(all))
+	}
+}
+
+// gathered is what a metric says: the value of a gauge, or the number and sum of what a histogram has observed.
+func gathered(t *testing.T, metric prometheus.Collector) (value float64, count uint64, sum float64) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metric)
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 {
+		t.Fatal(families, err)
+	}
+	m := families[0].GetMetric()[0]
+	return m.GetGauge().GetValue(), m.GetHistogram().GetSampleCount(), m.GetHistogram().GetSampleSum()
+}
+
+// The breaker closes by itself; no pod has to be moved for the gauge to say so.
+func TestTheBreakerIsSeenToClose(t *testing.T) {
+	config := settings.Default()
+	config.Breaker.Moves = 1
+	w := newWorld(t, config, interceptor.Funcs{})
+	of := workload("w")
+	for range 2 {
+		w.take(w.of(pods.Make("p", noon).On("a").Change(owned(of)).Obj(), of))
+	}
+	if open, _, _ := gathered(t, w.metrics.open); open != 1 {
+		t.Fatalf("after two moves of one that may be made it says %v", open)
+	}
+	w.Reconciler.clock.(*testclock.FakePassiveClock).SetTime(noon.Add(time.Duration(config.Breaker.Pause)))
+	if open, _, _ := gathered(t, w.metrics.open); open != 0 {
+		t.Errorf("when the pause is over it says %v", open)
+	}
+}
+
+func TestReplacementsAreObservedOnce(t *testing.T) {
+	minutes := func(n float64) time.Time { return noon.Add(time.Duration(n * float64(time.Minute))) }
+	for name, c := range map[string]struct {
+		made, bound, now time.Time
+		hosts            string
+		want             float64 // seconds since the failure on node a, at noon; below 0: it is not observed
+	}{
+		"bound at once":                                 {minutes(0.1), minutes(0.1), minutes(0.1), `["a"]`, 6},
+		"without a node for ten minutes":                {minutes(0.1), minutes(10), minutes(10.1), `["a"]`, 600},
+		"made late, by a Job that backs off":            {minutes(6), minutes(7), minutes(7), `["a"]`, 420},
+		"made and bound before the failure was noted":   {minutes(-0.05), minutes(-0.02), minutes(0), `["a"]`, 0},
+		"seen by a manager that has started later":      {minutes(0.1), minutes(0.2), minutes(1.5), `["a"]`, -1},
+		"a sibling from before the failure":             {minutes(-5), minutes(-5), minutes(0.1), `["a"]`, -1},
+		"one from before that had no node until now":    {minutes(-5), minutes(0.1), minutes(0.1), `["a"]`, -1},
+		"the workload grows an hour after":              {minutes(60), minutes(60.1), minutes(60.1), `["a"]`, -1},
+		"kept away from nothing":                        {minutes(0.1), minutes(0.2), minutes(0.2), ``, -1},
+		"kept away from a node on which nothing failed": {minutes(0.1), minutes(0.2), minutes(0.2), `["c"]`, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := NewMetrics(prometheus.NewRegistry(), settings.Default())
+			pod := pods.Make("p", c.made).On("b").Condition(corev1.PodScheduled, corev1.ConditionTrue, "", c.bound).Change(func(p *corev1.Pod) {
+				p.Annotations = map[string]string{memory.HostsAnnotation: c.hosts}
+			}).Obj()
+			remembered := memory.Memory{Entries: []memory.Entry{
+				{Node: "a", First: noon.Add(-time.Hour), Last: noon}, {Node: "b", Last: noon.Add(time.Minute)}, {Node: "z", Last: noon.Add(-time.Minute)},
+			}}
+			for range 3 {
+				m.bound(&scope{pod: pod, memory: remembered, now: c.now})
+			}
+			_, count, sum := gathered(t, m.replacements)
+			if c.want < 0 && count != 0 || c.want >= 0 && (count != 1 || math.Abs(sum-c.want) > 0.001) {
+				t.Errorf("observed %d times, %v s; want %v s", count, sum, c.want)
+			}
+		})
 	}
 }
