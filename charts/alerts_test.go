@@ -141,6 +141,11 @@ var trials = map[string]trial{
 	"HoldfastOrchestratorHasNoLeader": {
 		at:    "5m",
 		fires: load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "0x20"},
+		also: []load{
+			{`holdfast_build_info{program="jobset"}`: "1x20"},                // none is there
+			{`holdfast_orchestrator_leader{pod="a"}`: "1 1 stale"},           // the last one is gone
+			{`holdfast_orchestrator_leader{pod="a"}`: "1 stale 0 stale 0x2"}, // it starts again and again
+		},
 		quiet: load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "1x20"},
 	},
 	"HoldfastStoreUnreachable": {

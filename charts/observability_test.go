@@ -106,15 +106,52 @@ func TestAlertsAreTheGeneratedOnes(t *testing.T) {
 	}
 }
 
-// checkRules: the rendered rules are those of the file without the one that is disabled.
+// checkRules: the rendered rules are those of the file without the one that is disabled, and without that of an orchestrator that is
+// not scraped.
 func checkRules(t *testing.T, chart, values string, groups []any, disabled string) {
 	t.Helper()
-	rule := mustParse(t, chart, values).named(t, "PrometheusRule", "")
+	all := mustParse(t, chart, values)
+	rule := all.named(t, "PrometheusRule", "")
+	without := []string{disabled}
+	if !scrapesOrchestrators(t, all) {
+		without = append(without, "HoldfastOrchestratorHasNoLeader")
+	}
 	got, _, _ := unstructured.NestedSlice(rule.Object, "spec", "groups")
 	wanted := groups[0].(map[string]any)["rules"].([]any)
-	wanted = slices.DeleteFunc(slices.Clone(wanted), func(r any) bool { return r.(map[string]any)["alert"] == disabled })
+	wanted = slices.DeleteFunc(slices.Clone(wanted), func(r any) bool { return slices.Contains(without, r.(map[string]any)["alert"].(string)) })
 	if diff := cmp.Diff(wanted, got[0].(map[string]any)["rules"]); diff != "" {
 		t.Errorf("%s, without %q (-want +got):\n%s", chart, disabled, diff)
+	}
+}
+
+// scrapesOrchestrators tells whether a Service has the port of their metrics.
+func scrapesOrchestrators(t *testing.T, all objects) bool {
+	t.Helper()
+	for _, object := range all.find("Service") {
+		for _, port := range as[corev1.Service](t, object).Spec.Ports {
+			if port.Name == "orch-metrics" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// An alert that fires when nothing is there would never stop where nothing is to be there.
+func TestMissingOrchestratorsAreMissedWhereTheyAreScraped(t *testing.T) {
+	const rules, on = "metrics: {prometheusRule: {enabled: true}}", "orchestrator: {enabled: true, metrics: {enabled: true}}\nvalkey: {enabled: true}"
+	for values, want := range map[string]bool{
+		rules: false, rules + "\n" + on: true, rules + "\norchestrator: {enabled: true}\nvalkey: {enabled: true}": false,
+		rules + "\norchestrator: {enabled: false, metrics: {enabled: true}}": false,
+	} {
+		rule := mustParse(t, jobSetChart, values).named(t, "PrometheusRule", "")
+		text, err := yaml.Marshal(rule.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(text), "alert: HoldfastOrchestratorHasNoLeader"); got != want {
+			t.Errorf("%s: the alert is there: %t", values, got)
+		}
 	}
 }
 

@@ -64,9 +64,9 @@ func orchestrator() []Alert {
 	return []Alert{
 		{
 			Name: "HoldfastOrchestratorHasNoLeader", Severity: Critical, For: "3m",
-			Expr:        fmt.Sprintf("max(%s) < 1", series.Leading.Name),
+			Expr:        fmt.Sprintf("(max(%s) or vector(0)) < 1", series.Leading.Name), // with none there is no series either
 			Summary:     "No orchestrator leads",
-			Description: "Restarts in place go on, but nothing is charged, times out, or is escalated, and groups are neither opened nor closed.",
+			Description: "None of those that run holds the Lease, or none runs. Restarts in place go on, but nothing is charged, times out, or is escalated, and groups are neither opened nor closed.",
 		},
 		{
 			Name: "HoldfastStoreUnreachable", Severity: Critical, For: "5m",
