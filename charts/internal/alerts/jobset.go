@@ -9,7 +9,7 @@ import (
 
 func jobSet() Set {
 	m := manager{
-		title: "JobSet controller", program: "jobset", controllers: "jobset|placement|orchestrator",
+		title: "JobSet controller", program: "jobset", controllers: "jobset|placement|orchestrator|rosters",
 		webhooks: admission.Names["jobset-controller"], lease: "6d4f6a47.jobset.x-k8s.io",
 	}
 	return Set{"jobset-controller", append(append(m.alerts(), training()...), orchestrator()...)}

@@ -1,0 +1,147 @@
+package charts
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	promql "github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/holdfast-project/holdfast/charts/internal/alerts"
+)
+
+// controllersIn are the names of all controllers that the code of a folder registers.
+func controllersIn(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	constants, named := map[string]string{}, []ast.Expr{}
+	var packages []string // of named
+	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			switch n := node.(type) {
+			case *ast.ValueSpec:
+				for i, value := range n.Values {
+					if text, literal := stringOf(value); literal {
+						constants[filepath.Dir(path)+"."+n.Names[i].Name] = text
+					}
+				}
+			case *ast.CallExpr:
+				if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Named" && ofBuilder(s.X) {
+					named, packages = append(named, n.Args[0]), append(packages, filepath.Dir(path))
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, argument := range named {
+		name, literal := stringOf(argument)
+		if constant, ok := argument.(*ast.Ident); ok {
+			name, literal = constants[packages[i]+"."+constant.Name], true
+		}
+		if !literal || name == "" {
+			t.Fatalf("%s: the name of a controller is neither a text nor a constant of its package", packages[i])
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func stringOf(e ast.Expr) (string, bool) {
+	literal, ok := e.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(literal.Value)
+	return text, err == nil
+}
+
+// ofBuilder tells whether a chain of calls begins with a builder of controller-runtime.
+func ofBuilder(e ast.Expr) bool {
+	for {
+		call, ok := e.(*ast.CallExpr)
+		if !ok {
+			return false
+		}
+		s, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return false
+		}
+		if s.Sel.Name == "NewControllerManagedBy" {
+			return true
+		}
+		e = s.X
+	}
+}
+
+// patternsOf are the regular expressions that an alert has for a label.
+func patternsOf(t *testing.T, alert alerts.Alert, label string) (patterns []string) {
+	t.Helper()
+	expr, err := promql.ParseExpr(alert.Expr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, matchers := range promql.ExtractSelectors(expr) {
+		for _, matcher := range matchers {
+			if matcher.Name == label {
+				patterns = append(patterns, matcher.Value)
+			}
+		}
+	}
+	return patterns
+}
+
+// A controller whose name is in no rule fails, or falls behind, unseen.
+func TestAlertsAreAboutAllControllers(t *testing.T) {
+	labels := map[string]string{"HoldfastControllerErrors": "controller", "HoldfastControllerFallsBehind": "name"}
+	for _, set := range alerts.All() {
+		names := controllersIn(t, filepath.Join("..", set.Chart, "internal"))
+		if len(names) == 0 {
+			t.Errorf("%s: no controller is found", set.Chart)
+		}
+		for _, alert := range set.Alerts {
+			label := labels[alert.Name]
+			if label == "" {
+				continue
+			}
+			patterns := patternsOf(t, alert, label)
+			if len(patterns) == 0 {
+				t.Errorf("%s: %s has no label %s", set.Chart, alert.Name, label)
+			}
+			for _, pattern := range patterns {
+				checkNames(t, set.Chart+", "+alert.Name, pattern, names)
+			}
+		}
+	}
+}
+
+// checkNames: the pattern matches each name, and has no part that matches none.
+func checkNames(t *testing.T, at, pattern string, names []string) {
+	t.Helper()
+	for _, name := range names {
+		if !regexp.MustCompile("^(?:" + pattern + ")$").MatchString(name) {
+			t.Errorf("%s: %s does not match the controller %s", at, pattern, name)
+		}
+	}
+	for _, part := range strings.Split(pattern, "|") {
+		if !slices.Contains(names, part) {
+			t.Errorf("%s: there is no controller %s", at, part)
+		}
+	}
+}
