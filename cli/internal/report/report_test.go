@@ -235,7 +235,15 @@ func TestWhy(t *testing.T) {
 	moved.Events = []corev1.Event{{
 		Reason: "Rescheduled", Message: "OOMKilled on node node-a: evicted, to run on another node", EventTime: metav1.NewMicroTime(now),
 	}, {Reason: "Pulled", Message: "the image was there"}}
+	asks := &read.Pod{Pod: pod("p", true)}
+	asks.Annotations = map[string]string{"schedulingRetries": "2"}
+	blocked := owned(t) // by default, as nobody asks
+	blocked.Events = []corev1.Event{{
+		Type: corev1.EventTypeWarning, Reason: "BlockedByDisruptionBudget", EventTime: metav1.NewMicroTime(now),
+		Message: "OOMKilled on node node-a: a PodDisruptionBudget does not let the pod go yet",
+	}}
 	for name, p := range map[string]*read.Pod{
+		"bare-asks": asks, "blocked": blocked, "never": owned(t, "schedulingRetries", "0"), "unreadable": owned(t, "schedulingRetries", "some"),
 		"moved": moved, "not-asked": owned(t), "bare": {Pod: pod("p", true)},
 		"recovering": owned(t, "schedulingRetries", "2", "holdfast.dev/recovering", `{"rung":1,"reason":"x","deadline":"2026-11-22T13:00:50Z"}`),
 		"could":      owned(t, "schedulingRetries", "2"),

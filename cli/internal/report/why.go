@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/holdfast-project/holdfast/cli/internal/read"
@@ -117,40 +118,69 @@ func said(p *read.Pod) []Saying {
 	return list
 }
 
-// moveReasons are those of the rescheduler, also where they are no warnings.
+// moveReasons are those of the rescheduler's decisions, also where they are no warnings.
 var moveReasons = map[string]bool{
 	"Rescheduled": true, "NodeExcluded": true, "RecoveringBelow": true, "GangMovedAlready": true, "NotTheNodesFault": true,
-	"ReschedulingLimited": true, "WouldReschedule": true, "NotMovable": true,
+	"ReschedulingLimited": true, "WouldReschedule": true, "NotMovable": true, "BlockedByDisruptionBudget": true, "NoOtherNode": true,
+	"WorkloadFault": true, "ReschedulingExhausted": true,
 }
 
+// verdict is the rescheduler's own last word, if it has said one. Without, it follows from what users ask for; what depends on the
+// rescheduler's configuration, which is not known here, is said with its condition.
 func verdict(p *read.Pod, c ladder.Chain, list []Saying, now time.Time) string {
 	var marks []map[string]string
 	for _, o := range c {
 		marks = append(marks, o.Annotations)
 	}
 	until := recovering.Until(recovering.RungMove, now, marks...)
-	moved := c.Moved()
 	switch {
 	case p.DeletionTimestamp != nil:
 		return "it is leaving its node already"
 	case !until.IsZero():
 		return fmt.Sprintf("it is not moved now: its workload is being recovered, until %s at the latest", until.UTC().Format(time.RFC3339))
-	case len(c) == 0:
-		return "it is not moved: nobody owns it, so nobody would make it again"
-	case moved == nil:
-		return "it is not moved: no owner of it has the annotation schedulingRetries"
 	}
 	for _, s := range slices.Backward(list) {
 		if moveReasons[s.Reason] {
 			return s.Message
 		}
 	}
+	moved := c.Moved()
+	switch {
+	case len(c) == 0:
+		return bareVerdict(p)
+	case moved == nil:
+		return "it is not moved, unless the rescheduler moves those who do not ask (defaultRetries): no owner of it has the annotation schedulingRetries"
+	}
 	moves, allowed := timeline.Moves(c.Root().Annotations)
 	if _, own := timeline.Moves(moved.Annotations); own >= 0 {
 		allowed = own
 	}
-	if moves >= allowed {
-		return fmt.Sprintf("it is not moved: all %d moves of its workload are used up", allowed)
+	if allowed < 0 {
+		return "it is not moved, unless the rescheduler moves those who do not ask (defaultRetries): schedulingRetries of " + moved.Kind + " " + moved.Name + " is no number"
+	}
+	return movesVerdict(moves, allowed)
+}
+
+// bareVerdict is about a pod without owners: it has to ask by itself, whatever the defaults are.
+func bareVerdict(p *read.Pod) string {
+	moves, allowed := timeline.Moves(p.Annotations)
+	switch {
+	case metav1.GetControllerOf(p) != nil:
+		return "it is not moved: its controller is gone"
+	case allowed < 0:
+		return "it is not moved: it has no controller, and no annotation schedulingRetries of its own"
+	case moves >= allowed:
+		return movesVerdict(moves, allowed)
+	}
+	return "it is not moved, unless the rescheduler makes pods without a controller again (barePods.recreate): nobody else would make it again"
+}
+
+func movesVerdict(moves, allowed int32) string {
+	switch {
+	case allowed == 0:
+		return "it is not moved: schedulingRetries is 0"
+	case moves >= allowed:
+		return fmt.Sprintf("it is not moved, unless the rescheduler counts for each replica (retriesPerReplica): all moves of its workload are used up, %d of %d", moves, allowed)
 	}
 	return fmt.Sprintf("it is moved if it cannot run on its node: %d of %d moves are used", moves, allowed)
 }

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// notAboutMoves are reasons of the rescheduler that say nothing about whether a pod is moved.
+var notAboutMoves = map[string]string{
+	"NotLongEnough":     "nobody is told",
+	"TooLongAgo":        "nobody is told",
+	"InvalidAnnotation": "about a value",
+	"ExclusionsLifted":  "about a pod that has no node",
+	"NodeTainted":       "about a node",
+}
+
+// reasonsIn are the texts of a file's constants, of which a name is given.
+func reasonsIn(t *testing.T, file string, is func(name string) bool) (reasons []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "..", "rescheduler", "internal", file), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok || !is(spec.Names[0].Name) || len(spec.Values) == 0 {
+			return true
+		}
+		if text, ok := spec.Values[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
+			reason, err := strconv.Unquote(text.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reasons = append(reasons, reason)
+		}
+		return true
+	})
+	return reasons
+}
+
+// What the rescheduler has decided is known here by its reason: by each that it has, and by no other.
+func TestReasonsAreTheReschedulers(t *testing.T) {
+	of := reasonsIn(t, filepath.Join("policy", "decision.go"), ast.IsExported)
+	of = append(of, reasonsIn(t, filepath.Join("controller", "rescheduling", "events.go"), func(name string) bool { return strings.HasPrefix(name, "reason") })...)
+	if len(of) < 15 {
+		t.Fatalf("only %q are found", of)
+	}
+	known := map[string]bool{}
+	for _, reason := range of {
+		known[reason] = true
+		if moveReasons[reason] == (notAboutMoves[reason] != "") {
+			t.Errorf("%s is in both lists, or in none", reason)
+		}
+	}
+	for reason := range moveReasons {
+		if !known[reason] {
+			t.Errorf("the rescheduler has no reason %s", reason)
+		}
+	}
+}
