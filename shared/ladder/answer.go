@@ -1,6 +1,10 @@
 package ladder
 
-import "github.com/holdfast-project/holdfast/shared/recovering"
+import (
+	"slices"
+
+	"github.com/holdfast-project/holdfast/shared/recovering"
+)
 
 // Program answers faults.
 type Program string
@@ -25,20 +29,16 @@ type Answer struct {
 }
 
 // Answers are the tries at a fault of a pod, in their order: each is made when the one before has failed or run out of time. The last
-// one ends with the workload Failed. None: nobody is responsible, as for a pod without a controller.
+// one ends with the workload Failed. None: nobody is responsible, as for a pod without a controller, or for a node that is marked while no
+// AppWrapper is there to read the mark.
 func Answers(c Chain, f Fault) []Answer {
-	var list []Answer
-	for _, a := range []Answer{c.inGroup(f), c.elsewhere(f), c.elastic(f), c.byController(f), c.recreated(f), c.reset()} {
-		if a.Program != Nobody {
-			list = append(list, a)
-		}
-	}
-	if f == NodeBad && c.AppWrapper() != nil {
+	tries := []Answer{c.inGroup(f), c.elsewhere(f), c.elastic(f), c.byController(f), c.recreated(f), c.reset()}
+	if f == NodeBad {
 		// The mark wants all pods off the node at once, and the reset is the one who sees to it: no rung below moves some of
-		// them first, for which the group would restart twice.
-		return []Answer{c.reset()}
+		// them first, for which the group would restart twice. Nobody else reads the mark.
+		tries = []Answer{c.reset()}
 	}
-	return list
+	return slices.DeleteFunc(tries, func(a Answer) bool { return a.Program == Nobody })
 }
 
 // First is who answers a fault; Program is Nobody if none does.
@@ -51,36 +51,35 @@ func First(c Chain, f Fault) Answer {
 
 // inGroup: the group restarts in its pods, the lost ones of which are replaced first.
 func (c Chain) inGroup(f Fault) Answer {
-	js := c.InPlace()
-	if js == nil {
+	group := c.InPlace()
+	if group == nil || group == c.ElasticJob() && f != ProcessEnded { // what ends a pod of an ElasticJob is its own program's
 		return Answer{}
 	}
 	switch f {
 	case ProcessEnded, ContainerDied, PodLost:
 		rung := recovering.RungProcess
-		if js.Annotations[inPlaceDriver] == driverSidecar {
+		if group == c.JobSet() && group.Annotations[inPlaceDriver] == driverSidecar {
 			rung = recovering.RungGroup
 		}
-		return Answer{rung, Orchestrator, js}
+		return Answer{rung, Orchestrator, group}
 	case Drained: // the pods come up on other nodes; what remains is one restart of the group, which is theirs
-		return Answer{recovering.RungMove, Orchestrator, js}
+		return Answer{recovering.RungMove, Orchestrator, group}
 	}
 	return Answer{}
 }
 
-// elsewhere: pods that ask for it leave nodes on which they cannot run. Without an AppWrapper they leave bad nodes so too.
+// elsewhere: pods that ask for it leave nodes on which they cannot run. A node that is marked as bad is none of these: they may run there.
 func (c Chain) elsewhere(f Fault) Answer {
-	owner := c.Moved()
-	if owner == nil || (f != CannotRun && f != NodeBad) {
+	if c.Moved() == nil || f != CannotRun {
 		return Answer{}
 	}
 	return Answer{recovering.RungMove, Rescheduler, c.Root()}
 }
 
-// elastic: the others go on while a worker is replaced.
+// elastic: the others go on while a worker is replaced, as one is that does not come back in place in time.
 func (c Chain) elastic(f Fault) Answer {
 	job := c.ElasticJob()
-	if job == nil || f == TimedOut || f == BudgetSpent {
+	if job == nil || f == BudgetSpent || f == TimedOut && c.InPlace() == nil {
 		return Answer{}
 	}
 	return Answer{recovering.RungElastic, Elastic, job}

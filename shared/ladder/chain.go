@@ -41,16 +41,22 @@ func (c Chain) AppWrapper() *Owner { return c.Find(appWrapperGroup, "AppWrapper"
 // ElasticJob that the pod belongs to.
 func (c Chain) ElasticJob() *Owner { return c.Find(elasticGroup, "ElasticJob") }
 
-// InPlace returns the JobSet if it asks for restarts in place.
+// InPlace returns the JobSet or the ElasticJob if it asks for restarts in place.
 func (c Chain) InPlace() *Owner {
-	js := c.JobSet()
-	if js == nil || js.Annotations[inPlaceDriver] == driverNone {
+	group := c.JobSet()
+	switch {
+	case group == nil: // the driver is chosen for JobSets only
+		group = c.ElasticJob()
+	case group.Annotations[inPlaceDriver] == driverNone:
 		return nil
 	}
-	if _, asked := js.Annotations[inPlaceTimeout]; !asked {
+	if group == nil {
 		return nil
 	}
-	return js
+	if _, asked := group.Annotations[inPlaceTimeout]; !asked {
+		return nil
+	}
+	return group
 }
 
 // Moved returns the owner nearest to the pod that asks for its pods to be moved away from nodes on which they cannot run.

@@ -11,7 +11,8 @@
 //	a node is drained          4: its pods come up elsewhere, and the group restarts once
 //	a restart is out of time   5 jobset-controller          6
 //	maxRestarts are used up    6 AppWrapper                 Failed
-//	a node is marked EVICT     6 AppWrapper; without one 4
+//	a node is marked EVICT     6 AppWrapper; without one nobody: what the mark means for pods is read by none of the others
 //
-// Without in-place restarts the pod's own controller takes the place of rungs 1 and 2. Source: DESIGN, "The ladder".
+// Without in-place restarts the pod's own controller takes the place of rungs 1 and 2. An ElasticJob that asks for them has rung 1 when a
+// process ends, and 3 for all else. Source: DESIGN, "The ladder".
 package ladder

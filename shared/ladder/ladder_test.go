@@ -54,20 +54,25 @@ func TestWhoAnswersWhat(t *testing.T) {
 			BudgetSpent: "6:AppWrapper", NodeBad: "6:AppWrapper",
 		}},
 		"a sidecar restarts containers": {Chain{job(), jobSet(inPlace, sidecar)}, map[Fault]string{
-			ProcessEnded: "2:JobSet 5:JobSet", BudgetSpent: "", NodeBad: "5:JobSet",
+			ProcessEnded: "2:JobSet 5:JobSet", BudgetSpent: "", NodeBad: "",
 		}},
 		"a JobSet without in-place restarts is recreated": {Chain{job(), jobSet(), appWrapper()}, map[Fault]string{
 			ProcessEnded: "5:JobSet 6:AppWrapper", PodLost: "5:JobSet 6:AppWrapper", CannotRun: "5:JobSet 6:AppWrapper",
 		}},
 		"in-place restarts that are turned off for a driver": {Chain{job(), jobSet(inPlace, inPlaceDriver+"=none")}, map[Fault]string{ProcessEnded: "5:JobSet"}},
 		"the rescheduler alone, on a JobSet": {Chain{job(), jobSet(moves)}, map[Fault]string{
-			CannotRun: "4:JobSet 5:JobSet", NodeBad: "4:JobSet 5:JobSet",
+			CannotRun: "4:JobSet 5:JobSet", NodeBad: "",
 		}},
 		"an ElasticJob goes on with fewer": {Chain{elasticJob(), appWrapper()}, map[Fault]string{
 			ProcessEnded: "3:ElasticJob 6:AppWrapper", PodLost: "3:ElasticJob 6:AppWrapper", BudgetSpent: "6:AppWrapper", NodeBad: "6:AppWrapper",
 		}},
+		"an ElasticJob that restarts in place": {Chain{elasticJob(inPlace), appWrapper()}, map[Fault]string{
+			ProcessEnded: "1:ElasticJob 3:ElasticJob 6:AppWrapper", ContainerDied: "3:ElasticJob 6:AppWrapper", PodLost: "3:ElasticJob 6:AppWrapper",
+			Drained: "3:ElasticJob 6:AppWrapper", TimedOut: "3:ElasticJob 6:AppWrapper", BudgetSpent: "6:AppWrapper", NodeBad: "6:AppWrapper",
+		}},
+		"drivers are for JobSets":            {Chain{elasticJob(inPlace, sidecar)}, map[Fault]string{ProcessEnded: "1:ElasticJob 3:ElasticJob"}},
 		"an ElasticJob whose pods are moved": {Chain{elasticJob(moves)}, map[Fault]string{CannotRun: "4:ElasticJob 3:ElasticJob", PodLost: "3:ElasticJob"}},
-		"a plain Job makes its pods anew":    {Chain{job()}, map[Fault]string{PodLost: "4:Job", BudgetSpent: "", TimedOut: ""}},
+		"a plain Job makes its pods anew":    {Chain{job()}, map[Fault]string{PodLost: "4:Job", BudgetSpent: "", TimedOut: "", NodeBad: ""}},
 		"a Job in an AppWrapper":             {Chain{job(), appWrapper()}, map[Fault]string{PodLost: "4:Job 6:AppWrapper", NodeBad: "6:AppWrapper"}},
 		"nobody answers for a bare pod":      {nil, map[Fault]string{ProcessEnded: "", NodeBad: ""}},
 	}
@@ -82,10 +87,10 @@ func TestWhoAnswersWhat(t *testing.T) {
 	}
 }
 
-// With every combination of what may be there: a fault of an owned pod has an answer unless all budgets are spent, the answers climb
+// With every combination of what may be there: a fault of an owned pod has an answer unless all budgets are spent or only an AppWrapper would know of it, the answers climb
 // but for a move before the ElasticJob's own repair, and no program answers twice.
 func TestEveryFaultHasOneFirstAnswer(t *testing.T) {
-	roots := []Chain{{job()}, {job(), jobSet()}, {job(), jobSet(inPlace)}, {job(), jobSet(inPlace, sidecar)}, {elasticJob()}}
+	roots := []Chain{{job()}, {job(), jobSet()}, {job(), jobSet(inPlace)}, {job(), jobSet(inPlace, sidecar)}, {elasticJob()}, {elasticJob(inPlace)}}
 	for _, root := range roots {
 		for _, wrapped := range []bool{false, true} {
 			for _, moved := range []bool{false, true} {
@@ -107,7 +112,7 @@ func TestEveryFaultHasOneFirstAnswer(t *testing.T) {
 func checkAnswers(t *testing.T, c Chain, f Fault, wrapped bool) {
 	t.Helper()
 	list := Answers(c, f)
-	if len(list) == 0 && (wrapped || (f != BudgetSpent && f != TimedOut)) {
+	if len(list) == 0 && (wrapped || (f != BudgetSpent && f != TimedOut && f != NodeBad)) {
 		t.Errorf("nobody answers %s of %+v", f, c)
 	}
 	seen := map[Program]bool{}
