@@ -12,7 +12,8 @@ import (
 
 // Names of the published installation.
 const (
-	// leaseName lets this and the published controller never act at the same time.
+	// leaseName is that of the published controller: in one namespace the two never act at the same time. In two they have two Leases, and
+	// both act: so one has to end before the other starts.
 	leaseName         = "f134c674.codeflare.dev"
 	serviceName       = "appwrapper-webhook-service"
 	secretName        = "appwrapper-webhook-server-cert"

@@ -12,7 +12,8 @@ import (
 
 // Names of the published installation, which other projects wait for.
 const (
-	// leaseName lets this and the published controller never act at the same time.
+	// leaseName is that of the published controller: in one namespace the two never act at the same time. In two they have two Leases, and
+	// both act: so one has to end before the other starts.
 	leaseName         = "6d4f6a47.jobset.x-k8s.io"
 	serviceName       = "jobset-webhook-service"
 	secretName        = "jobset-webhook-server-cert"
