@@ -330,3 +330,26 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 		}
 	}
 }
+
+// An ElasticJob fails, and a worker is given up, for more than one reason: who reads of one looks in the wrong place.
+func TestAlertsNameAllCauses(t *testing.T) {
+	definition := string(mustRead(t, filepath.Join(elasticChart, "files", "crds", "elastic.pytorch.org_elasticjobs.yaml")))
+	for name, causes := range map[string][]string{
+		"HoldfastElasticWorkersGivenUp": {"backoffLimit", "disruptionLimit", "permanentExitCodes", "restartPolicy"},
+		"HoldfastElasticJobsFail":       {"minReplicas", "successPolicy", "activeDeadlineSeconds"},
+	} {
+		page := string(mustRead(t, filepath.Join("..", "docs", "runbooks", name+".md")))
+		for _, set := range alerts.All() {
+			for _, alert := range set.Alerts {
+				for _, cause := range causes {
+					if !strings.Contains(definition, " "+cause+":") {
+						t.Errorf("ElasticJobs have no field %s", cause)
+					}
+					if alert.Name == name && !(strings.Contains(alert.Description, cause) && strings.Contains(page, cause)) {
+						t.Errorf("%s, or its page, does not name %s", name, cause)
+					}
+				}
+			}
+		}
+	}
+}

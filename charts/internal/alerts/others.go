@@ -38,13 +38,13 @@ func elastic() Set {
 			Name: "HoldfastElasticWorkersGivenUp", Severity: Info,
 			Expr:        fmt.Sprintf("increase(%s[1h]) > 0", series.WorkersGivenUp.Name),
 			Summary:     "An ElasticJob goes on with fewer workers for good",
-			Description: "A worker used up its back-off limit and is not replaced any more. The job fails once fewer than minReplicas are left.",
+			Description: "A worker is not replaced any more: it used up its backoffLimit or disruptionLimit, ended with one of the permanentExitCodes, or its restartPolicy is Never. The job fails once fewer than minReplicas are left.",
 		},
 		Alert{
 			Name: "HoldfastElasticJobsFail", Severity: Warning,
 			Expr:        fmt.Sprintf(`sum(increase(%s{outcome="Failed"}[1h])) > 3`, series.ElasticFinished.Name),
 			Summary:     "More than three ElasticJobs failed in an hour",
-			Description: "Each had fewer than minReplicas workers left. Look for what they have in common: an image, a node, a data set.",
+			Description: "Each had fewer than minReplicas workers left, too few that succeeded for its successPolicy, or was out of its activeDeadlineSeconds. The Failed condition says which. Look for what they have in common: an image, a node, a data set.",
 		},
 	)}
 }
