@@ -60,3 +60,19 @@ func TestEveryPageIsLinked(t *testing.T) {
 		}
 	}
 }
+
+// wrongArticle finds "a" before a vowel. Words that begin with u, and those with "one", may sound otherwise.
+var wrongArticle = regexp.MustCompile(`\b[Aa] ([AEIaei]\w|[Oo][^n\W])\w*`)
+
+// What users read of values and on pages has the right article: names such as AppWrapper are put in for others, and it stays behind.
+func TestArticles(t *testing.T) {
+	all := pages(t)
+	for chart := range installed {
+		all["charts/"+chart+"/values.yaml"] = string(mustRead(t, filepath.Join(chart, "values.yaml")))
+	}
+	for page, text := range all {
+		for _, found := range wrongArticle.FindAllString(text, -1) {
+			t.Errorf("%s: %q", page, found)
+		}
+	}
+}
