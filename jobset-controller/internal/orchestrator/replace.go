@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -176,12 +177,12 @@ func (r *Reconciler) confirm(ctx context.Context, s *scope, p *place) (*batchv1.
 }
 
 // livePods are a slot's pods as the API server has them now, by the labels that both the controller and the Job give them.
-func (r *Reconciler) livePods(ctx context.Context, p *place) ([]corev1.Pod, error) {
+func (r *Reconciler) livePods(ctx context.Context, p *place, options ...client.ListOption) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	if err := r.Live.List(ctx, &list, client.InNamespace(p.job.Namespace), client.MatchingLabels{
+	if err := r.Live.List(ctx, &list, append(options, client.InNamespace(p.job.Namespace), client.MatchingLabels{
 		v1alpha2.JobKey:                      p.job.Spec.Template.Labels[v1alpha2.JobKey],
 		batchv1.JobCompletionIndexAnnotation: strconv.Itoa(p.index),
-	}); err != nil {
+	})...); err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", p.slot, err)
 	}
 	return list.Items, nil
@@ -221,20 +222,33 @@ func (r *Reconciler) notMade(ctx context.Context, s *scope, p *place, err error)
 	return fmt.Errorf("making a pod for %s: %w", p.slot, err)
 }
 
-// giveWay deletes the pod that was just made if the Job controller has made one in the same moment. Of two pods of one index it
-// keeps the one that has come further, and the store the younger one; before either has started they agree.
+// giveWay deletes the pod that was just made if the Job controller has made one in the same moment that has come further or is older. Of two
+// pods of one index it keeps that one, and deletes the other itself as soon as it looks; so ours goes only as it was made, or both might.
 func (r *Reconciler) giveWay(ctx context.Context, p *place, pod *corev1.Pod) (bool, error) {
-	pods, err := r.livePods(ctx, p)
+	pods, err := r.livePods(ctx, p, since(pod))
 	if err != nil {
 		return false, err
 	}
 	for i := range pods {
-		if other := &pods[i]; other.UID != pod.UID && replace.StateOf([]*corev1.Pod{other}) == replace.Held {
-			log.FromContext(ctx).Info("the Job controller made a pod for the slot too; gave way", "slot", p.slot, "pod", pod.Name)
-			return r.delete(ctx, pod, client.Preconditions{UID: &pod.UID}, client.GracePeriodSeconds(0))
+		if other := &pods[i]; other.UID == pod.UID || !replace.Outranks(other, pod) {
+			continue
 		}
+		gave, err := r.delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}, client.GracePeriodSeconds(0))
+		if apierrors.IsConflict(err) {
+			return false, nil // it has a node by now: the Job controller says which one stays
+		}
+		if gave {
+			log.FromContext(ctx).Info("the Job controller made a pod for the slot too; gave way", "slot", p.slot, "pod", pod.Name)
+		}
+		return gave, err
 	}
 	return false, nil
+}
+
+// since reads from the API server's own cache, as of the pod's creation or later: a list past that cache costs it a look at all pods of the
+// namespace.
+func since(pod *corev1.Pod) client.ListOption {
+	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: pod.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
 }
 
 func pointers(pods []corev1.Pod) []*corev1.Pod {

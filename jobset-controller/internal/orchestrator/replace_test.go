@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -330,26 +331,58 @@ func without(pods []corev1.Pod, name string) []corev1.Pod {
 	return rest
 }
 
-// The Job controller's pod stays: it knows of no other.
+// Of two pods of a slot the Job controller deletes the one that it thinks less of. If the leader deletes the other, none is left, and those that
+// run restart again.
 func TestALeaderGivesWayToTheJobController(t *testing.T) {
-	g := fourPods(t)
-	g.lose(2)
-	g.r.Client = g.through(interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-			g.makePod(0, 2, func(p *corev1.Pod) {
-				p.Name, p.UID, p.Finalizers = "js-w-0-2-jobs", "jobs", nil
-				ofJob(p)
+	const theirs, ours = "jobs", "ours"
+	now := time.Unix(1_800_000_000, 0)
+	for name, c := range map[string]struct {
+		node  string    // of theirs
+		made  time.Time // theirs
+		bound bool      // ours gets a node before the leader has looked
+		left  []string
+	}{
+		"theirs has a node":          {node: "n1", made: now.Add(time.Second), left: []string{theirs}},
+		"theirs is older":            {made: now.Add(-time.Second), left: []string{theirs}},
+		"theirs is younger":          {made: now.Add(time.Second), left: []string{theirs, ours}},
+		"both are of one second":     {made: now, left: []string{theirs, ours}},
+		"ours has got a node by now": {node: "n1", made: now, bound: true, left: []string{theirs, ours}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := fourPods(t)
+			g.lose(2)
+			g.r.Client = g.through(interceptor.Funcs{
+				Create: func(ctx context.Context, k8s client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					g.makePod(0, 2, func(p *corev1.Pod) {
+						ofJob(p)
+						p.Name, p.UID, p.Finalizers, p.CreationTimestamp, p.Spec.NodeName = theirs, theirs, nil, metav1.NewTime(c.made), c.node
+					})
+					obj.SetUID(ours)
+					obj.SetFinalizers(nil)
+					obj.SetCreationTimestamp(metav1.NewTime(now))
+					if err := k8s.Create(ctx, obj, opts...); err != nil || !c.bound {
+						return err
+					}
+					bound := obj.DeepCopyObject().(*corev1.Pod)
+					bound.Spec.NodeName = "n2"
+					return k8s.Update(ctx, bound)
+				},
 			})
-			obj.SetUID("ours")
-			return c.Create(ctx, obj, opts...)
-		},
-	})
-	g.reconcile()
-	pods := g.podsOf("2")
-	if len(pods) != 1 || pods[0].Name != "js-w-0-2-jobs" {
-		t.Errorf("left are %v", pods)
+			g.reconcile()
+			var left []string
+			for _, p := range g.podsOf("2") {
+				left = append(left, string(p.UID))
+			}
+			if !slices.Equal(left, c.left) {
+				t.Errorf("left are %v, want %v", left, c.left)
+			}
+			events := []string{"the pod of worker js-w-0-2 was lost"}
+			if slices.Contains(left, ours) {
+				events = append(events, madeAnew)
+			}
+			g.wantEvents(events...)
+		})
 	}
-	g.wantEvents("the pod of worker js-w-0-2 was lost")
 }
 
 // A pod that fails before its slot has joined costs no restart; it is made again ever later.

@@ -52,3 +52,12 @@ func Over(pod *corev1.Pod) bool {
 	}
 	return pod.Spec.NodeName == "" || ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0
 }
+
+// Outranks tells whether the Job controller would keep another pod of the slot rather than one that was just made and has no node: one that has
+// a node, or was made before. Of two of the same second either may stay.
+func Outranks(other, made *corev1.Pod) bool {
+	if stateOf(other) != Held {
+		return false
+	}
+	return other.Spec.NodeName != "" || other.CreationTimestamp.Before(&made.CreationTimestamp)
+}

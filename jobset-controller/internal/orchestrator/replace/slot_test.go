@@ -73,3 +73,28 @@ func TestPace(t *testing.T) {
 		}
 	}
 }
+
+// The order is that in which the Job controller keeps pods of one index.
+func TestOutranks(t *testing.T) {
+	born := func(second int64) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Unix(second, 0)) }
+	}
+	made := pod(corev1.PodPending, unbound, born(10))
+	for name, c := range map[string]struct {
+		other *corev1.Pod
+		want  bool
+	}{
+		"it has a node":          {pod(corev1.PodPending, born(11)), true},
+		"it is older":            {pod(corev1.PodPending, unbound, born(9)), true},
+		"it is of the same time": {pod(corev1.PodPending, unbound, born(10)), false},
+		"it is younger":          {pod(corev1.PodPending, unbound, born(11)), false},
+		"it has failed":          {pod(corev1.PodFailed, born(9)), false},
+		"it is being deleted":    {pod(corev1.PodRunning, born(9), deleted(30)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Outranks(c.other, made); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
