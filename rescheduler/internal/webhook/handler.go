@@ -3,6 +3,8 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	panics "sigs.k8s.io/controller-runtime/pkg/webhook/admission/metrics"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/failures"
@@ -43,8 +46,20 @@ const (
 	Unknown   = "unknown" // it could not be found out
 )
 
-// Handle lets every pod through.
-func (h *Handler) Handle(ctx context.Context, request admission.Request) admission.Response {
+// Handle lets every pod through, whatever happens here: what the library answers to a panic is a refusal, which a failurePolicy does not turn.
+func (h *Handler) Handle(ctx context.Context, request admission.Request) (response admission.Response) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			panics.WebhookPanics.WithLabelValues().Inc()
+			log.FromContext(ctx).Error(fmt.Errorf("panic: %v", problem), "A pod is admitted without exclusions", "namespace", request.Namespace, "stack", string(debug.Stack()))
+			h.Count(Unknown)
+			response = admission.Allowed("")
+		}
+	}()
+	return h.answer(ctx, request)
+}
+
+func (h *Handler) answer(ctx context.Context, request admission.Request) admission.Response {
 	var pod corev1.Pod
 	if err := json.Unmarshal(request.Object.Raw, &pod); err != nil {
 		h.Count(Unknown)
