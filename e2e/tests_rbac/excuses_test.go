@@ -28,6 +28,10 @@ var excuses = []audit.Excuse{
 	{Rights: "rescheduler: delete pods", Why: "bare pods are made anew with barePods.recreate"},
 	{Rights: "rescheduler: * configmaps", Why: "exclusions are published there for a MutatingAdmissionPolicy, with exclusions by policy"},
 
+	{Rights: "rescheduler: patch jobs.batch", Why: root},
+	{Rights: "rescheduler: patch replicasets.apps", Why: root},
+	{Rights: "rescheduler: patch elasticjobs.elastic.pytorch.org", Why: root},
+
 	// Kinds of others, which the testbed does not have.
 	{Rights: "appwrapper: * *.kubeflow.org", Why: wrapped},
 	{Rights: "appwrapper: * *.leaderworkerset.x-k8s.io", Why: wrapped},
@@ -52,5 +56,6 @@ var excuses = []audit.Excuse{
 const (
 	ttl     = "what has ended is deleted when its time is over"
 	wrapped = "kinds that a workload may consist of; the suites wrap Jobs, Services, pods and JobSets"
+	root    = "what is remembered stands on the outermost owner; in the suites these have one above them"
 	owner   = "kinds that may own pods; the suites' pods belong to Deployments, StatefulSets, Jobs and JobSets"
 )
