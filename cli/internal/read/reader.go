@@ -154,7 +154,8 @@ func (r Reader) list(ctx context.Context, gvr schema.GroupVersionResource, names
 	options.Limit = page
 	for {
 		list, err := r.Client.Resource(gvr).Namespace(namespace).List(ctx, options)
-		if apierrors.IsForbidden(err) {
+		// What is not found is a kind that the cluster had when its discovery was last kept, which may be hours ago.
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 			return all, nil
 		}
 		if err != nil {
