@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -27,12 +26,9 @@ func (r *Reconciler) nameLate(ctx context.Context, s *scope) error {
 	}
 	text, asked := r.rounds.late(s.js.UID)
 	if !asked {
-		missing, err := r.Store.Missing(ctx, string(s.js.UID))
-		switch {
-		case errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue):
-			return nil // the next reconcile reads the group anew
-		case err != nil:
-			return storeFailed(err)
+		missing, err := r.missing(ctx, s)
+		if err != nil || len(missing) == 0 {
+			return err
 		}
 		text = lateText(missing, s.group.Size-s.group.Joined)
 		r.rounds.setLate(s.js.UID, text)

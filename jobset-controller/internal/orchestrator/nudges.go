@@ -6,11 +6,15 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
 // NudgeKey is the annotation by which a pod is changed, so that its kubelet looks at it. Its value has no meaning.
@@ -21,6 +25,9 @@ const (
 	nudgeEvery = 1500 * time.Millisecond
 	// mostNudges of a pod in a round: what does not help four times will not help.
 	mostNudges = 4
+	// nudgesPerLook, and how many of them at a time: an API server that hears of a whole group's restart takes half a second for
+	// each, and the slots that have lost their pods wait for the next look.
+	nudgesPerLook, nudgesAtOnce = 64, 16
 	// startsWithin is what a kubelet that looks once a second takes at most to start a container that has ended.
 	startsWithin = 2500 * time.Millisecond
 )
@@ -29,6 +36,9 @@ const (
 // of the container that it stopped, on which the back-off rests. But if the kubelet looked before that, it comes back to the pod
 // after ten to fifteen seconds at the earliest, and all others wait so long. Any change of the pod makes it look at once.
 // Only then does it say that it backs off: until it comes back, the container has ended for all that it says.
+//
+// What kubelets say of thousands of pods that restart together arrives seconds late. So the store is asked who is missing first: a
+// worker that has joined runs, whatever its pod's status says.
 type nudges struct {
 	mu sync.Mutex
 	of map[types.UID]map[types.UID]*nudged // by JobSet and pod
@@ -36,6 +46,8 @@ type nudges struct {
 
 type nudged struct {
 	pod          types.NamespacedName
+	uid          types.UID
+	slot         string
 	patience     time.Duration // what the kubelet is given before the first nudge
 	seen         time.Time
 	epoch, round int64
@@ -78,19 +90,20 @@ func (n *nudges) saw(jobSet types.UID, pod *corev1.Pod, gone bool, now time.Time
 		if n.of[jobSet] == nil {
 			n.of[jobSet] = map[types.UID]*nudged{}
 		}
-		n.of[jobSet][pod.UID] = &nudged{pod: client.ObjectKeyFromObject(pod), patience: patience, seen: now}
+		n.of[jobSet][pod.UID] = &nudged{
+			pod: client.ObjectKeyFromObject(pod), uid: pod.UID, slot: inplace.SlotOf(pod), patience: patience, seen: now,
+		}
 	case waits:
 		known.patience = min(known.patience, patience)
 	}
 	return patience, waits
 }
 
-// due takes those that are to be nudged now, at most so many, and tells whether any may follow.
-func (n *nudges) due(s *scope, most int) (now map[types.UID]nudged, more bool) {
+// due are those that may be nudged now, and whether any may follow.
+func (n *nudges) due(s *scope) (due []*nudged, more bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	now = map[types.UID]nudged{}
-	for uid, one := range n.of[s.js.UID] {
+	for _, one := range n.of[s.js.UID] {
 		if one.epoch != s.group.Epoch || one.round != s.group.Round {
 			one.epoch, one.round, one.times, one.last = s.group.Epoch, s.group.Round, 0, time.Time{}
 		}
@@ -98,13 +111,26 @@ func (n *nudges) due(s *scope, most int) (now map[types.UID]nudged, more bool) {
 			continue
 		}
 		more = true
-		if s.now.Sub(one.seen) < one.patience || s.now.Sub(one.last) < nudgeEvery || len(now) == most {
-			continue
+		if s.now.Sub(one.seen) >= one.patience && s.now.Sub(one.last) >= nudgeEvery {
+			due = append(due, one)
 		}
-		one.times, one.last = one.times+1, s.now
-		now[uid] = *one
 	}
-	return now, more
+	return due, more
+}
+
+// take counts a nudge of those whose slot is missing, at most so many, and returns them as they are now.
+func (n *nudges) take(s *scope, due []*nudged, missing []string, most int) []nudged {
+	waited := sets.New(missing...)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var taken []nudged
+	for _, one := range due {
+		if waited.Has(one.slot) && len(taken) < most {
+			one.times, one.last = one.times+1, s.now
+			taken = append(taken, *one)
+		}
+	}
+	return taken
 }
 
 func (n *nudges) forget(jobSet types.UID) {
@@ -118,22 +144,36 @@ func (r *Reconciler) nudge(ctx context.Context, s *scope) error {
 	if !s.restarting() {
 		return nil
 	}
-	due, more := r.nudges.due(s, repairsPerLook)
+	due, more := r.nudges.due(s)
 	if more {
 		s.lookIn(nudgeEvery)
 	}
-	for uid, one := range due {
-		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:"%d.%d.%d"}}}`, uid, NudgeKey, one.epoch, one.round, one.times)
-		pod := &corev1.Pod{}
-		pod.Namespace, pod.Name = one.pod.Namespace, one.pod.Name
-		err := r.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
-		switch {
-		case err == nil:
-			log.FromContext(ctx).Info("had the kubelet look at a pod whose worker waits in its back-off", "pod", one.pod.Name, "uid", uid, "times", one.times)
-		case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		default:
-			return fmt.Errorf("nudging pod %s: %w", one.pod.Name, err)
-		}
+	if len(due) == 0 {
+		return nil
+	}
+	missing, err := r.missing(ctx, s)
+	if err != nil {
+		return err
+	}
+	patches, limited := errgroup.WithContext(ctx)
+	patches.SetLimit(nudgesAtOnce)
+	for _, one := range r.nudges.take(s, due, missing, nudgesPerLook) {
+		patches.Go(func() error { return r.nudgeOne(limited, one) })
+	}
+	return patches.Wait()
+}
+
+func (r *Reconciler) nudgeOne(ctx context.Context, one nudged) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:"%d.%d.%d"}}}`, one.uid, NudgeKey, one.epoch, one.round, one.times)
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name = one.pod.Namespace, one.pod.Name
+	err := r.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
+	switch {
+	case err == nil:
+		log.FromContext(ctx).Info("had the kubelet look at a pod whose worker waits in its back-off", "pod", one.pod.Name, "uid", one.uid, "times", one.times)
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	default:
+		return fmt.Errorf("nudging pod %s: %w", one.pod.Name, err)
 	}
 	return nil
 }

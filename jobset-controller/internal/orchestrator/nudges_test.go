@@ -1,11 +1,16 @@
 package orchestrator
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
@@ -80,6 +85,46 @@ func TestNobodyIsNudgedWho(t *testing.T) {
 			g.reconcile()
 			g.wantNudge(1, 0, "")
 		})
+	}
+}
+
+// Its worker is back, and the kubelet's word of that is still on its way, as it is when thousands restart together.
+func TestAWorkerThatHasJoinedIsNotNudged(t *testing.T) {
+	g := twoJobs(t)
+	g.fail("js-w-0-0", 1, 1)
+	g.reconcile()
+	g.see(g.changePod(1, 0, besideASidecar), false)
+	g.see(g.changePod(1, 1, besideASidecar), false)
+	g.joinSlot("js-w-1-0", 1, 2)
+	for range 4 {
+		g.pass(2 * time.Second)
+	}
+	g.wantNudge(1, 0, "")
+	g.wantNudge(1, 1, "1.1.4")
+}
+
+func TestNudgesLeaveTheLeaderTimeForOthers(t *testing.T) {
+	now := time.Unix(1000, 0)
+	js := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{UID: uid}}
+	s := &scope{js: js, group: &coordination.Summary{}, now: now}
+	s.group.Epoch, s.group.Round = 1, 1
+	var n nudges
+	var slots []string
+	for i := range 3 * nudgesPerLook / 2 {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: slotName(0, i), UID: types.UID(slotName(0, i)), Annotations: map[string]string{
+			v1alpha2.JobSetNameKey: "js", v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "0", batchv1.JobCompletionIndexAnnotation: strconv.Itoa(i),
+		}}}
+		p.Status.ContainerStatuses = make([]corev1.ContainerStatus, 1)
+		besideASidecar(p)
+		n.saw(js.UID, p, false, now)
+		slots = append(slots, slotName(0, i))
+	}
+	due, more := n.due(s)
+	first := n.take(s, due, slots, nudgesPerLook)
+	due, _ = n.due(s)
+	second := n.take(s, due, slots, nudgesPerLook)
+	if !more || len(first) != nudgesPerLook || len(second) != nudgesPerLook/2 {
+		t.Errorf("%d and then %d, more %v; want %d and %d", len(first), len(second), more, nudgesPerLook, nudgesPerLook/2)
 	}
 }
 

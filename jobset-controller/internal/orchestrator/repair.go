@@ -30,18 +30,27 @@ func (r *Reconciler) repair(ctx context.Context, s *scope) error {
 	if !s.restarting() || (len(s.losses) == 0 && !s.round().Repairs()) {
 		return nil
 	}
-	missing, err := r.Store.Missing(ctx, string(s.js.UID))
-	if errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) {
-		return nil // the next reconcile reads the group anew
-	}
-	if err != nil {
-		return storeFailed(err)
+	missing, err := r.missing(ctx, s)
+	if err != nil || len(missing) == 0 {
+		return err
 	}
 	slots, err := r.slots(ctx, s, missing)
 	if err != nil {
 		return err
 	}
 	return r.climb(ctx, s, slots)
+}
+
+// missing are the slots that the round waits for, as far as the store lists them; none if the next reconcile has to read the group anew.
+func (r *Reconciler) missing(ctx context.Context, s *scope) ([]string, error) {
+	missing, err := r.Store.Missing(ctx, string(s.js.UID))
+	switch {
+	case errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue):
+		return nil, nil
+	case err != nil:
+		return nil, storeFailed(err)
+	}
+	return missing, nil
 }
 
 // round is the restart in progress as the ladder sees it.

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -152,14 +153,15 @@ func (r *Reconciler) replacePod(ctx context.Context, s *scope, p *place) (*repla
 const lookAtJobs = time.Second
 
 // confirm reads past the cache whether the Job still needs the pod, and the slot's pods; no Job if it does not. The two are read at
-// the same time: an API server that hears of a whole group's restart takes its time for each.
+// the same time: an API server that hears of a whole group's restart takes its time for each. Of the pods it is enough that all is in
+// the list that is known here already: a pod that the Job controller made this moment may be missed by any list, and giveWay sees it.
 func (r *Reconciler) confirm(ctx context.Context, s *scope, p *place) (*batchv1.Job, []corev1.Pod, error) {
 	job := &batchv1.Job{}
 	var pods []corev1.Pod
 	reads, limited := errgroup.WithContext(ctx)
 	reads.Go(func() error { return r.Live.Get(limited, client.ObjectKeyFromObject(p.job), job) })
 	reads.Go(func() (err error) {
-		pods, err = r.livePods(limited, p)
+		pods, err = r.livePods(limited, p, s.knownOf(p)...)
 		return err
 	})
 	if err := reads.Wait(); err != nil {
@@ -225,7 +227,7 @@ func (r *Reconciler) notMade(ctx context.Context, s *scope, p *place, err error)
 // giveWay deletes the pod that was just made if the Job controller has made one in the same moment that has come further or is older. Of two
 // pods of one index it keeps that one, and deletes the other itself as soon as it looks; so ours goes only as it was made, or both might.
 func (r *Reconciler) giveWay(ctx context.Context, p *place, pod *corev1.Pod) (bool, error) {
-	pods, err := r.livePods(ctx, p, since(pod))
+	pods, err := r.livePods(ctx, p, since(pod.ResourceVersion))
 	if err != nil {
 		return false, err
 	}
@@ -245,10 +247,32 @@ func (r *Reconciler) giveWay(ctx context.Context, p *place, pod *corev1.Pod) (bo
 	return false, nil
 }
 
-// since reads from the API server's own cache, as of the pod's creation or later: a list past that cache costs it a look at all pods of the
-// namespace.
-func since(pod *corev1.Pod) client.ListOption {
-	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: pod.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
+// since reads from the API server's own cache, as of some change or later: a list past that cache may cost it a look at all pods of
+// the namespace, which takes seconds where there are thousands.
+func since(resourceVersion string) client.ListOption {
+	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: resourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
+}
+
+// knownOf reads a slot's pods as of the last change of them that was heard; as of now if none was.
+func (s *scope) knownOf(p *place) []client.ListOption {
+	last := ""
+	note := func(pod *corev1.Pod) {
+		if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, last); last == "" || err == nil && order > 0 {
+			last = pod.ResourceVersion
+		}
+	}
+	for _, pod := range p.pods {
+		note(pod)
+	}
+	for _, lost := range s.losses {
+		if inplace.SlotOf(lost.pod) == p.slot {
+			note(lost.pod)
+		}
+	}
+	if last == "" {
+		return nil
+	}
+	return []client.ListOption{since(last)}
 }
 
 func pointers(pods []corev1.Pod) []*corev1.Pod {

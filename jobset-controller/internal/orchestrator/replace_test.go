@@ -271,6 +271,26 @@ func TestAStaleCacheMakesNoPodInASuspendedJob(t *testing.T) {
 	g.wantPods("2", 0)
 }
 
+// A list past the API server's cache takes seconds where a namespace has thousands of pods: it is enough that the loss is in it.
+func TestALostSlotIsReadAsOfItsLoss(t *testing.T) {
+	g := fourPods(t)
+	lost := g.lose(2)
+	var asked []metav1.ListOptions
+	g.r.Live = g.through(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			all := (&client.ListOptions{}).ApplyOptions(opts)
+			asked = append(asked, *all.AsListOptions())
+			all.Raw = nil
+			return c.List(ctx, list, all)
+		},
+	})
+	g.reconcile()
+	g.wantPods("2", 1)
+	if len(asked) == 0 || asked[0].ResourceVersion != lost.ResourceVersion || asked[0].ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
+		t.Errorf("the slot's pods were asked for with %+v, lost as of %s", asked, lost.ResourceVersion)
+	}
+}
+
 // Nothing is left to evict, and still the store is asked whether this one leads.
 func TestALeaderThatWasReplacedMakesNoPodThoughNoneIsLeft(t *testing.T) {
 	g := fourPods(t)
