@@ -178,6 +178,21 @@ func (f *Fleet) Forgive() {
 	}
 }
 
+// Unreported is how many pods have news that the API server has not been told.
+func (f *Fleet) Unreported() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, p := range f.parts {
+		p.mu.Lock()
+		if p.life.Version() != p.written {
+			n++
+		}
+		p.mu.Unlock()
+	}
+	return n
+}
+
 // Close ends the playing. The objects stay as they are, and their nodes become unready after a while.
 func (f *Fleet) Close() {
 	f.stop()

@@ -6,7 +6,9 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
@@ -35,5 +37,21 @@ func TestClientsHaveConnectionsOfTheirOwn(t *testing.T) {
 	}
 	if got := connections.Load(); got != 3 {
 		t.Errorf("%d connections for 3 clients", got)
+	}
+}
+
+func TestUnreportedAreThoseWithNews(t *testing.T) {
+	begun := time.Now()
+	started := Begin(begun, Shape{Containers: []ContainerShape{{Name: "worker"}}}, Rules{}, func() float64 { return 0 })
+	f := &Fleet{parts: map[types.NamespacedName]*part{
+		{Name: "a"}: {life: started, written: started.Version()},
+		{Name: "b"}: {life: Begin(begun, Shape{}, Rules{}, nil)},
+	}}
+	if got := f.Unreported(); got != 0 {
+		t.Errorf("%d before anything has happened", got)
+	}
+	started.Advance(begun)
+	if got := f.Unreported(); got != 1 {
+		t.Errorf("%d after a container has started, want 1", got)
 	}
 }

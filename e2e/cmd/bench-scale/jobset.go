@@ -119,10 +119,14 @@ func (g *group) awaitUp(ctx context.Context, watch *crew.Stopwatch) (last time.T
 	return last, err
 }
 
-// awaitQuiet returns when the JobSet's status knows of all.
+// awaitQuiet returns when all kubelets have reported, and the JobSet's status knows of all: what one failure leaves to do is not for the
+// next one to wait for.
 func (g *group) awaitQuiet(ctx context.Context) error {
 	jobs := g.js.Spec.ReplicatedJobs[0].Replicas
 	err := until(ctx, "the JobSet is ready", 200*time.Millisecond, func(ctx context.Context) error {
+		if n := g.fleet.Unreported(); n > 0 {
+			return fmt.Errorf("%d pods have news that the API server has not heard", n)
+		}
 		now, err := g.lab.JobSet(ctx, namespace, g.js.Name)
 		if err != nil {
 			return err
