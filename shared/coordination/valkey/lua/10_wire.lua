@@ -42,17 +42,9 @@ local function foreign(key, field, value)
   fail('HFFOREIGN', cjson.encode({ key, field, string.sub(tostring(value), 1, 80) }))
 end
 
--- format writes a number without an exponent, whatever its size.
+-- format writes a whole number without an exponent, whatever its size.
 local function format(n)
-  return string.format('%.0f', n)
-end
-
--- integer reads a decimal number, nil if it is none.
-local function integer(s)
-  if type(s) ~= 'string' or not string.find(s, '^%-?%d+$') then
-    return nil
-  end
-  return tonumber(s)
+  return string.format('%d', n)
 end
 
 local function isCount(n)
@@ -70,7 +62,7 @@ end
 
 -- argument reads a number that a caller gave. What is none becomes one that no range holds.
 local function argument(s)
-  return integer(s) or -math.huge
+  return string.find(s, '^%-?%d+$') and tonumber(s) or -math.huge
 end
 
 -- isWord tells whether a string can be a field of a packed record.

@@ -1,6 +1,6 @@
 -- Packed records: fields in a fixed order, separated by one blank. A type of field has a pattern, a format, and reads
--- the text that matched (nil if it is foreign). Records are read with one match and written with one format, because
--- every report of an agent does both.
+-- the text that matched (nil if it is foreign), unless it is what it says. Records are read with one match and written
+-- with one format, because every report of an agent does both.
 
 local function countValue(s)
   local n = tonumber(s)
@@ -12,14 +12,10 @@ local function signedValue(s)
   return n >= -MAX_COUNT and n <= MAX_COUNT and n or nil
 end
 
-local function asItIs(s)
-  return s
-end
-
-local count = { pattern = '(%d+)', format = '%.0f', value = countValue }
-local signed = { pattern = '(%-?%d+)', format = '%.0f', value = signedValue } -- a round, -1 is "none", or an exit code
-local word = { pattern = '([^%z\1-\32\127]*)', format = '%s', value = asItIs }
-local name = { pattern = '([^%z\1-\32\127]+)', format = '%s', value = asItIs }
+local count = { pattern = '(%d+)', format = '%d', value = countValue }
+local signed = { pattern = '(%-?%d+)', format = '%d', value = signedValue } -- a round, -1 is "none", or an exit code
+local word = { pattern = '([^%z\1-\32\127]*)', format = '%s' }
+local name = { pattern = '([^%z\1-\32\127]+)', format = '%s' }
 local flag = { pattern = '([01])', format = '%d', value = function(s) return s == '1' end }
 
 local TOKEN = { { 'created', count }, { 'transitions', count } }
@@ -56,12 +52,20 @@ local STAGE = { { 'prefix', name }, { 'jobs', count }, { 'pods', count }, { 'ste
 local COUNT = { { 'joined', count }, { 'done', count }, { 'gone', count }, { 'left', flag } }
 local STEP = with({ { 'entered', signed }, { 'known', flag }, { 'unassigned', count }, { 'atBarrier', count } }, {})
 
--- packed makes a record's reader and writer. It runs while the library is loaded, when Lua's own libraries are not there.
-local function packed(schema)
+-- packed makes a record's reader and writer. Blank, where it is given, makes a table in which all fields have their place:
+-- one that grows field by field costs more than the reading. This runs while the library is loaded, when Lua's own
+-- libraries are not there.
+local function packed(schema, blank)
   local n = #schema
-  local pattern, template = '^' .. schema[1][2].pattern, schema[1][2].format
-  for i = 2, n do
-    pattern, template = pattern .. ' ' .. schema[i][2].pattern, template .. ' ' .. schema[i][2].format
+  local pattern, template = '^', ''
+  local names, values, flags = {}, {}, {}
+  for i = 1, n do
+    local separator, kind = i == 1 and '' or ' ', schema[i][2]
+    pattern, template = pattern .. separator .. kind.pattern, template .. separator .. kind.format
+    names[i], values[i] = schema[i][1], kind.value or false
+    if kind == flag then
+      flags[#flags + 1] = i
+    end
   end
   pattern = pattern .. '$'
 
@@ -69,16 +73,20 @@ local function packed(schema)
     if #s > MAX_RECORD then
       return nil
     end
-    local fields, record = { string.match(s, pattern) }, {}
-    if #fields == 0 then
+    local fields = { string.match(s, pattern) }
+    if not fields[1] then
       return nil
     end
+    local record = blank and blank() or {}
     for i = 1, n do
-      local value = schema[i][2].value(fields[i])
-      if value == nil then
-        return nil
+      local field, value = fields[i], values[i]
+      if value then
+        field = value(field)
+        if field == nil then
+          return nil
+        end
       end
-      record[schema[i][1]] = value
+      record[names[i]] = field
     end
     return record
   end
@@ -86,11 +94,11 @@ local function packed(schema)
   local function write(record)
     local fields = {}
     for i = 1, n do
-      local value = record[schema[i][1]]
-      if schema[i][2] == flag then
-        value = value and 1 or 0
-      end
-      fields[i] = value
+      fields[i] = record[names[i]]
+    end
+    for f = 1, #flags do
+      local i = flags[f]
+      fields[i] = fields[i] and 1 or 0
     end
     return string.format(template, unpack(fields, 1, n))
   end
@@ -98,7 +106,14 @@ local function packed(schema)
   return { read = read, write = write }
 end
 
-local tokenRecord, slotRecord, recoveryRecord = packed(TOKEN), packed(SLOT), packed(RECOVERY)
+local function blankSlot()
+  return {
+    pod = '', podBorn = 0, podName = '', node = '', id = '', born = 0, ran = false,
+    round = NO_ROUND, generation = 0, dead = false, finished = false, barrier = false,
+  }
+end
+
+local tokenRecord, slotRecord, recoveryRecord = packed(TOKEN), packed(SLOT, blankSlot), packed(RECOVERY)
 local restartRecord, tallyRecord = packed(CAUSE_AND_TIMES), packed(TALLY)
 local failureRecord, stageRecord = packed(FAILURE), packed(STAGE)
 local countRecord, stepRecord = packed(COUNT), packed(STEP)
@@ -108,6 +123,10 @@ local number = {
   read = function(s) return string.find(s, '^%d+$') and countValue(s) end,
   write = format,
 }
+local function asItIs(s)
+  return s
+end
+
 local text = {
   read = function(s) return s ~= '' and isWord(s) and s end,
   write = asItIs,
@@ -123,7 +142,7 @@ local dirty = {
   write = function(f) return f.kind and failureRecord.write(f) or '' end,
 }
 
--- listOf is a list of records of one kind, with a line break between them. As it changes within, it is compared as text.
+-- listOf is a list of records of one kind, with a line break between them.
 local function listOf(record)
   local function read(s)
     if #s > MAX_LIST then
@@ -145,29 +164,12 @@ local function listOf(record)
     end
     return table.concat(lines, '\n')
   end
-  return { read = read, write = write, byText = true }
+  return { read = read, write = write }
 end
 
-local counts, steps = listOf(countRecord), listOf(stepRecord)
-
--- stages is a list of stages. Its tables are never changed, so that a text is read only once. What is remembered is bounded
--- by its size, because members can make up texts.
-local stageList = listOf(stageRecord)
-local knownStages, known = {}, 0
-local MAX_KNOWN = 4194304
-
-local stages = {
-  read = function(s)
-    if not knownStages[s] then
-      if known + #s > MAX_KNOWN then
-        knownStages, known = {}, 0
-      end
-      knownStages[s], known = stageList.read(s), known + #s + 100
-    end
-    return knownStages[s]
-  end,
-  write = stageList.write,
-}
+-- Counts and steps change within, so that only their texts can be compared. Another list of stages is another table.
+local counts, steps, stages = listOf(countRecord), listOf(stepRecord), listOf(stageRecord)
+counts.changesWithin, steps.changesWithin = true, true
 
 -- STATE is the hash of a group: each field under its name in the rules. What every report counts up in the record of a
 -- restart is kept in fields of its own, and the fields in LAZY are read only by the calls that need them.
@@ -178,7 +180,8 @@ local STATE = {
   { 'downs', number }, { 'ups', number }, { 'starts', number }, { 'coalesced', number },
 }
 local LAZY = { token = tokenRecord, record = restartRecord, recovery = recoveryRecord }
-local STATE_FIELDS = {}
+local STATE_FIELDS, STATE_KINDS, CHANGES_WITHIN = {}, {}, {}
 for i = 1, #STATE do
-  STATE_FIELDS[i] = STATE[i][1]
+  STATE_FIELDS[i], STATE_KINDS[i], CHANGES_WITHIN[i] = STATE[i][1], STATE[i][2], STATE[i][2].changesWithin or false
 end
+local SEQ, LISTS = 6, { 8, 9, 10 } -- where they are in it

@@ -4,11 +4,49 @@
 local Group = {}
 Group.__index = Group
 
+-- What the last call on a group has left is kept: the texts of its state, and what they were read as. A text that is still
+-- there is not read again, for a report changes few of them. A call takes the group out, and puts it back when all is written:
+-- what a failed call has changed is forgotten. What is kept is bounded by its size, because members can make up texts.
+local kept, keptSize = {}, 0
+local MAX_KEPT = 16777216
+local SIZE, SIZE_PER_BYTE = 8192, 20 -- of a group's tables, about; the latter for its lists
+
+-- clear forgets what belongs to one call.
+local function clear(g)
+  g.slots, g.rawSlots, g.fences, g.finishedRecords, g.rawLazy = {}, {}, {}, {}, {}
+  g.token, g.record, g.recovery, g.staged = false, false, false, false
+  g.replaceAll, g.replaceSlots, g.dropped, g.rejects, g.amended = false, false, false, false, false
+end
+
+-- at is a group for one call.
 function Group.at(keys, channel, version)
-  return setmetatable({
-    keys = { s = keys[1], w = keys[2], x = keys[3], h = keys[4] }, channel = channel, version = version,
-    loaded = {}, slots = {}, rawSlots = {}, fences = {}, finishedRecords = {},
-  }, Group)
+  local g = kept[keys[1]]
+  if g then
+    kept[keys[1]], keptSize = nil, keptSize - g.weight
+  else
+    g = setmetatable({ keys = { s = keys[1], w = keys[2], x = keys[3], h = keys[4] }, texts = {}, loaded = {} }, Group)
+    clear(g)
+  end
+  g.channel, g.version = channel, version
+  return g
+end
+
+function Group:keep()
+  local lists = 0
+  for i = 1, #LISTS do
+    if not self.texts[LISTS[i]] then
+      return -- nothing was read, or all was dropped
+    end
+    lists = lists + #self.texts[LISTS[i]]
+  end
+  self.weight = SIZE + SIZE_PER_BYTE * lists
+  if keptSize + self.weight > MAX_KEPT then
+    kept, keptSize = {}, 0
+  end
+  if self.weight <= MAX_KEPT then
+    clear(self)
+    kept[self.keys.s], keptSize = self, keptSize + self.weight
+  end
 end
 
 -- get calls a reading command. A key of another type holds a foreign value.
@@ -23,22 +61,32 @@ function Group:get(command, key, ...)
   return reply
 end
 
+local function isEmpty(raw)
+  for i = 1, #STATE do
+    if raw[i] then
+      return false
+    end
+  end
+  return true
+end
+
 -- load reads the state and tells whether there is one.
 function Group:load()
   local raw = self:get('HMGET', self.keys.s, unpack(STATE_FIELDS))
-  local found = false
-  for i = 1, #STATE do
-    found = found or raw[i]
-  end
-  if not found then
+  if not raw[1] and isEmpty(raw) then
     return false
   end
+  local texts, same = self.texts, true
   for i = 1, #STATE do
-    local field = STATE[i][1]
-    local value = self:read(field, STATE[i][2], raw[i])
-    self[field], self.loaded[field] = value, STATE[i][2].byText and raw[i] or value
+    if texts[i] ~= raw[i] then
+      local field = STATE_FIELDS[i]
+      self[field] = self:read(field, STATE_KINDS[i], raw[i])
+      self.loaded[i], texts[i], same = self[field], raw[i], false
+    end
   end
-  self:checkSizes()
+  if not same then
+    self:checkSizes()
+  end
   self.told = self:tokens()
   return true
 end
@@ -70,9 +118,9 @@ end
 
 -- lazy reads a field of LAZY when it is first asked for.
 function Group:lazy(field)
-  if self[field] == nil then
+  if not self[field] then
     local raw = self:get('HGET', self.keys.s, field)
-    self[field], self.loaded[field] = self:read(field, LAZY[field], raw), raw
+    self[field], self.rawLazy[field] = self:read(field, LAZY[field], raw), raw
   end
   return self[field]
 end
@@ -130,7 +178,7 @@ end
 
 -- level is the level as a version of the protocol writes it; the caller's if none is given.
 function Group:level(version)
-  return string.format('%s %s %.0f %.0f %.0f %s %.0f %s',
+  return string.format('%s %s %d %d %d %s %d %s',
     version or self.version, self.inc, self.gen, self.epoch, self.round, self.phase, self.seq, self:tokens())
 end
 
@@ -147,12 +195,13 @@ function Group:save()
   if self.dropped then
     return self:removeAll()
   end
+  local told = self.loaded[SEQ]
   local writes = {}
   self:saveState(writes)
   self:saveSlots(writes)
   self:saveFences(writes)
   self:saveHistory(writes)
-  if self.loaded.seq ~= self.seq then
+  if told ~= self.seq then
     self:publish()
   end
   if self.replaceAll then
@@ -161,6 +210,7 @@ function Group:save()
   for i = 1, #writes do
     redis.call(unpack(writes[i]))
   end
+  self:keep()
 end
 
 -- publish tells the members of all versions. The caller named the channel of its own.
@@ -181,23 +231,24 @@ function Group:drop()
 end
 
 function Group:saveState(writes)
-  local changed = {}
+  local changed, loaded, texts = {}, self.loaded, self.texts
   for i = 1, #STATE do
-    local field, kind = STATE[i][1], STATE[i][2]
+    local field = STATE_FIELDS[i]
     local value = self[field]
-    if kind.byText then
-      value = kind.write(value)
-    end
-    if value ~= self.loaded[field] then
-      changed[#changed + 1] = field
-      changed[#changed + 1] = kind.byText and value or kind.write(value)
+    if CHANGES_WITHIN[i] or value ~= loaded[i] then
+      local text = STATE_KINDS[i].write(value)
+      if text ~= texts[i] then
+        changed[#changed + 1] = field
+        changed[#changed + 1] = text
+      end
+      loaded[i], texts[i] = value, text
     end
   end
   for field, kind in pairs(LAZY) do
-    local value = self[field] and kind.write(self[field])
-    if value and value ~= self.loaded[field] then
+    local text = self[field] and kind.write(self[field])
+    if text and text ~= self.rawLazy[field] then
       changed[#changed + 1] = field
-      changed[#changed + 1] = value
+      changed[#changed + 1] = text
     end
   end
   if self.rejects then

@@ -41,7 +41,15 @@ end
 
 -- stage is the index of a slot's stage, nil if the slot is none of the group's.
 function Group:stage(slot)
-  for i, stage in ipairs(self.stages) do
+  if self.staged ~= slot then -- a report asks for its own a few times
+    self.staged, self.stagedAt = slot, self:findStage(slot)
+  end
+  return self.stagedAt
+end
+
+function Group:findStage(slot)
+  for i = 1, #self.stages do
+    local stage = self.stages[i]
     local n = #stage.prefix
     if string.sub(slot, 1, n) == stage.prefix then
       local job, pod = string.match(slot, '^%-(%d+)%-(%d+)$', n + 1)
@@ -67,7 +75,8 @@ end
 
 -- left tells whether all stages of a step have left.
 function Group:left(k)
-  for i, stage in ipairs(self.stages) do
+  for i = 1, #self.stages do
+    local stage = self.stages[i]
     if stage.step == k - 1 and not self.counts[i].left then
       return false
     end
@@ -95,7 +104,8 @@ end
 
 -- complete tells whether all slots of a step have joined, but for those that have left.
 function Group:complete(k)
-  for i, stage in ipairs(self.stages) do
+  for i = 1, #self.stages do
+    local stage = self.stages[i]
     if stage.step == k - 1 and not self.counts[i].left and self.counts[i].joined < self:slotsOf(i) then
       return false
     end
@@ -105,7 +115,8 @@ end
 
 -- enterSteps lets the steps in that are complete, never one before those ahead of it.
 function Group:enterSteps()
-  for k, step in ipairs(self.steps) do
+  for k = 1, #self.steps do
+    local step = self.steps[k]
     if not self:left(k) and step.entered == NO_ROUND then
       if not self:complete(k) then
         return
@@ -121,7 +132,8 @@ end
 
 -- leaveStages lets the stages go that have finished and that nothing holds any longer.
 function Group:leaveStages()
-  for i, stage in ipairs(self.stages) do
+  for i = 1, #self.stages do
+    local stage = self.stages[i]
     local c = self.counts[i]
     local held = c.gone < c.done and stage.release ~= 'gate' and not self:succeeded()
     if c.done == self:slotsOf(i) and not held then
@@ -132,7 +144,8 @@ end
 
 -- succeeded tells whether all that is needed has finished.
 function Group:succeeded()
-  for i, stage in ipairs(self.stages) do
+  for i = 1, #self.stages do
+    local stage = self.stages[i]
     if self.counts[i].done < self:slotsOf(i) and self:needed(stage.release) then
       return false
     end
@@ -154,7 +167,8 @@ end
 
 -- nextRound takes the steps that have entered out of sync. Their finished workers run again.
 function Group:nextRound()
-  for i, c in ipairs(self.counts) do
+  for i = 1, #self.counts do
+    local c = self.counts[i]
     if not self:forming(i) and not c.left then
       c.joined, c.done, c.gone = 0, 0, 0
     end
@@ -164,7 +178,8 @@ end
 -- inSync tells whether all slots of the steps that have entered are of the desired round.
 function Group:inSync()
   local entered = false
-  for k, step in ipairs(self.steps) do
+  for k = 1, #self.steps do
+    local step = self.steps[k]
     if step.entered ~= NO_ROUND then
       if not self:complete(k) then
         return false
@@ -177,7 +192,8 @@ end
 
 -- stuck tells whether a finished worker of a step that has entered cannot run again.
 function Group:stuck()
-  for i, c in ipairs(self.counts) do
+  for i = 1, #self.counts do
+    local c = self.counts[i]
     if c.gone > 0 and not c.left and not self:forming(i) then
       return true
     end
@@ -188,13 +204,15 @@ end
 -- tokens is what the level says of the steps.
 function Group:tokens()
   local list = {}
-  for k, step in ipairs(self.steps) do
+  for k = 1, #self.steps do
+    local step = self.steps[k]
     list[k] = step.entered == NO_ROUND and '-' or format(step.entered)
     if self:left(k) then
       list[k] = 'x'
     end
   end
-  for i, stage in ipairs(self.stages) do
+  for i = 1, #self.stages do
+    local stage = self.stages[i]
     local k = stage.step + 1
     if self.counts[i].left and list[k] ~= 'x' then
       list[k] = list[k] .. '!' .. format(i - 1)

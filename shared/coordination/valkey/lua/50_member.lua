@@ -58,7 +58,7 @@ function Group:reply(slot, id)
   end
   local finished = s ~= nil and s.finished and self:counted(i, s)
   local released = self.phase == Completed or self.counts[i].left or (finished and not self:runsAgain(i, s))
-  return { self:level(), string.format('%.0f %.0f %.0f %d', round, self.stages[i].step, i - 1, released and 1 or 0) }
+  return { self:level(), string.format('%d %d %d %d', round, self.stages[i].step, i - 1, released and 1 or 0) }
 end
 
 -- unheard is the reply to a report of an instance that is behind the slot's. To members that can read it, it adds when that

@@ -60,19 +60,18 @@ end
 -- take puts a new instance into its slot, by phase.
 function Group:take(i, call, held, newPod, now)
   call.seen = self:remembered(held, call)
-  local failure = replacedBy(call.slot, held, newPod)
   local wasCurrent = self:current(i, held)
   local wasLive = held ~= nil and not held.dead
   self:count(i, held, -1)
   if self.phase == Recovering then
     if wasCurrent then
-      self:hurt(i, held.barrier, failure)
+      self:hurt(i, held.barrier, replacedBy(call.slot, held, newPod))
     end
-    self:see(i, call, failure)
+    self:see(i, call, replacedBy(call.slot, held, newPod))
   elseif self.phase == Running and not self:forming(i) then
-    self:openRound(failure, now)
+    self:openRound(replacedBy(call.slot, held, newPod), now)
   elseif wasCurrent and wasLive then
-    self:soil(i, held, failure)
+    self:soil(i, held, replacedBy(call.slot, held, newPod))
   end
   if wasLive and self:effective(i, held) < self.round then
     self:countDown(i, math.max(self.lastDownAt, now - call.goneFor))

@@ -44,9 +44,9 @@ function Group:create(o, now)
     fail('HFARGUMENT', 'opening a group: no incarnation')
   end
   self.replaceAll, self.replaceSlots = true, true
-  self.loaded, self.slots, self.rawSlots = {}, {}, {}
+  self.loaded, self.texts, self.rawLazy, self.slots, self.rawSlots = {}, {}, {}, {}, {}
   self.inc, self.gen, self.epoch, self.round, self.phase, self.seq = o.inc, 0, o.epoch, 0, Closed, 0
-  self.token, self.limit, self.stages = o.token, o.limit, o.stages
+  self.token, self.limit, self.stages, self.staged = o.token, o.limit, o.stages, false
   self.dirty = {}
   self:reset()
   self.recovery = blame({ highest = 0, lowest = 0, ran = 0, hurt = false }, noFailure)
@@ -90,7 +90,7 @@ function Group:open(o, now)
   local resized = stages.write(self.stages) ~= stages.write(o.stages)
   local later = o.epoch > self.epoch
   local before = self.stages
-  self.token, self.limit, self.stages = o.token, o.limit, o.stages
+  self.token, self.limit, self.stages, self.staged = o.token, o.limit, o.stages, false
   if resized then
     self:carryOver(before)
   end

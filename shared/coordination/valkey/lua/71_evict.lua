@@ -49,7 +49,7 @@ end
 
 -- missing lists the slots that have to be in sync and are not. It reads all slots, some at a time.
 function Group:missing()
-  local list, inSync = {}, string.format(' %.0f %.0f 0 0 ', self.round, self.gen)
+  local list, inSync = {}, string.format(' %d %d 0 0 ', self.round, self.gen)
   for i = 1, #self.stages do
     if self:expected(i) and self:missingOf(i, inSync, list) then
       break
@@ -64,7 +64,7 @@ function Group:missingOf(i, inSync, list)
   for from = 0, size - 1, MISSING_STEP do
     local slots = {}
     for n = from, math.min(from + MISSING_STEP, size) - 1 do
-      slots[#slots + 1] = string.format('%s-%.0f-%.0f', stage.prefix, math.floor(n / stage.pods), n % stage.pods)
+      slots[#slots + 1] = string.format('%s-%d-%d', stage.prefix, math.floor(n / stage.pods), n % stage.pods)
     end
     local raw = self:get('HMGET', self.keys.w, unpack(slots))
     for at = 1, #slots do

@@ -49,14 +49,14 @@ end
 
 -- instance reads on: id born, and what was seen: epoch round holds running entered instances; then barrier.
 local function instance(args)
-  local call = member(args)
-  call.id, call.born = args[5], argument(args[6])
-  call.seen = {
-    epoch = argument(args[7]), round = argument(args[8]), holds = args[9] == '1', running = args[10] == '1',
-    entered = args[11] == '1', instances = argument(args[12]),
+  return {
+    slot = args[2], pod = args[3], podBorn = argument(args[4]), podName = '', node = '', id = args[5], born = argument(args[6]),
+    seen = {
+      epoch = argument(args[7]), round = argument(args[8]), holds = args[9] == '1', running = args[10] == '1',
+      entered = args[11] == '1', instances = argument(args[12]),
+    },
+    barrier = args[13] == '1', runsFor = 0, goneFor = 0, readsNewest = false,
   }
-  call.barrier, call.runsFor, call.goneFor = args[13] == '1', 0, 0
-  return call
 end
 
 -- place reads two names from there on. They, and all that is behind them, came later: members of version 1 that are older
