@@ -27,7 +27,7 @@ func (u *up) redis() component {
 			"--port", fmt.Sprint(redisPort),
 			"--protected-mode", "no",
 			// Lowered by the server itself to what the limit of open files allows.
-			"--maxclients", "20000",
+			"--maxclients", "65000",
 			"--dir", dir,
 			"--save", "",
 			"--appendonly", "yes",

@@ -36,6 +36,9 @@ type benchmark struct {
 }
 
 func bench(ctx context.Context, o options) error {
+	if err := raiseFiles(o.workers); err != nil {
+		return err
+	}
 	b := &benchmark{options: o, machine: machine()}
 	l, err := lab.New(ctx, testbed.Options{Args: map[string][]string{
 		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // simulated nodes renew no leases here

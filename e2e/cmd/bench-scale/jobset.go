@@ -26,7 +26,7 @@ const (
 	budget   = 1000
 	interval = 20 * time.Millisecond
 	// patience with anything that all workers take part in.
-	patience = 9 * time.Minute
+	patience = 25 * time.Minute
 )
 
 func inPlace(way string) bool { return way == scale.CRI || way == scale.Exec }
