@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,10 +43,10 @@ type rig struct {
 }
 
 // patchCounter counts what is written to JobSets, the status apart.
-type patchCounter struct{ n int }
+type patchCounter struct{ n atomic.Int32 }
 
 func (p *patchCounter) count(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	p.n++
+	p.n.Add(1)
 	return c.Patch(ctx, o, patch, opts...)
 }
 

@@ -27,7 +27,7 @@ func (g *rig) wantMark(want string) {
 
 func TestARestartIsMarkedAndCostsThreeWrites(t *testing.T) {
 	g := formed(t)
-	before := g.patches.n
+	before := g.patches.n.Load()
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
 	g.wantMark(`{"rung":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:17:40Z"}`)
@@ -37,20 +37,20 @@ func TestARestartIsMarkedAndCostsThreeWrites(t *testing.T) {
 	g.wantMark("")
 	g.wantCharged("1")
 	g.reconcile()
-	if got := g.patches.n - before; got != 3 {
+	if got := g.patches.n.Load() - before; got != 3 {
 		t.Errorf("%d writes to the JobSet, want 3: the charge with the mark, the end of the mark, the history", got)
 	}
 }
 
 func TestARestartThatIsOverWhenItIsSeenIsNotMarked(t *testing.T) {
 	g := formed(t)
-	before := g.patches.n
+	before := g.patches.n.Load()
 	g.fail("js-w-0-1", 1, 1)
 	g.join(1, 2)
 	g.reconcile()
 	g.wantMark("")
 	g.wantCharged("1")
-	if got := g.patches.n - before; got != 2 {
+	if got := g.patches.n.Load() - before; got != 2 {
 		t.Errorf("%d writes to the JobSet, want 2: the charge and the history", got)
 	}
 }

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,9 +26,10 @@ const (
 	nudgeEvery = 1500 * time.Millisecond
 	// mostNudges of a pod in a round: what does not help four times will not help.
 	mostNudges = 4
-	// nudgesPerLook, and how many of them at a time: an API server that hears of a whole group's restart takes half a second for
-	// each, and the slots that have lost their pods wait for the next look.
-	nudgesPerLook, nudgesAtOnce = 64, 16
+	// nudgesAtOnce are sent side by side, as many times as start within nudgeFor: an API server that hears of a whole group's restart may
+	// take half a second for each, and the slots that have lost their pods wait for the next look.
+	nudgesAtOnce = 32
+	nudgeFor     = time.Second
 	// startsWithin is what a kubelet that looks once a second takes at most to start a container that has ended.
 	startsWithin = 2500 * time.Millisecond
 )
@@ -118,17 +120,14 @@ func (n *nudges) due(s *scope) (due []*nudged, more bool) {
 	return due, more
 }
 
-// take counts a nudge of those whose slot is missing, at most so many, and returns them as they are now.
-func (n *nudges) take(s *scope, due []*nudged, missing []string, most int) []nudged {
-	waited := sets.New(missing...)
+// take counts a nudge of each, and returns them as they are now.
+func (n *nudges) take(s *scope, some []*nudged) []nudged {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var taken []nudged
-	for _, one := range due {
-		if waited.Has(one.slot) && len(taken) < most {
-			one.times, one.last = one.times+1, s.now
-			taken = append(taken, *one)
-		}
+	taken := make([]nudged, len(some))
+	for i, one := range some {
+		one.times, one.last = one.times+1, s.now
+		taken[i] = *one
 	}
 	return taken
 }
@@ -155,9 +154,24 @@ func (r *Reconciler) nudge(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
+	waited := sets.New(missing...)
+	due = slices.DeleteFunc(due, func(one *nudged) bool { return !waited.Has(one.slot) })
+	began := r.Clock.Now()
+	for some := range slices.Chunk(due, nudgesAtOnce) {
+		if r.Clock.Since(began) >= nudgeFor {
+			s.lookIn(time.Millisecond)
+			return nil
+		}
+		if err := r.nudgeAll(ctx, r.nudges.take(s, some)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) nudgeAll(ctx context.Context, some []nudged) error {
 	patches, limited := errgroup.WithContext(ctx)
-	patches.SetLimit(nudgesAtOnce)
-	for _, one := range r.nudges.take(s, due, missing, nudgesPerLook) {
+	for _, one := range some {
 		patches.Go(func() error { return r.nudgeOne(limited, one) })
 	}
 	return patches.Wait()

@@ -1,14 +1,16 @@
 package orchestrator
 
 import (
-	"strconv"
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -103,28 +105,42 @@ func TestAWorkerThatHasJoinedIsNotNudged(t *testing.T) {
 	g.wantNudge(1, 1, "1.1.4")
 }
 
+// The API server takes long for each, so the rest waits for the next look.
 func TestNudgesLeaveTheLeaderTimeForOthers(t *testing.T) {
-	now := time.Unix(1000, 0)
-	js := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{UID: uid}}
-	s := &scope{js: js, group: &coordination.Summary{}, now: now}
-	s.group.Epoch, s.group.Round = 1, 1
-	var n nudges
-	var slots []string
-	for i := range 3 * nudgesPerLook / 2 {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: slotName(0, i), UID: types.UID(slotName(0, i)), Annotations: map[string]string{
-			v1alpha2.JobSetNameKey: "js", v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "0", batchv1.JobCompletionIndexAnnotation: strconv.Itoa(i),
-		}}}
-		p.Status.ContainerStatuses = make([]corev1.ContainerStatus, 1)
-		besideASidecar(p)
-		n.saw(js.UID, p, false, now)
-		slots = append(slots, slotName(0, i))
+	const workers = nudgesAtOnce + nudgesAtOnce/2
+	g := newRig(t, func(js *v1alpha2.JobSet) {
+		spec := &js.Spec.ReplicatedJobs[0].Template.Spec
+		spec.Parallelism, spec.Completions = ptr.To[int32](workers), ptr.To[int32](workers)
+	})
+	g.changeJob(func(job *batchv1.Job) {
+		job.Labels[v1alpha2.ReplicatedJobNameKey], job.Labels[v1alpha2.JobIndexKey] = "w", "0"
+		job.Spec.Parallelism, job.Spec.Completions = ptr.To[int32](workers), ptr.To[int32](workers)
+	})
+	g.reconcile()
+	for i := range workers {
+		g.makePod(0, i, nil)
+		g.joinSlot(slotName(0, i), 1, 1)
 	}
-	due, more := n.due(s)
-	first := n.take(s, due, slots, nudgesPerLook)
-	due, _ = n.due(s)
-	second := n.take(s, due, slots, nudgesPerLook)
-	if !more || len(first) != nudgesPerLook || len(second) != nudgesPerLook/2 {
-		t.Errorf("%d and then %d, more %v; want %d and %d", len(first), len(second), more, nudgesPerLook, nudgesPerLook/2)
+	g.reconcile()
+	g.fail("js-w-0-0", 1, 1)
+	g.reconcile()
+	for i := range workers {
+		g.see(g.changePod(0, i, besideASidecar), false)
+	}
+	var nudged atomic.Int32
+	g.r.Client = g.through(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if _, is := o.(*corev1.Pod); is && nudged.Add(1) == nudgesAtOnce {
+				g.clock.SetTime(g.clock.Now().Add(nudgeFor))
+			}
+			return c.Patch(ctx, o, patch, opts...)
+		},
+	})
+	if again := g.reconcile(); nudged.Load() != nudgesAtOnce || again > time.Millisecond {
+		t.Errorf("%d were nudged in the first look, and the next is in %s; want %d and at once", nudged.Load(), again, nudgesAtOnce)
+	}
+	if g.reconcile(); nudged.Load() != workers {
+		t.Errorf("%d were nudged in two looks, want %d", nudged.Load(), workers)
 	}
 }
 
