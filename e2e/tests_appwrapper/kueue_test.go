@@ -23,6 +23,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/suite"
 )
 
 const gpu = "nvidia.com/gpu"
@@ -65,38 +66,10 @@ type queued struct {
 	done     chan struct{}
 }
 
-func kueueObject(kind, name string, spec map[string]any) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	if spec != nil {
-		o.Object["spec"] = spec
-	}
-	o.SetAPIVersion("kueue.x-k8s.io/v1beta2")
-	o.SetKind(kind)
-	o.SetName(name)
-	return o
-}
-
 // makeQueue has room for one worker.
 func (q *queued) makeQueue() {
 	q.Helper()
-	local := kueueObject("LocalQueue", "queue", map[string]any{"clusterQueue": q.NS})
-	local.SetNamespace(q.NS)
-	for _, object := range []*unstructured.Unstructured{
-		kueueObject("ResourceFlavor", q.NS, nil),
-		kueueObject("ClusterQueue", q.NS, map[string]any{
-			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: q.NS}},
-			"resourceGroups": []any{map[string]any{
-				"coveredResources": []any{"cpu", gpu},
-				"flavors": []any{map[string]any{"name": q.NS, "resources": []any{
-					map[string]any{"name": "cpu", "nominalQuota": "100m"}, map[string]any{"name": gpu, "nominalQuota": "1"},
-				}}},
-			}},
-		}),
-		local,
-	} {
-		q.Until(object.GetKind()+" is made", func(ctx context.Context) error { return k8s.Create(ctx, object.DeepCopy()) })
-		q.Cleanup(func() { _ = k8s.Delete(context.Background(), object) })
-	}
+	suite.MakeQueue(q, k8s, suite.QueueOf(q.NS, suite.Quota{Resource: "cpu", Most: "100m"}, suite.Quota{Resource: gpu, Most: "1"})...)
 	ctx, cancel := context.WithCancel(context.Background())
 	q.stop, q.done = cancel, make(chan struct{})
 	go q.watchQuota(ctx)
@@ -159,7 +132,7 @@ func live(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodSucceeded
 
 // reserved is what Kueue's ClusterQueue says is taken, and the number of workloads that hold it.
 func (q *queued) reserved(ctx context.Context) (cpu string, workloads int64, err error) {
-	queue := kueueObject("ClusterQueue", q.NS, nil)
+	queue := suite.KueueObject("ClusterQueue", q.NS, nil)
 	if err := k8s.Get(ctx, client.ObjectKey{Name: q.NS}, queue); err != nil {
 		return "", 0, err
 	}
@@ -356,7 +329,7 @@ func suspendedDuringReset(q *queued) {
 // it out of its sums at once, before its pods are gone.)
 func (q *queued) drain() {
 	q.Helper()
-	patch(q.bench, kueueObject("ClusterQueue", q.NS, nil), func(queue *unstructured.Unstructured) {
+	patch(q.bench, suite.KueueObject("ClusterQueue", q.NS, nil), func(queue *unstructured.Unstructured) {
 		q.OK(unstructured.SetNestedField(queue.Object, "HoldAndDrain", "spec", "stopPolicy"))
 	})
 }

@@ -102,39 +102,11 @@ func (r *run) remove(ctx context.Context) {
 	}))
 }
 
-func kueueObject(kind, name string, spec map[string]any) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	if spec != nil {
-		o.Object["spec"] = spec
-	}
-	o.SetAPIVersion("kueue.x-k8s.io/v1beta2")
-	o.SetKind(kind)
-	o.SetName(name)
-	return o
-}
-
 // makeQueue has room for this workload alone.
 func (r *run) makeQueue() {
 	r.Helper()
-	local := kueueObject("LocalQueue", "queue", map[string]any{"clusterQueue": r.ns})
-	local.SetNamespace(r.ns)
-	for _, object := range []*unstructured.Unstructured{
-		kueueObject("ResourceFlavor", r.ns, nil),
-		kueueObject("ClusterQueue", r.ns, map[string]any{
-			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: r.ns}},
-			"resourceGroups": []any{map[string]any{
-				"coveredResources": []any{"cpu", "memory", gpu},
-				"flavors": []any{map[string]any{"name": r.ns, "resources": []any{
-					map[string]any{"name": "cpu", "nominalQuota": "1"}, map[string]any{"name": "memory", "nominalQuota": "8Gi"},
-					map[string]any{"name": gpu, "nominalQuota": strconv.Itoa(workers)},
-				}}},
-			}},
-		}),
-		local,
-	} {
-		r.must(lab.Until(r.ctx, object.GetKind()+" is made", func(ctx context.Context) error { return k8s.Create(ctx, object.DeepCopy()) }))
-		r.Cleanup(func() { _ = k8s.Delete(context.Background(), object) })
-	}
+	suite.MakeQueue(r, k8s, suite.QueueOf(r.ns, suite.Quota{Resource: "cpu", Most: "1"}, suite.Quota{Resource: "memory", Most: "8Gi"},
+		suite.Quota{Resource: gpu, Most: strconv.Itoa(workers)})...)
 }
 
 // watchQuota looks again and again until the test ends: the workload holds its quota until it may give it back.

@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/boards"
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/e2e/picture"
+	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/e2e/testbed/prometheus"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -39,7 +40,7 @@ const (
 // TestEveryPanelHasData lets the programs work, and asks Prometheus what each panel of each board asks.
 func TestEveryPanelHasData(t *testing.T) {
 	must(t, shared.Namespace(t.Context(), ns))
-	makeQueue(t)
+	suite.MakeQueue(t, k8s, suite.QueueOf(ns, suite.Quota{Resource: "cpu", Most: "200m"})...)
 	server, err := shared.Cluster.Prometheus(t.Context(), targets(kueueProxy(t))...)
 	must(t, err)
 	t.Cleanup(func() {

@@ -68,38 +68,6 @@ func scraperToken(t *testing.T) string {
 	return answer.Status.Token
 }
 
-func kueueObject(kind, name string, spec map[string]any) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	if spec != nil {
-		o.Object["spec"] = spec
-	}
-	o.SetAPIVersion("kueue.x-k8s.io/v1beta2")
-	o.SetKind(kind)
-	o.SetName(name)
-	return o
-}
-
-// makeQueue has room for one AppWrapper.
-func makeQueue(t *testing.T) {
-	t.Helper()
-	local := kueueObject("LocalQueue", "queue", map[string]any{"clusterQueue": ns})
-	local.SetNamespace(ns)
-	for _, object := range []*unstructured.Unstructured{
-		kueueObject("ResourceFlavor", ns, nil),
-		kueueObject("ClusterQueue", ns, map[string]any{
-			"namespaceSelector": map[string]any{},
-			"resourceGroups": []any{map[string]any{
-				"coveredResources": []any{"cpu"},
-				"flavors":          []any{map[string]any{"name": ns, "resources": []any{map[string]any{"name": "cpu", "nominalQuota": "200m"}}}},
-			}},
-		}),
-		local,
-	} {
-		must(t, lab.Until(t.Context(), object.GetKind()+" is made", func(ctx context.Context) error { return k8s.Create(ctx, object.DeepCopy()) }))
-		t.Cleanup(func() { _ = k8s.Delete(context.Background(), object) })
-	}
-}
-
 // evict takes the quota of every workload that has some, as an administrator would.
 func evict(t *testing.T) {
 	t.Helper()

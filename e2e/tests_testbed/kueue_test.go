@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/e2e/suite"
 )
 
 func TestKueueQueuesJobs(t *testing.T) {
@@ -143,32 +145,17 @@ func pending(ctx context.Context, t *testing.T, ns, job string) error {
 // quota makes a queue in the namespace, and the cluster queue behind it, which has room for one Job.
 func quota(t *testing.T, ns string) {
 	t.Helper()
-	flavor := object("ResourceFlavor", ns, nil)
-	queue := object("ClusterQueue", ns, map[string]any{
-		"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: ns}},
-		"resourceGroups": []any{map[string]any{
-			"coveredResources": []any{"cpu"},
-			"flavors": []any{map[string]any{
-				"name":      ns,
-				"resources": []any{map[string]any{"name": "cpu", "nominalQuota": share}},
-			}},
-		}},
-	})
-	local := object("LocalQueue", "queue", map[string]any{"clusterQueue": ns})
-	for _, made := range []struct {
-		in     dynamic.ResourceInterface
-		object *unstructured.Unstructured
-	}{
-		{kinds(t, "resourceflavors"), flavor},
-		{kinds(t, "clusterqueues"), queue},
-		{kinds(t, "localqueues").Namespace(ns), local},
-	} {
+	kind := map[string]dynamic.ResourceInterface{
+		"ResourceFlavor": kinds(t, "resourceflavors"), "ClusterQueue": kinds(t, "clusterqueues"), "LocalQueue": kinds(t, "localqueues").Namespace(ns),
+	}
+	for _, object := range suite.QueueOf(ns, suite.Quota{Resource: "cpu", Most: share}) {
+		in := kind[object.GetKind()]
 		// The webhooks of a manager that has just begun may take a moment.
-		until(t, made.object.GetKind()+" is made", func(ctx context.Context) error {
-			_, err := made.in.Create(ctx, made.object, metav1.CreateOptions{})
+		until(t, object.GetKind()+" is made", func(ctx context.Context) error {
+			_, err := in.Create(ctx, object, metav1.CreateOptions{})
 			return err
 		})
-		t.Cleanup(func() { _ = made.in.Delete(context.Background(), made.object.GetName(), metav1.DeleteOptions{}) })
+		t.Cleanup(func() { _ = in.Delete(context.Background(), object.GetName(), metav1.DeleteOptions{}) })
 	}
 }
 
@@ -184,15 +171,4 @@ func awaitNoObjects(t *testing.T) {
 			return err
 		})
 	}
-}
-
-func object(kind, name string, spec map[string]any) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	if spec != nil {
-		o.Object["spec"] = spec
-	}
-	o.SetAPIVersion("kueue.x-k8s.io/v1beta2")
-	o.SetKind(kind)
-	o.SetName(name)
-	return o
 }
