@@ -7,14 +7,12 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
@@ -55,17 +53,9 @@ func New(o Options) *Reconciler {
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(jobOf), builder.WithPredicates(worthALook)).
+		Watches(&corev1.Pod{}, podNews(), builder.WithPredicates(worthALook)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
-}
-
-func jobOf(_ context.Context, pod client.Object) []reconcile.Request {
-	job := controllingJob(pod)
-	if job == nil || exclusive.Topology(pod) == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: job.Name}}}
 }
 
 // scope is all that one reconcile knows.

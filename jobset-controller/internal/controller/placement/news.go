@@ -1,15 +1,63 @@
 package placement
 
 import (
+	"context"
 	"maps"
 	"slices"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
+
+// A pass looks at all pods of a Job, and so news of a thousand pods, each a pass, would be a million looks. Those of the leader are
+// told at once: the others wait for its node. Those of others wait for company.
+const (
+	// gatherHeld is for followers that wait for a domain, which may be known by now.
+	gatherHeld = 250 * time.Millisecond
+	// gatherOthers is for all else: where a follower is, and that it went.
+	gatherOthers = time.Second
+)
+
+// gather is how long news of a pod may wait for others of the same Job.
+func gather(pod *corev1.Pod) time.Duration {
+	_, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation] // without indexes all lead, and nobody follows
+	switch {
+	case indexed && exclusive.Leads(pod):
+		return 0
+	case exclusive.Held(pod):
+		return gatherHeld
+	}
+	return gatherOthers
+}
+
+// podNews tells Jobs of their pods that are placed exclusively.
+func podNews() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	tell := func(object client.Object, q queue) {
+		pod, is := object.(*corev1.Pod)
+		if !is || exclusive.Topology(pod) == "" {
+			return
+		}
+		if job := controllingJob(pod); job != nil {
+			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: job.Name}}, gather(pod))
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { tell(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { tell(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { tell(e.Object, q) },
+	}
+}
 
 // worthALook lets only those changes of pods through by which a pass could decide otherwise. A pass looks at all pods of a Job, and
 // most changes are reports of kubelets: when thousands of containers restart, each of them says so twice.

@@ -2,12 +2,18 @@ package placement
 
 import (
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
@@ -57,5 +63,47 @@ func TestOnlyWhatAPassLooksAtIsWorthALook(t *testing.T) {
 	}
 	if !worthALook.Create(event.CreateEvent{Object: &corev1.Pod{}}) || !worthALook.Delete(event.DeleteEvent{Object: &corev1.Pod{}}) {
 		t.Error("a pod that comes or goes is not looked at")
+	}
+}
+
+// waits notes how long each request waits.
+type waits struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	list []string
+}
+
+func (w *waits) AddAfter(r reconcile.Request, d time.Duration) {
+	w.list = append(w.list, r.String()+" "+d.String())
+}
+
+func TestNewsWaitForCompanyUnlessTheyAreTheLeaders(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		want   []string
+	}{
+		"a leader":                     {func(p *corev1.Pod) { p.Annotations[batchv1.JobCompletionIndexAnnotation] = "0" }, []string{"ns/job 0s"}},
+		"a follower that waits":        {func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: exclusive.Gate}} }, []string{"ns/job 250ms"}},
+		"a follower":                   {func(*corev1.Pod) {}, []string{"ns/job 1s"}},
+		"one of those without indexes": {func(p *corev1.Pod) { delete(p.Annotations, batchv1.JobCompletionIndexAnnotation) }, []string{"ns/job 1s"}},
+		"one of nobody":                {func(p *corev1.Pod) { p.OwnerReferences = nil }, nil},
+		"one that goes anywhere":       {func(p *corev1.Pod) { delete(p.Annotations, v1alpha2.ExclusiveKey) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := follower()
+			pod.Namespace, pod.Annotations[v1alpha2.ExclusiveKey] = "ns", "rack"
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", Controller: ptr.To(true)}}
+			c.change(pod)
+			q := &waits{}
+			podNews().Create(t.Context(), event.CreateEvent{Object: pod}, q)
+			podNews().Update(t.Context(), event.UpdateEvent{ObjectOld: pod, ObjectNew: pod}, q)
+			podNews().Delete(t.Context(), event.DeleteEvent{Object: pod}, q)
+			var want []string
+			for range 3 {
+				want = append(want, c.want...)
+			}
+			if diff := cmp.Diff(want, q.list); diff != "" {
+				t.Errorf("created, changed, deleted (-want +got)\n%s", diff)
+			}
+		})
 	}
 }
