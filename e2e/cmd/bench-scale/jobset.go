@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -148,20 +149,21 @@ func (g *group) awaitQuiet(ctx context.Context) error {
 // rest lets everybody finish what a failure has left to do.
 const rest = 3 * time.Second
 
-// remove deletes all JobSets, and returns when their pods are gone.
+// remove deletes all JobSets, and returns when their pods are gone. A deletion of hundreds may take an API server longer than it has for one
+// request, so it is asked for as long as any are there.
 func (b *benchmark) remove(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	began := time.Now()
-	err := b.lab.Client.DeleteAllOf(ctx, &v1alpha2.JobSet{}, client.InNamespace(namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if err != nil {
-		return err
-	}
-	err = until(ctx, "all pods are gone", time.Second, func(ctx context.Context) error {
+	err := until(ctx, "all pods are gone", time.Second, func(ctx context.Context) error {
 		pods := &metav1.PartialObjectMetadataList{}
 		pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 		var sets v1alpha2.JobSetList
 		if err := errors.Join(b.lab.Client.List(ctx, pods, client.InNamespace(namespace), cached()), b.lab.Client.List(ctx, &sets, client.InNamespace(namespace))); err != nil {
 			return err
+		}
+		if slices.ContainsFunc(sets.Items, func(js v1alpha2.JobSet) bool { return js.DeletionTimestamp.IsZero() }) {
+			err := b.lab.Client.DeleteAllOf(ctx, &v1alpha2.JobSet{}, client.InNamespace(namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
+			return errors.Join(err, errors.New("they were asked to go this moment"))
 		}
 		if n := len(pods.Items) + len(sets.Items); n > 0 {
 			return fmt.Errorf("%d pods and JobSets are left", n)
