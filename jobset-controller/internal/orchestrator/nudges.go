@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -32,6 +33,8 @@ const (
 	nudgeFor     = time.Second
 	// startsWithin is what a kubelet that looks once a second takes at most to start a container that has ended.
 	startsWithin = 2500 * time.Millisecond
+	// stallsFor is how long nobody has come back while most kubelets still look.
+	stallsFor = 1500 * time.Millisecond
 )
 
 // nudges are the pods whose worker waits in the kubelet's back-off, beside an agent that runs. The agent has removed the record
@@ -41,20 +44,49 @@ const (
 //
 // What kubelets say of thousands of pods that restart together arrives seconds late. So the store is asked who is missing first: a
 // worker that has joined runs, whatever its pod's status says.
+//
+// For the same reason nobody waits for that status where the store alone says enough: all workers have ended, and for longer than a
+// kubelet takes none of those that are missing has come back.
 type nudges struct {
-	mu sync.Mutex
-	of map[types.UID]map[types.UID]*nudged // by JobSet and pod
+	mu      sync.Mutex
+	waiting map[types.UID]map[types.UID]*waiting // by JobSet and pod
+	sent    map[types.UID]*sent                  // by JobSet
 }
 
-type nudged struct {
-	pod          types.NamespacedName
-	uid          types.UID
-	slot         string
-	patience     time.Duration // what the kubelet is given before the first nudge
-	seen         time.Time
+// target is a pod that may be nudged.
+type target struct {
+	pod  types.NamespacedName
+	uid  types.UID
+	slot string
+}
+
+func targetOf(pod *corev1.Pod) target {
+	return target{pod: client.ObjectKeyFromObject(pod), uid: pod.UID, slot: inplace.SlotOf(pod)}
+}
+
+// waiting is one whose status says that its worker has ended.
+type waiting struct {
+	target
+	patience time.Duration // what the kubelet is given before the first nudge
+	seen     time.Time
+}
+
+// sent are the nudges of one round.
+type sent struct {
+	epoch, round int64
+	to           map[types.UID]sending
+}
+
+type sending struct {
+	times int
+	last  time.Time
+}
+
+// nudge is one that is to be sent.
+type nudge struct {
+	target
 	epoch, round int64
 	times        int
-	last         time.Time
 }
 
 // waitsFor tells whether a worker waits to be started though a sidecar of its pod runs (the supervisor's pods have none), and how long
@@ -80,54 +112,84 @@ func (n *nudges) saw(jobSet types.UID, pod *corev1.Pod, gone bool, now time.Time
 	waits = waits && !gone
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	switch known := n.of[jobSet][pod.UID]; {
+	switch known := n.waiting[jobSet][pod.UID]; {
 	case !waits && known != nil:
-		if delete(n.of[jobSet], pod.UID); len(n.of[jobSet]) == 0 {
-			delete(n.of, jobSet)
+		if delete(n.waiting[jobSet], pod.UID); len(n.waiting[jobSet]) == 0 {
+			delete(n.waiting, jobSet)
 		}
 	case waits && known == nil:
-		if n.of == nil {
-			n.of = map[types.UID]map[types.UID]*nudged{}
+		if n.waiting == nil {
+			n.waiting = map[types.UID]map[types.UID]*waiting{}
 		}
-		if n.of[jobSet] == nil {
-			n.of[jobSet] = map[types.UID]*nudged{}
+		if n.waiting[jobSet] == nil {
+			n.waiting[jobSet] = map[types.UID]*waiting{}
 		}
-		n.of[jobSet][pod.UID] = &nudged{
-			pod: client.ObjectKeyFromObject(pod), uid: pod.UID, slot: inplace.SlotOf(pod), patience: patience, seen: now,
-		}
+		n.waiting[jobSet][pod.UID] = &waiting{target: targetOf(pod), patience: patience, seen: now}
 	case waits:
 		known.patience = min(known.patience, patience)
 	}
 	return patience, waits
 }
 
-// due are those that may be nudged now, and whether any may follow.
-func (n *nudges) due(s *scope) (due []*nudged, more bool) {
+// due are those whose status says that they may be nudged now, and whether any may follow.
+func (n *nudges) due(s *scope) (due []target, more bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, one := range n.of[s.js.UID] {
-		if one.epoch != s.group.Epoch || one.round != s.group.Round {
-			one.epoch, one.round, one.times, one.last = s.group.Epoch, s.group.Round, 0, time.Time{}
-		}
-		if one.times == mostNudges {
+	sent := n.sentIn(s)
+	for uid, one := range n.waiting[s.js.UID] {
+		if sent.to[uid].times == mostNudges {
 			continue
 		}
 		more = true
-		if s.now.Sub(one.seen) >= one.patience && s.now.Sub(one.last) >= nudgeEvery {
-			due = append(due, one)
+		if s.now.Sub(one.seen) >= one.patience && sent.again(uid, s.now) {
+			due = append(due, one.target)
 		}
 	}
 	return due, more
 }
 
-// take counts a nudge of each, and returns them as they are now.
-func (n *nudges) take(s *scope, some []*nudged) []nudged {
+// among are those of the pods that may be nudged now, whatever their status says of the worker: a sidecar runs in them.
+func (n *nudges) among(s *scope, pods []*corev1.Pod) (due []target) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	taken := make([]nudged, len(some))
+	sent := n.sentIn(s)
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodRunning && len(pod.Status.InitContainerStatuses) > 0 && pod.DeletionTimestamp.IsZero() && sent.again(pod.UID, s.now) {
+			due = append(due, targetOf(pod))
+		}
+	}
+	return due
+}
+
+// sentIn are those of the round in progress.
+func (n *nudges) sentIn(s *scope) *sent {
+	known := n.sent[s.js.UID]
+	if known == nil || known.epoch != s.group.Epoch || known.round != s.group.Round {
+		known = &sent{epoch: s.group.Epoch, round: s.group.Round, to: map[types.UID]sending{}}
+		if n.sent == nil {
+			n.sent = map[types.UID]*sent{}
+		}
+		n.sent[s.js.UID] = known
+	}
+	return known
+}
+
+// again tells whether a pod may be nudged once more by now.
+func (s *sent) again(pod types.UID, now time.Time) bool {
+	before := s.to[pod]
+	return before.times < mostNudges && now.Sub(before.last) >= nudgeEvery
+}
+
+// take counts a nudge of each.
+func (n *nudges) take(s *scope, some []target) []nudge {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	sent := n.sentIn(s)
+	taken := make([]nudge, len(some))
 	for i, one := range some {
-		one.times, one.last = one.times+1, s.now
-		taken[i] = *one
+		times := sent.to[one.uid].times + 1
+		sent.to[one.uid] = sending{times: times, last: s.now}
+		taken[i] = nudge{target: one, epoch: sent.epoch, round: sent.round, times: times}
 	}
 	return taken
 }
@@ -135,7 +197,8 @@ func (n *nudges) take(s *scope, some []*nudged) []nudged {
 func (n *nudges) forget(jobSet types.UID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.of, jobSet)
+	delete(n.waiting, jobSet)
+	delete(n.sent, jobSet)
 }
 
 // nudge makes the kubelets of workers that wait in a restart look at them. A pod that changes otherwise, or is gone, needs none.
@@ -144,40 +207,63 @@ func (r *Reconciler) nudge(ctx context.Context, s *scope) error {
 		return nil
 	}
 	due, more := r.nudges.due(s)
+	stuck, wait := r.rounds.stuck(s.js.UID, s.now)
 	if more {
 		s.lookIn(nudgeEvery)
 	}
-	if len(due) == 0 {
+	if wait > 0 {
+		s.lookIn(wait)
+	}
+	if len(due) == 0 && !stuck {
 		return nil
 	}
 	missing, err := r.missing(ctx, s)
 	if err != nil {
 		return err
 	}
-	waited := sets.New(missing...)
-	due = slices.DeleteFunc(due, func(one *nudged) bool { return !waited.Has(one.slot) })
+	if stuck {
+		due, err = r.stuck(ctx, s, missing)
+	} else {
+		waited := sets.New(missing...)
+		due = slices.DeleteFunc(due, func(one target) bool { return !waited.Has(one.slot) })
+	}
+	return errors.Join(err, r.nudgeAll(ctx, s, due))
+}
+
+// stuck are the pods of all missing slots: those that wait by their status are among them.
+func (r *Reconciler) stuck(ctx context.Context, s *scope, missing []string) ([]target, error) {
+	if err := r.readPods(ctx, s); err != nil {
+		return nil, err
+	}
+	var pods []*corev1.Pod
+	for _, slot := range missing {
+		if pod := s.pods[slot]; pod != nil {
+			pods = append(pods, pod)
+		}
+	}
+	return r.nudges.among(s, pods), nil
+}
+
+// nudgeAll sends what can be sent in its time.
+func (r *Reconciler) nudgeAll(ctx context.Context, s *scope, due []target) error {
 	began := r.Clock.Now()
 	for some := range slices.Chunk(due, nudgesAtOnce) {
 		if r.Clock.Since(began) >= nudgeFor {
 			s.lookIn(time.Millisecond)
 			return nil
 		}
-		if err := r.nudgeAll(ctx, r.nudges.take(s, some)); err != nil {
+		patches, limited := errgroup.WithContext(ctx)
+		for _, one := range r.nudges.take(s, some) {
+			patches.Go(func() error { return r.nudgeOne(limited, one) })
+		}
+		if err := patches.Wait(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Reconciler) nudgeAll(ctx context.Context, some []nudged) error {
-	patches, limited := errgroup.WithContext(ctx)
-	for _, one := range some {
-		patches.Go(func() error { return r.nudgeOne(limited, one) })
-	}
-	return patches.Wait()
-}
-
-func (r *Reconciler) nudgeOne(ctx context.Context, one nudged) error {
+func (r *Reconciler) nudgeOne(ctx context.Context, one nudge) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:"%d.%d.%d"}}}`, one.uid, NudgeKey, one.epoch, one.round, one.times)
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = one.pod.Namespace, one.pod.Name

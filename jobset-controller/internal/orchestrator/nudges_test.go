@@ -144,6 +144,88 @@ func TestNudgesLeaveTheLeaderTimeForOthers(t *testing.T) {
 	}
 }
 
+// down is the end of a worker on the order.
+func (g *rig) down(slot string, e, life int64) {
+	g.Helper()
+	m, i := member(slot, e, life)
+	d := coordination.Down{Member: m, Instance: i, ExitCode: 143, Ordered: true, Seen: coordination.Unseen()}
+	if _, err := g.store.Down(g.ctx, uid, d); err != nil {
+		g.Fatalf("down %s: %v", slot, err)
+	}
+}
+
+// beside is a worker of whose end the API server has not heard, beside an agent that runs.
+func beside(p *corev1.Pod) {
+	p.Status.Phase = corev1.PodRunning
+	p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "agent"}}
+}
+
+// The store knows that all have ended and who is not back; what their kubelets say is on its way.
+func TestWhoeverIsStuckIsNudgedThoughItsStatusSaysNothing(t *testing.T) {
+	g := twoJobs(t)
+	for job := range 2 {
+		for index := range 2 {
+			g.changePod(job, index, beside)
+		}
+	}
+	g.fail("js-w-0-0", 1, 1)
+	g.reconcile()
+	g.down("js-w-0-1", 1, 1)
+	g.down("js-w-1-0", 1, 1)
+	for range 4 { // one has not ended yet: it may take its time
+		g.pass(time.Second)
+	}
+	g.wantNudge(1, 0, "")
+	g.down("js-w-1-1", 1, 1)
+	g.joinSlot("js-w-0-0", 1, 2)
+	g.pass(time.Second)
+	g.wantNudge(1, 0, "")
+	g.joinSlot("js-w-0-1", 1, 2)
+	g.pass(time.Second)
+	g.wantNudge(1, 0, "")
+	for range 12 {
+		g.pass(time.Second)
+	}
+	g.wantNudge(1, 0, "1.1.4")
+	g.wantNudge(1, 1, "1.1.4")
+	g.wantNudge(0, 0, "")
+	g.wantNudge(0, 1, "")
+}
+
+// While some come back all the time, the others get as long as a kubelet takes.
+func TestWhoeverIsMissingForTooLongIsNudgedThoughOthersComeBack(t *testing.T) {
+	now := time.Unix(1000, 0)
+	r := &rounds{}
+	var group coordination.Summary
+	group.Phase, group.Epoch, group.Round, group.Size = coordination.Restarting, 1, 1, 100
+	look := func(downs, joined int64, after time.Duration) (bool, time.Duration) {
+		now = now.Add(after)
+		group.Record.Downs, group.Joined = downs, joined
+		r.clock(uid, group, time.Minute, now)
+		return r.stuck(uid, now)
+	}
+	for i, c := range []struct {
+		downs, joined int64
+		after, wait   time.Duration
+		stuck         bool
+	}{
+		{99, 0, 0, stallsFor, false},
+		{99, 0, time.Minute, stallsFor, false},
+		{100, 0, time.Second, stallsFor, false},
+		{100, 10, time.Second, startsWithin - time.Second, false},
+		{100, 20, time.Second, startsWithin - 2*time.Second, false},
+		{100, 30, time.Second, nudgeEvery, true},
+	} {
+		if stuck, wait := look(c.downs, c.joined, c.after); stuck != c.stuck || wait != c.wait {
+			t.Errorf("look %d: stuck %t, again in %s; want %t, %s", i, stuck, wait, c.stuck, c.wait)
+		}
+	}
+	group.Round, group.Record.Downs = 2, 0
+	if stuck, _ := look(0, 0, time.Second); stuck {
+		t.Error("another round is stuck from its first moment")
+	}
+}
+
 func TestNobodyIsNudgedAtRestNorAfterItRuns(t *testing.T) {
 	g := twoJobs(t)
 	g.see(g.changePod(1, 0, besideASidecar), false)

@@ -24,6 +24,20 @@ type started struct {
 	at           time.Time
 	late         string // who was not back when it was asked for; kept as it was
 	asked        bool
+
+	joined, downs int64     // in the last look
+	moved         time.Time // when they were seen to change last
+	down          time.Time // when all workers were seen to have ended; zero: some run on
+}
+
+// look notes how far the round has come.
+func (s *started) look(g coordination.Summary, now time.Time) {
+	if s.joined != g.Joined || s.downs != g.Record.Downs || s.moved.IsZero() {
+		s.joined, s.downs, s.moved = g.Joined, g.Record.Downs, now
+	}
+	if s.down.IsZero() && g.Phase == coordination.Restarting && g.Record.Downs >= g.Size {
+		s.down = now
+	}
 }
 
 // clock returns the deadline of the round in progress, nil if none is restarting.
@@ -40,8 +54,9 @@ func (r *rounds) clock(uid types.UID, g coordination.Summary, timeout time.Durat
 			r.since = map[types.UID]started{}
 		}
 		s = started{phase: g.Phase, epoch: g.Epoch, round: g.Round, at: now}
-		r.since[uid] = s
 	}
+	s.look(g, now)
+	r.since[uid] = s
 	return &grace.Deadline{Start: s.at, Period: timeout}
 }
 
@@ -61,6 +76,25 @@ func (r *rounds) setLate(uid types.UID, text string) {
 		s.late, s.asked = text, true
 		r.since[uid] = s
 	}
+}
+
+// stuck tells whether those that are missing have had the time to come back: all workers have ended, and either nobody has come back for a
+// while, or all have had as long as a kubelet takes. If that may still come to be, wait is how long it takes at least.
+func (r *rounds) stuck(uid types.UID, now time.Time) (stuck bool, wait time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, ok := r.since[uid]
+	switch {
+	case !ok:
+		return false, 0
+	case s.down.IsZero():
+		return false, stallsFor
+	}
+	wait = min(stallsFor-now.Sub(s.moved), startsWithin-now.Sub(s.down))
+	if wait > 0 {
+		return false, wait
+	}
+	return true, nudgeEvery
 }
 
 // restarting tells whether this leader watches a round of the JobSet.
