@@ -29,7 +29,7 @@ const (
 	mostNudges = 4
 	// nudgesAtOnce are sent side by side, as many times as start within nudgeFor: an API server that hears of a whole group's restart may
 	// take half a second for each, and the slots that have lost their pods wait for the next look.
-	nudgesAtOnce = 32
+	nudgesAtOnce = 100
 	nudgeFor     = time.Second
 	// startsWithin is what a kubelet that looks once a second takes at most to start a container that has ended.
 	startsWithin = 2500 * time.Millisecond
