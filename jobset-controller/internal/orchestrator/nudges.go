@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,6 +181,14 @@ func (s *sent) again(pod types.UID, now time.Time) bool {
 	return before.times < mostNudges && now.Sub(before.last) >= nudgeEvery
 }
 
+// fewestFirst brings those to the front that were nudged least: where the time is not enough for all, nobody is left out for ever.
+func (n *nudges) fewestFirst(s *scope, due []target) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	sent := n.sentIn(s)
+	slices.SortStableFunc(due, func(a, b target) int { return cmp.Compare(sent.to[a.uid].times, sent.to[b.uid].times) })
+}
+
 // take counts a nudge of each.
 func (n *nudges) take(s *scope, some []target) []nudge {
 	n.mu.Lock()
@@ -246,6 +255,7 @@ func (r *Reconciler) stuck(ctx context.Context, s *scope, missing []string) ([]t
 
 // nudgeAll sends what can be sent in its time.
 func (r *Reconciler) nudgeAll(ctx context.Context, s *scope, due []target) error {
+	r.nudges.fewestFirst(s, due)
 	began := r.Clock.Now()
 	for some := range slices.Chunk(due, nudgesAtOnce) {
 		if r.Clock.Since(began) >= nudgeFor {

@@ -127,20 +127,23 @@ func TestNudgesLeaveTheLeaderTimeForOthers(t *testing.T) {
 	for i := range workers {
 		g.see(g.changePod(0, i, besideASidecar), false)
 	}
-	var nudged atomic.Int32
+	var sent atomic.Int32
 	g.r.Client = g.through(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			if _, is := o.(*corev1.Pod); is && nudged.Add(1) == nudgesAtOnce {
+			if _, is := o.(*corev1.Pod); is && sent.Add(1)%nudgesAtOnce == 0 {
 				g.clock.SetTime(g.clock.Now().Add(nudgeFor))
 			}
 			return c.Patch(ctx, o, patch, opts...)
 		},
 	})
-	if again := g.reconcile(); nudged.Load() != nudgesAtOnce || again > time.Millisecond {
-		t.Errorf("%d were nudged in the first look, and the next is in %s; want %d and at once", nudged.Load(), again, nudgesAtOnce)
+	if again := g.reconcile(); sent.Load() != nudgesAtOnce || again > time.Millisecond {
+		t.Errorf("%d were nudged in the first look, and the next is in %s; want %d and at once", sent.Load(), again, nudgesAtOnce)
 	}
-	if g.reconcile(); nudged.Load() != workers {
-		t.Errorf("%d were nudged in two looks, want %d", nudged.Load(), workers)
+	g.pass(nudgeEvery) // those of the first look may be nudged again, and are not before the others
+	for i := range workers {
+		if g.pod(0, i).Annotations[NudgeKey] == "" {
+			t.Errorf("after two looks, worker %d was never nudged", i)
+		}
 	}
 }
 
