@@ -24,7 +24,8 @@ import (
 const NudgeKey = "holdfast.dev/nudge"
 
 const (
-	// nudgeEvery is more than the kubelet takes to see, once a second, that a record is gone.
+	// nudgeEvery is more than the kubelet takes to see, once a second, that a record is gone. After the second nudge it is twice that, and so
+	// on: the last one comes when the shortest back-off, 10 s, is over, and the kubelet would not look for five more.
 	nudgeEvery = 1500 * time.Millisecond
 	// mostNudges of a pod in a round: what does not help four times will not help.
 	mostNudges = 4
@@ -178,7 +179,7 @@ func (n *nudges) sentIn(s *scope) *sent {
 // again tells whether a pod may be nudged once more by now.
 func (s *sent) again(pod types.UID, now time.Time) bool {
 	before := s.to[pod]
-	return before.times < mostNudges && now.Sub(before.last) >= nudgeEvery
+	return before.times < mostNudges && now.Sub(before.last) >= time.Duration(before.times)*nudgeEvery
 }
 
 // fewestFirst brings those to the front that were nudged least: where the time is not enough for all, nobody is left out for ever.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -69,6 +70,25 @@ func TestAWorkerThatHasEndedIsNudgedWhenItsKubeletTakesTooLong(t *testing.T) {
 	g.wantNudge(1, 0, "1.1.1")
 }
 
+// Its record stays, because it failed by itself: nothing helps before the kubelet's back-off of 10 s is over, and something does then.
+func TestTheLastNudgeComesWhenTheBackOffIsOver(t *testing.T) {
+	g := twoJobs(t)
+	g.fail("js-w-0-0", 1, 1)
+	g.reconcile()
+	g.see(g.changePod(1, 0, hasEnded), false)
+	began, before := g.clock.Now(), ""
+	var at []string
+	for range 30 {
+		g.pass(500 * time.Millisecond)
+		if now := g.pod(1, 0).Annotations[NudgeKey]; now != before {
+			at, before = append(at, g.clock.Since(began).String()), now
+		}
+	}
+	if diff := cmp.Diff([]string{"2.5s", "4s", "7s", "11.5s"}, at); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestNobodyIsNudgedWho(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
@@ -98,7 +118,7 @@ func TestAWorkerThatHasJoinedIsNotNudged(t *testing.T) {
 	g.see(g.changePod(1, 0, besideASidecar), false)
 	g.see(g.changePod(1, 1, besideASidecar), false)
 	g.joinSlot("js-w-1-0", 1, 2)
-	for range 4 {
+	for range 7 {
 		g.pass(2 * time.Second)
 	}
 	g.wantNudge(1, 0, "")
