@@ -42,7 +42,11 @@ func (r *Reconciler) repair(ctx context.Context, s *scope) error {
 }
 
 // missing are the slots that the round waits for, as far as the store lists them; none if the next reconcile has to read the group anew.
+// They are asked for once for each sight of the group.
 func (r *Reconciler) missing(ctx context.Context, s *scope) ([]string, error) {
+	if s.missing != nil {
+		return s.missing, nil
+	}
 	missing, err := r.Store.Missing(ctx, string(s.js.UID))
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue):
@@ -50,6 +54,7 @@ func (r *Reconciler) missing(ctx context.Context, s *scope) ([]string, error) {
 	case err != nil:
 		return nil, storeFailed(err)
 	}
+	s.missing = missing
 	return missing, nil
 }
 
@@ -84,6 +89,9 @@ func (r *Reconciler) slots(ctx context.Context, s *scope, missing []string) ([]l
 
 // readPods finds the newest pod of each slot. A pod that was just lost stands for its slot until a newer one is there.
 func (r *Reconciler) readPods(ctx context.Context, s *scope) error {
+	if s.pods != nil {
+		return nil
+	}
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.InNamespace(s.js.Namespace),
 		client.MatchingFields{PodsOfJobSet: string(s.js.UID)}, client.UnsafeDisableDeepCopy); err != nil {

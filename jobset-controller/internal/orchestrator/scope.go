@@ -33,7 +33,8 @@ type scope struct {
 	foreign error // the store holds something unreadable
 	clock   *grace.Deadline
 	losses  []loss                 // pods that were lost since the last look
-	pods    map[string]*corev1.Pod // the newest pod of each slot, once a repair has read them
+	pods    map[string]*corev1.Pod // the newest pod of each slot, once they were read
+	missing []string               // whom the round waits for, once the store was asked; nil after each new sight of the group
 	now     time.Time
 	nodes   map[string]*corev1.Node // read in this look; nil: there is none of the name
 	forced  []forcedAway            // in this look
@@ -130,7 +131,7 @@ func (r *Reconciler) readGroup(ctx context.Context, s *scope) error {
 
 // sawGroup takes over what a store call returned, and keeps the clock of the round.
 func (r *Reconciler) sawGroup(s *scope, sum coordination.Summary, err error) error {
-	s.group, s.foreign, s.clock = nil, nil, nil
+	s.group, s.foreign, s.clock, s.missing = nil, nil, nil, nil
 	switch {
 	case err == nil:
 		s.group = &sum
