@@ -124,17 +124,17 @@ func (s *server) microseconds(command string) float64 {
 // cpu is the processor time that the server has used, in seconds: other than the time of a call it holds on a busy machine.
 func (s *server) cpu() float64 {
 	s.t.Helper()
-	var used float64
-	for line := range strings.Lines(s.admin.Info(context.Background(), "cpu").Val()) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name != "used_cpu_user" && name != "used_cpu_sys" {
-			continue
-		}
-		seconds, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		used += seconds
+	return s.info("cpu", "used_cpu_user") + s.info("cpu", "used_cpu_sys")
+}
+
+// info is a number that the server tells of itself.
+func (s *server) info(section, field string) float64 {
+	s.t.Helper()
+	_, rest, _ := strings.Cut("\n"+s.admin.Info(context.Background(), section).Val(), "\n"+field+":")
+	text, _, _ := strings.Cut(rest, "\r")
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		s.t.Fatalf("%s of %s: %v", field, section, err)
 	}
-	return used
+	return number
 }

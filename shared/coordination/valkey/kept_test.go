@@ -1,10 +1,7 @@
 package valkey
 
 import (
-	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,22 +99,9 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if used := server.functionMemory(); used > most {
+	if used := int(server.info("memory", "used_memory_vm_functions")); used > most {
 		t.Errorf("%d groups have left %d MiB with the functions, want at most %d", groups, used>>20, most>>20)
 	} else {
 		t.Logf("%d groups have left %d KiB with the functions", groups, used>>10)
 	}
-}
-
-// functionMemory is what the functions' interpreter holds, in bytes.
-func (s *server) functionMemory() int {
-	s.t.Helper()
-	info := s.admin.Info(context.Background(), "memory").Val()
-	_, rest, _ := strings.Cut(info, "used_memory_vm_functions:")
-	number, _, _ := strings.Cut(rest, "\r")
-	used, err := strconv.Atoi(number)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return used
 }
