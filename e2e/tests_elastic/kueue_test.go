@@ -5,6 +5,7 @@ package tests_elastic
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
@@ -162,20 +164,15 @@ func queued(priority string) func(*v1alpha1.ElasticJob) {
 }
 
 func kueueObject(kind, name string, fields map[string]any) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	for key, value := range fields {
-		o.Object[key] = value
-	}
-	o.SetAPIVersion("kueue.x-k8s.io/v1beta2")
-	o.SetKind(kind)
-	o.SetName(name)
+	o := suite.KueueObject(kind, name, nil)
+	maps.Copy(o.Object, fields)
 	return o
 }
 
 // makeQueue has room for three workers of 20m.
 func (b *bench) makeQueue() {
 	b.Helper()
-	b.makeAll(
+	suite.MakeQueue(b, k8s,
 		kueueObject("WorkloadPriorityClass", "low", map[string]any{"value": int64(1)}),
 		kueueObject("WorkloadPriorityClass", "high", map[string]any{"value": int64(100)}),
 		kueueObject("ResourceFlavor", b.NS, nil),
@@ -190,7 +187,7 @@ const topologyQueue = "racks"
 func (b *bench) makeTopologyQueue() {
 	b.Helper()
 	name := b.NS + "-" + topologyQueue
-	b.makeAll(
+	suite.MakeQueue(b, k8s,
 		kueueObject("Topology", name, map[string]any{"spec": map[string]any{"levels": []any{map[string]any{"nodeLabel": corev1.LabelHostname}}}}),
 		kueueObject("ResourceFlavor", name, map[string]any{"spec": map[string]any{
 			"topologyName": name, "nodeLabels": map[string]any{corev1.LabelOSStable: "linux"},
@@ -201,7 +198,7 @@ func (b *bench) makeTopologyQueue() {
 }
 
 func (b *bench) localQueue(name, of string) *unstructured.Unstructured {
-	local := kueueObject("LocalQueue", name, map[string]any{"spec": map[string]any{"clusterQueue": of}})
+	local := suite.KueueObject("LocalQueue", name, map[string]any{"clusterQueue": of})
 	local.SetNamespace(b.NS)
 	return local
 }
@@ -216,14 +213,6 @@ func (b *bench) clusterQueue(name string) *unstructured.Unstructured {
 			"flavors":          []any{map[string]any{"name": name, "resources": []any{map[string]any{"name": "cpu", "nominalQuota": "60m"}}}},
 		}},
 	}})
-}
-
-func (b *bench) makeAll(objects ...*unstructured.Unstructured) {
-	b.Helper()
-	for _, object := range objects {
-		b.Until(object.GetKind()+" is made", func(ctx context.Context) error { return k8s.Create(ctx, object.DeepCopy()) })
-		b.Cleanup(func() { _ = k8s.Delete(context.Background(), object) })
-	}
 }
 
 // awaitWorkload waits until the workload of a job has a condition.
