@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
-	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
 // Names of the managers.
@@ -35,11 +32,7 @@ type manager struct {
 
 // startManager runs the manager of the name with its webhooks; the other one must not run.
 func startManager(ctx context.Context, l *lab.Lab, name string) (*manager, error) {
-	certificates, err := l.ServingFolder()
-	if err != nil {
-		return nil, err
-	}
-	command, manifests, err := commandOf(ctx, l, name, certificates)
+	command, manifests, err := commandOf(ctx, l, name)
 	if err != nil {
 		return nil, err
 	}
@@ -64,35 +57,16 @@ func startManager(ctx context.Context, l *lab.Lab, name string) (*manager, error
 	})
 }
 
-func commandOf(ctx context.Context, l *lab.Lab, name, certificates string) (command []string, manifests string, err error) {
-	kubeconfig := "--kubeconfig=" + l.Cluster.KubeconfigPath()
-	if name == ours {
-		return []string{
-			l.File("bin", "manager"), kubeconfig, "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
-			"--metrics-bind-address=" + metrics, "--health-probe-bind-address=" + health, "--pprof-bind-address=" + profiling,
-		}, l.File("jobset-controller", "config", "webhook", "manifests.yaml"), nil
+func commandOf(ctx context.Context, l *lab.Lab, name string) (command []string, manifests string, err error) {
+	if name == published {
+		other, err := l.PublishedManager(ctx, lab.PublishedAddresses{WebhookPort: webhookPort, Metrics: metrics, Health: health})
+		return other.Command, other.Webhooks, err
 	}
-	if _, err := binaries.Build(ctx, l.Cluster.Layout().Bin(), []binaries.Component{binaries.PublishedJobSet()}, os.Stderr); err != nil {
-		return nil, "", err
-	}
-	module, err := binaries.ModuleDir(ctx, binaries.JobSetModule, "sigs.k8s.io/jobset")
-	if err != nil {
-		return nil, "", err
-	}
-	config := filepath.Join(certificates, "config.yaml")
-	content := fmt.Sprintf(`apiVersion: config.jobset.x-k8s.io/v1alpha1
-kind: Configuration
-webhook: {port: %d, certDir: %s}
-leaderElection: {leaderElect: false}
-metrics: {bindAddress: "%s"}
-health: {healthProbeBindAddress: "%s"}
-internalCertManagement: {enable: false}
-`, webhookPort, certificates, metrics, health)
-	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
-		return nil, "", err
-	}
-	return []string{filepath.Join(l.Cluster.Layout().Bin(), binaries.PublishedJobSet().Name), kubeconfig, "--config=" + config, "--zap-devel=false"},
-		filepath.Join(module, "config", "components", "webhook", "manifests.yaml"), nil
+	certificates, err := l.ServingFolder()
+	return []string{
+		l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
+		"--metrics-bind-address=" + metrics, "--health-probe-bind-address=" + health, "--pprof-bind-address=" + profiling,
+	}, l.File("jobset-controller", "config", "webhook", "manifests.yaml"), err
 }
 
 // stopManager ends the manager that runs, its webhooks first.

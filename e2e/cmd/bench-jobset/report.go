@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
 // report prints the tables, and writes the values and the page.
@@ -39,7 +41,7 @@ func (b *benchmark) report() error {
 const introduction = `# The JobSet manager and many Jobs
 
 Written by ` + "`make bench-jobset`" + `. Each shape, so many JobSets of so many Jobs of one pod, is created, has one pod of each JobSet fail, is
-restarted, suspended, resumed and deleted: first with our manager, then with the published one (v0.12.0), on the same cluster in one run.
+restarted, suspended, resumed and deleted: first with our manager, then with the published one (%s), on the same cluster in one run.
 The API server, the Job controller and the scheduler are real and share %d cores with the manager; nodes and pods are simulated. Both
 managers serve their webhooks and have their defaults (500 requests per second).
 
@@ -48,7 +50,7 @@ and peak memory are the manager's alone.
 `
 
 func (b *benchmark) page(w io.Writer) {
-	fmt.Fprintf(w, introduction, runtime.NumCPU())
+	fmt.Fprintf(w, introduction, binaries.JobSetVersion, runtime.NumCPU())
 	for _, s := range b.options.shapes {
 		fmt.Fprintf(w, "\n## %s\n\n", s.heading())
 		b.table(w, s)

@@ -3,20 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
-
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/e2e/lab"
 )
@@ -62,21 +54,17 @@ func (c counters) since(before counters) usage {
 	return u
 }
 
-const scraperName = "bench-jobset"
-
 // scraper reads the metrics of the manager, which lets only those in whom the cluster lets get them.
 func scraper(ctx context.Context, l *lab.Lab) (func(context.Context) (counters, error), error) {
-	token, err := token(ctx, l)
+	web, err := l.Scraper(ctx)
 	if err != nil {
 		return nil, err
 	}
-	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed, on the loopback
 	return func(ctx context.Context) (counters, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+metrics+"/metrics", nil)
 		if err != nil {
 			return counters{}, err
 		}
-		request.Header.Set("Authorization", "Bearer "+token)
 		response, err := web.Do(request)
 		if err != nil {
 			return counters{}, err
@@ -87,33 +75,6 @@ func scraper(ctx context.Context, l *lab.Lab) (func(context.Context) (counters, 
 		}
 		return read(response.Body)
 	}, nil
-}
-
-// token of an account that may read metrics.
-func token(ctx context.Context, l *lab.Lab) (string, error) {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: scraperName, Namespace: "default"}}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: scraperName},
-		Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: scraperName},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: scraperName},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: scraperName, Namespace: "default"}},
-	}
-	for _, create := range []func() error{
-		func() error { return l.Client.Create(ctx, account) },
-		func() error { return l.Client.Create(ctx, role) },
-		func() error { return l.Client.Create(ctx, binding) },
-	} {
-		if err := create(); err != nil && !apierrors.IsAlreadyExists(err) {
-			return "", err
-		}
-	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](7200)}}
-	answer, err := l.Kube.CoreV1().ServiceAccounts("default").CreateToken(ctx, scraperName, request, metav1.CreateOptions{})
-	if err != nil {
-		return "", err
-	}
-	return answer.Status.Token, nil
 }
 
 var (

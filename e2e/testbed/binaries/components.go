@@ -21,7 +21,6 @@ const (
 	kubernetesVersion = "v1.36.3"
 	containerdVersion = "v2.2.1"
 	kueueVersion      = "v0.18.3"
-	jobSetVersion     = "v0.12.0"
 )
 
 var pinned = []string{"go.mod", "go.sum"}
@@ -63,6 +62,9 @@ func Kueue() Component {
 // JobSetModule is the folder of the module that pins the published JobSet controller.
 const JobSetModule = "tools/jobset"
 
+// JobSetVersion is that of the published JobSet controller.
+const JobSetVersion = "v0.12.0"
+
 // PublishedJobSet returns the manager of the published JobSet controller, which benchmarks run beside ours.
 func PublishedJobSet() Component {
 	return Component{
@@ -70,7 +72,7 @@ func PublishedJobSet() Component {
 		Module:  JobSetModule,
 		Package: "sigs.k8s.io/jobset",
 		Inputs:  pinned,
-		LDFlags: "-X sigs.k8s.io/jobset/pkg/version.GitVersion=" + jobSetVersion,
+		LDFlags: "-X sigs.k8s.io/jobset/pkg/version.GitVersion=" + JobSetVersion,
 	}
 }
 

@@ -1,0 +1,55 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
+)
+
+// PublishedManager is the published JobSet manager beside or in the place of ours.
+type PublishedManager struct {
+	Command  []string
+	Webhooks string // the file of its webhook configurations
+}
+
+// PublishedAddresses are where the published JobSet manager serves.
+type PublishedAddresses struct {
+	WebhookPort     int
+	Metrics, Health string
+}
+
+// PublishedManager builds the published JobSet manager, unless it is there, and configures it with its defaults, without an election.
+func (l *Lab) PublishedManager(ctx context.Context, at PublishedAddresses) (PublishedManager, error) {
+	if _, err := binaries.Build(ctx, l.Cluster.Layout().Bin(), []binaries.Component{binaries.PublishedJobSet()}, os.Stderr); err != nil {
+		return PublishedManager{}, err
+	}
+	module, err := binaries.ModuleDir(ctx, binaries.JobSetModule, "sigs.k8s.io/jobset")
+	if err != nil {
+		return PublishedManager{}, err
+	}
+	certificates, err := l.ServingFolder()
+	if err != nil {
+		return PublishedManager{}, err
+	}
+	config := filepath.Join(certificates, "config.yaml")
+	content := fmt.Sprintf(`apiVersion: config.jobset.x-k8s.io/v1alpha1
+kind: Configuration
+webhook: {port: %d, certDir: %s}
+leaderElection: {leaderElect: false}
+metrics: {bindAddress: "%s"}
+health: {healthProbeBindAddress: "%s"}
+internalCertManagement: {enable: false}
+`, at.WebhookPort, certificates, at.Metrics, at.Health)
+	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+		return PublishedManager{}, err
+	}
+	return PublishedManager{
+		Command: []string{
+			filepath.Join(l.Cluster.Layout().Bin(), binaries.PublishedJobSet().Name), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--config=" + config, "--zap-devel=false",
+		},
+		Webhooks: filepath.Join(module, "config", "components", "webhook", "manifests.yaml"),
+	}, nil
+}
