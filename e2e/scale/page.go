@@ -45,7 +45,7 @@ func byKey(a, b Result) int {
 }
 
 // ways in the order of the tables.
-var ways = []string{Recreate, Blocking, CRI, Exec}
+var ways = []string{Recreate, Published, Blocking, CRI, Exec}
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
@@ -88,6 +88,9 @@ func (p *page) machines() {
 		}
 		var versions []string
 		for _, name := range slices.Sorted(maps.Keys(m.Versions)) {
+			if name == JobSet {
+				continue // it is said where it took part
+			}
 			versions = append(versions, name+" "+m.Versions[name])
 		}
 		seen[fmt.Sprintf("%d cores (%s), %.0f GiB, Linux %s; %s", m.Cores, m.Processor, m.MemoryGiB, m.Kernel, strings.Join(versions, ", "))] = true
@@ -167,8 +170,22 @@ func (p *page) headline() {
 		}
 	}
 	p.line("\nx is how many times faster than Recreate, in the same size on the same machine.")
+	p.aboutPublished()
 	for _, scenario := range []string{Failure, Pod} {
 		p.outages(scenario)
+	}
+}
+
+// aboutPublished says which versions of the published controller took part.
+func (p *page) aboutPublished() {
+	versions := map[string]bool{}
+	for _, r := range p.all {
+		if r.Way == Published {
+			versions[r.Machine.Versions[JobSet]] = true
+		}
+	}
+	if len(versions) > 0 {
+		p.line("\nThe published JobSet controller is %s with its defaults and webhooks, in the place of our manager.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
 	}
 }
 
@@ -196,16 +213,16 @@ func (p *page) phases() {
 	p.line("Seconds from the failure, medians. In place: the order is published in the step in which the store learns of the failure; \"all down\" and \"in sync\"")
 	p.line("are the store's moments.")
 	for _, scenario := range []string{Failure, Pod} {
-		p.phaseTable(scenario, CRI, Exec, []string{Detected, Ordered, OrderP50, OrderP99, OrderLast, AllDown, InSync, AllUp})
-		p.phaseTable(scenario, Recreate, Blocking, []string{Decided, FirstUp, OldGone, AllUp})
+		p.phaseTable(scenario, []string{CRI, Exec}, []string{Detected, Ordered, OrderP50, OrderP99, OrderLast, AllDown, InSync, AllUp})
+		p.phaseTable(scenario, []string{Recreate, Published, Blocking}, []string{Decided, FirstUp, OldGone, AllUp})
 	}
 }
 
-func (p *page) phaseTable(scenario, one, other string, names []string) {
+func (p *page) phaseTable(scenario string, ways, names []string) {
 	var rows [][]string
 	for _, n := range p.sizes(scenario) {
 		for _, r := range p.of(scenario, n) {
-			if r.Way != one && r.Way != other {
+			if !slices.Contains(ways, r.Way) {
 				continue
 			}
 			cells := []string{fmt.Sprint(n), r.name()}
@@ -328,7 +345,7 @@ func (p *page) steady() {
 		return
 	}
 	p.section("Nothing happens")
-	p.line("A group at rest, for each second. Reads are the agents', every 15 to 30 s; pings are those of idle subscriptions, every 3 s. What calls of the API server remain are")
+	p.line("A group at rest, for each second. Reads are the agents', every 15 to 30 s; pings are those of idle subscriptions, every 10 s. What calls of the API server remain are")
 	p.line("leases: the orchestrator's, and those of the cluster's own programs and its real node.\n")
 	var calls, cpu [][]string
 	for _, n := range p.sizes(Steady) {

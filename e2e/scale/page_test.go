@@ -25,8 +25,10 @@ func some() []Result {
 	repeat.Variant, repeat.Kubelet = OthersFail, "period-1s"
 	steady := result(Steady, Exec, 5000, 300)
 	steady.Runs[0].Usage.Seconds, steady.Runs[0].Usage.CPU = 300, map[string]float64{Store: 3}
+	published := result(Failure, Published, 5000, 240)
+	published.Machine = published.Machine.With(JobSet, "v9.9.9")
 	return []Result{
-		result(Failure, Exec, 5000, 0.4, 0.6, 0.5), result(Failure, Recreate, 5000, 120), result(Failure, CRI, 5000, 2),
+		published, result(Failure, Exec, 5000, 0.4, 0.6, 0.5), result(Failure, Recreate, 5000, 120), result(Failure, CRI, 5000, 2),
 		result(Pod, Exec, 5000, 1.2), result(Failure, Exec, 500, 0.1), result(Failure, Recreate, 500, 12),
 		result(Pod, Recreate, 500, 9), result(Pod, CRI, 500, 3), many, repeat, steady,
 	}
@@ -52,6 +54,9 @@ func TestPage(t *testing.T) {
 	for name, want := range map[string][]string{
 		"ratios are to Recreate at the same size":    {"| 5000 | in place, exec driver | 3 | 0.500 (0.400-0.600) | 240 | 1.20 | - |"},
 		"and not to that of another":                 {"| 500 | in place, exec driver | 1 | 0.100 | 120 |"},
+		"the published controller is beside ours":    {"| 5000 | Recreate, published JobSet | 1 | 240 | 0.500 |"},
+		"with its version":                           {"published JobSet controller is v9.9.9 with"},
+		"and its phases":                             {"| 5000 | Recreate, published JobSet | - | - | - | 240 |"},
 		"a target that is met":                       {"group restart, exec driver, s", "<= 0.5", "| met |"},
 		"one that is missed, with its distance":      {"order reaches", "0.190", "missed: 1.90 of the target"},
 		"one that is bound below":                    {"CRI driver against Recreate", "60.0", "met"},
@@ -65,6 +70,9 @@ func TestPage(t *testing.T) {
 		"reads at rest for each second, beside N/15": {"| 5000 | in place, exec driver | 300 | 0 | 0 | 0.023 | 0.333 | 333 |"},
 	} {
 		t.Run(name, func(t *testing.T) { lineOf(t, page, want...) })
+	}
+	if machine := lineOf(t, page, " cores ("); strings.Contains(machine, "v9.9.9") {
+		t.Errorf("who took part once is said of every run: %s", machine)
 	}
 	for file, svg := range figures {
 		if !strings.Contains(page, "(scale/"+file+")") {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,10 +23,11 @@ const (
 
 // Ways to answer a failure.
 const (
-	Recreate = "Recreate"
-	Blocking = "BlockingRecreate"
-	CRI      = "in place, CRI driver"
-	Exec     = "in place, exec driver"
+	Recreate  = "Recreate"
+	Blocking  = "BlockingRecreate"
+	Published = "Recreate, published JobSet" // by the published manager, in the place of ours
+	CRI       = "in place, CRI driver"
+	Exec      = "in place, exec driver"
 )
 
 // Key says what was measured. A later result of the same key replaces the one before.
@@ -57,6 +59,17 @@ type Machine struct {
 	Versions  map[string]string `json:"versions"`
 	// Waiting is the load average of the minute before.
 	Waiting float64 `json:"loadBefore"`
+}
+
+// JobSet is the name of the published JobSet controller among the versions of a machine; only where it took part.
+const JobSet = "published JobSet"
+
+// With is the machine with the version of one more program.
+func (m Machine) With(program, version string) Machine {
+	versions := map[string]string{program: version}
+	maps.Copy(versions, m.Versions)
+	m.Versions = versions
+	return m
 }
 
 // Run is one failure and its answer, or one window of time.

@@ -18,11 +18,9 @@ const (
 	// pools of nodes, one for each Job.
 	pools = 5
 
-	managerName, orchestratorName           = "jobset-manager", "jobset-orchestrator"
-	webhookPort                             = 9847
-	managerHealth, managerMetrics           = "127.0.0.1:18861", "127.0.0.1:18862"
-	managerProfile, orchestratorProfile     = "127.0.0.1:18863", "127.0.0.1:18866"
+	orchestratorName                        = "jobset-orchestrator"
 	orchestratorHealth, orchestratorMetrics = "127.0.0.1:18864", "127.0.0.1:18865"
+	orchestratorProfile                     = "127.0.0.1:18866"
 )
 
 // benchmark is one invocation.
@@ -33,6 +31,7 @@ type benchmark struct {
 	crew    *crew.Crew
 	store   *storeInfo
 	machine scale.Machine
+	manager *managerOf // the one that runs; nil before the first way
 }
 
 func bench(ctx context.Context, o options) error {
@@ -62,7 +61,7 @@ func bench(ctx context.Context, o options) error {
 	return b.playAll(ctx)
 }
 
-// install starts our programs, webhooks included: exclusive placement needs them.
+// install starts our orchestrator. A manager comes with the way that asks for it.
 func (b *benchmark) install(ctx context.Context) error {
 	l := b.lab
 	if err := l.DefineJobSets(ctx); err != nil {
@@ -70,20 +69,6 @@ func (b *benchmark) install(ctx context.Context) error {
 	}
 	if err := l.Namespace(ctx, namespace); err != nil {
 		return err
-	}
-	certificates, err := l.ServingFolder()
-	if err != nil {
-		return err
-	}
-	manager := testbed.Program{
-		Name: managerName,
-		Command: []string{
-			l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + managerHealth,
-			"--metrics-bind-address=" + managerMetrics, "--metrics-secure=false", "--pprof-bind-address=" + managerProfile,
-			"--inplace-store-address=" + l.Cluster.RedisAddress(), "--inplace-exec-image=" + lab.ExecImage, "--inplace-agent-image=" + lab.AgentImage,
-			"--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
-		},
-		Ready: lab.Healthy(managerHealth),
 	}
 	orchestrator := testbed.Program{
 		Name: orchestratorName,
@@ -94,12 +79,7 @@ func (b *benchmark) install(ctx context.Context) error {
 		},
 		Ready: lab.Healthy(orchestratorHealth),
 	}
-	for _, p := range []testbed.Program{manager, orchestrator} {
-		if err := l.Cluster.StartProgram(ctx, p); err != nil {
-			return err
-		}
-	}
-	return l.ApplyWebhooks(ctx, l.File("jobset-controller", "config", "webhook", "manifests.yaml"), webhookPort)
+	return l.Cluster.StartProgram(ctx, orchestrator)
 }
 
 // sharedFrom is the number of workers from which agents share connections for calls, because this process and the store may not

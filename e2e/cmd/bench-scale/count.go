@@ -136,8 +136,11 @@ func ticksIn(stat string) (float64, error) {
 
 // countCalls reads how many requests our programs made, and the API server answered.
 func (b *benchmark) countCalls(ctx context.Context, u *scale.Usage) error {
-	for name, address := range map[string]string{manager: managerMetrics, orchestrator: orchestratorMetrics} {
-		body, err := get(ctx, "http://"+address+"/metrics")
+	for name, read := range map[string]func() (string, error){
+		manager:      func() (string, error) { return get(ctx, b.manager.web, b.manager.metrics) },
+		orchestrator: func() (string, error) { return get(ctx, http.DefaultClient, "http://"+orchestratorMetrics+"/metrics") },
+	} {
+		body, err := read()
 		if err != nil {
 			return err
 		}
@@ -156,7 +159,7 @@ func (b *benchmark) countCalls(ctx context.Context, u *scale.Usage) error {
 }
 
 func (b *benchmark) countEtcd(ctx context.Context, u *scale.Usage) error {
-	body, err := get(ctx, etcdMetrics)
+	body, err := get(ctx, http.DefaultClient, etcdMetrics)
 	if err != nil {
 		return err
 	}
@@ -170,12 +173,12 @@ func (b *benchmark) countEtcd(ctx context.Context, u *scale.Usage) error {
 	return nil
 }
 
-func get(ctx context.Context, url string) (string, error) {
+func get(ctx context.Context, web *http.Client, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := web.Do(request)
 	if err != nil {
 		return "", err
 	}

@@ -1,7 +1,7 @@
 // Command bench-scale lets workers of large JobSets fail on the testbed's real control plane and store, and answers each failure in
-// every way there is: Recreate, BlockingRecreate, in place with the CRI driver and with the exec driver. Nodes, kubelets and
-// processes are simulated; agents, store, orchestrator and manager are real. It takes the time until all workers run again, its
-// phases, and what it cost everybody. Results are added to docs/benchmarks/scale/results.json, of which the page docs/benchmarks/scale.md is
+// every way there is: Recreate, BlockingRecreate, in place with the CRI driver and with the exec driver, and Recreate by the published
+// JobSet controller. Nodes, kubelets and processes are simulated; agents, store, orchestrator and manager are real. It takes the time
+// until all workers run again, its phases, and what it cost everybody. Results are added to docs/benchmarks/scale/results.json, of which the page docs/benchmarks/scale.md is
 // made. It is no test: nothing here passes or fails by time.
 package main
 
@@ -41,7 +41,7 @@ type options struct {
 
 // waysByFlag are how the ways are called on the command line.
 var waysByFlag = map[string]string{
-	"recreate": scale.Recreate, "blocking": scale.Blocking, "cri": scale.CRI, "exec": scale.Exec,
+	"recreate": scale.Recreate, "published": scale.Published, "blocking": scale.Blocking, "cri": scale.CRI, "exec": scale.Exec,
 }
 
 func main() {
@@ -72,7 +72,7 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench-scale", flag.ExitOnError)
 	flags.IntVar(&o.workers, "workers", 500, "workers of the JobSet, one on each node; a multiple of 5")
-	ways := flags.String("ways", "exec,cri,recreate,blocking", "answers, in this order")
+	ways := flags.String("ways", "exec,cri,recreate,blocking", "answers, in this order; also published: Recreate by the published JobSet controller")
 	scenarios := flags.String("scenarios", "failure,pod,steady", "of failure, pod, repeat, steady, many")
 	flags.IntVar(&o.runs, "runs", 5, "failures of each kind whose median is taken")
 	flags.StringVar(&o.kubelet, "kubelet", kubeletDefault, "how kubelets restart containers: default, period-1s (crashLoopBackOff.maxContainerRestartPeriod), evented (EventedPLEG)")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/scale"
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
 // playAll plays each way with all scenarios, on one JobSet after the other.
@@ -40,7 +42,7 @@ func (b *benchmark) scenariosOf() []scenario {
 
 // play begins by removing what the way before has left. What the last one leaves goes with the testbed.
 func (b *benchmark) play(ctx context.Context, way string) error {
-	if err := b.remove(ctx); err != nil {
+	if err := errors.Join(b.remove(ctx), b.manage(ctx, way)); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(b.scenariosOf(), func(s scenario) bool { return slices.Contains(b.scenarios, s.name) }) {
@@ -79,12 +81,16 @@ func (b *benchmark) playOne(ctx context.Context, way string) error {
 // keep adds a result to the file, so that whatever comes after, it is there.
 func (b *benchmark) keep(k scale.Key, runs []scale.Run, skipped int) error {
 	k.Kubelet = b.kubelet
+	machine := b.machine
+	if k.Way == scale.Published {
+		machine = machine.With(scale.JobSet, binaries.JobSetVersion)
+	}
 	file := filepath.Join(b.lab.File(), b.results)
 	all, err := scale.Load(file)
 	if err != nil {
 		return err
 	}
-	return scale.Save(file, scale.Merge(all, scale.Result{Key: k, At: time.Now().UTC().Truncate(time.Second), Machine: b.machine, Runs: runs, Skipped: skipped}))
+	return scale.Save(file, scale.Merge(all, scale.Result{Key: k, At: time.Now().UTC().Truncate(time.Second), Machine: machine, Runs: runs, Skipped: skipped}))
 }
 
 func (b *benchmark) say(g *group, scenario string, r scale.Run) {
