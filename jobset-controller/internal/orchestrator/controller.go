@@ -138,11 +138,12 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 // settle does what follows from a group that is as it should be.
 func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
 	err := errors.Join(r.deleteStaleJobs(ctx, s), r.replace(ctx, s), r.repair(ctx, s), r.nudge(ctx, s), r.releaseFenced(ctx, s), r.countRejections(ctx, s), r.account(ctx, s), r.nameLate(ctx, s), r.writeCondition(ctx, s))
-	r.phases.set(client.ObjectKeyFromObject(s.js), led{s.js.UID, s.phase()})
+	if before := r.phases.set(client.ObjectKeyFromObject(s.js), led{s.js.UID, s.phase()}).uid; before != "" && before != s.js.UID {
+		r.forgetGroup(before) // it was deleted and created again between two looks
+	}
 	r.usage.saw(s.js.UID, s.group, s.now)
 	if s.wanted == nil {
-		r.rounds.forget(s.js.UID)
-		r.accounts.forget(s.js.UID)
+		r.forgetGroup(s.js.UID) // nothing else would: a group that is not there has no UID by its name
 		return 0, err
 	}
 	return s.nextLook(), err

@@ -43,7 +43,11 @@ func (p *phases) set(jobSet types.NamespacedName, now led) led {
 // forget drops all that is remembered of a JobSet that is gone.
 func (r *Reconciler) forget(jobSet types.NamespacedName) {
 	r.losses.take(jobSet)
-	uid := r.phases.set(jobSet, led{}).uid
+	r.forgetGroup(r.phases.set(jobSet, led{}).uid)
+}
+
+// forgetGroup drops what is remembered by a JobSet's UID.
+func (r *Reconciler) forgetGroup(uid types.UID) {
 	r.accounts.forget(uid)
 	r.usage.saw(uid, nil, r.Clock.Now())
 	r.rounds.forget(uid)

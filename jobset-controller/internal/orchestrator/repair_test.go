@@ -368,14 +368,69 @@ func TestAPodIsLookedAtLiveBeforeItIsDeleted(t *testing.T) {
 	}
 }
 
-func TestLossesOfAJobSetThatIsGoneAreForgotten(t *testing.T) {
-	g := twoJobs(t)
-	g.see(g.pod(1, 1), true)
-	g.must(g.c.Delete(g.ctx, g.jobSet()))
-	g.reconcile()
-	if n := len(g.r.losses.byJobSet) + len(g.r.accounts.levels) + len(g.r.phases.of) + len(g.r.rounds.since); n != 0 {
-		t.Errorf("%d things are still remembered", n)
+// remembered is how much the leader keeps of the JobSet.
+func (g *rig) remembered() map[string]int {
+	r := g.r
+	return map[string]int{
+		"losses": len(r.losses.byJobSet), "accounts": len(r.accounts.levels), "phases": len(r.phases.of), "rounds": len(r.rounds.since),
+		"paces": len(r.paces.of), "inspections": len(r.inspections.last), "looks at fences": len(r.fenceLooks.last),
+		"rejections": len(r.rejections.seen), "looks at rejections": len(r.rejections.looks.last), "nudges": len(r.nudges.sent) + len(r.nudges.waiting),
 	}
+}
+
+// muchHappened leaves something of everything in the leader's memory.
+func muchHappened(t *testing.T) *rig {
+	g := twoJobs(t)
+	g.fail("js-w-0-0", 1, 1)
+	g.reconcile()
+	waits := g.changePod(1, 0, besideASidecar)
+	g.see(waits, false)
+	g.reconcile()
+	g.wantNudge(1, 0, "1.1.1-1")
+	g.see(waits, true)
+	g.see(g.pod(1, 1), true)
+	for _, of := range []string{"losses", "phases", "rounds", "inspections", "rejections", "nudges"} {
+		if g.remembered()[of] == 0 {
+			t.Fatalf("nothing is remembered of %s", of)
+		}
+	}
+	return g
+}
+
+func TestOfAJobSetIsForgottenWhatIsRememberedWhenIt(t *testing.T) {
+	for name, ends := range map[string]func(*rig){
+		"is gone": func(g *rig) { g.must(g.c.Delete(g.ctx, g.jobSet())) },
+		"is done": func(g *rig) { g.finishJobSet() },
+		"is done and then gone": func(g *rig) {
+			g.finishJobSet()
+			g.reconcile()
+			g.must(g.c.Delete(g.ctx, g.jobSet()))
+		},
+		"is made anew between two looks": func(g *rig) {
+			anew := jobSet()
+			anew.UID = "anew"
+			delete(anew.Annotations, v1alpha2.InPlaceTimeoutKey)
+			g.must(g.c.Delete(g.ctx, g.jobSet()))
+			g.must(g.c.Create(g.ctx, anew))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := muchHappened(t)
+			ends(g)
+			g.reconcile()
+			for what, n := range g.remembered() {
+				if n != 0 {
+					t.Errorf("%s: %d", what, n)
+				}
+			}
+		})
+	}
+}
+
+func (g *rig) finishJobSet() {
+	js := g.jobSet()
+	js.Status.TerminalState = string(v1alpha2.JobSetCompleted)
+	g.must(g.c.Status().Update(g.ctx, js))
 }
 
 // Two processes that both believe to lead: the one with the lower token changes neither the store nor, before the store
