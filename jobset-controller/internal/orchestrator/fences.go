@@ -71,12 +71,9 @@ func unreadable(err error) bool {
 
 // alone are the slots that have not joined and have one living pod, of the Job that there is now.
 func (r *Reconciler) alone(ctx context.Context, s *scope) ([]ladder.Slot, error) {
-	missing, err := r.Store.Missing(ctx, string(s.js.UID))
-	if unreadable(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, storeFailed(err)
+	missing, err := r.missing(ctx, s)
+	if err != nil || len(missing) == 0 {
+		return nil, err
 	}
 	slots, err := r.slots(ctx, s, missing)
 	if err != nil {
@@ -100,8 +97,9 @@ func (r *Reconciler) deleteFenced(ctx context.Context, s *scope, alone []ladder.
 	}
 	var released []repaired
 	var errs []error
+	turn := r.turn()
 	for _, slot := range alone {
-		if !isShut[string(slot.Pod.UID)] || len(released) == repairsPerLook {
+		if !isShut[string(slot.Pod.UID)] || len(released) == repairsPerLook || turn.over(s) {
 			continue
 		}
 		ok, err := r.deleteFencedPod(ctx, s, slot)

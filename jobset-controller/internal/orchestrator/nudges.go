@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
 // NudgeKey is the annotation by which a pod is changed, so that its kubelet looks at it. Its value has no meaning.
@@ -29,10 +30,10 @@ const (
 	nudgeEvery = 1500 * time.Millisecond
 	// mostNudges of a pod in a round: what does not help four times will not help.
 	mostNudges = 4
-	// nudgesAtOnce are sent side by side, as many times as start within nudgeFor: an API server that hears of a whole group's restart may
-	// take half a second for each, and the slots that have lost their pods wait for the next look.
+	// nudgesAtOnce are sent side by side, as many times as begin in one turn.
 	nudgesAtOnce = 100
-	nudgeFor     = time.Second
+	// nudgeWithin is what the API server, and whoever it asks about pods, has for one of them.
+	nudgeWithin = 5 * time.Second
 	// startsWithin is what a kubelet that looks once a second takes at most to start a container that has ended.
 	startsWithin = 2500 * time.Millisecond
 	// stallsFor is how long nobody has come back while most kubelets still look.
@@ -91,8 +92,8 @@ type nudge struct {
 	times        int
 }
 
-// waitsFor tells whether a worker waits to be started though a sidecar of its pod runs (the supervisor's pods have none), and how long
-// the kubelet may take for that.
+// waitsFor tells whether a worker waits to be started though a sidecar of its pod runs, and how long the kubelet may take for that.
+// A pod under the supervisor may have a sidecar of another kind; a look of its kubelet does no harm.
 func waitsFor(pod *corev1.Pod) (patience time.Duration, waits bool) {
 	if len(pod.Status.InitContainerStatuses) == 0 || !pod.DeletionTimestamp.IsZero() {
 		return 0, false
@@ -139,7 +140,7 @@ func (n *nudges) due(s *scope) (due []target, more bool) {
 	defer n.mu.Unlock()
 	sent := n.sentIn(s)
 	for uid, one := range n.waiting[s.js.UID] {
-		if sent.to[uid].times == mostNudges {
+		if sent.to[uid].times == mostNudges || one.pod.Namespace != s.js.Namespace { // whose a pod is says whoever made it
 			continue
 		}
 		more = true
@@ -150,17 +151,22 @@ func (n *nudges) due(s *scope) (due []target, more bool) {
 	return due, more
 }
 
-// among are those of the pods that may be nudged now, whatever their status says of the worker: a sidecar runs in them.
-func (n *nudges) among(s *scope, pods []*corev1.Pod) (due []target) {
+// among are those of the pods that may be nudged now, whatever their status says of the worker, because a sidecar runs in them; and
+// whether any may follow.
+func (n *nudges) among(s *scope, pods []*corev1.Pod) (due []target, more bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	sent := n.sentIn(s)
 	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodRunning && len(pod.Status.InitContainerStatuses) > 0 && pod.DeletionTimestamp.IsZero() && sent.again(pod.UID, s.now) {
+		if pod.Status.Phase != corev1.PodRunning || len(pod.Status.InitContainerStatuses) == 0 || !pod.DeletionTimestamp.IsZero() || sent.to[pod.UID].times == mostNudges {
+			continue
+		}
+		more = true
+		if sent.again(pod.UID, s.now) {
 			due = append(due, targetOf(pod))
 		}
 	}
-	return due
+	return due, more
 }
 
 // sentIn are those of the round in progress.
@@ -204,6 +210,24 @@ func (n *nudges) take(s *scope, some []target) []nudge {
 	return taken
 }
 
+// giveBack counts a nudge no more that the API server did not take.
+func (n *nudges) giveBack(s *scope, one nudge) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if sent := n.sentIn(s); sent.epoch == one.epoch && sent.round == one.round {
+		before := sent.to[one.uid]
+		before.times--
+		sent.to[one.uid] = before
+	}
+}
+
+// rest forgets a round that is over.
+func (n *nudges) rest(jobSet types.UID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.sent, jobSet)
+}
+
 func (n *nudges) forget(jobSet types.UID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -214,16 +238,14 @@ func (n *nudges) forget(jobSet types.UID) {
 // nudge makes the kubelets of workers that wait in a restart look at them. A pod that changes otherwise, or is gone, needs none.
 func (r *Reconciler) nudge(ctx context.Context, s *scope) error {
 	if !s.restarting() {
+		r.nudges.rest(s.js.UID)
 		return nil
 	}
 	due, more := r.nudges.due(s)
-	stuck, wait := r.rounds.stuck(s.js.UID, s.now)
 	if more {
 		s.lookIn(nudgeEvery)
 	}
-	if wait > 0 {
-		s.lookIn(wait)
-	}
+	stuck := r.areStuck(s)
 	if len(due) == 0 && !stuck {
 		return nil
 	}
@@ -240,6 +262,19 @@ func (r *Reconciler) nudge(ctx context.Context, s *scope) error {
 	return errors.Join(err, r.nudgeAll(ctx, s, due))
 }
 
+// areStuck tells whether those who are missing take too long. Only a sidecar leaves the start of a worker to the kubelet; what a supervisor
+// takes is not for nudges to shorten.
+func (r *Reconciler) areStuck(s *scope) bool {
+	if s.rung() != recovering.RungGroup {
+		return false
+	}
+	stuck, wait := r.rounds.stuck(s.js.UID, s.now)
+	if wait > 0 {
+		s.lookIn(wait)
+	}
+	return stuck
+}
+
 // stuck are the pods of all missing slots: those that wait by their status are among them.
 func (r *Reconciler) stuck(ctx context.Context, s *scope, missing []string) ([]target, error) {
 	if err := r.readPods(ctx, s); err != nil {
@@ -251,38 +286,68 @@ func (r *Reconciler) stuck(ctx context.Context, s *scope, missing []string) ([]t
 			pods = append(pods, pod)
 		}
 	}
-	return r.nudges.among(s, pods), nil
+	due, more := r.nudges.among(s, pods)
+	if more {
+		s.lookIn(nudgeEvery)
+	}
+	return due, nil
 }
 
-// nudgeAll sends what can be sent in its time.
+// nudgeAll sends what can be sent in its turn. What fails is for a later look, and keeps nothing else of the group waiting.
 func (r *Reconciler) nudgeAll(ctx context.Context, s *scope, due []target) error {
+	if len(due) == 0 {
+		return nil
+	}
+	token, err := r.Tokens.Token(ctx)
+	if err != nil {
+		return err
+	}
 	r.nudges.fewestFirst(s, due)
-	began := r.Clock.Now()
+	turn := r.turn()
 	for some := range slices.Chunk(due, nudgesAtOnce) {
-		if r.Clock.Since(began) >= nudgeFor {
-			s.lookIn(time.Millisecond)
-			return nil
+		if turn.over(s) {
+			break
 		}
-		patches, limited := errgroup.WithContext(ctx)
-		for _, one := range r.nudges.take(s, some) {
-			patches.Go(func() error { return r.nudgeOne(limited, one) })
-		}
-		if err := patches.Wait(); err != nil {
-			return err
+		if failed, err := r.send(ctx, s, token, r.nudges.take(s, some)); err != nil {
+			log.FromContext(ctx).Error(err, "nudging pods; the next look tries again", "failed", failed, "of", len(some))
+			s.lookIn(nudgeEvery)
 		}
 	}
 	return nil
 }
 
-func (r *Reconciler) nudgeOne(ctx context.Context, one nudge) error {
-	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:"%d.%d.%d"}}}`, one.uid, NudgeKey, one.epoch, one.round, one.times)
+// send sends nudges side by side. It returns how many failed, and one of the errors.
+func (r *Reconciler) send(ctx context.Context, s *scope, token coordination.Token, some []nudge) (failed int, err error) {
+	errs := make([]error, len(some))
+	var all sync.WaitGroup
+	for i, one := range some {
+		all.Go(func() { errs[i] = r.nudgeOne(ctx, token, one) })
+	}
+	all.Wait()
+	for i, one := range some {
+		if errs[i] == nil {
+			continue
+		}
+		failed, err = failed+1, errs[i]
+		if !apierrors.IsForbidden(errs[i]) {
+			r.nudges.giveBack(s, one)
+		}
+	}
+	return failed, err
+}
+
+// nudgeOne changes the pod, unless it is gone or another has its name. Two leaders' values differ: a change to what is there is none.
+func (r *Reconciler) nudgeOne(ctx context.Context, token coordination.Token, one nudge) error {
+	ctx, cancel := context.WithTimeout(ctx, nudgeWithin)
+	defer cancel()
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:"%d.%d.%d-%d"}}}`, one.uid, NudgeKey, one.epoch, one.round, one.times, token.Transitions)
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = one.pod.Namespace, one.pod.Name
 	err := r.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
 	switch {
 	case err == nil:
-		log.FromContext(ctx).Info("had the kubelet look at a pod whose worker waits in its back-off", "pod", one.pod.Name, "uid", one.uid, "times", one.times)
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		log.FromContext(ctx).Info("had the kubelet look at a pod whose worker is not back", "pod", one.pod.Name, "uid", one.uid, "times", one.times)
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err): // a merge patch with another UID is invalid
 	default:
 		return fmt.Errorf("nudging pod %s: %w", one.pod.Name, err)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// repairsPerLook bounds how long one look keeps a worker of the orchestrator.
+	// repairsPerLook bounds what one look changes.
 	repairsPerLook = 200
 	minLook        = 500 * time.Millisecond
 	maxLook        = 5 * time.Second
@@ -120,10 +120,11 @@ func (r *Reconciler) climb(ctx context.Context, s *scope, slots []ladder.Slot) e
 	done := map[ladder.Rung][]repaired{}
 	jobs := map[string]bool{}
 	var errs []error
+	turn := r.turn()
 	for _, rung := range []ladder.Rung{ladder.Job, ladder.Pod} {
 		for _, slot := range slots {
 			action := ladder.Decide(round, slot)
-			if action.Rung != rung || jobs[slot.Job.Name] || len(done[rung]) == repairsPerLook {
+			if action.Rung != rung || jobs[slot.Job.Name] || len(done[rung]) == repairsPerLook || turn.over(s) {
 				continue
 			}
 			jobs[slot.Job.Name] = jobs[slot.Job.Name] || rung == ladder.Job

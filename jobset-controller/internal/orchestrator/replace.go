@@ -45,12 +45,16 @@ func (r *Reconciler) replace(ctx context.Context, s *scope) error {
 	}
 	var made []replaced
 	var errs []error
+	turn := r.turn()
 	for i := range places {
 		if len(made) == repairsPerLook || !s.replaces() {
 			break
 		}
 		switch p := &places[i]; replace.StateOf(p.pods) {
 		case replace.Lost:
+			if turn.over(s) {
+				continue
+			}
 			one, err := r.replacePod(ctx, s, p)
 			if one != nil {
 				made = append(made, *one)

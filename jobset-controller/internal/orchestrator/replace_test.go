@@ -456,6 +456,31 @@ func TestAPodThatTheAPIServerRefusesIsLeftToTheJob(t *testing.T) {
 	g.wantEvents("the pod of worker js-w-0-2 was lost", "the API server refuses a new one")
 }
 
+// Each takes long, and none of them is made: the rest of the look does not wait for all.
+func TestReplacementsThatAreRefusedLeaveTheLeaderTimeForOthers(t *testing.T) {
+	g := fourPods(t)
+	for index := range 4 {
+		g.lose(index)
+	}
+	tried := 0
+	g.r.Client = g.through(interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			tried++
+			g.clock.SetTime(g.clock.Now().Add(turnFor))
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", context.Canceled)
+		},
+	})
+	for look := range 4 {
+		again := g.reconcile()
+		if tried != look+1 {
+			t.Errorf("after %d looks %d were tried", look+1, tried)
+		}
+		if look < 3 && again > time.Millisecond {
+			t.Errorf("the next look is in %s", again)
+		}
+	}
+}
+
 // unreachable puts a pod that is being deleted on a node that is not ready, and lets its grace of 30 s pass.
 func unreachable(t *testing.T, change func(*v1alpha2.JobSet), nodes ...*corev1.Node) *rig {
 	g := fourPods(t)

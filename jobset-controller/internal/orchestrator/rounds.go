@@ -25,6 +25,7 @@ type started struct {
 	late         string // who was not back when it was asked for; kept as it was
 	asked        bool
 
+	size          int64     // the smallest that was seen: a step that enters in the middle of a restart has nobody to end
 	joined, downs int64     // in the last look
 	moved         time.Time // when they were seen to change last
 	down          time.Time // when all workers were seen to have ended; zero: some run on
@@ -35,7 +36,8 @@ func (s *started) look(g coordination.Summary, now time.Time) {
 	if s.joined != g.Joined || s.downs != g.Record.Downs || s.moved.IsZero() {
 		s.joined, s.downs, s.moved = g.Joined, g.Record.Downs, now
 	}
-	if s.down.IsZero() && g.Phase == coordination.Restarting && g.Record.Downs >= g.Size {
+	s.size = min(s.size, g.Size)
+	if s.down.IsZero() && g.Phase == coordination.Restarting && g.Record.Downs >= s.size {
 		s.down = now
 	}
 }
@@ -53,7 +55,7 @@ func (r *rounds) clock(uid types.UID, g coordination.Summary, timeout time.Durat
 		if r.since == nil {
 			r.since = map[types.UID]started{}
 		}
-		s = started{phase: g.Phase, epoch: g.Epoch, round: g.Round, at: now}
+		s = started{phase: g.Phase, epoch: g.Epoch, round: g.Round, at: now, size: g.Size}
 	}
 	s.look(g, now)
 	r.since[uid] = s
@@ -94,7 +96,7 @@ func (r *rounds) stuck(uid types.UID, now time.Time) (stuck bool, wait time.Dura
 	if wait > 0 {
 		return false, wait
 	}
-	return true, nudgeEvery
+	return true, 0
 }
 
 // restarting tells whether this leader watches a round of the JobSet.

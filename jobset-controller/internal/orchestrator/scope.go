@@ -135,7 +135,7 @@ func (r *Reconciler) sawGroup(s *scope, sum coordination.Summary, err error) err
 	switch {
 	case err == nil:
 		s.group = &sum
-		s.clock = r.rounds.clock(s.js.UID, sum, s.inPlace.Timeout, s.now)
+		s.clock = r.rounds.clock(s.js.UID, sum, s.inPlace.Timeout, r.Clock.Now()) // a look may be long
 	case errors.Is(err, coordination.ErrNoGroup):
 	case errors.Is(err, coordination.ErrForeignValue):
 		s.foreign = err
