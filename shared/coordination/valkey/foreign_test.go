@@ -3,7 +3,9 @@ package valkey
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,6 +49,7 @@ func TestForeignValues(t *testing.T) {
 		"a fraction for a limit":            {field("limit", "1.5"), all, s},
 		"a count beyond all counts":         {field("limit", "9007199254740993"), all, s},
 		"a seq of many digits":              {field("seq", "99999999999999999999999999999999999999"), all, s},
+		"a count behind zeros":              {field("limit", strings.Repeat("0", 1<<20)+"2"), all, s},
 		"a count with a blank":              {field("limit", " 1"), all, s},
 		"not a number":                      {field("limit", "nan"), all, s},
 		"infinitely many":                   {field("downs", "inf"), all, s},
@@ -61,6 +64,7 @@ func TestForeignValues(t *testing.T) {
 		"a stage of an unknown release":     {field("stages", "js-w 1 2 0 kept"), all, s},
 		"a stage of a step that is not":     {field("stages", "js-w 1 2 1 held"), all, s},
 		"two stages and one count":          {field("stages", "js-w 1 2 0 held\njs-x 1 1 0 held"), all, s},
+		"stages without an end":             {append(field("stages", "js-w 1 2 0 held"+strings.Repeat("\na 0 0 0 free", 1024)), field("counts", "0 0 0 0"+strings.Repeat("\n0 0 0 1", 1024))...), all, s},
 		"a count that is none":              {field("counts", "1 0 0 maybe"), all, s},
 		"no steps":                          {field("steps", ""), all, s},
 		"a step that is none":               {field("steps", "-1 0 0"), all, s},
@@ -95,6 +99,66 @@ func TestForeignValues(t *testing.T) {
 			o.Reset, o.Incarnation = true, "B"
 			mustOpen(t, store, o)
 			openAndJoin(t, store)
+		})
+	}
+}
+
+// TestReadingWritesNothing: what is stored says the same in another way, as a member could write it. The leader, who would have to set it
+// right, reads it before anything else.
+func TestReadingWritesNothing(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	for _, field := range []string{"token", "counts", "limit", "record"} {
+		t.Run(field, func(t *testing.T) {
+			server.do("FLUSHALL")
+			openAndJoin(t, store)
+			want, err := store.Summary(t.Context(), uid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server.do("HSET", stateKey(uid), field, fmt.Sprint("0", server.do("HGET", stateKey(uid), field)))
+			before := server.dump()
+			if _, err := store.Missing(t.Context(), uid); err != nil {
+				t.Errorf("missing: %v", err)
+			}
+			got, err := store.Summary(t.Context(), uid)
+			if err != nil {
+				t.Fatalf("summary: %v", err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-before +after)\n%s", diff)
+			}
+			expectDump(t, server, before)
+			if _, err := store.Join(t.Context(), uid, aJoin("1")); err != nil {
+				t.Errorf("join: %v", err)
+			}
+		})
+	}
+}
+
+// TestARecordForNoSlotIsLetBe: a sound one, which nobody can be asked about, holds no recovery up.
+func TestARecordForNoSlotIsLetBe(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	for name, record := range map[string]string{
+		"it runs":         "pod-9 1 p n i-9 1 1 0 0 0 0 0",
+		"it has finished": "pod-9 1 p n i-9 1 1 0 0 0 1 0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.do("FLUSHALL")
+			openAndJoin(t, store)
+			server.do("HSET", slotsKey(uid), "elsewhere", record)
+			for _, slot := range []string{"0", "1"} { // whose agents know of rounds that the store has lost
+				j := aJoin(slot)
+				j.Seen = coordination.Seen{Epoch: 1, Round: 3, Holds: true, Running: true, Instances: 1}
+				if _, err := store.Join(t.Context(), uid, j); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sum, err := store.Summary(t.Context(), uid)
+			if err != nil || sum.Phase != coordination.Running || sum.Round != 3 || sum.Joined != 2 {
+				t.Errorf("%+v, error %v; want two that run in round 3", sum, err)
+			}
 		})
 	}
 }

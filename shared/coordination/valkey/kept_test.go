@@ -85,6 +85,30 @@ func TestAFailedCallLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// TestTheKeysAreTheCallers: a member of the group has called with others beside the first one, which it may.
+func TestTheKeysAreTheCallers(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	openAndJoin(t, store)
+	want, err := store.Summary(t.Context(), uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.do("FUNCTION", "FLUSH") // so that the member's call is the first one
+	if err := store.EnsureLibrary(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mine := keys(uid)
+	server.do(fcall(functionSummary, []string{mine[0], mine[0], mine[2], mine[3]}, channel(1, uid))...)
+	if _, err := store.Join(t.Context(), uid, aJoin("0")); err != nil {
+		t.Errorf("a join that is repeated: %v", err)
+	}
+	got, err := store.Summary(t.Context(), uid)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("error %v (-before +after)\n%s", err, diff)
+	}
+}
+
 // TestWhatIsKeptIsBounded: however many groups a store has had, the functions keep some megabytes.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	const groups, most = 8000, 36 << 20 // unbounded they would leave 52 MiB

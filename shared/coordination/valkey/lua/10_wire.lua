@@ -7,6 +7,7 @@
 
 local NO_ROUND = -1
 local MAX_COUNT = 9007199254740991 -- 2^53-1, the largest count that a Lua number holds exactly
+local MAX_DIGITS = 16 -- of a count
 local MAX_AHEAD = 86400000 -- of a clock beyond ours, in milliseconds
 local MAX_CODE = 2147483647
 local MAX_SIGNAL = 64

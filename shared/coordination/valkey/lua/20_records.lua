@@ -119,8 +119,8 @@ local failureRecord, stageRecord = packed(FAILURE), packed(STAGE)
 local countRecord, stepRecord = packed(COUNT), packed(STEP)
 
 -- A field on its own needs no match.
-local number = {
-  read = function(s) return string.find(s, '^%d+$') and countValue(s) end,
+local number = { -- its text is kept, so that no zeros before it may make that long
+  read = function(s) return #s <= MAX_DIGITS and string.find(s, '^%d+$') and countValue(s) end,
   write = format,
 }
 local function asItIs(s)
@@ -142,7 +142,8 @@ local dirty = {
   write = function(f) return f.kind and failureRecord.write(f) or '' end,
 }
 
--- listOf is a list of records of one kind, with a line break between them.
+-- listOf is a list of records of one kind, with a line break between them. No list is longer than that of the stages may be: there
+-- are rules that take the square of it.
 local function listOf(record)
   local function read(s)
     if #s > MAX_LIST then
@@ -151,7 +152,7 @@ local function listOf(record)
     local list = {}
     for line in string.gmatch(s .. '\n', '([^\n]*)\n') do
       list[#list + 1] = record.read(line)
-      if not list[#list] then
+      if not list[#list] or #list > MAX_STAGES then
         return nil
       end
     end

@@ -18,15 +18,16 @@ local function clear(g)
   g.replaceAll, g.replaceSlots, g.dropped, g.rejects, g.amended = false, false, false, false, false
 end
 
--- at is a group for one call.
+-- at is a group for one call. All keys are the caller's: a member could have given others with the first one.
 function Group.at(keys, channel, version)
   local g = kept[keys[1]]
   if g then
     kept[keys[1]], keptSize = nil, keptSize - g.weight
   else
-    g = setmetatable({ keys = { s = keys[1], w = keys[2], x = keys[3], h = keys[4] }, texts = {}, loaded = {} }, Group)
+    g = setmetatable({ keys = {}, texts = {}, loaded = {} }, Group)
     clear(g)
   end
+  g.keys.s, g.keys.w, g.keys.x, g.keys.h = keys[1], keys[2], keys[3], keys[4]
   g.channel, g.version = channel, version
   return g
 end

@@ -75,9 +75,9 @@ function Group:keepRounds()
   end
 end
 
--- keepFinished carries a finished slot over in which nobody is left to say so again.
+-- keepFinished carries a finished slot over in which nobody is left to say so again. A record in a place for no slot is let be.
 function Group:keepFinished(i, s)
-  if s.finished and not self.counts[i].left and not self:runsAgain(i, s) then
+  if i and s.finished and not self.counts[i].left and not self:runsAgain(i, s) then
     s.generation = self.gen
     self:count(i, s, 1)
   end
@@ -224,7 +224,7 @@ function Group:recount()
   self:clearCounts()
   for name, s in pairs(self:allSlots()) do
     local i = self:stage(name)
-    if not self.counts[i].left then
+    if i and not self.counts[i].left then
       self:count(i, s, 1)
     end
   end

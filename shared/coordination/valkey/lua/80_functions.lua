@@ -14,8 +14,10 @@ local function message(err)
   return string.find(err, '^%u+ ') and err or 'HFBUG ' .. err
 end
 
--- register wraps a call, under a name for each version: an error reply writes nothing, but for a fence.
+-- register wraps a call, under a name for each version: an error reply writes nothing, but for a fence. One that only reads writes
+-- nothing either, though what it has read could be written in another way.
 local function register(name, arity, body, flags)
+  local finish = flags and Group.keep or Group.save
   local function callback(version, keys, args)
     if #keys ~= 4 or #args < arity then
       return redis.error_reply('HFARGUMENT ' .. name .. ' takes 4 keys and ' .. arity .. ' arguments')
@@ -23,7 +25,7 @@ local function register(name, arity, body, flags)
     local g = Group.at(keys, args[1], version)
     local ok, result = pcall(body, g, args)
     if ok or (type(result) == 'table' and result.keep) then
-      local saved, err = pcall(g.save, g)
+      local saved, err = pcall(finish, g)
       if not saved then
         return redis.error_reply(message(err))
       end
