@@ -31,8 +31,6 @@ type siege struct {
 func besiege(t *testing.T, args ...string) *siege {
 	t.Helper()
 	server := newGuardedServer(t, args...)
-	// What is tested is not how fast a busy machine answers.
-	patient := func(o *Options) { o.PingInterval, o.Timeout = time.Hour, time.Minute }
 	s := &siege{
 		T: t, server: server, leader: server.as(t, "leader", leaderPassword, patient),
 		mallory: server.agentOf(t, uid, patient), alice: server.agentOf(t, victim, patient),
@@ -268,6 +266,29 @@ func TestWhatIsForgedIsNotRead(t *testing.T) {
 		t.Error(err)
 	}
 	s.expectVictimUnharmed()
+}
+
+// TestWhatIsLargeBehindWhatIsSmallIsCounted: five elements are what the server looks at unless it is told otherwise, of a list the first ones.
+func TestWhatIsLargeBehindWhatIsSmallIsCounted(t *testing.T) {
+	s := besiege(t)
+	const few, large = 5, 8
+	elements := make([]any, 0, few+large)
+	for range few {
+		elements = append(elements, strings.Repeat("x", 9<<10))
+	}
+	for range large {
+		elements = append(elements, strings.Repeat("x", 1<<20))
+	}
+	if err := s.mallory.client.RPush(t.Context(), keys(uid)[3], elements...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	usage, err := s.leader.Usage(t.Context(), []string{uid})
+	if err != nil || usage[uid] < large<<20 {
+		t.Errorf("usage %v, error %v; want more than %d", usage, err, large<<20)
+	}
+	if _, err := s.leader.History(t.Context(), uid); !errors.Is(err, coordination.ErrForeignValue) || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("history: %v, want that it was refused by its size", err)
+	}
 }
 
 const manyWrites = 1_000_000

@@ -133,7 +133,7 @@ func (s *Store) Drop(ctx context.Context, group string, t coordination.Token) er
 
 // History implements coordination.Leader.
 func (s *Store) History(ctx context.Context, group string) ([]coordination.Record, error) {
-	size, err := s.client.MemoryUsage(ctx, historyKey(group)).Result()
+	size, err := s.client.MemoryUsage(ctx, historyKey(group), allSamples).Result()
 	if err != nil && err != redis.Nil {
 		return nil, unreachable(err)
 	}
