@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,7 +67,11 @@ func compare(t *testing.T, newStore func(t *testing.T) Harness, steps []Step, pa
 	core, under := runner{Harness: InMemory()}, runner{Harness: newStore(t)}
 	watch := Watch(t, under.Store, group)
 	defer watch.Stop()
-	watch.AwaitCount(t, 1)
+	if !watch.Await(func(seen []coordination.Observation) bool {
+		return slices.ContainsFunc(seen, func(o coordination.Observation) bool { return o.Read })
+	}) {
+		t.Fatal("the level was never read, so what is broadcast may be missed")
+	}
 	var level coordination.Level
 	var moves []coordination.Level
 	for _, s := range steps {

@@ -29,8 +29,11 @@ func runScript(t *testing.T, h Harness, script string) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, s := range steps {
+		for i, s := range steps {
 			got = facts(r.run(s))
+			if failed := failures(got, want); len(failed) > 0 && i < len(steps)-1 {
+				t.Fatalf("%s\nfails before its last step: %v", line, failed)
+			}
 		}
 		if missing := missingFrom(got, want); len(missing) > 0 {
 			t.Fatalf("%s\nis not so: %v\nbut: %v", line, missing, got)
@@ -46,12 +49,18 @@ func missingFrom(got, want []string) []string {
 			missing = append(missing, w)
 		}
 	}
+	return append(missing, failures(got, want)...)
+}
+
+// failures are the errors that nobody wanted.
+func failures(got, want []string) []string {
+	var failed []string
 	for _, g := range got {
 		if strings.HasPrefix(g, "!") && !slices.Contains(want, g) {
-			missing = append(missing, "no "+g)
+			failed = append(failed, "no "+g)
 		}
 	}
-	return missing
+	return failed
 }
 
 // facts are what a script can expect after a step.

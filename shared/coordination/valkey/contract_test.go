@@ -8,7 +8,7 @@ import (
 
 func TestContract(t *testing.T) {
 	server := newServer(t)
-	store := server.store(t)
+	store := server.store(t, patient)
 	contract.Run(t, func(*testing.T) contract.Harness {
 		server.do("FLUSHALL")
 		return contract.Harness{

@@ -31,6 +31,8 @@ type Options struct {
 	PingInterval time.Duration // a subscription that stays silent for two of them is given up; default 10 s
 	MaxBackoff   time.Duration // the longest pause before a Watch reconnects; default 5 s
 
+	OnLost func(error) // told of each loss of WatchAll's subscription, and why; default nobody
+
 	version int64 // of the protocol; default that of the build
 }
 
@@ -40,6 +42,9 @@ func (o Options) withDefaults() Options {
 	o.Resync = cmp.Or(o.Resync, 30*time.Second)
 	o.PingInterval = cmp.Or(o.PingInterval, 10*time.Second)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Second)
+	if o.OnLost == nil {
+		o.OnLost = func(error) {}
+	}
 	o.version = cmp.Or(o.version, coordination.Version())
 	return o
 }

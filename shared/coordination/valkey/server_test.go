@@ -99,6 +99,9 @@ func (s *server) stop() {
 	s.process = nil
 }
 
+// patient is for tests in which no connection is to be lost, however slowly a busy machine answers.
+func patient(o *Options) { o.PingInterval, o.Timeout = time.Hour, time.Minute }
+
 // store is a client with short intervals.
 func (s *server) store(t testing.TB, change ...func(*Options)) *Store {
 	t.Helper()

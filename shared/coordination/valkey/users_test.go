@@ -90,14 +90,14 @@ func (g guarded) Watch(ctx context.Context, group string, on func(coordination.O
 // TestContractWithUsers: the rights of leader and members are enough for all of the protocol.
 func TestContractWithUsers(t *testing.T) {
 	server := newGuardedServer(t)
-	leader := server.leader(t)
+	leader := server.as(t, "leader", leaderPassword, patient)
 	var mu sync.Mutex
 	agents := map[string]*Store{}
 	agent := func(group string) *Store {
 		mu.Lock()
 		defer mu.Unlock()
 		if agents[group] == nil {
-			agents[group] = server.agentOf(t, group)
+			agents[group] = server.agentOf(t, group, patient)
 		}
 		return agents[group]
 	}

@@ -52,7 +52,7 @@ func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
 			return err
 		},
 		message: func(m *redis.Message) { on(groupOf(m.Channel)) },
-		lost:    func(error) {},
+		lost:    s.options.OnLost,
 	}
 	w.run(ctx)
 }
@@ -142,11 +142,9 @@ func (w *watch) follow(ctx context.Context, sub *subscription) error {
 			return unreachable(err)
 		case m := <-sub.messages:
 			asked = false
-			if m, ok := m.(*redis.Message); ok {
-				w.message(m)
-			}
+			w.take(m)
 		case <-pulse.C:
-			if asked {
+			if asked && !w.takeWaiting(sub) {
 				return fmt.Errorf("the store is unreachable: no answer to a ping for %v", w.store.options.PingInterval)
 			}
 			if err := sub.ping(ctx); err != nil {
@@ -159,6 +157,25 @@ func (w *watch) follow(ctx context.Context, sub *subscription) error {
 			}
 			resync.Reset(jittered(w.store.options.Resync))
 		}
+	}
+}
+
+// take passes on what is news; an answer to a ping is none.
+func (w *watch) take(m any) {
+	if m, ok := m.(*redis.Message); ok {
+		w.message(m)
+	}
+}
+
+// takeWaiting takes what has come, and tells whether anything has: a process that was kept from its processor finds the answer and the next
+// tick at the same time.
+func (w *watch) takeWaiting(sub *subscription) bool {
+	select {
+	case m := <-sub.messages:
+		w.take(m)
+		return true
+	default:
+		return false
 	}
 }
 

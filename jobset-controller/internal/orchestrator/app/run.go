@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
@@ -37,6 +38,9 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	store, err := valkey.New(valkey.Options{
 		Address: o.ValkeyAddress, Username: o.ValkeyUsername, PasswordFile: o.ValkeyPasswordFile, TLS: secure,
 		ClientName: "holdfast-orchestrator",
+		OnLost: func(err error) {
+			log.FromContext(ctx).Error(err, "hears nothing from the store; until it does, groups are looked at in their rhythm only")
+		},
 	})
 	if err != nil {
 		return err
