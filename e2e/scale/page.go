@@ -185,7 +185,7 @@ func (p *page) aboutPublished() {
 		}
 	}
 	if len(versions) > 0 {
-		p.line("\nThe published JobSet controller is %s with its defaults and webhooks, in the place of our manager.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
+		p.line("\nThe published JobSet controller is %s with its defaults and webhooks, in the place of our manager; all else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
 	}
 }
 
@@ -392,7 +392,8 @@ func (p *page) many() {
 		return
 	}
 	p.section("Many JobSets, a failure every second")
-	p.line("Every second one worker of a JobSet that runs is killed. Calls are for each failure; CPU is the share of a core.\n")
+	p.line("Every second one worker of a JobSet that runs is killed. Calls are for each failure; CPU is the share of a core. Some JobSets are hit twice: a worker that fails by")
+	p.line("itself after its kubelet has seen an exit of its container waits for the back-off of 10 s, under the CRI driver, and its group with it.\n")
 	p.table("", []string{
 		"JobSets x workers", "answer", "failures", "median, s", "99 %, s", "slowest, s", "API calls", "ours", "store calls",
 		"CPU orchestrator", "manager", "store", "MiB orchestrator", "manager",
