@@ -143,7 +143,11 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error
 	}
 	r.usage.saw(s.js.UID, s.group, s.now)
 	if s.wanted == nil {
-		r.forgetGroup(s.js.UID) // nothing else would: a group that is not there has no UID by its name
+		r.rounds.forget(s.js.UID)
+		r.accounts.forget(s.js.UID)
+		if s.group == nil {
+			r.forgetGroup(s.js.UID) // nothing else would: a group that is not there has no UID by its name
+		}
 		return 0, err
 	}
 	return s.nextLook(), err
