@@ -164,7 +164,7 @@ func (p *page) headline() {
 		for _, r := range p.of(Failure, n) {
 			pod := p.same(r, Pod)
 			p.row([]string{
-				fmt.Sprint(n), r.name(), fmt.Sprint(len(r.Runs)), r.Outage().String(), ratio(base.Outage(), r.Outage()),
+				fmt.Sprint(n), r.name(), runsOf(r, pod), r.Outage().String(), ratio(base.Outage(), r.Outage()),
 				pod.Outage().String(), ratio(basePod.Outage(), pod.Outage()),
 			})
 		}
@@ -174,6 +174,14 @@ func (p *page) headline() {
 	for _, scenario := range []string{Failure, Pod} {
 		p.outages(scenario)
 	}
+}
+
+// runsOf are those of a killed process, and those of a deleted pod if there are not as many.
+func runsOf(killed, deleted Result) string {
+	if n := len(deleted.Runs); n > 0 && n != len(killed.Runs) {
+		return fmt.Sprintf("%d, %d", len(killed.Runs), n)
+	}
+	return fmt.Sprint(len(killed.Runs))
 }
 
 // aboutPublished says which versions of the published controller took part.

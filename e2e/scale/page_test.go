@@ -52,7 +52,7 @@ func lineOf(t *testing.T, page string, parts ...string) string {
 func TestPage(t *testing.T) {
 	page, figures := Page(some(), "scale", []Model{{"a kubelet's look", "1 s", "the kubelet's source"}})
 	for name, want := range map[string][]string{
-		"ratios are to Recreate at the same size":    {"| 5000 | in place, exec driver | 3 | 0.500 (0.400-0.600) | 240 | 1.20 | - |"},
+		"ratios are to Recreate at the same size":    {"| 5000 | in place, exec driver | 3, 1 | 0.500 (0.400-0.600) | 240 | 1.20 | - |"},
 		"and not to that of another":                 {"| 500 | in place, exec driver | 1 | 0.100 | 120 |"},
 		"the published controller is beside ours":    {"| 5000 | Recreate, published JobSet | 1 | 240 | 0.500 |"},
 		"with its version":                           {"published JobSet controller is v9.9.9 with"},
