@@ -34,6 +34,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestWhereAgentsShareConnectionsTheyFitIntoTheFilesOfASmallMachine(t *testing.T) {
+	for workers, want := range map[int]int{5000: 14000, 10000: 14100} {
+		if got := filesFor(workers); got != want {
+			t.Errorf("%d workers: %d files, want %d", workers, got, want)
+		}
+	}
+}
+
 func TestVictimsAreWorkersAndDiffer(t *testing.T) {
 	g := &group{js: jobSet("train", scale.Exec, 5, 10, true), size: 50}
 	slots := map[string]bool{}
