@@ -123,20 +123,24 @@ func (s *State) noteAbsent(seen map[string]bool) {
 	}
 }
 
-// remove asks for the removal of all exited records, because an older one that is kept would stand for the newest.
-// It repeats at each look until they are gone.
+// remove asks for the removal of the records that are to go, and of all that exited before them, because an older one that is kept
+// would stand for the newest. It repeats at each look until they are gone. What exited after them stays: that of a worker that has
+// finished says so to the kubelet, and that of one that failed has its log.
 func (s *State) remove(workers []Worker) {
-	var exited []string
-	wanted := false
+	var exited []string // by birth
+	wanted := 0
 	for _, w := range workers {
-		if !w.Running {
-			exited = append(exited, w.ID)
-			wanted = wanted || s.removing[w.ID]
+		if w.Running {
+			continue
+		}
+		exited = append(exited, w.ID)
+		if s.removing[w.ID] {
+			wanted = len(exited)
 		}
 	}
-	if wanted {
-		s.do(Remove{exited})
+	if wanted == 0 {
+		clear(s.removing)
 		return
 	}
-	clear(s.removing)
+	s.do(Remove{exited[:wanted]})
 }

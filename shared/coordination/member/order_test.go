@@ -117,6 +117,12 @@ func TestOrders(t *testing.T) {
 			},
 			want: `round 1.2  save a 1.1 x1 holds running  stop a 10s  remove z a  down z code=1 ordered=false  remove z a`,
 		},
+		"what exits by itself keeps its record, though one before it cannot be removed": {
+			moments: []moment{
+				cast("A/0 1.2 Restarting #6"), look("a@10=0"), look("a@10=0", "b@20"), look("a@10=0", "b@20=0"),
+			},
+			want: `round 1.2  save a 1.1 x1 holds running  stop a 10s  remove a  down a code=0 ordered=true  remove a  remove a`,
+		},
 		"exit 0 by itself is finished, and its record stays": {
 			moments: []moment{look("a@10=0")},
 			want:    `round 1.2  down a code=0 ordered=false`,
