@@ -49,6 +49,23 @@ func TestAVolumeThatIsFullIsWrittenLater(t *testing.T) {
 	})
 }
 
+func TestARoundThatAFullVolumeHasRefusedIsWrittenLater(t *testing.T) {
+	store := memory.New(time.Now)
+	openGroup(t, store, 1)
+	n := newNode(t, store, 0)
+	dir := n.config.StartupDir
+	n.config.StartupDir = filepath.Join(dir, "later")
+	n.start()
+	eventually(t, "trouble is told", func() bool { return n.log.count("the worker cannot be told its round") == 1 })
+	if err := os.Mkdir(n.config.StartupDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "written", func() bool {
+		content, err := os.ReadFile(filepath.Join(n.config.StartupDir, "round.env"))
+		return err == nil && strings.Contains(string(content), "HOLDFAST_RESTART_ROUND")
+	})
+}
+
 func TestAStartUpFileOfAnotherPodIsWarnedAboutOnce(t *testing.T) {
 	n := newNode(t, memory.New(time.Now), 0)
 	if err := startup.Save(n.config.StartupDir, "another", member.Memory{Epoch: 1, Round: member.Fresh().Round}); err != nil {

@@ -52,7 +52,11 @@ func (l *loop) look(ctx context.Context) {
 		default:
 			l.lookWorked(failing)
 			failing = time.Time{}
-			l.post(o)
+			select {
+			case l.events <- o:
+			case <-ctx.Done(): // whoever ends the looks takes no events meanwhile
+				return
+			}
 		}
 	}
 }

@@ -30,13 +30,15 @@ type loop struct {
 	looks   chan struct{} // one slot: a look is due
 	failure chan error    // the runtime is lost for good
 	timer   *time.Timer
-	unsaved *member.Memory // not on the volume yet
+	unsaved *member.Memory     // not on the volume yet
+	untold  *member.WriteRound // neither
 
 	released bool // nothing will ask for this worker any more
 
 	work     context.Context // what runs beside the loop
 	beside   sync.WaitGroup
 	removing atomic.Bool
+	refused  refusal // of who has set removing
 }
 
 // Run runs the member until it is released or ctx ends, which are no errors, or until it cannot reach its worker any more.
@@ -89,7 +91,7 @@ func (l *loop) step(e member.Event) {
 	if next, ok := l.state.NextTick(); ok {
 		wait = time.Until(next)
 	}
-	if l.unsaved != nil {
+	if l.unsaved != nil || l.untold != nil {
 		wait = min(wait, saveRetry)
 	}
 	l.timer.Reset(max(0, wait))

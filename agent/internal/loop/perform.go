@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
@@ -10,10 +11,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
 
-// removeRetry is the pause after the runtime refused to remove containers.
-const removeRetry = 2 * time.Second
+// removeRetry is the pause after the runtime refused to remove containers; it doubles so often.
+const (
+	removeRetry   = 2 * time.Second
+	removeDoubles = 4
+)
 
-// saveRetry is the pause after the volume refused the start-up file.
+// saveRetry is the pause after the volume refused a file.
 const saveRetry = time.Second
 
 // perform does one action. Files are written at once, before the actions that follow; all else runs beside the loop.
@@ -71,22 +75,57 @@ func (l *loop) remove(r member.Remove) {
 		return
 	}
 	defer l.removing.Store(false)
-	if err := l.Driver.Remove(l.work, r.IDs); err != nil {
-		l.Log.Warn("the exited containers are still there: the kubelet may take the worker for finished", "error", err)
-		time.AfterFunc(removeRetry, l.wake)
+	if l.refused.again(r.IDs, time.Now()) {
 		return
 	}
+	if err := l.Driver.Remove(l.work, r.IDs); err != nil {
+		pause := l.refused.note(r.IDs, time.Now())
+		if l.refused.times == 1 {
+			l.Log.Warn("the exited containers are still there: the kubelet may take the worker for finished", "error", err)
+		}
+		time.AfterFunc(pause, l.wake)
+		return
+	}
+	l.refused = refusal{}
 	l.Log.Info("removed the exited containers, so that a new one is started", "containers", r.IDs)
 	time.AfterFunc(lookRetry, l.wake)
+}
+
+// refusal is what the runtime would not remove.
+type refusal struct {
+	ids   []string
+	times int
+	until time.Time
+}
+
+// again tells whether it is too early to ask for the same again.
+func (r *refusal) again(ids []string, now time.Time) bool {
+	return r.times > 0 && now.Before(r.until) && slices.Equal(ids, r.ids)
+}
+
+// note counts one more, and returns how long to wait.
+func (r *refusal) note(ids []string, now time.Time) (pause time.Duration) {
+	if !slices.Equal(ids, r.ids) {
+		r.times = 0
+	}
+	pause = removeRetry << min(r.times, removeDoubles)
+	r.ids, r.times, r.until = ids, r.times+1, now.Add(pause)
+	return pause
 }
 
 func (l *loop) writeRound(w member.WriteRound) {
 	if l.config.StartupDir == "" {
 		return
 	}
-	if err := startup.SaveEnv(l.config.StartupDir, l.config.Group, w.Epoch, w.Round); err != nil {
-		l.Log.Warn("the worker cannot be told its round", "error", err)
+	err := startup.SaveEnv(l.config.StartupDir, l.config.Group, w.Epoch, w.Round)
+	if err == nil {
+		l.untold = nil
+		return
 	}
+	if l.untold == nil {
+		l.Log.Warn("the worker cannot be told its round: trying again", "error", err)
+	}
+	l.untold = &w
 }
 
 func (l *loop) save(m member.Memory) {
@@ -108,6 +147,9 @@ func (l *loop) save(m member.Memory) {
 func (l *loop) saveAgain() {
 	if l.unsaved != nil {
 		l.save(*l.unsaved)
+	}
+	if l.untold != nil {
+		l.writeRound(*l.untold)
 	}
 }
 
