@@ -10,11 +10,11 @@ import (
 // checkpointLook is how often the file is looked for: saving takes seconds.
 const checkpointLook = 10 * time.Millisecond
 
-// awaitCheckpoint lets a worker finish the checkpoint that it says it is writing. It ends when the file is gone, with the
-// leader, or when the worker has had its time.
-func (s *Supervisor) awaitCheckpoint(child *process.Child) {
-	if !s.saving() {
-		return
+// awaitCheckpoint lets a worker that is told to end finish the checkpoint that it says it is writing. It ends when the file is gone,
+// with the leader, when the worker has had its time, or when the pod ends, which waits for no file and is returned.
+func (s *Supervisor) awaitCheckpoint(i *instance, child *process.Child, e ending) (pod ending, ends bool) {
+	if !e.checkpoint || !s.saving() {
+		return ending{}, false
 	}
 	begun := time.Now()
 	look := time.NewTicker(checkpointLook)
@@ -28,9 +28,12 @@ func (s *Supervisor) awaitCheckpoint(child *process.Child) {
 			done = true
 		case <-late.C:
 			done = true
+		case pod = <-i.end:
+			done, ends = true, true
 		}
 	}
 	s.options.Log.Info("waited for a checkpoint", "tookMs", time.Since(begun).Milliseconds(), "complete", !s.saving())
+	return pod, ends
 }
 
 func (s *Supervisor) saving() bool {

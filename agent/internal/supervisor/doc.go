@@ -2,10 +2,11 @@
 // instead of a container. An instance of the worker begins at a barrier, without a process:
 //
 //	Begin           Lift                    the leader exits, or Stop
-//	-----> WAITING ------> RUNNING process ---------------------------> DEAD, nothing of the tree lives
+//	-----> WAITING ------> RUNNING process ---------------------------> DEAD
 //	          |                                                           ^
 //	          +--------------------- Stop --------------------------------+
 //
-// The core asks for the next instance. There is one only when nothing of the one before is left, so that no programs of
+// A leader that fails is told of at once, for its peers are to restart; one that exits 0 or is stopped is told of when nothing of its
+// tree lives. The core asks for the next instance. There is one only when nothing of the one before is left, so that no programs of
 // two rounds run at a time.
 package supervisor

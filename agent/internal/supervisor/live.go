@@ -68,17 +68,23 @@ func startCode(err error) int {
 func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 	select {
 	case e := <-i.end:
-		if e.checkpoint {
-			s.awaitCheckpoint(child)
+		told := []chan error{e.done}
+		if pod, ends := s.awaitCheckpoint(i, child, e); ends { // its signal and its time are what counts now
+			e, told = pod, append(told, pod.done)
 		}
-		err := child.End(e.signal, e.grace)
+		err := s.options.End(child, e.signal, e.grace)
 		if err == nil {
 			s.died(i, child.Exit())
 		}
-		e.done <- err
+		for _, done := range told {
+			done <- err
+		}
 		return err == nil
 	case <-child.Exited():
-		err := child.End(syscall.SIGKILL, 0)
+		if child.Exit().Code != 0 { // what is left of its tree may take seconds, on a device that lets go slowly: its peers need not wait
+			s.died(i, child.Exit())
+		}
+		err := s.options.End(child, syscall.SIGKILL, 0)
 		s.died(i, child.Exit())
 		if err != nil {
 			s.unkilled(i, err)

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"log/slog"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/process"
@@ -13,7 +14,9 @@ type Options struct {
 	Program process.Spec // without the variables of a round
 	// Start runs the program: Reaper.Start, or process.Start where several supervisors share a process.
 	Start func(process.Spec) (*process.Child, error)
-	Log   *slog.Logger
+	// End ends all of it; process's own if it is nil.
+	End func(c *process.Child, first syscall.Signal, grace time.Duration) error
+	Log *slog.Logger
 
 	// RoundVariables of the program get the epoch and the round behind their values, so that no two rounds share what they name.
 	RoundVariables []string

@@ -34,6 +34,9 @@ func New(o Options) *Supervisor {
 	if o.MemoryKills == nil {
 		o.MemoryKills = process.OutOfMemoryKills
 	}
+	if o.End == nil {
+		o.End = (*process.Child).End
+	}
 	return &Supervisor{options: o, prefix: rand.Text()[:10], changed: make(chan struct{}, 1), born: o.After}
 }
 

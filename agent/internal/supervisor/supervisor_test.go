@@ -113,6 +113,69 @@ func TestTheNextInstanceWaitsUntilNothingIsLeftOfTheOneBefore(t *testing.T) {
 	eventually(t, "the next one waits", func() bool { return len(observe(s)) == 2 && observe(s)[1].Running })
 }
 
+// What a leader leaves behind may be stuck in a driver for long. Its death is told before, and no other instance begins meanwhile.
+func TestAFailureIsToldBeforeItsTreeIsGone(t *testing.T) {
+	for name, end := range map[string]struct {
+		signal syscall.Signal
+		dead   bool
+	}{"a leader that is killed": {syscall.SIGKILL, true}, "one that finishes": {syscall.SIGUSR1, false}} {
+		t.Run(name, func(t *testing.T) {
+			w := drill.NewWitness(t)
+			ending, gone := make(chan bool), make(chan bool)
+			s := direct(t, w, "trains", func(o *Options) {
+				o.End = func(c *process.Child, first syscall.Signal, grace time.Duration) error {
+					ending <- true
+					<-gone
+					return c.End(first, grace)
+				}
+			})
+			s.Begin()
+			first := s.newest()
+			s.Lift(first.ID, 1, 0)
+			kill(t, w.Hear(1, "started", "0")["slot"], end.signal)
+			<-ending
+			if got := observe(s)[0]; got.Running == end.dead {
+				t.Errorf("%+v while its tree is being ended", got)
+			}
+			s.Begin()
+			if got := observe(s); len(got) != 1 {
+				t.Errorf("%+v while something of the first one lives", got)
+			}
+			close(gone)
+			<-first.gone
+			if got := observe(s)[0]; got.Running {
+				t.Errorf("%+v when nothing of it is left", got)
+			}
+		})
+	}
+}
+
+// What survives its kill keeps the slot at the barrier, and its death is told all the same.
+func TestWhatSurvivesItsKillHasNoSuccessor(t *testing.T) {
+	w := drill.NewWitness(t)
+	var tries atomic.Int32
+	s := direct(t, w, "trains", func(o *Options) {
+		o.End = func(c *process.Child, first syscall.Signal, grace time.Duration) error {
+			if tries.Add(1) == 1 {
+				return process.ErrUnkilled
+			}
+			return c.End(first, grace)
+		}
+	})
+	s.Begin()
+	s.Lift(observe(s)[0].ID, 1, 0)
+	kill(t, w.Hear(1, "started", "0")["slot"], syscall.SIGKILL)
+	eventually(t, "the death is told", func() bool { return !observe(s)[0].Running })
+	s.Begin()
+	if got := observe(s); len(got) != 1 {
+		t.Errorf("%+v while something of the first one lives", got)
+	}
+	eventually(t, "it is tried again, and the next one waits", func() bool { return len(observe(s)) == 2 })
+	if tries.Load() != 2 {
+		t.Errorf("tried %d times", tries.Load())
+	}
+}
+
 func TestARepeatedBeginIsOneBegin(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "trains")
@@ -194,6 +257,28 @@ func TestACheckpointInProgressIsWaitedFor(t *testing.T) {
 	w.Hear(1, "started", "0")
 	mustStop(t, s, observe(s)[0].ID)
 	w.Hear(1, "saved", "0")
+}
+
+// A drain deletes several pods of a group: the first death orders the others, which save, and are told to end with their pods.
+func TestAPodsEndWaitsForNoCheckpointThatAnOrderWaitsFor(t *testing.T) {
+	w := drill.NewWitness(t)
+	s := direct(t, w, "never saves", func(o *Options) { o.CheckpointFile, o.CheckpointGrace = w.Dir+"/checkpoint", time.Hour })
+	s.Begin()
+	s.Lift(observe(s)[0].ID, 1, 0)
+	w.Hear(1, "started", "0")
+	first := s.newest()
+	ordered := make(chan error, 1)
+	go func() { ordered <- s.Stop(t.Context(), member.Stop{Instance: first.Instance}) }()
+	eventually(t, "the order waits", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return first.told })
+	time.Sleep(50 * time.Millisecond) // for the goroutine of the instance to take it; if it does not, the test has shown nothing
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := s.Leave(ctx, syscall.SIGTERM, 100*time.Millisecond); err != nil {
+		t.Errorf("the pod's end: %v", err)
+	}
+	if err := <-ordered; err != nil {
+		t.Errorf("the order: %v", err)
+	}
 }
 
 func TestACheckpointIsNotWaitedForForever(t *testing.T) {
