@@ -29,6 +29,9 @@ const (
 	notFound      = 127
 )
 
+// lastLines is how long the end waits for a log that is not taken.
+const lastLines = 100 * time.Millisecond
+
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
@@ -78,9 +81,11 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 		return failed, err
 	}
 	defer groups.Close()
+	output := journal.Detach(os.Stderr)
+	defer output.Flush(lastLines)
 	return supervisor.Run(c, supervisor.Parts{
 		Program: program, Start: reaper.Start, Store: groups, Signals: signals, PodBorn: supervisor.PodBorn(time.Now()),
-		Log: journal.New(os.Stderr, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID),
+		Log: journal.New(output, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID),
 	})
 }
 
