@@ -56,9 +56,7 @@ const (
 
 // Learn adds a failure. m stays as it is. A node that fails again is avoided twice as long, up to sixteen times.
 func (m Memory) Learn(f Failure, now time.Time) (Memory, Lesson) {
-	i := slices.IndexFunc(m.Entries, func(e Entry) bool {
-		return e.Node == f.Node && e.NodeUID == f.NodeUID && e.Class == f.Class && e.Slot == f.Slot
-	})
+	i := slices.IndexFunc(m.Entries, func(e Entry) bool { return e.is(f) })
 	switch {
 	case i >= 0 && slices.Contains(m.Entries[i].Pods, f.Pod):
 		return m, Known
@@ -76,6 +74,24 @@ func (m Memory) Learn(f Failure, now time.Time) (Memory, Lesson) {
 		return m, Stale
 	}
 	return m.replaced(i, again), New
+}
+
+// Renew avoids the node for a whole period again if the time of a failure that is Known is over: its pod was held up for so long, and
+// would be moved with nothing to keep its replacement away. Nothing more is charged for it.
+func (m Memory) Renew(f Failure, now time.Time) (Memory, Lesson) {
+	i := slices.IndexFunc(m.Entries, func(e Entry) bool { return e.is(f) })
+	if i < 0 || f.TTL <= 0 || m.Entries[i].Live(now) {
+		return m, Known
+	}
+	e := m.Entries[i]
+	e.Last = now.UTC().Truncate(time.Second)
+	e.Expires = e.Last.Add(f.TTL)
+	return m.replaced(i, e), Covered
+}
+
+// is the entry that a failure belongs to.
+func (e Entry) is(f Failure) bool {
+	return e.Node == f.Node && e.NodeUID == f.NodeUID && e.Class == f.Class && e.Slot == f.Slot
 }
 
 // covers: the node was avoided when the pod failed, and the pod was on its way there before that or just then.

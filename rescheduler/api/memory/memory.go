@@ -68,9 +68,21 @@ func parseRecord(value string) (r record, ok bool) {
 		return record{}, false
 	}
 	r.Entries = slices.DeleteFunc(r.Entries, func(e Entry) bool {
-		return e.Node == "" || len(e.Node) > maxNodeName || e.Expires.IsZero()
+		return e.Node == "" || len(e.Node) > maxNodeName || e.Expires.IsZero() || e.Count < 0 ||
+			!writable(e.First) || !writable(e.Last) || !writable(e.Expires)
 	})
+	for _, t := range []**time.Time{&r.RelaxedUntil, &r.Restored} {
+		if *t != nil && !writable(**t) {
+			*t = nil
+		}
+	}
 	return r, true
+}
+
+// writable tells whether RFC 3339 has the time in UTC, where a year has four digits.
+func writable(t time.Time) bool {
+	year := t.UTC().Year()
+	return year >= 1 && year <= 9999
 }
 
 // Annotations are those that hold the memory at `now`. Both are to be written together.

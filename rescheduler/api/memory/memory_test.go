@@ -296,6 +296,8 @@ func TestMethodsLeaveTheirMemoryAsItIs(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(`{"version":1,"entries":[{"node":"a","expires":"2100-01-01T00:00:00Z"}]}`, `{"currentReschedulingTimes":1}`)
 	f.Add(`{`, `null`)
+	f.Add(`{"version":1,"entries":[{"node":"a","class":"c","count":-1,"expires":"2100-01-01T00:00:00Z"}]}`, `null`)
+	f.Add(`{"version":1,"relaxedUntil":"9999-12-31T23:59:59-12:00","entries":[{"node":"a","class":"c","expires":"9999-12-31T23:59:59-12:00"}]}`, `null`)
 	f.Fuzz(func(t *testing.T, record, info string) {
 		m := Read(map[string]string{Annotation: record, WorkloadAnnotation: info})
 		if len(m.Entries) > MaxEntries || m.Times < 0 {
@@ -303,5 +305,11 @@ func FuzzRead(f *testing.F) {
 		}
 		m.Exclusions("", noon, nil)
 		m.Forget(noon)
+		failed := Failure{Node: "a", Class: "c", Pod: "p", Created: noon, At: noon, TTL: time.Hour}
+		for range 2 {
+			m, _ = m.Learn(failed, noon)
+			m, _ = m.Renew(failed, noon)
+			m.Annotations(noon)
+		}
 	})
 }

@@ -10,6 +10,9 @@ import (
 
 // Decide says what to do about the pod. Budgets are not asked: see Budgets, for decisions that move.
 func Decide(f Facts) Decision {
+	if f.Match.Since.After(f.Now) { // a node's clock is ahead
+		f.Match.Since = f.Now
+	}
 	for _, rule := range []func(Facts) (Decision, bool){
 		protected, never, lasting, recovering, recovered, wholeGang, otherNodesHaveIt, workloadsFault,
 	} {
@@ -111,6 +114,9 @@ const recheck = 5 * time.Minute
 // learn adds the failure to the memory and asks what that costs.
 func learn(f Facts) Decision {
 	known, lesson := f.Workload.Memory.Learn(f.failure(), f.Now)
+	if lesson == memory.Known && f.disturbs() {
+		known, lesson = known.Renew(f.failure(), f.Now)
+	}
 	d := Decision{Memory: known, Blame: f.Match.Row.Blame, Charged: f.Match.Row.Charged && lesson == memory.New}
 	if lesson == memory.Stale {
 		return Decision{Act: Leave, Reason: TooLongAgo, Message: "it failed long ago"}

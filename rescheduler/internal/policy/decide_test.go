@@ -265,7 +265,11 @@ func TestSuspicion(t *testing.T) {
 		"one that fails elsewhere":            {[]Sibling{failing("b", class)}, Unknown},
 		"two that fail on one other node":     {[]Sibling{failing("b", class), failing("b", class)}, Unknown},
 		"two that fail on two other nodes":    {[]Sibling{failing("b", class), failing("c", class)}, TheWorkload},
+		"one that fails beside one that runs": {[]Sibling{failing("b", class), well("c")}, Unknown},
 		"two that fail beside one that runs":  {[]Sibling{failing("b", class), failing("c", class), well("d")}, TheWorkload},
+		"as many that fail as run":            {[]Sibling{failing("b", class), failing("c", class), well("d"), well("e")}, TheWorkload},
+		"fewer that fail than run":            {[]Sibling{failing("b", class), failing("c", class), well("d"), well("e"), well("f")}, TheNode},
+		"more that run, but on fewer nodes":   {[]Sibling{failing("b", class), failing("c", class), well("d"), well("d"), well("d")}, TheWorkload},
 		"two that fail in another way":        {[]Sibling{failing("b", "OOMKilled"), failing("c", "OOMKilled")}, Unknown},
 		"two that fail on this node":          {[]Sibling{failing("a", class), failing("a", class)}, Unknown},
 	} {
@@ -295,5 +299,29 @@ func TestAFailureEndsTheTimeWithoutExclusions(t *testing.T) {
 	again := Decide(facts("AdmissionError", failedNow, func(f *Facts) { f.Workload.Memory = d.Memory; relaxed(f) }))
 	if again.Memory.RelaxedUntil.IsZero() {
 		t.Error("a failure that is known ended it too")
+	}
+}
+
+// A budget of disruptions held it up for longer than its node is remembered: it is not moved with nothing to keep it away.
+func TestAPodThatIsHeldUpIsMovedWithAnExclusion(t *testing.T) {
+	first := Decide(facts("RuntimeError"))
+	if first.Act != Evict || !first.Charged {
+		t.Fatalf("at first: %+v", first)
+	}
+	later := Decide(facts("RuntimeError", func(f *Facts) {
+		f.Workload.Memory, f.Now = first.Memory, f.Now.Add(f.Match.Row.TTL+5*time.Minute)
+	}))
+	if later.Act != Evict || later.Charged || !later.Learned || later.Memory.Times != first.Memory.Times {
+		t.Errorf("later: %+v", later)
+	}
+	if got := later.Memory.Exclusions("", noon.Add(20*time.Minute), nil); len(got) != 1 {
+		t.Errorf("its replacement is kept away from %v", got)
+	}
+}
+
+func TestANodeWhoseClockIsAheadHoldsNobodyUp(t *testing.T) {
+	d := Decide(facts("TopologyAffinity", func(f *Facts) { f.Pod.Failed, f.Match.Since = true, f.Now.Add(time.Hour) }))
+	if len(d.Memory.Entries) != 1 || d.Memory.Entries[0].Last.After(noon) {
+		t.Errorf("got %+v", d)
 	}
 }

@@ -79,7 +79,7 @@ type Sibling struct {
 type Rules struct {
 	// RetriesPerReplica multiplies the retries of a workload by its replicas.
 	RetriesPerReplica bool
-	// Wellness is how long a sibling has to be ready to speak against the node.
+	// Wellness is how long a sibling has to be ready on another node to speak against the pod's.
 	Wellness time.Duration
 	// GangSettle is how long failures in a gang are taken for echoes of the first.
 	GangSettle time.Duration

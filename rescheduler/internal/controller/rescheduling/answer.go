@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -61,6 +62,11 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, si
 // carryOut: the memory is written first, and only a later pass evicts: whoever admits the replacement has to know.
 func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
 	r.blame(s, m, d)
+	if d.Act == policy.Exhaust {
+		if due, err := r.due(ctx, s); err != nil || due {
+			return ctrl.Result{RequeueAfter: blockedFor}, err
+		}
+	}
 	wrote, err := r.remember(ctx, s, d)
 	switch {
 	case apierrors.IsForbidden(err):
@@ -73,12 +79,11 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 			return ctrl.Result{}, err
 		}
 	}
-	if wrote {
-		if err := r.fillFamily(ctx, s); err != nil {
-			return ctrl.Result{}, err
-		}
+	if err := r.fillNews(ctx, s, wrote); err != nil {
+		return ctrl.Result{}, err
 	}
-	if err := r.taint(ctx, s, d); err != nil {
+	tainted, err := r.taint(ctx, s, d)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if d.Reason == policy.Recovering {
@@ -92,11 +97,34 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	if wrote {
 		return ctrl.Result{RequeueAfter: settle}, nil
 	}
+	if d.Taint && !tainted {
+		r.tell(ctx, s, m, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: fmt.Sprintf(
+			"%s on node %s: Kueue would place the pod there again, and no more nodes may be tainted now", m.Reason, s.pod.Spec.NodeName)})
+		return ctrl.Result{RequeueAfter: mayNotWriteFor}, nil
+	}
 	if granted, why, after := r.take(s); !granted {
 		r.tell(ctx, s, m, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: fmt.Sprintf("%s on node %s: %s", m.Reason, s.pod.Spec.NodeName, why)})
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	return r.move(ctx, s, m, d)
+}
+
+// due tells whether another pod of the workload has been charged for a move that is not made yet, because it waits for a budget. To forget
+// the nodes now would take the move from it that it has paid for. It waits for as long as its node is remembered, at most.
+func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) {
+	charged := map[string]bool{}
+	for _, e := range s.memory.Entries {
+		row := slices.IndexFunc(r.table, func(row signals.Row) bool { return row.Name == e.Class })
+		for _, uid := range e.Pods {
+			charged[uid] = charged[uid] || e.Live(s.now) && row >= 0 && r.table[row].Action == signals.Move
+		}
+	}
+	err = r.kin(ctx, s, func(pod *corev1.Pod) error {
+		stays := pod.DeletionTimestamp.IsZero() && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
+		found = found || pod.UID != s.pod.UID && stays && charged[string(pod.UID)]
+		return nil
+	})
+	return found, err
 }
 
 // mayNotWrite: without a memory the pod would be moved for ever.
@@ -140,7 +168,7 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 func (r *Reconciler) take(s *scope) (granted bool, why string, after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.budgets.Take(s.purpose(), s.now)
+	return r.budgets.Take(s.purpose(), r.clock.Now()) // not s.now: others may have drawn on them meanwhile
 }
 
 // breakerOpen tells whether nothing is moved now because too much was.

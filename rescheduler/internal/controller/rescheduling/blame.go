@@ -37,42 +37,61 @@ func (r *Reconciler) blame(s *scope, m signals.Match, d *policy.Decision) {
 }
 
 // taint the node if enough was said against it, or if nothing else keeps this pod's replacement away. There is a bound to how many are.
-func (r *Reconciler) taint(ctx context.Context, s *scope, d *policy.Decision) error {
+// It tells whether no new pods come to the node.
+func (r *Reconciler) taint(ctx context.Context, s *scope, d *policy.Decision) (tainted bool, err error) {
 	if !r.config.Blame.Taint || r.config.DryRun {
-		return nil
+		return false, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := s.pod.Spec.NodeName
 	if !d.Taint && !r.board.Guilty(name, s.now) {
-		return nil
+		return false, nil
 	}
 	var nodes corev1.NodeList
 	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
+		return false, fmt.Errorf("listing nodes: %w", err)
 	}
 	var node *corev1.Node
-	tainted := 0
+	count := 0
 	for i := range nodes.Items {
 		if r.isTaintedBy(s.now, &nodes.Items[i]) {
-			tainted++
+			count++
 		}
 		if nodes.Items[i].Name == name {
 			node = &nodes.Items[i]
 		}
 	}
-	r.metrics.tainted.Set(float64(tainted))
-	if node == nil || r.isTaintedBy(s.now, node) || !r.board.Room(tainted, len(nodes.Items)) {
-		return nil
+	switch {
+	case node == nil || r.isTaintedBy(s.now, node):
+		return true, nil
+	case !r.board.Room(count, len(nodes.Items)):
+		return false, nil
 	}
 	if added, err := r.addTaint(ctx, node, s.now); err != nil || !added {
-		return err
+		return err == nil, err // it is gone, or tainted
 	}
 	r.tainting[name] = s.now
 	r.board.Clear(name)
 	r.report.recorder.Eventf(node.DeepCopy(), nil, corev1.EventTypeWarning, reasonBlamed, "Taint",
 		"pods of several workloads failed here: no new ones for %s", time.Duration(r.config.Blame.TTL))
-	return nil
+	return true, nil
+}
+
+// taintedNodes counts them, for the metric.
+func (r *Reconciler) taintedNodes() (n float64) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // a cache that does not fill holds no scraping up
+	defer cancel()
+	var nodes corev1.NodeList
+	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return 0
+	}
+	for i := range nodes.Items {
+		if isTainted(&nodes.Items[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // unseen is how long the cache may take to show a taint.

@@ -44,7 +44,8 @@ func TestTheBoundOfTaintedNodesHoldsBeforeTheCacheKnows(t *testing.T) {
 	w := newWorld(t, blaming(), stale(nodes...), objects...)
 	for i := range nodes {
 		s := w.of(pods.Make("p", noon).On(nodes[i].Name).Obj(), workload("w"))
-		w.ok(w.taint(t.Context(), s, &policy.Decision{Taint: true}))
+		_, err := w.taint(t.Context(), s, &policy.Decision{Taint: true})
+		w.ok(err)
 	}
 	tainted := 0
 	for _, node := range nodes {
@@ -62,12 +63,46 @@ func TestANodeThatIsTaintedIsTaintedOnce(t *testing.T) {
 	w := newWorld(t, blaming(), stale(node), node)
 	s := w.of(pods.Make("p", noon).Obj(), workload("w"))
 	for range 2 {
-		w.ok(w.taint(t.Context(), s, &policy.Decision{Taint: true}))
+		_, err := w.taint(t.Context(), s, &policy.Decision{Taint: true})
+		w.ok(err)
 	}
 	if taints := w.node("a").Spec.Taints; len(taints) != 1 {
 		t.Errorf("taints: %v", taints)
 	}
 	if w.heard["*v1.Node"] != 1 {
 		t.Errorf("events: %v", w.heard)
+	}
+}
+
+// Kueue would place it there again: without the taint the move would be for nothing.
+func TestAPodOfKueueStaysWhereNoMoreNodesMayBeTainted(t *testing.T) {
+	pod := pods.Make("p", noon).On("a").Obj()
+	w := newWorld(t, blaming(), interceptor.Funcs{}, pod, ready("a"), ready("b", func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: TaintKey, Effect: corev1.TaintEffectNoSchedule}}
+	}))
+	s := w.of(pod, workload("w"))
+	result, err := w.carryOut(t.Context(), s, matched("RuntimeError"), &policy.Decision{Act: policy.Evict, Reason: policy.Moved, Taint: true})
+	w.ok(err)
+	if _, stays := w.pod("p"); !stays || result.RequeueAfter <= 0 {
+		t.Errorf("it is there: %t, and looked at again after %s", stays, result.RequeueAfter)
+	}
+	if w.heard["*v1.Pod"] != 1 {
+		t.Errorf("events: %v", w.heard)
+	}
+}
+
+// Taints end by time, with nothing happening to any pod.
+func TestTaintedNodesAreCountedAsTheyAre(t *testing.T) {
+	w := newWorld(t, blaming(), interceptor.Funcs{}, ready("a"), ready("b"))
+	_, err := w.taint(t.Context(), w.of(pods.Make("p", noon).On("a").Obj(), workload("w")), &policy.Decision{Taint: true})
+	w.ok(err)
+	if count, _, _ := gathered(t, w.metrics.taints); count != 1 {
+		t.Errorf("%v of one", count)
+	}
+	node := w.node("a")
+	node.Spec.Taints = nil
+	w.ok(w.client.Update(t.Context(), node))
+	if count, _, _ := gathered(t, w.metrics.taints); count != 0 {
+		t.Errorf("%v of none", count)
 	}
 }

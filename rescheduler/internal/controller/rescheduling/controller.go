@@ -68,8 +68,10 @@ type Reconciler struct {
 	diary   *diary
 	// lifted are pods whose exclusions were lifted, by their UID: they get no others.
 	lifted *lru.Cache
-	family *family
-	woken  chan event.GenericEvent
+	// unfilled are workloads, by their UID, of whose pods some have not been given the exclusions that were written last.
+	unfilled *lru.Cache
+	family   *family
+	woken    chan event.GenericEvent
 
 	mu      sync.Mutex
 	budgets *policy.Budgets
@@ -84,7 +86,7 @@ func New(o Options) *Reconciler {
 	r := &Reconciler{
 		client: o.Client, live: o.Live, owners: o.Owners, ledger: o.Ledger, metrics: o.Metrics, clock: o.Clock, config: o.Config,
 		report: newReporter(o.Recorder), table: o.Config.Table(), rules: o.Config.Rules(), budgets: o.Config.Budgets(),
-		diary: newDiary(), lifted: lru.New(noted), family: newFamily(), woken: make(chan event.GenericEvent, 64),
+		diary: newDiary(), lifted: lru.New(noted), unfilled: lru.New(noted), family: newFamily(), woken: make(chan event.GenericEvent, 64),
 		tainting: map[string]time.Time{},
 		board: blame.New(blame.Rules{
 			Threshold: b.Threshold, Window: time.Duration(b.Window), MinPods: b.MinPods, MinWorkloads: b.MinWorkloads,
@@ -93,6 +95,8 @@ func New(o Options) *Reconciler {
 	}
 	open := r.breakerOpen
 	o.Metrics.breaker.Store(&open)
+	tainted := r.taintedNodes
+	o.Metrics.tainted.Store(&tainted)
 	return r
 }
 

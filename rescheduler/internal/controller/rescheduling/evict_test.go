@@ -5,7 +5,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
@@ -23,5 +26,49 @@ func TestAnEvictionThatIsForbiddenDrawsOnNoBudget(t *testing.T) {
 		if result.RequeueAfter != blockedFor {
 			t.Fatalf("again after %s, want %s", result.RequeueAfter, blockedFor)
 		}
+	}
+}
+
+// A pass that has waited for others draws at the time that it is by then: a bucket that goes back in time fills twice.
+func TestBudgetsAreDrawnOnAtTheTimeThatItIs(t *testing.T) {
+	config := settings.Default()
+	config.Limits.Workload = settings.Rate{Burst: 2, Every: settings.Duration(10 * time.Second)}
+	w, owner := newWorld(t, config, interceptor.Funcs{}), workload("w")
+	w.Reconciler.clock.(*testclock.FakePassiveClock).SetTime(noon.Add(10 * time.Second))
+	granted := 0
+	for _, began := range []time.Duration{10 * time.Second, 0, 10 * time.Second} {
+		s := w.of(pods.Make("p", noon).On("a").Obj(), owner)
+		s.now = noon.Add(began)
+		if ok, _, _ := w.take(s); ok {
+			granted++
+		}
+	}
+	if granted != 2 {
+		t.Errorf("%d moves of two", granted)
+	}
+}
+
+// Two nodes go bad at once, and there is one move: who was charged for it has it, and only then the nodes are forgotten.
+func TestAMoveThatIsPaidForIsMadeBeforeTheNodesAreForgotten(t *testing.T) {
+	owner := workload("w")
+	first := pods.Make("first", noon).On("a").Change(owned(owner)).Obj()
+	second := pods.Make("second", noon).On("b").Change(owned(owner)).Obj()
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, first, second)
+	paid := memory.Memory{Times: 3, Entries: []memory.Entry{{
+		Node: "a", Class: "RuntimeError", Count: 1, Last: noon, Expires: noon.Add(time.Hour), Pods: []string{string(first.UID)},
+	}}}
+	s := w.of(second, owner)
+	s.memory = paid
+	exhaust := func() time.Duration {
+		result, err := w.carryOut(t.Context(), s, matched("RuntimeError"), &policy.Decision{Act: policy.Exhaust, Reason: policy.Exhausted, Memory: paid.Exhaust(noon)})
+		w.ok(err)
+		return result.RequeueAfter
+	}
+	if again := exhaust(); again != blockedFor {
+		t.Errorf("while the first waits for a budget: again after %s", again)
+	}
+	w.ok(w.client.Delete(t.Context(), first))
+	if again := exhaust(); again != 0 {
+		t.Errorf("when it has gone: again after %s", again)
 	}
 }

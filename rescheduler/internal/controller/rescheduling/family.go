@@ -92,6 +92,11 @@ func (f *family) prune(hasPods func(direct types.UID) bool) {
 			delete(f.children, owner)
 		}
 	}
+	for owner := range f.waiting { // for a recovery that the owner did not live to see
+		if f.children[owner] == nil {
+			delete(f.waiting, owner)
+		}
+	}
 }
 
 // Wake looks again at pods of an owner whose annotations have changed: at those that wait for it, at those that it blames for a restart, and

@@ -38,6 +38,24 @@ func TestPodsWaitForOneOwnerAtATime(t *testing.T) {
 	}
 }
 
+func TestWhoWaitsForAnOwnerThatIsGoneIsForgotten(t *testing.T) {
+	f := newFamily()
+	s := &scope{pod: pods.Make("p", noon).Obj()}
+	s.chain = append(s.chain, workload("direct"), workload("root"))
+	for _, o := range s.chain {
+		f.add(o.UID, "uid-direct")
+	}
+	f.wait(s)
+	f.prune(func(types.UID) bool { return true })
+	if len(f.waiting) != 2 {
+		t.Errorf("of those that live: %v", f.waiting)
+	}
+	f.prune(func(types.UID) bool { return false })
+	if len(f.waiting) != 0 {
+		t.Errorf("still waiting: %v", f.waiting)
+	}
+}
+
 // Pods that hang have no events: who allows moves now, or more of them, means those too.
 func TestPodsAreLookedAtWhenTheirOwnerAllowsMoves(t *testing.T) {
 	owner, other := workload("w"), workload("x")

@@ -2,6 +2,7 @@ package rescheduling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,20 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 )
 
+// fillNews gives pods the exclusions that have just been written, or those that an earlier pass did not come to the end of.
+func (r *Reconciler) fillNews(ctx context.Context, s *scope, wrote bool) error {
+	if _, behind := r.unfilled.Get(s.subject.UID); !wrote && !behind {
+		return nil
+	}
+	err := r.fillFamily(ctx, s)
+	if err != nil {
+		r.unfilled.Add(s.subject.UID, nil)
+	} else {
+		r.unfilled.Remove(s.subject.UID)
+	}
+	return err
+}
+
 // fillFamily gives the exclusions to all pods of the workload that were admitted before they were known and have no node yet. When
 // the moves are used up it takes them away.
 func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
@@ -26,12 +41,14 @@ func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	return r.kin(ctx, s, func(pod *corev1.Pod) error {
-		if pod.Spec.NodeName != "" || !pod.DeletionTimestamp.IsZero() {
-			return nil
+	var problems []error // one pod's are not the others'
+	err := r.kin(ctx, s, func(pod *corev1.Pod) error {
+		if pod.Spec.NodeName == "" && pod.DeletionTimestamp.IsZero() {
+			problems = append(problems, r.fill(ctx, s, pod))
 		}
-		return r.fill(ctx, s, pod)
+		return nil
 	})
+	return errors.Join(append(problems, err)...)
 }
 
 // kin are the pods of the workload, whatever of its controllers they belong to.

@@ -1,10 +1,15 @@
 package rescheduling
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
@@ -90,5 +95,40 @@ func TestExclusionsAreThoseOfThePodsTemplate(t *testing.T) {
 				t.Errorf("it is kept away from %s, want %s", pod.Annotations[memory.HostsAnnotation], c.want)
 			}
 		})
+	}
+}
+
+// The API server refuses one write: the other pods get theirs, and this one when it is tried again, though nothing new is written by then.
+func TestAPodThatCouldNotBeFilledIsFilledLater(t *testing.T) {
+	owner := workload("w")
+	failing := pods.Make("failing", noon).On("a").Change(owned(owner)).Obj()
+	refused := false
+	w := newWorld(t, settings.Default(), interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+		if _, ofPod := o.(*metav1.PartialObjectMetadata); ofPod && !refused {
+			refused = true
+			return apierrors.NewInternalError(errors.New("refused"))
+		}
+		return c.Patch(ctx, o, patch, opts...)
+	}}, ready("a"), failing,
+		pods.Make("one", noon).On("").Pending().Change(owned(owner)).Obj(), pods.Make("two", noon).On("").Pending().Change(owned(owner)).Obj())
+	s := w.of(failing, owner)
+	s.memory = avoiding("a")
+	if err := w.fillNews(t.Context(), s, true); err == nil {
+		t.Fatal("nothing was refused")
+	}
+	filled := func() (n int) {
+		for _, name := range []string{"one", "two"} {
+			if pod, _ := w.pod(name); len(memory.Hosts(pod.Annotations)) == 1 {
+				n++
+			}
+		}
+		return n
+	}
+	if n := filled(); n != 1 {
+		t.Errorf("%d of the two have theirs", n)
+	}
+	w.ok(w.fillNews(t.Context(), s, false))
+	if n := filled(); n != 2 {
+		t.Errorf("%d of the two have theirs in the end", n)
 	}
 }

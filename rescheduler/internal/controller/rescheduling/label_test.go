@@ -123,4 +123,10 @@ func TestNamespacesThatAreNotLookedAtAreNotAskedAbout(t *testing.T) {
 			t.Errorf("looking at %s: the label of default stays: %t", namespace, there)
 		}
 	}
+	w, _ := labelWorld(t, settings.Managed, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})
+	w.config.ExcludedNamespaces = append(w.config.ExcludedNamespaces, "default")
+	w.ok(w.Sweep(t.Context()))
+	if _, there := w.labels()[NamespaceLabel]; there {
+		t.Error("default is excluded, and its label stays")
+	}
 }

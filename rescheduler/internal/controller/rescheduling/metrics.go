@@ -23,11 +23,13 @@ type Metrics struct {
 	moves        *prometheus.CounterVec
 	fills        prometheus.Counter
 	open         prometheus.GaugeFunc
-	tainted      prometheus.Gauge
+	taints       prometheus.GaugeFunc
 	replacements prometheus.Histogram
 
 	// breaker tells whether it is open. It closes by time, with nothing happening.
 	breaker atomic.Pointer[func() bool]
+	// tainted counts the nodes that are. Their taints end by time.
+	tainted atomic.Pointer[func() float64]
 	// seen are replacements that were observed, by their UID.
 	seen *lru.Cache
 }
@@ -38,12 +40,12 @@ func NewMetrics(registerer prometheus.Registerer, config settings.Rescheduling) 
 		decisions:    meter.CounterVec(series.Decisions),
 		moves:        meter.CounterVec(series.Moves),
 		fills:        meter.Counter(series.FilledPods),
-		tainted:      meter.Gauge(series.TaintedNodes),
 		replacements: meter.Histogram(series.ReplacementDuration, []float64{0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300}),
 		seen:         lru.New(sayings),
 	}
 	m.open = meter.GaugeFunc(series.BreakerOpen, m.isOpen)
-	registerer.MustRegister(m.decisions, m.moves, m.fills, m.open, m.tainted, m.replacements)
+	m.taints = meter.GaugeFunc(series.TaintedNodes, m.countTainted)
+	registerer.MustRegister(m.decisions, m.moves, m.fills, m.open, m.taints, m.replacements)
 	meter.Zero(m.moves, []string{string(moved)}, []string{string(blocked)}, []string{string(gone)})
 	meter.Zero(m.decisions, outcomes(config)...)
 	return m
@@ -77,6 +79,13 @@ func (m *Metrics) filled() { m.fills.Inc() }
 func (m *Metrics) isOpen() float64 {
 	if open := m.breaker.Load(); open != nil && (*open)() {
 		return 1
+	}
+	return 0
+}
+
+func (m *Metrics) countTainted() float64 {
+	if count := m.tainted.Load(); count != nil {
+		return (*count)()
 	}
 	return 0
 }

@@ -80,8 +80,16 @@ func (r *Reconciler) manages(s *scope) bool {
 	return s.annotated
 }
 
-// read the memory of the subject.
-func (s *scope) read() { s.memory = memory.Read(s.subject.Annotations) }
+// read the memory of the subject. A bare pod has its count in another annotation.
+func (s *scope) read() {
+	s.memory = memory.Read(s.subject.Annotations)
+	if !s.bare() {
+		return
+	}
+	if info, err := memory.ParsePodInfo(s.subject.Annotations[memory.PodAnnotation]); err == nil {
+		s.memory.Times = info.CurrentReschedulingTimes
+	}
+}
 
 // excludes tells whether any pod of the workload is kept away from a node.
 func (s *scope) excludes() bool { return len(s.memory.Info(s.now).DeployScheduledHosts) > 0 }
@@ -119,7 +127,8 @@ func (r *Reconciler) facts(ctx context.Context, s *scope, m signals.Match) (poli
 	}
 	whole, err := r.whole(ctx, s.pod)
 	f.Pod.Whole = whole
-	if err != nil || s.bare() {
+	tooEarly := !m.Down || s.now.Sub(m.Since) < m.Row.After // is decided without them
+	if err != nil || s.bare() || tooEarly {
 		return f, err
 	}
 	return f, r.siblingFacts(ctx, s, &f)
@@ -267,7 +276,7 @@ func (r *Reconciler) siblingFacts(ctx context.Context, s *scope, f *policy.Facts
 		if other.UID == s.pod.UID || !owners.Alike(other, s.pod) {
 			return nil
 		}
-		f.Siblings = append(f.Siblings, r.sibling(other, f.Match.Row.Name, s.now))
+		f.Siblings = append(f.Siblings, sibling(other, f.Match.Row, s.now))
 		if other.Spec.NodeName != s.pod.Spec.NodeName && hasImages(other) {
 			f.Node.HasImage = true
 		}
@@ -275,12 +284,11 @@ func (r *Reconciler) siblingFacts(ctx context.Context, s *scope, f *policy.Facts
 	})
 }
 
-func (r *Reconciler) sibling(pod *corev1.Pod, class string, now time.Time) policy.Sibling {
+// sibling says of a pod what there is to compare with one that matches the row.
+func sibling(pod *corev1.Pod, row signals.Row, now time.Time) policy.Sibling {
 	s := policy.Sibling{Node: pod.Spec.NodeName, Ready: readySince(pod)}
-	for _, m := range r.table.Matches(pod, now) {
-		if m.Row.Name == class {
-			s.Class = class
-		}
+	if len(signals.Table{row}.Matches(pod, now)) > 0 {
+		s.Class = row.Name
 	}
 	return s
 }

@@ -103,7 +103,7 @@ func TestWhatIsPublishedForThePolicy(t *testing.T) {
 	entry := func(node, slot string) memory.Entry {
 		return memory.Entry{Node: node, Slot: slot, Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
 	}
-	s := &scope{now: noon, memory: memory.Memory{Entries: []memory.Entry{entry("a", ""), entry("b", "web-0"), entry("c", "job/7")}}}
+	s := &scope{now: noon, memory: memory.Memory{Entries: []memory.Entry{entry("a", ""), entry("b", "web-0"), entry("c", "job/7"), entry("d", "no key!")}}}
 	got := published("uid", s)
 	want := map[string]string{"uid": `["a"]`, "uid.web-0": `["a","b"]`, "uid.7": `["a","c"]`}
 	for key, value := range want {

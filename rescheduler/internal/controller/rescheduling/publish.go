@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -90,6 +91,9 @@ func published(direct types.UID, s *scope) map[string]string {
 			continue
 		}
 		name := e.Slot[strings.LastIndex(e.Slot, "/")+1:]
+		if len(validation.IsConfigMapKey(string(direct)+"."+name)) > 0 { // no pod of ours has such a slot: somebody has written it
+			continue
+		}
 		if hosts := s.memory.Exclusions(e.Slot, s.now, nil); len(hosts) > 0 {
 			out[string(direct)+"."+name] = memory.FormatHosts(hosts)
 		}

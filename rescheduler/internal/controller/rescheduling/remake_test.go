@@ -2,11 +2,14 @@ package rescheduling
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
@@ -67,5 +70,38 @@ func TestANameThatSomebodyElseHasIsLeftToHim(t *testing.T) {
 	}
 	if _, stays := w.pod("p"); !stays {
 		t.Error("the old one is gone, and there is no new one")
+	}
+}
+
+func TestTheMovesOfABarePodAreCounted(t *testing.T) {
+	pod := pods.Make("p", noon).Obj()
+	pod.Annotations = bareAnnotations(memory.Memory{Times: 3}, noon)
+	s := alone(pod)
+	s.read()
+	if s.memory.Times != 3 {
+		t.Errorf("%d moves", s.memory.Times)
+	}
+}
+
+// What an earlier move has added is over: the pod runs where it may rather than nowhere.
+func TestABarePodThatFindsNoNodeIsMadeAgainWithoutItsExclusions(t *testing.T) {
+	config := settings.Default()
+	config.BarePods.Recreate = true
+	first := pods.Make("p", noon).On("a").Obj()
+	stuck := successor(first, []string{"a"}, settings.Required)
+	stuck.UID, stuck.Status.Phase = "uid-p-r1", corev1.PodPending
+	stuck.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour)),
+	}}
+	w := newWorld(t, config, interceptor.Funcs{}, stuck, ready("a"))
+	there, _ := w.pod("p-r1")
+	_, err := w.unbound(t.Context(), alone(&there))
+	w.ok(err)
+	next, exists := w.pod("p-r2")
+	if !exists || placement.Avoids(&next, []string{"a"}) || len(memory.Hosts(next.Annotations)) != 0 {
+		t.Errorf("there is another: %t, with %v", exists, next.Spec.Affinity)
+	}
+	if _, stays := w.pod("p-r1"); stays {
+		t.Error("the one without a node stays")
 	}
 }

@@ -48,17 +48,17 @@ func (r *Reconciler) Sweep(ctx context.Context) error {
 	if err := r.client.List(ctx, namespaces, client.MatchingLabels{NamespaceLabel: labelled}); err != nil {
 		return fmt.Errorf("listing namespaces: %w", err)
 	}
+	var problems []error // one namespace's are not the others'
 	for i := range namespaces.Items {
-		if err := r.sweep(ctx, namespaces.Items[i].Name); err != nil {
-			return err
-		}
+		problems = append(problems, r.sweep(ctx, namespaces.Items[i].Name))
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // sweep one namespace. Those that are not looked at need nothing.
 func (r *Reconciler) sweep(ctx context.Context, namespace string) error {
-	if only := r.config.Namespaces; len(only) > 0 && !slices.Contains(only, namespace) {
+	only := r.config.Namespaces
+	if slices.Contains(r.config.ExcludedNamespaces, namespace) || len(only) > 0 && !slices.Contains(only, namespace) {
 		return r.setLabel(ctx, namespace, "")
 	}
 	if err := r.tidy(ctx, namespace); err != nil {

@@ -47,6 +47,9 @@ func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time, messa
 	if len(hosts) == 0 || !byAffinity && !strings.Contains(message, memory.FilterMessage) {
 		return ctrl.Result{}, nil
 	}
+	if byAffinity && s.bare() && !r.config.BarePods.Recreate { // nobody would make it again
+		return ctrl.Result{}, nil
+	}
 	if left := time.Duration(r.config.RelaxAfter) - s.now.Sub(since); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
@@ -97,13 +100,14 @@ func (r *Reconciler) lift(ctx context.Context, s *scope, byAffinity bool) error 
 		r.lifted.Add(s.pod.UID, nil)
 		return r.annotate(ctx, s.pod, "")
 	}
-	if s.bare() {
-		return nil
-	}
 	defer r.ledger.Lock(s.subject.UID)()
 	s.subject = r.ledger.Latest(s.subject)
 	s.read()
 	s.memory.RelaxedUntil = s.now.Add(time.Duration(r.config.RelaxFor))
+	if s.bare() {
+		_, err := r.remake(ctx, s)
+		return err
+	}
 	if err := r.write(ctx, s, s.memory.Annotations(s.now)); err != nil {
 		return err
 	}
