@@ -183,6 +183,8 @@ const (
 	ReasonComponentCreatedSuccessfully = "ComponentCreatedSuccessfully"
 	// ReasonComponentCreationErrored: a component could not be created.
 	ReasonComponentCreationErrored = "ComponentCreationErrored"
+	// ReasonComponentCreationRefused: a component was certainly not created, because the API server refused it, or one before it.
+	ReasonComponentCreationRefused = "ComponentCreationRefused"
 	// ReasonComponentDeleted: a component is gone. The published spelling.
 	ReasonComponentDeleted = "CompononetDeleted"
 )

@@ -11,6 +11,7 @@ import (
 
 const (
 	jobKind     = "apiVersion: batch/v1\nkind: Job\n"
+	inOrder     = "spec: {startupPolicy: {startupPolicyOrder: InOrder}, replicatedJobs: [{name: data, template: {spec: {parallelism: 1, completions: 5}}}, {name: nodes, replicas: 2, template: {spec: {parallelism: 2}}}]}\n"
 	jobSetKind  = "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\n"
 	elasticKind = "apiVersion: elastic.pytorch.org/v1alpha1\nkind: ElasticJob\n"
 	torchKind   = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n"
@@ -29,16 +30,21 @@ func TestReports(t *testing.T) {
 		object string
 		want   Report
 	}{
-		"a Job that has just begun":         {jobKind, Report{State: Active}},
-		"a Job that runs":                   {jobKind + "spec: {parallelism: 4, completions: 9}\n" + condition("Suspended", "False"), Report{State: Active, Pods: ptr.To[int32](4)}},
-		"a Job at the end of its work":      {jobKind + "spec: {parallelism: 4, completions: 3}\n", Report{State: Active, Pods: ptr.To[int32](3)}},
-		"a complete Job":                    {jobKind + condition("Complete", "True"), Report{State: Complete}},
-		"a failed Job":                      {jobKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
-		"a Job that will have failed":       {jobKind + condition("FailureTarget", "True"), Report{State: Active}},
-		"a Job that has not failed":         {jobKind + condition("Failed", "False"), Report{State: Active}},
-		"a complete JobSet":                 {jobSetKind + condition("Completed", "True"), Report{State: Complete}},
-		"a failed JobSet":                   {jobSetKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
-		"a JobSet that restarts":            {jobSetKind + condition("RestartingJobSet", "True"), Report{State: Active, Restarting: true}},
+		"a Job that has just begun":                {jobKind, Report{State: Active}},
+		"a Job that runs":                          {jobKind + "spec: {parallelism: 4, completions: 9}\n" + condition("Suspended", "False"), Report{State: Active, Pods: ptr.To[int32](4)}},
+		"a Job at the end of its work":             {jobKind + "spec: {parallelism: 4, completions: 3}\n", Report{State: Active, Pods: ptr.To[int32](3)}},
+		"a complete Job":                           {jobKind + condition("Complete", "True"), Report{State: Complete}},
+		"a failed Job":                             {jobKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a Job that will have failed":              {jobKind + condition("FailureTarget", "True"), Report{State: Active}},
+		"a Job that has not failed":                {jobKind + condition("Failed", "False"), Report{State: Active}},
+		"a complete JobSet":                        {jobSetKind + condition("Completed", "True"), Report{State: Complete}},
+		"a failed JobSet":                          {jobSetKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a JobSet that restarts":                   {jobSetKind + condition("RestartingJobSet", "True"), Report{State: Active, Restarting: true}},
+		"a JobSet whose nodes wait for their data": {jobSetKind + inOrder + "status: {replicatedJobsStatus: [{name: data, active: 1}, {name: nodes}]}", Report{State: Active, Pods: ptr.To[int32](1)}},
+		"a JobSet in its second stage":             {jobSetKind + inOrder + "status: {replicatedJobsStatus: [{name: data, succeeded: 1}, {name: nodes, active: 2}]}", Report{State: Active}},
+		"a JobSet with an entry that depends": {
+			jobSetKind + "spec: {replicatedJobs: [{name: a, replicas: 3}, {name: b, dependsOn: [{name: a, status: Ready}]}]}", Report{State: Active, Pods: ptr.To[int32](3)},
+		},
 		"an ElasticJob that succeeded":      {elasticKind + condition("Succeeded", "True"), Report{State: Complete}},
 		"an ElasticJob goes on with fewer":  {elasticKind + "spec: {minReplicas: 2}\n" + condition("Running", "True"), Report{State: Active, GoesOn: true, Pods: ptr.To[int32](2)}},
 		"an ElasticJob with too few":        {elasticKind + "spec: {minReplicas: 2}\n" + condition("Running", "False"), Report{State: Active, Pods: ptr.To[int32](2)}},

@@ -15,6 +15,8 @@ type Outcome struct {
 	Err string
 	// Fatal: trying again is of no use.
 	Fatal bool
+	// Refused: nothing was made.
+	Refused bool
 }
 
 func resuming(f *Facts) *Decision {

@@ -392,3 +392,14 @@ func TestClocksOfTakenOverObjects(t *testing.T) {
 		}
 	}
 }
+
+// A Job with backoffLimit 0 has failed before the grace period of its pod is over.
+func TestAnExitCodeThatIsTerminalIsSoForAComponentThatHasFailed(t *testing.T) {
+	terminal := func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }
+	if d := Decide(facts(have("Failed", "Running"), states(health.Failed), terminal)); d.Next != v1beta2.Failed {
+		t.Errorf("it is %s", d.Next)
+	}
+	if d := Decide(facts(have("Failed", "Running"), states(health.Failed))); d.Next != v1beta2.Resetting {
+		t.Errorf("without such codes it is %s", d.Next)
+	}
+}

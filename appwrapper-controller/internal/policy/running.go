@@ -23,7 +23,11 @@ func running(f *Facts) *Decision {
 	}
 	for _, c := range f.Components {
 		if c.Report.State == health.Failed && !c.Succeeded {
-			return f.resetOrFail(v1beta2.ReasonFailedComponent, strings.TrimSuffix(c.Name+" has failed: "+c.Report.Message, ": "), true)
+			message := strings.TrimSuffix(c.Name+" has failed: "+c.Report.Message, ": ")
+			if f.terminal() {
+				return f.fail(v1beta2.ReasonFailedComponent, fmt.Sprintf("%s; exit codes %d do not allow a reset", message, f.Pods.ExitCodes()), nil)
+			}
+			return f.resetOrFail(v1beta2.ReasonFailedComponent, message, true)
 		}
 	}
 	if f.succeeded() {

@@ -28,6 +28,9 @@ func (a *access) check(ctx context.Context, user authenticationv1.UserInfo, name
 	if err != nil {
 		return field.InternalError(path, fmt.Errorf("looking for the resource of %s: %w", kind, err))
 	}
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace { // a right in the namespace says nothing about it
+		return field.Invalid(path, kind.String(), "objects outside of namespaces cannot be wrapped")
+	}
 	wanted := &authorizationv1.ResourceAttributes{
 		Namespace: namespace, Verb: "create", Group: kind.Group, Version: kind.Version, Resource: mapping.Resource.Resource,
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -193,5 +194,16 @@ func TestDefaults(t *testing.T) {
 	aw.Labels[v1beta2.QueueLabel] = "mine"
 	if err := (appWrappers{queue: "default"}).Default(as(alice), aw); err != nil || aw.Labels[v1beta2.QueueLabel] != "mine" {
 		t.Errorf("queue %s (%v)", aw.Labels[v1beta2.QueueLabel], err)
+	}
+}
+
+// A right in one's own namespace says nothing about what is in none.
+func TestObjectsOutsideOfNamespacesAreRefused(t *testing.T) {
+	m := meta.NewDefaultRESTMapper(nil)
+	kind := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
+	m.Add(kind, meta.RESTScopeRoot)
+	a := &access{mapper: m} // nobody is asked
+	if err := a.check(t.Context(), authenticationv1.UserInfo{Username: "u"}, "ns", kind, field.NewPath("spec")); err == nil {
+		t.Error("it is let through")
 	}
 }

@@ -3,6 +3,7 @@ package appwrapper
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -147,9 +148,9 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, d *policy.Decision)
 			return ctrl.Result{RequeueAfter: staleRetry}, err
 		}
 	}
-	d, err := r.act(ctx, s, d)
-	if err != nil {
-		return again(err)
+	d, failed := r.act(ctx, s, d)
+	if failed != nil && !removes(d) {
+		return again(failed)
 	}
 	if s.learned {
 		d.Explain(s.facts.Remains)
@@ -162,7 +163,16 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, d *policy.Decision)
 			return again(err)
 		}
 	}
+	if failed != nil {
+		return again(failed)
+	}
 	return ctrl.Result{RequeueAfter: s.next(d)}, nil
+}
+
+// removes tells whether the decision is one of a removal. Its clocks run, and what is in its way is told, whatever one of the deletions
+// comes to: they are tried again at each pass.
+func removes(d *policy.Decision) bool {
+	return d != nil && slices.Contains([]policy.Action{policy.Delete, policy.ForcePods, policy.ForceComponents}, d.Do)
 }
 
 // next is when to look again if nothing happens.

@@ -25,6 +25,10 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, erro
 	if outcome.Err != "" {
 		return outcome, nil
 	}
+	fresh := make([]bool, len(objects)) // of which nothing can be there from an earlier pass
+	for i := range objects {
+		fresh[i] = !s.begun(i)
+	}
 	if err := r.announce(ctx, s, objects); err != nil {
 		return policy.Outcome{}, err
 	}
@@ -35,11 +39,24 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, erro
 		}
 		if outcome := r.createOne(ctx, s.aw, object); outcome.Err != "" {
 			setComponent(entry, v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentCreationErrored, outcome.Err)
+			if outcome.Refused {
+				s.noneMade(fresh, i, outcome.Err)
+			}
 			return outcome, nil
 		}
 		setComponent(entry, v1beta2.ResourcesDeployed, true, v1beta2.ReasonComponentCreatedSuccessfully, "")
 	}
 	return policy.Outcome{}, nil
+}
+
+// noneMade notes that a component was refused, and that those behind it were not tried: a removal need not look for them, which the
+// controller may not be allowed to either.
+func (s *scope) noneMade(fresh []bool, from int, why string) {
+	for i := from; i < len(fresh); i++ {
+		if fresh[i] {
+			setComponent(&s.status.ComponentStatus[i], v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentCreationRefused, why)
+		}
+	}
 }
 
 // build the objects, away from nodes that are known to be bad.
@@ -116,7 +133,7 @@ func (r *Reconciler) createOne(ctx context.Context, aw *v1beta2.AppWrapper, obje
 		return r.takeOver(ctx, aw, ref)
 	}
 	fatal := meta.IsNoMatchError(err) || apierrors.IsInvalid(err)
-	return policy.Outcome{Err: fmt.Sprintf("creating %s: %v", ref, err), Fatal: fatal}
+	return policy.Outcome{Err: fmt.Sprintf("creating %s: %v", ref, err), Fatal: fatal, Refused: apierrors.IsForbidden(err)}
 }
 
 // takeOver an object that exists if it is ours. One that is on its way out is waited for, be it ours or of an AppWrapper of the same

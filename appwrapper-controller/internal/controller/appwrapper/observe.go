@@ -50,12 +50,23 @@ func (s *scope) recall(now time.Time, config settings.AppWrapper) {
 	f.Deployed = meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.ResourcesDeployed))
 	f.Ready = meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
 	f.Clocks = policy.ReadClocks(&aw.Status)
-	if n := len(aw.Status.Attempts); n > 0 && f.Ready && aw.Status.Attempts[n-1].ReadyTime != nil {
-		f.ReadyFor = now.Sub(aw.Status.Attempts[n-1].ReadyTime.Time)
-	}
+	f.ReadyFor = readyFor(aw, f.Ready, f.Clocks.NotReadySince, now)
 	if limit := config.NodeHealth.EvacuationLimit; limit != nil {
 		f.EvacuationLimit = new(restart.Budget(*limit))
 	}
+}
+
+// readyFor is how long the attempt has been ready: until now, or until what is wrong with it began.
+func readyFor(aw *v1beta2.AppWrapper, ready bool, notReadySince, now time.Time) time.Duration {
+	n := len(aw.Status.Attempts)
+	if n == 0 || aw.Status.Attempts[n-1].ReadyTime == nil {
+		return 0
+	}
+	end := now
+	if !ready {
+		end = notReadySince
+	}
+	return max(0, end.Sub(aw.Status.Attempts[n-1].ReadyTime.Time))
 }
 
 func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) error {

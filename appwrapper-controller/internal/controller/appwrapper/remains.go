@@ -62,14 +62,14 @@ func (r *Reconciler) lookForRemains(ctx context.Context, s *scope, live bool) er
 	return nil
 }
 
-// isGone: it was removed in this removal, or never begun. A creation that failed may have made an object all the same.
+// isGone: it was removed in this removal, refused, or never begun. A creation that failed otherwise may have made an object all the same.
 func (s *scope) isGone(i int) bool {
 	entry := &s.status.ComponentStatus[i]
 	c := meta.FindStatusCondition(entry.Conditions, string(v1beta2.ResourcesDeployed))
 	if c == nil || entry.Name == "" {
 		return true
 	}
-	return c.Status == metav1.ConditionFalse && c.Reason == v1beta2.ReasonComponentDeleted
+	return c.Status == metav1.ConditionFalse && (c.Reason == v1beta2.ReasonComponentDeleted || c.Reason == v1beta2.ReasonComponentCreationRefused)
 }
 
 func podName(pod *corev1.Pod) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,31 +56,42 @@ func (r *Reconciler) deleteComponent(ctx context.Context, s *scope, i int, force
 		setComponent(&s.status.ComponentStatus[i], v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")
 		return nil
 	case apierrors.IsForbidden(err):
-		s.refused(c.ref.String())
+		s.refused(c.ref.String(), notAllowed)
 		return nil
 	}
+	s.refused(c.ref.String(), err.Error())
 	return fmt.Errorf("deleting %s: %w", c.ref, err)
 }
 
+const notAllowed = "the controller is not allowed to delete it"
+
 // refused adds to the evidence what is learned only by trying.
-func (s *scope) refused(name string) {
+func (s *scope) refused(name, why string) {
 	s.learned = true
 	for i := range s.facts.Remains {
 		if s.facts.Remains[i].Name == name {
-			s.facts.Remains[i].Blocked = "the controller is not allowed to delete it"
+			s.facts.Remains[i].Blocked = why
 		}
 	}
+}
+
+// wasForced: what keeps the pod are its finalizers, and to ask again is of no use.
+func wasForced(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }
 
 // forcePods deletes all pods that remain, without any grace.
 func (r *Reconciler) forcePods(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, pod := range s.pods {
+		if wasForced(pod) {
+			continue
+		}
 		err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), exactly(pod))
 		switch {
 		case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		case apierrors.IsForbidden(err):
-			s.refused(podName(pod))
+			s.refused(podName(pod), notAllowed)
 		default:
 			errs = append(errs, fmt.Errorf("deleting pod %s by force: %w", pod.Name, err))
 		}
