@@ -70,7 +70,7 @@ type Facts struct {
 
 // Decide says what becomes of the JobSet. Failure goes before success, so that a JobSet whose Jobs do both at once restarts.
 func Decide(f Facts) Decision {
-	for _, rule := range []func(Facts) Decision{inPlaceBudget, attemptsBudget, failure, success} {
+	for _, rule := range []func(Facts) Decision{inPlaceBudget, attemptsBudget, failure, Success} {
 		if d := rule(f); d.Outcome != Continue {
 			return d
 		}

@@ -72,9 +72,14 @@ func FailureOf(job *batchv1.Job) *batchv1.JobCondition {
 }
 
 // failedByDeletion: the pods of a Job that is deleted in the foreground are killed before it goes, and the Job controller counts
-// them as failures. Somebody wants the Job created anew, which is no reason to charge a restart.
+// them as failures. Somebody wants the Job created anew, which is no reason to charge a restart. Both times are whole seconds: in the
+// same one the deletion counts as the first, unless the Job is one that is deleted once it has failed.
 func failedByDeletion(job *batchv1.Job) bool {
-	return job.DeletionTimestamp != nil && FailureOf(job).LastTransitionTime.After(job.DeletionTimestamp.Time)
+	if job.DeletionTimestamp == nil {
+		return false
+	}
+	failed, deleted := FailureOf(job).LastTransitionTime.Time, job.DeletionTimestamp.Time
+	return failed.After(deleted) || failed.Equal(deleted) && job.Spec.TTLSecondsAfterFinished == nil
 }
 
 // Finished tells whether a Job has completed, has failed or is about to: it ends without help.

@@ -24,6 +24,7 @@ func TestSortJobs(t *testing.T) {
 		"a complete Job has succeeded":                          {job: MakeJob("a", "w").Succeeded(), want: "succeeded"},
 		"a failed Job has failed":                               {job: MakeJob("a", "w").Failed(1, "", ""), want: "failed"},
 		"a Job that failed while it was deleted has not failed": {job: MakeJob("a", "w").Deleted(1).Failed(2, "", ""), want: "active"},
+		"in the same second the deletion was the first":         {job: MakeJob("a", "w").Deleted(1).Failed(1, "", ""), want: "active"},
 		"a Job that failed and was then deleted has failed":     {job: MakeJob("a", "w").Failed(1, "", "").Deleted(2), want: "failed"},
 		"a Job of an earlier attempt is previous":               {job: MakeJob("a", "w").Attempt(1), restarts: 2, want: "previous"},
 		"a failed Job of an earlier attempt is previous":        {job: MakeJob("a", "w").Failed(1, "", ""), restarts: 1, want: "previous"},

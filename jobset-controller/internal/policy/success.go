@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// success applies the success policy. A JobSet of which no Job has succeeded is never complete, even if none is asked for.
-func success(f Facts) Decision {
+// Success applies the success policy. A JobSet of which no Job has succeeded is never complete, even if none is asked for.
+func Success(f Facts) Decision {
 	succeeded, expected := targetsOf(f)
 	if succeeded == 0 || succeeded < expected {
 		return Decision{}

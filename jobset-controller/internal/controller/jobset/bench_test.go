@@ -123,6 +123,7 @@ type memory struct {
 	service  *corev1.Service
 	writes   int // of the status
 	jobCalls atomic.Int32
+	refuses  error // of creations
 }
 
 // running is a JobSet of that many Jobs, all of them ready, with the status that says so.
@@ -173,7 +174,7 @@ func (m *memory) Get(_ context.Context, _ client.ObjectKey, object client.Object
 
 func (m *memory) Create(context.Context, client.Object, ...client.CreateOption) error {
 	m.jobCalls.Add(1)
-	return nil
+	return m.refuses
 }
 
 func (m *memory) Delete(context.Context, client.Object, ...client.DeleteOption) error {

@@ -74,6 +74,10 @@ type Reconciler struct {
 	// unseen are writes that the cache does not show yet, and told when a status was last written, for JobSets of late.
 	unseen *unseen
 	told   *lru.Cache
+	// refusals of the API server to create Jobs.
+	refusals *refusals
+	// looked is when the pods of a JobSet were last looked at for those that are stuck.
+	looked *lru.Cache
 	// recreations in progress, for their accounts.
 	recreations recreations
 	// clearsStartTime: the API server wants the start time of a Job cleared before its template changes.
@@ -88,6 +92,7 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, features: o.Features, pods: o.Pods, agents: o.Agents,
 		report: newReporter(o.Recorder), places: o.Places, unseen: newUnseen(o.Clock), told: lru.New(remembered),
+		refusals: newRefusals(o.Clock), looked: lru.New(remembered),
 	}
 }
 
@@ -115,6 +120,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.R
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if s.finished() {
+		r.recreations.forget(js.UID)
+	}
 	r.reportProblems(s)
 	result, stepErr := runSteps(ctx, r.steps(s), s)
 	statusResult, statusErr := r.writeStatus(ctx, s)
@@ -133,8 +141,10 @@ type step func(context.Context, *scope) (ctrl.Result, error)
 func (r *Reconciler) steps(s *scope) []step {
 	switch {
 	case s.finished():
-		return []step{r.deleteRemaining, r.expire}
-	case s.faults.Stops():
+		return []step{r.deleteRemaining, r.releaseStuckPods, r.expire}
+	case s.faults.Stops() && !s.decides() && s.suspended(): // what runs is stopped all the same
+		return []step{r.suspendJobs}
+	case s.faults.Stops() && !s.decides():
 		return nil
 	case s.decides():
 		return []step{r.confirm, r.openRestartEpoch, r.deletePrevious}

@@ -30,25 +30,30 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	if s.mustWaitForPrevious() || s.lacksClaims {
 		return ctrl.Result{}, nil
 	}
-	missing := s.missingJobs()
+	missing, wait, refusedBefore := r.refusals.due(s.jobSet, s.missingJobs())
+	s.refused = refusedBefore
+	again := ctrl.Result{RequeueAfter: wait}
 	if len(missing) == 0 {
-		return ctrl.Result{}, nil
+		return again, nil
 	}
 	if current, err := r.epochIsCurrent(ctx, s); err != nil || !current {
 		return ctrl.Result{RequeueAfter: staleRetry}, err
 	}
 	var taken takenNames
 	err := parallel.Do(ctx, missing, func(ctx context.Context, job *batchv1.Job) error {
-		return taken.unlessForeign(job.Name, r.createJob(ctx, s.jobSet, job))
+		err := r.createJob(ctx, s.jobSet, job)
+		r.refusals.note(s.jobSet, job, err)
+		return taken.unlessForeign(job.Name, err)
 	})
-	if s.refused = refusal(err); s.refused != "" {
-		r.report.warnOnce(s.jobSet, jobCreationFailed, s.refused, err.Error())
-		return ctrl.Result{RequeueAfter: foreignRetry}, nil
+	if now := refusal(err); now != "" {
+		s.refused = now
+		r.report.warnOnce(s.jobSet, jobCreationFailed, now, err.Error())
+		return soonest(again, ctrl.Result{RequeueAfter: foreignRetry}), nil
 	}
 	if err != nil {
 		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
 	}
-	return soonest(r.reportTaken(s, taken.names), morePasses(missing)), err
+	return soonest(again, soonest(r.reportTaken(s, taken.names), morePasses(missing))), err
 }
 
 // refusal is what the API server says about Jobs that it will not take however often it is asked; empty if there is another way to

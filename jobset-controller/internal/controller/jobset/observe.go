@@ -84,10 +84,15 @@ func (s *scope) decide() {
 	spec := &s.jobSet.Spec
 	s.tallies = policy.Tally(spec, s.jobs, s.jobSet.Status.ReplicatedJobsStatus)
 	s.gates = policy.Gates(spec, s.tallies)
-	if s.finished() || s.faults.Stops() {
+	if s.finished() {
 		return
 	}
-	s.decision = policy.Decide(policy.Facts{
+	facts := policy.Facts{
 		Spec: spec, Status: &s.jobSet.Status, Tallies: s.tallies, Jobs: s.jobs, Epoch: s.epoch, InPlace: s.inPlace, Attempts: s.attempts,
-	})
+	}
+	if s.faults.Stops() { // nothing is begun; what has been may come to its end
+		s.decision = policy.Success(facts)
+		return
+	}
+	s.decision = policy.Decide(facts)
 }

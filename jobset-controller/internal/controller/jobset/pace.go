@@ -23,7 +23,7 @@ func (r *Reconciler) pace(js *v1alpha2.JobSet, status *v1alpha2.JobSetStatus) ti
 }
 
 // onlyInBetween: nothing differs but numbers of Jobs that are ready, active or suspended, and why the JobSet does not run; and none of the
-// numbers has got to where somebody waits for it: all are ready or done, or none is active any more.
+// numbers has got to where somebody waits for it: all are ready or done, the first is active, or none is any more.
 func onlyInBetween(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) bool {
 	if len(old.ReplicatedJobsStatus) != len(now.ReplicatedJobsStatus) || !equality.Semantic.DeepEqual(withoutProgress(old), withoutProgress(now)) {
 		return false
@@ -38,7 +38,7 @@ func onlyInBetween(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) b
 	}
 	for _, s := range now.ReplicatedJobsStatus {
 		was, all := before[s.Name], replicas[s.Name]
-		arrived := s.Active == 0 && was.Active != 0 ||
+		arrived := (s.Active == 0) != (was.Active == 0) ||
 			s.Ready+s.Succeeded == all && was.Ready+was.Succeeded != all
 		if arrived {
 			return false

@@ -23,6 +23,7 @@ func TestPace(t *testing.T) {
 		"Jobs start":                       {old: counts{Active: 1}, now: counts{Active: 2, Ready: 1}, wait: countersEach},
 		"Jobs start, and have for a while": {old: counts{Active: 1}, now: counts{Active: 2}, after: countersEach - 1, wait: 1},
 		"Jobs start, and have for long":    {old: counts{Active: 1}, now: counts{Active: 2}, after: countersEach},
+		"the first starts":                 {old: counts{Suspended: 4}, now: counts{Active: 1, Suspended: 3}},
 		"all are active":                   {old: counts{Active: 3}, now: counts{Active: 4}, wait: countersEach},
 		"all are ready":                    {old: counts{Active: 4, Ready: 3}, now: counts{Active: 4, Ready: 4}},
 		"none is active any more":          {old: counts{Active: 1, Suspended: 4}, now: counts{Suspended: 4}},

@@ -50,12 +50,12 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 	}
 	s.setAccepted(status)
 	switch {
-	case s.faults.Stops():
 	case s.decided:
 		s.record(status)
 	case s.decides(): // not confirmed: say nothing about a state that may be over
 	case s.suspended():
 		s.setSuspended(status)
+	case s.faults.Stops():
 	default:
 		s.setResumed(status)
 	}

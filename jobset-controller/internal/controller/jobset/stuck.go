@@ -34,6 +34,9 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 	if len(owners) == 0 {
 		return ctrl.Result{}, nil
 	}
+	if wait := r.lookedLately(s.jobSet.UID, min(timeout, stuckLook)); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	var pods corev1.PodList
 	err := r.live.List(ctx, &pods, client.InNamespace(s.jobSet.Namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: s.jobSet.Name})
 	if err != nil {
@@ -54,6 +57,18 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 		}
 	}
 	return next, parallel.Do(ctx, overdue, func(ctx context.Context, pod *corev1.Pod) error { return r.releasePod(ctx, s, pod, timeout) })
+}
+
+// lookedLately is how long to wait before the pods of a JobSet are looked at again: each of its Jobs brings news while it is torn down, and
+// the look is at all of its pods, at the API server. 0: it is time, and noted.
+func (r *Reconciler) lookedLately(jobSet types.UID, pause time.Duration) time.Duration {
+	if last, ok := r.looked.Get(jobSet); ok {
+		if left := pause - r.clock.Since(last.(time.Time)); left > 0 {
+			return left
+		}
+	}
+	r.looked.Add(jobSet, r.clock.Now())
+	return 0
 }
 
 // terminating gives the Jobs that pods may be terminating of, by UID.
