@@ -59,7 +59,7 @@ func rescheduler() Set {
 			Name: "HoldfastRescheduleBreakerOpen", Severity: Warning,
 			Expr:        fmt.Sprintf("max(%s) > 0", series.BreakerOpen.Name),
 			Summary:     "The rescheduler has stopped moving pods",
-			Description: "Too much failed at once for single nodes to be the cause. It starts again by itself when failures are few.",
+			Description: "Too much failed at once for single nodes to be the cause. It starts again by itself after breaker.pause, ten minutes by default.",
 		},
 		Alert{
 			Name: "HoldfastMovesBlocked", Severity: Warning,
