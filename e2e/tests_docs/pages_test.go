@@ -54,8 +54,12 @@ var tours = map[string]tour{
 				"make":         {skip: "it is what runs this"},
 				"helm install": {then: []string{"kubectl -n holdfast-system wait pod --all --for=condition=Ready --timeout=5s"}},
 			}},
-			{page: "docs/tasks/launch-when-ready.md"},
-			{page: "docs/tasks/prepare-then-train.md"},
+			{page: "docs/tasks/launch-when-ready.md", rules: map[string]rule{"kubectl apply -n stages": {then: []string{
+				"kubectl -n stages get jobs -l jobset.sigs.k8s.io/jobset-name=deepspeed-mpi -o name | grep initializer",
+			}}}},
+			{page: "docs/tasks/prepare-then-train.md", rules: map[string]rule{"kubectl apply -n stages": {then: []string{
+				"kubectl -n stages get jobs -l jobset.sigs.k8s.io/jobset-name=fine-tune-llm -o name | grep initializer",
+			}}}},
 			{page: "docs/tasks/scale-up.md"},
 			{page: "docs/jobset.md", rules: map[string]rule{"kubectl get jobset": {says: []string{"TERMINALSTATE", "RUNNING", "REASON", "scale-up"}}}},
 			{page: "docs/tasks/restart-together.md", before: []string{gone("jobsets")}, rules: map[string]rule{
@@ -77,7 +81,7 @@ var tours = map[string]tour{
 				"helm upgrade": {then: []string{"kubectl -n holdfast-system get servicemonitors,prometheusrules -o name | grep holdfast"}},
 			}},
 		},
-		after: []string{"rm -f /tmp/holdfast-docs-jobset.yaml", gone("jobsets"), "helm uninstall holdfast --namespace holdfast-system --wait"},
+		after: []string{"rm -f /tmp/holdfast-docs-jobset.yaml", gone("jobsets"), "kubectl delete -f examples/volumes/stages.yaml --timeout=120s", "helm uninstall holdfast --namespace holdfast-system --wait"},
 	},
 	"migration": {
 		visits: []visit{{page: "docs/migration.md", before: []string{
