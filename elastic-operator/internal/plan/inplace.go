@@ -131,6 +131,9 @@ func (a Agents) Supervise(job *v1alpha1.ElasticJob, pod *corev1.Pod, index int, 
 	if timeout, err := a.Timeout(job); err != nil || timeout == 0 {
 		return
 	}
+	if index >= roster.MaxMembers { // nobody would lead it
+		return
+	}
 	at, _ := containerOf(job, nil)
 	number := strconv.FormatInt(policy.Epoch(resumes), 10)
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, epoch.Annotation, number)

@@ -14,6 +14,7 @@ import (
 	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
 var agents = Agents{ExecImage: "exec:1", Store: supervise.Store{Address: "valkey:6379", TLS: true}, StoreACL: true}
@@ -110,6 +111,17 @@ func TestWhatStandsAgainstRestartsInPlace(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		case tc.want != "" && (err == nil || got != 0 || !strings.Contains(err.Error(), tc.want)):
 			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// Beyond what a group can have, a supervisor would wait at the barrier for ever.
+func TestAWorkerThatNobodyWouldLeadIsNotSupervised(t *testing.T) {
+	for index, want := range map[int]bool{roster.MaxMembers - 1: true, roster.MaxMembers: false} {
+		pod := WorkerPod(inPlace(), index, 0)
+		agents.Supervise(inPlace(), pod, index, 0)
+		if _, supervised := pod.Annotations[epoch.Annotation]; supervised != want {
+			t.Errorf("worker %d is supervised: %t", index, supervised)
 		}
 	}
 }

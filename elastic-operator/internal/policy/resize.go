@@ -20,8 +20,9 @@ func (d *decider) resize() {
 		d.lookAgain(g.Since.Add(d.Settings.SurplusRetry))
 	}
 	d.resizeTo(size)
-	if smaller := d.giveBack(size); smaller < size {
-		d.resizeTo(smaller)
+	if gone := d.giveBack(size); len(gone) > 0 {
+		d.m.Indexes = d.m.Indexes.Without(indexes.Of(gone...))
+		d.resizeTo(len(d.m.Indexes))
 	}
 }
 
@@ -108,13 +109,14 @@ func (d *decider) forgive(i int) {
 	}
 }
 
-// giveBack returns how many workers to ask for, without those beyond the minimum that have waited for a node for too long.
-func (d *decider) giveBack(size int) int {
+// giveBack returns the workers beyond the minimum that have waited for a node for too long. Those that were given up are none of them, and do
+// not count for the minimum: they are kept for their logs, and would come back with their failures forgotten.
+func (d *decider) giveBack(size int) (gone []int) {
 	patience := d.Settings.SurplusPending
 	if patience == 0 || size <= d.Settings.Min {
-		return size
+		return nil
 	}
-	waiting := 0
+	var waiting []int
 	for _, i := range d.m.Indexes {
 		pod, there := d.Pods[i]
 		if !there || pod.Phase != Pending || pod.Bound || pod.Terminating {
@@ -123,18 +125,19 @@ func (d *decider) giveBack(size int) int {
 		if until := pod.Created.Add(patience); d.Now.Before(until) {
 			d.lookAgain(until)
 		} else {
-			waiting++
+			waiting = append(waiting, i)
 		}
 	}
-	smaller := max(d.Settings.Min, size-waiting)
+	smaller := max(d.Settings.Min+d.deadWorkers(), size-len(waiting))
 	if smaller < size {
+		gone = d.ranked(waiting)[:size-smaller]
 		d.m.GivenBack = &GivenBack{Replicas: smaller, Wanted: d.Settings.Wanted, Since: d.Now.Truncate(time.Microsecond)}
 		d.lookAgain(d.Now.Add(d.Settings.SurplusRetry))
 		d.event(Event{
 			Warning: true, Reason: EventGivenBack, Action: actionScale,
 			Note: fmt.Sprintf("%d workers have found no node for %s: %d are asked for instead of %d, and all again in %s",
-				waiting, patience, smaller, size, d.Settings.SurplusRetry),
+				len(waiting), patience, smaller, size, d.Settings.SurplusRetry),
 		})
 	}
-	return smaller
+	return gone
 }

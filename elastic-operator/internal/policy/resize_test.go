@@ -169,3 +169,19 @@ func TestSurplusIsKeptForeverIfSo(t *testing.T) {
 		t.Errorf("%d workers are asked for, looks again after %s", got, w.last.After)
 	}
 }
+
+// Another worker waits for a node: the one that was given up keeps its place, its pod and its history.
+func TestAWorkerThatWasGivenUpIsNotGivenBack(t *testing.T) {
+	w := newWorld(2, 4, 4)
+	w.look()
+	for _, i := range []int{0, 1, 3} {
+		w.run(i)
+	}
+	w.look()
+	w.facts.Memory.Workers[3] = History{Failures: 1, Permanent: true}
+	w.pass(10 * time.Minute).look()
+	w.look()
+	if got := w.facts.Memory.Indexes.String(); got != "0-1,3" || !w.facts.Memory.Workers[3].Permanent {
+		t.Errorf("indexes %s, worker 3 %+v", got, w.facts.Memory.Workers[3])
+	}
+}

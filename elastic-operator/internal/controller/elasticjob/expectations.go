@@ -145,6 +145,13 @@ func (i *intervals) due(job types.UID, every time.Duration) time.Duration {
 	return 0
 }
 
+// postpone what was due by so much.
+func (i *intervals) postpone(job types.UID, by time.Duration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.last[job] = i.clock.Now().Add(by)
+}
+
 func (i *intervals) forget(job types.UID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

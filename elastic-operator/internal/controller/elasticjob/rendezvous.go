@@ -100,6 +100,9 @@ func (r *Reconciler) observeRendezvous(ctx context.Context, s *scope, d *policy.
 	}
 }
 
+// askPause comes on top for a server that does not answer: each question takes one of the workers as long as its time-out.
+const askPause = time.Minute
+
 func (r *Reconciler) ask(ctx context.Context, s *scope, said *v1alpha1.RendezvousStatus) {
 	if wait := r.asked.due(s.job.UID, askEvery); wait > 0 {
 		s.askAgain = wait
@@ -109,6 +112,8 @@ func (r *Reconciler) ask(ctx context.Context, s *scope, said *v1alpha1.Rendezvou
 	answer, err := r.Rendezvous(ctx, plan.StatusURL(s.job, s.server.Status.PodIP), s.job.Namespace+"/"+s.job.Name)
 	if err != nil {
 		said.Message = "the server does not answer"
+		r.asked.postpone(s.job.UID, askPause)
+		s.askAgain = askEvery + askPause
 		return
 	}
 	answer.Endpoint = said.Endpoint

@@ -40,12 +40,18 @@ func (s *Server) machines(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "http://"+r.Host)
 }
 
+// hurry bounds the time in which a client takes what is written from now on.
+func (s *Server) hurry(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.Patience))
+}
+
 func (s *Server) header(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set(etcdv2.ClusterHeader, etcdv2.Cluster)
 }
 
 func (s *Server) keys(w http.ResponseWriter, r *http.Request, path string) {
+	s.hurry(w)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.config.Patience))
 	r.Body = http.MaxBytesReader(w, r.Body, int64(4*s.config.Value))
 	if err := r.ParseForm(); err != nil {
@@ -169,9 +175,10 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, c etcdv2.Call) {
 	s.await(r.Context(), w, events)
 }
 
-func (s *Server) await(ctx context.Context, w io.Writer, events <-chan *tree.Event) {
+func (s *Server) await(ctx context.Context, w http.ResponseWriter, events <-chan *tree.Event) {
 	select {
 	case e := <-events:
+		s.hurry(w)
 		_, _ = w.Write(etcdv2.Body(e))
 	case <-ctx.Done():
 	}

@@ -2,6 +2,8 @@ package server
 
 import (
 	"errors"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/healing"
@@ -55,6 +57,7 @@ func (s *Server) look(r jobs.Rendezvous) {
 	if v == nil {
 		v = &view{changed: time.Now()}
 		s.keeper.views[r] = v
+		s.forgetRuns(r)
 	}
 	now, err := s.current(r, v.state)
 	before := v.state
@@ -101,7 +104,7 @@ func (s *Server) open(r jobs.Rendezvous) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.keeper.views[r]
-	if v.opens == nil || s.keeper.stopped {
+	if v == nil || v.opens == nil || s.keeper.stopped {
 		return
 	}
 	at, why := s.decide(r, v)
@@ -231,6 +234,40 @@ func (s *Server) children(folder string) (paths []string) {
 
 // keptRounds is how many rounds before the current one keep their keys: agents of the last one may still say that they have ended.
 const keptRounds = 2
+
+// keptRuns of a job keep their keys: each restart in place has a run of its own, and agents of the one before may still say that they have
+// ended.
+const keptRuns = 3
+
+// forgetRuns removes the keys of the runs of a job whose state has not changed for longest, when another has begun.
+func (s *Server) forgetRuns(begun jobs.Rendezvous) {
+	var runs []jobs.Rendezvous
+	for r := range s.keeper.views {
+		if r.Job == begun.Job && r.Protocol == begun.Protocol {
+			runs = append(runs, r)
+		}
+	}
+	slices.SortFunc(runs, func(a, b jobs.Rendezvous) int {
+		return s.keeper.views[b].changed.Compare(s.keeper.views[a].changed)
+	})
+	for _, old := range runs[min(keptRuns, len(runs)):] {
+		s.keeper.views[old].disarm()
+		delete(s.keeper.views, old)
+		s.forgetRun(old)
+	}
+}
+
+func (s *Server) forgetRun(r jobs.Rendezvous) {
+	of := func(ref jobs.Ref, ok bool) bool { return ok && ref.Rendezvous == r }
+	switch r.Protocol {
+	case jobs.C10d:
+		s.flat.Sweep(r.Job, func(key string) bool { return of(s.config.Jobs.Flat(key)) })
+	case jobs.EtcdV2:
+		s.forgetPaths(append(s.children(jobs.StoreFolder), r.StateKey()), of)
+	case jobs.Etcd:
+		s.forgetPaths([]string{path.Dir(r.RunFolder())}, of)
+	}
+}
 
 // forgetRounds removes the keys of rounds before one, which nobody reads any more.
 func (s *Server) forgetRounds(r jobs.Rendezvous, before int64) {

@@ -216,3 +216,24 @@ func TestKeysOfRoundsThatAreOverAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// Each restart in place has a run of its own: those of before must not fill up what the job may keep.
+func TestRunsOfEarlierRestartsAreForgotten(t *testing.T) {
+	w := start(t, nil)
+	c := w.client(tcpstore.Classic)
+	const restarts = 6
+	for i := range restarts {
+		c.set(fmt.Sprintf("%s-1-%d", stateKey, i), written(t, "running"))
+		c.set(fmt.Sprintf("/torch.rendezvous.uid-1-%d.300/k", i), "1")
+		c.get(fmt.Sprintf("/torch.rendezvous.uid-1-%d.300/k", i))
+	}
+	w.server.mu.Lock()
+	keys, views := w.server.flat.Keys("ns/job"), len(w.server.keeper.views)
+	w.server.mu.Unlock()
+	if len(keys) != 2*keptRuns || views != keptRuns {
+		t.Errorf("%d keys and %d runs are left", len(keys), views)
+	}
+	if got := c.get(fmt.Sprintf("/torch.rendezvous.uid-1-%d.300/k", restarts-1)); got != "1" {
+		t.Errorf("the last run's key is %q", got)
+	}
+}

@@ -58,6 +58,9 @@ func (s *Server) read(keys []string) (reply []byte, err error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: %.200q", flat.ErrNoKey, key)
 		}
+		if len(reply)+len(value) > maxPending { // a key may be asked for many times in one message
+			return nil, fmt.Errorf("%w: the reply to %d keys", tcpstore.ErrTooLarge, len(keys))
+		}
 		reply = append(reply, tcpstore.Value(value)...)
 	}
 	return reply, nil

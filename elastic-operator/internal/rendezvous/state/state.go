@@ -159,9 +159,10 @@ func nodeName(v any) string {
 	if !ok {
 		address, _ = o.Attribute("fqdn") // before torch 2.0
 	}
+	text, _ := address.(string) // anything else may be much longer than what it was read from
 	pid, _ := whole(o, "pid")
 	number, _ := whole(o, "local_id")
-	return fmt.Sprintf("%v_%d_%d", address, pid, number)
+	return fmt.Sprintf("%s_%d_%d", text, pid, number)
 }
 
 // The states of the legacy format.
