@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -119,5 +120,25 @@ func TestThePlainSchedulerIsAllThatItNeeds(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" || len(got) < 8 {
 		t.Errorf("(-chart +manifest, make generate):\n%s", diff)
+	}
+}
+
+func TestReschedulerSchedulerRunsWhereTheManagerMay(t *testing.T) {
+	all := mustParse(t, reschedulerChart, `
+scheduler: {enabled: true}
+nodeSelector: {role: system}
+tolerations: [{key: system, operator: Exists}]
+priorityClassName: system-cluster-critical
+affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}
+`)
+	deployments := all.find("Deployment")
+	if len(deployments) != 2 {
+		t.Fatalf("%d deployments", len(deployments))
+	}
+	for _, object := range deployments {
+		pod := as[appsv1.Deployment](t, object).Spec.Template.Spec
+		if pod.NodeSelector["role"] != "system" || len(pod.Tolerations) != 1 || pod.PriorityClassName != "system-cluster-critical" || pod.Affinity == nil {
+			t.Errorf("%s: %v, %v, %q, %v", object.GetName(), pod.NodeSelector, pod.Tolerations, pod.PriorityClassName, pod.Affinity)
+		}
 	}
 }

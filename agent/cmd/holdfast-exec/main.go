@@ -94,7 +94,9 @@ func end(code int, err error) int {
 	if err == nil {
 		return done
 	}
-	fmt.Fprintln(os.Stderr, "holdfast-exec:", err)
 	journal.Terminate(journal.TerminationLog, err.Error())
+	output := journal.Detach(os.Stderr)
+	fmt.Fprintln(output, "holdfast-exec:", err)
+	output.Flush(lastLines)
 	return code
 }

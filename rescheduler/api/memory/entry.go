@@ -84,8 +84,7 @@ func (m Memory) Renew(f Failure, now time.Time) (Memory, Lesson) {
 		return m, Known
 	}
 	e := m.Entries[i]
-	e.Last = now.UTC().Truncate(time.Second)
-	e.Expires = e.Last.Add(f.TTL)
+	e.Expires = now.UTC().Truncate(time.Second).Add(f.TTL) // Last stays: nothing has failed anew
 	return m.replaced(i, e), Covered
 }
 

@@ -3,6 +3,7 @@ package appwrapper
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,6 +22,9 @@ import (
 // create makes the components that are not there, in their order. First it writes down what it is about to make, so that no crash
 // leaves an object of which nobody knows. The outcome is for the policy; an error means that nothing can be said.
 func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, error) {
+	if why := s.refusedLately(); why != "" {
+		return policy.Outcome{Err: why, Refused: true}, nil
+	}
 	objects, outcome := r.build(s)
 	if outcome.Err != "" {
 		return outcome, nil
@@ -47,6 +51,20 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, erro
 		setComponent(entry, v1beta2.ResourcesDeployed, true, v1beta2.ReasonComponentCreatedSuccessfully, "")
 	}
 	return policy.Outcome{}, nil
+}
+
+// refusedFor is how long a refusal stands: the news of having written it down must not bring the next attempt.
+const refusedFor = time.Second
+
+// refusedLately is why a component was refused a moment ago; empty if none was.
+func (s *scope) refusedLately() string {
+	for i := range s.status.ComponentStatus {
+		c := meta.FindStatusCondition(s.status.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
+		if c != nil && c.Reason == v1beta2.ReasonComponentCreationRefused && s.facts.Now.Sub(c.LastTransitionTime.Time) < refusedFor {
+			return c.Message
+		}
+	}
+	return ""
 }
 
 // noneMade notes that a component was refused, and that those behind it were not tried: a removal need not look for them, which the

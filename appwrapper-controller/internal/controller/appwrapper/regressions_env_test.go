@@ -538,3 +538,47 @@ func TestEventsAreSaidOnce(t *testing.T) {
 		}
 	}
 }
+
+// A kind that the controller has no right to is tried for as long as pods may take to exist, not at each news of a refusal, and the removal
+// does not wait for what was never made.
+func TestARefusedCreationEnds(t *testing.T) {
+	w := newWorld(t)
+	var created atomic.Int32
+	w.FailOn(func(call string, _ client.Object) error {
+		if call == "create Job" {
+			created.Add(1)
+		}
+		if strings.HasSuffix(call, " Job") {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errors.New("not you"))
+		}
+		return nil
+	})
+	w.create(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.AdmissionGracePeriodKey, "3s").Annotation(v1beta2.RetryLimitKey, "0"))
+	w.awaitPhase("a", v1beta2.Failed)
+	w.awaitCondition("a", "QuotaReserved=False/Failed")
+	if n := created.Load(); n < 1 || n > 8 {
+		t.Errorf("it was tried %d times in three seconds", n)
+	}
+}
+
+// One of the deletions errs: the clock of the removal runs all the same, and the reason is told.
+func TestADeletionThatErrsDoesNotStopTheClock(t *testing.T) {
+	w := newWorld(t)
+	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
+	w.FailOn(func(call string, _ client.Object) error {
+		if call == "delete Job" {
+			return apierrors.NewBadRequest("a policy says no")
+		}
+		return nil
+	})
+	w.suspend("a", true)
+	w.Eventually(func() string {
+		if m := w.message("a", "DeletingResources"); !strings.Contains(m, "a policy says no") {
+			return "it says " + m
+		}
+		return ""
+	})
+	w.FailOn(nil)
+	w.sweep()
+	w.awaitPhase("a", v1beta2.Suspended)
+}

@@ -40,15 +40,17 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 		return ctrl.Result{RequeueAfter: staleRetry}, err
 	}
 	var taken takenNames
+	began := r.clock.Now()
 	err := parallel.Do(ctx, missing, func(ctx context.Context, job *batchv1.Job) error {
 		err := r.createJob(ctx, s.jobSet, job)
-		r.refusals.note(s.jobSet, job, err)
+		r.refusals.note(s.jobSet, job, err, began)
 		return taken.unlessForeign(job.Name, err)
 	})
 	if now := refusal(err); now != "" {
 		s.refused = now
 		r.report.warnOnce(s.jobSet, jobCreationFailed, now, err.Error())
-		return soonest(again, ctrl.Result{RequeueAfter: foreignRetry}), nil
+		_, wait, _ := r.refusals.due(s.jobSet, missing)
+		return soonest(again, ctrl.Result{RequeueAfter: wait}), nil
 	}
 	if err != nil {
 		r.report.warn(s.jobSet, jobCreationFailed, err.Error())

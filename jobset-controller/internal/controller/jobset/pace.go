@@ -36,15 +36,22 @@ func onlyInBetween(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) b
 	for i := range spec.ReplicatedJobs {
 		replicas[spec.ReplicatedJobs[i].Name] = spec.ReplicatedJobs[i].Replicas
 	}
+	if !anyActive(old) && anyActive(now) {
+		return false
+	}
 	for _, s := range now.ReplicatedJobsStatus {
 		was, all := before[s.Name], replicas[s.Name]
-		arrived := (s.Active == 0) != (was.Active == 0) ||
+		arrived := s.Active == 0 && was.Active != 0 ||
 			s.Ready+s.Succeeded == all && was.Ready+was.Succeeded != all
 		if arrived {
 			return false
 		}
 	}
 	return true
+}
+
+func anyActive(status *v1alpha2.JobSetStatus) bool {
+	return slices.ContainsFunc(status.ReplicatedJobsStatus, func(s v1alpha2.ReplicatedJobStatus) bool { return s.Active > 0 })
 }
 
 // withoutProgress leaves out what comes and goes: numbers, and the reasons of condition Running. Jobs that have failed or succeeded

@@ -70,8 +70,8 @@ func (r *refusals) due(js *v1alpha2.JobSet, missing []*batchv1.Job) (due []*batc
 	}), wait, message
 }
 
-// note what became of an attempt to create a Job.
-func (r *refusals) note(js *v1alpha2.JobSet, job *batchv1.Job, err error) {
+// note what became of an attempt to create a Job, in a pass that began then.
+func (r *refusals) note(js *v1alpha2.JobSet, job *batchv1.Job, err error, began time.Time) {
 	message := refusal(err)
 	if message == "" && !apierrors.IsForbidden(err) {
 		return
@@ -83,7 +83,7 @@ func (r *refusals) note(js *v1alpha2.JobSet, job *batchv1.Job, err error) {
 	if found, ok := r.of.Get(key); ok {
 		last = found.(refused)
 	}
-	if now.Before(last.until) { // another Job of the same entry, in the same pass
+	if began.Before(last.until) { // another Job of the same entry, in the same pass
 		return
 	}
 	pause := foreignRetry

@@ -53,7 +53,7 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 	case s.decided:
 		s.record(status)
 	case s.decides(): // not confirmed: say nothing about a state that may be over
-	case s.suspended():
+	case s.suspended() && (!s.faults.Stops() || len(s.jobs.Names) > 0):
 		s.setSuspended(status)
 	case s.faults.Stops():
 	default:

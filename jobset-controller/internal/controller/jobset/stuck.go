@@ -34,7 +34,8 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 	if len(owners) == 0 {
 		return ctrl.Result{}, nil
 	}
-	if wait := r.lookedLately(s.jobSet.UID, min(timeout, stuckLook)); wait > 0 {
+	pause := min(timeout, stuckLook)
+	if wait := r.lookedLately(s.jobSet.UID, pause); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	var pods corev1.PodList
@@ -55,6 +56,9 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 			next = soonest(next, ctrl.Result{RequeueAfter: stuckLook})
 			overdue = append(overdue, pod)
 		}
+	}
+	if next.RequeueAfter < pause { // one of them is due sooner
+		r.looked.Add(s.jobSet.UID, r.clock.Now().Add(next.RequeueAfter-pause))
 	}
 	return next, parallel.Do(ctx, overdue, func(ctx context.Context, pod *corev1.Pod) error { return r.releasePod(ctx, s, pod, timeout) })
 }

@@ -110,13 +110,15 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 }
 
 // due tells whether another pod of the workload has been charged for a move that is not made yet, because it waits for a budget. To forget
-// the nodes now would take the move from it that it has paid for. It waits for as long as its node is remembered, at most.
+// the nodes now would take the move from it that it has paid for. It is waited
+// for as long as a node is avoided the first time, at most.
 func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) {
 	charged := map[string]bool{}
 	for _, e := range s.memory.Entries {
 		row := slices.IndexFunc(r.table, func(row signals.Row) bool { return row.Name == e.Class })
 		for _, uid := range e.Pods {
-			charged[uid] = charged[uid] || e.Live(s.now) && row >= 0 && r.table[row].Action == signals.Move
+			moves := row >= 0 && r.table[row].Action == signals.Move && s.now.Before(e.Last.Add(r.table[row].TTL))
+			charged[uid] = charged[uid] || moves
 		}
 	}
 	err = r.kin(ctx, s, func(pod *corev1.Pod) error {

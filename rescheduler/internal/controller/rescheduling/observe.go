@@ -127,7 +127,7 @@ func (r *Reconciler) facts(ctx context.Context, s *scope, m signals.Match) (poli
 	}
 	whole, err := r.whole(ctx, s.pod)
 	f.Pod.Whole = whole
-	tooEarly := !m.Down || s.now.Sub(m.Since) < m.Row.After // is decided without them
+	tooEarly := !m.Down || max(0, s.now.Sub(m.Since)) < m.Row.After // is decided without them
 	if err != nil || s.bare() || tooEarly {
 		return f, err
 	}

@@ -27,6 +27,9 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil || pod.UID != s.pod.UID {
 		return gone, client.IgnoreNotFound(err)
 	}
+	if s.pod.Spec.NodeName == "" && pod.Spec.NodeName != "" { // it was bound after all
+		return gone, nil
+	}
 	pod.Spec = placement.Freed(&pod, memory.Hosts(pod.Annotations)).Spec // of what an earlier move has added, which may be over
 	hosts := s.memory.Exclusions("", s.now, r.current(ctx))
 	next := successor(&pod, hosts, r.config.Enforcement.Mode(pod.Spec.SchedulerName))
