@@ -171,6 +171,7 @@ func (p *page) headline() {
 	}
 	p.line("\nx is how many times faster than Recreate, in the same size on the same machine.")
 	p.aboutPublished()
+	p.aboutEarlier()
 	for _, scenario := range []string{Failure, Pod} {
 		p.outages(scenario)
 	}
@@ -194,6 +195,16 @@ func (p *page) aboutPublished() {
 	}
 	if len(versions) > 0 {
 		p.line("\nThe published JobSet controller is %s with its defaults and webhooks, in the place of our manager; all else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
+	}
+}
+
+// aboutEarlier says which runs are not of one invocation.
+func (p *page) aboutEarlier() {
+	words := map[string]string{Failure: "a killed process", Pod: "a deleted pod"}
+	for _, r := range p.all {
+		if what, here := words[r.Scenario]; here && r.Earlier > 0 {
+			p.line("\nOf the %d runs of %s with %d workers, %s, %d are of an earlier invocation.", len(r.Runs), what, r.Workers, r.name(), r.Earlier)
+		}
 	}
 }
 

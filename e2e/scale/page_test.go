@@ -104,3 +104,9 @@ func TestPageOfNothing(t *testing.T) {
 		t.Errorf("a page of nothing says something:\n%s", page)
 	}
 }
+
+func TestRunsOfAnEarlierInvocationAreNamed(t *testing.T) {
+	page, _ := Page(Add(some(), result(Failure, Exec, 500, 0.3)), "scale", nil)
+	lineOf(t, page, "Of the 2 runs of a killed process with 500 workers, in place, exec driver, 1 are of an earlier invocation.")
+	lineOf(t, page, "| 500 | in place, exec driver | 2 | 0.200 (0.100-0.300) |")
+}

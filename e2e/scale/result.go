@@ -48,6 +48,8 @@ type Result struct {
 	Runs    []Run     `json:"runs"`
 	// Skipped is how many failures of a scenario with a fixed pace found nobody to hit.
 	Skipped int `json:"skipped,omitempty"`
+	// Earlier runs are the first of Runs: they were added to, by an invocation of another time.
+	Earlier int `json:"earlierRuns,omitempty"`
 }
 
 // Machine is where it was measured, and what else went on there.
@@ -140,6 +142,15 @@ func Merge(all []Result, one Result) []Result {
 		return all
 	}
 	return append(all, one)
+}
+
+// Add puts the runs of a result behind those that there are with the same key.
+func Add(all []Result, one Result) []Result {
+	if i := slices.IndexFunc(all, func(r Result) bool { return r.Key == one.Key }); i >= 0 {
+		one.Earlier = len(all[i].Runs)
+		one.Runs = slices.Concat(all[i].Runs, one.Runs)
+	}
+	return Merge(all, one)
 }
 
 // Names of phases.

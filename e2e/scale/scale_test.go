@@ -110,6 +110,10 @@ func TestResultsAreKeptByKey(t *testing.T) {
 			all = Merge(all, Result{Key: Key{Way: way}, Runs: []Run{{Seconds: seconds}}})
 		}
 	}
+	all = Add(all, Result{Key: Key{Way: Exec}, Runs: []Run{{Seconds: 7}}})
+	if added := all[0]; len(added.Runs) != 2 || added.Runs[1].Seconds != 7 || added.Earlier != 1 {
+		t.Errorf("added: %+v", added)
+	}
 	if err := Save(file, all); err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ type options struct {
 	ways      []string
 	scenarios []string
 	runs      int
+	add       bool
 	kubelet   string
 	failures  int
 	pace      time.Duration
@@ -75,6 +76,7 @@ func parse(args []string) (options, error) {
 	ways := flags.String("ways", "exec,cri,recreate,blocking", "answers, in this order; also published: Recreate by the published JobSet controller")
 	scenarios := flags.String("scenarios", "failure,pod,steady", "of failure, pod, repeat, steady, many")
 	flags.IntVar(&o.runs, "runs", 5, "failures of each kind whose median is taken")
+	flags.BoolVar(&o.add, "add", false, "add the runs to those that are there, instead of taking their place")
 	flags.StringVar(&o.kubelet, "kubelet", kubeletDefault, "how kubelets restart containers: default, period-1s (crashLoopBackOff.maxContainerRestartPeriod), evented (EventedPLEG)")
 	flags.IntVar(&o.failures, "repeat", 10, "failures of the scenario repeat, in one group")
 	flags.DurationVar(&o.pace, "repeat-pace", 50*time.Second, "from the end of one of them to the next; all of them are to be within ten minutes")

@@ -90,7 +90,11 @@ func (b *benchmark) keep(k scale.Key, runs []scale.Run, skipped int) error {
 	if err != nil {
 		return err
 	}
-	return scale.Save(file, scale.Merge(all, scale.Result{Key: k, At: time.Now().UTC().Truncate(time.Second), Machine: machine, Runs: runs, Skipped: skipped}))
+	put := scale.Merge
+	if b.add {
+		put = scale.Add
+	}
+	return scale.Save(file, put(all, scale.Result{Key: k, At: time.Now().UTC().Truncate(time.Second), Machine: machine, Runs: runs, Skipped: skipped}))
 }
 
 func (b *benchmark) say(g *group, scenario string, r scale.Run) {
