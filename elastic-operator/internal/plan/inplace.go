@@ -149,7 +149,8 @@ func (a Agents) Supervise(job *v1alpha1.ElasticJob, pod *corev1.Pod, index int, 
 			"--node-name=$(" + envNodeName + ")",
 		},
 	}
-	if job.Annotations[v1alpha1.InjectArgumentsKey] != "true" { // arguments say the ID once and for all
+	led := policy.Read(job).Max <= roster.MaxMembers                   // all of them; others meet under the ID as it is
+	if job.Annotations[v1alpha1.InjectArgumentsKey] != "true" && led { // arguments say the ID once and for all
 		supervisor.Flags = append(supervisor.Flags, "--round-variables="+envRunID)
 	}
 	supervisor.Into(&pod.Spec, at)

@@ -115,6 +115,19 @@ func TestWhatStandsAgainstRestartsInPlace(t *testing.T) {
 	}
 }
 
+// Workers that nobody leads have to meet those that somebody does: none of them gets an ID of its own round then.
+func TestWorkersOfALargerJobMeetUnderOneID(t *testing.T) {
+	for most, want := range map[int32]bool{roster.MaxMembers: true, roster.MaxMembers + 1: false} {
+		job := inPlace(func(j *v1alpha1.ElasticJob) { j.Spec.MaxReplicas = &most })
+		pod := WorkerPod(job, 0, 0)
+		agents.Supervise(job, pod, 0, 0)
+		own := slices.ContainsFunc(pod.Spec.Containers[0].Command, func(arg string) bool { return strings.HasPrefix(arg, "--round-variables") })
+		if own != want {
+			t.Errorf("at most %d workers: %v", most, pod.Spec.Containers[0].Command)
+		}
+	}
+}
+
 // Beyond what a group can have, a supervisor would wait at the barrier for ever.
 func TestAWorkerThatNobodyWouldLeadIsNotSupervised(t *testing.T) {
 	for index, want := range map[int]bool{roster.MaxMembers - 1: true, roster.MaxMembers: false} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -100,8 +101,13 @@ func (r *Reconciler) observeRendezvous(ctx context.Context, s *scope, d *policy.
 	}
 }
 
-// askPause comes on top for a server that does not answer: each question takes one of the workers as long as its time-out.
+// askPause comes on top for a server that cannot be reached: each question takes one of the workers as long as its time-out.
 const askPause = time.Minute
+
+func isTimeout(err error) bool {
+	var late net.Error
+	return errors.As(err, &late) && late.Timeout()
+}
 
 func (r *Reconciler) ask(ctx context.Context, s *scope, said *v1alpha1.RendezvousStatus) {
 	if wait := r.asked.due(s.job.UID, askEvery); wait > 0 {
@@ -112,8 +118,10 @@ func (r *Reconciler) ask(ctx context.Context, s *scope, said *v1alpha1.Rendezvou
 	answer, err := r.Rendezvous(ctx, plan.StatusURL(s.job, s.server.Status.PodIP), s.job.Namespace+"/"+s.job.Name)
 	if err != nil {
 		said.Message = "the server does not answer"
-		r.asked.postpone(s.job.UID, askPause)
-		s.askAgain = askEvery + askPause
+		if isTimeout(err) {
+			r.asked.postpone(s.job.UID, askPause)
+			s.askAgain = askEvery + askPause
+		}
 		return
 	}
 	answer.Endpoint = said.Endpoint

@@ -24,6 +24,7 @@ func (s *Server) etcdHandler() http.Handler {
 	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"health":"true"}`) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.hurry(w)
 		// The mux would redirect paths that are not clean, and a redirected PUT is a GET.
 		if p, ok := strings.CutPrefix(r.URL.Path, etcdv2.Prefix); ok && (p == "" || p[0] == '/') {
 			s.keys(w, r, p)
@@ -51,7 +52,6 @@ func (s *Server) header(w http.ResponseWriter) {
 }
 
 func (s *Server) keys(w http.ResponseWriter, r *http.Request, path string) {
-	s.hurry(w)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.config.Patience))
 	r.Body = http.MaxBytesReader(w, r.Body, int64(4*s.config.Value))
 	if err := r.ParseForm(); err != nil {

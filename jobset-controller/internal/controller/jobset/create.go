@@ -50,7 +50,7 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 		s.refused = now
 		r.report.warnOnce(s.jobSet, jobCreationFailed, now, err.Error())
 		_, wait, _ := r.refusals.due(s.jobSet, missing)
-		return soonest(again, ctrl.Result{RequeueAfter: wait}), nil
+		return soonest(again, ctrl.Result{RequeueAfter: max(wait, passRetry)}), nil // the pass may have taken longer than the pause
 	}
 	if err != nil {
 		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
