@@ -75,7 +75,7 @@ func (b *benchmark) install(ctx context.Context) error {
 		Command: []string{
 			l.File("bin", "orchestrator"), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + orchestratorHealth,
 			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false", "--pprof-bind-address=" + orchestratorProfile,
-			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=kube-system", "--leader-election-lease-duration=15s",
+			"--valkey-address=" + l.Cluster.RedisAddress(), "--leader-election-namespace=kube-system", "--leader-election-lease-duration=" + l.OrchestratorLease.String(),
 		},
 		Ready: lab.Healthy(orchestratorHealth),
 	}
