@@ -17,10 +17,12 @@ import (
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 // +kubebuilder:webhook:path=/validate--v1-pod,mutating=false,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=vpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// Domains knows where the pods of a Job are.
+// Domains knows where the pods of a Job are, and who leads them.
 type Domains interface {
+	// Run gives what the Job of this name and UID says of its pods, the zero Run if it is not known yet.
+	Run(ctx context.Context, job types.NamespacedName, uid types.UID) (exclusive.Run, error)
 	// Of gives the topology domain that the pods of the Job with this UID are in, "" if it is not decided yet.
-	Of(ctx context.Context, job types.UID, topology string) (string, error)
+	Of(ctx context.Context, job types.UID, run exclusive.Run, topology string) (string, error)
 }
 
 // RegisterPod serves the webhooks that place the pods of JobSets exclusively.
@@ -39,15 +41,27 @@ func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	if topology == "" || job == nil || job.Kind != "Job" {
 		return nil
 	}
+	run, err := w.domains.Run(ctx, types.NamespacedName{Namespace: namespaceOf(ctx, pod), Name: job.Name}, job.UID)
+	if err != nil {
+		return fmt.Errorf("looking for the leader of job %s: %w", job.Name, err)
+	}
+	run.Elect(pod)
 	domain := ""
 	if !exclusive.Leads(pod) {
-		var err error
-		if domain, err = w.domains.Of(ctx, job.UID, topology); err != nil {
+		if domain, err = w.domains.Of(ctx, job.UID, run, topology); err != nil {
 			return fmt.Errorf("looking for the domain of job %s: %w", job.Name, err)
 		}
 	}
 	exclusive.Prepare(pod, domain)
 	return nil
+}
+
+// namespaceOf is that of the request: a pod need not say it when it is created.
+func namespaceOf(ctx context.Context, pod *corev1.Pod) string {
+	if request, err := admission.RequestFromContext(ctx); err == nil && request.Namespace != "" {
+		return request.Namespace
+	}
+	return pod.Namespace
 }
 
 // ValidateCreate refuses a pod that another webhook has made one that could go anywhere.

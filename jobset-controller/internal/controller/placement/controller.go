@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -27,6 +28,9 @@ const Name = "placement"
 
 // labelRetry is when a leader's node is looked at again that lacks the label. Nodes are not watched for it.
 const labelRetry = 10 * time.Second
+
+// leaderRetry is when followers without a leader are looked at again: none will come if index 0 is over, and that news is not of a pod.
+const leaderRetry = 10 * time.Second
 
 // Options of a Reconciler.
 type Options struct {
@@ -66,6 +70,10 @@ type scope struct {
 	leader   *corev1.Pod
 	// domain of the anchor, "" if its node does not tell.
 	domain string
+	// heir is the follower that is made anew to lead, nil if there is a leader or one will come.
+	heir *corev1.Pod
+	// awaits: followers wait for a leader that is not there.
+	awaits bool
 	moves  exclusive.Moves
 }
 
@@ -79,7 +87,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *batchv1.Job) (ctrl.Resu
 	if s.anchor != nil && s.domain == "" {
 		return ctrl.Result{RequeueAfter: labelRetry}, nil
 	}
-	return ctrl.Result{}, errors.Join(r.release(ctx, s), r.evict(ctx, s))
+	if err := errors.Join(r.release(ctx, s), r.evict(ctx, s)); err != nil {
+		return ctrl.Result{}, err
+	}
+	if s.awaits {
+		return ctrl.Result{RequeueAfter: leaderRetry}, nil
+	}
+	return ctrl.Result{}, nil
 }
 
 // observe gives nil for a Job without pods that are placed exclusively.
@@ -88,8 +102,15 @@ func (r *Reconciler) observe(ctx context.Context, job *batchv1.Job) (*scope, err
 	if err != nil || len(pods) == 0 {
 		return nil, err
 	}
-	s := &scope{job: job, topology: exclusive.Topology(pods[0]), anchor: exclusive.Anchor(pods), leader: exclusive.Leader(pods)}
+	topology := exclusive.Topology(pods[0])
+	run := exclusive.RunOf(job)
+	pods = run.Current(pods)
+	s := &scope{job: job, topology: topology, anchor: exclusive.Anchor(pods), leader: exclusive.Leader(pods)}
 	if s.anchor == nil {
+		s.awaits = s.leader == nil && slices.ContainsFunc(pods, exclusive.Held)
+		if s.heir = run.Heir(pods); s.heir != nil {
+			s.moves.Evict = []*corev1.Pod{s.heir}
+		}
 		return s, nil
 	}
 	if s.domain, err = r.domains.ofNode(ctx, s.anchor.Spec.NodeName, s.topology); err != nil || s.domain == "" {

@@ -12,6 +12,7 @@ const (
 	domainUnknown = "TopologyDomainUnknown" // the leader's node does not carry the label
 	leaderWaits   = "LeaderUnschedulable"   // followers wait for a leader without a node
 	strayed       = "FollowersEvicted"      // followers were not where their leader is
+	leaderOver    = "LeaderReplaced"        // a follower is to lead
 )
 
 const (
@@ -31,6 +32,9 @@ func (r *Reconciler) report(s *scope) {
 	case s.anchor == nil && s.leader != nil && len(s.leader.Status.Conditions) > 0:
 		r.say(s, corev1.EventTypeWarning, leaderWaits, fmt.Sprintf(
 			"the pods wait for a domain of %s, because their leader %s has no node: %s", s.topology, s.leader.Name, s.leader.Status.Conditions[0].Message))
+	case s.heir != nil:
+		r.say(s, corev1.EventTypeNormal, leaderOver, fmt.Sprintf(
+			"pod %s is created anew as leader, because index 0 is over and the pods wait for a domain of %s", s.heir.Name, s.topology))
 	case len(s.moves.Evict) > 0:
 		r.say(s, corev1.EventTypeNormal, strayed, fmt.Sprintf(
 			"%d pods are created anew in %s %s, where their leader %s is", len(s.moves.Evict), s.topology, s.domain, s.anchor.Name))

@@ -34,13 +34,21 @@ func (r *Reconciler) evict(ctx context.Context, s *scope) error {
 	return parallel.Do(ctx, s.moves.Evict, func(ctx context.Context, pod *corev1.Pod) error {
 		patch := content(pod, "status", map[string]any{"conditions": []any{corev1.PodCondition{
 			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
-			Reason: violation, Message: fmt.Sprintf("its leader is in %s %s", s.topology, s.domain),
+			Reason: violation, Message: s.why(),
 		}}})
 		if err := r.client.Status().Patch(ctx, named(pod), patch); err != nil {
 			return unlessGone("marking", pod, err)
 		}
 		return unlessGone("evicting", pod, r.client.Delete(ctx, named(pod), client.Preconditions{UID: &pod.UID}))
 	})
+}
+
+// why pods are evicted.
+func (s *scope) why() string {
+	if s.heir != nil {
+		return "its leader is over, and it is to be the next"
+	}
+	return fmt.Sprintf("its leader is in %s %s", s.topology, s.domain)
 }
 
 // content of a patch for this very pod: the UID makes the API server refuse another one of the name.

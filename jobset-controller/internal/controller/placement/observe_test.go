@@ -80,7 +80,7 @@ func TestTheDomainIsThatOfTheAnchorOfAllPods(t *testing.T) {
 		if anchor := exclusive.Anchor(pods); anchor != nil {
 			want = anchor.Spec.NodeName
 		}
-		got, err := domainsOf(t, pods, &read).Of(t.Context(), types.UID("job"), zone)
+		got, err := domainsOf(t, pods, &read).Of(t.Context(), types.UID("job"), exclusive.Run{}, zone)
 		if err != nil || got != want {
 			t.Fatalf("seed %d: the domain is %q, %v, want %q", seed, got, err, want)
 		}
@@ -103,10 +103,50 @@ func TestOnePodIsLookedAtForEachThatIsMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := 0
-			got, err := domainsOf(t, append(followers, c.leader), &read).Of(t.Context(), types.UID("job"), zone)
+			got, err := domainsOf(t, append(followers, c.leader), &read).Of(t.Context(), types.UID("job"), exclusive.Run{}, zone)
 			if err != nil || got != c.domain || read > c.most {
 				t.Errorf("the domain is %q, %v, want %q; %d pods were looked at, want at most %d", got, err, c.domain, read, c.most)
 			}
 		})
+	}
+}
+
+// A leader that was done before the Job was resumed says nothing; who runs now does.
+func TestDomainsOfARunThatIsOverAreNotAskedFor(t *testing.T) {
+	done := podOf("l", 0, "a")
+	done.Status.Phase, done.CreationTimestamp = corev1.PodSucceeded, metav1.NewTime(time.Unix(1_000_000, 0))
+	run := exclusive.Run{Began: time.Unix(1_000_100, 0), First: 1}
+	for name, c := range map[string]struct {
+		pods []*corev1.Pod
+		want string
+	}{
+		"nobody runs yet":   {[]*corev1.Pod{done}, ""},
+		"the new leader is": {[]*corev1.Pod{done, podOf("n", 1, "b")}, "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := 0
+			if got, err := domainsOf(t, c.pods, &read).Of(t.Context(), types.UID("job"), run, zone); err != nil || got != c.want {
+				t.Errorf("the domain is %q, %v, want %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestTheRunIsThatOfThisVeryJob(t *testing.T) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", Namespace: "n", UID: "job"}, Status: batchv1.JobStatus{CompletedIndexes: "0"}}
+	d := Domains{fake.NewClientBuilder().WithObjects(job).Build()}
+	for name, c := range map[string]struct {
+		name string
+		uid  types.UID
+		want int
+	}{
+		"the Job":                       {"j", "job", 1},
+		"another one that had its name": {"j", "earlier", 0},
+		"one that is not in the cache":  {"k", "job", 0},
+	} {
+		run, err := d.Run(t.Context(), types.NamespacedName{Namespace: "n", Name: c.name}, c.uid)
+		if err != nil || run.First != c.want {
+			t.Errorf("%s: %+v, %v, want index %d", name, run, err, c.want)
+		}
 	}
 }

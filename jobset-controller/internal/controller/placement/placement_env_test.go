@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
@@ -118,4 +121,43 @@ func TestPodsOfAnotherOwnerAreLetBe(t *testing.T) {
 	w.bind(leader, "n1")
 	w.awaitWhere(mark, "r1 [example.com/other]") // the Job was looked at
 	w.awaitWhere(foreign, "r2 []")
+}
+
+// over says of the Job, as the Job controller does, that index 0 is done and that the Job has been resumed since.
+func (w *world) over() {
+	w.Helper()
+	now := metav1.Now()
+	w.job.Status.CompletedIndexes, w.job.Status.StartTime = "0", ptr.To(metav1.NewTime(now.Add(time.Minute)))
+	w.OK(w.Status().Update(w.Context(), w.job))
+}
+
+// Index 0 was done before the Job was resumed: its domain may be another Job's by now. The next index leads, and the others follow it.
+func TestAResumedJobWithoutIndexZeroIsLedByTheNext(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", "r1")
+	w.node("n2", "r2")
+	done := w.pod("done", "0")
+	w.bind(done, "n1")
+	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(done), done))
+	done.Status.Phase = corev1.PodSucceeded
+	w.OK(w.Status().Update(w.Context(), done))
+	w.over()
+	follower := w.pod("f2", "2", held)
+	time.Sleep(4 * gatherHeld) // a pass has looked at it
+	if got := w.where(follower); !strings.Contains(got, exclusive.Gate) {
+		t.Errorf("it goes where the Job was before it was suspended: %q", got)
+	}
+	leader := w.pod("f1", "1", func(p *corev1.Pod) { exclusive.Run{First: 1}.Elect(p) })
+	w.bind(leader, "n2")
+	w.awaitWhere(follower, "r2 [example.com/other]")
+}
+
+// Followers were made before anybody knew that index 0 is over: one of them is made anew, for the webhook to make it the leader.
+func TestFollowersThatNobodyWillLeadGetALeader(t *testing.T) {
+	w := newWorld(t)
+	w.over()
+	first, second := w.pod("f1", "1", held), w.pod("f2", "2", held)
+	w.awaitWhere(first, "NotFound")
+	w.awaitWhere(second, " [holdfast.dev/exclusive-placement example.com/other]")
+	w.AwaitEvent("LeaderReplaced/Placing: pod f1 is created anew as leader, because index 0 is over and the pods wait for a domain of " + rack)
 }

@@ -50,7 +50,7 @@ func (w *world) createJob() {
 	w.Helper()
 	w.job = &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "a-w-0", Namespace: w.Namespace, Labels: map[string]string{v1alpha2.JobSetNameKey: "a"}},
-		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Spec: batchv1.JobSpec{CompletionMode: ptr.To(batchv1.IndexedCompletion), Completions: ptr.To[int32](3), Parallelism: ptr.To[int32](3), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
 		}}},
 	}

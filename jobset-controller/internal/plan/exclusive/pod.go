@@ -30,7 +30,8 @@ func Topology(pod metav1.Object) string {
 // Leads tells whether the scheduler chooses the domain for this pod.
 func Leads(pod metav1.Object) bool {
 	index, indexed := pod.GetAnnotations()[batchv1.JobCompletionIndexAnnotation]
-	return !indexed || index == leaderIndex
+	_, elected := pod.GetAnnotations()[LeaderKey]
+	return !indexed || index == leaderIndex || elected
 }
 
 // Prepare makes a pod that is being created one that is placed exclusively. domain is that of the Job's pods, "" if it is not

@@ -1,0 +1,102 @@
+package exclusive
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// LeaderKey is the annotation of a pod that leads in the place of the one with index 0, which is over. Elect alone writes it.
+const LeaderKey = "holdfast.dev/exclusive-leader"
+
+// Run is what a Job says of its pods: where they stand between two suspensions.
+type Run struct {
+	// Began is when the Job was started or last resumed, zero if that is not known.
+	Began time.Time
+	// First is the lowest completion index that is not over. Its pod leads.
+	First int
+}
+
+// RunOf reads the status of a Job, nil for one that is not known: then all is as at the start.
+func RunOf(job *batchv1.Job) Run {
+	if job == nil {
+		return Run{}
+	}
+	r := Run{First: firstNotIn(job.Status.CompletedIndexes, ptr.Deref(job.Status.FailedIndexes, ""))}
+	if job.Status.StartTime != nil {
+		r.Began = job.Status.StartTime.Time
+	}
+	return r
+}
+
+// Current leaves out pods that were done before the Job was resumed. Nothing keeps their domain for the Job: another one may be there.
+func (r Run) Current(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool {
+		return p.Status.Phase == corev1.PodSucceeded && p.CreationTimestamp.Time.Before(r.Began)
+	})
+}
+
+// Elect makes the pod of the first index that is not over the leader, because the Job controller makes none with index 0 again.
+func (r Run) Elect(pod metav1.Object) {
+	annotations := pod.GetAnnotations()
+	delete(annotations, LeaderKey) // of the pod that this one is a copy of, or of a template
+	if r.First > 0 && annotations[batchv1.JobCompletionIndexAnnotation] == strconv.Itoa(r.First) {
+		annotations[LeaderKey] = "true"
+	}
+}
+
+// Heir is the follower that must be made anew to lead: it waits, and nobody that it waits for will come. It was made when the end
+// of the leader was not known yet. nil where there is a leader, or a pod that runs.
+func (r Run) Heir(pods []*corev1.Pod) *corev1.Pod {
+	if r.First == 0 || Anchor(pods) != nil || Leader(pods) != nil {
+		return nil
+	}
+	i := slices.IndexFunc(pods, func(p *corev1.Pod) bool {
+		return lives(p) && Held(p) && p.Annotations[batchv1.JobCompletionIndexAnnotation] == strconv.Itoa(r.First)
+	})
+	if i < 0 {
+		return nil
+	}
+	return pods[i]
+}
+
+// firstNotIn is the lowest index in none of the lists, which are as in a Job's status: "0,2-4".
+func firstNotIn(lists ...string) int {
+	first := 0
+	for found := true; found; {
+		found = false
+		for _, list := range lists {
+			if last, in := holds(list, first); in {
+				first, found = last+1, true
+			}
+		}
+	}
+	return first
+}
+
+// holds gives the last index of the interval that the index is in. Intervals are in order; what is none ends the list.
+func holds(list string, index int) (last int, in bool) {
+	for interval := range strings.SplitSeq(list, ",") {
+		from, to, isRange := strings.Cut(interval, "-")
+		if !isRange {
+			to = from
+		}
+		low, err := strconv.Atoi(from)
+		if err != nil || low > index {
+			return 0, false
+		}
+		if last, err = strconv.Atoi(to); err != nil {
+			return 0, false
+		}
+		if index <= last {
+			return last, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,123 @@
+package exclusive
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestTheFirstIndexThatIsNotOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		completed, failed string
+		want              int
+	}{
+		"at the start":                   {"", "", 0},
+		"others are over":                {"1-4,6", "5", 0},
+		"the leader is done":             {"0", "", 1},
+		"and those after it":             {"0-3,5", "", 4},
+		"the leader has failed for good": {"", "0", 1},
+		"some are done, others failed":   {"0,3-4", "1-2", 5},
+		"neighbours in two intervals":    {"0-1,2-3", "", 4},
+		"two digits":                     {"0-9,10,12", "11", 13},
+		"what nobody understands":        {"0,x,2", "", 1},
+		"an interval without an end":     {"0-", "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := &batchv1.Job{Status: batchv1.JobStatus{CompletedIndexes: c.completed}}
+			if c.failed != "" {
+				job.Status.FailedIndexes = ptr.To(c.failed)
+			}
+			if got := RunOf(job).First; got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
+	}
+	if got := RunOf(nil); got != (Run{}) {
+		t.Errorf("a Job that is not known: %+v", got)
+	}
+}
+
+func TestWhoLeadsAfterTheLeader(t *testing.T) {
+	elected := func(p *corev1.Pod) { p.Annotations[LeaderKey] = "true" }
+	for name, c := range map[string]struct {
+		run   Run
+		pod   *corev1.Pod
+		leads bool
+	}{
+		"index 0, as ever":                    {Run{}, makePod("a", "0"), true},
+		"the next one once 0 is over":         {Run{First: 1}, makePod("a", "1"), true},
+		"nobody after that":                   {Run{First: 1}, makePod("a", "2"), false},
+		"not the next one while 0 is there":   {Run{}, makePod("a", "1"), false},
+		"not a copy of one that led before":   {Run{First: 2}, makePod("a", "1", elected), false},
+		"not one whose template says it does": {Run{}, makePod("a", "1", elected), false},
+		"one without an index, as ever":       {Run{First: 1}, makePod("a", ""), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.run.Elect(c.pod)
+			if got := Leads(c.pod); got != c.leads {
+				t.Errorf("leads: %v", got)
+			}
+			Prepare(c.pod, "")
+			if got := c.pod.Spec.Affinity != nil; got != c.leads || !Prepared(c.pod) {
+				t.Errorf("it chooses a domain: %v; prepared: %v", got, Prepared(c.pod))
+			}
+		})
+	}
+	bare := &corev1.Pod{}
+	Run{First: 1}.Elect(bare)
+	if len(bare.Annotations) > 0 {
+		t.Errorf("a pod without annotations: %v", bare.Annotations)
+	}
+}
+
+// began is when the Job was resumed, as aged counts.
+var began = time.Unix(1000-5, 0)
+
+func TestWhatWasDoneBeforeTheJobWasResumedDecidesNothing(t *testing.T) {
+	run := RunOf(&batchv1.Job{Status: batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(began))}})
+	for name, c := range map[string]struct {
+		pods []*corev1.Pod
+		want string
+	}{
+		"a leader that was done before":       {[]*corev1.Pod{makePod("leader", "0", on("n0"), succeeded, aged(9)), makePod("f", "1", held, aged(1))}, "f"},
+		"one that was done since":             {[]*corev1.Pod{makePod("leader", "0", on("n0"), succeeded, aged(5)), makePod("f", "1", held, aged(1))}, "leader f"},
+		"one that has run all the time":       {[]*corev1.Pod{makePod("leader", "0", on("n0"), aged(9))}, "leader"},
+		"one that failed, which never counts": {[]*corev1.Pod{makePod("leader", "0", on("n0"), failed, aged(9))}, "leader"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := names(run.Current(c.pods)); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAFollowerThatWaitsForNobodyIsToLead(t *testing.T) {
+	for name, c := range map[string]struct {
+		first int
+		pods  []*corev1.Pod
+		want  string
+	}{
+		"the one of the first index":       {1, []*corev1.Pod{makePod("g", "2", held), makePod("f", "1", held)}, "f"},
+		"not before index 0 is over":       {0, []*corev1.Pod{makePod("f", "1", held)}, ""},
+		"not while a leader waits":         {1, []*corev1.Pod{makePod("l", "1", func(p *corev1.Pod) { p.Annotations[LeaderKey] = "" }), makePod("g", "2", held)}, ""},
+		"not while somebody runs":          {1, []*corev1.Pod{makePod("f", "1", held), makePod("g", "2", on("n1"))}, ""},
+		"not one that goes already":        {1, []*corev1.Pod{makePod("f", "1", held, deleting)}, ""},
+		"not one that may go somewhere":    {1, []*corev1.Pod{makePod("f", "1", to("r1"))}, ""},
+		"nobody where the first is absent": {3, []*corev1.Pod{makePod("f", "1", held)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if heir := (Run{First: c.first}).Heir(c.pods); heir != nil {
+				got = heir.Name
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
