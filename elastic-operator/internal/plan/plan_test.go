@@ -151,6 +151,23 @@ func TestNamesFitDNS(t *testing.T) {
 	}
 }
 
+// Where all nodes are tainted, and images come from a registry of one's own, the server runs as its workers do; but it needs no GPU.
+func TestTheServerMayRunWhereItsWorkersMay(t *testing.T) {
+	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
+		spec := &j.Spec.ReplicaSpecs.Worker.Template.Spec
+		spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
+		spec.PriorityClassName, spec.ImagePullSecrets = "training", []corev1.LocalObjectReference{{Name: "registry"}}
+		spec.NodeSelector = map[string]string{"gpu": "h100"}
+	}).Obj()
+	workers, server := job.Spec.ReplicaSpecs.Worker.Template.Spec, RendezvousPod(job, "image:1", 0).Spec
+	if !slices.Equal(server.Tolerations, workers.Tolerations) || server.PriorityClassName != "training" || !slices.Equal(server.ImagePullSecrets, workers.ImagePullSecrets) {
+		t.Errorf("it may run elsewhere than its workers: %+v", server)
+	}
+	if server.NodeSelector != nil {
+		t.Errorf("it asks for %v", server.NodeSelector)
+	}
+}
+
 func TestTheServersPodIsRestricted(t *testing.T) {
 	job := MakeElasticJob("a").Namespace("ns").With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()
 	pod := RendezvousPod(job, "image:1", 2)

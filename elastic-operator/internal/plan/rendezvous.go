@@ -63,11 +63,13 @@ func StatusURL(job *v1alpha1.ElasticJob, address string) string {
 	return fmt.Sprintf("http://%s:%d/status", address, RendezvousMetricsPort)
 }
 
-// RendezvousPod is the server of a job. It matters more than any one worker, and asks for little.
+// RendezvousPod is the server of a job. It matters more than any one worker, and asks for little. It may run where the workers may, is
+// preempted no sooner, and its image is pulled with their secrets: in a cluster whose nodes are all tainted nothing else would run.
 func RendezvousPod(job *v1alpha1.ElasticJob, image string, resumes int32) *corev1.Pod {
 	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
 		HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(RendezvousMetricsPort)},
 	}, PeriodSeconds: 5}
+	workers := job.Spec.ReplicaSpecs.Worker.Template.Spec.DeepCopy()
 	alive := probe.DeepCopy()
 	alive.InitialDelaySeconds = 10
 	return &corev1.Pod{
@@ -78,6 +80,9 @@ func RendezvousPod(job *v1alpha1.ElasticJob, image string, resumes int32) *corev
 			AutomountServiceAccountToken:  ptr.To(false),
 			EnableServiceLinks:            ptr.To(false),
 			TerminationGracePeriodSeconds: ptr.To(int64(5)),
+			Tolerations:                   workers.Tolerations,
+			PriorityClassName:             workers.PriorityClassName,
+			ImagePullSecrets:              workers.ImagePullSecrets,
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To(int64(65532)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
