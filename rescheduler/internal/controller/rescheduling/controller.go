@@ -139,13 +139,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Resul
 	if err != nil || s == nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.label(ctx, s); err != nil {
+	if err := r.welcome(ctx, s); err != nil {
 		return ctrl.Result{}, err
-	}
-	if s.newcomer && s.excludes() {
-		if err := r.publish(ctx, s); err != nil {
-			return ctrl.Result{}, err
-		}
 	}
 	switch {
 	case pod.Spec.NodeName == "":
@@ -155,6 +150,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Resul
 	default:
 		return r.restore(ctx, s)
 	}
+}
+
+// welcome labels a pod, and for the first one of a new controller publishes what the others have to avoid. Where that fails the next pod
+// of the controller is the first one.
+func (r *Reconciler) welcome(ctx context.Context, s *scope) error {
+	err := r.label(ctx, s)
+	if err == nil && s.newcomer && s.excludes() {
+		err = r.publish(ctx, s)
+	}
+	if err != nil && s.newcomer {
+		r.family.forget(s.chain.Root().UID, s.chain.Direct().UID)
+	}
+	return err
 }
 
 // soonest of two periods, of which 0 is never.

@@ -75,6 +75,15 @@ func (f *family) add(owner, direct types.UID) (isNew bool) {
 	return isNew
 }
 
+// forget a controller, so that its next pod is taken for the first one.
+func (f *family) forget(owner, direct types.UID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if delete(f.children[owner], direct); len(f.children[owner]) == 0 {
+		delete(f.children, owner)
+	}
+}
+
 // of an owner: the controllers that pods were seen of.
 func (f *family) of(owner types.UID) []types.UID {
 	f.mu.Lock()

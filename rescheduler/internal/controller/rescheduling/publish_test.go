@@ -2,6 +2,7 @@ package rescheduling
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -95,6 +96,31 @@ func TestANewControllerIsPublishedWhenItsFirstPodIsSeen(t *testing.T) {
 		_, err := w.Reconcile(t.Context(), pod)
 		w.ok(err)
 	}
+	if got := w.publishedNow(); got["uid-w"] != `["a"]` {
+		t.Errorf("published %v", got)
+	}
+}
+
+// The API server refused the first pass of a new controller: the next one publishes.
+func TestANewControllerIsPublishedAlsoAfterAFailure(t *testing.T) {
+	owner := workload("w")
+	owner.Annotations = avoiding("a").Annotations(noon)
+	owner.Annotations[memory.RetriesAnnotation] = "3"
+	pod := pods.Make("p", noon).Change(owned(owner)).Obj()
+	fails := true
+	w := newWorld(t, byPolicy(), interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		if _, exclusions := o.(*corev1.ConfigMap); exclusions && fails {
+			fails = false
+			return apierrors.NewInternalError(errors.New("the store is busy"))
+		}
+		return c.Create(ctx, o, opts...)
+	}}, pod, ready("a"))
+	w.known[owner.UID] = owner
+	if _, err := w.Reconcile(t.Context(), pod); err == nil {
+		t.Fatal("the failure is not reported")
+	}
+	_, err := w.Reconcile(t.Context(), pod)
+	w.ok(err)
 	if got := w.publishedNow(); got["uid-w"] != `["a"]` {
 		t.Errorf("published %v", got)
 	}
