@@ -70,7 +70,7 @@ type scope struct {
 	leader   *corev1.Pod
 	// domain of the anchor, "" if its node does not tell.
 	domain string
-	// heir is the follower that is made anew to lead, nil if there is a leader or one will come.
+	// heir is the follower that has to lead, nil if there is a leader or one will come.
 	heir *corev1.Pod
 	// awaits: followers wait for a leader that is not there.
 	awaits bool
@@ -87,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *batchv1.Job) (ctrl.Resu
 	if s.anchor != nil && s.domain == "" {
 		return ctrl.Result{RequeueAfter: labelRetry}, nil
 	}
-	if err := errors.Join(r.release(ctx, s), r.evict(ctx, s)); err != nil {
+	if err := errors.Join(r.crown(ctx, s), r.release(ctx, s), r.evict(ctx, s)); err != nil {
 		return ctrl.Result{}, err
 	}
 	if s.awaits {
@@ -108,9 +108,7 @@ func (r *Reconciler) observe(ctx context.Context, job *batchv1.Job) (*scope, err
 	s := &scope{job: job, topology: topology, anchor: exclusive.Anchor(pods), leader: exclusive.Leader(pods)}
 	if s.anchor == nil {
 		s.awaits = s.leader == nil && slices.ContainsFunc(pods, exclusive.Held)
-		if s.heir = run.Heir(pods); s.heir != nil {
-			s.moves.Evict = []*corev1.Pod{s.heir}
-		}
+		s.heir = run.Heir(pods)
 		return s, nil
 	}
 	if s.domain, err = r.domains.ofNode(ctx, s.anchor.Spec.NodeName, s.topology); err != nil || s.domain == "" {

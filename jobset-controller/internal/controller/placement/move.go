@@ -23,32 +23,45 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	return parallel.Do(ctx, s.moves.Release, func(ctx context.Context, pod *corev1.Pod) error {
 		patch := content(pod, "spec", map[string]any{
 			"nodeSelector":    map[string]any{s.topology: s.domain},
-			"schedulingGates": []any{map[string]any{"$patch": "delete", "name": exclusive.Gate}},
+			"schedulingGates": []any{liftGate()},
 		})
 		return unlessGone("releasing", pod, r.client.Patch(ctx, named(pod), patch))
 	})
 }
 
-// evict has followers created anew. The condition tells a podFailurePolicy that the pod did not fail by itself.
+// crown makes the heir the leader. A pod gets its affinities only when it is created, so that it is created anew; where that would end its
+// Job, or its index, it goes where the scheduler puts it, and the others follow.
+func (r *Reconciler) crown(ctx context.Context, s *scope) error {
+	switch {
+	case s.heir == nil:
+		return nil
+	case exclusive.Spares(s.job):
+		return r.remove(ctx, s.heir, "its leader is over, and it is to be the next")
+	}
+	patch := content(s.heir, "spec", map[string]any{"schedulingGates": []any{liftGate()}})
+	return unlessGone("releasing", s.heir, r.client.Patch(ctx, named(s.heir), patch))
+}
+
+func liftGate() map[string]any {
+	return map[string]any{"$patch": "delete", "name": exclusive.Gate}
+}
+
+// evict has followers created anew.
 func (r *Reconciler) evict(ctx context.Context, s *scope) error {
 	return parallel.Do(ctx, s.moves.Evict, func(ctx context.Context, pod *corev1.Pod) error {
-		patch := content(pod, "status", map[string]any{"conditions": []any{corev1.PodCondition{
-			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
-			Reason: violation, Message: s.why(),
-		}}})
-		if err := r.client.Status().Patch(ctx, named(pod), patch); err != nil {
-			return unlessGone("marking", pod, err)
-		}
-		return unlessGone("evicting", pod, r.client.Delete(ctx, named(pod), client.Preconditions{UID: &pod.UID}))
+		return r.remove(ctx, pod, fmt.Sprintf("its leader is in %s %s", s.topology, s.domain))
 	})
 }
 
-// why pods are evicted.
-func (s *scope) why() string {
-	if s.heir != nil {
-		return "its leader is over, and it is to be the next"
+// remove a pod. The condition tells a podFailurePolicy that the pod did not fail by itself.
+func (r *Reconciler) remove(ctx context.Context, pod *corev1.Pod, why string) error {
+	patch := content(pod, "status", map[string]any{"conditions": []any{corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), Reason: violation, Message: why,
+	}}})
+	if err := r.client.Status().Patch(ctx, named(pod), patch); err != nil {
+		return unlessGone("marking", pod, err)
 	}
-	return fmt.Sprintf("its leader is in %s %s", s.topology, s.domain)
+	return unlessGone("evicting", pod, r.client.Delete(ctx, named(pod), client.Preconditions{UID: &pod.UID}))
 }
 
 // content of a patch for this very pod: the UID makes the API server refuse another one of the name.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,15 +124,26 @@ func TestPodsOfAnotherOwnerAreLetBe(t *testing.T) {
 	w.awaitWhere(foreign, "r2 []")
 }
 
-// over says of the Job, as the Job controller does, that index 0 is done and that the Job has been resumed since.
-func (w *world) over() {
+// status writes what the Job controller would.
+func (w *world) status(change func(*batchv1.JobStatus)) {
 	w.Helper()
-	now := metav1.Now()
-	w.job.Status.CompletedIndexes, w.job.Status.StartTime = "0", ptr.To(metav1.NewTime(now.Add(time.Minute)))
+	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(w.job), w.job))
+	change(&w.job.Status)
 	w.OK(w.Status().Update(w.Context(), w.job))
 }
 
-// Index 0 was done before the Job was resumed: its domain may be another Job's by now. The next index leads, and the others follow it.
+// suspended, as it is written until all pods of a Job that is resumed have been made; index 0 is done.
+func suspended(s *batchv1.JobStatus) {
+	s.CompletedIndexes, s.StartTime = "0", nil
+	s.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}
+}
+
+func resumed(s *batchv1.JobStatus) {
+	s.StartTime = ptr.To(metav1.NewTime(time.Now().Add(2 * time.Second))) // after the pods of before
+	s.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}
+}
+
+// Index 0 was done before the Job was suspended: its domain may be another Job's by now. The next index leads, and the others follow it.
 func TestAResumedJobWithoutIndexZeroIsLedByTheNext(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
@@ -141,23 +153,47 @@ func TestAResumedJobWithoutIndexZeroIsLedByTheNext(t *testing.T) {
 	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(done), done))
 	done.Status.Phase = corev1.PodSucceeded
 	w.OK(w.Status().Update(w.Context(), done))
-	w.over()
-	follower := w.pod("f2", "2", held)
-	time.Sleep(4 * gatherHeld) // a pass has looked at it
-	if got := w.where(follower); !strings.Contains(got, exclusive.Gate) {
-		t.Errorf("it goes where the Job was before it was suspended: %q", got)
-	}
+	w.status(suspended)
+	w.stays(w.pod("f2", "2", held))
+	w.status(resumed)
+	follower := w.pod("f3", "3", held)
+	w.stays(follower)
 	leader := w.pod("f1", "1", func(p *corev1.Pod) { exclusive.Run{First: 1}.Elect(p) })
 	w.bind(leader, "n2")
 	w.awaitWhere(follower, "r2 [example.com/other]")
 }
 
+// stays: a pass has looked at the pod, and it waits.
+func (w *world) stays(pod *corev1.Pod) {
+	w.Helper()
+	time.Sleep(4 * gatherHeld)
+	if got := w.where(pod); !strings.Contains(got, exclusive.Gate) {
+		w.Errorf("%s goes where the Job was before it was suspended: %q", pod.Name, got)
+	}
+}
+
 // Followers were made before anybody knew that index 0 is over: one of them is made anew, for the webhook to make it the leader.
 func TestFollowersThatNobodyWillLeadGetALeader(t *testing.T) {
 	w := newWorld(t)
-	w.over()
+	w.status(func(s *batchv1.JobStatus) { s.CompletedIndexes, s.StartTime = "0", ptr.To(metav1.Now()) })
 	first, second := w.pod("f1", "1", held), w.pod("f2", "2", held)
 	w.awaitWhere(first, "NotFound")
 	w.awaitWhere(second, " [holdfast.dev/exclusive-placement example.com/other]")
 	w.AwaitEvent("LeaderReplaced/Placing: pod f1 is created anew as leader, because index 0 is over and the pods wait for a domain of " + rack)
+}
+
+// A deletion would end the Job: the follower goes as it is.
+func TestAFollowerThatMayNotBeDeletedLeadsAsItIs(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", "r1")
+	w.status(func(s *batchv1.JobStatus) { s.CompletedIndexes, s.StartTime, s.Failed = "0", ptr.To(metav1.Now()), 6 })
+	first, second := w.pod("f1", "1", held), w.pod("f2", "2", held)
+	w.awaitWhere(first, " [example.com/other]")
+	w.AwaitEvent("LeaderReplaced/Placing: index 0 is over, and to create another pod as leader would end the job or an index: " +
+		"pod f1 goes where the scheduler puts it, and the others follow; their " + rack + " may not be theirs alone")
+	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(first), first))
+	first.Spec.SchedulingGates = nil
+	w.OK(w.Update(w.Context(), first))
+	w.bind(first, "n1")
+	w.awaitWhere(second, "r1 [example.com/other]")
 }

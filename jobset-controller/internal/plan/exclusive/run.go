@@ -19,6 +19,8 @@ const LeaderKey = "holdfast.dev/exclusive-leader"
 type Run struct {
 	// Began is when the Job was started or last resumed, zero if that is not known.
 	Began time.Time
+	// Halted: the Job is suspended, or is just being resumed: the Job controller makes its pods before it says that it is.
+	Halted bool
 	// First is the lowest completion index that is not over. Its pod leads.
 	First int
 }
@@ -28,7 +30,7 @@ func RunOf(job *batchv1.Job) Run {
 	if job == nil {
 		return Run{}
 	}
-	r := Run{First: firstNotIn(job.Status.CompletedIndexes, ptr.Deref(job.Status.FailedIndexes, ""))}
+	r := Run{First: firstNotIn(job.Status.CompletedIndexes, ptr.Deref(job.Status.FailedIndexes, "")), Halted: halted(job)}
 	if job.Status.StartTime != nil {
 		r.Began = job.Status.StartTime.Time
 	}
@@ -38,9 +40,24 @@ func RunOf(job *batchv1.Job) Run {
 // Current leaves out pods that were done before the Job was resumed. Nothing keeps their domain for the Job: another one may be there.
 func (r Run) Current(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool {
-		return p.Status.Phase == corev1.PodSucceeded && p.CreationTimestamp.Time.Before(r.Began)
+		return p.Status.Phase == corev1.PodSucceeded && (r.Halted || p.CreationTimestamp.Time.Before(r.Began))
 	})
 }
+
+func halted(job *batchv1.Job) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
+	})
+}
+
+// Spares tells whether one pod of the Job may be deleted without an end of the Job or of the pod's index: each deletion is a failure to the
+// Job controller, unless a podFailurePolicy says otherwise.
+func Spares(job *batchv1.Job) bool {
+	return job.Spec.BackoffLimitPerIndex == nil && job.Status.Failed < ptr.Deref(job.Spec.BackoffLimit, defaultBackoffLimit)
+}
+
+// defaultBackoffLimit is the API's.
+const defaultBackoffLimit = 6
 
 // Elect makes the pod of the first index that is not over the leader, because the Job controller makes none with index 0 again.
 func (r Run) Elect(pod metav1.Object) {
@@ -51,8 +68,8 @@ func (r Run) Elect(pod metav1.Object) {
 	}
 }
 
-// Heir is the follower that must be made anew to lead: it waits, and nobody that it waits for will come. It was made when the end
-// of the leader was not known yet. nil where there is a leader, or a pod that runs.
+// Heir is the follower that has to lead, because nobody that it waits for will come: it was made when the end of the leader was not
+// known yet. nil where there is a leader, or a pod that runs.
 func (r Run) Heir(pods []*corev1.Pod) *corev1.Pod {
 	if r.First == 0 || Anchor(pods) != nil || Leader(pods) != nil {
 		return nil

@@ -74,6 +74,39 @@ func TestWhoLeadsAfterTheLeader(t *testing.T) {
 	}
 }
 
+// The Job controller makes the pods of a Job that is resumed before it writes that it is: until then nothing that is done counts.
+func TestWhatIsDoneDecidesNothingWhileAJobIsResumed(t *testing.T) {
+	job := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}}}
+	pods := []*corev1.Pod{makePod("leader", "0", on("n0"), succeeded, aged(1)), makePod("f", "2", held), makePod("g", "3", on("n1"))}
+	if got := names(RunOf(job).Current(pods)); got != "f g" {
+		t.Errorf("suspended: %q", got)
+	}
+	job.Status.Conditions[0].Status = corev1.ConditionFalse
+	if got := names(RunOf(job).Current(pods)); got != "leader f g" {
+		t.Errorf("resumed: %q", got)
+	}
+}
+
+func TestWhenAPodMayBeMadeAnew(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit, perIndex *int32
+		failed          int32
+		want            bool
+	}{
+		"by default":                      {nil, nil, 5, true},
+		"the default is used up":          {nil, nil, 6, false},
+		"one is left":                     {ptr.To[int32](1), nil, 0, true},
+		"none is left":                    {ptr.To[int32](1), nil, 1, false},
+		"no failure is allowed":           {ptr.To[int32](0), nil, 0, false},
+		"each index has a limit, however": {ptr.To[int32](9), ptr.To[int32](3), 0, false},
+	} {
+		job := &batchv1.Job{Spec: batchv1.JobSpec{BackoffLimit: c.limit, BackoffLimitPerIndex: c.perIndex}, Status: batchv1.JobStatus{Failed: c.failed}}
+		if got := Spares(job); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // began is when the Job was resumed, as aged counts.
 var began = time.Unix(1000-5, 0)
 
