@@ -158,12 +158,14 @@ func (w *world) offer(change func(*v1alpha1.ElasticJob)) {
 }
 
 // admit three workers, on nodes of the flavor.
-func (w *world) admit() {
+func (w *world) admit() { w.Helper(); w.admitCount(3) }
+
+func (w *world) admitCount(count int32) {
 	w.Helper()
 	w.decide(func(workload *kueue.Workload) {
 		workload.Status.Admission = &kueue.Admission{ClusterQueue: "c", PodSetAssignments: []kueue.PodSetAssignment{{
-			Name: "worker", Count: ptr.To(int32(3)), Flavors: map[corev1.ResourceName]kueue.ResourceFlavorReference{"cpu": "spot"},
-			ResourceUsage: corev1.ResourceList{"cpu": resource.MustParse("3")},
+			Name: "worker", Count: ptr.To(count), Flavors: map[corev1.ResourceName]kueue.ResourceFlavorReference{"cpu": "spot"},
+			ResourceUsage: corev1.ResourceList{"cpu": *resource.NewQuantity(int64(count), resource.DecimalSI)},
 		}}}
 	}, kueue.WorkloadQuotaReserved, kueue.WorkloadAdmitted)
 }
@@ -250,6 +252,25 @@ func TestAJobThroughAQueue(t *testing.T) {
 	})
 	if w.workload().UID != workload.UID {
 		t.Error("another workload has taken the place of the one that was evicted")
+	}
+
+	// Admitted again, without the one that had completed: it is not subtracted a second time, and the job is not stopped for it.
+	w.decide(func(workload *kueue.Workload) {
+		meta.SetStatusCondition(&workload.Status.Conditions, metav1.Condition{Type: kueue.WorkloadEvicted, Status: metav1.ConditionFalse, Reason: "Test"})
+	})
+	w.admitCount(7)
+	w.eventually(func() string {
+		if s := w.job().Spec; s.Suspend || s.GrantedReplicas == nil || *s.GrantedReplicas != 8 {
+			return fmt.Sprintf("not started again: %+v", s)
+		}
+		return ""
+	})
+	w.report(func(s *v1alpha1.ElasticJobStatus) {
+		s.State, s.Indexes, s.Replicas, s.ReadyReplicas = v1alpha1.StateRunning, "0-7", 7, 7
+	})
+	w.awaitCondition(kueue.WorkloadPodsReady, metav1.ConditionTrue)
+	if w.job().Spec.Suspend || w.workload().UID != workload.UID {
+		t.Error("what was admitted again was stopped")
 	}
 
 	w.report(func(s *v1alpha1.ElasticJobStatus) {

@@ -31,6 +31,9 @@ const PodSet = kueue.PodSetReference(v1alpha1.ReplicaTypeWorker)
 // refuse such a workload, or leave the pods gated for ever.
 const slices = "kueue.x-k8s.io/elastic-job"
 
+// appWrappers is the group of AppWrappers, of which the library here knows nothing.
+const appWrappers = "workload.codeflare.dev"
+
 // Job is an ElasticJob as Kueue sees it.
 type Job v1alpha1.ElasticJob
 
@@ -59,13 +62,28 @@ func (j *Job) IsSuspended() bool { return j.Spec.Suspend }
 // Suspend takes the grant back too: what comes next is another admission.
 func (j *Job) Suspend() { j.Spec.Suspend, j.Spec.GrantedReplicas = true, nil }
 
-// Skip jobs that ask for workload slices.
+// Skip jobs that ask for workload slices, and parts of AppWrappers without a queue of their own: these hold the quota of all their parts.
+// Who holds quota already is never skipped, nor one that is being deleted: it would keep the quota for ever.
 func (j *Job) Skip(context.Context) bool {
-	return j.Annotations[slices] == "true"
+	if j.Spec.GrantedReplicas != nil || !j.DeletionTimestamp.IsZero() {
+		delete(j.Annotations, slices) // of the copy that is worked on: the library would resize a slice that is none
+		return false
+	}
+	return j.Annotations[slices] == "true" || j.wrapped()
+}
+
+// wrapped: an AppWrapper controls the job, and no queue is named.
+func (j *Job) wrapped() bool {
+	owner := metav1.GetControllerOf(j.job())
+	if owner == nil || jobframework.QueueName(j) != "" {
+		return false
+	}
+	group, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && group.Group == appWrappers
 }
 
 // PodSets is one: as many workers as are wanted, or minReplicas if there is no room for all. While the job runs it is as many as were
-// granted: another number would end the admission, and with it the training. A change of replicas counts at the next admission, and a
+// admitted: another number would end the admission, and with it the training. A change of replicas counts at the next admission, and a
 // smaller number at once for the pods. Until the quota of an admission is given back it is as many as were asked for: Kueue deletes a
 // workload that says something else, with the quota of pods that still run and its place in the queue.
 func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, error) {
@@ -77,14 +95,12 @@ func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, err
 		Name: PodSet, Template: *spec.ReplicaSpecs.Worker.Template.PodTemplateSpec.DeepCopy(), Count: int32(s.Wanted),
 		MinCount: ptr.To(int32(s.Min)), // also if it is all of them: it must not come and go with replicas
 	}
-	if j.IsSuspended() {
-		asked, err := j.askedFor(ctx, c)
+	if j.IsSuspended() || granted != nil {
+		holder, err := j.holder(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		set.Count = ptr.Deref(asked, set.Count)
-	} else if granted != nil {
-		set.Count = *granted
+		set.Count = j.count(holder, granted, set.Count)
 	}
 	if features.Enabled(features.TopologyAwareScheduling) {
 		request, err := jobframework.NewPodSetTopologyRequest(&set.Template.ObjectMeta).PodIndexLabel(ptr.To(v1alpha1.ReplicaIndexLabel)).Build()
@@ -96,8 +112,41 @@ func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, err
 	return []kueue.PodSet{set}, nil
 }
 
-// askedFor is the count of the workload that holds quota for the job, nil if none does.
-func (j *Job) askedFor(ctx context.Context, c client.Client) (*int32, error) {
+// count of the pod set, with the workload that holds quota, what was granted, and what is wanted.
+func (j *Job) count(holder *kueue.Workload, granted *int32, wanted int32) int32 {
+	switch {
+	case j.IsSuspended() && holder != nil:
+		return holder.Spec.PodSets[0].Count
+	case j.IsSuspended():
+		return wanted
+	case holder == nil || !j.continues(holder, *granted):
+		return *granted
+	case workload.CanBePartiallyAdmitted(holder):
+		return *admitted(holder)
+	}
+	return holder.Spec.PodSets[0].Count // Kueue expects all of them, whatever was admitted
+}
+
+// continues: the grant is what was admitted and workers that had completed before, for which no quota was asked again.
+func (j *Job) continues(holder *kueue.Workload, granted int32) bool {
+	count := admitted(holder)
+	if count == nil {
+		return false
+	}
+	before := granted - *count
+	return before > 0 && int(before) <= len(j.completed())
+}
+
+// admitted is the number of pods of the admission, nil if it is not one of one pod set.
+func admitted(holder *kueue.Workload) *int32 {
+	if a := holder.Status.Admission; a != nil && len(a.PodSetAssignments) == 1 {
+		return a.PodSetAssignments[0].Count
+	}
+	return nil
+}
+
+// holder is the workload that holds quota for the job, nil if none does.
+func (j *Job) holder(ctx context.Context, c client.Client) (*kueue.Workload, error) {
 	var workloads kueue.WorkloadList
 	if err := c.List(ctx, &workloads, client.InNamespace(j.Namespace), jobframework.OwnerReferenceIndexFieldMatcher(GVK, j.Name)); err != nil {
 		return nil, fmt.Errorf("listing the workloads of %s/%s: %w", j.Namespace, j.Name, err)
@@ -105,18 +154,19 @@ func (j *Job) askedFor(ctx context.Context, c client.Client) (*int32, error) {
 	for i := range workloads.Items {
 		w := &workloads.Items[i]
 		if metav1.IsControlledBy(w, j.job()) && workload.HasQuotaReservation(w) && len(w.Spec.PodSets) == 1 {
-			return &w.Spec.PodSets[0].Count, nil
+			return w, nil
 		}
 	}
 	return nil, nil
 }
 
-// RunWithPodSetsInfo starts the job with as many workers as were admitted, where they were admitted.
+// RunWithPodSetsInfo starts the job with as many workers as were admitted, where they were admitted, and those that completed before an
+// eviction: Kueue has subtracted them, and what is granted is a total.
 func (j *Job) RunWithPodSetsInfo(ctx context.Context, _ client.Client, infos []podset.PodSetInfo) error {
 	if len(infos) != 1 {
 		return podset.BadPodSetsInfoLenError(1, len(infos))
 	}
-	j.Spec.Suspend, j.Spec.GrantedReplicas = false, ptr.To(infos[0].Count)
+	j.Spec.Suspend, j.Spec.GrantedReplicas = false, ptr.To(infos[0].Count+int32(len(j.completed())))
 	template := &j.Spec.ReplicaSpecs.Worker.Template
 	return podset.Merge(ctrl.LoggerFrom(ctx), &template.ObjectMeta, &template.Spec, infos[0])
 }
@@ -148,9 +198,11 @@ func (j *Job) IsActive() bool {
 	return j.Status.Replicas > 0 || unseen
 }
 
-// PodsReady: the training goes on with minReplicas workers. Waiting for all of them would evict a healthy job when it has lost one.
+// PodsReady: the training goes on with minReplicas workers. Waiting for all of them would evict a healthy job when it has lost one. Where
+// some have completed, and none of the others runs, it does not go on.
 func (j *Job) PodsReady(context.Context, client.Client) bool {
-	return int(j.Status.ReadyReplicas)+len(j.completed()) >= policy.Read(j.job()).Min
+	ready, completed, wanted := int(j.Status.ReadyReplicas), j.completed(), policy.Read(j.job())
+	return !j.Spec.Suspend && ready+len(completed) >= wanted.Min && (ready > 0 || len(completed) >= wanted.Wanted)
 }
 
 // ReclaimablePods are those of workers that have completed. They do not run again.

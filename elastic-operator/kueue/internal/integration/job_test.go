@@ -97,6 +97,99 @@ func TestAStoppedJobKeepsItsWorkloadUntilTheQuotaIsGivenBack(t *testing.T) {
 	}
 }
 
+// readmitted is a job of eight, of which two have completed before it was evicted, and the workload that Kueue has admitted again.
+func readmitted(change func(*v1alpha1.ElasticJob), asked, least, count int32) (*Job, *kueue.Workload) {
+	j := of(MakeElasticJob("a").Namespace("default").Workers(2, 8, 8).With(func(e *v1alpha1.ElasticJob) {
+		e.UID, e.Spec.Suspend = "now", true
+		e.Status.Indexes, e.Status.CompletedIndexes = "1,3", "1,3"
+		change(e)
+	}))
+	return j, &kueue.Workload{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: GVK.GroupVersion().String(), Kind: GVK.Kind, Name: "a", UID: "now", Controller: ptr.To(true),
+		}}},
+		Spec: kueue.WorkloadSpec{PodSets: []kueue.PodSet{{Name: PodSet, Count: asked, MinCount: ptr.To(least)}}},
+		Status: kueue.WorkloadStatus{
+			Conditions: []metav1.Condition{{Type: kueue.WorkloadQuotaReserved, Status: metav1.ConditionTrue}},
+			Admission:  &kueue.Admission{PodSetAssignments: []kueue.PodSetAssignment{{Name: PodSet, Count: ptr.To(count)}}},
+		},
+	}
+}
+
+// Kueue subtracts completed workers when it admits a job again, and a grant is a total: to subtract them twice leaves workers out, and the
+// job succeeds without them. What Kueue compares with is what it has admitted.
+func TestWorkersThatHadCompletedAreGrantedBesideTheAdmitted(t *testing.T) {
+	for name, c := range map[string]struct {
+		change             func(*v1alpha1.ElasticJob)
+		asked, least, room int32 // of the workload; room is what was admitted
+		granted, compared  int32
+	}{
+		"all the others":                 {func(*v1alpha1.ElasticJob) {}, 8, 2, 6, 8, 6},
+		"few of the others":              {func(*v1alpha1.ElasticJob) {}, 8, 2, 2, 4, 2},
+		"all are needed":                 {func(e *v1alpha1.ElasticJob) { e.Spec.MinReplicas = ptr.To[int32](8) }, 8, 8, 6, 8, 8},
+		"nobody had completed":           {func(e *v1alpha1.ElasticJob) { e.Status.CompletedIndexes = "" }, 8, 2, 5, 5, 5},
+		"it has completed since the end": {func(e *v1alpha1.ElasticJob) { e.Status.Indexes, e.Status.CompletedIndexes = "0-7", "3" }, 8, 2, 7, 8, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, w := readmitted(c.change, c.asked, c.least, c.room)
+			if err := j.RunWithPodSetsInfo(t.Context(), nil, []podset.PodSetInfo{{Name: PodSet, Count: c.room}}); err != nil {
+				t.Fatal(err)
+			}
+			if got := *j.Spec.GrantedReplicas; got != c.granted {
+				t.Errorf("granted %d, want %d", got, c.granted)
+			}
+			if set := podSet(t, j, w); set.Count != c.compared {
+				t.Errorf("the pod set has %d, Kueue expects %d", set.Count, c.compared)
+			}
+			j.Status.Indexes, j.Status.CompletedIndexes = "0-7", "0-3" // more complete, and give quota back
+			if set := podSet(t, j, w); set.Count != c.compared {
+				t.Errorf("the pod set has %d after others have completed, Kueue expects %d", set.Count, c.compared)
+			}
+		})
+	}
+}
+
+// A grant that is larger than the admission by more than has completed is nobody's: Kueue has to stop the job.
+func TestAGrantThatNobodyHasAdmittedIsNotHidden(t *testing.T) {
+	j, w := readmitted(func(e *v1alpha1.ElasticJob) { e.Spec.Suspend, e.Spec.GrantedReplicas = false, ptr.To[int32](8) }, 8, 2, 3)
+	if set := podSet(t, j, w); set.Count != 8 {
+		t.Errorf("%d", set.Count)
+	}
+}
+
+// Slices are closed to kinds that Kueue does not know: such a job would be refused, or its pods gated for ever. An AppWrapper holds the
+// quota of its parts: one that has to wait for quota of its own never runs. But who holds quota has to give it back.
+func TestWhoIsSkipped(t *testing.T) {
+	wrapped := func(e *v1alpha1.ElasticJob) {
+		e.OwnerReferences = []metav1.OwnerReference{{APIVersion: "workload.codeflare.dev/v1beta2", Kind: "AppWrapper", Name: "w", UID: "w", Controller: ptr.To(true)}}
+	}
+	sliced := func(e *v1alpha1.ElasticJob) { e.Annotations = map[string]string{slices: "true"} }
+	for name, c := range map[string]struct {
+		change []func(*v1alpha1.ElasticJob)
+		want   bool
+	}{
+		"nobody else":                      {nil, false},
+		"who asks for slices":              {[]func(*v1alpha1.ElasticJob){sliced}, true},
+		"not one that holds quota":         {[]func(*v1alpha1.ElasticJob){sliced, func(e *v1alpha1.ElasticJob) { e.Spec.GrantedReplicas = ptr.To[int32](3) }}, false},
+		"not one that is being deleted":    {[]func(*v1alpha1.ElasticJob){sliced, func(e *v1alpha1.ElasticJob) { e.DeletionTimestamp = ptr.To(metav1.Now()) }}, false},
+		"a part of an AppWrapper":          {[]func(*v1alpha1.ElasticJob){wrapped}, true},
+		"not one with a queue of its own":  {[]func(*v1alpha1.ElasticJob){wrapped, func(e *v1alpha1.ElasticJob) { e.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }}, false},
+		"not what somebody else's kind is": {[]func(*v1alpha1.ElasticJob){wrapped, func(e *v1alpha1.ElasticJob) { e.OwnerReferences[0].APIVersion = "example.com/v1" }}, false},
+	} {
+		e := MakeElasticJob("a").Workers(2, 5, 8)
+		for _, change := range c.change {
+			e.With(change)
+		}
+		j := of(e)
+		if got := j.Skip(t.Context()); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+		if j.Annotations[slices] != "" && !c.want {
+			t.Errorf("%s: the library would take it for a slice", name)
+		}
+	}
+}
+
 func TestStartAndStop(t *testing.T) {
 	j := of(MakeElasticJob("a").Workers(2, 5, 8).With(func(e *v1alpha1.ElasticJob) { e.Spec.Suspend = true }))
 	original := podset.FromPodSet(ptr.To(podSet(t, j)))
@@ -139,6 +232,8 @@ func TestEnoughReadyPodsAreAllThatKueueWaitsFor(t *testing.T) {
 		"as many as are needed":             {2, "0-4", "", true},
 		"one less":                          {1, "0-4", "", false},
 		"one, and another has succeeded":    {1, "0-4", "3", true},
+		"none, and enough have succeeded":   {0, "0-4", "1-3", false},
+		"all have succeeded":                {0, "0-4", "0-4", true},
 		"one, and one that was scaled away": {1, "0-2", "7", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,18 +290,6 @@ func TestTheEndIsTold(t *testing.T) {
 		if message, ok, finished := j.Finished(t.Context()); message != "m" || ok != success || !finished {
 			t.Errorf("%s: %s %t %t", kind, message, ok, finished)
 		}
-	}
-}
-
-// Slices are closed to kinds that Kueue does not know: such a job would be refused, or its pods gated for ever.
-func TestAJobThatAsksForSlicesIsLeftAlone(t *testing.T) {
-	j := of(MakeElasticJob("a"))
-	if j.Skip(t.Context()) {
-		t.Error("left alone without a reason")
-	}
-	j.Annotations = map[string]string{"kueue.x-k8s.io/elastic-job": "true"}
-	if !j.Skip(t.Context()) {
-		t.Error("taken")
 	}
 }
 
