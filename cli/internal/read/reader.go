@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
 // ErrNotFound: no object of a known kind has the name.
@@ -188,7 +191,7 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 			return nil, err
 		}
 		for i := range owned {
-			if ref := metav1.GetControllerOf(&owned[i]); ref != nil && ref.UID == root.GetUID() {
+			if ref := metav1.GetControllerOf(&owned[i]); ref != nil && ref.UID == root.GetUID() && !over(&owned[i]) {
 				owners[owned[i].GetUID()] = true
 			}
 		}
@@ -210,6 +213,13 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 		pods = append(pods, pod)
 	}
 	return pods, nil
+}
+
+// over tells whether it is a Job that has ended: the pods of an earlier run of a CronJob are none of the run that goes on.
+func over(o *unstructured.Unstructured) bool {
+	return o.GetKind() == jobs.Kind && slices.ContainsFunc(conditions(o), func(c timeline.Condition) bool {
+		return c.True && (c.Type == string(batchv1.JobComplete) || c.Type == string(batchv1.JobFailed))
+	})
 }
 
 func (r Reader) events(ctx context.Context, namespace, kind, name string) ([]corev1.Event, error) {

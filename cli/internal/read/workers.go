@@ -18,7 +18,7 @@ const (
 
 // Workers are the pods that are there for the work. Rigid ones are needed, all of them; of elastic ones, those of ElasticJobs, the job
 // itself says whether they are enough. Neither has the rendezvous server of an ElasticJob, nor a worker that it has given up, whose pod is
-// kept for its logs.
+// kept for its logs, nor a pod that failed and has been replaced.
 func (w *Workload) Workers() (rigid, elastic []corev1.Pod) {
 	for i := range w.Pods {
 		pod := &w.Pods[i]
@@ -29,7 +29,7 @@ func (w *Workload) Workers() (rigid, elastic []corev1.Pod) {
 			elastic = append(elastic, *pod)
 		}
 	}
-	return rigid, elastic
+	return standing(rigid), elastic
 }
 
 // elasticJobOf is the ElasticJob whose pod it is, nil if it is none's. UIDs decide.

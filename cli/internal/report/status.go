@@ -139,7 +139,7 @@ func counters(t timeline.Workload) []Counter {
 	return list
 }
 
-// workers counts pods that are there for the work. One that is being deleted, or has been replaced, is none.
+// workers counts pods that are there for the work. One that is being deleted is none.
 func workers(pods []corev1.Pod) (all, ready int, not []string) {
 	pods = slices.Clone(pods)
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })

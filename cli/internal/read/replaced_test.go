@@ -1,0 +1,101 @@
+package read
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// made is a pod that runs, some seconds after noon, of a controller whose name is its UID.
+func made(name, kind, controller string, second int, change ...func(*corev1.Pod)) corev1.Pod {
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(second) * time.Second))}}
+	p.Status.Phase = corev1.PodRunning
+	if kind != "" {
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: controller, UID: types.UID(controller), Controller: new(true)}}
+	}
+	for _, c := range change {
+		c(&p)
+	}
+	return p
+}
+
+func failed(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
+
+func at0(p *corev1.Pod) { p.Annotations = map[string]string{completionIndex: "0"} }
+
+func at1(p *corev1.Pod) { p.Labels = map[string]string{completionIndex: "1"} }
+
+func hashed(p *corev1.Pod) {
+	_, hash, _ := strings.Cut(p.OwnerReferences[0].Name, "-")
+	p.Labels = map[string]string{templateHash: hash}
+}
+
+// A Failed pod stays as an object while its replacement runs; it counts as long as it has none.
+func TestFailedPodsThatWereReplacedAreNoWorkers(t *testing.T) {
+	const set, job = "ReplicaSet", "Job"
+	for name, tc := range map[string]struct {
+		pods []corev1.Pod
+		want string
+	}{
+		"an evicted one has a newer one": {[]corev1.Pod{made("a", set, "s", 0), made("b", set, "s", 0, failed), made("c", set, "s", 9)}, "a c"},
+		"one refused in the second of its creation": {
+			[]corev1.Pod{made("a", set, "s", 0), made("b", set, "s", 0, failed), made("c", set, "s", 0, failed)}, "a",
+		},
+		"several failures of one replica": {[]corev1.Pod{made("c", set, "s", 9), made("a", set, "s", 0, failed), made("b", set, "s", 5, failed)}, "c"},
+		"another's replacement is not its own": {
+			[]corev1.Pod{made("a", job, "j", 0, failed), made("b", job, "j", 0, failed), made("c", job, "j", 9)}, "a c",
+		},
+		"nobody has replaced it yet":              {[]corev1.Pod{made("a", job, "j", 0, failed), made("b", job, "j", 0)}, "a b"},
+		"the newest has failed":                   {[]corev1.Pod{made("a", set, "s", 0), made("b", set, "s", 9, failed)}, "a b"},
+		"one that came after another's index":     {[]corev1.Pod{made("a", job, "j", 0, failed, at0), made("b", job, "j", 9, at1)}, "a b"},
+		"the next of its index":                   {[]corev1.Pod{made("a", job, "j", 0, failed, at1), made("b", job, "j", 9, at1), made("c", job, "j", 0, at0)}, "b c"},
+		"of another controller":                   {[]corev1.Pod{made("a", set, "s", 0, failed), made("b", set, "other", 9)}, "a b"},
+		"of the Deployment's next ReplicaSet":     {[]corev1.Pod{made("a", set, "web-1", 0, failed, hashed), made("b", set, "web-2", 9, hashed)}, "b"},
+		"of a ReplicaSet of another Deployment":   {[]corev1.Pod{made("a", set, "web-1", 0, failed, hashed), made("b", set, "db-1", 9, hashed)}, "a b"},
+		"without a controller nobody replaces it": {[]corev1.Pod{made("a", "", "", 0, failed), made("b", "", "", 9)}, "a b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := Workload{Objects: []*unstructured.Unstructured{{Object: map[string]any{}}}, Pods: tc.pods}
+			rigid, _ := w.Workers()
+			var names []string
+			for i := range rigid {
+				names = append(names, rigid[i].Name)
+			}
+			slices.Sort(names)
+			if got := strings.Join(names, " "); got != tc.want {
+				t.Errorf("%s are workers, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestJobsThatAreOver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind, condition, status string
+		want                    bool
+	}{
+		"complete":                      {"Job", "Complete", "True", true},
+		"failed":                        {"Job", "Failed", "True", true},
+		"running":                       {"Job", "Suspended", "True", false},
+		"no more failed":                {"Job", "Failed", "False", false},
+		"a ReplicaSet is never over":    {"ReplicaSet", "Failed", "True", false},
+		"a Job that is about to be one": {"Job", "SuccessCriteriaMet", "True", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &unstructured.Unstructured{Object: map[string]any{"kind": tc.kind, "status": map[string]any{
+				"conditions": []any{map[string]any{"type": tc.condition, "status": tc.status}},
+			}}}
+			if got := over(o); got != tc.want {
+				t.Errorf("over is %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
