@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/holdfast-project/holdfast/cli/internal/read"
 	"github.com/holdfast-project/holdfast/cli/internal/report"
@@ -66,8 +67,23 @@ func Command(t Terminal) *cobra.Command {
 	return root
 }
 
-func (c *command) reader() (read.Reader, string, error) {
+// Limits of requests a second, those of kubectl's discovery: the 5 of client-go are fewer than one look at a workload of thousands of pods takes.
+const (
+	requestsPerSecond = 50
+	requestsAtOnce    = 300
+)
+
+func (c *command) config() (*rest.Config, error) {
 	config, err := c.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
+	return config, nil
+}
+
+func (c *command) reader() (read.Reader, string, error) {
+	config, err := c.config()
 	if err != nil {
 		return read.Reader{}, "", err
 	}

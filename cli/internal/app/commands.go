@@ -22,6 +22,7 @@ func (c *command) status() *cobra.Command {
 				return err
 			}
 			if watch {
+				r.Cached = true
 				return c.watch(cmd.Context(), r, namespace, args[0])
 			}
 			w, err := r.Workload(cmd.Context(), namespace, args[0])

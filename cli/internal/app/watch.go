@@ -35,6 +35,7 @@ func (c *command) watch(ctx context.Context, r reader, namespace, name string) e
 		if err != nil {
 			return err
 		}
+		name = w.Name() // nobody has to be asked again for what it is part of
 		now := c.Now()
 		s := report.Of(w, now)
 		last = c.writeLine(s, last, now)

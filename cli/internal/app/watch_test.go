@@ -22,9 +22,11 @@ type film struct {
 	now      time.Time
 	pauses   []time.Duration
 	paused   func() // called in each pause
+	asked    []string
 }
 
-func (f *film) Workload(context.Context, string, string) (*read.Workload, error) {
+func (f *film) Workload(_ context.Context, _, name string) (*read.Workload, error) {
+	f.asked = append(f.asked, name)
 	if len(f.pictures) == 0 {
 		return nil, f.err
 	}
@@ -94,6 +96,18 @@ func TestTheLineOnATerminalIsWrittenOverAndOver(t *testing.T) {
 	}
 	if want := []time.Duration{calm, calm, brisk, brisk, calm}; !slices.Equal(f.pauses, want) {
 		t.Errorf("pauses %v, want %v: more often during a recovery", f.pauses, want)
+	}
+}
+
+// To find out what a name means takes some requests, and what it is part of some more. A JobSet may even be gone for a while, when it is reset.
+func TestTheRootIsFoundOnce(t *testing.T) {
+	f := life()
+	if _, err := f.watch(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	const root = "ElasticJob/train"
+	if want := []string{"train", root, root, root, root, root}; !slices.Equal(f.asked, want) {
+		t.Errorf("it is looked for as %q, want %q", f.asked, want)
 	}
 }
 

@@ -2,10 +2,12 @@ package read
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
@@ -29,6 +31,38 @@ func TestListOfWhatIsNotThere(t *testing.T) {
 			list, err := Reader{Client: k8s}.list(t.Context(), gvr, "default", metav1.ListOptions{})
 			if (err != nil) != c.fails || len(list) != 0 {
 				t.Errorf("%v, %v", list, err)
+			}
+		})
+	}
+}
+
+// The API server's memory answers a look of a watch; what it says after that is read page by page, if there are pages at all.
+func TestPodsOfAWatchAreTheCachedOnes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cached bool
+		want   []string
+	}{
+		"once":  {false, []string{"", ""}},
+		"again": {true, []string{"0", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, k8s := cluster(t, `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: train, uid: js}}`)
+			r.Cached = tc.cached
+			var versions []string
+			k8s.PrependReactor("list", podsResource.Resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
+				options := action.(clienttesting.ListActionImpl).ListOptions
+				versions = append(versions, options.ResourceVersion)
+				list := &unstructured.UnstructuredList{Object: map[string]any{}}
+				if options.Continue == "" {
+					list.SetContinue("more")
+				}
+				return true, list, nil
+			})
+			if _, err := r.Workload(t.Context(), "team", "train"); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(versions, tc.want) {
+				t.Errorf("it asks for the versions %q, want %q", versions, tc.want)
 			}
 		})
 	}

@@ -30,6 +30,8 @@ var ErrNotFound = errors.New("not found")
 type Reader struct {
 	Client dynamic.Interface
 	Mapper meta.RESTMapper
+	// Cached: pods are read as the API server has them in memory, for those who look again and again. They may be some moments old.
+	Cached bool
 }
 
 var (
@@ -168,6 +170,7 @@ func (r Reader) list(ctx context.Context, gvr schema.GroupVersionResource, names
 		if options.Continue = list.GetContinue(); options.Continue == "" {
 			return all, nil
 		}
+		options.ResourceVersion = "" // that of the first page is in the token
 	}
 }
 
@@ -183,6 +186,9 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 		options.LabelSelector = labels.Set{jobSetLabel: root.GetName()}.String()
 	default:
 		byOwner = true
+	}
+	if r.Cached {
+		options.ResourceVersion = "0" // some API servers answer with all at once then, whatever the limit
 	}
 	owners := map[types.UID]bool{root.GetUID(): true}
 	if k, found := between[root.GetKind()]; found && byOwner {

@@ -20,6 +20,9 @@ type Workload struct {
 // Root is the object that nobody known owns.
 func (w *Workload) Root() *unstructured.Unstructured { return w.Objects[0] }
 
+// Name finds it again at once, from its root: KIND/NAME.
+func (w *Workload) Name() string { return w.Root().GetKind() + "/" + w.Root().GetName() }
+
 // Of the kind, nil if there is none.
 func (w *Workload) Of(kind string) *unstructured.Unstructured {
 	for _, o := range w.Objects {
