@@ -99,6 +99,13 @@ func (c *command) reader() (read.Reader, string, error) {
 	return read.Reader{Client: client, Mapper: mapper}, namespace, err
 }
 
+// tell says what one has no right to, so that nobody takes what is not shown for not there.
+func (c *command) tell(refused read.Forbidden) {
+	if len(refused) > 0 {
+		fmt.Fprintf(c.Err, "warning: no right to %s: what they would tell is not shown\n", refused)
+	}
+}
+
 func (c *command) wide() bool { return c.output == "wide" }
 
 func (c *command) encoded() bool { return c.output == "json" || c.output == "yaml" }

@@ -335,6 +335,38 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// Nothing is said of what one has no right to see, but that.
+func TestWhoMaySeeOnlyTheJobSet(t *testing.T) {
+	ns := wrapped(t)
+	create(t, ns, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: jobsets}
+rules: [{apiGroups: [jobset.x-k8s.io], resources: [jobsets], verbs: [get, list]}]`, nil)
+	create(t, ns, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: jobsets}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: jobsets}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: guest}]`, nil)
+	text, err := holdfast(t, ns, "status", "train", "--as", "guest")
+	ok(t, err)
+	says(t, text, "JobSet "+ns+"/train", "Unknown", "no right to list pods", "no right to get appwrappers, list pods, events")
+	text, err = holdfast(t, ns, "top", "--as", "guest")
+	ok(t, err)
+	says(t, text, "train", "no right to list appwrappers, elasticjobs")
+	for name, args := range map[string][]string{
+		"no right to list appwrappers":                        {"top", "-A"},
+		"no right to get AppWrapper, ElasticJob":              {"status", "x"},
+		"no right to get AppWrapper in namespace " + ns:       {"status", "appwrapper/whole"},
+		"pods \"train-workers-0-0-abcde\" is forbidden: User": {"why", "train-workers-0-0-abcde"},
+	} {
+		if text, err := holdfast(t, ns, append(args, "--as", "guest")...); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v: error %v, want %q; it says:\n%s", args, err, name, text)
+		}
+	}
+}
+
 // The line changes when the workload does, and the watch ends with it.
 func TestWatchEndsWithTheWorkload(t *testing.T) {
 	ns := wrapped(t)

@@ -1,9 +1,12 @@
 package app
 
 import (
+	"bytes"
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/holdfast-project/holdfast/cli/internal/read"
 )
 
 // One look at a workload of 5,000 pods is some fifteen requests, and there may be five looks a second.
@@ -16,5 +19,15 @@ func TestRequestsAreNotHeldBack(t *testing.T) {
 	}
 	if config.QPS < 50 || config.Burst < 75 {
 		t.Errorf("%g requests a second, %d at once", config.QPS, config.Burst)
+	}
+}
+
+func TestMissingRightsAreToldInOneLine(t *testing.T) {
+	var out bytes.Buffer
+	c := &command{Terminal: Terminal{Err: &out}}
+	c.tell(nil)
+	c.tell(read.Forbidden{"get appwrappers", "list pods", "list events"})
+	if got, want := out.String(), "warning: no right to get appwrappers, list pods, events: what they would tell is not shown\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

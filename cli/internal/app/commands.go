@@ -29,6 +29,7 @@ func (c *command) status() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c.tell(w.Forbidden)
 			s := report.Of(w, c.Now())
 			if c.encoded() {
 				return report.Encode(c.Out, c.output, s)
@@ -53,6 +54,7 @@ func (c *command) timeline() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c.tell(w.Forbidden)
 			list := timeline.Of(w.Timeline(), c.Now())
 			if c.encoded() {
 				return report.Encode(c.Out, c.output, list)
@@ -75,6 +77,7 @@ func (c *command) why() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c.tell(p.Forbidden)
 			why := report.WhyOf(p, c.Now())
 			if c.encoded() {
 				return report.Encode(c.Out, c.output, why)
@@ -97,10 +100,11 @@ func (c *command) top() *cobra.Command {
 			if all {
 				namespace = ""
 			}
-			list, err := r.All(cmd.Context(), namespace)
+			list, refused, err := r.All(cmd.Context(), namespace)
 			if err != nil {
 				return err
 			}
+			c.tell(refused)
 			rows := report.Top(list, c.Now())
 			if c.encoded() {
 				return report.Encode(c.Out, c.output, rows)

@@ -35,6 +35,9 @@ func (c *command) watch(ctx context.Context, r reader, namespace, name string) e
 		if err != nil {
 			return err
 		}
+		if last == "" {
+			c.tell(w.Forbidden)
+		}
 		name = w.Name() // nobody has to be asked again for what it is part of
 		now := c.Now()
 		s := report.Of(w, now)

@@ -14,22 +14,22 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Kinds that the cluster has no more, and those that one may not read, are none; anything else is an error.
+// Kinds that the cluster has no more are none; anything else is an error, which says so if it is for want of a right.
 func TestListOfWhatIsNotThere(t *testing.T) {
 	gvr := schema.GroupVersionResource{Group: "workload.codeflare.dev", Version: "v1beta2", Resource: "appwrappers"}
 	for name, c := range map[string]struct {
-		answer error
-		fails  bool
+		answer           error
+		fails, forbidden bool
 	}{
-		"no such kind": {apierrors.NewNotFound(gvr.GroupResource(), ""), false},
-		"no right":     {apierrors.NewForbidden(gvr.GroupResource(), "", nil), false},
-		"no answer":    {errors.New("refused"), true},
+		"no such kind": {apierrors.NewNotFound(gvr.GroupResource(), ""), false, false},
+		"no right":     {apierrors.NewForbidden(gvr.GroupResource(), "", nil), true, true},
+		"no answer":    {errors.New("refused"), true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k8s := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "AppWrapperList"})
 			k8s.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, c.answer })
 			list, err := Reader{Client: k8s}.list(t.Context(), gvr, "default", metav1.ListOptions{})
-			if (err != nil) != c.fails || len(list) != 0 {
+			if (err != nil) != c.fails || apierrors.IsForbidden(err) != c.forbidden || len(list) != 0 {
 				t.Errorf("%v, %v", list, err)
 			}
 		})

@@ -43,16 +43,17 @@ var (
 const page = 500
 
 // Workload finds a workload by NAME or KIND/NAME, of any of its objects, and reads all of it. Where several kinds have an object of the
-// name, the one nearest to the root is meant. Errors: ErrNotFound, and those of the API server.
+// name, the one nearest to the root is meant. Errors: ErrNotFound, ErrForbidden, and those of the API server.
 func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload, error) {
 	object, err := r.find(ctx, namespace, name)
 	if err != nil {
 		return nil, err
 	}
-	if object, err = r.root(ctx, object); err != nil {
+	w := &Workload{}
+	if object, err = r.root(ctx, object, &w.Forbidden); err != nil {
 		return nil, err
 	}
-	w := &Workload{Objects: []*unstructured.Unstructured{object}}
+	w.Objects = []*unstructured.Unstructured{object}
 	if err := r.below(ctx, w); err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload
 		return nil, err
 	}
 	for _, o := range w.named() {
-		events, err := r.events(ctx, w.Root().GetNamespace(), o[0], o[1])
+		events, err := r.events(ctx, &w.Forbidden, w.Root().GetNamespace(), o[0], o[1])
 		if err != nil {
 			return nil, err
 		}
@@ -78,30 +79,44 @@ func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	var none, refused []string
 	for _, k := range kinds {
 		if qualified && !strings.EqualFold(wanted, k.Kind) && !strings.EqualFold(wanted, k.resource) {
 			continue
 		}
-		names = append(names, k.Kind)
 		object, err := r.Client.Resource(k.gvr()).Namespace(namespace).Get(ctx, bare, metav1.GetOptions{})
 		switch {
 		case err == nil:
 			return object, nil
-		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+		case apierrors.IsNotFound(err):
+			none = append(none, k.Kind)
+		case apierrors.IsForbidden(err):
+			refused = append(refused, k.Kind)
+		default:
 			return nil, fmt.Errorf("getting %s %s: %w", k.Kind, bare, err)
 		}
 	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("%w: the cluster has no kind %q that this program knows", ErrNotFound, wanted)
+	return nil, notFound(namespace, wanted, bare, none, refused)
+}
+
+// notFound says that none of the kinds has the name, and of which kinds one has no right to know.
+func notFound(namespace, kind, name string, none, refused []string) error {
+	switch {
+	case len(none) == 0 && len(refused) == 0:
+		return fmt.Errorf("%w: the cluster has no kind %q that this program knows", ErrNotFound, kind)
+	case len(refused) == 0:
+		return fmt.Errorf("%w: namespace %s has no %s of the name %s", ErrNotFound, namespace, strings.Join(none, ", "), name)
+	case len(none) == 0:
+		return fmt.Errorf("%w to get %s in namespace %s", ErrForbidden, strings.Join(refused, ", "), namespace)
 	}
-	return nil, fmt.Errorf("%w: namespace %s has no %s of the name %s", ErrNotFound, namespace, strings.Join(names, ", "), bare)
+	return fmt.Errorf("%w to get %s in namespace %s, which has no %s of the name %s",
+		ErrForbidden, strings.Join(refused, ", "), namespace, strings.Join(none, ", "), name)
 }
 
 // root goes up by controller references, as far as the kinds are known. UIDs decide.
-func (r Reader) root(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (r Reader) root(ctx context.Context, object *unstructured.Unstructured, refused *Forbidden) (*unstructured.Unstructured, error) {
 	for {
-		owner, err := r.owner(ctx, object)
+		owner, err := r.owner(ctx, object, refused)
 		if err != nil || owner == nil {
 			return object, err
 		}
@@ -109,7 +124,7 @@ func (r Reader) root(ctx context.Context, object *unstructured.Unstructured) (*u
 	}
 }
 
-func (r Reader) owner(ctx context.Context, o metav1.Object) (*unstructured.Unstructured, error) {
+func (r Reader) owner(ctx context.Context, o metav1.Object, refused *Forbidden) (*unstructured.Unstructured, error) {
 	ref := metav1.GetControllerOf(o)
 	if ref == nil {
 		return nil, nil
@@ -118,9 +133,10 @@ func (r Reader) owner(ctx context.Context, o metav1.Object) (*unstructured.Unstr
 	if i < 0 {
 		return nil, nil
 	}
-	owner, err := r.Client.Resource(allKinds()[i].gvr()).Namespace(o.GetNamespace()).Get(ctx, ref.Name, metav1.GetOptions{})
+	gvr := allKinds()[i].gvr()
+	owner, err := r.Client.Resource(gvr).Namespace(o.GetNamespace()).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+	case apierrors.IsNotFound(err) || refused.noted(err, "get", gvr.Resource):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
@@ -141,7 +157,7 @@ func (r Reader) below(ctx context.Context, w *Workload) error {
 		return err
 	}
 	for _, k := range kinds {
-		list, err := r.list(ctx, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
+		list, err := r.permitted(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -154,13 +170,24 @@ func (r Reader) below(ctx context.Context, w *Workload) error {
 	return nil
 }
 
+// permitted lists as `list` does. What one has no right to is noted, and is none.
+func (r Reader) permitted(
+	ctx context.Context, refused *Forbidden, gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions,
+) ([]unstructured.Unstructured, error) {
+	list, err := r.list(ctx, gvr, namespace, options)
+	if refused.noted(err, "list", gvr.Resource) {
+		return nil, nil
+	}
+	return list, err
+}
+
 func (r Reader) list(ctx context.Context, gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
 	options.Limit = page
 	for {
 		list, err := r.Client.Resource(gvr).Namespace(namespace).List(ctx, options)
 		// What is not found is a kind that the cluster had when its discovery was last kept, which may be hours ago.
-		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) {
 			return all, nil
 		}
 		if err != nil {
@@ -192,7 +219,7 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 	}
 	owners := map[types.UID]bool{root.GetUID(): true}
 	if k, found := between[root.GetKind()]; found && byOwner {
-		owned, err := r.list(ctx, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
+		owned, err := r.permitted(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +229,7 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 			}
 		}
 	}
-	list, err := r.list(ctx, podsResource, root.GetNamespace(), options)
+	list, err := r.permitted(ctx, &w.Forbidden, podsResource, root.GetNamespace(), options)
 	if err != nil {
 		return nil, err
 	}
@@ -228,9 +255,9 @@ func over(o *unstructured.Unstructured) bool {
 	})
 }
 
-func (r Reader) events(ctx context.Context, namespace, kind, name string) ([]corev1.Event, error) {
+func (r Reader) events(ctx context.Context, refused *Forbidden, namespace, kind, name string) ([]corev1.Event, error) {
 	selector := fields.Set{"involvedObject.kind": kind, "involvedObject.name": name}.String()
-	list, err := r.list(ctx, eventsResource, namespace, metav1.ListOptions{FieldSelector: selector})
+	list, err := r.permitted(ctx, refused, eventsResource, namespace, metav1.ListOptions{FieldSelector: selector})
 	if err != nil {
 		return nil, err
 	}
@@ -250,6 +277,8 @@ type Pod struct {
 	corev1.Pod
 	Owners []*unstructured.Unstructured
 	Events []corev1.Event
+	// Forbidden is what could not be read of owners and events.
+	Forbidden Forbidden
 }
 
 // Pod reads one. Error: ErrNotFound, and those of the API server.
@@ -266,7 +295,7 @@ func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 		return nil, fmt.Errorf("reading pod %s: %w", name, err)
 	}
 	for o := metav1.Object(object); ; {
-		owner, err := r.owner(ctx, o)
+		owner, err := r.owner(ctx, o, &p.Forbidden)
 		if err != nil {
 			return nil, err
 		}
@@ -276,6 +305,6 @@ func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 		p.Owners = append(p.Owners, owner)
 		o = owner
 	}
-	p.Events, err = r.events(ctx, namespace, "Pod", name)
+	p.Events, err = r.events(ctx, &p.Forbidden, namespace, "Pod", name)
 	return p, err
 }

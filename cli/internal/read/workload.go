@@ -15,6 +15,18 @@ type Workload struct {
 	Objects []*unstructured.Unstructured
 	Pods    []corev1.Pod
 	Events  []corev1.Event
+	// Forbidden is what could not be read of it.
+	Forbidden Forbidden
+}
+
+// Hidden is the right that one would need to know its pods, and has not. Empty: they are known.
+func (w *Workload) Hidden() string {
+	for _, resource := range []string{between[w.Root().GetKind()].resource, podsResource.Resource} {
+		if right := "list " + resource; slices.Contains(w.Forbidden, right) {
+			return right
+		}
+	}
+	return ""
 }
 
 // Root is the object that nobody known owns.

@@ -101,6 +101,15 @@ func TestLineOfAnElasticJobThatGoesOnWithFewerWorkers(t *testing.T) {
 	}
 }
 
+// The job itself says whether its workers are enough, also to one who may not see them.
+func TestAnElasticJobWhosePodsAreHidden(t *testing.T) {
+	tc := elasticCases()["below-wanted"]
+	w := &read.Workload{Objects: []*unstructured.Unstructured{object(t, elasticJob(tc.status))}, Forbidden: read.Forbidden{"list pods"}}
+	if s := Of(w, now); s.State != Training || s.PodsHidden == "" {
+		t.Errorf("%s, pods hidden: %q", s.State, s.PodsHidden)
+	}
+}
+
 // What else an AppWrapper has beside an elastic job is needed to the last pod.
 func TestAnElasticJobAndOtherPodsInOneAppWrapper(t *testing.T) {
 	tc := elasticCases()["below-wanted"]

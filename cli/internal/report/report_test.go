@@ -147,6 +147,9 @@ func TestStatus(t *testing.T) {
 			map[string]any{"type": "InPlaceInSync", "status": "False", "reason": "WaitingForWorkers", "message": "8 workers"},
 		}, "status", "conditions")
 	}
+	unknown := func(_ *unstructured.Unstructured, w *read.Workload) {
+		w.Pods, w.Forbidden = nil, read.Forbidden{"list pods"}
+	}
 	for name, tc := range map[string]struct {
 		change func(*unstructured.Unstructured, *read.Workload)
 		wide   bool
@@ -154,7 +157,7 @@ func TestStatus(t *testing.T) {
 	}{
 		"training": {nil, false, false}, "recovering": {recoveringNow, false, false}, "wide": {recoveringNow, true, false},
 		"colour": {nil, false, true}, "failed": {failed, false, false}, "forming": {forming, false, false},
-		"late": {late, false, false},
+		"late": {late, false, false}, "unknown": {unknown, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, "status-"+name+".txt", text(Of(workload(t, tc.change), now), tc.wide, tc.colour))
@@ -177,6 +180,24 @@ func TestLine(t *testing.T) {
 	want := "13:00:00  AppWrapper train  2 of 9 ready  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Recovering on rung 1, 50s left: worker train-workers-0-3 exited with code 1"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestLineOfAWorkloadWhosePodsAreHidden(t *testing.T) {
+	w := workload(t, nil)
+	w.Pods, w.Forbidden = nil, read.Forbidden{"list pods"}
+	want := "13:00:00  AppWrapper train  workers not known  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Unknown: no right to list pods"
+	if diff := cmp.Diff(want, Of(w, now).Line(false, now)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Whom one may not see may have asked for it.
+func TestWhetherAPodOfAHiddenOwnerIsMovedIsNotKnown(t *testing.T) {
+	p := &read.Pod{Pod: pod("p", true), Forbidden: read.Forbidden{"get jobs", "list events"}}
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "j", Controller: new(true)}}
+	if got, want := WhyOf(p, now).Verdict, "whether it is moved is not known: no right to get jobs"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

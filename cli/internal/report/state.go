@@ -13,7 +13,7 @@ import (
 )
 
 // state sums up: what has ended, then what goes on, then what is missing. Of the pods that are needed, all of them, `missing` are not ready;
-// whether those of elastic jobs are enough the jobs say themselves.
+// whether those of elastic jobs are enough the jobs say themselves. Pods that one has no right to see are not missing.
 func state(s Status, t timeline.Workload, missing int) (State, string) {
 	root := t.Objects[0]
 	if c, is := isTrue(root, "Failed"); is || phase(root) == "Failed" {
@@ -44,6 +44,9 @@ func state(s Status, t timeline.Workload, missing int) (State, string) {
 		if _, enough := isTrue(o, "Running", "Succeeded"); !enough {
 			return Waiting, cmp.Or(o.ElasticJob.Message, podsToCome)
 		}
+	}
+	if s.PodsHidden != "" && root.ElasticJob == nil {
+		return Unknown, s.PodsHidden
 	}
 	if s.Workers == 0 && !elastic {
 		return Waiting, podsToCome

@@ -26,6 +26,7 @@ const (
 	Suspended  State = "Suspended"
 	Finished   State = "Finished"
 	Failed     State = "Failed"
+	Unknown    State = "Unknown" // one has no right to see its pods
 )
 
 // Status answers: is it training, who is not, what did it lose, what does it wait for.
@@ -34,7 +35,7 @@ type Status struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	State     State  `json:"state"`
-	// WaitsFor is what has to happen next, or why it failed.
+	// WaitsFor is what has to happen next, why it failed, or why the state is not known.
 	WaitsFor string `json:"waitsFor,omitempty"`
 	// Elastic is what an elastic job says of workers that do not run, while the others may well train.
 	Elastic string `json:"elastic,omitempty"`
@@ -43,6 +44,8 @@ type Status struct {
 	Ready   int    `json:"ready"`
 	// NotReady names pods that should run and do not, each with why.
 	NotReady []string `json:"notReady,omitempty"`
+	// PodsHidden is why Workers, Ready and NotReady are not known; empty if they are.
+	PodsHidden string `json:"podsHidden,omitempty"`
 	// OutOfSync is what the orchestrator says of a group of workers that restarts in place: a few names once it takes long. A worker that waits
 	// for others may be ready, so that its pod does not tell.
 	OutOfSync string `json:"outOfSync,omitempty"`
@@ -102,6 +105,9 @@ func Of(w *read.Workload, now time.Time) Status {
 	rigid, elastic := w.Workers()
 	s.Workers, s.Ready, s.NotReady = workers(slices.Concat(rigid, elastic))
 	needed, ready, _ := workers(rigid)
+	if right := w.Hidden(); right != "" {
+		s.PodsHidden = "no right to " + right
+	}
 	s.State, s.WaitsFor = state(s, t, needed-ready)
 	s.Elastic = elasticText(s, t)
 	s.OutOfSync = outOfSync(s, t)

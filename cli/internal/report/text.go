@@ -24,12 +24,19 @@ func (s Status) Text(out io.Writer, wide bool, p Palette) {
 	}
 	line("Workload", fmt.Sprintf("%s %s/%s", s.Kind, s.Namespace, s.Name))
 	line("State", p.state(s.State))
-	if s.State == Failed {
+	switch s.State {
+	case Failed:
 		line("Failed of", s.WaitsFor)
-	} else {
+	case Unknown:
+		line("Because", s.WaitsFor)
+	default:
 		line("Waits for", s.WaitsFor)
 	}
-	line("Workers", fmt.Sprintf("%d of %d ready", s.Ready, s.Workers))
+	if s.PodsHidden != "" {
+		line("Workers", "not known")
+	} else {
+		line("Workers", fmt.Sprintf("%d of %d ready", s.Ready, s.Workers))
+	}
 	line("Elastic", s.Elastic)
 	line("Out of sync", s.OutOfSync)
 	line("Quota", s.Quota)
@@ -65,7 +72,12 @@ func (s Status) writeNotReady(out io.Writer, wide bool) {
 
 // Line is a status in one line, for watching a restart.
 func (s Status) Line(p Palette, now time.Time) string {
-	text := fmt.Sprintf("%s  %s %s  %d of %d ready", now.UTC().Format("15:04:05"), s.Kind, s.Name, s.Ready, s.Workers)
+	text := fmt.Sprintf("%s  %s %s  ", now.UTC().Format("15:04:05"), s.Kind, s.Name)
+	if s.PodsHidden != "" {
+		text += "workers not known"
+	} else {
+		text += fmt.Sprintf("%d of %d ready", s.Ready, s.Workers)
+	}
 	for _, c := range s.Counters {
 		text += "  " + c.String()
 	}

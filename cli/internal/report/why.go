@@ -146,6 +146,8 @@ func verdict(p *read.Pod, c ladder.Chain, list []Saying, now time.Time) string {
 	}
 	moved := c.Moved()
 	switch {
+	case p.Forbidden.First("get") != "":
+		return "whether it is moved is not known: no right to " + p.Forbidden.First("get")
 	case len(c) == 0:
 		return bareVerdict(p)
 	case moved == nil:

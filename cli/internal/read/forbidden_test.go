@@ -1,0 +1,135 @@
+package read
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// forbid takes rights, such as "list pods".
+func forbid(k8s *fake.FakeDynamicClient, rights ...string) {
+	for _, right := range rights {
+		verb, resource, _ := strings.Cut(right, " ")
+		k8s.PrependReactor(verb, resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: action.GetResource().Resource}, "", errors.New("not yours"))
+		})
+	}
+}
+
+const (
+	wrapper = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: whole, uid: aw}}`
+	wrapped = `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: train, uid: js,
+ ownerReferences: [{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, name: whole, uid: aw, controller: true}]}}`
+	deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, uid: d}}`
+)
+
+func TestWhatOneHasNoRightToOfAWorkload(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rights             []string
+		of                 string
+		root, told, hidden string
+	}{
+		"nothing":                       {nil, "train", "AppWrapper/whole", "", ""},
+		"its pods":                      {[]string{"list pods"}, "train", "AppWrapper/whole", "list pods", "list pods"},
+		"what it is part of":            {[]string{"get appwrappers"}, "train", "JobSet/train", "get appwrappers", ""},
+		"what it has beside pods":       {[]string{"list jobsets", "list events"}, "whole", "AppWrapper/whole", "list jobsets, events", ""},
+		"whose the pods are":            {[]string{"list replicasets"}, "web", "Deployment/web", "list replicasets", "list replicasets"},
+		"another kind than that of it":  {[]string{"get jobsets"}, "web", "Deployment/web", "", ""},
+		"what no pod stands between of": {[]string{"list replicasets"}, "train", "AppWrapper/whole", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, k8s := cluster(t, wrapper, wrapped, deployment)
+			forbid(k8s, tc.rights...)
+			w, err := r.Workload(t.Context(), "team", tc.of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w.Name() != tc.root || w.Forbidden.String() != tc.told || w.Hidden() != tc.hidden {
+				t.Errorf("root %s, forbidden %q, pods hidden for %q; want %s, %q, %q", w.Name(), w.Forbidden, w.Hidden(), tc.root, tc.told, tc.hidden)
+			}
+		})
+	}
+}
+
+// That there is none is said only of kinds that one may look at.
+func TestANameThatIsNotFound(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rights []string
+		of     string
+		is     error
+		want   string
+	}{
+		"of its kind": {nil, "jobset/x", ErrNotFound, "not found: namespace team has no JobSet of the name x"},
+		"of a kind that nobody knows": {
+			nil, "pytorchjob/x", ErrNotFound, `not found: the cluster has no kind "pytorchjob" that this program knows`,
+		},
+		"of a kind that one may not look at": {[]string{"get jobsets"}, "jobset/x", ErrForbidden, "no right to get JobSet in namespace team"},
+		"of some kinds that one may look at": {
+			[]string{"get appwrappers", "get jobs", "get cronjobs"}, "x", ErrForbidden,
+			"no right to get AppWrapper, CronJob, Job in namespace team, which has no JobSet, ElasticJob, Deployment, StatefulSet, ReplicaSet of the name x",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, k8s := cluster(t)
+			forbid(k8s, tc.rights...)
+			if _, err := r.Workload(t.Context(), "team", tc.of); !errors.Is(err, tc.is) || err.Error() != tc.want {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestWhatOneHasNoRightToOfAPod(t *testing.T) {
+	r, k8s := cluster(t, `{apiVersion: v1, kind: Pod, metadata: {name: p,
+ ownerReferences: [{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, name: whole, uid: aw, controller: true}]}}`, wrapper)
+	forbid(k8s, "get appwrappers", "list events")
+	p, err := r.Pod(t.Context(), "team", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Forbidden.String(); got != "get appwrappers, list events" || len(p.Owners) != 0 {
+		t.Errorf("forbidden %q, %d owners", got, len(p.Owners))
+	}
+	if p.Forbidden.First("list") != "list events" || p.Forbidden.First("watch") != "" {
+		t.Errorf("the first right to list is %q, to watch %q", p.Forbidden.First("list"), p.Forbidden.First("watch"))
+	}
+}
+
+// A list of nothing would say that nothing was lost.
+func TestAllWorkloadsOfWhatOneMayList(t *testing.T) {
+	all := []string{"list appwrappers", "list jobsets", "list elasticjobs", "list cronjobs", "list jobs", "list deployments", "list statefulsets"}
+	for name, tc := range map[string]struct {
+		rights    []string
+		namespace string
+		count     int
+		told      string
+		fails     string
+	}{
+		"all kinds":                         {nil, "team", 1, "", ""},
+		"some kinds":                        {[]string{"list appwrappers", "list jobs"}, "team", 1, "list appwrappers, jobs", ""},
+		"none, in a namespace":              {all, "team", 0, "", "no right to list appwrappers, jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets in namespace team"},
+		"none, in the cluster":              {all, "", 0, "", "no right to list appwrappers, jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets in all namespaces"},
+		"nothing but what is of no concern": {all[1:], "team", 1, "list jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, k8s := cluster(t, wrapper, wrapped)
+			forbid(k8s, tc.rights...)
+			list, refused, err := r.All(t.Context(), tc.namespace)
+			if tc.fails != "" {
+				if !errors.Is(err, ErrForbidden) || err.Error() != tc.fails {
+					t.Errorf("error %v, want %q", err, tc.fails)
+				}
+				return
+			}
+			if err != nil || len(list) != tc.count || refused.String() != tc.told {
+				t.Errorf("%d workloads, forbidden %q, error %v; want %d, %q", len(list), refused, err, tc.count, tc.told)
+			}
+		})
+	}
+}
