@@ -41,6 +41,7 @@ type command struct {
 	output string
 }
 
+// formats of output, the default first.
 var formats = []string{"table", "wide", "json", "yaml"}
 
 // Command is `kubectl holdfast`.
@@ -56,7 +57,7 @@ func Command(t Terminal) *cobra.Command {
 	root.SetOut(t.Out)
 	root.SetErr(t.Err)
 	c.flags.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().StringVarP(&c.output, "output", "o", "table", "one of "+strings.Join(formats, ", "))
+	root.PersistentFlags().StringVarP(&c.output, "output", "o", formats[0], "one of "+strings.Join(formats, ", "))
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if !slices.Contains(formats, c.output) {
 			return fmt.Errorf("--output is %q, not one of %s", c.output, strings.Join(formats, ", "))

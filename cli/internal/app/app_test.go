@@ -2,12 +2,24 @@ package app
 
 import (
 	"bytes"
+	"io"
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/holdfast-project/holdfast/cli/internal/read"
 )
+
+// Nobody who reads JSON from it waits for a line for ever.
+func TestAWatchHasOneFormat(t *testing.T) {
+	for _, format := range formats[1:] {
+		cmd := Command(Terminal{Out: io.Discard, Err: io.Discard})
+		cmd.SetArgs([]string{"status", "train", "-w", "-o", format, "--server", "https://127.0.0.1:1"})
+		if err := cmd.ExecuteContext(t.Context()); err == nil || err.Error() != "--watch writes one line, for people: there is none with --output "+format {
+			t.Errorf("error %v with --output %s", err, format)
+		}
+	}
+}
 
 // One look at a workload of 5,000 pods is some fifteen requests, and there may be five looks a second.
 func TestRequestsAreNotHeldBack(t *testing.T) {

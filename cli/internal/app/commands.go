@@ -17,6 +17,9 @@ func (c *command) status() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status NAME", Short: "Is it training, who is not, what was lost, what does it wait for", Long: naming, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if watch && c.output != formats[0] {
+				return fmt.Errorf("--watch writes one line, for people: there is none with --output %s", c.output)
+			}
 			r, namespace, err := c.reader()
 			if err != nil {
 				return err

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/holdfast-project/holdfast/cli/internal/read"
 )
@@ -23,10 +26,14 @@ type film struct {
 	pauses   []time.Duration
 	paused   func() // called in each pause
 	asked    []string
+	troubles map[int]error // instead of a picture, by the number of the look
 }
 
 func (f *film) Workload(_ context.Context, _, name string) (*read.Workload, error) {
 	f.asked = append(f.asked, name)
+	if err := f.troubles[len(f.asked)]; err != nil {
+		return nil, err
+	}
 	if len(f.pictures) == 0 {
 		return nil, f.err
 	}
@@ -51,7 +58,7 @@ func (f *film) after(d time.Duration) <-chan time.Time {
 func (f *film) watch(ctx context.Context, interactive bool) (string, error) {
 	f.now = time.Date(2026, 11, 22, 13, 0, 0, 0, time.UTC)
 	var out bytes.Buffer
-	c := &command{Terminal: Terminal{Out: &out, Interactive: interactive, Now: func() time.Time { return f.now }, After: f.after}}
+	c := &command{Terminal: Terminal{Out: &out, Err: &out, Interactive: interactive, Now: func() time.Time { return f.now }, After: f.after}}
 	err := c.watch(ctx, f, "team", "train")
 	return out.String(), err
 }
@@ -132,7 +139,7 @@ func TestTheLineOnATerminalIsEndedHoweverTheWatchEnds(t *testing.T) {
 	const line = "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training\n"
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	gone := errors.New("gone")
+	gone := fmt.Errorf("%w: gone", read.ErrNotFound)
 	for name, tc := range map[string]struct {
 		film *film
 		err  error
@@ -154,6 +161,65 @@ func TestTheLineOnATerminalIsEndedHoweverTheWatchEnds(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// An API server that is restarted, or has too much to do, is no reason to stop watching.
+func TestTroubleIsToldOnceAndLookedPast(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	refused := errors.New("connection refused")
+	for name, tc := range map[string]struct {
+		interactive bool
+		want        string
+	}{
+		"on a terminal": {true, "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training\n" +
+			"13:00:01  error: connection refused; looking again\n" +
+			"\r\x1b[K13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Training\n" +
+			"13:00:04  error: connection refused; looking again\n" +
+			"\r\x1b[K13:00:05  ElasticJob train  0 of 0 ready  worker failures 0  Finished\n"},
+		"elsewhere": {false, `13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training
+13:00:01  error: connection refused; looking again
+13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Training
+13:00:04  error: connection refused; looking again
+13:00:05  ElasticJob train  0 of 0 ready  worker failures 0  Finished
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &film{
+				pictures: []*unstructured.Unstructured{picture("Running", ""), picture("Running", ""), picture("Succeeded", "")},
+				troubles: map[int]error{2: refused, 3: refused, 5: refused},
+			}
+			got, err := f.watch(t.Context(), tc.interactive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatEndsAWatch(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for name, tc := range map[string]struct {
+		err  error
+		ends bool
+	}{
+		"the workload is gone":            {fmt.Errorf("%w: gone", read.ErrNotFound), true},
+		"its kind may not be read":        {fmt.Errorf("%w to get JobSet", read.ErrForbidden), true},
+		"something else may not be":       {fmt.Errorf("getting: %w", apierrors.NewForbidden(pods, "", nil)), true},
+		"the credentials are not taken":   {fmt.Errorf("getting: %w", apierrors.NewUnauthorized("expired")), true},
+		"the API server has too much":     {fmt.Errorf("getting: %w", apierrors.NewTooManyRequests("later", 1)), false},
+		"it took too long":                {fmt.Errorf("getting: %w", apierrors.NewTimeoutError("etcd", 1)), false},
+		"a request has a deadline itself": {context.DeadlineExceeded, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &film{pictures: []*unstructured.Unstructured{picture("Running", ""), picture("Succeeded", "")}, troubles: map[int]error{2: tc.err}}
+			if _, err := f.watch(t.Context(), false); (err != nil) != tc.ends || tc.ends && !errors.Is(err, tc.err) {
+				t.Errorf("error %v; it should end: %t", err, tc.ends)
 			}
 		})
 	}
