@@ -65,7 +65,11 @@ func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload
 		if err != nil {
 			return nil, err
 		}
-		w.Events = append(w.Events, events...)
+		for i := range events {
+			if w.concerns(&events[i]) {
+				w.Events = append(w.Events, events[i])
+			}
+		}
 	}
 	return w, nil
 }

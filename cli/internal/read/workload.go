@@ -57,6 +57,17 @@ func (w *Workload) Timeline() timeline.Workload {
 	return t
 }
 
+// concerns tells whether an event of one of the named objects is about this workload, and not about an earlier one whose root had the same
+// name: that was another object, and all that happened to what it had was before this one was created. What a reset has removed was another
+// object too, yet of this workload.
+func (w *Workload) concerns(e *corev1.Event) bool {
+	root := w.Root()
+	if about := e.InvolvedObject; about.UID != "" && about.Kind == root.GetKind() && about.Name == root.GetName() {
+		return about.UID == root.GetUID()
+	}
+	return !EventTime(e).Before(root.GetCreationTimestamp().Time)
+}
+
 // named are kind and name of all objects, also of those that a reset has removed: their events tell what happened to them.
 func (w *Workload) named() [][2]string {
 	var list [][2]string

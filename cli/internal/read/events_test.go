@@ -1,0 +1,37 @@
+package read
+
+import "testing"
+
+// A workload that was deleted and applied again within the hour has the name of the one before, whose events are still there. The objects
+// of its own that a reset has removed have other UIDs than those that it has now.
+func TestEventsOfAnEarlierWorkloadOfTheSameName(t *testing.T) {
+	event := func(about, at string) string {
+		return "{apiVersion: v1, kind: Event, metadata: {name: e}, message: m, firstTimestamp: \"2026-11-22T" + at + "Z\", involvedObject: {" + about + "}}"
+	}
+	const earlier, later = "11:59:59", "12:00:00"
+	for name, tc := range map[string]struct {
+		event string
+		kept  bool
+	}{
+		"of the root":                        {event("kind: AppWrapper, name: whole, uid: aw", later), true},
+		"of the root, by a clock that lags":  {event("kind: AppWrapper, name: whole, uid: aw", earlier), true},
+		"of the root before":                 {event("kind: AppWrapper, name: whole, uid: old", earlier), false},
+		"of the root before, as it went":     {event("kind: AppWrapper, name: whole, uid: old", later), false},
+		"of a root, nobody says which":       {event("kind: AppWrapper, name: whole", later), true},
+		"of a root, before this one was":     {event("kind: AppWrapper, name: whole", earlier), false},
+		"of a JobSet that a reset removed":   {event("kind: JobSet, name: train, uid: removed", later), true},
+		"of a JobSet of the workload before": {event("kind: JobSet, name: train, uid: old", earlier), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := cluster(t, tc.event, `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper,
+ metadata: {name: whole, uid: aw, creationTimestamp: "2026-11-22T12:00:00Z"}}`)
+			w, err := r.Workload(t.Context(), "team", "whole")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(w.Events) == 1) != tc.kept {
+				t.Errorf("it has %d events, and the one should be kept: %t", len(w.Events), tc.kept)
+			}
+		})
+	}
+}
