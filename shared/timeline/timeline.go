@@ -115,30 +115,6 @@ func ofObject(o Object, now time.Time) []Entry {
 	return append(list, ofMark(o, list, now)...)
 }
 
-// Lost is the time that a timeline's recoveries have taken, overlaps counted once.
-func Lost(list []Entry) time.Duration {
-	var spans [][2]time.Time
-	for _, e := range list {
-		if e.Rung > 0 && e.Took > 0 {
-			spans = append(spans, [2]time.Time{e.At, e.At.Add(e.Took)})
-		}
-	}
-	slices.SortFunc(spans, func(a, b [2]time.Time) int { return a[0].Compare(b[0]) })
-	var sum time.Duration
-	var end time.Time
-	for _, span := range spans {
-		from := span[0]
-		if from.Before(end) {
-			from = end
-		}
-		if span[1].After(from) {
-			sum += span[1].Sub(from)
-			end = span[1]
-		}
-	}
-	return sum
-}
-
 // order is the moment by which an entry is sorted. The status of an object knows seconds only; what answered or ended something there did
 // so after whatever else is told of that second.
 func (e Entry) order() time.Time {

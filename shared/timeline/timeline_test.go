@@ -238,8 +238,8 @@ func TestLostTimeIsCountedOnce(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Lost(tc.list); got != tc.want {
-				t.Errorf("%s, want %s", got, tc.want)
+			if got := Lost(tc.list); got != (Loss{Time: tc.want}) {
+				t.Errorf("%+v, want %s", got, tc.want)
 			}
 		})
 	}

@@ -291,3 +291,18 @@ func TestTop(t *testing.T) {
 		golden(t, name, b.String())
 	}
 }
+
+// A worker that was lost has cost something, though nobody knows how much.
+func TestTopOfLossesThatAreNotTimed(t *testing.T) {
+	lost := func(name string, workers ...string) *read.Workload {
+		o := object(t, elasticJob("workers: ["+strings.Join(workers, ", ")+"]"))
+		o.SetName(name)
+		return &read.Workload{Objects: []*unstructured.Unstructured{o}}
+	}
+	const one, two = `{index: 1, lastTime: "2026-11-22T12:40:00.000000Z"}`, `{index: 2, lastTime: "2026-11-22T12:50:00.000000Z"}`
+	js := object(t, jobSet)
+	rows := Top([]*read.Workload{lost("calm"), lost("once", one), lost("twice", one, two), {Objects: []*unstructured.Unstructured{js}}}, now)
+	var b bytes.Buffer
+	TopText(&b, rows, false)
+	golden(t, "top-not-timed.txt", b.String())
+}

@@ -53,8 +53,9 @@ type Status struct {
 	Recovery *Recovery `json:"recovery,omitempty"`
 	// Counters against their budgets.
 	Counters []Counter `json:"counters,omitempty"`
-	// LostNanoseconds is the time that recoveries took, as far back as the histories go.
+	// LostNanoseconds is the time that recoveries took, as far back as the histories go, and NotTimed how many took a time that is not known.
 	LostNanoseconds time.Duration    `json:"lostNanoseconds"`
+	NotTimed        int              `json:"notTimed,omitempty"`
 	Last            []timeline.Entry `json:"last,omitempty"` // recoveries, the newest last
 	Objects         []string         `json:"objects"`
 }
@@ -88,10 +89,10 @@ const lastShown = 3
 func Of(w *read.Workload, now time.Time) Status {
 	t := w.Timeline()
 	entries := timeline.Of(t, now)
-	root := w.Root()
+	root, loss := w.Root(), timeline.Lost(entries)
 	s := Status{
 		Kind: root.GetKind(), Name: root.GetName(), Namespace: root.GetNamespace(), Quota: quota(w, t),
-		Recovery: recovery(t, now), Counters: counters(t), LostNanoseconds: timeline.Lost(entries),
+		Recovery: recovery(t, now), Counters: counters(t), LostNanoseconds: loss.Time, NotTimed: loss.NotTimed,
 	}
 	for _, o := range t.Objects {
 		s.Objects = append(s.Objects, o.String())

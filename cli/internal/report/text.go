@@ -45,7 +45,7 @@ func (s Status) Text(out io.Writer, wide bool, p Palette) {
 		counted = append(counted, c.String())
 	}
 	line("Counted", strings.Join(counted, ", "))
-	line("Time lost", timeline.Duration(s.LostNanoseconds))
+	line("Time lost", timeline.Loss{Time: s.LostNanoseconds, NotTimed: s.NotTimed}.String())
 	if wide {
 		line("Objects", strings.Join(s.Objects, ", "))
 	}
@@ -129,20 +129,24 @@ func TopText(out io.Writer, rows []Row, wide bool) {
 	}
 	fmt.Fprintln(w, head)
 	for _, r := range rows {
-		n, slowest, cause := 0, "-", "-"
-		for _, c := range r.Rungs {
-			n += c
-		}
+		slowest, cause := "-", "-"
 		if r.Slowest != nil {
 			slowest, cause = r.Slowest.TookText(), dash(r.Slowest.Cause)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.2f%%\t%d\t%s", r.Namespace, r.Kind, r.Name, timeline.Duration(r.LostNanoseconds), 100*r.Share, n, slowest)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s", r.Namespace, r.Kind, r.Name, r.loss(), r.shareText(), r.recoveries(), slowest)
 		if wide {
 			fmt.Fprintf(w, "\t%s\t%s", strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Rungs), " ", "/"), "[]"), cause)
 		}
 		fmt.Fprintln(w)
 	}
 	w.Flush()
+}
+
+func (r Row) shareText() string {
+	if r.LostNanoseconds == 0 && r.NotTimed > 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f%%", 100*r.Share)
 }
 
 func dash(s string) string {

@@ -15,6 +15,8 @@ type Row struct {
 	Kind            string        `json:"kind"`
 	Name            string        `json:"name"`
 	LostNanoseconds time.Duration `json:"lostNanoseconds"`
+	// NotTimed is how many of the recoveries took a time that is not known, and is in no sum.
+	NotTimed int `json:"notTimed,omitempty"`
 	// Recoveries by rung, 1 to 6.
 	Rungs [6]int `json:"rungs"`
 	// Slowest of the recoveries; nil without any.
@@ -22,16 +24,29 @@ type Row struct {
 	Share   float64         `json:"lostShare"` // of the time since it was created, 0 to 1
 }
 
-// Top lists workloads, the one that lost most first.
+func (r Row) loss() timeline.Loss {
+	return timeline.Loss{Time: r.LostNanoseconds, NotTimed: r.NotTimed}
+}
+
+func (r Row) recoveries() int {
+	n := 0
+	for _, c := range r.Rungs {
+		n += c
+	}
+	return n
+}
+
+// Top lists workloads, the one that lost most first. Of those that lost as much, or nobody knows how much, it is the one that was recovered
+// most often.
 func Top(all []*read.Workload, now time.Time) []Row {
 	rows := []Row{}
 	for _, w := range all {
 		entries := timeline.Of(w.Timeline(), now)
-		root := w.Root()
-		r := Row{Namespace: root.GetNamespace(), Kind: root.GetKind(), Name: root.GetName(), LostNanoseconds: timeline.Lost(entries)}
+		root, loss := w.Root(), timeline.Lost(entries)
+		r := Row{Namespace: root.GetNamespace(), Kind: root.GetKind(), Name: root.GetName(), LostNanoseconds: loss.Time, NotTimed: loss.NotTimed}
 		for i := range entries {
 			e := &entries[i]
-			if e.Rung < 1 || e.Rung > len(r.Rungs) || e.What == timeline.Repair {
+			if !e.Recovery() || e.Rung > len(r.Rungs) {
 				continue
 			}
 			r.Rungs[e.Rung-1]++
@@ -45,7 +60,10 @@ func Top(all []*read.Workload, now time.Time) []Row {
 		rows = append(rows, r)
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(b.LostNanoseconds, a.LostNanoseconds), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(
+			cmp.Compare(b.LostNanoseconds, a.LostNanoseconds), cmp.Compare(b.recoveries(), a.recoveries()),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+		)
 	})
 	return rows
 }
