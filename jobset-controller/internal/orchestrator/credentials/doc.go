@@ -10,5 +10,7 @@
 //	                    annotation: no longer pending
 //	after the overlap   annotation: hashes [new]; store: only that one
 //
-// Every step may be the last of a leader: the next one finds the annotation, and goes on or begins anew.
+// Every step may fail: it is tried again, with the same password. And every step may be the last of a leader: the next one finds the
+// annotation, and goes on or begins anew, with another password, for it does not know that one. However often that happens, the one that
+// was last known to be in the Secret stays valid, and so does the one that the leader before has left.
 package credentials

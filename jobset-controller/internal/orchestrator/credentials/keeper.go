@@ -44,6 +44,7 @@ type Keeper struct {
 	mu      sync.Mutex
 	applied map[types.UID]string    // what the store was told last
 	looked  map[types.UID]time.Time // when the Secret was last seen to be there
+	begun   map[types.UID]string    // passwords that are on their way into the Secret
 }
 
 // StoreError marks that the store did not do what it was asked.
@@ -85,20 +86,60 @@ func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error
 	return k.apply(ctx, owner.GetUID(), record)
 }
 
+// renew brings a new password to the pods. What fails is tried again with the same one: each that is given up takes a place in the record,
+// and there are few.
 func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record, request string, save Save) error {
-	password := newPassword()
-	next := record.with(hashOf(password), request, k.Clock.Now())
-	if err := save(next); err != nil {
-		return err
+	uid := owner.GetUID()
+	password, next := k.begin(uid, record, request)
+	if record == nil || next.Format() != record.Format() {
+		if err := save(next); err != nil {
+			return err
+		}
 	}
-	applied := k.apply(ctx, owner.GetUID(), &next)
+	k.hasBegun(uid, password)
+	applied := k.apply(ctx, uid, &next)
 	if applied != nil && len(next.Hashes) > 1 {
 		return applied
 	}
 	if err := k.writeSecret(ctx, owner, password); err != nil {
 		return err
 	}
-	return errors.Join(save(next.written(k.Clock.Now())), applied)
+	return errors.Join(k.end(uid, next, save), applied)
+}
+
+// begin is the password that this keeper has begun with and not ended, or a new one, and the record with it.
+func (k *Keeper) begin(uid types.UID, record *Record, request string) (string, Record) {
+	k.mu.Lock()
+	password, found := k.begun[uid]
+	k.mu.Unlock()
+	if found && record.waitsFor(password) {
+		next := *record
+		next.Request = request
+		return password, next
+	}
+	password = newPassword()
+	return password, record.with(hashOf(password), request, k.Clock.Now())
+}
+
+// hasBegun keeps a password whose hash is in the record.
+func (k *Keeper) hasBegun(uid types.UID, password string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.begun == nil {
+		k.begun = map[types.UID]string{}
+	}
+	k.begun[uid] = password
+}
+
+// end notes that the Secret has the password. It is forgotten when that is known to all.
+func (k *Keeper) end(uid types.UID, record Record, save Save) error {
+	if err := save(record.written(k.Clock.Now())); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.begun, uid)
+	return nil
 }
 
 // writeSecret replaces whatever has the Secret's name: one of an owner of the same name that was there before. It reads
@@ -202,6 +243,7 @@ func (k *Keeper) forget(uid types.UID) {
 	defer k.mu.Unlock()
 	delete(k.applied, uid)
 	delete(k.looked, uid)
+	delete(k.begun, uid)
 }
 
 func digest(hashes []string) string {

@@ -311,9 +311,7 @@ func TestALeaderDiesAtAnyPoint(t *testing.T) {
 				if s := g.secret(); s != nil {
 					held = append(held, s.Data["password"])
 				}
-				g.keeper = &Keeper{
-					Client: g.keeper.Client, Live: g.keeper.Live, Users: g.users, Ages: ages, Recorder: g.events, Clock: g.clock, CA: g.keeper.CA,
-				}
+				g.nextLeader()
 				g.mustKeep()
 				g.mustKeep()
 				for _, password := range append(held, g.secret().Data["password"]) {
@@ -380,6 +378,113 @@ func (m mortal) SetUsers(ctx context.Context, hashes map[string][]string) error 
 		return err
 	}
 	return m.fakeUsers.SetUsers(ctx, hashes)
+}
+
+// nextLeader is another process, which knows nothing of what the one before has tried.
+func (g *rig) nextLeader() {
+	g.keeper = &Keeper{
+		Client: g.keeper.Client, Live: g.keeper.Live, Users: g.users, Ages: ages, Recorder: g.events, Clock: g.clock, CA: g.keeper.CA,
+	}
+}
+
+// loseStore, and refuseSecrets, let all rotations fail until they are mended.
+func (g *rig) loseStore() (mend func()) {
+	g.users.down = true
+	return func() { g.users.down = false }
+}
+
+func (g *rig) refuseSecrets() (mend func()) {
+	before := g.keeper.Client
+	g.keeper.Client = interceptor.NewClient(before.(client.WithWatch), interceptor.Funcs{
+		Update: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.UpdateOption) error {
+			return apierrors.NewForbidden(corev1.Resource("secrets"), obj.GetName(), errors.New("a webhook says no"))
+		},
+	})
+	return func() { g.keeper.Client = before }
+}
+
+// A rotation that fails again and again shuts nobody out: the store takes the record as it is when it comes back.
+func TestThePasswordThatPodsHaveOutlivesFailures(t *testing.T) {
+	again := func(*rig, int) {}
+	anotherLeader := func(g *rig, _ int) { g.nextLeader() }
+	askedAnew := func(g *rig, n int) { g.ask(fmt.Sprint("anew ", n)) }
+	for name, c := range map[string]struct {
+		fail    func(*rig) (mend func())
+		between func(g *rig, n int)
+		before  int // rotations a moment ago, whose passwords are valid still
+	}{
+		"the store is away":                               {(*rig).loseStore, again, 0},
+		"the store is away, and leaders change":           {(*rig).loseStore, anotherLeader, 0},
+		"the store is away, and it is asked for anew":     {(*rig).loseStore, askedAnew, 0},
+		"the store is away right after a rotation":        {(*rig).loseStore, anotherLeader, 1},
+		"the store is away right after many":              {(*rig).loseStore, anotherLeader, 5},
+		"the Secret is refused":                           {(*rig).refuseSecrets, again, 0},
+		"the Secret is refused, and leaders change":       {(*rig).refuseSecrets, anotherLeader, 0},
+		"the Secret is refused right after rotations":     {(*rig).refuseSecrets, anotherLeader, 2},
+		"the Secret is refused, and it is asked for anew": {(*rig).refuseSecrets, askedAnew, 1},
+		"the store is away after a leader that said no last word": {func(g *rig) func() {
+			g.dieBefore(4) // the Secret has its password
+			g.nextLeader()
+			return g.loseStore()
+		}, again, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t)
+			g.mustKeep()
+			for n := range c.before {
+				g.ask(fmt.Sprint("before ", n))
+				g.mustKeep()
+			}
+			g.ask("please")
+			held := [][]byte{g.secret().Data["password"]}
+			mend := c.fail(g)
+			held = append(held, g.secret().Data["password"])
+			for n := range 5 {
+				if err := g.keep(); err == nil {
+					t.Fatal("it did not fail")
+				}
+				c.between(g, n)
+			}
+			mend()
+			if err := g.keeper.Restore(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, password := range held {
+				if !g.opens(password) {
+					t.Errorf("what pods have does not open the store: %+v", g.record())
+				}
+			}
+			g.mustKeep()
+			if r := g.record(); r.Pending || !g.opens(held[1]) || !g.opens(g.secret().Data["password"]) {
+				t.Errorf("in the end: %+v", r)
+			}
+		})
+	}
+}
+
+// While one leader tries nothing is written anew: a record with many tries of one would have no room for those of others.
+func TestOneLeaderTriesOnePassword(t *testing.T) {
+	g := newRig(t)
+	g.mustKeep()
+	g.ask("please")
+	mend := g.refuseSecrets()
+	if err := g.keep(); err == nil {
+		t.Fatal("it did not fail")
+	}
+	first, version := g.record(), g.jobSet().ResourceVersion
+	for range 3 {
+		if err := g.keep(); err == nil {
+			t.Fatal("it did not fail")
+		}
+	}
+	if g.jobSet().ResourceVersion != version {
+		t.Errorf("the record was %+v and is %+v", first, g.record())
+	}
+	mend()
+	g.mustKeep()
+	if got := hashOf(string(g.secret().Data["password"])); got != first.Hashes[0] || g.record().Pending || len(g.keeper.begun) > 0 {
+		t.Errorf("the Secret has %s, tried was %s; %+v", got, first.Hashes[0], g.record())
+	}
 }
 
 func TestASecretThatWasDeletedIsMadeAgain(t *testing.T) {

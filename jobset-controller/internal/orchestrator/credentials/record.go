@@ -26,6 +26,8 @@ type Record struct {
 	Since time.Time `json:"since"`
 	// Pending: the newest is not known to be in the Secret, and nobody knows it any more if its maker is gone.
 	Pending bool `json:"pending,omitempty"`
+	// Held is, while Pending, the hash of the password that was last known to be in the Secret, so that most pods have it.
+	Held string `json:"held,omitempty"`
 	// Request is the value of RotateAnnotation that was followed last.
 	Request string `json:"request,omitempty"`
 	// Revoked says why the JobSet has no user any more; a new value of RotateAnnotation gives it one again.
@@ -103,15 +105,43 @@ func Next(r *Record, request string, now time.Time, ages Ages) Step {
 	return Keep
 }
 
-// with is the record with a new password that is not in the Secret yet. What was valid stays valid.
+// with is the record with a new password that is not in the Secret yet. What was valid stays valid, as far as there is room: the one that
+// is held is kept, and the one before, which its maker may have brought into the Secret without a word about it.
 func (r *Record) with(newest, request string, now time.Time) Record {
-	hashes := append([]string{newest}, r.Valid()...)
-	return Record{Hashes: hashes[:min(len(hashes), maxHashes)], Since: now, Pending: true, Request: request}
+	next := Record{Hashes: append([]string{newest}, r.Valid()...), Since: now, Pending: true, Held: r.held(), Request: request}
+	if last := len(next.Hashes) - 1; last == maxHashes {
+		drop := last
+		if next.Hashes[last] == next.Held {
+			drop--
+		}
+		next.Hashes = slices.Delete(next.Hashes, drop, drop+1)
+	}
+	return next
+}
+
+// held is the hash of the password that was last known to be in the Secret; "" if none was. Of a pending record that does not say it is
+// the oldest.
+func (r *Record) held() string {
+	valid := r.Valid()
+	switch {
+	case len(valid) == 0:
+		return ""
+	case !r.Pending:
+		return valid[0]
+	case slices.Contains(valid[1:], r.Held):
+		return r.Held
+	}
+	return valid[len(valid)-1]
+}
+
+// waitsFor tells whether a password is the one that is to be brought into the Secret.
+func (r *Record) waitsFor(password string) bool {
+	return r != nil && r.Pending && r.Revoked == "" && r.Hashes[0] == hashOf(password)
 }
 
 // written is the record once the newest password is in the Secret.
 func (r Record) written(now time.Time) Record {
-	r.Pending, r.Since = false, now
+	r.Pending, r.Held, r.Since = false, "", now
 	return r
 }
 

@@ -74,10 +74,40 @@ func TestWhatWasValidStaysValid(t *testing.T) {
 	}
 }
 
+func TestWhatIsGivenUpWhenARecordIsFull(t *testing.T) {
+	a, b, c := hashOf("a"), hashOf("b"), hashOf("c")
+	for name, tc := range map[string]struct {
+		record *Record
+		want   []string // behind the new one
+		held   string
+	}{
+		"none is made":                          {nil, nil, ""},
+		"a first one that nobody knows":         {&Record{Hashes: []string{a}, Pending: true}, []string{a}, a},
+		"it is not full":                        {&Record{Hashes: []string{a, b}}, []string{a, b}, a},
+		"the oldest, if the newest is held":     {&Record{Hashes: []string{a, b, c}}, []string{a, b}, a},
+		"the oldest, if the one before is held": {&Record{Hashes: []string{a, b, c}, Pending: true, Held: b}, []string{a, b}, b},
+		"a try, if the oldest is held":          {&Record{Hashes: []string{a, b, c}, Pending: true, Held: c}, []string{a, c}, c},
+		"a try, of a record that does not say":  {&Record{Hashes: []string{a, b, c}, Pending: true}, []string{a, c}, c},
+		"a try, of a record that says nonsense": {&Record{Hashes: []string{a, b, c}, Pending: true, Held: a}, []string{a, c}, c},
+		"all of one that was revoked":           {&Record{Hashes: []string{}, Revoked: "why"}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tc.record.with(hashOf("new"), "r", then)
+			want := Record{Hashes: append([]string{hashOf("new")}, tc.want...), Since: then, Pending: true, Held: tc.held, Request: "r"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if done := got.written(then); done.Held != "" || done.Pending {
+				t.Errorf("written: %+v", done)
+			}
+		})
+	}
+}
+
 func TestRecordsAreReadBack(t *testing.T) {
 	for _, want := range []Record{
 		{Hashes: []string{old}, Since: then},
-		{Hashes: []string{hashOf("new"), old}, Since: then, Pending: true, Request: "r"},
+		{Hashes: []string{hashOf("new"), old}, Since: then, Pending: true, Held: old, Request: "r"},
 		Record{Hashes: []string{old}, Since: then}.revoked("why"),
 	} {
 		got := Of(map[string]string{Annotation: want.Format()})
