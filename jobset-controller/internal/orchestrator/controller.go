@@ -112,6 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Duration, error) {
 	js, err := r.keepUser(ctx, js)
+	retry, err := leadOn(ctx, err)
 	if err != nil {
 		return 0, err
 	}
@@ -119,6 +120,12 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 	if err != nil {
 		return 0, err
 	}
+	again, err := r.follow(ctx, s)
+	return sooner(again, retry), err
+}
+
+// follow takes the group to where it should be, step by step.
+func (r *Reconciler) follow(ctx context.Context, s *scope) (time.Duration, error) {
 	if err := errors.Join(r.evictLost(ctx, s), r.inspect(ctx, s)); err != nil {
 		return 0, err
 	}
@@ -132,7 +139,7 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 			return 0, err
 		}
 	}
-	return 0, fmt.Errorf("the group of %s/%s does not settle after %d steps", js.Namespace, js.Name, stepsPerLook)
+	return 0, fmt.Errorf("the group of %s/%s does not settle after %d steps", s.js.Namespace, s.js.Name, stepsPerLook)
 }
 
 // settle does what follows from a group that is as it should be.
@@ -151,6 +158,14 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error
 		return 0, err
 	}
 	return s.nextLook(), err
+}
+
+// sooner of two times until the next look; 0: there is no need for one.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }

@@ -98,12 +98,20 @@ type roll struct {
 }
 
 func (r *Rosters) lead(ctx context.Context, owner client.Object) (time.Duration, error) {
-	if wantsUser(owner) && r.Users != nil {
-		var err error
-		if owner, err = keepUserOf(ctx, r.Users, r.Client, owner); err != nil {
-			return 0, err
-		}
+	if !wantsUser(owner) || r.Users == nil {
+		return r.look(ctx, owner)
 	}
+	owner, err := keepUserOf(ctx, r.Users, r.Client, owner)
+	retry, err := leadOn(ctx, err)
+	if err != nil {
+		return 0, err
+	}
+	again, err := r.look(ctx, owner)
+	return sooner(again, retry), err
+}
+
+// look brings the group and its roster together.
+func (r *Rosters) look(ctx context.Context, owner client.Object) (time.Duration, error) {
 	s := &roll{owner: owner, now: r.Clock.Now(), report: roster.ReportOf(owner.GetAnnotations())}
 	var err error
 	if s.roster, err = roster.Of(owner.GetAnnotations()); err != nil {

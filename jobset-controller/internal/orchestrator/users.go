@@ -3,9 +3,12 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
@@ -25,6 +28,24 @@ func (r *Reconciler) keepUser(ctx context.Context, js *v1alpha2.JobSet) (*v1alph
 	}
 	owner, err := keepUserOf(ctx, r.Users, r.Client, js)
 	return owner.(*v1alpha2.JobSet), err
+}
+
+// retryUser is how soon it is tried again to give a group its user.
+const retryUser = 5 * time.Second
+
+// leadOn takes note of an error of keepUser that does not keep the group from being led, as when a quota or a webhook refuses the Secret: new
+// pods wait for it, and those that run are restarted and replaced all the same. It returns when to look again, 0 without an error. It returns
+// the errors that end the look: the store does not answer, or the owner is not what it was. The first are not returned with the others,
+// because the queue takes an error as a reason to wait ever longer, and the clock of a round does not.
+func leadOn(ctx context.Context, err error) (time.Duration, error) {
+	switch {
+	case err == nil:
+		return 0, nil
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), errors.As(err, new(*storeError)):
+		return 0, err
+	}
+	log.FromContext(ctx).Error(err, "the agents' user of the store; the group is led on")
+	return retryUser, nil
 }
 
 // keepUserOf is keepUser for any owner.

@@ -43,7 +43,7 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	applied map[types.UID]string    // what the store was told last
-	looked  map[types.UID]time.Time // when the Secret was last seen to be there
+	looked  map[types.UID]time.Time // when it was last asked whether the Secret is there
 	begun   map[types.UID]string    // passwords that are on their way into the Secret
 }
 
@@ -156,7 +156,7 @@ func (k *Keeper) writeSecret(ctx context.Context, owner client.Object, password 
 	if err != nil {
 		return fmt.Errorf("writing the Secret with the store's password: %w", err)
 	}
-	k.sawSecret(owner.GetUID(), k.Clock.Now())
+	k.askedForSecret(owner.GetUID(), k.Clock.Now())
 	return nil
 }
 
@@ -170,7 +170,8 @@ func (k *Keeper) ca() ([]byte, error) {
 // lookEvery is how often it is asked whether a Secret is still there: without it no new pod starts.
 const lookEvery = 5 * time.Minute
 
-// isMissing asks by a creation that creates nothing, which needs no right to read.
+// isMissing asks by a creation that creates nothing, which needs no right to read. An answer that says no before it comes to that, as when
+// the namespace's quota is used up, leaves it open: then it could not be made again either.
 func (k *Keeper) isMissing(ctx context.Context, owner client.Object, now time.Time) (bool, error) {
 	k.mu.Lock()
 	due := now.Sub(k.looked[owner.GetUID()]) >= lookEvery
@@ -180,8 +181,8 @@ func (k *Keeper) isMissing(ctx context.Context, owner client.Object, now time.Ti
 	}
 	err := k.Client.Create(ctx, secret(owner, "", nil), client.DryRunAll)
 	switch {
-	case apierrors.IsAlreadyExists(err):
-		k.sawSecret(owner.GetUID(), now)
+	case apierrors.IsAlreadyExists(err), apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		k.askedForSecret(owner.GetUID(), now)
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("looking whether the Secret with the store's password is there: %w", err)
@@ -189,7 +190,7 @@ func (k *Keeper) isMissing(ctx context.Context, owner client.Object, now time.Ti
 	return true, nil
 }
 
-func (k *Keeper) sawSecret(uid types.UID, at time.Time) {
+func (k *Keeper) askedForSecret(uid types.UID, at time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.looked == nil {

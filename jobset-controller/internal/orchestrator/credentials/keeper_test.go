@@ -501,6 +501,41 @@ func TestASecretThatWasDeletedIsMadeAgain(t *testing.T) {
 	}
 }
 
+// A quota that is used up is asked about before the name is.
+func TestASecretOfWhichNobodyCanTellIsTakenToBeThere(t *testing.T) {
+	secrets := corev1.Resource("secrets")
+	for name, c := range map[string]struct {
+		answer error
+		fails  bool
+		asked  int // in two looks
+	}{
+		"the quota is used up":     {apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota")), false, 1},
+		"a policy finds it faulty": {apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Secret").GroupKind(), "s", nil), false, 1},
+		"nobody answers":           {apierrors.NewTimeoutError("too slow", 1), true, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t)
+			g.mustKeep()
+			before, asked := g.jobSet().ResourceVersion, 0
+			g.keeper.Client = interceptor.NewClient(g.keeper.Client.(client.WithWatch), interceptor.Funcs{
+				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+					asked++
+					return c.answer
+				},
+			})
+			g.clock.SetTime(then.Add(lookEvery))
+			for range 2 {
+				if err := g.keep(); (err != nil) != c.fails {
+					t.Errorf("error %v", err)
+				}
+			}
+			if asked != c.asked || g.jobSet().ResourceVersion != before {
+				t.Errorf("asked %d times, want %d; the record is %+v", asked, c.asked, g.record())
+			}
+		})
+	}
+}
+
 func TestAStoreWithoutItsUsersGetsThemBack(t *testing.T) {
 	for name, back := range map[string]func(*rig){
 		"on a new connection": func(g *rig) {

@@ -1,0 +1,97 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+)
+
+// noUsers can keep no user.
+type noUsers struct{ err error }
+
+func (n noUsers) Keep(context.Context, client.Object, credentials.Save) error { return n.err }
+
+var (
+	secrets    = corev1.Resource("secrets")
+	quotaError = fmt.Errorf("writing the Secret: %w", apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: secrets=10")))
+)
+
+// Workers die whether their next pods would get a Secret or not.
+func TestAGroupIsLedThoughItsUserCannotBeKept(t *testing.T) {
+	for name, err := range map[string]error{
+		"a quota refuses the Secret":    quotaError,
+		"a webhook of Secrets is away":  apierrors.NewInternalError(errors.New("failed calling webhook")),
+		"the store's CA cannot be read": errors.New("no such file"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := formed(t)
+			g.r.Users = noUsers{err}
+			g.fail("js-w-0-0", 1, 1)
+			if next := g.reconcile(); next <= 0 || next > retryUser {
+				t.Errorf("the next look is in %s", next)
+			}
+			g.wantCharged("1")
+			g.wantReason("RestartingInPlace")
+			g.pass(61 * time.Second)
+			g.wantPhase(coordination.Forming, 2, 0)
+		})
+	}
+}
+
+func TestTheLookEndsWithTheUserIf(t *testing.T) {
+	for name, c := range map[string]struct {
+		err   error
+		again time.Duration // at most
+	}{
+		"the store does not answer":               {&credentials.StoreError{Err: memory.ErrUnreachable}, 2 * retryStore},
+		"the JobSet has changed":                  {apierrors.NewConflict(secrets, "s", errors.New("changed")), 20 * time.Millisecond},
+		"the JobSet has gone":                     {fmt.Errorf("annotating: %w", apierrors.NewNotFound(secrets, "s")), 0},
+		"the store does not answer, among others": {errors.Join(quotaError, &credentials.StoreError{Err: memory.ErrUnreachable}), 2 * retryStore},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := formed(t)
+			g.r.Users = noUsers{c.err}
+			g.fail("js-w-0-0", 1, 1)
+			if next := g.reconcile(); next > c.again {
+				t.Errorf("the next look is in %s", next)
+			}
+			g.wantCharged("0")
+		})
+	}
+}
+
+// While nobody knows whether the Jobs get agents there is no group, and still the user is not forgotten.
+func TestAUserIsTriedAgainBeforeThereIsAGroup(t *testing.T) {
+	g := newRig(t, plain)
+	g.removeJob()
+	g.r.Users = noUsers{quotaError}
+	if next := g.reconcile(); next != retryUser {
+		t.Errorf("the next look is in %s", next)
+	}
+}
+
+func TestACrewIsLedThoughItsUserCannotBeKept(t *testing.T) {
+	k := newCrew(t).enlist(w0, w1)
+	owner := k.owner()
+	metav1.SetMetaDataAnnotation(&owner.ObjectMeta, v1alpha2.InPlaceTimeoutKey, "60s")
+	if err := k.c.Update(k.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	k.r.Users = noUsers{quotaError}
+	k.look()
+	if _, err := k.store.Summary(k.Context(), uid); err != nil {
+		t.Errorf("the group: %v", err)
+	}
+}
