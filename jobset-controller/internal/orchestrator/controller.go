@@ -63,6 +63,7 @@ type Reconciler struct {
 
 	inspections rhythm
 	fenceLooks  rhythm
+	nodeLooks   rhythm
 	rejections  rejections
 	nudges      nudges
 	accounts    accounts
@@ -144,7 +145,8 @@ func (r *Reconciler) follow(ctx context.Context, s *scope) (time.Duration, error
 
 // settle does what follows from a group that is as it should be.
 func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
-	err := errors.Join(r.deleteStaleJobs(ctx, s), r.replace(ctx, s), r.repair(ctx, s), r.nudge(ctx, s), r.releaseFenced(ctx, s), r.countRejections(ctx, s), r.account(ctx, s), r.nameLate(ctx, s), r.writeCondition(ctx, s))
+	err := errors.Join(r.deleteStaleJobs(ctx, s), r.replace(ctx, s), r.releaseDead(ctx, s), r.repair(ctx, s), r.nudge(ctx, s), r.releaseFenced(ctx, s), r.countRejections(ctx, s), r.account(ctx, s), r.nameLate(ctx, s), r.writeCondition(ctx, s))
+	r.reportForced(s)
 	if before := r.phases.set(client.ObjectKeyFromObject(s.js), led{s.js.UID, s.phase()}).uid; before != "" && before != s.js.UID {
 		r.forgetGroup(before) // it was deleted and created again between two looks
 	}

@@ -54,6 +54,7 @@ func (r *Reconciler) forgetGroup(uid types.UID) {
 	r.paces.forget(uid)
 	r.inspections.forget(uid)
 	r.fenceLooks.forget(uid)
+	r.nodeLooks.forget(uid)
 	r.rejections.forget(uid)
 	r.nudges.forget(uid)
 }

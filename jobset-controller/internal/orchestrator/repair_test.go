@@ -373,7 +373,7 @@ func (g *rig) remembered() map[string]int {
 	r := g.r
 	return map[string]int{
 		"losses": len(r.losses.byJobSet), "accounts": len(r.accounts.levels), "phases": len(r.phases.of), "rounds": len(r.rounds.since),
-		"paces": len(r.paces.of), "inspections": len(r.inspections.last), "looks at fences": len(r.fenceLooks.last),
+		"paces": len(r.paces.of), "inspections": len(r.inspections.last), "looks at fences": len(r.fenceLooks.last), "looks at nodes": len(r.nodeLooks.last),
 		"rejections": len(r.rejections.seen), "looks at rejections": len(r.rejections.looks.last), "nudges": len(r.nudges.sent) + len(r.nudges.waiting),
 	}
 }

@@ -64,7 +64,6 @@ func (r *Reconciler) replace(ctx context.Context, s *scope) error {
 			errs = append(errs, r.checkNodes(ctx, s, p))
 		}
 	}
-	r.reportForced(s)
 	r.reportReplaced(s, made)
 	return errors.Join(errs...)
 }
@@ -80,15 +79,14 @@ func (s *scope) replaces() bool {
 
 // places are the slots whose step has entered, with their pods. Those lost this moment are known though the cache has them no more.
 func (r *Reconciler) places(ctx context.Context, s *scope) ([]place, error) {
-	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, client.InNamespace(s.js.Namespace),
-		client.MatchingFields{PodsOfJobSet: string(s.js.UID)}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the pods: %w", err)
+	list, err := r.listPods(ctx, s)
+	if err != nil {
+		return nil, err
 	}
 	pods := map[string][]*corev1.Pod{}
-	for i := range list.Items {
-		slot := inplace.SlotOf(&list.Items[i])
-		pods[slot] = append(pods[slot], &list.Items[i])
+	for i := range list {
+		slot := inplace.SlotOf(&list[i])
+		pods[slot] = append(pods[slot], &list[i])
 	}
 	var places []place
 	for _, job := range s.currentJobs() {
@@ -98,6 +96,20 @@ func (r *Reconciler) places(ctx context.Context, s *scope) ([]place, error) {
 		}
 	}
 	return places, nil
+}
+
+// listPods are the pods of the JobSet that the cache knows, read once in a look.
+func (r *Reconciler) listPods(ctx context.Context, s *scope) ([]corev1.Pod, error) {
+	if s.listed != nil {
+		return s.listed.Items, nil
+	}
+	list := &corev1.PodList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(s.js.Namespace),
+		client.MatchingFields{PodsOfJobSet: string(s.js.UID)}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the pods: %w", err)
+	}
+	s.listed = list
+	return list.Items, nil
 }
 
 // indexes is how many workers of a Job the group needs; none of a stage that is not counted, still forms or has left, nor of a Job

@@ -536,11 +536,13 @@ func request() ctrl.Request {
 
 func TestAPodOnANodeThatIsGoneIsDeletedByForce(t *testing.T) {
 	g := unreachable(t, nil)
+	forced := newMeter(t, metric(t, "holdfast_inplace_forced_deletions_total"))
 	g.pass(4 * time.Second)
 	g.wantPhase(coordination.Running, 1, 0)
 	g.pass(2 * time.Second)
 	g.wantPhase(coordination.Restarting, 1, 1)
 	g.wantEvents("js-w-0-1: being deleted, and its node is gone; deleted by force")
+	forced.want(1)
 }
 
 func TestAPodOnANodeThatIsNotReadyLeavesTheGroupAndStays(t *testing.T) {
@@ -562,4 +564,93 @@ func TestItsOperatorsMaySayThatANodeIsOff(t *testing.T) {
 	g.pass(5 * time.Second)
 	g.wantPhase(coordination.Restarting, 1, 1)
 	g.wantEvents("which is 1m0s or more; deleted by force")
+}
+
+// failedOver lets a round run out of time because of a node that is silent for less than node-lost-after: all Jobs go, and theirs stays, with the
+// pod on that node.
+func failedOver(t *testing.T) *rig {
+	after := func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.NodeLostAfterKey] = "5m" }
+	g := unreachable(t, after, unreadyNode(time.Unix(1000, 0)))
+	g.pass(31 * time.Second)
+	g.wantPhase(coordination.Restarting, 1, 1)
+	g.pass(61 * time.Second)
+	g.wantPhase(coordination.Forming, 2, 0)
+	if g.job().DeletionTimestamp.IsZero() {
+		t.Fatal("the Job is not being deleted")
+	}
+	g.wantEvents("restarting all 4 workers in place", "deleting all Jobs")
+	return g
+}
+
+const byForce = "js-w-0-1: being deleted, and the kubelet of its node n1 has not been heard of since 1970-01-01T00:16:40Z, which is 5m0s or more; deleted by force"
+
+// Nobody waits for its slot any more; but its Job does, and the next one for that.
+func TestAPodOfAJobThatGoesIsDeletedByForceToo(t *testing.T) {
+	g := failedOver(t)
+	g.pass(200 * time.Second) // 292 s of silence
+	g.wantEvents()
+	if next := g.reconcile(); next > lookAtNodes {
+		t.Errorf("the next look is in %s", next)
+	}
+	g.pass(10 * time.Second)
+	g.wantPhase(coordination.Forming, 2, 0)
+	g.wantEvents(byForce)
+}
+
+func TestAPodThatStaysIsLeftAlone(t *testing.T) {
+	for name, prepare := range map[string]func(*rig){
+		"of a JobSet that is suspended": func(g *rig) {
+			g.change(func(js *v1alpha2.JobSet) { js.Spec.Suspend = ptr.To(true) })
+		},
+		"of a JobSet that has failed": func(g *rig) {
+			js := g.jobSet()
+			js.Status.TerminalState = string(v1alpha2.JobSetFailed)
+			g.must(g.c.Status().Update(g.ctx, js))
+		},
+		"on a node that is heard of": func(g *rig) {
+			node := unreadyNode(time.Unix(1000, 0))
+			g.must(g.c.Get(g.ctx, client.ObjectKeyFromObject(node), node))
+			node.Status.Conditions[0].Status = corev1.ConditionTrue
+			g.must(g.c.Status().Update(g.ctx, node))
+		},
+		"of another JobSet's Job, whatever it says of itself": func(g *rig) {
+			g.changePod(0, 1, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other-job" })
+		},
+		"of which nothing is left to run": func(g *rig) { g.changePod(0, 1, failed) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := failedOver(t)
+			prepare(g)
+			g.pass(300 * time.Second)
+			for len(g.events.Events) > 0 {
+				if e := <-g.events.Events; strings.Contains(e, "by force") {
+					t.Error(e)
+				}
+			}
+		})
+	}
+}
+
+// All pods of a Job that goes end at the same time, most of them on nodes that live.
+func TestNodesAreReadForAWhileAtATime(t *testing.T) {
+	g := failedOver(t)
+	for _, index := range []int{0, 2, 3} {
+		g.changePod(0, index, func(p *corev1.Pod) { p.Spec.NodeName = fmt.Sprint("n", index+10) })
+		g.must(g.c.Delete(g.ctx, g.pod(0, index)))
+	}
+	read := 0
+	live := g.r.Live.(client.WithWatch)
+	g.r.Live = interceptor.NewClient(live, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if _, ok := obj.(*corev1.Node); ok {
+				read++
+				g.clock.SetTime(g.clock.Now().Add(turnFor))
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+	})
+	g.pass(lookAtNodes)
+	if next := g.reconcile(); read != 1 || next < time.Second {
+		t.Errorf("%d nodes were read in a look, the next one is in %s", read, next)
+	}
 }

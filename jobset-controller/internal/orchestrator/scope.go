@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -37,6 +38,8 @@ type scope struct {
 	missing []string               // whom the round waits for, once the store was asked; nil after each new sight of the group
 	now     time.Time
 	nodes   map[string]*corev1.Node // read in this look; nil: there is none of the name
+	listed  *corev1.PodList         // all pods, once they were read
+	checked map[types.UID]bool      // pods that end, and that were looked at for their slot's sake in this look
 	forced  []forcedAway            // in this look
 	late    string                  // who is not back in a restart that takes long
 	soon    time.Duration           // when to look again, whatever is heard; 0: no need

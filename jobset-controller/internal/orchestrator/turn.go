@@ -20,9 +20,12 @@ func (r *Reconciler) turn() turn { return turn{r.Clock, r.Clock.Now().Add(turnFo
 
 // over tells whether the rest is for the next look, and asks for that at once.
 func (t turn) over(s *scope) bool {
-	if t.clock.Now().Before(t.until) {
+	if !t.spent() {
 		return false
 	}
 	s.lookIn(time.Millisecond)
 	return true
 }
+
+// spent tells whether it is over; the next look comes when it comes.
+func (t turn) spent() bool { return !t.clock.Now().Before(t.until) }
