@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -86,8 +87,31 @@ func TestWithKueue(t *testing.T) {
 	b.OK(k8s.Delete(t.Context(), job))
 	b.await("next", v1alpha1.StateSucceeded, 0)
 
+	b.comesBackWithoutTheCompleted()
 	b.leavesJobsOfOthersAlone()
 	b.placesByTopology()
+}
+
+// comesBackWithoutTheCompleted: a worker has completed when its job is preempted. Kueue asks for no quota for it again, and the two others run
+// and are waited for.
+func (b *bench) comesBackWithoutTheCompleted() {
+	b.Helper()
+	b.create(b.job("most", 1, 3, 3, queued("low")))
+	b.await("most", v1alpha1.StateRunning, 3)
+	b.kill(b.worker("most", 2), unix.SIGUSR2)
+	b.await("most", v1alpha1.StateRunning, 2)
+	b.create(b.job("hasty", 3, 3, 3, queued("high"), endsAfter(5)))
+	b.await("most", v1alpha1.StateSuspended, 0)
+	b.await("hasty", v1alpha1.StateSucceeded, 0)
+	job := b.await("most", v1alpha1.StateRunning, 2)
+	if job.Spec.GrantedReplicas == nil || *job.Spec.GrantedReplicas != 3 || job.Status.CompletedIndexes != "2" || job.Status.Resumes != 1 {
+		b.Errorf("granted %v, completed %q, resumed %d times", job.Spec.GrantedReplicas, job.Status.CompletedIndexes, job.Status.Resumes)
+	}
+	b.awaitWorkload("most", "PodsReady")
+	for i := range 2 {
+		b.kill(b.worker("most", i), unix.SIGUSR2)
+	}
+	b.await("most", v1alpha1.StateSucceeded, 0)
 }
 
 // leavesJobsOfOthersAlone: Kueue admits a job that another controller answers for, and the operator makes no pod of it and writes nothing.
