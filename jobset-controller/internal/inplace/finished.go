@@ -2,12 +2,15 @@ package inplace
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 // FinishedSlots lists the slots of a Job whose worker has succeeded, from the Job's completed indexes ("0,2-4"). Parts
@@ -20,6 +23,25 @@ func FinishedSlots(jobSet string, job *batchv1.Job) []string {
 		for i := first; ok && i <= last; i++ {
 			slots = append(slots, prefix+strconv.Itoa(i))
 		}
+	}
+	return slots
+}
+
+// SlotsBeyond lists the slots of the stages that a complete Job has never had, because the other Jobs of its entry were made larger when it was
+// over (feature gate ElasticJobSet): nobody will join for them.
+func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) []string {
+	if !policy.Finished(job) || policy.FailureOf(job) != nil {
+		return nil
+	}
+	prefix := jobSet + "-" + job.Labels[v1alpha2.ReplicatedJobNameKey]
+	at := slices.IndexFunc(stages, func(s coordination.Stage) bool { return s.Prefix == prefix })
+	index := indexOf(job)
+	if at < 0 || int64(index) >= stages[at].Jobs {
+		return nil
+	}
+	var slots []string
+	for pod := podsOf(&job.Spec); pod < stages[at].Pods; pod++ {
+		slots = append(slots, stages[at].Slot(int64(index), pod))
 	}
 	return slots
 }

@@ -89,6 +89,74 @@ func TestStages(t *testing.T) {
 	}
 }
 
+// sized is a Job of an entry "w".
+func sized(index string, pods int32, over batchv1.JobConditionType) *batchv1.Job {
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "js-w-" + index, Labels: map[string]string{
+			v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: index,
+		}},
+		Spec: batchv1.JobSpec{Parallelism: &pods, Completions: &pods},
+	}
+	if over != "" {
+		job.Status.Conditions = []batchv1.JobCondition{{Type: over, Status: corev1.ConditionTrue}}
+	}
+	return job
+}
+
+// A cache lists Jobs in another order each time; a group whose size follows it begins anew each time.
+func TestTheSizeOfAnEntryWhoseJobsDiffer(t *testing.T) {
+	js := &v1alpha2.JobSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "js"},
+		Spec:       v1alpha2.JobSetSpec{ReplicatedJobs: []v1alpha2.ReplicatedJob{{Name: "w", Replicas: 3}}},
+	}
+	for name, c := range map[string]struct {
+		jobs []*batchv1.Job
+		want int64
+	}{
+		"the first says it":                   {[]*batchv1.Job{sized("0", 4, ""), sized("1", 6, ""), sized("10", 8, "")}, 4},
+		"by number, not by name":              {[]*batchv1.Job{sized("10", 4, ""), sized("9", 6, "")}, 6},
+		"one that is complete does not":       {[]*batchv1.Job{sized("0", 4, batchv1.JobComplete), sized("1", 6, ""), sized("2", 4, batchv1.JobComplete)}, 6},
+		"nor one that has failed":             {[]*batchv1.Job{sized("0", 4, batchv1.JobFailed), sized("1", 6, "")}, 6},
+		"unless all of them are over":         {[]*batchv1.Job{sized("0", 4, batchv1.JobComplete), sized("1", 6, batchv1.JobComplete)}, 4},
+		"one of an index that nobody knows":   {[]*batchv1.Job{sized("x", 4, ""), sized("1", 6, "")}, 6},
+		"two of an index, which cannot be so": {[]*batchv1.Job{sized("1", 6, ""), sized("1", 6, "")}, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range len(c.jobs) {
+				c.jobs = append(c.jobs[1:], c.jobs[0])
+				if got := Stages(js, c.jobs, []bool{true})[0].Pods; got != c.want {
+					t.Errorf("%d pods, want %d", got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestSlotsThatACompleteJobNeverHad(t *testing.T) {
+	stages := []coordination.Stage{{Prefix: "js-v", Jobs: 9, Pods: 9}, {Prefix: "js-w", Jobs: 2, Pods: 4}}
+	for name, c := range map[string]struct {
+		job  *batchv1.Job
+		want []string
+	}{
+		"of one that runs":                   {sized("1", 2, ""), nil},
+		"of one that has failed":             {sized("1", 2, batchv1.JobFailed), nil},
+		"of one that is complete":            {sized("1", 2, batchv1.JobComplete), []string{"js-w-1-2", "js-w-1-3"}},
+		"of one as large as the others":      {sized("1", 4, batchv1.JobComplete), nil},
+		"of one that is larger":              {sized("1", 6, batchv1.JobComplete), nil},
+		"of one that is no longer wanted":    {sized("2", 2, batchv1.JobComplete), nil},
+		"of one of which nobody knows which": {sized("x", 2, batchv1.JobComplete), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, SlotsBeyond("js", c.job, stages)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if got := SlotsBeyond("other", sized("1", 2, batchv1.JobComplete), stages); got != nil {
+		t.Errorf("of a stage that is not counted: %v", got)
+	}
+}
+
 func TestFinishedSlots(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
 		v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "3",

@@ -1,27 +1,29 @@
 package inplace
 
 import (
+	"math"
+	"strconv"
+
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 // Stages are the slots of a JobSet's group: the replicated jobs whose pods carry an agent (carries, by entry) and that have any
-// pods. How many pods a Job has is what its Job says, if there is one: a changed JobSet does not change the Jobs it has.
+// pods. How many pods a Job has is what its Job says, if there is one: a changed JobSet does not change the Jobs it has. While they change
+// one by one (feature gate ElasticJobSet) the first says it for all.
 func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordination.Stage {
-	living := map[string]*batchv1.JobSpec{}
-	for _, job := range jobs {
-		living[job.Labels[v1alpha2.ReplicatedJobNameKey]] = &job.Spec
-	}
+	sizes := sizesOf(jobs)
 	var stages []coordination.Stage
 	var counted []int
 	for i := range js.Spec.ReplicatedJobs {
 		entry := &js.Spec.ReplicatedJobs[i]
 		spec := &entry.Template.Spec
-		if job := living[entry.Name]; job != nil {
-			spec = job
+		if job := sizes[entry.Name]; job != nil {
+			spec = &job.Spec
 		}
 		stage := coordination.Stage{Prefix: js.Name + "-" + entry.Name, Jobs: int64(entry.Replicas), Pods: podsOf(spec)}
 		if carries[i] && stage.Slots() > 0 {
@@ -31,6 +33,38 @@ func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordina
 	order(stages, gatesOf(&js.Spec), counted)
 	hold(stages, &js.Spec, counted)
 	return stages
+}
+
+// sizesOf finds the Job of each entry that says how large its Jobs are, in whatever order they come.
+func sizesOf(jobs []*batchv1.Job) map[string]*batchv1.Job {
+	sizes := map[string]*batchv1.Job{}
+	for _, job := range jobs {
+		entry := job.Labels[v1alpha2.ReplicatedJobNameKey]
+		if known := sizes[entry]; known == nil || speaksBefore(job, known) {
+			sizes[entry] = job
+		}
+	}
+	return sizes
+}
+
+// speaksBefore: one that runs before one that is over, which nobody makes larger or smaller any more; then the lower index.
+func speaksBefore(a, b *batchv1.Job) bool {
+	if over := policy.Finished(a); over != policy.Finished(b) {
+		return !over
+	}
+	if i, k := indexOf(a), indexOf(b); i != k {
+		return i < k
+	}
+	return a.Name < b.Name
+}
+
+// indexOf a Job in its entry; one that cannot be read comes last.
+func indexOf(job *batchv1.Job) int {
+	index, err := strconv.Atoi(job.Labels[v1alpha2.JobIndexKey])
+	if err != nil {
+		return math.MaxInt
+	}
+	return index
 }
 
 // podsOf is how many pods of one Job run at a time.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -38,11 +39,13 @@ func (r *Reconciler) deleteStaleJobs(ctx context.Context, s *scope) error {
 	return errors.Join(errs...)
 }
 
-// finishedSlots lists the workers that have finished, by the completed indexes of the Jobs.
-func finishedSlots(jobSet string, jobs []*batchv1.Job) []string {
+// finishedSlots lists the workers that have finished, by the completed indexes of the Jobs, and the slots of those that are complete that will
+// have none.
+func finishedSlots(jobSet string, jobs []*batchv1.Job, stages []coordination.Stage) []string {
 	var slots []string
 	for _, job := range jobs {
 		slots = append(slots, inplace.FinishedSlots(jobSet, job)...)
+		slots = append(slots, inplace.SlotsBeyond(jobSet, job, stages)...)
 	}
 	return slots
 }

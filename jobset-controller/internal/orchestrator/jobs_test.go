@@ -6,10 +6,12 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -37,9 +39,39 @@ func TestFinishedSlots(t *testing.T) {
 			tc.change(&job)
 			s := &scope{js: jobSet(), jobs: []batchv1.Job{job}, epoch: epoch.Record{Epoch: 2, Recreate: 2}}
 			s.js.Status.Restarts = 1
-			if got := finishedSlots("js", s.currentJobs()); !slices.Equal(got, tc.want) {
+			if got := finishedSlots("js", s.currentJobs(), nil); !slices.Equal(got, tc.want) {
 				t.Errorf("%v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// With the feature gate ElasticJobSet the others were made larger meanwhile. Nobody joins for the slots that it never had.
+func TestAGroupFormsBesideACompleteJobThatWasSmaller(t *testing.T) {
+	g := newRig(t, func(js *v1alpha2.JobSet) {
+		entry := &js.Spec.ReplicatedJobs[0]
+		entry.Replicas, entry.Template.Spec.Parallelism, entry.Template.Spec.Completions = 2, ptr.To[int32](3), ptr.To[int32](3)
+	})
+	size := func(job *batchv1.Job, index string, n int32) {
+		job.Labels[v1alpha2.ReplicatedJobNameKey], job.Labels[v1alpha2.JobIndexKey] = "w", index
+		job.Spec.Parallelism, job.Spec.Completions = &n, &n
+	}
+	g.changeJob(func(job *batchv1.Job) {
+		size(job, "0", 2)
+		job.Status.CompletedIndexes = "0,1"
+		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	})
+	g.createJob(func(job *batchv1.Job) {
+		job.Name = "js-w-1"
+		size(job, "1", 3)
+	})
+	g.reconcile()
+	for pod := range 3 {
+		g.joinSlot(slotName(1, pod), 1, 1)
+	}
+	g.reconcile()
+	g.wantPhase(coordination.Running, 1, 0)
+	if sum := g.group(); sum.Stages[0].Pods != 3 || sum.Done != 3 {
+		t.Errorf("%+v", sum)
 	}
 }

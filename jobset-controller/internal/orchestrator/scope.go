@@ -102,7 +102,7 @@ func (s *scope) want() (*leader.Wanted, string) {
 	return &leader.Wanted{
 		Stages:    stages,
 		Suspended: ptr.Deref(s.js.Spec.Suspend, false),
-		Done:      finishedSlots(s.js.Name, jobs),
+		Done:      finishedSlots(s.js.Name, jobs, stages),
 	}, ""
 }
 
