@@ -122,6 +122,9 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 		return 0, err
 	}
 	again, err := r.follow(ctx, s)
+	if err != nil { // a repair begins with the losses; an eviction that is told again changes nothing
+		r.losses.keep(client.ObjectKeyFromObject(js), s.losses)
+	}
 	return sooner(again, retry), err
 }
 

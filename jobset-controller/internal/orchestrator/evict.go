@@ -18,9 +18,9 @@ import (
 // evictLost tells the store of pods that are lost. An agent that could speak has reported the death itself; then nothing
 // changes. Pods that go because the JobSet is suspended, finished or recreated are no losses.
 func (r *Reconciler) evictLost(ctx context.Context, s *scope) error {
-	key := client.ObjectKeyFromObject(s.js)
-	s.losses = slices.DeleteFunc(r.losses.take(key), func(l loss) bool { return jobSetOf(l.pod) != s.js.UID })
-	for i, lost := range s.losses {
+	taken := r.losses.take(client.ObjectKeyFromObject(s.js))
+	s.losses = slices.DeleteFunc(taken, func(l loss) bool { return jobSetOf(l.pod) != s.js.UID })
+	for _, lost := range s.losses {
 		if s.wanted == nil || s.wanted.Suspended || s.group == nil {
 			return nil
 		}
@@ -28,9 +28,6 @@ func (r *Reconciler) evictLost(ctx context.Context, s *scope) error {
 			continue
 		}
 		if err := r.evict(ctx, s, lost.pod); err != nil {
-			for _, left := range s.losses[i:] {
-				r.losses.note(key, left)
-			}
 			return err
 		}
 	}

@@ -22,13 +22,29 @@ type loss struct {
 func (l *losses) note(jobSet types.NamespacedName, one loss) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.of(jobSet)[one.pod.UID] = one
+}
+
+// keep notes those again that were taken. What was seen of a pod meanwhile is newer.
+func (l *losses) keep(jobSet types.NamespacedName, taken []loss) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, one := range taken {
+		if _, newer := l.of(jobSet)[one.pod.UID]; !newer {
+			l.of(jobSet)[one.pod.UID] = one
+		}
+	}
+}
+
+// of is called with the lock held.
+func (l *losses) of(jobSet types.NamespacedName) map[types.UID]loss {
 	if l.byJobSet == nil {
 		l.byJobSet = map[types.NamespacedName]map[types.UID]loss{}
 	}
 	if l.byJobSet[jobSet] == nil {
 		l.byJobSet[jobSet] = map[types.UID]loss{}
 	}
-	l.byJobSet[jobSet][one.pod.UID] = one
+	return l.byJobSet[jobSet]
 }
 
 // take returns what was noted and forgets it.

@@ -9,17 +9,20 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
 // twoJobs is a group in sync of two Jobs with two pods each, an hour old.
@@ -331,6 +334,60 @@ func TestALossOutlivesAnOutageOfTheStore(t *testing.T) {
 	g.r.Store = g.store
 	g.reconcile()
 	g.wantPhase(coordination.Restarting, 1, 1)
+}
+
+// silentStore does not say who is missing.
+type silentStore struct{ coordination.Leader }
+
+func (silentStore) Missing(context.Context, string) ([]string, error) {
+	return nil, memory.ErrUnreachable
+}
+
+// Its Job makes no second pod, and nothing else says so before a third of the time is over.
+func TestALossOutlivesALookThatDoesNotComeToItsEnd(t *testing.T) {
+	for name, fails := range map[string]func(*rig){
+		"the store fails": func(g *rig) { g.r.Store = silentStore{g.store} },
+		"the JobSet has changed": func(g *rig) {
+			g.change(func(js *v1alpha2.JobSet) { delete(js.Annotations, recovering.Annotation) }) // which is written again
+			g.r.Client = g.through(interceptor.Funcs{
+				Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
+					return apierrors.NewConflict(v1alpha2.Resource("jobsets"), obj.GetName(), errors.New("changed"))
+				},
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := oneHangs(t)
+			g.see(g.changePod(1, 1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), false)
+			fails(g)
+			g.reconcile()
+			g.wantDeleted()
+			g.r.Store, g.r.Client = g.store, g.c
+			g.reconcile()
+			g.wantDeleted("job js-w-1")
+			if n := g.remembered()["losses"]; n != 0 {
+				t.Errorf("%d JobSets have losses noted", n)
+			}
+		})
+	}
+}
+
+func TestALossThatIsKeptIsNotNewerThanWhatWasSeenMeanwhile(t *testing.T) {
+	var l losses
+	key := types.NamespacedName{Namespace: "ns", Name: "js"}
+	pod := func(uid types.UID) *corev1.Pod { return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}} }
+	l.note(key, loss{pod: pod("a")})
+	l.note(key, loss{pod: pod("b")})
+	taken := l.take(key)
+	l.note(key, loss{pod: pod("a"), evict: true})
+	l.keep(key, taken)
+	got := map[types.UID]bool{}
+	for _, one := range l.take(key) {
+		got[one.pod.UID] = one.evict
+	}
+	if len(got) != 2 || !got["a"] || got["b"] {
+		t.Errorf("pods, and whether they leave a gap: %v", got)
+	}
 }
 
 // newer is an API server that knows a pod better than the cache does.
