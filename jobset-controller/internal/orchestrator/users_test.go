@@ -24,14 +24,14 @@ type noUsers struct{ err error }
 func (n noUsers) Keep(context.Context, client.Object, credentials.Save) error { return n.err }
 
 var (
-	secrets    = corev1.Resource("secrets")
-	quotaError = fmt.Errorf("writing the Secret: %w", apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: secrets=10")))
+	secrets  = corev1.Resource("secrets")
+	errQuota = fmt.Errorf("writing the Secret: %w", apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: secrets=10")))
 )
 
 // Workers die whether their next pods would get a Secret or not.
 func TestAGroupIsLedThoughItsUserCannotBeKept(t *testing.T) {
 	for name, err := range map[string]error{
-		"a quota refuses the Secret":    quotaError,
+		"a quota refuses the Secret":    errQuota,
 		"a webhook of Secrets is away":  apierrors.NewInternalError(errors.New("failed calling webhook")),
 		"the store's CA cannot be read": errors.New("no such file"),
 	} {
@@ -58,7 +58,7 @@ func TestTheLookEndsWithTheUserIf(t *testing.T) {
 		"the store does not answer":               {&credentials.StoreError{Err: memory.ErrUnreachable}, 2 * retryStore},
 		"the JobSet has changed":                  {apierrors.NewConflict(secrets, "s", errors.New("changed")), 20 * time.Millisecond},
 		"the JobSet has gone":                     {fmt.Errorf("annotating: %w", apierrors.NewNotFound(secrets, "s")), 0},
-		"the store does not answer, among others": {errors.Join(quotaError, &credentials.StoreError{Err: memory.ErrUnreachable}), 2 * retryStore},
+		"the store does not answer, among others": {errors.Join(errQuota, &credentials.StoreError{Err: memory.ErrUnreachable}), 2 * retryStore},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := formed(t)
@@ -76,7 +76,7 @@ func TestTheLookEndsWithTheUserIf(t *testing.T) {
 func TestAUserIsTriedAgainBeforeThereIsAGroup(t *testing.T) {
 	g := newRig(t, plain)
 	g.removeJob()
-	g.r.Users = noUsers{quotaError}
+	g.r.Users = noUsers{errQuota}
 	if next := g.reconcile(); next != retryUser {
 		t.Errorf("the next look is in %s", next)
 	}
@@ -89,7 +89,7 @@ func TestACrewIsLedThoughItsUserCannotBeKept(t *testing.T) {
 	if err := k.c.Update(k.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
-	k.r.Users = noUsers{quotaError}
+	k.r.Users = noUsers{errQuota}
 	k.look()
 	if _, err := k.store.Summary(k.Context(), uid); err != nil {
 		t.Errorf("the group: %v", err)
