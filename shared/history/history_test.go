@@ -77,6 +77,32 @@ func TestTheTextIsBounded(t *testing.T) {
 	}
 }
 
+func TestWhetherATextHasAllThatWasAdded(t *testing.T) {
+	long := anExit()
+	long.Worker, long.Pod, long.Node = strings.Repeat("w", maxWord), strings.Repeat("p", maxWord), strings.Repeat("n", maxWord)
+	many := func(e Entry, n int) string {
+		var text string
+		for range n {
+			text = Append(text, e)
+		}
+		return text
+	}
+	for name, c := range map[string]struct {
+		text string
+		want bool
+	}{
+		"nothing was added":           {"", true},
+		"a few":                       {many(anExit(), 3), true},
+		"as many as there is room":    {many(anExit(), MaxEntries), false},
+		"long ones, which fill it":    {many(long, 12), false},
+		"what a later version writes": {many(anExit(), 2) + "\nrubbish", false},
+	} {
+		if got := Whole(c.text); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 func TestAppendGoesOnWhereTheTextEnds(t *testing.T) {
 	second := anExit()
 	second.Round = 4

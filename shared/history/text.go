@@ -14,6 +14,8 @@ const (
 	MaxBytes   = 4096
 	// maxWord bounds each name; the events of the workload have them in full.
 	maxWord = 200
+	// maxLine is more than a line has: six names, and numbers.
+	maxLine = 6*maxWord + 250
 
 	title   = "# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start+sync in ms"
 	nothing = "-"
@@ -33,6 +35,12 @@ func Format(list []Entry) string {
 	}
 	slices.Reverse(lines)
 	return strings.Join(append([]string{title}, lines...), "\n")
+}
+
+// Whole tells whether a text surely has all entries that were ever added: none was left out for want of room, and each can be read.
+func Whole(text string) bool {
+	list, err := Parse(text)
+	return err == nil && len(list) < MaxEntries && len(text)+1+maxLine <= MaxBytes
 }
 
 // Append adds entries to a text. A text that cannot be read is thrown away: it is an account, and nothing rests on it.

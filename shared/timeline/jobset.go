@@ -19,8 +19,9 @@ type JobSet struct {
 
 func ofJobSet(o Object) []Entry {
 	list := []Entry{{At: o.Created, Object: o.String(), What: Started}}
-	entries, _ := history.Parse(o.Annotations[history.Annotation]) // what cannot be read is of a later version
-	counted := numberBack(entries, o.JobSet.Charged)
+	text := o.Annotations[history.Annotation]
+	entries, _ := history.Parse(text) // what cannot be read is of a later version
+	counted := numberBack(entries, o.JobSet.Charged, history.Whole(text))
 	for i, h := range entries {
 		e := Entry{
 			At: h.FailedAt, Rung: inPlaceRung(o.JobSet.Sidecar), Object: o.String(), What: InPlace, Cause: causeText(h.Cause),
@@ -43,7 +44,7 @@ func inPlaceRung(sidecar bool) int {
 
 // numberBack gives the counted entries their numbers: the last one has the number that the object says, unless it says more because the
 // budget was exceeded by a failure that was answered by none of them.
-func numberBack(entries []history.Entry, charged int32) []int32 {
+func numberBack(entries []history.Entry, charged int32, whole bool) []int32 {
 	numbers := make([]int32, len(entries))
 	n := charged
 	total := int32(0)
@@ -52,7 +53,7 @@ func numberBack(entries []history.Entry, charged int32) []int32 {
 			total++
 		}
 	}
-	if len(entries) < history.MaxEntries { // all restarts are here: they count from 1
+	if whole { // all restarts are here: they count from 1
 		n = min(n, total)
 	}
 	for i := len(entries) - 1; i >= 0 && n > 0; i-- {

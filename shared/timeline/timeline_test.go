@@ -196,11 +196,16 @@ func TestCountsOfRestarts(t *testing.T) {
 	for i := range many {
 		many[i] = restart(1, int64(i)+11, time.Duration(i)*time.Minute, nil)
 	}
+	long := make([]history.Entry, 12) // more than there is room for
+	for i := range long {
+		long[i] = restart(1, int64(i)+19, time.Duration(i)*time.Minute, func(e *history.Entry) { e.Pod, e.Node = strings.Repeat("p", 200), strings.Repeat("n", 200) })
+	}
 	cases := map[string]struct {
 		charged int32
 		entries []history.Entry
 		want    string
 	}{
+		"long ones are left out too, and fewer stay": {30, long, "23 24 25 26 27 28 29 30"},
 		"from 1":                                 {2, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2"},
 		"one that nobody pays for has no number": {2, []history.Entry{restart(1, 1, 1, nil), restart(2, 0, 2, uncounted), restart(2, 1, 3, nil)}, "1 0 2"},
 		"the failure beyond the budget was no restart": {3, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2"},
