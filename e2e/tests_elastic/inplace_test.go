@@ -35,10 +35,11 @@ func TestWorkersRestartInPlace(t *testing.T) {
 	// One is killed: all three run anew, in the pods and the containers that were there.
 	b.killWorker("train", 1)
 	b.awaitPrograms("train", programs, 3)
+	b.awaitCounted("train", 1, 0) // all may run again before the operator has heard of it
 	job := b.awaitInSync("train", 3)
 	b.checkSamePods("train", before)
-	if s := job.Status; s.Restarts != 1 || s.Disruptions != 0 || s.InPlace == nil || s.InPlace.Failures != 1 {
-		t.Errorf("restarts %d, disruptions %d, in place %+v", s.Restarts, s.Disruptions, s.InPlace)
+	if s := job.Status; s.InPlace == nil || s.InPlace.Failures != 1 {
+		t.Errorf("in place %+v", s.InPlace)
 	}
 	b.awaitEvent("train", "InPlaceRestart", "exited with code 137")
 
@@ -65,14 +66,12 @@ func TestWorkersRestartInPlace(t *testing.T) {
 		return nil
 	})
 	b.awaitPrograms("train", programs, 4)
+	b.awaitCounted("train", 2, 1)
 	job = b.awaitInSync("train", 4)
 	delete(before, 2)
 	b.checkSamePods("train", before)
 	if round := roster.ReportOf(job.Annotations).Round; round != 3 {
 		t.Errorf("two failures and a lost pod are %d restarts", round)
-	}
-	if s := job.Status; s.Restarts != 2 || s.Disruptions != 1 {
-		t.Errorf("restarts %d, disruptions %d", s.Restarts, s.Disruptions)
 	}
 }
 
