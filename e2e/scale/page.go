@@ -169,7 +169,8 @@ func (p *page) headline() {
 			})
 		}
 	}
-	p.line("\nx is how many times faster than Recreate, in the same size on the same machine.")
+	p.line("\nx is how many times faster than Recreate, in the same size.")
+	p.aboutMachines()
 	p.aboutPublished()
 	p.aboutEarlier()
 	for _, scenario := range []string{Failure, Pod} {
@@ -198,11 +199,34 @@ func (p *page) aboutPublished() {
 	}
 }
 
+// aboutMachines says which rows have another machine than the Recreate that they are compared with.
+func (p *page) aboutMachines() {
+	var apart []string
+	for _, scenario := range []string{Failure, Pod} {
+		for _, n := range p.sizes(scenario) {
+			base, found := p.find(scenario, Recreate, n)
+			for _, r := range p.of(scenario, n) {
+				if found && r.Machine.Processor != base.Machine.Processor {
+					apart = append(apart, fmt.Sprintf("%d workers, %s, %s (%s, Recreate %s)", n, r.name(), outageWords[scenario], r.Machine.Processor, base.Machine.Processor))
+				}
+			}
+		}
+	}
+	if len(apart) > 0 {
+		p.line("\nNot on the same processor as the Recreate of its row, so that x is of two machines:")
+		for _, row := range apart {
+			p.line("* %s", row)
+		}
+	}
+}
+
+// outageWords are what is done to the group in the scenarios that are compared.
+var outageWords = map[string]string{Failure: "a killed process", Pod: "a deleted pod"}
+
 // aboutEarlier says which runs are not of one invocation.
 func (p *page) aboutEarlier() {
-	words := map[string]string{Failure: "a killed process", Pod: "a deleted pod"}
 	for _, r := range p.all {
-		if what, here := words[r.Scenario]; here && r.Earlier > 0 {
+		if what, here := outageWords[r.Scenario]; here && r.Earlier > 0 {
 			p.line("\nOf the %d runs of %s with %d workers, %s, %d are of an earlier invocation.", len(r.Runs), what, r.Workers, r.name(), r.Earlier)
 		}
 	}

@@ -110,3 +110,20 @@ func TestRunsOfAnEarlierInvocationAreNamed(t *testing.T) {
 	lineOf(t, page, "Of the 2 runs of a killed process with 500 workers, in place, exec driver, 1 are of an earlier invocation.")
 	lineOf(t, page, "| 500 | in place, exec driver | 2 | 0.200 (0.100-0.300) |")
 }
+
+// A ratio of two processors is no ratio of two answers alone.
+func TestRowsOfTwoMachinesAreNamed(t *testing.T) {
+	list := some()
+	page, _ := Page(list, "scale", nil)
+	if strings.Contains(page, "Not on the same processor") {
+		t.Error("rows of one machine are named")
+	}
+	for i := range list {
+		if list[i].Way == Exec {
+			list[i].Machine.Processor = "another"
+		}
+	}
+	page, _ = Page(list, "scale", nil)
+	lineOf(t, page, "Not on the same processor as the Recreate of its row")
+	lineOf(t, page, "* 500 workers, in place, exec driver, a killed process (another, Recreate")
+}
