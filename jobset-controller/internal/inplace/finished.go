@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/completion"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
@@ -18,9 +18,8 @@ import (
 func FinishedSlots(jobSet string, job *batchv1.Job) []string {
 	var slots []string
 	prefix := fmt.Sprintf("%s-%s-%s-", jobSet, job.Labels[v1alpha2.ReplicatedJobNameKey], job.Labels[v1alpha2.JobIndexKey])
-	for part := range strings.SplitSeq(job.Status.CompletedIndexes, ",") {
-		first, last, ok := indexRange(part)
-		for i := first; ok && i <= last; i++ {
+	for first, last := range completion.Ranges(job.Status.CompletedIndexes) {
+		for i := first; i <= last; i++ {
 			slots = append(slots, prefix+strconv.Itoa(i))
 		}
 	}
@@ -46,23 +45,10 @@ func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) [
 	return slots
 }
 
-func indexRange(part string) (first, last int, ok bool) {
-	from, to, isRange := strings.Cut(part, "-")
-	first, err := strconv.Atoi(from)
-	if err != nil || first < 0 {
-		return 0, 0, false
-	}
-	if !isRange {
-		return first, first, true
-	}
-	last, err = strconv.Atoi(to)
-	return first, last, err == nil && last <= 1<<20
-}
-
 // HasIndex tells whether completion indexes as the Job controller writes them ("0,2-4") contain one.
 func HasIndex(indexes string, index int) bool {
-	for part := range strings.SplitSeq(indexes, ",") {
-		if first, last, ok := indexRange(part); ok && first <= index && index <= last {
+	for first, last := range completion.Ranges(indexes) {
+		if first <= index && index <= last {
 			return true
 		}
 	}

@@ -87,6 +87,10 @@ func Finished(job *batchv1.Job) bool {
 	return FailureOf(job) != nil || condition(job, batchv1.JobComplete) != nil
 }
 
+// ReportedSuspended tells whether the Job controller says that a Job is suspended. It goes on to say so until it has made the pods of a Job
+// that is resumed.
+func ReportedSuspended(job *batchv1.Job) bool { return condition(job, batchv1.JobSuspended) != nil }
+
 func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
 	for i := range job.Status.Conditions {
 		if c := &job.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {

@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
 // resumeJobs lets suspended Jobs run whose turn it is, with the pod template as the JobSet has it now. Jobs that wait in a queue by
@@ -67,16 +67,7 @@ func (s *scope) jobsToResume() []resumption {
 
 // templateIsMutable states the API server's rule: no pods are left, and the Job was never started or is reported suspended.
 func templateIsMutable(job *batchv1.Job) bool {
-	return job.Status.Active == 0 && (job.Status.StartTime == nil || reportedSuspended(job))
-}
-
-func reportedSuspended(job *batchv1.Job) bool {
-	for _, c := range job.Status.Conditions {
-		if c.Type == batchv1.JobSuspended {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return job.Status.Active == 0 && (job.Status.StartTime == nil || policy.ReportedSuspended(job))
 }
 
 // resumeJob takes one call. API servers before 1.36 refuse another template for a Job that was ever started, so there the start

@@ -3,13 +3,15 @@ package exclusive
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/completion"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
 // LeaderKey is the annotation of a pod that leads in the place of the one with index 0, which is over. Elect alone writes it.
@@ -30,7 +32,7 @@ func RunOf(job *batchv1.Job) Run {
 	if job == nil {
 		return Run{}
 	}
-	r := Run{First: firstNotIn(job.Status.CompletedIndexes, ptr.Deref(job.Status.FailedIndexes, "")), Halted: halted(job)}
+	r := Run{First: firstNotIn(job.Status.CompletedIndexes, ptr.Deref(job.Status.FailedIndexes, "")), Halted: policy.ReportedSuspended(job)}
 	if job.Status.StartTime != nil {
 		r.Began = job.Status.StartTime.Time
 	}
@@ -41,12 +43,6 @@ func RunOf(job *batchv1.Job) Run {
 func (r Run) Current(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool {
 		return p.Status.Phase == corev1.PodSucceeded && (r.Halted || p.CreationTimestamp.Time.Before(r.Began))
-	})
-}
-
-func halted(job *batchv1.Job) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
 	})
 }
 
@@ -97,19 +93,11 @@ func firstNotIn(lists ...string) int {
 	return first
 }
 
-// holds gives the last index of the interval that the index is in. Intervals are in order; what is none ends the list.
+// holds gives the last index of the range that the index is in.
 func holds(list string, index int) (last int, in bool) {
-	for interval := range strings.SplitSeq(list, ",") {
-		from, to, isRange := strings.Cut(interval, "-")
-		if !isRange {
-			to = from
-		}
-		low, err := strconv.Atoi(from)
-		if err != nil || low > index {
-			return 0, false
-		}
-		if last, err = strconv.Atoi(to); err != nil {
-			return 0, false
+	for first, last := range completion.Ranges(list) {
+		if first > index {
+			break
 		}
 		if index <= last {
 			return last, true
