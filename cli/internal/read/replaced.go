@@ -5,13 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-const (
-	completionIndex = "batch.kubernetes.io/job-completion-index"
-	templateHash    = "pod-template-hash"
 )
 
 // standing leaves out Failed pods that have been replaced: their controllers keep them, for their logs, beside the pods that run in their
@@ -80,8 +77,8 @@ func place(pod *corev1.Pod) string {
 	if ref == nil {
 		return ""
 	}
-	if hash := pod.Labels[templateHash]; ref.Kind == replicaSets.Kind && hash != "" {
+	if hash := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; ref.Kind == replicaSets.Kind && hash != "" {
 		return deployments.Kind + "/" + strings.TrimSuffix(ref.Name, "-"+hash)
 	}
-	return string(ref.UID) + "/" + cmp.Or(pod.Annotations[completionIndex], pod.Labels[completionIndex])
+	return string(ref.UID) + "/" + cmp.Or(pod.Annotations[batchv1.JobCompletionIndexAnnotation], pod.Labels[batchv1.JobCompletionIndexAnnotation])
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,13 +31,13 @@ func made(name, kind, controller string, second int, change ...func(*corev1.Pod)
 
 func failed(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
 
-func at0(p *corev1.Pod) { p.Annotations = map[string]string{completionIndex: "0"} }
+func at0(p *corev1.Pod) { p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: "0"} }
 
-func at1(p *corev1.Pod) { p.Labels = map[string]string{completionIndex: "1"} }
+func at1(p *corev1.Pod) { p.Labels = map[string]string{batchv1.JobCompletionIndexAnnotation: "1"} }
 
 func hashed(p *corev1.Pod) {
 	_, hash, _ := strings.Cut(p.OwnerReferences[0].Name, "-")
-	p.Labels = map[string]string{templateHash: hash}
+	p.Labels = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash}
 }
 
 // A Failed pod stays as an object while its replacement runs; it counts as long as it has none.
