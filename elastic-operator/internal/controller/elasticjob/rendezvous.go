@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
@@ -104,11 +104,6 @@ func (r *Reconciler) observeRendezvous(ctx context.Context, s *scope, d *policy.
 // askPause comes on top for a server that cannot be reached: each question takes one of the workers as long as its time-out.
 const askPause = time.Minute
 
-func isTimeout(err error) bool {
-	var late net.Error
-	return errors.As(err, &late) && late.Timeout()
-}
-
 func (r *Reconciler) ask(ctx context.Context, s *scope, said *v1alpha1.RendezvousStatus) {
 	if wait := r.asked.due(s.job.UID, askEvery); wait > 0 {
 		s.askAgain = wait
@@ -118,7 +113,7 @@ func (r *Reconciler) ask(ctx context.Context, s *scope, said *v1alpha1.Rendezvou
 	answer, err := r.Rendezvous(ctx, plan.StatusURL(s.job, s.server.Status.PodIP), s.job.Namespace+"/"+s.job.Name)
 	if err != nil {
 		said.Message = "the server does not answer"
-		if isTimeout(err) {
+		if utilnet.IsTimeout(err) {
 			r.asked.postpone(s.job.UID, askPause)
 			s.askAgain = askEvery + askPause
 		}
