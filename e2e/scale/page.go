@@ -186,52 +186,6 @@ func runsOf(killed, deleted Result) string {
 	return fmt.Sprint(len(killed.Runs))
 }
 
-// aboutPublished says which versions of the published controller took part.
-func (p *page) aboutPublished() {
-	versions := map[string]bool{}
-	for _, r := range p.all {
-		if r.Way == Published {
-			versions[r.Machine.Versions[JobSet]] = true
-		}
-	}
-	if len(versions) > 0 {
-		p.line("\nThe published JobSet controller is %s with its defaults and webhooks, in the place of our manager; all else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
-	}
-}
-
-// aboutMachines says which rows have another machine than the Recreate that they are compared with.
-func (p *page) aboutMachines() {
-	var apart []string
-	for _, scenario := range []string{Failure, Pod} {
-		for _, n := range p.sizes(scenario) {
-			base, found := p.find(scenario, Recreate, n)
-			for _, r := range p.of(scenario, n) {
-				if found && r.Machine.Processor != base.Machine.Processor {
-					apart = append(apart, fmt.Sprintf("%d workers, %s, %s (%s, Recreate %s)", n, r.name(), outageWords[scenario], r.Machine.Processor, base.Machine.Processor))
-				}
-			}
-		}
-	}
-	if len(apart) > 0 {
-		p.line("\nNot on the same processor as the Recreate of its row, so that x is of two machines:")
-		for _, row := range apart {
-			p.line("* %s", row)
-		}
-	}
-}
-
-// outageWords are what is done to the group in the scenarios that are compared.
-var outageWords = map[string]string{Failure: "a killed process", Pod: "a deleted pod"}
-
-// aboutEarlier says which runs are not of one invocation.
-func (p *page) aboutEarlier() {
-	for _, r := range p.all {
-		if what, here := outageWords[r.Scenario]; here && r.Earlier > 0 {
-			p.line("\nOf the %d runs of %s with %d workers, %s, %d are of an earlier invocation.", len(r.Runs), what, r.Workers, r.name(), r.Earlier)
-		}
-	}
-}
-
 // same is the result of another scenario, all else equal; the zero Result if there is none.
 func (p *page) same(r Result, scenario string) Result {
 	for _, other := range p.all {
