@@ -34,9 +34,9 @@
 //
 // # The parts
 //
-// Group and its methods are the protocol: pure, with the time as an argument. Store is what agents and the leader call.
-// Package memory keeps groups in the process and calls Group; package valkey runs the same rules as server-side
-// functions. Package contract holds the test that both must pass, the comparison of the two step by step included.
+// Store is what agents and the leader call. The rules are functions that run in the store; package functions has their source,
+// and nothing else decides what they decide. Package valkey calls them on a server; package memory runs them in the process,
+// for tests and the simulation. Package contract holds the test that both pass.
 //
 // Times of the store are Unix milliseconds; births of instances and pods are Unix microseconds.
 package coordination

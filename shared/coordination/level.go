@@ -34,7 +34,8 @@ type Level struct {
 	Round       int64 // the desired total restart count
 	Phase       Phase
 	Seq         int64  // grows with every change of the level
-	Steps       string // a token for each step, see tokens; ask it with Entered, Lifted and Left
+	Steps       string // a token for each step, see tokens.go; ask it with Entered, Lifted and Left
+	Delay       int64  // how long an instance at a barrier waits after its round was lifted, in milliseconds
 }
 
 // Older tells whether l is behind other within the same incarnation. Levels of different incarnations do not compare.
@@ -49,19 +50,18 @@ func (l Level) SameLife(other Level) bool {
 
 // String is the wire format of a level: fields separated by a blank, the protocol version first.
 func (l Level) String() string {
-	return fmt.Sprintf("%d %s %d %d %d %s %d %s",
-		version, l.Incarnation, l.Generation, l.Epoch, l.Round, l.Phase, l.Seq, l.Steps)
+	return fmt.Sprintf("%s %s %d %d %d %s %d %s %d",
+		Version, l.Incarnation, l.Generation, l.Epoch, l.Round, l.Phase, l.Seq, l.Steps, l.Delay)
 }
 
-// ParseLevel reads a level of a protocol version from the wire. The error quotes what was read: it is a foreign value,
-// never a trigger.
-func ParseLevel(version int64, s string) (Level, error) {
+// ParseLevel reads a level from the wire. The error quotes what was read: it is a foreign value, never a trigger.
+func ParseLevel(s string) (Level, error) {
 	f := strings.Fields(s)
-	if len(f) != 8 || f[0] != strconv.FormatInt(version, 10) {
-		return Level{}, fmt.Errorf("not a level of protocol version %d: %.80q", version, s)
+	if len(f) != 9 || f[0] != Version {
+		return Level{}, fmt.Errorf("not a level of protocol version %s: %.80q", Version, s)
 	}
 	l := Level{Incarnation: f[1], Phase: Phase(f[5]), Steps: f[7]}
-	for field, value := range map[*int64]string{&l.Generation: f[2], &l.Epoch: f[3], &l.Round: f[4], &l.Seq: f[6]} {
+	for field, value := range map[*int64]string{&l.Generation: f[2], &l.Epoch: f[3], &l.Round: f[4], &l.Seq: f[6], &l.Delay: f[8]} {
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 0 || n > MaxCount {
 			return Level{}, fmt.Errorf("level %.80q: %q is not a count", s, value)

@@ -39,14 +39,6 @@ func ParseRelease(s string) (Release, error) {
 	return ReleaseHeld, fmt.Errorf("no release: %.80q", s)
 }
 
-const (
-	maxPerStage = 1 << 20
-	maxSlots    = 1 << 20 // of a group
-	maxStages   = 1024
-	maxSteps    = 256
-	maxList     = 1 << 18 // bytes of all stages as the store keeps them
-)
-
 // Slots is the number of slots of a stage.
 func (s Stage) Slots() int64 { return s.Jobs * s.Pods }
 
@@ -71,12 +63,10 @@ func (s Stage) String() string {
 	return fmt.Sprintf("%s %d %d %d %s", s.Prefix, s.Jobs, s.Pods, s.Step, releases[s.Release])
 }
 
-func (s Stage) check() error {
-	sized := s.Jobs >= 0 && s.Pods >= 0 && s.Jobs <= maxPerStage && s.Pods <= maxPerStage
-	_, known := releases[s.Release]
-	if !isName(s.Prefix) || !sized || s.Step < 0 || s.Step >= maxSteps || !known {
-		return fmt.Errorf("%w: opening a group: stage %q has %d jobs of %d pods in step %d, released %q",
-			ErrArgument, s.Prefix, s.Jobs, s.Pods, s.Step, s.Release)
-	}
-	return nil
+// Count is what a stage's slots add up to. One that has left counts no more, and is not looked at again.
+type Count struct {
+	Joined int64 // in sync with the desired round; while its step forms, alive. Finished ones included
+	Done   int64 // of those, finished
+	Gone   int64 // of those, with nobody left to run them again
+	Left   bool
 }

@@ -39,9 +39,6 @@ type Leader interface {
 	Missing(ctx context.Context, group string) ([]string, error)
 	// Fenced are those of the pods, given by UID, that may not act any more, in the order given: whatever they report is refused.
 	Fenced(ctx context.Context, group string, pods []string) ([]string, error)
-	// Rejected is how many reports of fenced pods were refused since the data of the group were made. Members may write their
-	// group's data: believe it within reason.
-	Rejected(ctx context.Context, group string) (int64, error)
 	// History returns the finished restarts, oldest first, at most HistoryLength.
 	History(ctx context.Context, group string) ([]Record, error)
 	// Groups lists all groups that are stored.

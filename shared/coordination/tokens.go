@@ -6,31 +6,12 @@ import (
 	"strings"
 )
 
-// tokens is Level.Steps: a token for each step, separated by commas.
+// Level.Steps has a token for each step, separated by commas:
 //
 //   - it forms
 //     4      it entered at round 4
 //     x      it has left: all of it has finished, and nothing holds its workers
 //     4!2!3  likewise, and of its stages those with the indexes 2 and 3 have left already
-func (g *Group) tokens() string {
-	list := make([]string, len(g.Steps))
-	for k, step := range g.Steps {
-		list[k] = "-"
-		if step.Entered != NoRound {
-			list[k] = strconv.FormatInt(step.Entered, 10)
-		}
-		if g.left(k) {
-			list[k] = "x"
-		}
-	}
-	for i, s := range g.Stages {
-		if g.Counts[i].Left && list[s.Step] != "x" {
-			list[s.Step] += "!" + strconv.Itoa(i)
-		}
-	}
-	return strings.Join(list, ",")
-}
-
 var tokenList = regexp.MustCompile(`^(x|(-|[0-9]{1,16})(![0-9]{1,4})*)(,(x|(-|[0-9]{1,16})(![0-9]{1,4})*))*$`)
 
 func areTokens(s string) bool { return tokenList.MatchString(s) }

@@ -1,15 +1,16 @@
 package coordination
 
+import "time"
+
 const (
 	// NoRound stands for "no round assigned".
 	NoRound int64 = -1
 	// MaxCount bounds every count that comes from outside: 2^53-1, what the store's numbers hold exactly.
 	MaxCount int64 = 1<<53 - 1
-	// MaxAhead bounds how far a clock may be ahead of the store's: a day, in milliseconds. A moment beyond it is none, and the
-	// call an error: a pod from the end of time would hold its slot against all that come after it. The past has no bound.
-	MaxAhead int64 = 24 * 60 * 60 * 1000
 	// HistoryLength is how many finished restarts a group remembers.
 	HistoryLength = 100
+	// MissingLimit bounds what Leader.Missing returns: more than a leader can repair one by one.
+	MissingLimit = 10000
 )
 
 // Member says who speaks for a slot: the slot's name (the seed's worker ID) and the pod in it.
@@ -121,6 +122,9 @@ type Open struct {
 	Recover     bool     // the group existed before: if the store holds no state, collect what the agents know
 	Done        []string // slots known to have finished, counted as joined while the group waits for joins
 	Reset       bool     // throw unreadable state away first
+	// MaxDelay bounds how long workers wait before they start when one round after the other ends early; 0: they never wait. The
+	// store keeps milliseconds.
+	MaxDelay time.Duration
 }
 
 // Cause is why a round was opened or given up.
@@ -174,13 +178,14 @@ type Record struct {
 // Summary is the whole state of a group but its slots: what the leader decides on.
 type Summary struct {
 	Level
-	Token  Token
-	Size   int64 // slots that have to be in sync: of the steps that have entered; before the first one, of all
-	Joined int64 // of those
-	Done   int64 // finished slots of all stages
-	Limit  int64
-	Dirty  bool // a worker died while the group waits for joins: its peers may hang, so one more round follows
-	Stages []Stage
-	Counts []Count // one for each stage
-	Record Record  // the restart in progress, or the last one
+	Token    Token
+	Size     int64 // slots that have to be in sync: of the steps that have entered; before the first one, of all
+	Joined   int64 // of those
+	Done     int64 // finished slots of all stages
+	Limit    int64
+	MaxDelay time.Duration // as in Open
+	Dirty    bool          // a worker died while the group waits for joins: its peers may hang, so one more round follows
+	Stages   []Stage
+	Counts   []Count // one for each stage
+	Record   Record  // the restart in progress, or the last one
 }

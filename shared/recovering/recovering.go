@@ -20,6 +20,9 @@ const (
 	Annotation = "holdfast.dev/recovering"
 	// Condition is the type of the condition that is True while the annotation is there.
 	Condition = "Recovering"
+	// Maximum is how far ahead a deadline may be. One that is further is not believed: anybody who writes the object, or the template
+	// that it was made from, could hold others up for ever with it. Readers may clip it further.
+	Maximum = 24 * time.Hour
 )
 
 // Rungs of the ladder, from the cheapest recovery up.
@@ -46,6 +49,9 @@ type wire struct {
 	Reason   string `json:"reason"`
 	Deadline string `json:"deadline"`
 }
+
+// holds reports whether others have to believe it at `now`.
+func (s State) holds(now time.Time) bool { return s.Live(now) && !s.Deadline.After(now.Add(Maximum)) }
 
 // Format is the value of the annotation. The deadline is rounded up to a whole second.
 func (s State) Format() string {
@@ -93,7 +99,7 @@ func (s State) Live(now time.Time) bool { return now.Before(s.Deadline) }
 // cannot be read holds nobody up.
 func Holds(annotations map[string]string, rung int, now time.Time) bool {
 	s, found := Of(annotations)
-	return found && s.Rung < rung && s.Live(now)
+	return found && s.Rung < rung && s.holds(now)
 }
 
 // Until is the moment until which a program on the given rung leaves a workload alone: the latest deadline of any other rung that is
@@ -103,7 +109,7 @@ func Until(rung int, now time.Time, objects ...map[string]string) time.Time {
 	var until time.Time
 	for _, annotations := range objects {
 		s, found := Of(annotations)
-		if found && s.Rung != rung && s.Live(now) && s.Deadline.After(until) {
+		if found && s.Rung != rung && s.holds(now) && s.Deadline.After(until) {
 			until = s.Deadline
 		}
 	}
@@ -115,7 +121,7 @@ func Until(rung int, now time.Time, objects ...map[string]string) time.Time {
 // overwritten: it has had its time.
 func Place(annotations map[string]string, s State, now time.Time) (value string, write bool) {
 	old, found := Of(annotations)
-	if found && old.Rung > s.Rung && old.Live(now) {
+	if found && old.Rung > s.Rung && old.holds(now) {
 		return "", false
 	}
 	value = s.Format()

@@ -49,6 +49,7 @@ func TestHolds(t *testing.T) {
 	}{
 		"a higher rung waits":                 {map[string]string{Annotation: value}, RungRecreate, noon.Add(-time.Second), true},
 		"the same rung does not":              {map[string]string{Annotation: value}, RungGroup, noon.Add(-time.Second), false},
+		"nobody waits for a deadline in 2075": {map[string]string{Annotation: State{RungGroup, "x", noon.AddDate(49, 0, 0)}.Format()}, RungRecreate, noon, false},
 		"nobody waits past the deadline":      {map[string]string{Annotation: value}, RungRecreate, noon, false},
 		"nobody waits without the annotation": {nil, RungRecreate, noon.Add(-time.Second), false},
 		"nobody waits for what is unreadable": {map[string]string{Annotation: "soon"}, RungRecreate, noon.Add(-time.Second), false},
@@ -79,6 +80,8 @@ func TestUntil(t *testing.T) {
 		"whoever is out of time holds nobody up":     {[]map[string]string{on(RungGroup, now)}, time.Time{}},
 		"what cannot be read holds nobody up":        {[]map[string]string{{Annotation: "soon"}}, time.Time{}},
 		"one that is out of time hides no other":     {[]map[string]string{on(RungGroup, now), on(RungRecreate, noon)}, noon},
+		"a deadline is as far ahead as it may be":    {[]map[string]string{on(RungGroup, now.Add(Maximum))}, now.Add(Maximum)},
+		"a deadline in 2075 is not believed":         {[]map[string]string{on(RungGroup, noon.AddDate(49, 0, 0))}, time.Time{}},
 		"a rung of a later version counts as others": {[]map[string]string{on(42, noon)}, noon},
 	}
 	for name, tc := range cases {
@@ -103,6 +106,7 @@ func TestPlaceAndRelease(t *testing.T) {
 		"the deadline moves":                  {State{RungRecreate, "mine", now}.Format(), now, true, false},
 		"a lower rung has had its time":       {State{RungProcess, "x", noon}.Format(), now, true, true},
 		"a higher rung is at work":            {State{RungReset, "x", noon}.Format(), now, false, true},
+		"a higher rung says 2075":             {State{RungReset, "x", noon.AddDate(49, 0, 0)}.Format(), now, true, true},
 		"a higher rung died":                  {State{RungReset, "x", noon}.Format(), noon, true, true},
 		"what cannot be read is written over": {"soon", now, true, true},
 	}

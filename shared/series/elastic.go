@@ -14,7 +14,7 @@ var (
 // What the server serves at which the workers of one ElasticJob meet.
 var (
 	RendezvousAccepted = counter("holdfast_rendezvous_accepted_total",
-		"Connections by what the client speaks: classic and validated are TCPStore, http is etcd.", "dialect").of(Rendezvous)
+		"Connections by what the client speaks: classic is TCPStore before torch 2.3, validated since.", "dialect").of(Rendezvous)
 	RendezvousBytes        = gauge("holdfast_rendezvous_bytes", "Bytes that are stored, with what keys cost beside theirs.").of(Rendezvous)
 	RendezvousClosed       = gauge("holdfast_rendezvous_closed", "Rendezvous that are closed.").of(Rendezvous)
 	RendezvousConnections  = gauge("holdfast_rendezvous_connections", "Connections that are open.").of(Rendezvous)
@@ -24,10 +24,10 @@ var (
 		"Rendezvous that agents had closed and that were opened again: left, others still trained; not_done, all had ended and the job had not.",
 		"reason").of(Rendezvous)
 	RendezvousRefused      = counter("holdfast_rendezvous_refused_total", "Connections and requests that were refused, by reason.", "reason").of(Rendezvous)
-	RendezvousRequests     = counter("holdfast_rendezvous_requests_total", "Requests, by protocol and operation.", "protocol", "operation").of(Rendezvous)
+	RendezvousRequests     = counter("holdfast_rendezvous_requests_total", "Requests, by operation.", "operation").of(Rendezvous)
 	RendezvousRounds       = counter("holdfast_rendezvous_rounds_total", "Rounds that were completed.").of(Rendezvous)
 	RendezvousWaitingNodes = gauge("holdfast_rendezvous_waiting_nodes", "Agents that wait for the next round.").of(Rendezvous)
-	RendezvousWaits        = gauge("holdfast_rendezvous_waits", "Keys and paths that clients wait for.").of(Rendezvous)
+	RendezvousWaits        = gauge("holdfast_rendezvous_waits", "Keys that clients wait for.").of(Rendezvous)
 
 	rendezvous = []Metric{
 		RendezvousAccepted, RendezvousBytes, RendezvousClosed, RendezvousConnections, RendezvousKeys, RendezvousParticipants,

@@ -44,14 +44,17 @@ var (
 	BarrierWait = histogram("holdfast_barrier_wait_seconds",
 		"How long the first worker of a restart in place that was there waited for the last one.").of(Orchestrator)
 	FencingRejections = counter("holdfast_fencing_rejections_total",
-		"Calls that the store refused, by caller: of an orchestrator, because a newer leader or a later epoch has taken over; "+
-			"of an agent, because its pod lost its slot or belongs to an earlier epoch.", "caller").of(Orchestrator)
+		"Calls of this orchestrator that the store refused because a newer leader or a later epoch has taken over.").of(Orchestrator)
 	Escalations = counter("holdfast_inplace_escalations_total",
 		"What was recreated because a slot did not join a round: pod, job or group.", "rung").of(Orchestrator)
+	EarlyFailures = counter("holdfast_inplace_early_failures_total",
+		"Failures of workers before their group had formed that were charged to maxRestarts.").of(Orchestrator)
 	Evictions = counter("holdfast_inplace_evictions_total",
 		"Pods that were taken out of their slots because they were gone, had failed or were deleted to bring the slot back.").of(Orchestrator)
 	ForcedDeletions = counter("holdfast_inplace_forced_deletions_total",
 		"Pods that were deleted by force, because their node is gone for good.").of(Orchestrator)
+	FormingTimeouts = counter("holdfast_inplace_forming_timeouts_total",
+		"Groups that did not form within forming-timeout, also after the pods of missing workers had been replaced.").of(Orchestrator)
 	Groups       = gauge("holdfast_inplace_groups", "Groups of workers that this process leads, by phase.", "phase").of(Orchestrator)
 	Replacements = counter("holdfast_inplace_replacements_total",
 		"Pods that the leader made for workers that had lost theirs.").of(Orchestrator)
@@ -66,8 +69,12 @@ var (
 	OutOfSync   = gauge("holdfast_workers_out_of_sync",
 		"Workers that the groups which form or restart wait for, as of the last look.").of(Orchestrator)
 
+	WaitingToJoin = gauge("holdfast_workers_waiting_to_join",
+		"Workers that have not joined their group for the first time and are named, by what they wait for, as of the last reconcile.",
+		"waits_for").of(Orchestrator)
+
 	groups = []Metric{
 		BarrierWait, FencingRejections, Escalations, Evictions, ForcedDeletions, Groups, Replacements, Rounds, Timeouts, Leading,
-		RunningWorkerSeconds, StoreErrors, OutOfSync,
+		RunningWorkerSeconds, StoreErrors, OutOfSync, EarlyFailures, FormingTimeouts, WaitingToJoin,
 	}
 )

@@ -79,6 +79,8 @@ func causeText(c history.Cause) string {
 		text = "its container was restarted"
 	case "timeout":
 		text = "the restart before was out of time"
+	case "forming":
+		text = "workers had not joined in time"
 	default:
 		text = c.Kind
 	}

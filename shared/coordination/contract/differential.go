@@ -35,7 +35,7 @@ func Seeds(t *testing.T) uint64 {
 	return n
 }
 
-// InMemory is the pure core behind the store interface: what every store is compared with.
+// InMemory is the store in the process, which runs the functions in an interpreter. Servers are compared with it.
 func InMemory() Harness {
 	s := memory.New(time.Now)
 	return Harness{
@@ -45,9 +45,10 @@ func InMemory() Harness {
 	}
 }
 
-// testSameAsTheCore runs random sequences on the core and on the store under test: every reply, every error, all that can
-// be read after each step and all that was broadcast must be the same, times excluded.
-func testSameAsTheCore(t *testing.T, newStore func(t *testing.T) Harness) {
+// Conform runs random sequences on the store in the process and on a server: every reply, every error, all that can be read
+// after each step and all that was broadcast must be the same, times excluded. It shows that what the simulation and the
+// tests play is what a server runs.
+func Conform(t *testing.T, newStore func(t *testing.T) Harness) {
 	for seed := range Seeds(t) {
 		steps := sequence(seed)
 		difference := compare(t, newStore, steps, patience)
@@ -58,13 +59,13 @@ func testSameAsTheCore(t *testing.T, newStore func(t *testing.T) Harness) {
 		if found := compare(t, newStore, small, patience); found != "" { // a machine may be too slow for impatience
 			steps, difference = small, found
 		}
-		t.Fatalf("seed %d: the core and the store differ (-core +store) after\n%s\n%s", seed, transcript(steps), difference)
+		t.Fatalf("seed %d: the interpreter and the server differ (-interpreter +server) after\n%s\n%s", seed, transcript(steps), difference)
 	}
 }
 
 // compare returns the first difference. It waits so long for broadcasts that are missing.
 func compare(t *testing.T, newStore func(t *testing.T) Harness, steps []Step, patience time.Duration) string {
-	core, under := runner{Harness: InMemory()}, runner{Harness: newStore(t)}
+	inProcess, under := runner{Harness: InMemory()}, runner{Harness: newStore(t)}
 	watch := Watch(t, under.Store, group)
 	defer watch.Stop()
 	if !watch.Await(func(seen []coordination.Observation) bool {
@@ -75,7 +76,7 @@ func compare(t *testing.T, newStore func(t *testing.T) Harness, steps []Step, pa
 	var level coordination.Level
 	var moves []coordination.Level
 	for _, s := range steps {
-		want := core.run(s)
+		want := inProcess.run(s)
 		if diff := cmp.Diff(timeless(want), timeless(under.run(s)), cmpopts.EquateEmpty()); diff != "" {
 			return fmt.Sprintf("%s\n%s", s, diff)
 		}
@@ -147,13 +148,13 @@ func transcript(steps []Step) string {
 	return lines.String()
 }
 
-// sequence is the random sequence of a seed. It runs along on a core of its own, so that what agents have seen is mostly
-// plausible.
+// sequence is the random sequence of a seed. It runs along on a store of its own, so that what agents have seen is
+// mostly plausible.
 func sequence(seed uint64) []Step {
 	g := newGenerator(seed)
 	steps := []Step{g.open()}
 	for len(steps) < seedLength {
-		g.now = g.core.run(steps[len(steps)-1])
+		g.now = g.store.run(steps[len(steps)-1])
 		steps = append(steps, g.next())
 	}
 	return steps

@@ -10,7 +10,7 @@ import (
 // generator makes steps of which most are what agents and leaders do, and some are what they never should.
 type generator struct {
 	rand     *rand.Rand
-	core     runner
+	store    runner
 	now      Outcome
 	shape    []coordination.Stage // what the group mostly is
 	barriers int                  // 0: no instance waits at one, 1: all do, 2: some do
@@ -23,7 +23,7 @@ var shapes = []string{
 }
 
 func newGenerator(seed uint64) *generator {
-	g := &generator{rand: rand.New(rand.NewPCG(seed, 1)), core: runner{Harness: InMemory()}}
+	g := &generator{rand: rand.New(rand.NewPCG(seed, 1)), store: runner{Harness: InMemory()}}
 	g.barriers = g.rand.IntN(3)
 	if g.shape = parseStages(shapes[0]); !g.one(3) {
 		g.shape = g.anyShape()

@@ -1,5 +1,5 @@
 // Package contract is the test that every coordination.Store must pass: the rules of the protocol as short scripts, what
-// a Watch sees, and a comparison with the pure core, call by call, on random sequences.
+// a Watch sees. For servers there is a comparison with the store in the process, call by call, on random sequences.
 package contract
 
 import (
@@ -23,5 +23,4 @@ func Run(t *testing.T, newStore func(t *testing.T) Harness) {
 	t.Run("Records", func(t *testing.T) { testRecords(t, newStore) })
 	t.Run("Groups", func(t *testing.T) { testGroups(t, newStore) })
 	t.Run("Watch", func(t *testing.T) { testWatch(t, newStore) })
-	t.Run("SameAsTheCore", func(t *testing.T) { testSameAsTheCore(t, newStore) })
 }

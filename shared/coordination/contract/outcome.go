@@ -25,7 +25,6 @@ type Outcome struct {
 	Summary coordination.Summary
 	Missing []string
 	Fenced  []string
-	Rejects int64
 	History []coordination.Record
 }
 
@@ -42,11 +41,10 @@ func (r *runner) run(s Step) Outcome {
 	history, errHistory := r.Store.History(ctx, group)
 	missing, errMissing := r.Store.Missing(ctx, group)
 	fenced, errFenced := r.Store.Fenced(ctx, group, allPods())
-	rejects, errRejects := r.Store.Rejected(ctx, group)
-	if err := errors.Join(err, errHistory, errMissing, errFenced, errRejects); err != nil {
+	if err := errors.Join(err, errHistory, errMissing, errFenced); err != nil {
 		o.Err += fmt.Sprintf(" and then %v", err)
 	}
-	o.Exists, o.Summary, o.Missing, o.History, o.Fenced, o.Rejects = true, summary, missing, history, fenced, rejects
+	o.Exists, o.Summary, o.Missing, o.History, o.Fenced = true, summary, missing, history, fenced
 	return o
 }
 

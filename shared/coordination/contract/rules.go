@@ -81,6 +81,6 @@ func facts(o Outcome) []string {
 		fmt.Sprint("reply=", o.Reply.Round), fmt.Sprint("newest=", o.Reply.Newest), "steps="+s.Level.Steps, map[bool]string{true: "released", false: "kept"}[o.Reply.Released], fmt.Sprint("history=", len(o.History)),
 		fmt.Sprintf("cause=%s/%s/%d", rec.Cause.Kind, rec.Cause.Slot, rec.Cause.ExitCode),
 		fmt.Sprintf("on=%s/%s", strings.TrimPrefix(rec.Cause.PodName, prefix), rec.Cause.Node), fmt.Sprintf("how=%d/%s", rec.Cause.Signal, rec.Cause.Reason),
-		fmt.Sprint("rejects=", o.Rejects), fmt.Sprint("starts=", rec.Starts), fmt.Sprint("downs=", rec.Downs), fmt.Sprint("ups=", rec.Ups), fmt.Sprint("coalesced=", rec.Coalesced),
+		fmt.Sprint("starts=", rec.Starts), fmt.Sprint("downs=", rec.Downs), fmt.Sprint("ups=", rec.Ups), fmt.Sprint("coalesced=", rec.Coalesced),
 	)
 }

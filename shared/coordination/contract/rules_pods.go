@@ -17,16 +17,16 @@ var podRules = map[string]string{
 		down 1a code=1 ahead=failed => !foreign Running(0) 3/3
 		down 1a code=1 ahead=detected => !foreign Running(0) 3/3
 		down 1a code=1          => Restarting(1) 0/3`,
-	"reports of fenced pods are counted": `
+	"all reports of fenced pods are refused": `
 		open
-		join 0a 1a 2a           => rejects=0
-		join 1a@2               => rejects=0
-		join 1b                 => !fenced rejects=1
-		down 1a code=1          => !fenced rejects=2
-		ask 1a kind=gap         => !fenced rejects=3
-		join 0b@1 2b            => rejects=3
-		open epoch=2            => rejects=3
-		join 0b epoch=1 round=1 => !fenced rejects=4`,
+		join 0a 1a 2a
+		join 1a@2
+		join 1b                 => !fenced
+		down 1a code=1          => !fenced
+		ask 1a kind=gap         => !fenced
+		join 0b@1 2b
+		open epoch=2
+		join 0b epoch=1 round=1 => !fenced`,
 	"an older pod is fenced": `
 		open
 		join 1a@2               => Forming(0) 1/3

@@ -22,6 +22,9 @@ type Record struct {
 	Epoch int32 `json:"epoch"`
 	// Base is the number of restarts charged to the budget before this epoch.
 	Base int32 `json:"base"`
+	// Early is the part of Base that was charged in this epoch, for failures before the group had formed. Further ones are
+	// counted from here.
+	Early int32 `json:"early,omitempty"`
 	// Recreate is the last epoch that a fail-over opened with a full recreation; 0 means none. Jobs of an earlier epoch are
 	// stale.
 	Recreate int32 `json:"recreate"`
@@ -102,6 +105,8 @@ func (r Record) problem() string {
 		return "epoch must be 1 or more"
 	case r.Base < 0:
 		return "base must not be negative"
+	case r.Early < 0:
+		return "early must not be negative"
 	case r.Recreate < 0 || r.Recreate > r.Epoch:
 		return "recreate must be between 0 and epoch"
 	}

@@ -14,22 +14,24 @@ func TestParse(t *testing.T) {
 		want    Record
 		problem string
 	}{
-		"a full record is read":               {value: `{"epoch":2,"base":1,"recreate":2,"cause":"timeout/1/3"}`, want: Record{2, 1, 2, "timeout/1/3"}},
-		"absent numbers are zero":             {value: `{"epoch":1}`, want: Record{Epoch: 1}},
-		"fields of later versions are let be": {value: `{"epoch":3,"later":{"x":[1]}}`, want: Record{Epoch: 3}},
-		"the largest epoch is read":           {value: `{"epoch":2147483647}`, want: Record{Epoch: math.MaxInt32}},
-		"an empty value is refused":           {value: ``, problem: "unexpected end"},
-		"text is refused":                     {value: `two`, problem: "invalid character"},
-		"a plain number is refused":           {value: `2`, problem: "cannot unmarshal"},
-		"null is no record":                   {value: `null`, problem: "epoch must be 1 or more"},
-		"an absent epoch is refused":          {value: `{"base":1}`, problem: "epoch must be 1 or more"},
-		"a negative base is refused":          {value: `{"epoch":2,"base":-1}`, problem: "base must not be negative"},
-		"a negative recreate is refused":      {value: `{"epoch":2,"recreate":-1}`, problem: "recreate must be between"},
-		"a recreate to come is refused":       {value: `{"epoch":2,"recreate":3}`, problem: "recreate must be between"},
-		"an epoch beyond int32 is refused":    {value: `{"epoch":2147483648}`, problem: "cannot unmarshal"},
-		"trailing text is refused":            {value: `{"epoch":2} x`, problem: "invalid character"},
-		"a fraction is refused":               {value: `{"epoch":1.5}`, problem: "cannot unmarshal"},
-		"a string as a number is refused":     {value: `{"epoch":"2"}`, problem: "cannot unmarshal"},
+		"a full record is read":                {value: `{"epoch":2,"base":1,"recreate":2,"cause":"timeout/1/3"}`, want: Record{Epoch: 2, Base: 1, Recreate: 2, Cause: "timeout/1/3"}},
+		"early failures are read":              {value: `{"epoch":2,"base":3,"early":2}`, want: Record{Epoch: 2, Base: 3, Early: 2}},
+		"a negative number of them is refused": {value: `{"epoch":2,"early":-1}`, problem: "early must not be negative"},
+		"absent numbers are zero":              {value: `{"epoch":1}`, want: Record{Epoch: 1}},
+		"fields of later versions are let be":  {value: `{"epoch":3,"later":{"x":[1]}}`, want: Record{Epoch: 3}},
+		"the largest epoch is read":            {value: `{"epoch":2147483647}`, want: Record{Epoch: math.MaxInt32}},
+		"an empty value is refused":            {value: ``, problem: "unexpected end"},
+		"text is refused":                      {value: `two`, problem: "invalid character"},
+		"a plain number is refused":            {value: `2`, problem: "cannot unmarshal"},
+		"null is no record":                    {value: `null`, problem: "epoch must be 1 or more"},
+		"an absent epoch is refused":           {value: `{"base":1}`, problem: "epoch must be 1 or more"},
+		"a negative base is refused":           {value: `{"epoch":2,"base":-1}`, problem: "base must not be negative"},
+		"a negative recreate is refused":       {value: `{"epoch":2,"recreate":-1}`, problem: "recreate must be between"},
+		"a recreate to come is refused":        {value: `{"epoch":2,"recreate":3}`, problem: "recreate must be between"},
+		"an epoch beyond int32 is refused":     {value: `{"epoch":2147483648}`, problem: "cannot unmarshal"},
+		"trailing text is refused":             {value: `{"epoch":2} x`, problem: "invalid character"},
+		"a fraction is refused":                {value: `{"epoch":1.5}`, problem: "cannot unmarshal"},
+		"a string as a number is refused":      {value: `{"epoch":"2"}`, problem: "cannot unmarshal"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +73,7 @@ func TestNext(t *testing.T) {
 	}{
 		"another cause opens the next epoch and keeps recreate": {
 			open: func() (Record, bool) { return now.Next("recreate/2", 2) },
-			want: Record{5, 2, 3, "recreate/2"}, opened: true,
+			want: Record{Epoch: 5, Base: 2, Recreate: 3, Cause: "recreate/2"}, opened: true,
 		},
 		"the same cause opens nothing": {
 			open: func() (Record, bool) { return now.Next("suspend/7", 9) },
@@ -79,7 +81,7 @@ func TestNext(t *testing.T) {
 		},
 		"a fail-over makes what came before stale": {
 			open: func() (Record, bool) { return now.NextRecreate("timeout/4/2", 3) },
-			want: Record{5, 3, 5, "timeout/4/2"}, opened: true,
+			want: Record{Epoch: 5, Base: 3, Recreate: 5, Cause: "timeout/4/2"}, opened: true,
 		},
 		"a fail-over for the same cause opens nothing": {
 			open: func() (Record, bool) { return now.NextRecreate("suspend/7", 3) },

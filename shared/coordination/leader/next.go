@@ -3,6 +3,7 @@ package leader
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
@@ -68,13 +69,14 @@ func (in Input) open() coordination.Open {
 		Recover:   in.Counted,
 		Done:      in.Wanted.Done,
 		Reset:     in.Foreign,
+		MaxDelay:  in.Wanted.MaxDelay.Truncate(time.Millisecond), // what the store keeps
 	}
 }
 
 func (in Input) outOfDate() bool {
 	g, o := in.Group, in.open()
 	closed := g.Phase == coordination.Closed
-	return g.Epoch != o.Epoch || g.Limit != o.Limit || closed != o.Suspended || !slices.Equal(g.Stages, o.Stages)
+	return g.Epoch != o.Epoch || g.Limit != o.Limit || closed != o.Suspended || g.MaxDelay != o.MaxDelay || !slices.Equal(g.Stages, o.Stages)
 }
 
 // knowsMoreFinished: while slots are waited for, nobody will join for a worker that has finished. And a stage whose Jobs

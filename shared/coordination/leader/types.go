@@ -1,6 +1,8 @@
 package leader
 
 import (
+	"time"
+
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/restart"
@@ -10,7 +12,8 @@ import (
 type Wanted struct {
 	Stages    []coordination.Stage
 	Suspended bool
-	Done      []string // slots that have finished, for a store that lost its data
+	Done      []string      // slots that have finished, for a store that lost its data
+	MaxDelay  time.Duration // bounds how long workers wait when restarts end early
 }
 
 // Input is all a decision rests on.

@@ -1,6 +1,10 @@
 package member
 
-import "github.com/holdfast-project/holdfast/shared/coordination"
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
 
 // killedExitCode is what a worker is said to have exited with that took an order of the pod's end for its success.
 const killedExitCode = 143
@@ -46,8 +50,28 @@ func (s *State) lift() {
 	if !s.config.Barrier || s.leaving || s.level.Phase != coordination.Running || !s.inSync(l) || l.lifted || l.ordered() {
 		return
 	}
+	if s.waits(l) {
+		return
+	}
 	l.lifted, l.signs.at = true, s.now
 	s.do(Lift{l.Instance, s.level.Epoch, l.round})
+}
+
+// waits reports whether the instance has to wait before it starts, because the rounds before ended early. It is measured on the agent's own
+// clock, from when it hears that the round runs.
+func (s *State) waits(l *life) bool {
+	if l.startRound != l.round || l.startAt.IsZero() {
+		delay := time.Duration(s.level.Delay) * time.Millisecond
+		l.startRound, l.startAt = l.round, s.now.Add(delay)
+		if delay > 0 {
+			s.log(Info, "the worker starts after a delay, because the rounds before ended early", "delay", delay.String(), "round", l.round)
+		}
+	}
+	if s.now.Before(l.startAt) {
+		s.wakeAt(l.startAt)
+		return true
+	}
+	return false
 }
 
 // begin asks for an instance where there is none. A dead one's successor waits at the barrier, whatever the store does.

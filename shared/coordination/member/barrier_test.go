@@ -23,6 +23,21 @@ func TestBarrier(t *testing.T) {
 			moments: append(formed, cast("A/0 1.0 Running #2"), read("A/0 1.0 Running #2")),
 			want:    lifted,
 		},
+		"after rounds that ended early it waits for the delay before it runs": {
+			moments: []moment{
+				look(), look("a@10"), reply(0, "A/0 1.0 Forming #1"), cast("A/0 1.0 Running #2 0 4000"), tick(3999 * time.Millisecond),
+				read("A/0 1.0 Running #2 0 4000"), tick(time.Millisecond), tick(time.Second),
+			},
+			want: `save unseen begin  join a unseen  save a 1.0 x1 holds  save a 1.0 x1 holds running  lift a 1.0`,
+		},
+		"a later round has a delay of its own": {
+			moments: []moment{
+				look(), look("a@10"), reply(0, "A/0 1.0 Forming #1"), cast("A/0 1.0 Running #2 0 4000"), cast("A/0 1.1 Restarting #3 0 8000"),
+				look("a@10=143"), look("b@20"), reply(1, "A/0 1.1 Restarting #3 0 8000"), cast("A/0 1.1 Running #4 0 8000"), tick(7999 * time.Millisecond),
+			},
+			want: `save unseen begin  join a unseen  save a 1.0 x1 holds  save a 1.0 x1 holds running  save a 1.0 x1 holds running
+				stop a 10s  begin  join b 1.0 x1 running  save b 1.1 x1 holds entered  save b 1.1 x1 holds running`,
+		},
 		"without an answer to its join it waits, whatever is broadcast": {
 			moments: []moment{look(), look("a@10"), cast("A/0 1.0 Running #2"), read("A/0 1.0 Running #2")},
 			want:    `save unseen begin  join a unseen`,

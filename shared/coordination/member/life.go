@@ -38,6 +38,9 @@ type life struct {
 
 	order order
 
+	startRound int64     // the round that startAt is for
+	startAt    time.Time // it waits until then
+
 	lifted   bool // its user code was let run
 	finished bool // exited 0 by itself, at a barrier: held until it is released or runs again
 	reported bool // and the store knows

@@ -31,7 +31,7 @@ func (s *State) callFailed(err error) {
 	switch {
 	case errors.Is(err, coordination.ErrFenced):
 		s.fenced = true
-		s.log(Warning, "this pod no longer holds its slot: the agent is quiet from now on, the worker runs on")
+		s.log(Warning, "this pod no longer holds its slot: the agent is quiet from now on, "+s.meanwhile())
 		return
 	case errors.Is(err, coordination.ErrNoGroup):
 		s.waitForGroup()
@@ -65,7 +65,7 @@ const (
 
 // trouble notes what is wrong with one way to the store. It is told once until it changes, and not by both ways.
 func (s *State) trouble(w way, err error) {
-	kind, message, severity := explain(s.config.Slot, err)
+	kind, message, severity := s.explain(err)
 	known := s.troubles[viaCall] == kind || s.troubles[viaWatch] == kind
 	s.troubles[w] = kind
 	if !known {
@@ -82,18 +82,32 @@ func (s *State) noTrouble(w way) {
 	}
 }
 
-// explain gives an error's kind, which is the same as long as it is no news, and says what to do.
-func explain(slot string, err error) (kind, message string, v Severity) {
+// explain gives an error's kind, which is the same as long as it is no news, and says what is wrong, what the worker does meanwhile, and
+// what to do.
+func (s *State) explain(err error) (kind, message string, v Severity) {
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup):
-		return "no group", "no group is open for this JobSet: waiting for the orchestrator, the worker runs on", Warning
+		return "no group", "no group is open for this JobSet: waiting for the orchestrator, " + s.meanwhile(), Warning
 	case errors.Is(err, coordination.ErrUnknownSlot):
-		return "unknown slot", "the group has no slot " + slot + ": check --worker-id; the worker runs on", Error
+		return "unknown slot", "the group has no slot " + s.config.Slot + ": check --worker-id; " + s.meanwhile(), Error
 	case errors.Is(err, coordination.ErrForeignValue):
-		return foreignKind(err), "the store holds a value that is not ours: nothing is done about it, the worker runs on", Error
+		return foreignKind(err), "the store holds a value that is not ours: nothing is done about it, " + s.meanwhile(), Error
 	default:
-		return "unreachable", "the store is unreachable: the worker runs on, reports wait", Warning
+		return "unreachable", "the store is unreachable: " + s.meanwhile() + ", reports wait", Warning
 	}
+}
+
+// meanwhile says what the worker does while the store is of no help.
+func (s *State) meanwhile() string {
+	switch l := s.current(); {
+	case s.held() != nil:
+		return "the finished worker is held"
+	case l == nil:
+		return "no worker runs"
+	case s.config.Barrier && !l.lifted:
+		return "the worker is not started before the group is complete"
+	}
+	return "the worker runs on"
 }
 
 // foreignKind: what is stored changes with those who mend it, what is broadcast with whoever sends it.

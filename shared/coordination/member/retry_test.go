@@ -3,6 +3,8 @@ package member
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +65,30 @@ func TestNextTick(t *testing.T) {
 			next, ok := s.NextTick()
 			if got := next.Sub(start.Add(now)); ok != (tc.want > 0) || (ok && got != tc.want) {
 				t.Errorf("next tick %v in %v, want %v", ok, got, tc.want)
+			}
+		})
+	}
+}
+
+// A log that says of a worker that it runs on, though nothing runs, sends whoever reads it the wrong way.
+func TestTheLogSaysWhatTheWorkerDoesWhileTheStoreIsAway(t *testing.T) {
+	formed := []moment{look("a@10"), reply(0, "A/0 1.0 Forming #1"), cast("A/0 1.0 Running #2")}
+	for name, tc := range map[string]struct {
+		state   *State
+		moments []moment
+		want    string
+	}{
+		"a sidecar's worker runs on":                {newState(Fresh()), []moment{look("a@10"), fails(errAway)}, "the worker runs on"},
+		"a sidecar without a worker has none":       {newState(Fresh()), []moment{look(), lost(errAway)}, "no worker runs"},
+		"at the barrier nothing runs":               {atBarrier(Fresh()), []moment{look("a@10"), fails(errAway)}, "the worker is not started before the group is complete"},
+		"once it was let run it runs on":            {atBarrier(Fresh()), append(formed, lost(errAway)), "the worker runs on"},
+		"what waits for the next round was stopped": {atBarrier(Fresh()), append(formed, look("a@10=1"), lost(errAway)), "no worker runs"},
+		"a finished worker is held":                 {atBarrier(Fresh()), append(formed, look("a@10=0"), lost(errAway)), "the finished worker is held"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := "log the store is unreachable: " + tc.want + ", reports wait error=" + errAway.Error()
+			if lines := play(tc.state, true, tc.moments...); !slices.Contains(lines, want) {
+				t.Errorf("%q is not among\n%s", want, strings.Join(lines, "\n"))
 			}
 		})
 	}

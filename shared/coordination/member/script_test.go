@@ -42,11 +42,15 @@ func number(s string) int64 {
 	return n
 }
 
-// level reads "store/generation epoch.round Phase #seq [steps]". Without steps there is one that has entered at 0, but
+// level reads "store/generation epoch.round Phase #seq [steps [delay]]", the delay in milliseconds. Without steps there is one that has entered at 0, but
 // while the group forms.
 func level(s string) coordination.Level {
 	l := coordination.Level{Steps: "0"}
-	if parts := strings.Fields(s); len(parts) == 5 {
+	parts := strings.Fields(s)
+	if len(parts) == 6 {
+		l.Delay, parts = number(parts[5]), parts[:5]
+	}
+	if len(parts) == 5 {
 		l.Steps, s = parts[4], strings.Join(parts[:4], " ")
 	} else if strings.Contains(s, "Forming") {
 		l.Steps = "-"

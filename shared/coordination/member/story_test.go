@@ -34,7 +34,7 @@ func TestStories(t *testing.T) {
 				log worker exited instance=a exitCode=143 ordered=true round=0 failedAt=1000000 detectedAfterMs=0
 				down a code=143 ordered=true
 				log stopped instance=a tookMs=70
-				log death reported instance=a level=1 A 0 1 1 Restarting 3 0
+				log death reported instance=a level=1 A 0 1 1 Restarting 3 0 0
 				join b 1.0 x1 running
 				log joined instance=b epoch=1 round=1 phase=Restarting
 				save b 1.1 x1 holds entered
@@ -58,11 +58,11 @@ func TestStories(t *testing.T) {
 				log worker exited instance=a exitCode=1 ordered=false round=1 failedAt=1000000 detectedAfterMs=0
 				round 1.2
 				down a code=1 ordered=false
-				log the store lost data: joining again level=1 B 1 1 0 Recovering 1 0 known=1 A 0 1 1 Running 5 0
+				log the store lost data: joining again level=1 B 1 1 0 Recovering 1 0 0 known=1 A 0 1 1 Running 5 0 0
 				log group phase=Recovering epoch=1 round=0
 				down a code=1 ordered=false
 				log the store answers again
-				log death reported instance=a level=1 B 1 1 0 Recovering 1 0
+				log death reported instance=a level=1 B 1 1 0 Recovering 1 0 0
 				join b 1.1 x1 running
 				log joined instance=b epoch=1 round=-1 phase=Recovering
 				log group phase=Restarting epoch=1 round=2

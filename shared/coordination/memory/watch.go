@@ -61,10 +61,9 @@ func (s *Store) read(w *watcher) {
 		w.send(letter{Observation: coordination.Observation{Err: ErrUnreachable}})
 	case w.group == "":
 		w.send(letter{})
-	case s.groups[w.group] == nil:
-		w.send(letter{w.group, coordination.Observation{Read: true, Err: coordination.ErrNoGroup}})
 	default:
-		w.send(letter{w.group, coordination.Observation{Read: true, Level: s.groups[w.group].Level}})
+		summary, err := s.server.Summary(w.group)
+		w.send(letter{w.group, coordination.Observation{Read: true, Level: summary.Level, Err: err}})
 	}
 }
 

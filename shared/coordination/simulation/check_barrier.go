@@ -24,6 +24,6 @@ func (t *truth) lifted(c *instance) {
 
 // holds tells whether a pod holds its slot in the store.
 func (t *truth) holds(p *pod) bool {
-	g := t.store.first.groups[p.job.owner]
-	return g != nil && g.Slots[p.slot] != nil && g.Slots[p.slot].Pod == p.uid
+	g := t.store.first.view(p.job.owner)
+	return g != nil && g.Slots[p.slot].Pod == p.uid
 }

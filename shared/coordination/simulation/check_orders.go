@@ -34,7 +34,7 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 }
 
 func (t *truth) checkNeedless(a *agent, id string) {
-	g := t.store.first.groups[a.pod.job.owner]
+	g := t.store.first.view(a.pod.job.owner)
 	if g != nil && g.Phase == coordination.Completed {
 		t.fail("S10", "%s is ordered to stop though every worker has finished", id)
 	}

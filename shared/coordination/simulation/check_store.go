@@ -1,11 +1,14 @@
 package simulation
 
-import "github.com/holdfast-project/holdfast/shared/coordination"
+import (
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+)
 
 // called checks one call of the store: who may change what, and which steps a group may take.
-func (t *truth) called(s *server, g *coordination.Group, c call, before view, err error) {
+func (t *truth) called(s *server, uid string, g *memory.Group, c call, before view, err error) {
 	after := t.look(g, c.slot)
-	uid := t.uidOf(s, g)
 	if c.pod == nil && err == nil && c.token.Less(before.token) {
 		t.fail("S8", "%s with the token of a leader that was replaced is obeyed", c.verb)
 	}
@@ -21,36 +24,27 @@ func (t *truth) called(s *server, g *coordination.Group, c call, before view, er
 	}
 	t.checkBystander(s)
 	t.note(uid, g)
-	if held := g.Slots[c.slot]; c.pod != nil && held != nil && held.Pod == c.pod.uid {
+	if held, ok := g.Slots[c.slot]; ok && c.pod != nil && held.Pod == c.pod.uid {
 		t.held[c.pod.uid] = holding{uid, g.Epoch}
 	}
 }
 
-func (t *truth) uidOf(s *server, g *coordination.Group) string {
-	for uid, other := range s.groups {
-		if other == g {
-			return uid
-		}
-	}
-	return ""
-}
-
 // checkBystander is S11: what happens to one group changes no other.
 func (t *truth) checkBystander(s *server) {
-	g := s.groups[otherUID]
+	g := s.view(otherUID)
 	if g == nil {
 		return
 	}
 	if t.other == (coordination.Level{}) {
 		t.other = g.Level
 	}
-	if g.Level != t.other || g.Joined() != 0 || len(g.Slots) != 0 {
+	if g.Level != t.other || g.Joined != 0 || len(g.Slots) != 0 {
 		t.fail("S11", "the group of another JobSet has changed: %s", g.Level)
 	}
 }
 
 // checkFencing is S9, S11 and S14: which pods may change a group.
-func (t *truth) checkFencing(uid string, g *coordination.Group, c call, before view) {
+func (t *truth) checkFencing(uid string, g *memory.Group, c call, before view) {
 	if c.pod == nil {
 		return
 	}
@@ -78,7 +72,7 @@ func (t *truth) podByUID(uid string) *pod {
 }
 
 // checkStep is S2, S6 and S7: which steps a group may take, and why.
-func (t *truth) checkStep(uid string, g *coordination.Group, c call, before view) {
+func (t *truth) checkStep(uid string, g *memory.Group, c call, before view) {
 	sameLife := g.Incarnation == before.Incarnation && g.Generation == before.Generation && g.Epoch == before.Epoch
 	switch {
 	case g.Epoch < before.Epoch:
@@ -100,7 +94,7 @@ func (t *truth) checkStep(uid string, g *coordination.Group, c call, before view
 }
 
 // checkRound is about a round that has just been opened.
-func (t *truth) checkRound(uid string, g *coordination.Group, c call, before view) {
+func (t *truth) checkRound(uid string, g *memory.Group, c call, before view) {
 	if g.Round > max(before.limit, before.Round) && t.losses == 0 {
 		t.fail("S7", "round %d was opened, the budget ends at %d", g.Round, before.limit)
 	}
@@ -114,8 +108,8 @@ func (t *truth) checkRound(uid string, g *coordination.Group, c call, before vie
 		t.fail("S6", "one call took the round from %d to %d", before.Round, g.Round)
 	}
 	unfinished := before.Phase == coordination.Restarting || before.Phase == coordination.Forming
-	if unfinished && len(g.Steps) == 1 && before.joined < g.Size()-1 {
-		t.fail("S6", "round %d was opened while %d of %d had joined round %d", g.Round, before.joined, g.Size(), before.Round)
+	if unfinished && oneStep(g) && before.joined < g.Size-1 {
+		t.fail("S6", "round %d was opened while %d of %d had joined round %d", g.Round, before.joined, g.Size, before.Round)
 	}
 	if c.verb == repair {
 		return // a known gap: the worker may join between the look and the eviction, see TestKnownGaps
@@ -124,7 +118,7 @@ func (t *truth) checkRound(uid string, g *coordination.Group, c call, before vie
 }
 
 // checkCause is S2: a round is opened for an instance of the round before that has really died, or was replaced.
-func (t *truth) checkCause(uid string, g *coordination.Group, c call, before view) {
+func (t *truth) checkCause(uid string, g *memory.Group, c call, before view) {
 	if c.verb == lostPod {
 		if holder := t.instances[before.slot.ID]; holder != nil && !holder.pod.lost() {
 			t.fail("S2", "round %d was opened by the eviction of %s, which is there", g.Round, holder.pod.uid)
@@ -137,7 +131,7 @@ func (t *truth) checkCause(uid string, g *coordination.Group, c call, before vie
 		if i.pod.slot != cause.Slot || i.pod.job.owner != uid {
 			continue
 		}
-		early := len(g.Steps) > 1 && !d.less(i.given) // it died while its step formed, at the round of that time
+		early := !oneStep(g) && !d.less(i.given) // it died while its step formed, at the round of that time
 		inRound := !i.assigned || i.given == d || early || t.losses > 0
 		byItself := !i.ordered || t.losses > 0 || i.pod.killed || i.pod.over
 		if inRound && !i.running && byItself {
@@ -162,17 +156,18 @@ func (t *truth) replaced(p *pod) bool {
 
 // checkBarrier is S5: in Running each slot of the steps that have entered has a live instance of the round, or one that
 // finished by itself.
-func (t *truth) checkBarrier(uid string, g *coordination.Group) {
+func (t *truth) checkBarrier(uid string, g *memory.Group) {
 	for _, slot := range t.slots {
-		held, step := g.Slots[slot], t.stepOf(slot)
+		step := t.stepOf(slot)
+		held, joined := g.Slots[slot]
 		entered, ok := g.Entered(step)
 		switch {
 		case !ok: // it forms, or it has left
-		case held == nil:
+		case !joined:
 			t.fail("S5", "Running(%d), and nobody has joined for %s", g.Round, slot)
 		case held.Finished:
 		case held.Dead || max(held.Round, entered) != g.Round || held.Generation != g.Generation || g.Fenced[held.Pod]:
-			t.fail("S5", "Running(%d) with %+v in %s", g.Round, *held, slot)
+			t.fail("S5", "Running(%d) with %+v in %s", g.Round, held, slot)
 		default:
 			t.checkLife(uid, g, slot, held)
 		}
@@ -189,7 +184,7 @@ func (w *world) stepOf(slot string) int64 {
 	return 0
 }
 
-func (t *truth) checkLife(uid string, g *coordination.Group, slot string, held *coordination.Slot) {
+func (t *truth) checkLife(uid string, g *memory.Group, slot string, held functions.Slot) {
 	i := t.instances[held.ID]
 	switch {
 	case i == nil || i.pod.uid != held.Pod || i.pod.slot != slot || i.pod.job.owner != uid:
@@ -201,7 +196,7 @@ func (t *truth) checkLife(uid string, g *coordination.Group, slot string, held *
 
 // checkPeers is S6 for workers without a barrier: one that died in this round may have left its peers in a rendezvous that
 // never ends, so the round must not be taken for a good one. An exit 0 is taken for success until a new pod comes.
-func (t *truth) checkPeers(uid string, g *coordination.Group) {
+func (t *truth) checkPeers(uid string, g *memory.Group) {
 	d := rendezvous{g.Epoch, g.Round}
 	for _, i := range t.instances {
 		mine := i.pod.job.owner == uid && i.given == d && i.under.SameLife(g.Level) && i.pod.driver() == CRI

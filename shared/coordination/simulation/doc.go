@@ -1,6 +1,6 @@
-// Package simulation plays whole JobSets in virtual time and breaks everything that can break. It runs the shipped cores,
-// not models of them: the rules of coordination.Group behind a simulated network, member.State in each pod, leader.Next
-// with package epoch in two orchestrators. Around them are models of what Kubernetes does, and of what goes wrong.
+// Package simulation plays whole JobSets in virtual time and breaks everything that can break. It runs what is shipped, not
+// models of it: the functions of the store in an interpreter, behind a simulated network, member.State in each pod, and
+// leader.Next with package epoch in two orchestrators. Around them are models of what Kubernetes does, and of what goes wrong.
 //
 //	             faults (a list drawn from the seed)                      checks
 //	                 |                                                      ^
@@ -12,7 +12,7 @@
 //	|   |      v     |             |                    |   instances of the worker             |
 //	|   |     API server: JobSet, Lease (compare and set)   node: clock, connection             |
 //	|   v                                               v                                       |
-//	|  link (loses, repeats, delays, half-open) -> store: server, server of a split -> Group    |
+//	|  link (loses, repeats, delays, half-open) -> store: server, server of a split -> functions|
 //	+-------------------------------------------------------------------------------------------+
 //
 // # A history

@@ -116,7 +116,7 @@ func (w *world) cleanUp() {
 		return
 	}
 	w.api.spec("user", func(js *jobSet) { js.deleted = true })
-	clean := func() bool { return len(w.store.first.groups) <= 1 && w.api.current == nil }
+	clean := func() bool { return len(w.store.first.names()) <= 1 && w.api.current == nil }
 	for limit := w.now + 3*time.Minute; w.breach == nil && !clean(); w.run(5 * time.Second) {
 		if w.now > limit {
 			w.fail("L8", "three minutes after the deletion of the JobSet the store holds %v", w.store.first.names())

@@ -165,7 +165,7 @@ var worldFaults = map[Kind]func(*world, Fault){
 		w.store.first.back(f.For/4, time.Duration(f.Count)*100*time.Millisecond, "fails over to a replica that is behind")
 	},
 	StoreWiped: func(w *world, f Fault) {
-		w.store.first.restart(time.Duration(f.Count)*100*time.Millisecond, memory.Dump{}, "loses everything")
+		w.store.first.restart(time.Duration(f.Count)*100*time.Millisecond, &memory.Dump{}, "loses everything")
 	},
 	WrongVersion: func(w *world, f Fault) { w.store.foreign = w.now + f.For },
 	TwoPrimaries: func(w *world, f Fault) { w.store.split(f.For/2, f.Count%2 == 0) },

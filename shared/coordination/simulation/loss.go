@@ -1,26 +1,18 @@
 package simulation
 
 import (
-	"context"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
-// dump copies all groups, by the in-memory store, which knows how.
-func (s *server) dump() memory.Dump {
-	m := memory.New(func() time.Time { return beginning })
-	m.Restore(s.groups)
-	return m.Dump()
-}
-
 // restart ends the server's connections and brings it back after a while, with the given data if they are not its own.
-func (s *server) restart(away time.Duration, data memory.Dump, why string) {
+func (s *server) restart(away time.Duration, data *memory.Dump, why string) {
 	s.note(s.name, "%s", why)
 	s.up = false
 	if data != nil {
-		s.groups = data
+		s.restore(*data)
 		s.truth.lost()
 	}
 	for _, sub := range s.subscribers {
@@ -36,10 +28,10 @@ func (s *server) restart(away time.Duration, data memory.Dump, why string) {
 
 // back crashes the server so that it loses what happens from now until then.
 func (s *server) back(lost, away time.Duration, why string) {
-	data := s.dump()
+	data := s.functions.Dump()
 	s.in(lost, func() {
 		if s.up {
-			s.restart(away, data, why)
+			s.restart(away, &data, why)
 		}
 	})
 }
@@ -49,7 +41,8 @@ func (st *store) split(d time.Duration, keepSecond bool) {
 	if st.second != nil {
 		return
 	}
-	st.second = &server{store: st, name: "second store", up: true, groups: st.first.dump()}
+	st.second = newServer(st, "second store")
+	st.second.restore(st.first.functions.Dump())
 	st.note("store", "splits in two")
 	st.truth.lost()
 	for _, sub := range st.subscribers {
@@ -60,7 +53,7 @@ func (st *store) split(d time.Duration, keepSecond bool) {
 	st.in(d, func() {
 		loser := st.second
 		if keepSecond {
-			st.first.groups, st.second.groups = st.second.groups, st.first.groups
+			st.first.restore(st.second.functions.Dump())
 		}
 		st.note("store", "is one again, the %s side is given up", map[bool]string{true: "near", false: "far"}[keepSecond])
 		st.truth.lost()
@@ -74,14 +67,12 @@ func (st *store) split(d time.Duration, keepSecond bool) {
 	})
 }
 
-// bystander is a group that nothing in a history is about.
-func bystander(w *world) *coordination.Group {
-	m := memory.New(func() time.Time { return beginning })
-	_, err := m.Open(context.Background(), otherUID, coordination.Open{
-		Incarnation: "other", Epoch: 1, Limit: 1, Stages: w.shape.stages(),
+// addBystander opens a group that nothing in a history is about.
+func (s *server) addBystander() {
+	_, err := s.functions.Open(otherUID, coordination.Open{
+		Incarnation: "other", Epoch: 1, Limit: 1, Stages: s.shape.stages(),
 	})
 	if err != nil {
 		panic(err)
 	}
-	return m.Dump()[otherUID]
 }

@@ -9,14 +9,11 @@ import (
 // Mutant replaces parts of what a history runs by broken ones, to show that the checks see it. The zero value runs
 // everything as it is shipped.
 type Mutant struct {
-	Join     func(*coordination.Group, coordination.Join, int64) (coordination.Reply, error)
-	Down     func(*coordination.Group, coordination.Down, int64) (coordination.Reply, error)
-	Evict    func(g *coordination.Group, t coordination.Token, slot, pod string, now int64) error
-	Recreate func(g *coordination.Group, t coordination.Token, epoch, round int64, kind string) error
-	Open     func(*coordination.Group, coordination.Open, int64) error
-	Event    func(member.Event) member.Event
-	Actions  func([]member.Action) []member.Action
-	Next     func(leader.Input) leader.Step
+	Library string // the source of the store's functions; empty: as shipped
+	Join    func(coordination.Join) coordination.Join
+	Event   func(member.Event) member.Event
+	Actions func([]member.Action) []member.Action
+	Next    func(leader.Input) leader.Step
 
 	BlindWrites  bool // the leader writes annotations without the compare-and-set
 	DeleteFirst  bool // a fail-over deletes the Jobs before it writes the epoch

@@ -3,13 +3,13 @@ package simulation
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
 )
@@ -20,32 +20,32 @@ var mutants = map[string]struct {
 	Mutant
 	on func() Shape // nil: all of them
 }{
-	"store: a repeated join counts as a new instance":  {"S2 S5", Mutant{Join: joinRepeats}, nil},
-	"store: a pod that lost its slot may come back":    {"S14 S9 S5 L1", Mutant{Join: joinUnfences}, nil},
+	"store: a repeated join counts as a new instance":  {"S2 S5", joinRepeats, nil},
+	"store: a pod that lost its slot may come back":    {"S14 S9 S5 L1", joinUnfences, nil},
 	"store: what agents remember is not believed":      {"S1 S5", Mutant{Join: joinForgets}, nil},
-	"store: one missing worker is close enough":        {"S5", Mutant{Join: joinAlmostAll}, nil},
-	"store: a round of its own for every new instance": {"S6 S2 S5", Mutant{Join: joinOpensRounds}, nil},
-	"store: the level changes without a broadcast":     {"S1 L1", Mutant{Down: downSilently}, nil},
-	"store: no budget": {"S7", Mutant{Down: downWithoutBudget}, poor},
-	"store: a death in the round in progress is forgotten":   {"S6", Mutant{Down: downNeverDirty}, nil},
-	"store: a failure takes the round two further":           {"S6 S2", Mutant{Down: downTwice}, nil},
-	"store: every ordered death is a failure":                {"S2 S6", Mutant{Down: downBlamesOrders}, nil},
-	"store: dead workers stay counted":                       {"S5 L1", Mutant{Down: downKeepsCount}, nil},
-	"store: the next epoch keeps who is there":               {"S9 S5 L1", Mutant{Open: openKeepsSlots}, nil},
-	"store: a leader that was replaced may open":             {"S8", Mutant{Open: openForAnyone}, leadership},
-	"store: a leader that was replaced may evict":            {"S8", Mutant{Evict: evictForAnyone}, leadership},
-	"store: an eviction strikes whoever holds the slot":      {"S2", Mutant{Evict: evictAnybody}, leadership},
-	"store: a round that has ended can still be given up":    {"S2", Mutant{Recreate: recreateAlways}, hasty},
+	"store: one missing worker is close enough":        {"S5", joinAlmostAll, nil},
+	"store: a round of its own for every new instance": {"S6 S2 S5", joinOpensRounds, nil},
+	"store: the level changes without a broadcast":     {"S1 L1", downSilently, nil},
+	"store: no budget": {"S7", downWithoutBudget, poor},
+	"store: a death in the round in progress is forgotten":   {"S6", downNeverDirty, nil},
+	"store: a failure takes the round two further":           {"S6 S2", downTwice, nil},
+	"store: every ordered death is a failure":                {"S2 S6", downBlamesOrders, nil},
+	"store: dead workers stay counted":                       {"S5 L1", downKeepsCount, nil},
+	"store: the next epoch keeps who is there":               {"S9 S5 L1", openKeepsSlots, nil},
+	"store: a leader that was replaced may open":             {"S8", openForAnyone, leadership},
+	"store: a leader that was replaced may evict":            {"S8", evictForAnyone, leadership},
+	"store: an eviction strikes whoever holds the slot":      {"S2", evictAnybody, leadership},
+	"store: a round that has ended can still be given up":    {"S2", recreateAlways, hasty},
 	"agent: an order is carried out twice":                   {"S4", Mutant{Actions: stopTwice}, nil},
 	"agent: a peer's worker is stopped":                      {"S3", Mutant{Actions: stopAnother}, nil},
 	"agent: every broadcast is an order":                     {"S3", Mutant{Event: everyBroadcastOrders}, nil},
 	"agent: the barrier is lifted before all have joined":    {"S13", Mutant{Event: liftsEarly}, execStorm},
 	"agent: the worker is let run whatever its round":        {"S13", Mutant{Actions: liftsOldRound}, execStorm},
-	"store: a step enters before all of it has joined":       {"S5", Mutant{Join: joinEntersEarly}, orderedStart},
-	"store: a step that forms is restarted with the others":  {"S5 S3 S6 L1 L2", Mutant{Down: downDragsSteps}, orderedStart},
-	"store: a finished worker that is held was never there":  {"S5 L1 S10", Mutant{Down: downForgetsFinished}, execStorm},
-	"store: an elder pod takes its slot back":                {"S14", Mutant{Join: joinUnfences}, twins},
-	"store: lost data are a failure of their own":            {"S12", Mutant{Join: joinHurts}, func() Shape { return neutral(CRI) }},
+	"store: a step enters before all of it has joined":       {"S5", joinEntersEarly, orderedStart},
+	"store: a step that forms is restarted with the others":  {"S5 S3 S6 L1 L2", downDragsSteps, orderedStart},
+	"store: a finished worker that is held was never there":  {"S5 L1 S10", downForgetsFinished, execStorm},
+	"store: an elder pod takes its slot back":                {"S14", joinUnfences, twins},
+	"store: lost data are a failure of their own":            {"S12", joinHurts, func() Shape { return neutral(CRI) }},
 	"store: groups go by the name of their JobSet":           {"S11", Mutant{ByName: true}, leadership},
 	"leader: groups are not dropped":                         {"L1 L8", Mutant{Next: never(leader.Drop)}, poor},
 	"controller: finished Jobs are cleaned up":               {"S10", Mutant{CleansUp: true}, finishing},
@@ -143,8 +143,6 @@ func hunt(m Mutant, on func() Shape) (uint64, *Breach) {
 	return 0, nil
 }
 
-type group = coordination.Group
-
 func sparesTheHung(actions []member.Action) []member.Action {
 	return slices.DeleteFunc(actions, func(a member.Action) bool {
 		s, isStop := a.(member.Stop)
@@ -162,178 +160,63 @@ func seesNoProgress(e member.Event) member.Event {
 	return e
 }
 
-func joinRepeats(g *group, j coordination.Join, now int64) (coordination.Reply, error) {
-	if held := g.Slots[j.Slot]; held != nil && held.ID == j.ID && !held.Dead {
-		held.ID = "somebody else"
-	}
-	return g.Join(j, now)
-}
-
-func joinUnfences(g *group, j coordination.Join, now int64) (coordination.Reply, error) {
-	delete(g.Fenced, j.Pod)
-	if held := g.Slots[j.Slot]; held != nil && held.Pod != j.Pod {
-		j.PodBorn = held.PodBorn + 1
-	}
-	j.Seen = coordination.Unseen()
-	return g.Join(j, now)
-}
-
-// joinHurts takes every recovery for one in which somebody died.
-func joinHurts(g *group, j coordination.Join, now int64) (coordination.Reply, error) {
-	if g.Phase == coordination.Recovering {
-		g.Recovery.Hurt = true
-	}
-	return g.Join(j, now)
-}
-
-func joinForgets(g *group, j coordination.Join, now int64) (coordination.Reply, error) {
-	j.Seen = coordination.Unseen()
-	return g.Join(j, now)
-}
-
-func joinAlmostAll(g *group, j coordination.Join, now int64) (coordination.Reply, error) {
-	r, err := g.Join(j, now)
-	if g.Phase == coordination.Restarting && g.Joined() == g.Size()-1 {
-		g.Phase = coordination.Running
-		g.Seq++
-		r.Level = g.Level
-	}
-	return r, err
-}
-
-func joinOpensRounds(g *group, j coordination.Join, now int64) (coordination.Reply, error) {
-	before := g.Round
-	r, err := g.Join(j, now)
-	if g.Phase == coordination.Restarting && g.Round == before && g.Joined() > 1 && g.Round < g.Limit {
-		g.Round++
-		g.Seq++
-		r.Level = g.Level
-	}
-	return r, err
-}
-
-func joinEntersEarly(g *group, j coordination.Join, now int64) (coordination.Reply, error) {
-	r, err := g.Join(j, now)
-	if last := &g.Steps[len(g.Steps)-1]; g.Phase == coordination.Running && last.Entered == coordination.NoRound && g.Joined() == g.Size() {
-		g.Phase = coordination.Restarting // so that entering Running shows
-		last.Entered = g.Round
-		g.Level.Steps = strings.ReplaceAll(g.Level.Steps, "-", strconv.FormatInt(g.Round, 10))
-		g.Phase = coordination.Running
-		g.Seq++
-		r.Level = g.Level
-	}
-	return r, err
-}
-
-// downDragsSteps lets a step that forms enter with the next round.
-func downDragsSteps(g *group, d coordination.Down, now int64) (coordination.Reply, error) {
-	before := g.Round
-	r, err := g.Down(d, now)
-	if g.Round > before {
-		for i := range g.Steps {
-			g.Steps[i].Entered = max(g.Steps[i].Entered, before)
+// lua is a mutant of the store's functions: in their source, each text that is given is replaced by the one behind it.
+func lua(pairs ...string) Mutant {
+	library := functions.Library
+	for i := 0; i < len(pairs); i += 2 {
+		if n := strings.Count(library, pairs[i]); n != 1 {
+			panic(fmt.Sprintf("the library has %d of: %s", n, pairs[i]))
 		}
-		g.Level.Steps = strings.ReplaceAll(g.Level.Steps, "-", strconv.FormatInt(before, 10))
-		r.Level = g.Level
+		library = strings.Replace(library, pairs[i], pairs[i+1], 1)
 	}
-	return r, err
+	return Mutant{Library: library}
 }
 
-func downForgetsFinished(g *group, d coordination.Down, now int64) (coordination.Reply, error) {
-	r, err := g.Down(d, now)
-	if s := g.Slots[d.Slot]; s != nil && s.Finished && s.ID == d.ID {
-		s.Finished = false
-	}
-	return r, err
-}
+var (
+	joinRepeats     = lua("held.id == call.id and held.generation == self.gen\nend", "held.dead\nend")
+	joinUnfences    = lua("if not holds and (older or fromEarlier) then", "if false then", "if self:isFenced(call.pod) then", "if false then")
+	joinHurts       = lua("    self:see(i, call,", "    self:lazy('recovery').hurt = true\n    self:see(i, call,")
+	joinAlmostAll   = lua("c.joined >= self:slotsOf(i)", "c.joined >= self:slotsOf(i) - 1")
+	joinOpensRounds = lua("    return self:reply(call.slot, call.id)\n  end\n  self:settle(now)\n", `    return self:reply(call.slot, call.id)
+  end
+  self:settle(now)
+  if self.phase == Restarting and self:joined() > 1 and self.round < self.limit then
+    self.round, self.seq = self.round + 1, self.seq + 1
+  end
+`)
+	joinEntersEarly = lua("        return\n      end\n      step.entered = self.round", "        if k == 1 then\n          return\n        end\n      end\n      step.entered = self.round")
 
-func downSilently(g *group, d coordination.Down, now int64) (coordination.Reply, error) {
-	seq := g.Seq
-	r, err := g.Down(d, now)
-	g.Seq = seq
-	return r, err
-}
+	downSilently      = lua("  self:die(i, held, call, now)\n  self:settle(now)", "  local seq = self.seq\n  self:die(i, held, call, now)\n  self:settle(now)\n  self.seq = seq")
+	downWithoutBudget = lua("if self.round + 1 > self.limit then", "if false then")
+	downNeverDirty    = lua("elseif self.dirty.kind then", "elseif false then")
+	downTwice         = lua("self.round = self.round + 1", "self.round = self.round + 2")
+	downBlamesOrders  = lua("  checkDown(call, now)\n", `  checkDown(call, now)
+  if call.ordered and self.phase == Restarting and self.round < self.limit then
+    self.round, self.seq = self.round + 1, self.seq + 1
+  end
+`)
+	downKeepsCount = lua("  checkDown(call, now)\n", `  checkDown(call, now)
+  if self.phase == Restarting or self.phase == Forming then
+    return self:reply(call.slot, call.id)
+  end
+`)
+	downDragsSteps = lua("    self:nextRound()\n", `    self:nextRound()
+    for _, step in ipairs(self.steps) do
+      step.entered = math.max(step.entered, self.round - 1)
+    end
+`)
+	downForgetsFinished = lua("    s.dead, s.finished = true, true\n    self:count(i, s, 1)\n", "    s.dead, s.finished = true, true\n    self:count(i, s, 1)\n    s.finished = false\n")
 
-func downWithoutBudget(g *group, d coordination.Down, now int64) (coordination.Reply, error) {
-	limit := g.Limit
-	g.Limit = 1 << 40
-	r, err := g.Down(d, now)
-	g.Limit = limit
-	return r, err
-}
+	openKeepsSlots = lua("    if s.pod ~= '' then\n      self:fence(s.pod)\n    end\n", "", "  self:forgetSlots()\n", "")
+	openForAnyone  = lua("  self:lead(o.token)\n", "")
+	evictForAnyone = lua("  self:lead(token)\n  local i = self:stage(slot)\n", "  local i = self:stage(slot)\n")
+	evictAnybody   = lua("  local held = self:slot(slot)\n  if self.phase == Closed", "  local held = self:slot(slot)\n  pod = held and held.pod ~= '' and held.pod or pod\n  if self.phase == Closed")
+	recreateAlways = lua("local stuck = self.phase == Restarting or", "local stuck = self.phase == Running or self.phase == Restarting or")
+)
 
-func downNeverDirty(g *group, d coordination.Down, now int64) (coordination.Reply, error) {
-	r, err := g.Down(d, now)
-	g.Dirty = false
-	for i := range g.Steps {
-		g.Steps[i].Dirty = coordination.Failure{}
-	}
-	return r, err
-}
-
-func downTwice(g *group, d coordination.Down, now int64) (coordination.Reply, error) {
-	before := g.Round
-	r, err := g.Down(d, now)
-	if g.Round > before && g.Round < g.Limit {
-		g.Round++
-		g.Seq++
-		r.Level = g.Level
-	}
-	return r, err
-}
-
-func downBlamesOrders(g *group, d coordination.Down, now int64) (coordination.Reply, error) {
-	if d.Ordered && g.Phase == coordination.Restarting && g.Round < g.Limit {
-		g.Round++
-		g.Seq++
-	}
-	return g.Down(d, now)
-}
-
-func downKeepsCount(g *group, d coordination.Down, now int64) (coordination.Reply, error) {
-	if g.Phase == coordination.Restarting || g.Phase == coordination.Forming {
-		return coordination.Reply{Level: g.Level, Round: coordination.NoRound}, nil
-	}
-	return g.Down(d, now)
-}
-
-func openKeepsSlots(g *group, o coordination.Open, now int64) error {
-	slots := g.Slots
-	err := g.Open(o, now)
-	if len(g.Slots) == 0 {
-		g.Slots = slots
-		clear(g.Fenced)
-	}
-	return err
-}
-
-func openForAnyone(g *group, o coordination.Open, now int64) error {
-	if o.Token.Less(g.Token) {
-		g.Token = o.Token
-	}
-	return g.Open(o, now)
-}
-
-func evictForAnyone(g *group, t coordination.Token, slot, pod string, now int64) error {
-	if t.Less(g.Token) {
-		g.Token = t
-	}
-	return g.Evict(t, slot, pod, now)
-}
-
-func evictAnybody(g *group, t coordination.Token, slot, pod string, now int64) error {
-	if held := g.Slots[slot]; held != nil && held.Pod != "" {
-		pod = held.Pod
-	}
-	return g.Evict(t, slot, pod, now)
-}
-
-func recreateAlways(g *group, t coordination.Token, epoch, round int64, kind string) error {
-	if g.Phase == coordination.Running {
-		g.Phase = coordination.Recreating
-		g.Seq++
-	}
-	return g.Recreate(t, epoch, round, kind)
+func joinForgets(j coordination.Join) coordination.Join {
+	j.Seen = coordination.Unseen()
+	return j
 }
 
 func stopTwice(actions []member.Action) []member.Action {

@@ -248,8 +248,8 @@ func TestDefectsOfThePrototype(t *testing.T) {
 		// pods with an agent is TestStages of jobset-controller/internal/inplace; here, that the group has its stages only.
 		"D21 the group waits for its own slots only": func(t *testing.T) {
 			s := enter(t, shape("scene", mixed(), everything(), 1))
-			if g := s.group(); g.Size() != 4 || !slices.Equal(g.Stages, s.shape.stages()) {
-				s.lose("%d slots in %v", g.Size(), g.Stages)
+			if g := s.group(); g.Size != 4 || !slices.Equal(g.Stages, s.shape.stages()) {
+				s.lose("%d slots in %v", g.Size, g.Stages)
 			}
 		},
 		"D22 the budget ends: N restarts, then failure N+1 kills nobody and fails the JobSet": func(t *testing.T) {

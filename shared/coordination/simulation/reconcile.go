@@ -44,7 +44,7 @@ func (o *orchestrator) want(js jobSet) *leader.Wanted {
 	if js.finished() || js.deleted {
 		return nil
 	}
-	return &leader.Wanted{Stages: o.shape.stages(), Suspended: js.suspended, Done: o.finishedSlots(js)}
+	return &leader.Wanted{Stages: o.shape.stages(), Suspended: js.suspended, Done: o.finishedSlots(js), MaxDelay: 32 * time.Second}
 }
 
 // finishedSlots are the completed indexes of the current Jobs.

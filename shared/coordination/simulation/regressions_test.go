@@ -1,10 +1,13 @@
 package simulation
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 )
 
 // TestRegressions are stories that the rules of DESIGN section 3 were amended for, and those that this simulation found.
@@ -15,7 +18,7 @@ func TestRegressions(t *testing.T) {
 			s.worker(0).die(1)
 			s.until(3*time.Second, "two of the new round have met", func() bool {
 				g := s.group()
-				return g.Phase == coordination.Restarting && g.Joined() == 2
+				return g.Phase == coordination.Restarting && g.Joined == 2
 			})
 			for _, p := range s.pods {
 				if c := p.living(); c != nil && c.given.round == 1 {
@@ -32,7 +35,7 @@ func TestRegressions(t *testing.T) {
 			s.worker(0).die(1)
 			s.until(3*time.Second, "two wait", func() bool {
 				g := s.group()
-				return g.Phase == coordination.Restarting && g.Joined() == 2
+				return g.Phase == coordination.Restarting && g.Joined == 2
 			})
 			for _, p := range s.pods {
 				if c := p.living(); c != nil && !c.lifted {
@@ -71,7 +74,7 @@ func TestRegressions(t *testing.T) {
 		"an empty store, and rounds that merely differ: the highest, and no charge": func(t *testing.T) {
 			s := enter(t, quickRestarts())
 			s.worker(0).die(1)
-			s.until(5*time.Second, "one of the new round", func() bool { return s.group().Joined() > 0 })
+			s.until(5*time.Second, "one of the new round", func() bool { return s.group().Joined > 0 })
 			s.faults(Fault{Kind: StoreWiped, Count: 5})
 			s.settles(time.Minute)
 			s.wants(1, 1, 1, s.truth.orders)
@@ -245,7 +248,7 @@ func TestRegressions(t *testing.T) {
 			before := p.living().Instance
 			p.die(1)
 			s.settles(5 * time.Second)
-			s.group().Slots[p.slot].Instance = before
+			s.forgetInstance(p, before)
 			s.truth.lost()
 			p.agent.link.loseReplies = 1
 			s.until(10*time.Second, "all run in one later round", func() bool {
@@ -348,7 +351,7 @@ func TestLiveness(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: LeadersGone, For: time.Minute})
 			s.api.spec("user", func(js *jobSet) { js.deleted = true })
-			s.until(10*time.Minute, "the group is dropped", func() bool { return s.api.current == nil && len(s.store.first.groups) == 1 })
+			s.until(10*time.Minute, "the group is dropped", func() bool { return s.api.current == nil && len(s.store.first.names()) == 1 })
 		},
 	}
 	for name, story := range stories {
@@ -414,6 +417,17 @@ func TestKnownGaps(t *testing.T) {
 	for name, story := range stories {
 		t.Run(name, story)
 	}
+}
+
+// forgetInstance sets the store back to an earlier instance of a pod.
+func (s *scene) forgetInstance(p *pod, before coordination.Instance) {
+	v, uid := s.store.first, s.api.current.uid
+	now := s.group().Slots[p.slot]
+	record := v.functions.Do("HGET", functions.SlotsKey(uid), p.slot).(string)
+	instance := func(id string, born int64) string { return fmt.Sprintf(" %s %d ", id, born) }
+	record = strings.Replace(record, instance(now.ID, now.Born), instance(before.ID, before.Born), 1)
+	v.functions.Do("HSET", functions.SlotsKey(uid), p.slot, record)
+	clear(v.views)
 }
 
 // forgets lets the agent of a pod crash and lose its start-up file, and the clock of its node jump.

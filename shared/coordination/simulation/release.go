@@ -65,7 +65,7 @@ func (s *server) shutOut(uid string) ([]string, error) {
 	}
 	var slots []string
 	for _, slot := range missing {
-		if p := s.podOf(uid, slot); p != nil && s.groups[uid].Fenced[p.uid] {
+		if p := s.podOf(uid, slot); p != nil && s.view(uid).Fenced[p.uid] {
 			slots = append(slots, slot)
 		}
 	}

@@ -1,11 +1,10 @@
 package simulation
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
 // store is what stands behind the address that programs connect to: one server, two for a while if a partition splits it.
@@ -18,19 +17,46 @@ type store struct {
 	reads, writes int           // calls of agents and leaders
 }
 
-// server runs the shipped rules of coordination.Group, one call at a time.
+// server runs the shipped functions, one call at a time.
 type server struct {
 	*store
-	name   string
-	up     bool
-	groups map[string]*coordination.Group // by JobSet UID
+	name      string
+	up        bool
+	functions *memory.Server
+	views     map[string]*memory.Group // by JobSet UID: what is stored, as it was read since the last change
 }
 
-func (s *server) time() int64 { return beginning.Add(s.now + s.skew).UnixMilli() }
+func newServer(st *store, name string) *server {
+	s := &server{store: st, name: name, up: true, views: map[string]*memory.Group{}}
+	functions, err := memory.NewServer(memory.Options{
+		Library: st.mutant.Library,
+		Now:     func() time.Time { return beginning.Add(s.now + s.skew) },
+		Publish: s.publish,
+	})
+	if err != nil {
+		panic(err)
+	}
+	s.functions = functions
+	return s
+}
+
+// view is what is stored of a group, nil if nothing is.
+func (s *server) view(uid string) *memory.Group {
+	if g, known := s.views[uid]; known {
+		return g
+	}
+	g, err := s.functions.Group(uid)
+	if err != nil {
+		s.fail("S5", "the functions wrote what they cannot read: %v", err)
+		g = &memory.Group{}
+	}
+	s.views[uid] = g
+	return g
+}
 
 func (s *server) level(uid string) (coordination.Level, error) {
 	s.reads++
-	g := s.groups[uid]
+	g := s.view(uid)
 	if g == nil || s.now < s.foreign {
 		return coordination.Level{}, coordination.ErrNoGroup
 	}
@@ -39,20 +65,16 @@ func (s *server) level(uid string) (coordination.Level, error) {
 
 func (s *server) summary(uid string) (coordination.Summary, error) {
 	s.reads++
-	g := s.groups[uid]
+	g := s.view(uid)
 	if g == nil {
 		return coordination.Summary{}, coordination.ErrNoGroup
 	}
-	return g.Summary(), nil
+	return g.Summary, nil
 }
 
 func (s *server) missing(uid string) ([]string, error) {
 	s.reads++
-	g := s.groups[uid]
-	if g == nil {
-		return nil, coordination.ErrNoGroup
-	}
-	return g.Missing(), nil
+	return s.functions.Missing(uid)
 }
 
 // call is who asks for what: what the checks need to know beside the states before and after.
@@ -66,51 +88,41 @@ type call struct {
 	ordered  bool
 }
 
-// run lets a call change a group, publishes the level if it moved, and has the step checked.
-func (s *server) run(uid string, c call, do func(*coordination.Group) error) error {
+// run makes a call and has the step that it takes checked.
+func run[T any](s *server, uid string, c call, do func(uid string) (T, error)) (T, error) {
 	if s.mutant.ByName && s.api.current != nil {
 		uid = s.api.current.uid
 	}
-	g := s.groups[uid]
+	g := s.view(uid)
 	if g == nil || (c.pod != nil && s.now < s.foreign) {
-		return coordination.ErrNoGroup
+		var none T
+		return none, coordination.ErrNoGroup
 	}
 	s.writes++
 	before := s.truth.look(g, c.slot)
-	err := do(g)
+	result, err := do(uid)
+	delete(s.views, uid)
+	g = s.view(uid)
 	if g.Level != before.Level {
-		s.note(s.name, "%s: joined %d of %d", g.Level, g.Joined(), g.Size())
-		s.publish(uid, g.Level)
+		s.note(s.name, "%s: joined %d of %d", g.Level, g.Joined, g.Size)
 	}
-	s.truth.called(s, g, c, before, err)
-	return err
+	s.truth.called(s, uid, g, c, before, err)
+	return result, err
 }
 
 func (s *server) join(p *pod, j coordination.Join) (coordination.Reply, error) {
-	var r coordination.Reply
-	err := s.run(p.job.owner, call{verb: "join", pod: p, slot: p.slot, instance: j.ID, seen: j.Seen}, func(g *coordination.Group) (err error) {
-		if rule := s.mutant.Join; rule != nil {
-			r, err = rule(g, j, s.time())
-			return err
-		}
-		r, err = g.Join(j, s.time())
-		return err
-	})
+	c := call{verb: "join", pod: p, slot: p.slot, instance: j.ID, seen: j.Seen}
+	if s.mutant.Join != nil {
+		j = s.mutant.Join(j)
+	}
+	r, err := run(s, p.job.owner, c, func(uid string) (coordination.Reply, error) { return s.functions.Join(uid, j) })
 	s.truth.answered(s, p, j.ID, r, err)
 	return r, err
 }
 
 func (s *server) down(p *pod, d coordination.Down) (coordination.Reply, error) {
-	var r coordination.Reply
 	c := call{verb: "down", pod: p, slot: p.slot, instance: d.ID, seen: d.Seen, ordered: d.Ordered}
-	err := s.run(p.job.owner, c, func(g *coordination.Group) (err error) {
-		if rule := s.mutant.Down; rule != nil {
-			r, err = rule(g, d, s.time())
-			return err
-		}
-		r, err = g.Down(d, s.time())
-		return err
-	})
+	r, err := run(s, p.job.owner, c, func(uid string) (coordination.Reply, error) { return s.functions.Down(uid, d) })
 	if err == nil {
 		s.truth.reported(d.ID)
 	}
@@ -118,82 +130,56 @@ func (s *server) down(p *pod, d coordination.Down) (coordination.Reply, error) {
 }
 
 func (s *server) ask(p *pod, m coordination.Member, kind string) (coordination.Reply, error) {
-	var r coordination.Reply
-	err := s.run(p.job.owner, call{verb: "ask", pod: p, slot: p.slot}, func(g *coordination.Group) (err error) {
-		r, err = g.Ask(m, kind, s.time())
-		return err
-	})
-	return r, err
+	c := call{verb: "ask", pod: p, slot: p.slot}
+	return run(s, p.job.owner, c, func(uid string) (coordination.Reply, error) { return s.functions.Ask(uid, m, kind) })
 }
 
 func (s *server) evict(uid string, t coordination.Token, slot, pod, why string) (coordination.Summary, error) {
-	var sum coordination.Summary
-	err := s.run(uid, call{verb: why, slot: slot, token: t}, func(g *coordination.Group) error {
-		evict := (*coordination.Group).Evict
-		if s.mutant.Evict != nil {
-			evict = s.mutant.Evict
-		}
-		err := evict(g, t, slot, pod, s.time())
-		sum = g.Summary()
-		return err
-	})
-	return sum, err
+	c := call{verb: why, slot: slot, token: t}
+	return run(s, uid, c, func(uid string) (coordination.Summary, error) { return s.functions.Evict(uid, t, slot, pod) })
 }
 
 func (s *server) recreate(uid string, t coordination.Token, epoch, round int64, kind string) (coordination.Summary, error) {
-	var sum coordination.Summary
-	err := s.run(uid, call{verb: "recreate", token: t}, func(g *coordination.Group) error {
-		recreate := (*coordination.Group).Recreate
-		if s.mutant.Recreate != nil {
-			recreate = s.mutant.Recreate
-		}
-		err := recreate(g, t, epoch, round, kind)
-		sum = g.Summary()
-		return err
+	c := call{verb: "recreate", token: t}
+	return run(s, uid, c, func(uid string) (coordination.Summary, error) {
+		return s.functions.Recreate(uid, t, epoch, round, kind)
 	})
-	return sum, err
 }
 
 // openGroup creates the group or makes it what the leader wants.
 func (s *server) openGroup(uid string, o coordination.Open) (coordination.Summary, error) {
-	o.Stages = slices.Clone(o.Stages)
-	if s.groups[uid] == nil {
-		s.writes++
-		g, err := coordination.NewGroup(o, s.time())
-		if err != nil {
-			return coordination.Summary{}, err
-		}
-		s.groups[uid] = g
-		s.note(s.name, "%s: created", g.Level)
-		s.publish(uid, g.Level)
-		s.truth.opened(uid, g)
-		return g.Summary(), nil
+	if s.view(uid) != nil {
+		c := call{verb: "open", token: o.Token}
+		return run(s, uid, c, func(uid string) (coordination.Summary, error) { return s.functions.Open(uid, o) })
 	}
-	var sum coordination.Summary
-	err := s.run(uid, call{verb: "open", token: o.Token}, func(g *coordination.Group) error {
-		open := (*coordination.Group).Open
-		if s.mutant.Open != nil {
-			open = s.mutant.Open
-		}
-		err := open(g, o, s.time())
-		sum = g.Summary()
-		return err
-	})
-	return sum, err
+	s.writes++
+	summary, err := s.functions.Open(uid, o)
+	if err != nil {
+		return coordination.Summary{}, err
+	}
+	delete(s.views, uid)
+	s.note(s.name, "%s: created", summary.Level)
+	s.truth.opened(uid, s.view(uid))
+	return summary, nil
 }
 
 func (s *server) drop(uid string, t coordination.Token) error {
 	s.writes++
-	g := s.groups[uid]
-	if g == nil {
+	if s.view(uid) == nil {
 		return nil
 	}
-	if t.Less(g.Token) {
-		return coordination.ErrStaleLeader
+	if err := s.functions.Drop(uid, t); err != nil {
+		return err
 	}
+	delete(s.views, uid)
 	s.note(s.name, "drops %s", uid)
-	delete(s.groups, uid)
 	return nil
+}
+
+// restore sets the server back to what a dump holds.
+func (s *server) restore(d memory.Dump) {
+	s.functions.Restore(d)
+	clear(s.views)
 }
 
 // publish broadcasts a level: late, and not at all to those who cannot hear.
@@ -211,4 +197,4 @@ func (s *server) publish(uid string, level coordination.Level) {
 }
 
 // names of the stored groups, in order.
-func (s *server) names() []string { return slices.Sorted(maps.Keys(s.groups)) }
+func (s *server) names() []string { return s.functions.Groups() }

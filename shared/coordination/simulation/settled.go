@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
 // unsettled says what is missing for the world to be at rest, or nothing: a group in sync with all that really runs, or a
@@ -31,7 +32,7 @@ func (w *world) unsettled() string {
 	case g.Phase == coordination.Completed && w.truth.fooled:
 		return "" // a known gap, see TestKnownGaps
 	case g.Phase != coordination.Running:
-		return fmt.Sprintf("the group is in %s, %d of %d have joined", g.Level, g.Joined(), g.Size())
+		return fmt.Sprintf("the group is in %s, %d of %d have joined", g.Level, g.Joined, g.Size)
 	case int64(js.epoch.Epoch) != g.Epoch:
 		return "the group is of another epoch than the JobSet"
 	case int64(js.charged) < int64(js.epoch.Base)+g.Round:
@@ -61,7 +62,7 @@ func (w *world) unsettledJobs(js *jobSet) string {
 
 // leftBehind is L8: what has ended leaves no group in the store.
 func (w *world) leftBehind(js *jobSet) string {
-	if len(w.store.first.groups) > 1 {
+	if len(w.store.first.names()) > 1 {
 		return fmt.Sprintf("the JobSet has %s, and the store holds %v", js.state, w.store.first.names())
 	}
 	for _, p := range w.pods {
@@ -72,11 +73,11 @@ func (w *world) leftBehind(js *jobSet) string {
 	return ""
 }
 
-func (w *world) unsettledSlot(g *coordination.Group, slot string) string {
-	held := g.Slots[slot]
+func (w *world) unsettledSlot(g *memory.Group, slot string) string {
+	held, joined := g.Slots[slot]
 	p := w.podOf(w.api.current.uid, slot)
 	switch {
-	case held == nil:
+	case !joined:
 		return "nobody has joined"
 	case held.Finished:
 		return ""
@@ -87,13 +88,13 @@ func (w *world) unsettledSlot(g *coordination.Group, slot string) string {
 	case w.truth.losses > 0 && held.ID != p.living().ID && !held.Dead && w.roundOf(g, slot) == g.Round:
 		return w.unsettledAgent(g, p) // the store forgot a death and a join of the same round: the next report sets it right
 	case held.ID != p.living().ID || held.Dead || w.roundOf(g, slot) != g.Round:
-		return fmt.Sprintf("%s runs, the store has %+v", p.living().ID, *held)
+		return fmt.Sprintf("%s runs, the store has %+v", p.living().ID, held)
 	}
 	return w.unsettledAgent(g, p)
 }
 
 // unsettledAgent says what an agent has left to do.
-func (w *world) unsettledAgent(g *coordination.Group, p *pod) string {
+func (w *world) unsettledAgent(g *memory.Group, p *pod) string {
 	switch {
 	case p.living().hangs:
 		return "its worker hangs"
@@ -120,7 +121,7 @@ func (w *world) completed(slot string) bool {
 }
 
 // roundOf is the round of a slot's instance: the one it was given, or the one its step entered at.
-func (w *world) roundOf(g *coordination.Group, slot string) int64 {
+func (w *world) roundOf(g *memory.Group, slot string) int64 {
 	entered, _ := g.Entered(w.stepOf(slot))
 	return max(g.Slots[slot].Round, entered)
 }

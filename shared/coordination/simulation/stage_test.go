@@ -27,7 +27,7 @@ func enter(t *testing.T, shape Shape) *scene {
 func enterForming(t *testing.T, shape Shape) *scene {
 	t.Helper()
 	s := &scene{newWorld(1, shape, Mutant{}, &transcript{on: true}), t}
-	s.until(time.Minute, "one has joined", func() bool { g := s.group(); return g != nil && g.Joined() == 1 })
+	s.until(time.Minute, "one has joined", func() bool { g := s.group(); return g != nil && g.Joined == 1 })
 	return s
 }
 

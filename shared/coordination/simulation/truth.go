@@ -1,8 +1,12 @@
 package simulation
 
 import (
+	"slices"
+
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
 // truth is what really happened, kept beside the protocol and never shown to it. The checks compare the two.
@@ -66,10 +70,10 @@ func (t *truth) reported(id string) {
 }
 
 // opened notes a group that was created.
-func (t *truth) opened(uid string, g *coordination.Group) { t.note(uid, g) }
+func (t *truth) opened(uid string, g *memory.Group) { t.note(uid, g) }
 
 // note keeps the newest round.
-func (t *truth) note(uid string, g *coordination.Group) {
+func (t *truth) note(uid string, g *memory.Group) {
 	now := rendezvous{g.Epoch, g.Round}
 	if t.desired[uid].less(now) {
 		t.desired[uid] = now
@@ -90,16 +94,14 @@ type view struct {
 	dirty        bool
 	coalesced    int64
 	has          bool
-	slot         coordination.Slot
+	slot         functions.Slot
 }
 
-func (t *truth) look(g *coordination.Group, slot string) view {
+func (t *truth) look(g *memory.Group, slot string) view {
 	v := view{
-		Level: g.Level, token: g.Token, limit: g.Limit, joined: g.Joined(), done: g.Done(), dirty: g.Dirty, coalesced: g.Record.Coalesced,
+		Level: g.Level, token: g.Token, limit: g.Limit, joined: g.Joined, done: g.Done, dirty: g.Dirty, coalesced: g.Record.Coalesced,
 	}
-	if s := g.Slots[slot]; s != nil {
-		v.has, v.slot = true, *s
-	}
+	v.slot, v.has = g.Slots[slot]
 	return v
 }
 
@@ -109,14 +111,19 @@ func (v view) changed(after view) bool {
 	return v != after
 }
 
+// oneStep reports whether all stages start together.
+func oneStep(g *memory.Group) bool {
+	return !slices.ContainsFunc(g.Stages, func(s coordination.Stage) bool { return s.Step > 0 })
+}
+
 // answered notes the round that the store gave an instance.
 func (t *truth) answered(s *server, p *pod, id string, r coordination.Reply, err error) {
-	c, g := t.instances[id], s.groups[p.job.owner]
+	c, g := t.instances[id], s.view(p.job.owner)
 	if err != nil || r.Round == coordination.NoRound || c == nil || g == nil || g.Slots[p.slot].ID != id {
 		return // a late join is answered with the round of the instance that came after
 	}
 	now := rendezvous{r.Level.Epoch, r.Round}
-	if c.assigned && c.given != now && t.losses == 0 && len(g.Steps) == 1 {
+	if c.assigned && c.given != now && t.losses == 0 && oneStep(g) {
 		t.fail("S5", "%s had round %d.%d and is given %d.%d: the round of an instance is fixed when it joins", id, c.given.epoch, c.given.round, now.epoch, now.round)
 	}
 	c.assigned, c.given, c.under = true, now, r.Level

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
 // beginning is the wall clock at the start of every history.
@@ -56,8 +56,8 @@ func newWorld(seed uint64, shape Shape, mutant Mutant, log *transcript) *world {
 	w.truth = newTruth(w)
 	w.buildSlots()
 	w.store = &store{world: w}
-	w.store.first = &server{store: w.store, name: "store", up: true, groups: map[string]*coordination.Group{}}
-	w.store.first.groups[otherUID] = bystander(w)
+	w.store.first = newServer(w.store, "store")
+	w.store.first.addBystander()
 	w.api = &api{world: w, lease: lease{created: 1}}
 	w.controller = newController(w)
 	for _, name := range []string{"orchestrator-a", "orchestrator-b"} {
@@ -103,11 +103,11 @@ func (w *world) run(d time.Duration) {
 }
 
 // group is the group of the current JobSet as the primary has it, or nil.
-func (w *world) group() *coordination.Group {
+func (w *world) group() *memory.Group {
 	if w.api.current == nil {
 		return nil
 	}
-	return w.store.first.groups[w.api.current.uid]
+	return w.store.first.view(w.api.current.uid)
 }
 
 // leader is the orchestrator that leads, or nil.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/contract"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 )
 
 // victim is the group that the member of another one, uid, is after.
@@ -68,9 +70,9 @@ func (s *siege) expectVictimUnharmed() {
 	}
 }
 
-// fcall is a call of a function as a client of version 1 makes it, with keys and a channel of the caller's choice.
+// fcall is a call of a function with keys and a channel of the caller's choice.
 func fcall(function string, on []string, channel string, args ...any) []any {
-	call := []any{"FCALL", functionName(1, function), len(on)}
+	call := []any{"FCALL", functions.Name(function), len(on)}
 	for _, key := range on {
 		call = append(call, key)
 	}
@@ -81,21 +83,22 @@ func TestWhatAMemberMayNotDo(t *testing.T) {
 	s := besiege(t)
 	j := aJoin("0")
 	j.ID, j.Born = "forged", 99
-	join := instanceArgs(j.Member, j.Instance, j.Seen, false)
-	mine, theirs := keys(uid), keys(victim)
+	instance := functions.Join(j).Arguments[:12]
+	join, down := append(slices.Clone(instance), "", "", 0, 0), append(slices.Clone(instance), 1, 0, 0, 0, "", "", "", 0, "")
+	mine, theirs := functions.Keys(uid), functions.Keys(victim)
 	mixed := []string{mine[0], theirs[1], mine[2], mine[3]}
 	before := s.dump()
 	all := map[string][]any{
-		"a forged report":                          fcall(functionJoin, theirs, channel(1, victim), join...),
-		"a forged report to one's own channel":     fcall(functionJoin, theirs, channel(1, uid), join...),
-		"a report with a key of another group":     fcall(functionJoin, mixed, channel(1, uid), join...),
-		"a report that is told to another group":   fcall(functionJoin, mine, channel(1, victim), join...),
-		"a forged death":                           fcall(functionDown, theirs, channel(1, victim), append(join, 1, 0, 0, 0)...),
-		"a read of another group":                  fcall(functionSummary, theirs, channel(1, victim)),
-		"an order of the leader's to one's own":    fcall(functionOpen, mine, channel(1, uid), "9 9", "B", 2, 5, "js-w 1 2 0 held", 0, 0, 0),
-		"an eviction from one's own":               fcall(functionEvict, mine, channel(1, uid), "9 9", "js-w-0-0", "pod-0"),
-		"an end of one's own":                      fcall(functionDrop, mine, channel(1, uid), "9 9"),
-		"a look at all slots":                      fcall(functionMissing, mine, channel(1, uid)),
+		"a forged report":                          fcall(functions.FunctionJoin, theirs, functions.Channel(victim), join...),
+		"a forged report to one's own channel":     fcall(functions.FunctionJoin, theirs, functions.Channel(uid), join...),
+		"a report with a key of another group":     fcall(functions.FunctionJoin, mixed, functions.Channel(uid), join...),
+		"a report that is told to another group":   fcall(functions.FunctionJoin, mine, functions.Channel(victim), join...),
+		"a forged death":                           fcall(functions.FunctionDown, theirs, functions.Channel(victim), down...),
+		"a read of another group":                  fcall(functions.FunctionSummary, theirs, functions.Channel(victim)),
+		"an order of the leader's to one's own":    fcall(functions.FunctionOpen, mine, functions.Channel(uid), "9 9", "B", 2, 5, "js-w 1 2 0 held", 0, 0, 0),
+		"an eviction from one's own":               fcall(functions.FunctionEvict, mine, functions.Channel(uid), "9 9", "js-w-0-0", "pod-0"),
+		"an end of one's own":                      fcall(functions.FunctionDrop, mine, functions.Channel(uid), "9 9"),
+		"a look at all slots":                      fcall(functions.FunctionMissing, mine, functions.Channel(uid)),
 		"a read-only call":                         {"FCALL_RO", "hf1_summary", 0},
 		"a write to another group's state":         {"HSET", theirs[0], "phase", "Restarting"},
 		"a write to another group's slots":         {"HSET", theirs[1], "js-w-0-0", "x"},
@@ -104,16 +107,15 @@ func TestWhatAMemberMayNotDo(t *testing.T) {
 		"the end of another group's state":         {"DEL", theirs[0]},
 		"a look at another group's state":          {"HGETALL", theirs[0]},
 		"a look whether there is another group":    {"TYPE", theirs[0]},
-		"a read of the index":                      {"SMEMBERS", indexKey},
-		"a write to the index":                     {"SADD", indexKey, "x"},
+		"a read of the index":                      {"SMEMBERS", functions.IndexKey},
+		"a write to the index":                     {"SADD", functions.IndexKey, "x"},
 		"a key that is of nobody":                  {"HSET", "mine", "a", "b"},
-		"a key beside one's own":                   {"HSET", keyPrefix + uid + "}:y", "a", "b"},
-		"a broadcast to another group":             {"PUBLISH", channel(1, victim), "1 A 0 1 1 Restarting 99 0"},
-		"a broadcast to another group, version 2":  {"PUBLISH", channel(2, victim), "2 A 0 1 1 Restarting 99 0"},
-		"a broadcast that looks like one's own":    {"PUBLISH", "hf1:{" + victim + "}:{" + uid + channelSuffix, "x"},
-		"an ear on another group":                  {"SUBSCRIBE", channel(1, victim)},
+		"a key beside one's own":                   {"HSET", functions.KeyPrefix + uid + "}:y", "a", "b"},
+		"a broadcast to another group":             {"PUBLISH", functions.Channel(victim), "1 A 0 1 1 Restarting 99 0 0"},
+		"a broadcast that looks like one's own":    {"PUBLISH", "hf1:{" + victim + "}:{" + uid + "}:c", "x"},
+		"an ear on another group":                  {"SUBSCRIBE", functions.Channel(victim)},
 		"an ear on all":                            {"PSUBSCRIBE", "*"},
-		"an ear on one's own by a pattern":         {"PSUBSCRIBE", channel(1, uid)},
+		"an ear on one's own by a pattern":         {"PSUBSCRIBE", functions.Channel(uid)},
 		"flushing everything":                      {"FLUSHALL"},
 		"flushing the database":                    {"FLUSHDB", "ASYNC"},
 		"swapping databases":                       {"SWAPDB", 0, 1},
@@ -196,7 +198,7 @@ func (s *siege) leaderUsers() map[string][]string {
 
 // TestWhatAMemberCanDoStaysInItsGroup: with its own keys and channels it may do what it likes, see docs/security.md.
 func TestWhatAMemberCanDoStaysInItsGroup(t *testing.T) {
-	mine := keys(uid)
+	mine := functions.Keys(uid)
 	for name, does := range map[string][][]any{
 		"it writes another phase":        {{"HSET", mine[0], "phase", "Restarting", "round", "1"}},
 		"it writes what nobody can read": {{"HSET", mine[0], "phase", "x", "stages", "x", "token", "x"}},
@@ -204,9 +206,9 @@ func TestWhatAMemberCanDoStaysInItsGroup(t *testing.T) {
 		"it deletes everything":          {{"DEL", mine[0], mine[1], mine[2], mine[3]}},
 		"it makes a list of a hash":      {{"DEL", mine[0]}, {"RPUSH", mine[0], "x"}},
 		"it writes another group's pods": {{"HSET", mine[1], "js-w-0-0", "pod-of-another 1 i 1 0 0 0 0 0", "js-w-9-9", "x"}},
-		"it broadcasts nonsense":         {{"PUBLISH", channel(1, uid), "x"}, {"PUBLISH", channel(1, uid), strings.Repeat("x", 1<<20)}},
-		"it broadcasts an order":         {{"PUBLISH", channel(1, uid), "1 A 0 1 1 Restarting 99 0"}},
-		"it asks for recreation":         {fcall(functionAsk, mine, channel(1, uid), "js-w-0-0", "pod-0", 1, "gap")},
+		"it broadcasts nonsense":         {{"PUBLISH", functions.Channel(uid), "x"}, {"PUBLISH", functions.Channel(uid), strings.Repeat("x", 1<<20)}},
+		"it broadcasts an order":         {{"PUBLISH", functions.Channel(uid), "1 A 0 1 1 Restarting 99 0 0"}},
+		"it asks for recreation":         {fcall(functions.FunctionAsk, mine, functions.Channel(uid), "js-w-0-0", "pod-0", 1, "gap")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := besiege(t)
@@ -243,20 +245,20 @@ func TestWhatIsForgedIsNotRead(t *testing.T) {
 		"stages": long[:len(long)-1], "counts": strings.TrimRight(strings.Repeat("1 0 0 0\n", 80000), "\n"),
 		"steps": strings.TrimRight(strings.Repeat("0 0 0 0   0 0 0\n", 40000), "\n"), "record": "1 0 " + strings.Repeat("a", 1<<20) + "  0 0 0 1 0",
 	} {
-		before := s.do("HGET", keys(uid)[0], field)
-		if err := s.mallory.client.HSet(t.Context(), keys(uid)[0], field, value).Err(); err != nil {
+		before := s.do("HGET", functions.Keys(uid)[0], field)
+		if err := s.mallory.client.HSet(t.Context(), functions.Keys(uid)[0], field, value).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.leader.Summary(t.Context(), uid); !errors.Is(err, coordination.ErrForeignValue) {
 			t.Errorf("%s: %v, want a foreign value", field, err)
 		}
-		s.do("HSET", keys(uid)[0], field, before)
+		s.do("HSET", functions.Keys(uid)[0], field, before)
 	}
 	history := make([]any, 0, 2000)
 	for range cap(history) {
 		history = append(history, strings.Repeat("x", 1024))
 	}
-	if err := s.mallory.client.RPush(t.Context(), keys(uid)[3], history...).Err(); err != nil {
+	if err := s.mallory.client.RPush(t.Context(), functions.Keys(uid)[3], history...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.leader.History(t.Context(), uid); !errors.Is(err, coordination.ErrForeignValue) {
@@ -279,7 +281,7 @@ func TestWhatIsLargeBehindWhatIsSmallIsCounted(t *testing.T) {
 	for range large {
 		elements = append(elements, strings.Repeat("x", 1<<20))
 	}
-	if err := s.mallory.client.RPush(t.Context(), keys(uid)[3], elements...).Err(); err != nil {
+	if err := s.mallory.client.RPush(t.Context(), functions.Keys(uid)[3], elements...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	usage, err := s.leader.Usage(t.Context(), []string{uid})
@@ -349,7 +351,7 @@ func (s *siege) flood(n, batch int, value string) {
 			s.flooded++
 			args = append(args, fmt.Sprint("slot-", s.flooded), value)
 		}
-		if err := s.mallory.client.HSet(s.Context(), keys(uid)[1], args...).Err(); err != nil {
+		if err := s.mallory.client.HSet(s.Context(), functions.Keys(uid)[1], args...).Err(); err != nil {
 			if !strings.Contains(err.Error(), "OOM") {
 				s.Fatal(err)
 			}
@@ -364,7 +366,7 @@ func (s *siege) cutOff() {
 	if err := errors.Join(s.leader.DropUser(s.Context(), uid), s.leader.Erase(s.Context(), uid)); err != nil {
 		s.Fatal(err)
 	}
-	if err := s.mallory.client.HSet(s.Context(), keys(uid)[1], "a", "b").Err(); err == nil {
+	if err := s.mallory.client.HSet(s.Context(), functions.Keys(uid)[1], "a", "b").Err(); err == nil {
 		s.Error("it writes on")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 )
 
 // TestForeignValues puts what the protocol never wrote into each place. Every call that meets it says so and changes
@@ -18,7 +19,7 @@ import (
 func TestForeignValues(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
-	s, w, x, h := stateKey(uid), slotsKey(uid), fencedKey(uid), historyKey(uid)
+	s, w, x, h := functions.StateKey(uid), functions.SlotsKey(uid), functions.FencedKey(uid), functions.HistoryKey(uid)
 	field := func(name, value string) [][]any { return [][]any{{"HSET", s, name, value}} }
 	all := allCalls(store)
 	onSlot := pick(all, "join", "down", "ask", "next epoch", "resize")
@@ -116,7 +117,7 @@ func TestReadingWritesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			server.do("HSET", stateKey(uid), field, fmt.Sprint("0", server.do("HGET", stateKey(uid), field)))
+			server.do("HSET", functions.StateKey(uid), field, fmt.Sprint("0", server.do("HGET", functions.StateKey(uid), field)))
 			before := server.dump()
 			if _, err := store.Missing(t.Context(), uid); err != nil {
 				t.Errorf("missing: %v", err)
@@ -147,7 +148,7 @@ func TestARecordForNoSlotIsLetBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server.do("FLUSHALL")
 			openAndJoin(t, store)
-			server.do("HSET", slotsKey(uid), "elsewhere", record)
+			server.do("HSET", functions.SlotsKey(uid), "elsewhere", record)
 			for _, slot := range []string{"0", "1"} { // whose agents know of rounds that the store has lost
 				j := aJoin(slot)
 				j.Seen = coordination.Seen{Epoch: 1, Round: 3, Holds: true, Running: true, Instances: 1}
@@ -222,28 +223,28 @@ func TestAForeignHistoryIsTold(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	mustOpen(t, store, anOpening())
-	server.do("RPUSH", historyKey(uid), "1 2 3")
+	server.do("RPUSH", functions.HistoryKey(uid), "1 2 3")
 	_, err := store.History(t.Context(), uid)
-	expectForeign(t, "history", err, historyKey(uid))
-	server.do("DEL", historyKey(uid))
-	server.do("SET", historyKey(uid), "x")
+	expectForeign(t, "history", err, functions.HistoryKey(uid))
+	server.do("DEL", functions.HistoryKey(uid))
+	server.do("SET", functions.HistoryKey(uid), "x")
 	_, err = store.History(t.Context(), uid)
-	expectForeign(t, "history", err, historyKey(uid))
+	expectForeign(t, "history", err, functions.HistoryKey(uid))
 }
 
 func TestAForeignIndexIsTold(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
-	server.do("SET", indexKey, "x")
+	server.do("SET", functions.IndexKey, "x")
 	_, err := store.Groups(t.Context())
-	expectForeign(t, "groups", err, indexKey)
+	expectForeign(t, "groups", err, functions.IndexKey)
 }
 
 func TestWhatCannotBeReadIsDropped(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	for _, damage := range [][]any{
-		{"SET", stateKey(uid), "x"}, {"HSET", stateKey(uid), "token", "x"}, {"SET", slotsKey(uid), "x"},
+		{"SET", functions.StateKey(uid), "x"}, {"HSET", functions.StateKey(uid), "token", "x"}, {"SET", functions.SlotsKey(uid), "x"},
 	} {
 		openAndJoin(t, store)
 		if damage[0] == "SET" {
@@ -262,7 +263,7 @@ func TestAResetRespectsAYoungerLeader(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	openAndJoin(t, store)
-	server.do("HSET", stateKey(uid), "phase", "x")
+	server.do("HSET", functions.StateKey(uid), "phase", "x")
 	before := server.dump()
 	o := anOpening()
 	o.Reset, o.Incarnation, o.Token = true, "B", coordination.Token{LeaseCreated: 1, Transitions: 0}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 )
 
 // The functions keep what the last call on a group has read. These tests are about the times when that must not count.
@@ -59,8 +60,8 @@ func TestAFailedCallLeavesNothingBehind(t *testing.T) {
 		join   coordination.Join
 		damage func(*server)
 	}{
-		"the round cannot be read":     {newInstance, func(s *server) { s.do("HSET", stateKey(uid), "recovery", "x") }},
-		"the pod before is not fenced": {newPod, func(s *server) { s.do("SET", fencedKey(uid), "x") }},
+		"the round cannot be read":     {newInstance, func(s *server) { s.do("HSET", functions.StateKey(uid), "recovery", "x") }},
+		"the pod before is not fenced": {newPod, func(s *server) { s.do("SET", functions.FencedKey(uid), "x") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(t)
@@ -98,8 +99,8 @@ func TestTheKeysAreTheCallers(t *testing.T) {
 	if err := store.EnsureLibrary(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mine := keys(uid)
-	server.do(fcall(functionSummary, []string{mine[0], mine[0], mine[2], mine[3]}, channel(1, uid))...)
+	mine := functions.Keys(uid)
+	server.do(fcall(functions.FunctionSummary, []string{mine[0], mine[0], mine[2], mine[3]}, functions.Channel(uid))...)
 	if _, err := store.Join(t.Context(), uid, aJoin("0")); err != nil {
 		t.Errorf("a join that is repeated: %v", err)
 	}

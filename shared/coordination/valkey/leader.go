@@ -4,29 +4,22 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 )
 
 // Open implements coordination.Leader. A Reset needs an incarnation of its own: one that the store holds already is
 // taken for a repetition of the call that wrote it.
 func (s *Store) Open(ctx context.Context, group string, o coordination.Open) (coordination.Summary, error) {
-	args := []any{
-		formatToken(o.Token), o.Incarnation, o.Epoch, o.Limit, formatStages(o.Stages),
-		bit(o.Suspended), bit(o.Recover), bit(o.Reset),
-	}
-	for _, slot := range o.Done {
-		args = append(args, slot)
-	}
-	summary, err := s.summary(ctx, functionOpen, group, args...)
+	summary, err := s.summary(ctx, group, functions.Open(o))
 	if err != nil {
 		return coordination.Summary{}, err
 	}
 	// The index is on another node of a cluster. A crash in between is mended by the next opening.
-	if err := s.client.SAdd(ctx, indexKey, group).Err(); err != nil {
+	if err := s.client.SAdd(ctx, functions.IndexKey, group).Err(); err != nil {
 		return coordination.Summary{}, unreachable(err)
 	}
 	return summary, nil
@@ -34,17 +27,17 @@ func (s *Store) Open(ctx context.Context, group string, o coordination.Open) (co
 
 // Recreate implements coordination.Leader.
 func (s *Store) Recreate(ctx context.Context, group string, t coordination.Token, epoch, round int64, kind string) (coordination.Summary, error) {
-	return s.summary(ctx, functionRecreate, group, formatToken(t), epoch, round, kind)
+	return s.summary(ctx, group, functions.Recreate(t, epoch, round, kind))
 }
 
 // Evict implements coordination.Leader.
 func (s *Store) Evict(ctx context.Context, group string, t coordination.Token, slot, pod string) (coordination.Summary, error) {
-	return s.summary(ctx, functionEvict, group, formatToken(t), slot, pod)
+	return s.summary(ctx, group, functions.Evict(t, slot, pod))
 }
 
 // Missing implements coordination.Leader.
 func (s *Store) Missing(ctx context.Context, group string) ([]string, error) {
-	cmd, err := s.asLeader(ctx, functionMissing, group)
+	cmd, err := s.asLeader(ctx, group, functions.Missing())
 	if err != nil {
 		return nil, err
 	}
@@ -60,15 +53,15 @@ func (s *Store) Fenced(ctx context.Context, group string, pods []string) ([]stri
 	var exists *redis.IntCmd
 	asked := make([]*redis.BoolCmd, len(pods))
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		exists = p.Exists(ctx, stateKey(group))
+		exists = p.Exists(ctx, functions.StateKey(group))
 		for i, pod := range pods {
-			asked[i] = p.SIsMember(ctx, fencedKey(group), pod)
+			asked[i] = p.SIsMember(ctx, functions.FencedKey(group), pod)
 		}
 		return nil
 	})
 	switch {
 	case isWrongType(err):
-		return nil, &coordination.ForeignValueError{Key: fencedKey(group), Value: err.Error()}
+		return nil, &coordination.ForeignValueError{Key: functions.FencedKey(group), Value: err.Error()}
 	case err != nil:
 		return nil, unreachable(err)
 	case exists.Val() == 0:
@@ -83,32 +76,13 @@ func (s *Store) Fenced(ctx context.Context, group string, pods []string) ([]stri
 	return fenced, nil
 }
 
-// Rejected implements coordination.Leader. What is no count stands for none: nothing is decided by it.
-func (s *Store) Rejected(ctx context.Context, group string) (int64, error) {
-	values, err := s.client.HMGet(ctx, stateKey(group), "inc", rejectedField).Result()
-	switch {
-	case isWrongType(err):
-		return 0, &coordination.ForeignValueError{Key: stateKey(group), Value: err.Error()}
-	case err != nil:
-		return 0, unreachable(err)
-	case values[0] == nil:
-		return 0, coordination.ErrNoGroup
-	}
-	text, _ := values[1].(string)
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n > coordination.MaxCount {
-		return 0, nil
-	}
-	return n, nil
-}
-
 // Summary implements coordination.Leader.
 func (s *Store) Summary(ctx context.Context, group string) (coordination.Summary, error) {
-	return s.summary(ctx, functionSummary, group)
+	return s.summary(ctx, group, functions.Summary())
 }
 
-func (s *Store) summary(ctx context.Context, function, group string, args ...any) (coordination.Summary, error) {
-	cmd, err := s.asLeader(ctx, function, group, args...)
+func (s *Store) summary(ctx context.Context, group string, call functions.Call) (coordination.Summary, error) {
+	cmd, err := s.asLeader(ctx, group, call)
 	if err != nil {
 		return coordination.Summary{}, err
 	}
@@ -116,16 +90,16 @@ func (s *Store) summary(ctx context.Context, function, group string, args ...any
 	if err != nil {
 		return coordination.Summary{}, fmt.Errorf("%w: %v", coordination.ErrForeignValue, err)
 	}
-	return parseSummary(s.options.version, fields)
+	return functions.ParseSummary(fields)
 }
 
 // Drop implements coordination.Leader. What cannot be read is dropped as well.
 func (s *Store) Drop(ctx context.Context, group string, t coordination.Token) error {
-	_, err := s.asLeader(ctx, functionDrop, group, formatToken(t))
+	_, err := s.asLeader(ctx, group, functions.Drop(t))
 	if err != nil {
 		return err
 	}
-	if err := s.client.SRem(ctx, indexKey, group).Err(); err != nil {
+	if err := s.client.SRem(ctx, functions.IndexKey, group).Err(); err != nil {
 		return unreachable(err)
 	}
 	return nil
@@ -133,29 +107,29 @@ func (s *Store) Drop(ctx context.Context, group string, t coordination.Token) er
 
 // History implements coordination.Leader.
 func (s *Store) History(ctx context.Context, group string) ([]coordination.Record, error) {
-	size, err := s.client.MemoryUsage(ctx, historyKey(group), allSamples).Result()
+	size, err := s.client.MemoryUsage(ctx, functions.HistoryKey(group), allSamples).Result()
 	if err != nil && err != redis.Nil {
 		return nil, unreachable(err)
 	}
 	if size > maxHistory {
-		return nil, &coordination.ForeignValueError{Key: historyKey(group), Value: fmt.Sprint(size, " bytes")}
+		return nil, &coordination.ForeignValueError{Key: functions.HistoryKey(group), Value: fmt.Sprint(size, " bytes")}
 	}
 	var exists *redis.IntCmd
 	var list *redis.StringSliceCmd
 	_, err = s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		exists = p.Exists(ctx, stateKey(group))
-		list = p.LRange(ctx, historyKey(group), -coordination.HistoryLength, -1)
+		exists = p.Exists(ctx, functions.StateKey(group))
+		list = p.LRange(ctx, functions.HistoryKey(group), -coordination.HistoryLength, -1)
 		return nil
 	})
 	switch {
 	case isWrongType(err):
-		return nil, &coordination.ForeignValueError{Key: historyKey(group), Value: err.Error()}
+		return nil, &coordination.ForeignValueError{Key: functions.HistoryKey(group), Value: err.Error()}
 	case err != nil:
 		return nil, unreachable(err)
 	case exists.Val() == 0:
 		return nil, coordination.ErrNoGroup
 	}
-	return parseHistory(group, list.Val())
+	return functions.ParseHistory(group, list.Val())
 }
 
 // maxHistory is more bytes than a history can have; what members have put there is not read.
@@ -163,9 +137,9 @@ const maxHistory = 1 << 20
 
 // Groups implements coordination.Leader.
 func (s *Store) Groups(ctx context.Context) ([]string, error) {
-	groups, err := s.client.SMembers(ctx, indexKey).Result()
+	groups, err := s.client.SMembers(ctx, functions.IndexKey).Result()
 	if isWrongType(err) {
-		return nil, &coordination.ForeignValueError{Key: indexKey, Value: err.Error()}
+		return nil, &coordination.ForeignValueError{Key: functions.IndexKey, Value: err.Error()}
 	}
 	if err != nil {
 		return nil, unreachable(err)

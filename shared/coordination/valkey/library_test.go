@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/contract"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 )
 
 func TestTheLibraryIsLoadedOnceAndReplacedWhenItDiffers(t *testing.T) {
@@ -37,19 +38,15 @@ func TestALeaderThatConnectsBringsItsOwnRules(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	server := newServer(t)
-	mustOpen(t, server.store(t, func(o *Options) { o.version = 2 }), anOpening())
+	server.do("FUNCTION", "LOAD", "#!lua name=holdfast\nredis.register_function('hf1_old', function() return 1 end)")
 	connected := make(chan string, 8)
 	store := server.store(t)
 	go store.WatchAll(ctx, func(group string) { connected <- group })
 	if group := <-connected; group != "" {
 		t.Fatalf("heard of %q first, want the connection", group)
 	}
-	code := server.admin.FunctionList(ctx, redis.FunctionListQuery{WithCode: true}).Val()[0].Code
-	if code != libraryCode(1) {
+	if code := server.admin.FunctionList(ctx, redis.FunctionListQuery{WithCode: true}).Val()[0].Code; code != functions.Library {
 		t.Error("the functions of the leader before are still in force")
-	}
-	if _, err := store.Summary(ctx, uid); err != nil {
-		t.Errorf("the group is lost: %v", err)
 	}
 }
 
@@ -67,7 +64,7 @@ func TestTheLibraryWorksUnderBothProtocols(t *testing.T) {
 	for _, protocol := range []int{2, 3} {
 		client := redis.NewClient(&redis.Options{Addr: server.address, Protocol: protocol})
 		defer client.Close()
-		if err := client.FunctionLoadReplace(t.Context(), libraryCode(1)).Err(); err != nil {
+		if err := client.FunctionLoadReplace(t.Context(), functions.Library).Err(); err != nil {
 			t.Fatalf("RESP%d: %v", protocol, err)
 		}
 		store := server.store(t)
@@ -116,7 +113,7 @@ func TestAnAgentsRightsAreEnoughAndEndAtItsGroup(t *testing.T) {
 	if _, err := leader.Open(ctx, "uid-2", anOpening()); err != nil {
 		t.Fatal(err)
 	}
-	agent := server.asUser(t, AgentRules(1, uid))
+	agent := server.asUser(t, AgentRules(uid))
 	w := contract.Watch(t, agent, uid)
 	w.AwaitCount(t, 1)
 	for _, slot := range []string{"0", "1"} {
@@ -146,7 +143,7 @@ func TestAnAgentsRightsAreEnoughAndEndAtItsGroup(t *testing.T) {
 	}
 	for _, forbidden := range [][]any{
 		{"EVAL", "return 1", 0}, {"FUNCTION", "FLUSH"}, {"SCRIPT", "FLUSH"}, {"FLUSHALL"}, {"KEYS", "*"}, {"CONFIG", "GET", "*"},
-		{"PUBLISH", channel(1, "uid-2"), "x"}, {"GET", "other"},
+		{"PUBLISH", functions.Channel("uid-2"), "x"}, {"GET", "other"},
 	} {
 		if err := agent.client.Do(ctx, forbidden...).Err(); err == nil || !strings.Contains(err.Error(), "NOPERM") {
 			t.Errorf("%v: %v, want NOPERM", forbidden, err)

@@ -13,8 +13,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-
-	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 // Options say how to reach the server. Only Address is required.
@@ -32,8 +30,6 @@ type Options struct {
 	MaxBackoff   time.Duration // the longest pause before a Watch reconnects; default 5 s
 
 	OnLost func(error) // told of each loss of WatchAll's subscription, and why; default nobody
-
-	version int64 // of the protocol; default that of the build
 }
 
 func (o Options) withDefaults() Options {
@@ -45,7 +41,6 @@ func (o Options) withDefaults() Options {
 	if o.OnLost == nil {
 		o.OnLost = func(error) {}
 	}
-	o.version = cmp.Or(o.version, coordination.Version())
 	return o
 }
 

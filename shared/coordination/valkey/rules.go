@@ -3,6 +3,8 @@ package valkey
 import (
 	"fmt"
 	"regexp"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 )
 
 // groupName is what a group may be called in rules: in anything else a pattern could hide.
@@ -17,26 +19,19 @@ var ruleCommands = []string{
 // session is what every client needs to connect.
 var session = []string{"+ping", "+hello", "+auth", "+client|setname"}
 
-// AgentRules are the arguments of ACL SETUSER that let a user act for one group and nothing else: its four keys, its channels,
-// and of the functions those that members call. The versions next to the own one are served too, because agents outlive the
-// leader that made their user, and what one reports is published to the members of all.
-func AgentRules(version int64, group string) []string {
-	rules := append([]string{"-@all", "+subscribe"}, session...)
+// AgentRules are the arguments of ACL SETUSER that let a user act for one group and nothing else: its four keys, its channel,
+// and of the functions those that members call.
+func AgentRules(group string) []string {
+	rules := append([]string{"-@all", "+subscribe", "+fcall|" + functions.NameOfVersion}, session...)
 	rules = append(rules, ruleCommands...)
-	for _, v := range neighbours(version) {
-		for _, function := range []string{functionJoin, functionDown, functionAsk, functionSummary} {
-			rules = append(rules, "+fcall|"+functionName(v, function))
-		}
+	for _, function := range []string{functions.FunctionJoin, functions.FunctionDown, functions.FunctionAsk, functions.FunctionSummary} {
+		rules = append(rules, "+fcall|"+functions.Name(function))
 	}
 	rules = append(rules, "resetkeys")
-	for _, key := range keys(group) {
+	for _, key := range functions.Keys(group) {
 		rules = append(rules, "~"+key)
 	}
-	rules = append(rules, "resetchannels")
-	for _, v := range neighbours(version) {
-		rules = append(rules, "&"+channel(v, group))
-	}
-	return rules
+	return append(rules, "resetchannels", "&"+functions.Channel(group))
 }
 
 // OpenRules are those of a user for the members of all groups: for agents that bring no credentials. Whoever has it can
@@ -44,7 +39,7 @@ func AgentRules(version int64, group string) []string {
 func OpenRules() []string {
 	rules := append([]string{"-@all", "+subscribe", "+fcall"}, session...)
 	rules = append(rules, ruleCommands...)
-	return append(rules, "resetkeys", "~"+keyPrefix+"*", "resetchannels", "&hf*")
+	return append(rules, "resetkeys", "~"+functions.KeyPrefix+"*", "resetchannels", "&hf*")
 }
 
 // LeaderRules are those of the orchestrator's user: it leads all groups, and makes the users of their members. It may listen
@@ -54,14 +49,6 @@ func LeaderRules() []string {
 	rules = append(rules, ruleCommands...)
 	return append(rules, "+smembers", "+srem", "+lrange", "+exists", "+unlink", "+memory", "+multi", "+exec", "+info",
 		"resetkeys", "~hf*", "resetchannels", "&*")
-}
-
-// neighbours are a version and those that are at most one away from it.
-func neighbours(version int64) []int64 {
-	if version > 1 {
-		return []int64{version - 1, version, version + 1}
-	}
-	return []int64{version, version + 1}
 }
 
 // checkGroup refuses names with which a rule would say something else.

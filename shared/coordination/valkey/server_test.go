@@ -1,9 +1,11 @@
 package valkey
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -14,7 +16,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// server is a redis-server of the test's own on a loopback port.
+// program is the store that the tests run: valkey-server, or what HOLDFAST_STORE says, such as redis-server.
+func program() string { return cmp.Or(os.Getenv("HOLDFAST_STORE"), "valkey-server") }
+
+// server is a store of the test's own on a loopback port.
 type server struct {
 	t       testing.TB
 	address string
@@ -24,7 +29,7 @@ type server struct {
 	admin   *redis.Client
 }
 
-// newServer starts a server that ends with the test. Extra arguments are redis-server's.
+// newServer starts a server that ends with the test. Extra arguments are the program's.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	s := prepareServer(t, args...)
@@ -53,9 +58,9 @@ func freeAddress(t testing.TB) string {
 
 func (s *server) start() {
 	s.t.Helper()
-	binary, err := exec.LookPath("redis-server")
+	binary, err := exec.LookPath(program())
 	if err != nil {
-		s.t.Fatal("redis-server is missing: run hack/install-debian.sh")
+		s.t.Fatalf("%s is missing: run hack/install-debian.sh", program())
 	}
 	_, port, _ := net.SplitHostPort(s.address)
 	args := append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.args...)
@@ -78,7 +83,7 @@ func (s *server) awaitAnswer() {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("redis-server at %s does not answer: %v", s.address, err)
+			s.t.Fatalf("%s at %s does not answer: %v", program(), s.address, err)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -23,23 +23,14 @@ type subscription struct {
 	closed   chan struct{}
 }
 
-// channels are those of a group on which a client of this version may hear.
-func (s *Store) channels(group string) []string {
-	var list []string
-	for _, v := range spoken(s.options.version) {
-		list = append(list, channel(v, group))
-	}
-	return list
-}
-
-// subscribe connects and waits for the acknowledgement of all channels or patterns.
-func (s *Store) subscribe(ctx context.Context, pattern bool, channels []string) (*subscription, error) {
+// subscribe connects and waits for the acknowledgement of the channel or pattern.
+func (s *Store) subscribe(ctx context.Context, pattern bool, channel string) (*subscription, error) {
 	client := redis.NewClient(once(s.options.client()))
 	sub := &subscription{
 		client: client, pubsub: client.Subscribe(ctx),
 		messages: make(chan any), failed: make(chan error, 1), closed: make(chan struct{}),
 	}
-	if err := sub.listen(ctx, pattern, channels, s.options.Timeout); err != nil {
+	if err := sub.listen(ctx, pattern, channel, s.options.Timeout); err != nil {
 		sub.close()
 		return nil, err
 	}
@@ -47,26 +38,20 @@ func (s *Store) subscribe(ctx context.Context, pattern bool, channels []string) 
 	return sub, nil
 }
 
-func (sub *subscription) listen(ctx context.Context, pattern bool, channels []string, timeout time.Duration) error {
+func (sub *subscription) listen(ctx context.Context, pattern bool, channel string, timeout time.Duration) error {
 	listen := sub.pubsub.Subscribe
 	if pattern {
 		listen = sub.pubsub.PSubscribe
 	}
-	if err := listen(ctx, channels...); err != nil {
+	if err := listen(ctx, channel); err != nil {
 		return err
 	}
-	for acknowledged := 0; acknowledged < len(channels); {
-		answer, err := sub.pubsub.ReceiveTimeout(ctx, timeout)
-		if err != nil {
-			return err
-		}
-		switch answer.(type) {
-		case *redis.Subscription:
-			acknowledged++
-		case *redis.Message: // of a channel that was first: the read to come knows as much
-		default:
-			return fmt.Errorf("the store answered a subscription with %T", answer)
-		}
+	answer, err := sub.pubsub.ReceiveTimeout(ctx, timeout)
+	if err != nil {
+		return err
+	}
+	if _, acknowledged := answer.(*redis.Subscription); !acknowledged {
+		return fmt.Errorf("the store answered a subscription with %T", answer)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 )
 
 var passwordHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -52,7 +53,7 @@ func (s *Store) setUser(group string, hashes []string) []any {
 	for _, hash := range hashes {
 		args = append(args, "#"+hash)
 	}
-	for _, rule := range AgentRules(s.options.version, group) {
+	for _, rule := range AgentRules(group) {
 		args = append(args, rule)
 	}
 	return args
@@ -106,7 +107,7 @@ func (s *Store) Usage(ctx context.Context, groups []string) (map[string]int64, e
 	sizes := map[string][]*redis.IntCmd{}
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, group := range groups {
-			for _, key := range keys(group) {
+			for _, key := range functions.Keys(group) {
 				sizes[group] = append(sizes[group], p.MemoryUsage(ctx, key, allSamples))
 			}
 		}
@@ -128,7 +129,7 @@ func (s *Store) Usage(ctx context.Context, groups []string) (map[string]int64, e
 
 // Erase removes all data of a group whatever they are, without the say of its token, which its members may have forged.
 func (s *Store) Erase(ctx context.Context, group string) error {
-	if err := s.client.Unlink(ctx, keys(group)...).Err(); err != nil {
+	if err := s.client.Unlink(ctx, functions.Keys(group)...).Err(); err != nil {
 		return unreachable(err)
 	}
 	return nil

@@ -101,20 +101,7 @@ func TestContractWithUsers(t *testing.T) {
 		}
 		return agents[group]
 	}
-	contract.Run(t, func(*testing.T) contract.Harness {
-		server.do("FLUSHALL")
-		return contract.Harness{
-			Store: guarded{leader, agent},
-			Save: func() func() {
-				dump := server.dump()
-				return func() { server.load(dump) }
-			},
-			Lose: func() {
-				server.do("FLUSHALL")
-				server.do("FUNCTION", "FLUSH")
-			},
-		}
-	})
+	contract.Run(t, server.harness(guarded{leader, agent}))
 }
 
 func TestTwoPasswordsAreValidUntilTheOldOneIsTakenAway(t *testing.T) {
@@ -278,4 +265,13 @@ func TestTheOpenUser(t *testing.T) {
 	if err := agent.client.FlushAll(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "NOPERM") {
 		t.Errorf("flush: %v", err)
 	}
+}
+
+func mustJoin(t *testing.T, s *Store, j coordination.Join) coordination.Reply {
+	t.Helper()
+	r, err := s.Join(t.Context(), uid, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

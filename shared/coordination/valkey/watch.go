@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 )
 
 // Watch implements coordination.Agent. `on` runs in the caller's goroutine; while it blocks nothing is received, and the
 // server cuts a subscriber that leaves too much unread, which then reads again.
 func (s *Store) Watch(ctx context.Context, group string, on func(coordination.Observation)) {
-	var echoes echoes
 	w := watch{
-		store:    s,
-		channels: s.channels(group),
+		store:   s,
+		channel: functions.Channel(group),
 		read: func(ctx context.Context) error {
 			o, err := s.readLevel(ctx, group)
 			if err == nil {
@@ -26,24 +26,20 @@ func (s *Store) Watch(ctx context.Context, group string, on func(coordination.Ob
 			}
 			return err
 		},
-		resync: true,
-		message: func(m *redis.Message) {
-			if o := broadcast(s.versionOf(m.Channel, group), m); !echoes.hear(m.Channel, o) {
-				on(o)
-			}
-		},
-		lost: func(err error) { on(coordination.Observation{Err: err}) },
+		resync:  true,
+		message: func(m *redis.Message) { on(broadcast(m)) },
+		lost:    func(err error) { on(coordination.Observation{Err: err}) },
 	}
 	w.run(ctx)
 }
 
-// WatchAll implements coordination.Leader. The leader brings its own rules: on each connection, so that an upgrade, a
-// roll-back and a server that came back with older functions are all in force at once.
+// WatchAll implements coordination.Leader. The leader brings its own rules on each connection, so that a server that came
+// back with older ones gets them at once.
 func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
 	w := watch{
-		store:    s,
-		channels: []string{allChannels(s.options.version)},
-		pattern:  true,
+		store:   s,
+		channel: functions.AllChannels(),
+		pattern: true,
 		read: func(ctx context.Context) error {
 			err := s.EnsureLibrary(ctx)
 			if err == nil {
@@ -51,7 +47,7 @@ func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
 			}
 			return err
 		},
-		message: func(m *redis.Message) { on(groupOf(m.Channel)) },
+		message: func(m *redis.Message) { on(functions.GroupOf(m.Channel)) },
 		lost:    s.options.OnLost,
 	}
 	w.run(ctx)
@@ -60,22 +56,20 @@ func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
 // readLevel reads the level as an agent. No group and foreign values are something to observe; an error means that the
 // store is out of reach.
 func (s *Store) readLevel(ctx context.Context, group string) (coordination.Observation, error) {
-	s.tryNewest()
-	cmd, version := s.asMember(ctx, functionSummary, group)
-	fields, err := cmd.StringSlice()
+	fields, err := s.call(ctx, group, functions.Summary()).StringSlice()
 	if err != nil {
-		err = asAgent(err)
+		err = s.asAgent(ctx, err)
 		if errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) {
 			return coordination.Observation{Read: true, Err: err}, nil
 		}
 		return coordination.Observation{}, err
 	}
-	summary, err := parseSummary(version, fields)
+	summary, err := functions.ParseSummary(fields)
 	return coordination.Observation{Read: true, Level: summary.Level, Err: err}, nil
 }
 
-func broadcast(version int64, m *redis.Message) coordination.Observation {
-	level, err := coordination.ParseLevel(version, m.Payload)
+func broadcast(m *redis.Message) coordination.Observation {
+	level, err := coordination.ParseLevel(m.Payload)
 	if err != nil {
 		return coordination.Observation{Err: &coordination.ForeignValueError{Key: m.Channel, Field: coordination.FieldMessage, Value: m.Payload}}
 	}
@@ -85,13 +79,13 @@ func broadcast(version int64, m *redis.Message) coordination.Observation {
 // watch is a subscription that is renewed whenever it is lost: subscribe, wait for the acknowledgement, read, and only
 // then take messages, so that no change falls between.
 type watch struct {
-	store    *Store
-	channels []string
-	pattern  bool // the channels are patterns
-	read     func(context.Context) error
-	resync   bool // read at intervals too
-	message  func(*redis.Message)
-	lost     func(error) // called once for each loss
+	store   *Store
+	channel string
+	pattern bool // the channel is a pattern
+	read    func(context.Context) error
+	resync  bool // read at intervals too
+	message func(*redis.Message)
+	lost    func(error) // called once for each loss
 
 	isLost bool
 }
@@ -116,7 +110,7 @@ func (w *watch) run(ctx context.Context) {
 
 // session is the life of one connection.
 func (w *watch) session(ctx context.Context) error {
-	sub, err := w.store.subscribe(ctx, w.pattern, w.channels)
+	sub, err := w.store.subscribe(ctx, w.pattern, w.channel)
 	if err != nil {
 		return unreachable(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/contract"
+	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 )
 
 const uid = "uid-1"
@@ -127,7 +128,7 @@ func TestALostMessageIsMadeUpForByTheNextRead(t *testing.T) {
 	mustOpen(t, store, anOpening())
 	w := contract.Watch(t, store, uid)
 	w.AwaitCount(t, 1)
-	server.do("HSET", stateKey(uid), "phase", "Closed", "seq", "9") // as if its broadcast had been lost
+	server.do("HSET", functions.StateKey(uid), "phase", "Closed", "seq", "9") // as if its broadcast had been lost
 	found := w.Await(func(seen []coordination.Observation) bool {
 		last := seen[len(seen)-1]
 		return last.Read && last.Level.Seq == 9
@@ -143,8 +144,8 @@ func TestAMessageThatIsNoLevelIsForeign(t *testing.T) {
 	mustOpen(t, store, anOpening())
 	w := contract.Watch(t, store, uid)
 	w.AwaitCount(t, 1)
-	server.do("PUBLISH", channel(1, uid), "1 A 0 1 -999 Running 7")
-	server.do("PUBLISH", channel(1, uid), "1 A 0 1 0 Running 7 0")
+	server.do("PUBLISH", functions.Channel(uid), "1 A 0 1 -999 Running 7")
+	server.do("PUBLISH", functions.Channel(uid), "1 A 0 1 0 Running 7 0 0")
 	seen := w.AwaitCount(t, 3)
 	if !errors.Is(seen[1].Err, coordination.ErrForeignValue) || seen[1].Level != (coordination.Level{}) {
 		t.Errorf("got %+v, want a foreign value", seen[1])

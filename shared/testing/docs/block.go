@@ -66,6 +66,8 @@ func (l lines) classify() (Block, error) {
 	switch {
 	case l.language == "yaml" || l.language == "json":
 		b.Kind = Config
+	case l.language == "python":
+		b.Kind = Figure
 	case l.language != "" && !slices.Contains(shells, l.language):
 		return b, fmt.Errorf("a block of %s: nobody knows whether it is commands", l.language)
 	case strings.HasPrefix(first, prompt):

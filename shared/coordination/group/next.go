@@ -1,0 +1,292 @@
+package group
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// Wanted is what the owner of a group asks for.
+type Wanted struct {
+	Token      coordination.Token
+	Generation int64         // from 1; grows whenever the owner empties the group
+	Limit      int64         // restarts that the generation may use
+	MaxPause   time.Duration // bounds the pause between restarts that end early
+	Stages     []coordination.Stage
+	Suspended  bool
+	Barrier    bool // instances wait until their unit is started, and finished ones are held
+	GiveUp     bool // the restart in progress has used up its time
+	// For a group that the store has lost:
+	Round    int64    // restarts that were charged in the generation
+	Entered  int64    // steps whose Jobs exist
+	Fenced   []string // UIDs of pods that were released from their slots
+	Finished []string // slots whose workers have finished
+}
+
+// Write is what the leader writes.
+type Write struct {
+	Reason   Reason
+	Seq      int64 // that the stored state must have; rounds.AnySeq: whatever is stored is replaced
+	State    rounds.State
+	Config   rounds.Config
+	Finished []rounds.FinishedSlot // to be entered before the state is written
+}
+
+// Call is the store function that carries out the write.
+func (w Write) Call() rounds.Call { return rounds.Set(w.Seq, w.State, w.Config) }
+
+// Reason for a write.
+type Reason string
+
+const (
+	Opens       Reason = "the group is new, or the store has lost it"
+	Regenerates Reason = "the owner has emptied the group"
+	Closes      Reason = "the owner is suspended"
+	Resumes     Reason = "the owner is resumed"
+	Resizes     Reason = "the stages have changed"
+	Adjusts     Reason = "the budget, the longest pause or the leader has changed"
+	GivesUp     Reason = "the restart has used up its time"
+	Completes   Reason = "all that is needed has finished"
+	Leaves      Reason = "a stage has finished"
+	Knows       Reason = "the Jobs know of finished workers that the store does not"
+)
+
+// planner is what the rules share.
+type planner struct {
+	stored   *rounds.Stored // nil: the store holds no readable group
+	want     Wanted
+	layout   layout
+	config   rounds.Config // as it should be
+	finished []int64       // by unit: the most that is known
+	fresh    string        // incarnation for a group whose members have to join again
+}
+
+// rules are tried in this order. The first that applies is written.
+var rules = []struct {
+	reason Reason
+	rule   func(planner) (rounds.State, bool)
+}{
+	{Opens, planner.open},
+	{Regenerates, planner.regenerate},
+	{Closes, planner.close},
+	{Resumes, planner.resume},
+	{Resizes, planner.resize},
+	{GivesUp, planner.giveUp},
+	{Completes, planner.complete},
+	{Leaves, planner.leave},
+	{Knows, planner.know},
+	{Adjusts, planner.adjust},
+}
+
+// Next is the next thing to write; false: the group is as it should be, or the owner is Behind. stored is nil if the store holds no readable group.
+// incarnation is a random name that was never used before. It fails if the stages are too many.
+func Next(stored *rounds.Stored, want Wanted, incarnation string) (Write, bool, error) {
+	if Behind(stored, want) {
+		return Write{}, false, nil
+	}
+	p, err := newPlanner(stored, want, incarnation)
+	if err != nil {
+		return Write{}, false, err
+	}
+	for _, r := range rules {
+		state, applies := r.rule(p)
+		if !applies {
+			continue
+		}
+		w := Write{Reason: r.reason, Seq: rounds.AnySeq, State: state, Config: p.config}
+		w.Config.Incarnation = state.Incarnation
+		if stored != nil {
+			w.Seq = stored.State.Seq
+		}
+		if r.reason == Opens || r.reason == Resumes || r.reason == Resizes || r.reason == Knows {
+			w.Finished = p.finishedSlots()
+		}
+		return w, true, nil
+	}
+	return Write{}, false, nil
+}
+
+func newPlanner(stored *rounds.Stored, want Wanted, incarnation string) (planner, error) {
+	l, err := layoutOf(want.Stages)
+	if err != nil {
+		return planner{}, err
+	}
+	p := planner{stored: stored, want: want, layout: l, fresh: incarnation, finished: make([]int64, len(l.units))}
+	p.config = rounds.Config{
+		Token: want.Token, Generation: want.Generation, Limit: want.Limit, MaxPause: want.MaxPause.Truncate(time.Millisecond),
+		Units: slices.Clone(l.units), Stages: l.bounds, Fenced: p.fences(),
+	}
+	for _, f := range p.finishedSlots() {
+		p.finished[f.Unit]++
+	}
+	if p.sameGeneration() && !p.resized() {
+		p.config.Incarnation = stored.Config.Incarnation
+		for u := range l.units {
+			p.finished[u] = max(p.finished[u], stored.Finished[u])
+			if stored.State.Left.Has(u) {
+				p.config.Units[u].Slots = 0
+			}
+		}
+	}
+	return p, nil
+}
+
+func (p planner) sameGeneration() bool {
+	return p.stored != nil && p.stored.State.Generation == p.want.Generation
+}
+
+// resized compares the stages with those that are stored. A unit that has left has no slots there.
+func (p planner) resized() bool {
+	return !slices.Equal(p.stored.Config.Stages, p.layout.bounds) || len(p.stored.Config.Units) != len(p.layout.units)
+}
+
+// fences are those that are stored. A group that is opened gets those that the leader remembers; see Forgotten.
+func (p planner) fences() []string {
+	if p.sameGeneration() {
+		return p.stored.Config.Fenced
+	}
+	if p.stored != nil {
+		return nil // pods of earlier generations are refused anyway
+	}
+	fences := slices.Clone(p.want.Fenced)
+	slices.Sort(fences)
+	return slices.Compact(fences)
+}
+
+func (p planner) finishedSlots() []rounds.FinishedSlot {
+	var slots []rounds.FinishedSlot
+	for _, s := range p.want.Stages {
+		u, _ := slices.BinarySearchFunc(p.layout.keys, keyOf(s), compareKeys)
+		for _, slot := range p.want.Finished {
+			if s.Has(slot) {
+				slots = append(slots, rounds.FinishedSlot{Unit: u, Slot: slot})
+			}
+		}
+	}
+	return slots
+}
+
+// begin is a group of the wanted generation in which everybody joins again.
+func (p planner) begin(round int64, entered int) rounds.State {
+	phase := rounds.Active
+	if p.want.Suspended {
+		phase = rounds.Closed
+	}
+	return rounds.Fresh(rounds.Level{
+		Incarnation: p.fresh, Generation: p.want.Generation, Phase: phase, Round: round, Entered: entered, Left: rounds.NoUnits,
+	}, len(p.layout.units))
+}
+
+// open writes a group that the store does not hold: at the round that was charged, so that workers that run may run on.
+func (p planner) open() (rounds.State, bool) {
+	entered := 0
+	for u, k := range p.layout.keys {
+		if k.step < p.want.Entered {
+			entered = u + 1
+		}
+	}
+	return p.begin(p.want.Round, entered), p.stored == nil
+}
+
+// regenerate begins with round 0 again. The generation of the store never goes back: see Behind.
+func (p planner) regenerate() (rounds.State, bool) {
+	return p.begin(0, 0), p.stored.State.Generation < p.want.Generation
+}
+
+func (p planner) close() (rounds.State, bool) {
+	s := p.stored.State
+	s.Phase = rounds.Closed
+	return s, p.want.Suspended && p.stored.State.Phase != rounds.Closed
+}
+
+// resume has everybody join again: pods may have stayed, or new ones may come.
+func (p planner) resume() (rounds.State, bool) {
+	s := p.stored.State
+	return p.begin(s.Round, min(s.Entered, len(p.layout.units))), s.Phase == rounds.Closed && !p.want.Suspended
+}
+
+// resize has everybody join again. If workers run and others are new, the next round opens when all have joined.
+func (p planner) resize() (rounds.State, bool) {
+	s := p.stored.State
+	return p.begin(s.Round, min(s.Entered, len(p.layout.units))), s.Phase == rounds.Active && p.resized()
+}
+
+func (p planner) giveUp() (rounds.State, bool) {
+	s := p.stored.State
+	applies := p.want.GiveUp && s.Restarting()
+	s.Phase = rounds.Recreate
+	return s, applies
+}
+
+// complete ends a group when all units that are needed have finished: those whose release says so and the gates; if none says
+// so, all of them.
+func (p planner) complete() (rounds.State, bool) {
+	s := p.stored.State
+	if s.Phase != rounds.Active {
+		return s, false
+	}
+	named := slices.ContainsFunc(p.layout.keys, func(k unitKey) bool { return k.release == coordination.ReleaseNeeded })
+	for u, k := range p.layout.keys {
+		needed := !named || k.release == coordination.ReleaseNeeded || k.release == coordination.ReleaseGate
+		if needed && !s.Left.Has(u) && p.finished[u] < p.layout.units[u].Slots {
+			return s, false
+		}
+	}
+	s.Phase = rounds.Done
+	return s, true
+}
+
+// leave lets units go that have finished, if nothing would make them run again: nobody holds their workers, or others wait for
+// them to end.
+func (p planner) leave() (rounds.State, bool) {
+	s := p.stored.State
+	if s.Phase != rounds.Active {
+		return s, false
+	}
+	var left []int
+	for u, k := range p.layout.keys {
+		whole := p.finished[u] >= p.layout.units[u].Slots
+		goes := !p.want.Barrier || k.release == coordination.ReleaseGate || k.release == coordination.ReleaseFree
+		if s.Left.Has(u) || whole && goes {
+			left = append(left, u)
+			p.config.Units[u].Slots = 0
+		}
+	}
+	before := s.Left
+	s.Left = rounds.UnitsOf(left...)
+	return s, s.Left != before
+}
+
+// know enters finished workers while joins are waited for: they will not join again.
+func (p planner) know() (rounds.State, bool) {
+	s := p.stored.State
+	if s.Phase != rounds.Active || s.Started == len(p.layout.units) {
+		return s, false
+	}
+	for u, n := range p.finished {
+		if !s.Left.Has(u) && n > p.stored.Finished[u] {
+			return s, true
+		}
+	}
+	return s, false
+}
+
+func (p planner) adjust() (rounds.State, bool) {
+	have := p.stored.Config
+	same := have.Limit == p.config.Limit && have.MaxPause == p.config.MaxPause && slices.Equal(have.Units, p.config.Units) &&
+		slices.Equal(have.Fenced, p.config.Fenced) && have.Token == p.config.Token
+	return p.stored.State, !same && !p.resized()
+}
+
+// Behind reports whether the owner's generation is behind the stored one: its annotation was lost and has to be restored.
+func Behind(stored *rounds.Stored, want Wanted) bool {
+	return stored != nil && want.Generation < stored.State.Generation
+}
+
+// Forgotten returns the pods that the leader has released and the store has forgotten. They may hold their slots again, so that
+// they have to be released once more.
+func Forgotten(stored *rounds.Stored, want Wanted) []string {
+	return slices.DeleteFunc(slices.Clone(want.Fenced), func(pod string) bool { return slices.Contains(stored.Config.Fenced, pod) })
+}

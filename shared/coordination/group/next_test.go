@@ -1,0 +1,165 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// twoSteps is a driver stage that others wait for, and workers.
+var twoSteps = []coordination.Stage{
+	{Prefix: "js-driver", Jobs: 1, Pods: 1, Release: coordination.ReleaseGate},
+	{Prefix: "js-worker", Jobs: 2, Pods: 2, Step: 1},
+}
+
+func wanted(change ...func(*Wanted)) Wanted {
+	w := Wanted{
+		Token: coordination.Token{LeaseCreated: 7, Transitions: 1}, Generation: 2, Limit: 5, MaxPause: 32 * time.Second, Stages: twoSteps, Barrier: true,
+	}
+	for _, c := range change {
+		c(&w)
+	}
+	return w
+}
+
+// stored is what Next has written for the wanted group, at a later level.
+func stored(t *testing.T, w Wanted, change ...func(*rounds.Stored)) *rounds.Stored {
+	t.Helper()
+	write, _, err := Next(nil, w, "i1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &rounds.Stored{State: write.State, Config: write.Config, Finished: make([]int64, len(write.Config.Units))}
+	o.State.Seq, o.State.Round, o.State.Started, o.State.Entered = 9, 3, 2, 2
+	for _, c := range change {
+		c(o)
+	}
+	return o
+}
+
+func finished(n ...int64) func(*rounds.Stored) { return func(o *rounds.Stored) { o.Finished = n } }
+
+func TestNext(t *testing.T) {
+	suspend := func(w *Wanted) { w.Suspended = true }
+	for name, c := range map[string]struct {
+		stored *rounds.Stored
+		want   Wanted
+		reason Reason // empty: nothing is written
+		level  string
+		config string // part of it
+	}{
+		"nothing is stored": {nil, wanted(), Opens, "2 i2 2 0 A 0 0 0 - 0", "n0 1 e0 1 n1 4 e1 2 u:js-driver 0 1 1 0 u:js-worker 1 2 2 0"},
+		"the store has lost it": {
+			nil, wanted(func(w *Wanted) { w.Round, w.Entered, w.Fenced = 3, 2, []string{"pod-a"} }), Opens, "2 i2 2 0 A 3 0 2 - 0", "x:pod-a 1",
+		},
+		"it is new and suspended":         {nil, wanted(suspend), Opens, "2 i2 2 0 C 0 0 0 - 0", ""},
+		"it is as wanted":                 {stored(t, wanted()), wanted(), "", "", ""},
+		"a later generation":              {stored(t, wanted()), wanted(func(w *Wanted) { w.Generation = 3 }), Regenerates, "2 i2 3 0 A 0 0 0 - 0", "gen 3"},
+		"an earlier generation":           {stored(t, wanted()), wanted(func(w *Wanted) { w.Generation = 1 }), "", "", ""},
+		"suspended":                       {stored(t, wanted()), wanted(suspend), Closes, "2 i1 2 9 C 3 2 2 - 0", ""},
+		"suspended already":               {stored(t, wanted(suspend)), wanted(suspend), "", "", ""},
+		"resumed":                         {stored(t, wanted(suspend)), wanted(), Resumes, "2 i2 2 0 A 3 0 2 - 0", ""},
+		"more workers":                    {stored(t, wanted()), wanted(func(w *Wanted) { w.Stages = slices.Clone(twoSteps); w.Stages[1].Jobs = 3 }), Resizes, "2 i2 2 0 A 3 0 2 - 0", "n1 6"},
+		"a larger budget":                 {stored(t, wanted()), wanted(func(w *Wanted) { w.Limit = 6 }), Adjusts, "2 i1 2 9 A 3 2 2 - 0", "limit 6"},
+		"another leader":                  {stored(t, wanted()), wanted(func(w *Wanted) { w.Token.Transitions = 2 }), Adjusts, "2 i1 2 9 A 3 2 2 - 0", ""},
+		"no time is left for a restart":   {stored(t, wanted(), func(o *rounds.Stored) { o.State.Started = 1 }), wanted(func(w *Wanted) { w.GiveUp = true }), GivesUp, "2 i1 2 9 R 3 1 2 - 0", ""},
+		"the restart has ended meanwhile": {stored(t, wanted()), wanted(func(w *Wanted) { w.GiveUp = true }), "", "", ""},
+		"a stage that others wait for has finished": {
+			stored(t, wanted(), finished(1, 0)), wanted(), Leaves, "2 i1 2 9 A 3 2 2 0 0", "n0 0",
+		},
+		"half of a stage has finished": {stored(t, wanted(), finished(0, 2)), wanted(), "", "", ""},
+		"all have finished":            {stored(t, wanted(), finished(1, 4)), wanted(), Completes, "2 i1 2 9 D 3 2 2 - 0", ""},
+		"all that is needed has finished": {
+			stored(t, wanted(oneNeeded), finished(4, 0)), wanted(oneNeeded), Completes, "2 i1 2 9 D 3 2 2 - 0", "",
+		},
+		"workers that nobody holds have finished": {
+			stored(t, wanted(unheld), finished(0, 4)), wanted(unheld), Leaves, "2 i1 2 9 A 3 2 2 1 0", "n1 0",
+		},
+		"the Jobs know of a finished worker while joins are waited for": {
+			stored(t, wanted(unheld), func(o *rounds.Stored) { o.State.Started = 1 }), wanted(unheld, func(w *Wanted) { w.Finished = []string{"js-worker-0-1", "js-other-0-0"} }),
+			Knows, "2 i1 2 9 A 3 1 2 - 0", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, found, err := Next(c.stored, c.want, "i2")
+			if err != nil || found != (c.reason != "") {
+				t.Fatalf("writes %t (%s), %v", found, w.Reason, err)
+			}
+			if !found {
+				return
+			}
+			if level, _, _ := strings.Cut(w.State.String(), "|"); w.Reason != c.reason || level != c.level {
+				t.Errorf("%s: %s\nwant %s: %s", w.Reason, level, c.reason, c.level)
+			}
+			if text := textOf(w); !strings.Contains(text, c.config) || !strings.Contains(text, "inc "+w.State.Incarnation+" ") {
+				t.Errorf("%s does not contain %q", text, c.config)
+			}
+			if want := seqOf(c.stored); w.Seq != want {
+				t.Errorf("expects seq %d, want %d", w.Seq, want)
+			}
+		})
+	}
+}
+
+func oneNeeded(w *Wanted) {
+	w.Stages = []coordination.Stage{{Prefix: "js-a", Jobs: 4, Pods: 1, Release: coordination.ReleaseNeeded}, {Prefix: "js-b", Jobs: 1, Pods: 1}}
+	slices.Reverse(w.Stages)
+	w.Stages[0].Step = 1
+}
+
+func unheld(w *Wanted) { w.Barrier = false }
+
+func seqOf(o *rounds.Stored) int64 {
+	if o == nil {
+		return rounds.AnySeq
+	}
+	return o.State.Seq
+}
+
+// textOf is the configuration as the function is given it.
+func textOf(w Write) string {
+	var words []string
+	for _, a := range w.Call().Arguments[3:] {
+		words = append(words, strings.TrimSpace(strings.Join(strings.Fields(fmt.Sprint(a)), " ")))
+	}
+	return strings.Join(words, " ")
+}
+
+// A pod that was released, and whose fence the store has lost, has to be released again: it may hold its slot.
+func TestForgotten(t *testing.T) {
+	o := stored(t, wanted(), func(o *rounds.Stored) { o.Config.Fenced = []string{"pod-b"} })
+	want := wanted(func(w *Wanted) { w.Fenced = []string{"pod-a", "pod-b"} })
+	if got := Forgotten(o, want); !slices.Equal(got, []string{"pod-a"}) {
+		t.Errorf("forgotten: %v", got)
+	}
+	if w, found, err := Next(o, want, "i2"); found || err != nil {
+		t.Errorf("writes %s, %v", w.Reason, err)
+	}
+}
+
+// A finished worker that only the Jobs know of is entered before the state is written.
+func TestFinishedSlots(t *testing.T) {
+	w, _, err := Next(nil, wanted(func(w *Wanted) { w.Finished = []string{"js-driver-0-0", "js-worker-1-1", "js-worker-2-0"} }), "i1")
+	if want := []rounds.FinishedSlot{{Unit: 0, Slot: "js-driver-0-0"}, {Unit: 1, Slot: "js-worker-1-1"}}; err != nil || !slices.Equal(w.Finished, want) {
+		t.Errorf("%v, %v; want %v", w.Finished, err, want)
+	}
+}
+
+// More combinations than a group can have are refused before anything is written.
+func TestTooManyUnits(t *testing.T) {
+	var stages []coordination.Stage
+	for step := range int64(rounds.MaxUnits + 1) {
+		stages = append(stages, coordination.Stage{Prefix: "js-" + fmt.Sprint(step), Jobs: 1, Pods: 1, Step: step})
+	}
+	if _, _, err := Next(nil, wanted(func(w *Wanted) { w.Stages = stages }), "i1"); err == nil || !strings.Contains(err.Error(), "64") {
+		t.Errorf("65 steps: %v", err)
+	}
+	if _, _, err := Next(nil, wanted(func(w *Wanted) { w.Stages = stages[1:] }), "i1"); err != nil {
+		t.Errorf("64 steps: %v", err)
+	}
+}

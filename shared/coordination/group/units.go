@@ -1,0 +1,62 @@
+package group
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// unitKey says which stages are one unit: those of a step with the same release. A stage that others wait for leaves alone.
+type unitKey struct {
+	step    int64
+	release coordination.Release
+	alone   string
+}
+
+func keyOf(s coordination.Stage) unitKey {
+	k := unitKey{step: s.Step, release: s.Release}
+	if s.Release == coordination.ReleaseGate {
+		k.alone = s.Prefix
+	}
+	return k
+}
+
+func compareKeys(a, b unitKey) int {
+	return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.release, b.release), cmp.Compare(a.alone, b.alone))
+}
+
+// layout is how the stages of a group are divided into units.
+type layout struct {
+	keys   []unitKey // in start order
+	units  []rounds.Unit
+	bounds []rounds.Bounds
+}
+
+// layoutOf fails if there are more units than a group can have.
+func layoutOf(stages []coordination.Stage) (layout, error) {
+	slots := map[unitKey]int64{}
+	for _, s := range stages {
+		slots[keyOf(s)] += s.Slots()
+	}
+	l := layout{keys: slices.SortedFunc(maps.Keys(slots), compareKeys)}
+	if len(l.keys) > rounds.MaxUnits {
+		return layout{}, fmt.Errorf("the stages have %d combinations of step and release; restarts in place support %d", len(l.keys), rounds.MaxUnits)
+	}
+	l.units = make([]rounds.Unit, len(l.keys))
+	for u := len(l.keys) - 1; u >= 0; u-- {
+		l.units[u] = rounds.Unit{Slots: slots[l.keys[u]], End: u + 1}
+		if u+1 < len(l.keys) && l.keys[u+1].step == l.keys[u].step {
+			l.units[u].End = l.units[u+1].End
+		}
+	}
+	for _, s := range stages {
+		u, _ := slices.BinarySearchFunc(l.keys, keyOf(s), compareKeys)
+		l.bounds = append(l.bounds, rounds.Bounds{Prefix: s.Prefix, Unit: u, Jobs: s.Jobs, Pods: s.Pods, Free: s.Release == coordination.ReleaseFree})
+	}
+	slices.SortFunc(l.bounds, func(a, b rounds.Bounds) int { return cmp.Compare(a.Prefix, b.Prefix) })
+	return l, nil
+}

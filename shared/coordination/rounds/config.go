@@ -1,0 +1,121 @@
+package rounds
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Config is what the leader decides about a group and members cannot write.
+type Config struct {
+	Token       coordination.Token
+	Incarnation string
+	Generation  int64
+	Limit       int64         // highest round that the budget allows
+	MaxPause    time.Duration // bounds Level.Pause; whole milliseconds, 0: no pauses
+	Units       []Unit
+	Stages      []Bounds
+	Fenced      []string // UIDs of pods
+}
+
+// Unit is a set of stages that start together and leave together.
+type Unit struct {
+	Slots int64 // that have to join; 0 when the unit has left
+	End   int   // number of units up to the end of its step
+}
+
+// Bounds say which slots a stage has: Prefix-JOB-POD, both from 0.
+type Bounds struct {
+	Prefix     string
+	Unit       int
+	Jobs, Pods int64
+	Free       bool // its finished workers are not held: nothing makes them run again
+}
+
+// Has reports whether the slot is one of the stage.
+func (b Bounds) Has(slot string) bool {
+	return coordination.Stage{Prefix: b.Prefix, Jobs: b.Jobs, Pods: b.Pods}.Has(slot)
+}
+
+// fields are those of the hash, without the token.
+func (c Config) fields() []any {
+	f := []any{
+		"inc", c.Incarnation, "gen", c.Generation, "limit", c.Limit, "delay", c.MaxPause.Milliseconds(), "units", len(c.Units),
+	}
+	for i, u := range c.Units {
+		f = append(f, "n"+strconv.Itoa(i), u.Slots, "e"+strconv.Itoa(i), u.End)
+	}
+	for _, b := range c.Stages {
+		f = append(f, "u:"+b.Prefix, fmt.Sprintf("%d %d %d %d", b.Unit, b.Jobs, b.Pods, bit(b.Free)))
+	}
+	for _, pod := range c.Fenced {
+		f = append(f, "x:"+pod, 1)
+	}
+	return f
+}
+
+// ParseConfig reads the hash. An error names the field.
+func ParseConfig(hash map[string]string) (Config, error) {
+	p := parser{hash: hash}
+	c := Config{
+		Incarnation: hash["inc"], Generation: p.count("gen"), Limit: p.count("limit"),
+		MaxPause: time.Duration(p.count("delay")) * time.Millisecond,
+	}
+	c.Token.LeaseCreated, c.Token.Transitions = p.pair("token")
+	units := p.count("units")
+	if units > MaxUnits {
+		return Config{}, fmt.Errorf("reading the group: %d units", units)
+	}
+	for i := range int(units) {
+		c.Units = append(c.Units, Unit{Slots: p.count("n" + strconv.Itoa(i)), End: int(p.count("e" + strconv.Itoa(i)))})
+	}
+	for _, field := range slices.Sorted(maps.Keys(hash)) {
+		if prefix, ok := strings.CutPrefix(field, "u:"); ok {
+			b, err := ParseBounds(prefix, hash[field])
+			p.err = cmp.Or(p.err, err)
+			c.Stages = append(c.Stages, b)
+		} else if pod, ok := strings.CutPrefix(field, "x:"); ok {
+			c.Fenced = append(c.Fenced, pod)
+		}
+	}
+	return c, p.err
+}
+
+// ParseBounds reads what the leader says of a stage.
+func ParseBounds(prefix, text string) (Bounds, error) {
+	b := Bounds{Prefix: prefix}
+	free := 0
+	n, err := fmt.Sscanf(text, "%d %d %d %d", &b.Unit, &b.Jobs, &b.Pods, &free)
+	b.Free = free == 1
+	if err != nil || n != 4 || b.Unit < 0 || b.Unit >= MaxUnits {
+		return Bounds{}, fmt.Errorf("stage %s: %.80q says neither unit nor size", prefix, text)
+	}
+	return b, nil
+}
+
+// parser keeps the first error.
+type parser struct {
+	hash map[string]string
+	err  error
+}
+
+func (p *parser) count(field string) int64 {
+	n, err := strconv.ParseInt(p.hash[field], 10, 64)
+	if err != nil || n < 0 || n > MaxCount {
+		p.err = cmp.Or(p.err, fmt.Errorf("reading the group: field %s holds %.80q", field, p.hash[field]))
+	}
+	return n
+}
+
+func (p *parser) pair(field string) (a, b int64) {
+	if n, err := fmt.Sscanf(p.hash[field], "%d %d", &a, &b); err != nil || n != 2 {
+		p.err = cmp.Or(p.err, fmt.Errorf("reading the group: field %s holds %.80q", field, p.hash[field]))
+	}
+	return a, b
+}

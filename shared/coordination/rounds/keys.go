@@ -1,0 +1,74 @@
+package rounds
+
+import (
+	"strconv"
+	"strings"
+)
+
+const keyPrefix = "hf" + Version + ":{"
+
+// IndexKey is a set: the UIDs of all groups.
+const IndexKey = "hf" + Version + ":groups"
+
+// Keys are the keys of one group. Its UID is a hash tag: all of them live on one node of a cluster.
+type Keys struct{ base string }
+
+// KeysOf returns the keys of the group with this UID.
+func KeysOf(group string) Keys { return Keys{keyPrefix + group + "}:"} }
+
+// Config is a hash that only the leader writes.
+func (k Keys) Config() string { return k.base + "g" }
+
+// State is a string. It is also the key that every function takes.
+func (k Keys) State() string { return k.base + "s" }
+
+// Holders is a hash of one generation of the group: slot -> pod.
+func (k Keys) Holders(generation int64) string {
+	return k.base + "w:" + strconv.FormatInt(generation, 10)
+}
+
+// Joined is a hash of one round and unit: slot -> instance.
+func (k Keys) Joined(l Level, unit int) string { return k.ofRound("j:", l, unit) }
+
+// Finished is a hash of one round and unit: slot -> ID of the finished instance.
+func (k Keys) Finished(l Level, unit int) string { return k.ofRound("f:", l, unit) }
+
+func (k Keys) ofRound(kind string, l Level, unit int) string {
+	return k.base + kind + l.Incarnation + "." + strconv.FormatInt(l.Round, 10) + "." + strconv.Itoa(unit)
+}
+
+// FirstDeath is a string: the first death of the round that peers may hang on.
+func (k Keys) FirstDeath() string { return k.base + "d" }
+
+// History is a hash with a line for each of the last HistoryLength rounds.
+func (k Keys) History() string { return k.base + "h" }
+
+// All is a pattern of all keys of the group.
+func (k Keys) All() string { return escape.Replace(k.base) + "*" }
+
+// escape keeps a name from being read as a pattern.
+var escape = strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[", "]", "\\]")
+
+// Channel is where levels are published.
+func (k Keys) Channel() string { return k.base + "c" }
+
+// WakeUps is the channel that wakes the leader.
+func (k Keys) WakeUps() string { return k.base + "l" }
+
+// MemberRules are the access rules that limit a user to one group: members read what the leader has decided, and the functions
+// run with the rights of their caller.
+func MemberRules(group string) []string {
+	k := KeysOf(group)
+	rules := []string{"-@all", "+subscribe", "+ping", "+hello", "+auth", "+client|setname", "+fcall|" + FunctionVersion}
+	for _, function := range []string{FunctionJoin, FunctionDown, FunctionLost, FunctionFinish, FunctionAsk} {
+		rules = append(rules, "+fcall|"+function)
+	}
+	for _, command := range []string{"hmget", "hget", "hset", "hsetnx", "hdel", "hlen", "hstrlen", "getrange", "set", "unlink", "publish", "time"} {
+		rules = append(rules, "+"+command)
+	}
+	rules = append(rules, "resetkeys", "%R~"+k.Config())
+	for _, writable := range []string{k.State(), k.base + "w:*", k.base + "j:*", k.base + "f:*", k.FirstDeath(), k.History()} {
+		rules = append(rules, "~"+writable)
+	}
+	return append(rules, "resetchannels", "&"+k.Channel(), "&"+k.WakeUps())
+}

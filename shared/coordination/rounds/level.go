@@ -1,0 +1,124 @@
+package rounds
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// MaxCount bounds every count: 2^53-1, which the store's numbers hold exactly.
+	MaxCount int64 = 1<<53 - 1
+	// MaxText bounds every text that a function reads or writes, in bytes.
+	MaxText = 512
+	// MaxUnits bounds how many units a group has.
+	MaxUnits = 64
+	// MaxBatch is how many members one Join may carry.
+	MaxBatch = 128
+	// HistoryLength is how many rounds the history keeps.
+	HistoryLength = 100
+)
+
+// Phase is what a group does. Whether an active group forms, runs or restarts is in Started and Entered.
+type Phase string
+
+const (
+	Active     Phase = "A"
+	OverBudget Phase = "B" // a worker failed and no restart is left
+	Recreate   Phase = "R" // not recoverable in place: the leader recreates the Jobs
+	Closed     Phase = "C" // suspended
+	Done       Phase = "D" // all that is needed has finished
+)
+
+// Level is all that an agent acts on. It is what is published and what a read returns.
+type Level struct {
+	Incarnation string // of the stored data: random, new whenever the leader writes the group into an empty store
+	Generation  int64  // of the group, from 1: grows with every recreation of the Jobs
+	Seq         int64  // grows with every change
+	Phase       Phase
+	Round       int64         // the desired restart count within the generation
+	Started     int           // units below it run in this round
+	Entered     int           // units below it have run in some round of the generation
+	Left        Units         // that have finished and left the group
+	Pause       time.Duration // how long an instance waits after its unit was started; whole milliseconds
+}
+
+// Units is a set of units as it is stored: their numbers with commas between, or a dash.
+type Units string
+
+// NoUnits is the empty set.
+const NoUnits Units = "-"
+
+// UnitsOf is the set of these units.
+func UnitsOf(units ...int) Units {
+	if len(units) == 0 {
+		return NoUnits
+	}
+	texts := make([]string, len(units))
+	for i, u := range units {
+		texts[i] = strconv.Itoa(u)
+	}
+	return Units(strings.Join(texts, ","))
+}
+
+// Has reports whether the unit is in the set.
+func (s Units) Has(unit int) bool {
+	return strings.Contains(","+string(s)+",", ","+strconv.Itoa(unit)+",")
+}
+
+func (s Units) valid() bool {
+	if s == NoUnits {
+		return true
+	}
+	for text := range strings.SplitSeq(string(s), ",") {
+		if n, err := strconv.Atoi(text); err != nil || n < 0 || n >= MaxUnits {
+			return false
+		}
+	}
+	return true
+}
+
+// Forming reports whether no unit has run in this generation yet.
+func (l Level) Forming() bool { return l.Phase == Active && l.Entered == 0 }
+
+// Running reports whether all units that have entered run in this round.
+func (l Level) Running() bool { return l.Phase == Active && l.Entered > 0 && l.Started >= l.Entered }
+
+// Restarting reports whether units that have entered wait for joins.
+func (l Level) Restarting() bool { return l.Phase == Active && l.Started < l.Entered }
+
+// String is the level as it is published and stored.
+func (l Level) String() string {
+	return fmt.Sprintf("%s %s %d %d %s %d %d %d %s %d",
+		Version, l.Incarnation, l.Generation, l.Seq, l.Phase, l.Round, l.Started, l.Entered, l.Left, l.Pause.Milliseconds())
+}
+
+// ParseLevel reads a level, or the level in a state. An error quotes the text.
+func ParseLevel(text string) (Level, error) {
+	text, _, _ = strings.Cut(text, "|")
+	f := strings.Split(text, " ")
+	if len(f) != 10 || f[0] != Version || f[1] == "" {
+		return Level{}, fmt.Errorf("%.80q is not a level of protocol version %s", text, Version)
+	}
+	var pause, started, entered int64
+	l := Level{Incarnation: f[1], Phase: Phase(f[4]), Left: Units(f[8])}
+	for field, value := range map[*int64]string{
+		&l.Generation: f[2], &l.Seq: f[3], &l.Round: f[5], &started: f[6], &entered: f[7], &pause: f[9],
+	} {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 0 || n > MaxCount {
+			return Level{}, fmt.Errorf("level %.80q: %q is not a count", text, value)
+		}
+		*field = n
+	}
+	known := strings.Contains("ABRCD", f[4]) && len(f[4]) == 1
+	if !known || started > MaxUnits || entered > MaxUnits || !l.Left.valid() || pause > int64(maxPause/time.Millisecond) {
+		return Level{}, fmt.Errorf("level %.80q: a field is out of range", text)
+	}
+	l.Started, l.Entered, l.Pause = int(started), int(entered), time.Duration(pause)*time.Millisecond
+	return l, nil
+}
+
+// maxPause is longer than any pause that a JobSet can ask for. A forged pause must not hold a worker for ever.
+const maxPause = time.Hour

@@ -1,0 +1,31 @@
+// Package rounds is the store's part of the protocol: the functions that run inside the store (rounds.lua), how they are
+// called, and what they keep. A death in the running round opens the next round, and the last join of a round starts the
+// workers; both happen in the store, because they cannot wait for a leader. The leader decides everything else and writes it
+// with Set. The docs of rounds.lua say what each key and each argument holds.
+package rounds
+
+import _ "embed"
+
+// Version of the protocol. The names of keys and functions carry it.
+const Version = "2"
+
+// LibraryName is the name of the function library in the store.
+const LibraryName = "holdfast" + Version
+
+// Library is the source of the functions.
+//
+//go:embed rounds.lua
+var Library string
+
+// The functions.
+const (
+	FunctionJoin    = "hf" + Version + "_join"
+	FunctionDown    = "hf" + Version + "_down"
+	FunctionLost    = "hf" + Version + "_lost"
+	FunctionFinish  = "hf" + Version + "_finish"
+	FunctionAsk     = "hf" + Version + "_ask"
+	FunctionRelease = "hf" + Version + "_release"
+	FunctionSet     = "hf" + Version + "_set"
+	// FunctionVersion exists in every version of the library and returns the version of the protocol.
+	FunctionVersion = "hf_version"
+)

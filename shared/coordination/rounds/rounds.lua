@@ -1,0 +1,397 @@
+#!lua name=holdfast2
+-- The store's part of the protocol: the two moments of a restart that cannot wait for a leader. A death in the running
+-- round opens the next round. The last join of a round starts the workers. The leader decides everything else in Go and
+-- writes it with `set`. The cost of a call depends neither on the size of the group nor on anything that a member stored.
+--
+-- KEYS[1] is the key of the state, s. The other keys of the group have the same prefix:
+--
+-- g          hash, written by the leader, read by members: token, inc (incarnation of the stored data), gen (generation of
+--            the group), limit (highest round of the budget), delay (longest pause, ms), units (how many); n<u>: slots of
+--            unit u; e<u>: units up to the end of its step; u:<prefix>: unit, Jobs, pods, free of a stage; x:<pod>: fenced
+-- s          string: the level that agents read and receive, a bar, and what only the functions use:
+--            2 inc gen seq phase round started entered left pause|full early startedAt finished marks
+-- w:<gen>    hash: slot -> the pod that holds it, until the pod gives it up or the leader releases it
+-- j:<inc>.<round>.<u>   hash: slot -> "id attempt ran": who has joined the round
+-- f:<inc>.<round>.<u>   hash: slot -> id of a worker that has finished
+-- d          string: the first death of this round that peers may hang on
+-- h          hash: a line for each of the last 100 rounds
+-- c, l       channels: the level; a wake-up of the leader
+--
+-- Units are sets of stages, numbered in start order. Units below `started` run in this round. Units below `entered` have run
+-- in some round of this generation. A restart is in progress while started < entered. The first `full` units have all joined.
+-- Phases: A active, B over budget, R recreate, C closed, D done.
+
+local VERSION = '2'
+local STATE = '^' .. VERSION .. ' (%w+) (%d+) (%d+) (%u) (%d+) (%d+) (%d+) ([%d,-]+) (%d+)|(%d+) (%d+) (%d+) ([01]) ([0-7]*)$'
+local MAX_COUNT, MAX_TEXT, MAX_BATCH = 9007199254740991, 512, 128
+local RAN, NEW, DIED = 1, 2, 4 -- marks of a unit: a member ran in this round; a pod has no past; a death that peers hang on
+local EARLY, FREE, MOST, FIRST = 60000, 2, 16, 1000 -- ms until a round counts as healthy; free early ends; bound; first pause, ms
+
+local function fail(code) error({ err = code }, 0) end
+
+local function number(text, least)
+  local n = #text < 17 and tonumber(text)
+  return n and n >= least and n <= MAX_COUNT and n % 1 == 0 and n or fail('HFARGUMENT')
+end
+
+local function clock()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+-- Loading and saving.
+
+local function load(base)
+  local g = redis.call('HMGET', base .. 'g', 'inc', 'limit', 'units', 'delay')
+  local raw = redis.call('GETRANGE', base .. 's', 0, MAX_TEXT)
+  local inc, gen, seq, phase, round, started, entered, left, pause, full, early, at, finished, marks = string.match(raw, STATE)
+  local s = {
+    base = base, raw = raw, inc = inc, gen = gen, seq = tonumber(seq), phase = phase, round = tonumber(round),
+    started = tonumber(started), entered = tonumber(entered), left = left, pause = tonumber(pause), full = tonumber(full),
+    early = tonumber(early), startedAt = tonumber(at), finished = finished, marks = marks,
+    limit = tonumber(g[2]), units = tonumber(g[3]), delay = tonumber(g[4]),
+  }
+  if inc ~= g[1] or s.seq >= MAX_COUNT or s.round >= MAX_COUNT or s.started > s.units or s.entered > s.units or
+    s.full > s.units or #marks ~= s.units then
+    fail('HFFOREIGN')
+  end
+  return s
+end
+
+local function level(s)
+  return string.format('%s %s %s %d %s %d %d %d %s %d',
+    VERSION, s.inc, s.gen, s.seq, s.phase, s.round, s.started, s.entered, s.left, s.pause)
+end
+
+-- save writes a changed state and returns the level. A change that members must hear of is published first: if the
+-- server refuses to publish, nothing is written.
+local function save(s)
+  if not s.publish and not s.changed then
+    return string.match(s.raw, '^[^|]+')
+  end
+  s.seq = s.seq + 1 -- with every change, so that `set` cannot undo one
+  local text = level(s)
+  if s.publish then redis.call('PUBLISH', s.base .. 'c', text) end
+  redis.call('SET', s.base .. 's',
+    text .. string.format('|%d %d %d %s %s', s.full, s.early, s.startedAt, s.finished, s.marks))
+  return text
+end
+
+local function tableOf(s, kind, u) return s.base .. kind .. s.inc .. '.' .. string.format('%d.%d', s.round, u) end
+
+local function wakeLeader(base) redis.call('PUBLISH', base .. 'l', '') end
+
+local function has(s, u, mark) return (string.byte(s.marks, u + 1) - 48) % (2 * mark) >= mark end
+
+local function mark(s, u, m)
+  if not has(s, u, m) then
+    local digit = string.byte(s.marks, u + 1) - 48 + m
+    s.marks = string.sub(s.marks, 1, u) .. string.format('%d', digit) .. string.sub(s.marks, u + 2)
+    s.changed = true
+  end
+end
+
+local advance
+
+-- begin starts collecting the joins of a round.
+local function begin(s, round)
+  for u = 0, s.units - 1 do
+    redis.call('UNLINK', tableOf(s, 'j:', u), tableOf(s, 'f:', u))
+  end
+  redis.call('UNLINK', s.base .. 'd')
+  s.round, s.started, s.full, s.marks, s.publish = round, 0, 0, string.rep('0', s.units), true
+  advance(s) -- units without slots, and after a loss units that have joined this round before
+end
+
+-- record keeps why a round was opened and when the one before it had started.
+local function record(s, round, now, cause)
+  redis.call('HSET', s.base .. 'h', string.format('%d', round % 100),
+    string.format('%s %d %d %d %s', s.gen, round, s.startedAt, now, cause))
+end
+
+-- pace makes the next round wait if rounds keep ending soon after they start.
+local function pace(s, now)
+  if s.startedAt > 0 then
+    s.early = now - s.startedAt - s.pause < EARLY and math.min(s.early + 1, MOST) or 0
+  end
+  local doublings = s.early - FREE - 1
+  s.pause = doublings >= 0 and math.min(FIRST * 2 ^ doublings, s.delay) or 0
+end
+
+-- open answers a death: with the next round, or with the end of restarts in place.
+local function open(s, cause)
+  local now = clock()
+  record(s, s.round + 1, now, cause)
+  s.publish = true
+  if s.round >= s.limit then
+    s.phase = 'B'
+  elseif s.finished == '1' then
+    s.phase = 'R'
+  else
+    pace(s, now)
+    s.startedAt = 0
+    begin(s, s.round + 1)
+  end
+end
+
+-- start lets the units below `edge` run. If a member may hang in this round, it opens the next round instead: after a
+-- death in the round, or if a pod was replaced without a report while its peers ran on.
+local function start(s, edge)
+  local died, ran, new = false, false, false
+  for u = 0, edge - 1 do
+    local enters = u >= s.entered
+    died = died or (u >= s.started and (has(s, u, DIED) or (enters and has(s, u, RAN) and has(s, u, NEW))))
+    ran = ran or has(s, u, RAN)
+    new = new or (not enters and u >= s.started and has(s, u, NEW))
+  end
+  s.started, s.entered, s.startedAt, s.publish = edge, math.max(s.entered, edge), clock(), true
+  if died or (ran and new) then
+    open(s, redis.call('GETRANGE', s.base .. 'd', 0, MAX_TEXT))
+  end
+end
+
+-- advance starts units that have all joined. A step enters after the steps before it; all that have entered start together.
+advance = function(s)
+  local edge = 0
+  while s.full < s.units do
+    local unit = redis.call('HMGET', s.base .. 'g', 'n' .. s.full, 'e' .. s.full)
+    if redis.call('HLEN', tableOf(s, 'j:', s.full)) < tonumber(unit[1]) then break end
+    s.full, s.changed = s.full + 1, true
+    edge = tonumber(unit[2]) == s.full and s.full or edge
+  end
+  if edge > s.started and edge >= s.entered then start(s, edge) end
+end
+
+-- read returns a value that a member may have written.
+local function read(key, slot)
+  if redis.call('HSTRLEN', key, slot) > MAX_TEXT then fail('HFFOREIGN') end
+  return redis.call('HGET', key, slot)
+end
+
+-- joined returns who has joined in a slot: id, attempt, ran.
+local function joined(key, slot)
+  return string.match(read(key, slot) or '', '^(%S+) (%d+) ([01])$')
+end
+
+-- dirty notes a death that peers may hang on. One more round follows.
+local function dirty(s, u, cause)
+  if not has(s, u, DIED) then redis.call('SET', s.base .. 'd', cause) end
+  mark(s, u, DIED)
+end
+
+-- dies takes a slot's instance out of the round and answers its death.
+local function dies(s, u, slot, ran, cause)
+  redis.call('HDEL', tableOf(s, 'j:', u), slot)
+  redis.call('HDEL', tableOf(s, 'f:', u), slot)
+  if u < s.started then return open(s, cause) end
+  if u < s.full then s.full, s.changed = u, true end
+  if ran then dirty(s, u, cause) end
+end
+
+-- again answers a join in a slot that has joined already: a repetition, or the death before it was not reported.
+local function again(base, key, a, i)
+  local id, attempt, ran = joined(key, a[i])
+  if id == a[i + 2] then
+    return 'J'
+  elseif tonumber(attempt) >= number(a[i + 3], 0) then
+    return 'N' .. attempt -- the start-up file was lost: continue after this attempt
+  end
+  local s = load(base)
+  if s.phase ~= 'A' or s.round ~= tonumber(a[3]) then return '-' end
+  dies(s, tonumber(a[2]), a[i], ran == '1', a[i] .. ' replaced')
+  if s.round == tonumber(a[3]) then redis.call('HSETNX', key, a[i], table.concat(a, ' ', i + 2, i + 4)) end
+  save(s)
+  return 'R'
+end
+
+-- holds gives a free slot to the pod and reports whether the pod holds it.
+local function holds(base, key, slot, pod, holder)
+  if not holder then redis.call('HSET', key, slot, pod) else wakeLeader(base) end
+  return not holder
+end
+
+-- remember takes a member's word that units have entered which the store has lost. Their joins may be from before that: any
+-- of their members may have run in this round since.
+local function remember(s, entered)
+  entered = math.min(number(entered, 0), s.units)
+  if entered > s.entered then
+    s.entered, s.changed = entered, true
+    for u = 0, entered - 1 do mark(s, u, RAN) end
+  end
+end
+
+-- settle notes what the joins say of the past and starts what is complete.
+local function settle(base, a, past)
+  local s, u = load(base), tonumber(a[2])
+  if s.phase ~= 'A' or s.round ~= tonumber(a[3]) then return end
+  remember(s, a[4])
+  if string.find(past, 'n') then mark(s, u, NEW) end
+  if string.find(past, 'd') and u >= s.started then mark(s, u, DIED) end
+  if string.find(past, 'r') then mark(s, u, RAN) end
+  if s.full == u then advance(s) end
+  save(s)
+end
+
+-- join: inc unit round entered, then for each member: slot pod id attempt ran past. Past has one of n (nothing of this pod
+-- has run in this generation), h (something has), r (this instance has run in this round), d (another one of this pod has
+-- died in this round), and w if more units have entered than the level says. Replies J (joined), H (another pod holds the
+-- slot), X (the pod is fenced), R (joined, and the death before it is answered), N<attempt>, or - (the round is over).
+-- A join in a round that is over goes into a table that nobody reads: read the level after the join.
+local function join(base, a)
+  local u, n, replies, past, g = a[2], #a, {}, '', nil
+  if n == 10 then
+    g = redis.call('HMGET', base .. 'g', 'inc', 'gen', 'n' .. u, 'x:' .. a[6])
+  elseif n > 4 and n <= 4 + 6 * MAX_BATCH and n % 6 == 4 then
+    local query = { 'HMGET', base .. 'g', 'inc', 'gen', 'n' .. u }
+    for i = 6, n, 6 do query[#query + 1] = 'x:' .. a[i] end
+    g = redis.call(unpack(query))
+  else
+    fail('HFARGUMENT')
+  end
+  if not g[1] then fail('HFNOGROUP') end
+  if g[1] ~= a[1] or not g[3] then return '-' end
+  local key = base .. 'j:' .. a[1] .. '.' .. string.format('%d', number(a[3], 0)) .. '.' .. u
+  local holders, at = base .. 'w:' .. g[2], 0
+  for i = 5, n, 6 do
+    local entry, holder, reply = a[i + 2] .. ' ' .. a[i + 3] .. ' ' .. a[i + 4], read(holders, a[i]), nil
+    at = at + 1
+    if g[3 + at] or #entry + #a[i] + #a[i + 1] > MAX_TEXT then
+      reply = 'X'
+    elseif holder ~= a[i + 1] and not holds(base, holders, a[i], a[i + 1], holder) then
+      reply = 'H'
+    elseif redis.call('HSETNX', key, a[i], entry) == 1 then
+      reply = 'J'
+    else
+      reply = again(base, key, a, i)
+    end
+    replies[at] = reply
+    if reply == 'J' and a[i + 5] ~= 'h' then past = past .. string.sub(a[i + 5], 1, 2) end
+  end
+  if past ~= '' or redis.call('HLEN', key) >= tonumber(g[3]) then settle(base, a, past) end
+  return n == 10 and replies[1] or replies
+end
+
+-- member begins a rare call of a member: inc unit slot pod. It returns nil if the call is of another incarnation, or the
+-- group takes no reports.
+local function member(base, a)
+  local g = redis.call('HMGET', base .. 'g', 'inc', 'n' .. number(a[2], 0), 'x:' .. a[4])
+  if not g[1] then fail('HFNOGROUP') end
+  if #a[3] + #a[4] > MAX_TEXT then fail('HFARGUMENT') end
+  local s = g[1] == a[1] and g[2] and not g[3] and load(base)
+  return s and s.phase == 'A' and s, tonumber(a[2]), tonumber(g[2])
+end
+
+-- down: inc unit slot pod id round ran leaves cause. An instance has died. ran: its program had started. leaves: its pod ends
+-- and gives up the slot.
+local function down(base, a)
+  local s, u = member(base, a)
+  if not s then return '-' end
+  local holders = base .. 'w:' .. s.gen
+  local holder = read(holders, a[3])
+  if holder == a[4] and a[8] == '1' then redis.call('HDEL', holders, a[3]) end
+  if number(a[6], 0) ~= s.round then return '-' end -- this round has replaced its own
+  local id, cause = joined(tableOf(s, 'j:', u), a[3]), string.sub(a[3] .. ' ' .. a[9], 1, MAX_TEXT)
+  if holder and holder ~= a[4] then
+    if a[7] == '1' and u >= s.started then dirty(s, u, cause) end -- the store has lost who held the slot
+  elseif id == a[5] or (not id and a[7] == '1') then
+    dies(s, u, a[3], a[7] == '1', cause)
+  end
+  return save(s)
+end
+
+-- lost: inc unit slot pod round entered. The store has gone back behind a round that the caller knows of.
+local function lost(base, a)
+  local s = member(base, a)
+  if not s or number(a[5], 0) <= s.round or number(a[5], 0) > s.limit then return '-' end
+  remember(s, a[6])
+  begin(s, tonumber(a[5]))
+  return save(s)
+end
+
+-- finish: inc unit slot pod id held. The worker has exited 0. held: its agent can run it again.
+local function finish(base, a)
+  local s, u, n = member(base, a)
+  if not s or joined(tableOf(s, 'j:', u), a[3]) ~= a[5] then return '-' end
+  redis.call('HSET', tableOf(s, 'f:', u), a[3], a[5])
+  if a[6] ~= '1' and s.finished == '0' then s.finished, s.changed = '1', true end
+  if redis.call('HLEN', tableOf(s, 'f:', u)) >= n then wakeLeader(base) end
+  return save(s)
+end
+
+-- ask: inc unit slot pod cause. A member asks to recreate the group.
+local function ask(base, a)
+  local s = member(base, a)
+  if not s then return '-' end
+  record(s, s.round, clock(), string.sub(a[3] .. ' ' .. a[5], 1, MAX_TEXT))
+  s.phase, s.publish = 'R', true
+  return save(s)
+end
+
+-- The leader.
+
+-- lead refuses the token of a leader that was replaced. A token is "created transitions".
+local function lead(base, token)
+  local c, t = string.match(redis.call('HGET', base .. 'g', 'token') or '0 0', '^(%d+) (%d+)$')
+  local created, transitions = string.match(token, '^(%d+) (%d+)$')
+  if not created then fail('HFARGUMENT') end
+  created, transitions, c, t = tonumber(created), tonumber(transitions), tonumber(c), tonumber(t)
+  if created < c or (created == c and transitions < t) then fail('HFSTALELEADER') end
+end
+
+-- release: inc unit slot pod token cause. Fences a pod that cannot run any more, frees its slot in any phase, and answers the
+-- death of its instance.
+local function release(base, a)
+  lead(base, a[5])
+  local g = redis.call('HMGET', base .. 'g', 'inc', 'n' .. number(a[2], 0))
+  if not g[2] then fail(g[1] and 'HFARGUMENT' or 'HFNOGROUP') end
+  redis.call('HSET', base .. 'g', 'token', a[5], 'x:' .. a[4], '1')
+  local s, u = load(base), tonumber(a[2])
+  local holders = base .. 'w:' .. s.gen
+  s.changed = true
+  if read(holders, a[3]) == a[4] then
+    redis.call('HDEL', holders, a[3])
+    local id, _, ran = joined(tableOf(s, 'j:', u), a[3])
+    if id and s.inc == a[1] and s.phase == 'A' then dies(s, u, a[3], ran == '1', a[3] .. ' ' .. a[6]) end
+  end
+  return save(s)
+end
+
+-- set: token seq state, then the fields of g. Writes both if the state still has this seq; '' is any.
+local function set(base, a)
+  lead(base, a[1])
+  local seq = string.match(redis.call('GETRANGE', base .. 's', 0, MAX_TEXT), '^' .. VERSION .. ' %w+ %d+ (%d+) ')
+  if a[2] ~= '' and a[2] ~= seq then return '-' end
+  redis.call('DEL', base .. 'g')
+  redis.call('HSET', base .. 'g', 'token', a[1])
+  for i = 4, #a, 1000 do -- what fits on Lua's stack
+    redis.call('HSET', base .. 'g', unpack(a, i, math.min(i + 999, #a)))
+  end
+  redis.call('SET', base .. 's', a[3])
+  local s = load(base)
+  s.publish = true
+  advance(s)
+  return save(s)
+end
+
+-- register wraps a function: it checks the number and the lengths of the arguments, and takes the prefix of the group's keys
+-- from the key of the state.
+local function register(name, arity, body)
+  redis.register_function('hf' .. VERSION .. '_' .. name, function(keys, a)
+    if #keys ~= 1 or string.sub(keys[1], -2) ~= ':s' or #a < arity then
+      return redis.error_reply('HFARGUMENT')
+    end
+    for i = 1, #a do
+      if #a[i] > MAX_TEXT then return redis.error_reply('HFARGUMENT') end
+    end
+    return body(string.sub(keys[1], 1, -2), a)
+  end)
+end
+
+register('join', 10, join)
+register('down', 9, down)
+register('lost', 6, lost)
+register('finish', 6, finish)
+register('ask', 5, ask)
+register('release', 6, release)
+register('set', 11, set)
+redis.register_function({ function_name = 'hf_version', flags = { 'no-writes' }, callback = function() return VERSION end })

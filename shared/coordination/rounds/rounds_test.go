@@ -1,0 +1,89 @@
+package rounds
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/interpreter"
+)
+
+// store plays the functions for one group of one unit.
+type store struct {
+	*testing.T
+	*interpreter.Server
+}
+
+func newStore(t *testing.T, slots int64) store {
+	t.Helper()
+	s, err := interpreter.New(interpreter.Options{Library: Library, Now: time.Now, Publish: func(string, string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := store{t, s}
+	l := Level{Incarnation: "i1", Generation: 1, Phase: Active, Left: NoUnits}
+	st.call(Set(AnySeq, Fresh(l, 1), Config{
+		Token: coordination.Token{LeaseCreated: 1}, Incarnation: "i1", Generation: 1, Limit: 9, Units: []Unit{{Slots: slots, End: 1}},
+	}))
+	return st
+}
+
+func (s store) call(c Call) string {
+	s.Helper()
+	args := make([]string, len(c.Arguments))
+	for i, a := range c.Arguments {
+		args[i] = fmt.Sprint(a)
+	}
+	reply, err := s.FCall(c.Function, []string{KeysOf("g").State()}, args)
+	if err != nil {
+		s.Fatalf("%s %v: %v", c.Function, args, err)
+	}
+	text, _ := reply.(string)
+	return text
+}
+
+func (s store) level() Level {
+	s.Helper()
+	l, err := ParseLevel(s.Do("GETRANGE", KeysOf("g").State(), "0", "511").(string))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return l
+}
+
+// join of a pod's first instance in round 0.
+func join(slot int, pod string, entered int, p Past) Call {
+	return Join("i1", 0, 0, entered, Member{Slot: Slot{fmt.Sprint("w-", slot), pod}, ID: pod + ".1", Attempt: 1, Past: p})
+}
+
+// The store goes back to where two of three had joined. All had run since, and the third one's pod was replaced: the others may hang on it, so
+// that its successor must not complete the round a second time.
+func TestANewPodAmongJoinsFromBeforeALostStart(t *testing.T) {
+	s := newStore(t, 3)
+	s.call(join(0, "a", 0, Past{Kind: PastNew}))
+	s.call(join(1, "b", 0, Past{Kind: PastNew}))
+	before := s.Dump()
+	s.call(join(2, "c", 0, Past{Kind: PastNew}))
+	if !s.level().Running() {
+		t.Fatalf("all three have joined: %s", s.level())
+	}
+	s.Restore(before)
+	s.call(join(2, "d", 1, Past{Kind: PastNew, MoreEntered: true}))
+	if l := s.level(); !l.Restarting() || l.Round != 1 {
+		t.Errorf("a new pod has joined: %s, want round 1", l)
+	}
+}
+
+// The same loss in a later round of the same pods, and nobody was replaced: nobody is restarted.
+func TestALostStartIsRepeated(t *testing.T) {
+	s := newStore(t, 2)
+	s.call(join(0, "a", 0, Past{Kind: PastRan}))
+	before := s.Dump()
+	s.call(join(1, "b", 0, Past{Kind: PastRan}))
+	s.Restore(before)
+	s.call(join(1, "b", 1, Past{Kind: PastRuns, MoreEntered: true}))
+	if l := s.level(); !l.Running() || l.Round != 0 {
+		t.Errorf("both are there: %s, want round 0", l)
+	}
+}

@@ -1,0 +1,59 @@
+package rounds
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// State is the level, and what the functions keep beside it.
+type State struct {
+	Level
+	Full      int       // so many leading units have all joined
+	Early     int       // rounds in a row that ended soon after they started
+	StartedAt time.Time // of the round, by the store's clock; zero: it has not started
+	// Finished: a worker that nobody holds has finished, so that a later failure needs new Jobs.
+	Finished bool
+	marks    string // of the functions' own, a digit for each unit
+}
+
+// Fresh is the state of a group with this level and number of units, in which nobody has joined.
+func Fresh(l Level, units int) State { return State{Level: l, marks: strings.Repeat("0", units)} }
+
+// String is the state as it is stored.
+func (s State) String() string {
+	var at int64
+	if !s.StartedAt.IsZero() {
+		at = s.StartedAt.UnixMilli()
+	}
+	finished := 0
+	if s.Finished {
+		finished = 1
+	}
+	return fmt.Sprintf("%s|%d %d %d %d %s", s.Level, s.Full, s.Early, at, finished, s.marks)
+}
+
+// ParseState reads a stored state. An error quotes the text.
+func ParseState(text string) (State, error) {
+	level, err := ParseLevel(text)
+	if err != nil {
+		return State{}, err
+	}
+	_, own, _ := strings.Cut(text, "|")
+	f := strings.Split(own, " ")
+	if len(f) != 5 || len(f[4]) > MaxUnits {
+		return State{}, fmt.Errorf("state %.80q has no part of the functions' own", text)
+	}
+	var numbers [4]int64
+	for i := range numbers {
+		if numbers[i], err = strconv.ParseInt(f[i], 10, 64); err != nil || numbers[i] < 0 || numbers[i] > MaxCount {
+			return State{}, fmt.Errorf("state %.80q: %q is not a count", text, f[i])
+		}
+	}
+	s := State{Level: level, Full: int(numbers[0]), Early: int(numbers[1]), Finished: numbers[3] == 1, marks: f[4]}
+	if numbers[2] > 0 {
+		s.StartedAt = time.UnixMilli(numbers[2])
+	}
+	return s, nil
+}

@@ -1,0 +1,55 @@
+package rounds
+
+import (
+	"context"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Observation is one update that Members.Watch delivers.
+type Observation struct {
+	Level Level
+	Read  bool  // the level was read, so it is what the store holds; else it was published and may be late
+	Err   error // coordination.ErrNoGroup, ErrForeignValue, or why the store is unreachable; Level is then empty
+}
+
+// Members is what agents use of a store. A group is named by the UID of its owner. Calls are atomic and safe to repeat.
+type Members interface {
+	// Call runs a function. now is the level right after it.
+	Call(ctx context.Context, group string, c Call) (reply string, now Level, err error)
+	// Bounds returns what the leader says of the stage of a slot; coordination.ErrUnknownSlot: the group has no such slot.
+	Bounds(ctx context.Context, group, slot string) (Bounds, error)
+	// Watch calls on until ctx ends: after every (re)connection and at intervals with a level that was read, in between with
+	// levels that were published. It reconnects by itself.
+	Watch(ctx context.Context, group string, on func(Observation))
+}
+
+// Stored is a group as the store holds it.
+type Stored struct {
+	State    State
+	Config   Config
+	Joined   []int64 // slots that have joined the round, by unit
+	Finished []int64 // slots whose workers have finished, by unit
+}
+
+// Leader is what the leader uses of a store.
+type Leader interface {
+	// Read returns a group; nil if the store holds none. Unreadable data are coordination.ErrForeignValue.
+	Read(ctx context.Context, group string) (*Stored, error)
+	// Set writes a group after it has entered finished workers. It reports false if the state has moved on from seq.
+	Set(ctx context.Context, group string, seq int64, s State, c Config, finished []FinishedSlot) (bool, error)
+	// Release fences a pod and answers the death of its instance.
+	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, cause string) error
+	// Missing returns which of the slots have not joined the round.
+	Missing(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
+	// History returns the lines of the last rounds, in no order.
+	History(ctx context.Context, group string) ([]Line, error)
+	// Drop removes all that is stored of a group.
+	Drop(ctx context.Context, group string) error
+}
+
+// FinishedSlot is a slot whose worker has finished, as the owner's Jobs say.
+type FinishedSlot struct {
+	Unit int
+	Slot string
+}

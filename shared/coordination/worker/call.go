@@ -1,0 +1,250 @@
+package worker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// call is a store call in flight, and what to do with its answer.
+type call struct {
+	rounds.Call
+	answered func(reply string, now rounds.Level)
+}
+
+// callNext makes the next call if none is in flight and none has to wait.
+func (s *State) callNext() {
+	if s.call != nil {
+		return
+	}
+	c := s.nextCall()
+	switch {
+	case c == nil:
+		s.troubles[viaCall] = "" // nothing is waiting for an answer
+	case s.now.Before(s.retry.at):
+		s.wakeAt(s.retry.at)
+	default:
+		s.call = c
+		s.do(Call{c.Call})
+	}
+}
+
+// nextCall is the most urgent call, or nil. Instances go in the order of their births: a death comes before the next join.
+func (s *State) nextCall() *call {
+	if s.released || !s.active() {
+		return nil
+	}
+	if s.memory.Highest > s.level.Round {
+		return s.lost()
+	}
+	for _, i := range slices.Clone(s.instances) {
+		if c := s.callAbout(i); c != nil {
+			return c
+		}
+	}
+	return s.nextAsk()
+}
+
+func (s *State) callAbout(i *instance) *call {
+	switch {
+	case i.finished && i.Round == s.level.Round && !i.reported:
+		return s.finish(i)
+	case i.finished:
+		return nil
+	case i.exited:
+		return s.down(i)
+	case i.present:
+		return s.join(i)
+	}
+	return nil
+}
+
+// lost brings back a round that the store has lost.
+func (s *State) lost() *call {
+	return &call{
+		rounds.Lost(s.level.Incarnation, s.placed.Unit, s.config.Slot, s.memory.Highest, s.memory.Entered),
+		func(reply string, now rounds.Level) {
+			s.adoptAnswer(now)
+			if now.Round < s.memory.Highest {
+				s.retry.at = s.now.Add(s.jitter(lastRetry))
+			}
+		},
+	}
+}
+
+// down reports a death in the round of the level. One in another round is expected, or is answered already. Its report names
+// the same round however often it is repeated.
+func (s *State) down(i *instance) *call {
+	if i.Round == NoRound && i.Ran && !s.joinedAfter(i) {
+		i.Round = s.level.Round // it died before it could join
+	}
+	s.noteDeath(i)
+	if i.Round != s.level.Round && !s.leaving {
+		s.forget(i)
+		return nil
+	}
+	d := rounds.Death{Slot: s.config.Slot, ID: i.ID, Round: max(0, i.Round), Ran: i.Ran, Leaves: s.leaving, Cause: s.cause(i)}
+	incarnation := s.level.Incarnation
+	return &call{rounds.Down(incarnation, s.placed.Unit, d), func(reply string, now rounds.Level) {
+		s.adoptAnswer(now)
+		if reply == string(rounds.AnswerOver) && now.Incarnation != incarnation {
+			return // it is repeated in the new incarnation
+		}
+		s.log(Info, "death reported", "instance", i.ID, "level", now.String())
+		s.forget(i)
+	}}
+}
+
+// noteDeath remembers in which round an instance has run and died.
+func (s *State) noteDeath(i *instance) {
+	if i.Ran && !i.finished {
+		s.memory.DiedIn = max(s.memory.DiedIn, i.Round)
+	}
+}
+
+// joinedAfter reports whether a younger instance has joined: an exited one before it is history.
+func (s *State) joinedAfter(i *instance) bool {
+	return slices.ContainsFunc(s.instances, func(o *instance) bool { return o.Born > i.Born && o.Round != NoRound })
+}
+
+// cause is what the leader shows of a death, in fields that are separated by blanks.
+func (s *State) cause(i *instance) string {
+	kind, reason := coordination.KindExit, i.reason
+	if i.order.hang {
+		kind, reason = coordination.KindHang, i.signs.hung.String()
+	}
+	return fmt.Sprintf("%s %d %d %s %s %s %d %d", kind, i.code, i.signal, word(reason), word(s.config.PodName), word(s.config.Node), i.failedAt, i.detectedAt)
+}
+
+// word is a text without blanks that is not empty.
+func word(text string) string {
+	if text = strings.Join(strings.Fields(text), "_"); text == "" {
+		return "-"
+	}
+	return text[:min(len(text), 64)]
+}
+
+func (s *State) finish(i *instance) *call {
+	held := s.config.Barrier && !s.placed.Free
+	return &call{
+		rounds.Finish(s.level.Incarnation, s.placed.Unit, s.config.Slot, i.ID, held),
+		func(reply string, now rounds.Level) {
+			s.adoptAnswer(now)
+			if reply != string(rounds.AnswerOver) {
+				i.reported = true
+				s.log(Info, "success reported", "instance", i.ID, "round", i.Round)
+				return
+			}
+			s.retry.at = s.now.Add(s.jitter(lastRetry))
+		},
+	}
+}
+
+// join reports an instance that is in place for the round of the level: once per connection, while its unit waits for joins.
+func (s *State) join(i *instance) *call {
+	behind := i.Ran && i.Round != NoRound && i.Round < s.level.Round // it is ordered to stop
+	if behind || i.joined == s.here() || (s.unitStarted() && i.in(s.here())) {
+		return nil
+	}
+	if again := i.heldAt.Add(lastRetry); !i.heldAt.IsZero() && s.now.Before(again) {
+		s.wakeAt(again)
+		return nil
+	}
+	made := s.here()
+	m := rounds.Member{Slot: s.config.Slot, ID: i.ID, Attempt: i.Attempt, Ran: i.Ran, Past: s.past(i)}
+	return &call{rounds.Join(made.incarnation, s.placed.Unit, made.round, s.memory.Entered, m), func(reply string, now rounds.Level) {
+		s.adoptAnswer(now)
+		s.joined(i, made, reply)
+	}}
+}
+
+func (s *State) past(i *instance) rounds.Past {
+	p := rounds.Past{Kind: rounds.PastNew, MoreEntered: s.memory.Entered > s.level.Entered}
+	switch {
+	case i.Saw && i.Round == s.level.Round:
+		p.Kind = rounds.PastRuns
+	case s.memory.DiedIn == s.level.Round:
+		p.Kind = rounds.PastDied
+	case s.memory.Ran:
+		p.Kind = rounds.PastRan
+	}
+	return p
+}
+
+// joined takes the answer to a join. The level that was read right after it says whether the round is still the same.
+func (s *State) joined(i *instance, made place, reply string) {
+	answer, err := rounds.ParseAnswer(reply)
+	if err != nil {
+		s.countForeign()
+		s.retry.at = s.now.Add(s.jitter(slowRetry))
+		return
+	}
+	i.heldAt = time.Time{}
+	switch answer.Kind {
+	case rounds.AnswerJoined:
+		if s.fenced || s.here() != made {
+			return
+		}
+		i.joined, i.Round, i.Incarnation = made, made.round, made.incarnation
+		s.remember(i)
+		s.log(Info, "joined", "instance", i.ID, "generation", s.level.Generation, "round", i.Round)
+	case rounds.AnswerFenced:
+		s.fence("the leader has released the slot")
+	case rounds.AnswerHeld:
+		if i.heldAt = s.now; s.troubles[viaCall] == "" {
+			s.log(Info, "another pod holds the slot, waiting", "slot", s.config.Slot.Name)
+		}
+	case rounds.AnswerAttempt:
+		s.memory.Attempt = answer.Attempt + 1
+		i.Attempt = s.memory.Attempt
+		s.remember(i)
+	}
+}
+
+func (a Answered) apply(s *State) {
+	c := s.call
+	s.call = nil
+	if c == nil {
+		return
+	}
+	if a.Err != nil {
+		s.callFailed(a.Err)
+		return
+	}
+	s.retry.clear()
+	s.noTrouble(viaCall)
+	c.answered(a.Reply, a.Now)
+}
+
+// nextAsk is what the group has to be asked for. Each reason is said once, until a read shows that it was lost.
+func (s *State) nextAsk() *call {
+	i := s.current()
+	switch behind := s.behind(); {
+	case behind > 1:
+		return s.ask(coordination.KindGap, fmt.Sprint(s.here()))
+	case s.config.Barrier && s.guarded && behind > 0:
+		return s.ask(coordination.KindStops, fmt.Sprint(s.here()))
+	case i == nil || i.order.given.IsZero():
+		return nil
+	}
+	if limit := i.order.given.Add(s.config.Grace + killSlack); s.now.Before(limit) {
+		s.wakeAt(limit)
+		return nil
+	}
+	return s.ask(coordination.KindUnkilled, i.ID)
+}
+
+func (s *State) ask(kind, about string) *call {
+	id := kind + " " + about
+	if s.asked[id] {
+		return nil
+	}
+	return &call{rounds.Ask(s.level.Incarnation, s.placed.Unit, s.config.Slot, kind), func(_ string, now rounds.Level) {
+		s.asked[id] = true
+		s.adoptAnswer(now)
+	}}
+}

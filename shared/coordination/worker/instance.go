@@ -1,0 +1,109 @@
+package worker
+
+import (
+	"slices"
+	"time"
+)
+
+// lostExitCode stands for the exit code of an instance whose record is gone. The kubelet uses the same.
+const lostExitCode = 137
+
+// instance is one run of the worker as the agent knows it, until its death is accounted for.
+type instance struct {
+	Known
+	present bool // in the last observation
+	absent  int  // observations in a row that lacked it
+
+	exited               bool
+	code, signal         int64
+	reason               string
+	failedAt, detectedAt int64 // Unix milliseconds
+
+	order order
+	signs signs // of progress
+
+	joined  place     // where its join was confirmed on this connection
+	heldAt  time.Time // when another pod held the slot; zero: it did not
+	startAt time.Time // it waits until then; zero: not decided
+	startIn int64     // the round that startAt is for
+
+	finished bool // exited 0 by itself, with a barrier
+	reported bool // and the store knows, in the round of joined
+}
+
+// place is a round of one incarnation of the group.
+type place struct {
+	incarnation string
+	round       int64
+}
+
+// in reports whether the instance is in place for a round of an incarnation.
+func (i *instance) in(p place) bool { return i.Incarnation == p.incarnation && i.Round == p.round }
+
+// order is the one stop that an instance can be given.
+type order struct {
+	given   time.Time // zero: none
+	running bool      // the driver is at it
+	retryAt time.Time // after a driver's error
+	hang    bool      // the instance hangs; nobody ordered it
+	earlier bool      // given by an earlier run of this agent: it explains the exit, and may be given again
+}
+
+func (i *instance) ordered() bool {
+	return (!i.order.given.IsZero() && !i.order.hang) || i.order.earlier
+}
+
+// find returns the instance with this ID, or nil.
+func (s *State) find(id string) *instance {
+	for _, i := range s.instances {
+		if i.ID == id {
+			return i
+		}
+	}
+	return nil
+}
+
+// add takes an instance into the list, which is ordered by birth.
+func (s *State) add(id string, born int64) *instance {
+	i := &instance{Known: Known{ID: id, Born: born, Round: NoRound, Ran: !s.config.Barrier}}
+	if s.memory.Instance.ID == id {
+		i.Known = s.memory.Instance
+	} else {
+		s.memory.Attempt++
+		i.Attempt = s.memory.Attempt
+		s.memory.Instance = i.Known
+	}
+	i.order.earlier = id == s.memory.Ordered
+	at, _ := slices.BinarySearchFunc(s.instances, i, func(a, b *instance) int { return int(min(1, max(-1, a.Born-b.Born))) })
+	s.instances = slices.Insert(s.instances, at, i)
+	return i
+}
+
+// remember copies what is known of the newest instance into the memory.
+func (s *State) remember(i *instance) {
+	if s.memory.Instance.ID == i.ID {
+		s.memory.Instance = i.Known
+	}
+}
+
+// newest is the newest instance unless it has exited, or nil.
+func (s *State) newest() *instance {
+	if n := len(s.instances); n > 0 && !s.instances[n-1].exited {
+		return s.instances[n-1]
+	}
+	return nil
+}
+
+// current is the newest instance if the last observation showed it running, or nil.
+func (s *State) current() *instance {
+	if i := s.newest(); i != nil && i.present {
+		return i
+	}
+	return nil
+}
+
+// forget drops an instance whose death is accounted for.
+func (s *State) forget(i *instance) {
+	s.accounted = max(s.accounted, i.Born)
+	s.instances = slices.DeleteFunc(s.instances, func(o *instance) bool { return o == i })
+}

@@ -1,0 +1,136 @@
+package worker
+
+import (
+	"errors"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+func (p Placed) apply(s *State) { s.placed = &p }
+
+func (u Updated) apply(s *State) {
+	if u.Read {
+		s.reading = false
+	}
+	if u.Err != nil {
+		s.watchFailed(u.Err)
+		return
+	}
+	s.noTrouble(viaWatch)
+	s.retry.clear()
+	switch known := s.level.Incarnation == u.Level.Incarnation; {
+	case u.Read:
+		s.adopt(u.Level)
+		s.confirm()
+	case s.level.Phase == "" || !known:
+		s.read() // a message of another incarnation is a reason to read
+	case u.Level.Seq > s.level.Seq:
+		s.adopt(u.Level)
+	}
+}
+
+func (s *State) read() {
+	if !s.reading {
+		s.reading = true
+		s.do(Read{})
+	}
+}
+
+// adopt takes a level for the newest. A round above the budget was forged.
+func (s *State) adopt(l rounds.Level) {
+	if s.placed != nil && l.Round > s.placed.Limit {
+		s.countForeign()
+		s.read()
+		return
+	}
+	s.level = l
+	generation := s.config.Generation
+	if generation == 0 {
+		generation = s.memory.Generation
+	}
+	switch {
+	case generation == 0:
+		s.memory.enter(l.Generation)
+	case l.Generation > generation:
+		s.fence("the group is in a later generation")
+		return
+	case l.Generation < generation:
+		return // the leader has not come to the pod's generation yet
+	}
+	s.memory.Highest, s.memory.Entered = max(s.memory.Highest, l.Round), max(s.memory.Entered, l.Entered)
+}
+
+// adoptAnswer takes the level that came with an answer. One of another incarnation is read, with what the leader says in it.
+func (s *State) adoptAnswer(now rounds.Level) {
+	if now.Incarnation != s.level.Incarnation {
+		s.read()
+		return
+	}
+	s.adopt(now)
+}
+
+// fence ends all that the agent does.
+func (s *State) fence(why string) {
+	s.fenced = true
+	s.log(Warning, "this pod no longer holds its slot: the agent is quiet from now on, "+s.meanwhile(), "reason", why)
+}
+
+// confirm repeats after each read what the store may have lost: a join that is waited for, a finished worker, a request for
+// recreation.
+func (s *State) confirm() {
+	if s.level.Phase != rounds.Active {
+		return
+	}
+	clear(s.asked)
+	for _, i := range s.instances {
+		if !s.unitStarted() || i.Round != s.level.Round || i.finished {
+			i.joined, i.reported = place{}, false
+		}
+	}
+}
+
+// active reports whether reports are taken: the group is active in the pod's own generation, and the slot is known.
+func (s *State) active() bool {
+	return s.level.Phase == rounds.Active && s.level.Generation == s.memory.Generation && s.placed != nil
+}
+
+func (s *State) here() place { return place{s.level.Incarnation, s.level.Round} }
+
+// unitStarted reports whether the slot's unit runs in the round of the level.
+func (s *State) unitStarted() bool { return s.placed != nil && s.level.Started > s.placed.Unit }
+
+// noteStarted remembers that the living instance has run in a round that was started.
+func (s *State) noteStarted() {
+	i := s.current()
+	if i == nil || !s.active() || !s.unitStarted() || i.Round != s.level.Round || !i.Ran {
+		return
+	}
+	i.Saw, s.memory.Ran = true, true
+	s.remember(i)
+}
+
+func (s *State) watchFailed(err error) {
+	if errors.Is(err, coordination.ErrNoGroup) {
+		s.waitForGroup()
+	}
+	for _, i := range s.instances { // joins are confirmed once per connection
+		i.joined = place{}
+	}
+	s.trouble(viaWatch, err)
+	if errors.Is(err, coordination.ErrForeignValue) {
+		s.countForeign()
+	}
+}
+
+// countForeign counts values that are not ours. It logs at powers of ten: who shares the group can send any number of them.
+func (s *State) countForeign() {
+	s.foreign++
+	n := s.foreign
+	for n%10 == 0 {
+		n /= 10
+	}
+	if n == 1 && s.foreign > 1 {
+		s.log(Warning, "ignored foreign values", "count", s.foreign)
+	}
+}

@@ -1,0 +1,116 @@
+package worker
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+const (
+	firstRetry = 100 * time.Millisecond // after a transport error, doubled each time
+	lastRetry  = 5 * time.Second
+	slowRetry  = 30 * time.Second // for what only somebody else can mend; about the rhythm of the Watch
+)
+
+// retry is when the next call may be made.
+type retry struct {
+	at       time.Time
+	failures int
+}
+
+func (r *retry) clear() { *r = retry{} }
+
+// jitter is between half of d and d, so that agents that failed together do not return together.
+func (s *State) jitter(d time.Duration) time.Duration {
+	return d/2 + time.Duration(s.config.Random()*float64(d/2))
+}
+
+// callFailed decides how to go on after an error. The worker runs on whatever the error is.
+func (s *State) callFailed(err error) {
+	switch {
+	case errors.Is(err, coordination.ErrNoGroup):
+		s.waitForGroup()
+	case isForeign(err):
+		s.retry.at = s.now.Add(s.jitter(slowRetry))
+	default:
+		s.retry.at = s.now.Add(s.jitter(min(lastRetry, firstRetry<<min(s.retry.failures, 10))))
+		s.retry.failures++
+	}
+	s.trouble(viaCall, err)
+}
+
+// waitForGroup leaves it to the Watch to report that there is a group; the time is only a fallback.
+func (s *State) waitForGroup() {
+	if !s.retry.at.After(s.now) {
+		s.retry.at = s.now.Add(s.jitter(slowRetry))
+	}
+}
+
+func isForeign(err error) bool {
+	return errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
+}
+
+// way is one of the two ways to the store.
+type way int
+
+const (
+	viaCall way = iota
+	viaWatch
+)
+
+// trouble notes what is wrong with one way to the store. It is logged once until it changes, and not for both ways.
+func (s *State) trouble(w way, err error) {
+	kind, message, severity := s.explain(err)
+	known := s.troubles[viaCall] == kind || s.troubles[viaWatch] == kind
+	s.troubles[w] = kind
+	if !known {
+		s.log(severity, message, "error", err.Error())
+	}
+}
+
+// noTrouble notes that one way to the store works.
+func (s *State) noTrouble(w way) {
+	before := s.troubles
+	s.troubles[w] = ""
+	if s.troubles != before && s.troubles == [2]string{} {
+		s.log(Info, "store reachable")
+	}
+}
+
+// explain returns the kind of an error, which stays the same as long as nothing has changed, and a message: what is wrong, what the worker
+// does meanwhile, and what to do.
+func (s *State) explain(err error) (kind, message string, v Severity) {
+	switch {
+	case errors.Is(err, coordination.ErrNoGroup):
+		return "no group", "no group is open for this JobSet: waiting for the orchestrator, " + s.meanwhile(), Warning
+	case errors.Is(err, coordination.ErrUnknownSlot):
+		return "unknown slot", "the group has no slot " + s.config.Slot.Name + ": check --worker-id; " + s.meanwhile(), Error
+	case errors.Is(err, coordination.ErrForeignValue):
+		return foreignKind(err), "ignored a foreign value in the store, " + s.meanwhile(), Error
+	default:
+		return "unreachable", "the store is unreachable: " + s.meanwhile() + ", reports wait", Warning
+	}
+}
+
+// meanwhile says what the worker does without the store.
+func (s *State) meanwhile() string {
+	switch i := s.current(); {
+	case s.held() != nil:
+		return "the finished worker is held"
+	case i == nil:
+		return "no worker runs"
+	case s.config.Barrier && !i.Ran:
+		return "the worker is not started before the group is complete"
+	}
+	return "the worker runs on"
+}
+
+// foreignKind: a stored value is one kind for each text; all messages are one kind, because anybody in the group can send any number.
+func foreignKind(err error) string {
+	var foreign *coordination.ForeignValueError
+	if errors.As(err, &foreign) && foreign.Field == coordination.FieldMessage {
+		return "foreign message"
+	}
+	return err.Error()
+}

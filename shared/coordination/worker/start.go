@@ -1,0 +1,111 @@
+package worker
+
+import (
+	"slices"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// start lets the living instance run once its unit is started, after the pause of the level.
+func (s *State) start() {
+	i := s.current()
+	if !s.config.Barrier || s.leaving || i == nil || i.Ran || i.ordered() || !s.active() || !s.unitStarted() || !i.in(s.here()) || s.waits(i) {
+		return
+	}
+	i.Ran, i.Saw, i.signs.at = true, true, s.now
+	s.memory.Ran = true
+	s.remember(i)
+	s.save()
+	s.do(Start{i.ID, s.level.Generation, i.Round})
+}
+
+// waits reports whether the instance has to wait because rounds keep ending early. The time runs on the agent's own clock, from
+// when it hears that its unit was started.
+func (s *State) waits(i *instance) bool {
+	if i.startIn != i.Round || i.startAt.IsZero() {
+		i.startIn, i.startAt = i.Round, s.now.Add(s.level.Pause)
+		if s.level.Pause > 0 {
+			s.log(Info, "restarts keep ending early, waiting before the worker starts", "pause", s.level.Pause.String(), "round", i.Round)
+		}
+	}
+	if s.now.Before(i.startAt) {
+		s.wakeAt(i.startAt)
+		return true
+	}
+	return false
+}
+
+// prepare asks for an instance where there is none. It waits for its unit to be started, whatever the store does.
+func (s *State) prepare() {
+	if !s.config.Barrier || s.preparing || s.leaving || s.released || s.newest() != nil || s.held() != nil {
+		return
+	}
+	s.preparing = true
+	s.do(Prepare{})
+}
+
+// held is the finished worker that may have to run again, or nil.
+func (s *State) held() *instance {
+	if n := len(s.instances); n > 0 && s.instances[n-1].finished {
+		return s.instances[n-1]
+	}
+	return nil
+}
+
+// runAgain lets go of a held worker when the group is in a later round: a new instance takes its place.
+func (s *State) runAgain() {
+	i := s.held()
+	if i == nil || !s.active() || s.placed.Free || s.level.Left.Has(s.placed.Unit) || s.level.Round <= i.Round {
+		return
+	}
+	s.log(Info, "the finished worker runs again", "instance", i.ID, "round", i.Round, "desired", s.level.Round)
+	s.memory.Finished = ""
+	s.forget(i)
+}
+
+// release lets the supervisor of a finished worker go, or of one that never ran, when nothing will run it again.
+func (s *State) release() {
+	i := s.held()
+	if i == nil {
+		i = s.current()
+	}
+	if !s.config.Barrier || s.released || i == nil || (i.Ran && !i.finished) || s.level.Generation != s.memory.Generation || s.placed == nil {
+		return
+	}
+	free := s.placed.Free && i.finished && i.reported
+	if free || s.level.Phase == rounds.Done || s.level.Left.Has(s.placed.Unit) {
+		s.released = true
+		s.do(Release{})
+	}
+}
+
+// tellRound tells the worker the round that an instance starting now will have, if that has changed. It comes before an order to
+// stop, so that the next instance finds it.
+func (s *State) tellRound() {
+	if s.config.Barrier || !s.active() || s.leaving || s.held() != nil {
+		return
+	}
+	round := s.level.Round
+	if i := s.newest(); s.unitStarted() && (i == nil || i.Round != round) && !slices.ContainsFunc(s.instances, func(i *instance) bool { return i.present && i.Round == NoRound }) {
+		round++ // the death of the instance before opens the next round
+	}
+	if next := (TellRound{s.level.Generation, round}); next != s.told {
+		s.told = next
+		s.do(next)
+	}
+}
+
+// endOf tells a worker that has finished from one that died. Exit 0 after any signal is a death.
+func (s *State) endOf(i *instance) {
+	switch {
+	case i.code != 0 || i.ordered():
+	case s.leaving:
+		i.code = killedExitCode
+	default:
+		i.finished = true
+		s.memory.Finished = i.ID
+	}
+}
+
+// killedExitCode is reported for a worker that took the end of its pod for its success.
+const killedExitCode = 143

@@ -1,0 +1,98 @@
+package worker
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// killSlack is how much longer than its grace period a worker may take to die.
+	killSlack = 30 * time.Second
+	// stopRetry is the pause after a driver's error.
+	stopRetry = 2 * time.Second
+)
+
+// behind is by how many rounds the living instance is behind an order. Only an instance that has run is stopped: one that waits
+// joins the next round as it is. One whose round never started has missed nothing: it is one behind at most.
+func (s *State) behind() int64 {
+	i := s.current()
+	if i == nil || !s.active() || !i.Ran || i.Round == NoRound {
+		return 0
+	}
+	rounds := max(0, s.level.Round-i.Round)
+	if !i.Saw {
+		rounds = min(1, rounds)
+	}
+	return rounds
+}
+
+// orderStop stops the living instance if it is one round behind. More than one is the seed's guard: nobody is stopped, and the
+// group is asked to be recreated.
+func (s *State) orderStop() {
+	i := s.current()
+	if s.behind() != 1 || s.leaving || i.order.running || s.now.Before(i.order.retryAt) {
+		if i != nil && s.now.Before(i.order.retryAt) {
+			s.wakeAt(i.order.retryAt)
+		}
+		return
+	}
+	if i.order.given.IsZero() {
+		if !s.guardAllows() {
+			return
+		}
+		s.give(i)
+	} else if i.order.retryAt.IsZero() {
+		return // it was stopped and remains to be observed exited
+	}
+	i.order.running, i.order.retryAt = true, time.Time{}
+	s.save()
+	haste, grace := s.haste(i)
+	s.do(Stop{i.ID, grace, haste})
+}
+
+func (s *State) give(i *instance) {
+	i.order.given = s.now
+	s.stops = append(s.stops, s.now)
+	s.memory.Ordered = i.ID
+	s.log(Info, "ordered to restart", "instance", i.ID, "round", i.Round, "desired", s.level.Round, "grace", s.config.Grace.String())
+}
+
+// guardAllows refuses more than Config.MaxStops within guardPeriod, whatever the store says.
+func (s *State) guardAllows() bool {
+	s.stops = slices.DeleteFunc(s.stops, func(t time.Time) bool { return s.now.Sub(t) >= guardPeriod })
+	if len(s.stops) < s.config.MaxStops {
+		s.guarded = false
+		return true
+	}
+	s.wakeAt(s.stops[0].Add(guardPeriod))
+	if !s.guarded {
+		s.guarded = true
+		s.log(Warning, "too many orders to restart, this one waits", "stops", len(s.stops), "within", guardPeriod.String())
+	}
+	return false
+}
+
+func (e StopEnded) apply(s *State) {
+	if e.Err == nil {
+		s.log(Info, "stopped", "instance", e.ID, "tookMs", e.Took.Milliseconds())
+	}
+	i := s.find(e.ID)
+	if i == nil || i.exited {
+		return
+	}
+	i.order.running = false
+	if e.Err != nil {
+		i.order.retryAt = s.now.Add(s.jitter(stopRetry))
+		s.log(Warning, "stopping the worker failed, retrying", "instance", i.ID, "error", e.Err.Error())
+	}
+}
+
+// haste is how little time an instance is given that is ordered to restart. A peer that has been silent for half of its time is
+// most likely stuck in the same collective: its handler of SIGTERM would never run.
+func (s *State) haste(i *instance) (h Haste, grace time.Duration) {
+	p := s.config.Progress
+	if s.config.Barrier && p.Timeout > 0 && i.signs.count > 0 && s.now.Sub(i.signs.at) >= p.Timeout/2 {
+		return Stuck, 0
+	}
+	return Patient, s.config.Grace
+}

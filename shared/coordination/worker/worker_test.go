@@ -1,0 +1,225 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// inRound1 is container "a", which runs in round 1.
+var inRound1 = []moment{observed("a@10"), read("i1/1.1 A 0/1 #5"), reply("J", "i1/1.1 A 1/1 #6")}
+
+func TestContainers(t *testing.T) {
+	for name, c := range map[string]struct {
+		moments []moment
+		want    string
+	}{
+		"one round behind is stopped, after the next round is written down": {
+			[]moment{cast("i1/1.2 A 0/1 #7")}, "tell 1.2, stop a 10s",
+		},
+		"a repeated order changes nothing": {
+			[]moment{cast("i1/1.2 A 0/1 #7"), cast("i1/1.2 A 0/1 #7"), read("i1/1.2 A 0/1 #7"), tick(time.Second)}, "tell 1.2, stop a 10s",
+		},
+		"a death is reported with its cause, and the next instance joins the round it has opened": {
+			[]moment{observed("a@10=1", "b@20"), reply("-", "i1/1.2 A 0/1 #7"), reply("J", "i1/1.2 A 1/1 #8")},
+			"down a in 1 ran=1 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, tell 1.2, join js-w-0-0 as b.2 in 2 ran=1 h",
+		},
+		"the death that was ordered is not reported": {
+			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil)}, "tell 1.2, stop a 10s, join js-w-0-0 as b.2 in 2 ran=1 h",
+		},
+		"a worker that exits 0 on an order has its record removed, and all before it": {
+			[]moment{cast("i1/1.2 A 0/1 #7"), observed("z@5=1", "a@10=0"), observed()}, "tell 1.2, stop a 10s, remove z a",
+		},
+		"more than one round apart is asked for once, and nobody is stopped": {
+			[]moment{cast("i1/1.3 A 0/1 #8"), reply("x", "i1/1.3 R 0/1 #9"), cast("i1/1.3 A 0/1 #10"), tick(time.Hour)}, "tell 1.3, ask gap",
+		},
+		"a request that the store has lost is repeated after the next read": {
+			[]moment{cast("i1/1.3 A 0/1 #8"), reply("x", "i1/1.3 R 0/1 #9"), read("i1/1.3 A 0/1 #8")}, "tell 1.3, ask gap, ask gap",
+		},
+		"an older message is ignored":                        {[]moment{cast("i1/1.2 A 0/1 #5")}, ""},
+		"a message of another incarnation is read":           {[]moment{cast("i2/1.2 A 0/1 #1"), cast("i2/1.2 A 0/1 #2")}, "read"},
+		"a round above the budget is read and not followed":  {[]moment{cast("i1/1.10 A 0/1 #7"), tick(time.Hour)}, "read"},
+		"values that are not levels stop nobody":             {[]moment{disconnected(coordination.ErrForeignValue), tick(time.Hour)}, ""},
+		"a store that is away or empty stops nobody":         {[]moment{disconnected(errUnavailable), disconnected(coordination.ErrNoGroup), tick(time.Hour)}, ""},
+		"a later generation ends all that the agent does":    {[]moment{read("i2/2.0 A 0/0 #1"), observed("a@10=1"), tick(time.Hour)}, ""},
+		"an earlier generation is waited for":                {[]moment{read("i0/0.0 A 0/0 #1"), observed("a@10=1", "b@20"), tick(time.Hour)}, ""},
+		"no other phase stops anybody or takes reports":      {[]moment{cast("i1/1.2 B 0/1 #7"), cast("i1/1.2 R 0/1 #8"), cast("i1/1.2 C 0/1 #9"), observed("a@10=1")}, ""},
+		"an empty store that is filled again is joined":      {[]moment{read("i2/1.1 A 0/1 #1")}, "join js-w-0-0 as a.1 in 1 ran=1 r"},
+		"a store that has gone back is told the later round": {[]moment{read("i1/1.0 A 1/1 #3"), reply("-", "i1/1.1 A 0/1 #4")}, "lost 1 entered=1, join js-w-0-0 as a.1 in 1 ran=1 r"},
+		"the join is confirmed once per connection while the round waits": {
+			[]moment{read("i1/1.1 A 0/1 #5"), reply("J", "i1/1.1 A 0/1 #5"), tick(time.Minute), read("i1/1.1 A 0/1 #5")},
+			"join js-w-0-0 as a.1 in 1 ran=1 r, join js-w-0-0 as a.1 in 1 ran=1 r",
+		},
+		"an answer that is lost is asked for again, later each time": {
+			[]moment{observed("a@10=1"), fails(errUnavailable), tick(50 * time.Millisecond), tick(50 * time.Millisecond), fails(errUnavailable), tick(100 * time.Millisecond), tick(100 * time.Millisecond)},
+			"tell 1.2, " + strings.Repeat("down a in 1 ran=1 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, ", 2) + "down a in 1 ran=1 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000",
+		},
+		"a record that is missing once is looked for": {[]moment{observed(), observed("a@10")}, "observe"},
+		"a record that is missing twice is a death": {
+			[]moment{observed(), observed()}, "observe, tell 1.2, down a in 1 ran=1 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000",
+		},
+		"a stop that failed is repeated, and a worker that survives it is reported once": {
+			[]moment{cast("i1/1.2 A 0/1 #7"), stopped("a", errUnavailable), tick(time.Second), tick(time.Second), stopped("a", nil), tick(time.Minute), reply("x", "i1/1.2 R 0/1 #8"), tick(time.Hour)},
+			"tell 1.2, stop a 10s, stop a 10s, ask unkilled",
+		},
+		"a pod that ends gives up its slot": {
+			[]moment{at(0, Leaving{}), observed("a@10=143")}, "down a in 1 ran=1 leaves=1: exit 143 0 - js-w-0-0-abc n1 1000000 1000000",
+		},
+		"success is reported and not held": {
+			[]moment{observed("a@10=0"), reply("x", "i1/1.1 A 1/1 #6"), tick(time.Hour)}, "finish a held=0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, New(config(false), Fresh()), inRound1, c.moments, c.want)
+		})
+	}
+}
+
+// waiting is instance "a" of a driver with a barrier, which has joined round 0 of a group that forms.
+var waiting = []moment{observed(), observed("a@10"), read("i1/1.0 A 0/0 #1"), reply("J", "i1/1.0 A 0/0 #2")}
+
+func TestBarrier(t *testing.T) {
+	for name, c := range map[string]struct {
+		moments []moment
+		want    string
+	}{
+		"it starts when its unit does": {[]moment{cast("i1/1.0 A 1/1 #3")}, "start a 1.0"},
+		"it starts after the pause":    {[]moment{cast("i1/1.0 A 1/1 #3 2"), tick(time.Second), tick(time.Second)}, "start a 1.0"},
+		"it starts once":               {[]moment{cast("i1/1.0 A 1/1 #3"), cast("i1/1.0 A 1/1 #4"), read("i1/1.0 A 1/1 #4")}, "start a 1.0"},
+		"an instance that waits joins the next round as it is": {
+			[]moment{cast("i1/1.1 A 0/0 #3"), reply("J", "i1/1.1 A 0/0 #3")}, "join js-w-0-0 as a.1 in 1 ran=0 n",
+		},
+		"a join that a later round has overtaken does not count": {
+			[]moment{read("i1/1.0 A 0/0 #2"), reply("J", "i1/1.1 A 0/0 #3"), reply("J", "i1/1.1 A 1/1 #4")},
+			"join js-w-0-0 as a.1 in 0 ran=0 n, join js-w-0-0 as a.1 in 1 ran=0 n, start a 1.1",
+		},
+		"it does not start in an incarnation that it has not joined": {
+			[]moment{read("i2/1.0 A 1/1 #1"), reply("J", "i2/1.0 A 1/1 #1")}, "join js-w-0-0 as a.1 in 0 ran=0 n, start a 1.0",
+		},
+		"a slot that another pod holds is tried again": {
+			[]moment{cast("i1/1.1 A 0/0 #3"), reply("H", "i1/1.1 A 0/0 #3"), tick(time.Second), tick(5 * time.Second)},
+			"join js-w-0-0 as a.1 in 1 ran=0 n, join js-w-0-0 as a.1 in 1 ran=0 n",
+		},
+		"a pod that the leader has released is quiet": {
+			[]moment{cast("i1/1.1 A 0/0 #3"), reply("X", "i1/1.1 A 0/0 #3"), cast("i1/1.1 A 1/1 #4"), tick(time.Hour)}, "join js-w-0-0 as a.1 in 1 ran=0 n",
+		},
+		"without its file it continues after the attempt that the store knows": {
+			[]moment{cast("i1/1.1 A 0/0 #3"), reply("N4", "i1/1.1 A 0/0 #3")}, "join js-w-0-0 as a.1 in 1 ran=0 n, join js-w-0-0 as a.5 in 1 ran=0 n",
+		},
+		"a death before the start makes the next instance, which joins": {
+			[]moment{observed("a@10=1"), observed("a@10=1", "b@20"), reply("-", "i1/1.0 A 0/0 #3"), reply("J", "i1/1.0 A 0/0 #4")},
+			"prepare, down a in 0 ran=0 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.2 in 0 ran=0 n",
+		},
+		"a finished worker is held, and runs again in a later round": {
+			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), cast("i1/1.1 A 0/1 #4"), observed("b@20")},
+			"start a 1.0, finish a held=1, prepare, join js-w-0-0 as b.2 in 1 ran=0 h",
+		},
+		"a finished worker is released when all has finished": {
+			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), cast("i1/1.0 D 1/1 #4"), tick(time.Hour)}, "start a 1.0, finish a held=1, release",
+		},
+		"success that the store has lost is reported again": {
+			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), read("i1/1.0 A 1/1 #3")}, "start a 1.0, finish a held=1, finish a held=1",
+		},
+		"exit 0 because the pod ends is no success": {
+			[]moment{cast("i1/1.0 A 1/1 #3"), at(0, Leaving{}), observed("a@10=0")}, "start a 1.0, down a in 0 ran=1 leaves=1: exit 143 0 - js-w-0-0-abc n1 1000000 1000000",
+		},
+		"a worker that never ran is released with the rest": {[]moment{cast("i1/1.0 D 0/0 #3")}, "release"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, New(config(true), Fresh()), waiting, c.moments, c.want)
+		})
+	}
+}
+
+// What is on disk before an action takes effect lets the next agent go on.
+func TestTheFileIsSavedFirst(t *testing.T) {
+	s := New(config(true), Fresh())
+	want := "save 1.0 .0 in -1, prepare, save 1.0 a.1 in -1, join js-w-0-0 as a.1 in 0 ran=0 n, save 1.0 a.1 in 0, save 1.0 a.1 in 0, start a 1.0, save 1.1 a.1 in 0, stop a 10s"
+	if got := play(s, true, append(waiting, cast("i1/1.0 A 1/1 #3"), cast("i1/1.1 A 0/1 #4"))...); got != want {
+		t.Errorf("does   %s\nwanted %s", got, want)
+	}
+}
+
+// The agent and its worker die together with a barrier. The next agent reports that, and does not take the new instance for an old one.
+func TestARestartOfTheAgent(t *testing.T) {
+	file := Memory{Generation: 1, Highest: 3, Entered: 1, Attempt: 7, Ran: true, DiedIn: 2, Instance: Known{ID: "a", Attempt: 7, Round: 3, Incarnation: "i1", Ran: true, Saw: true}}
+	expect(t, New(config(true), file), nil,
+		[]moment{observed(), observed("b@20"), read("i1/1.3 A 1/1 #5"), reply("-", "i1/1.4 A 0/1 #6")},
+		"prepare, down a in 3 ran=1 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.8 in 4 ran=0 h")
+	finished := file
+	finished.Finished = "a"
+	expect(t, New(config(true), finished), nil, []moment{observed(), read("i1/1.3 A 1/1 #5"), reply("x", "i1/1.3 D 1/1 #6")}, "finish a held=1, release")
+	expect(t, New(config(false), file), nil, []moment{observed("a@10"), read("i1/1.4 A 0/1 #6")}, "tell 1.4, stop a 10s")
+}
+
+// No store can have a worker stopped more often than the guard allows.
+func TestTheGuard(t *testing.T) {
+	s := New(config(false), Fresh())
+	play(s, false, inRound1...)
+	stops := 0
+	for n := range int64(7) {
+		id := string(rune('b' + n))
+		l := rounds.Level{Incarnation: "i1", Generation: 1, Phase: rounds.Active, Round: 2 + n, Entered: 1, Seq: 7 + 2*n, Left: rounds.NoUnits}
+		up := l
+		up.Started, up.Seq = 1, l.Seq+1
+		before := string(rune('a' + n))
+		stops += strings.Count(play(s, false, at(0, Updated{rounds.Observation{Level: l}}), observed(before+"@10=143", id+"@"+string(rune('1'+n))+"00"), at(0, Answered{Reply: "J", Now: up})), "stop")
+	}
+	if stops != defaultMaxStops {
+		t.Errorf("%d stops within a moment, want %d", stops, defaultMaxStops)
+	}
+}
+
+// TestHangs asks for progress every 8 s, which is looked for each second.
+func TestHangs(t *testing.T) {
+	running := append(waiting[:len(waiting):len(waiting)], cast("i1/1.0 A 1/1 #3"))
+	shows := func(after time.Duration, progress uint64) moment {
+		return at(after, Observed{[]Process{{ID: "a", Born: 10, Running: true, Progress: progress}}})
+	}
+	silent := func(seconds int, progress uint64) (list []moment) {
+		for range seconds {
+			list = append(list, tick(time.Second), shows(0, progress))
+		}
+		return list
+	}
+	killed := at(50*time.Millisecond, Observed{[]Process{{ID: "a", Born: 10, ExitCode: 137, Signal: 9, FinishedAt: 1}}})
+	join := func(parts ...[]moment) (all []moment) {
+		for _, p := range parts {
+			all = append(all, p...)
+		}
+		return all
+	}
+	one := func(m ...moment) []moment { return m }
+	for name, c := range map[string]struct {
+		progress Progress
+		moments  []moment
+		want     string // without observe
+	}{
+		"progress":                              {Progress{Timeout: 8 * time.Second}, join(silent(7, 1), silent(7, 2), silent(7, 3)), ""},
+		"silence is killed and reported":        {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(8, 1), one(killed)), "stop a 0s hung, prepare, down a in 0 ran=1 leaves=0: hang 137 9 8s js-w-0-0-abc n1 1000000 1008000"},
+		"the time begins with the first sign":   {Progress{Timeout: 8 * time.Second}, silent(20, 0), ""},
+		"unless the start has a time":           {Progress{Timeout: 8 * time.Second, Start: 16 * time.Second}, silent(16, 0), "stop a 0s hung"},
+		"a frozen node was not silent":          {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1), tick(time.Hour), shows(0, 1)), silent(6, 1), one(shows(0, 2))), ""},
+		"no timeout":                            {Progress{}, join(one(shows(0, 1)), silent(100, 1)), ""},
+		"a kill that failed is repeated":        {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(8, 1), one(stopped("a", errUnavailable), tick(2*time.Second))), "stop a 0s hung, stop a 0s hung"},
+		"a silent peer gets no grace":           {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(4, 1), one(cast("i1/1.1 A 0/1 #4"))), "stop a 0s stuck"},
+		"a peer that makes progress gets grace": {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(3, 1), one(cast("i1/1.1 A 0/1 #4"))), "stop a 10s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(config(true, func(to *Config) { to.Progress = c.progress }), Fresh())
+			play(s, false, running...)
+			var words []string
+			for word := range strings.SplitSeq(play(s, false, c.moments...), ", ") {
+				if word != "observe" && word != "" {
+					words = append(words, word)
+				}
+			}
+			if got := strings.Join(words, ", "); got != c.want {
+				t.Errorf("does   %s\nwanted %s", got, c.want)
+			}
+		})
+	}
+}
