@@ -29,6 +29,9 @@ const (
 	notFound      = 127
 )
 
+// preloadVariable names the Python modules that a template process imports, so that each start of the worker is a fork of it.
+const preloadVariable = "HOLDFAST_PRELOAD"
+
 // lastLines is how long the end waits for a log that is not taken.
 const lastLines = 100 * time.Millisecond
 
@@ -83,9 +86,17 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 	defer groups.Close()
 	output := journal.Detach(os.Stderr)
 	defer output.Flush(lastLines)
+	log := journal.New(output, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
+	start := reaper.Start
+	if modules := os.Getenv(preloadVariable); modules != "" {
+		templates, err := process.NewTemplates(reaper, program, modules, log)
+		if err != nil {
+			return misplaced, fmt.Errorf("%s: %w", preloadVariable, err)
+		}
+		start = templates.Start
+	}
 	return supervisor.Run(c, supervisor.Parts{
-		Program: program, Start: reaper.Start, Store: groups, Signals: signals, PodBorn: supervisor.PodBorn(time.Now()),
-		Log: journal.New(output, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID),
+		Program: program, Start: start, Store: groups, Signals: signals, PodBorn: supervisor.PodBorn(time.Now()), Log: log,
 	})
 }
 

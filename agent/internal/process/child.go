@@ -43,7 +43,10 @@ func Start(s Spec) (*Child, error) {
 
 // fork starts the leader. The kernel kills it if this process dies, so that no worker runs on without its supervisor.
 // Strictly it does so if the thread ends that forks; no thread of a Go program does while no goroutine is bound to one.
-func fork(s Spec) (pid int, err error) {
+func fork(s Spec) (pid int, err error) { return forkWith(s) }
+
+// forkWith gives it more descriptors, from 3 on.
+func forkWith(s Spec, more ...uintptr) (pid int, err error) {
 	files := []uintptr{0, 1, 2}
 	for i, output := range s.Output {
 		if output != 0 {
@@ -51,7 +54,7 @@ func fork(s Spec) (pid int, err error) {
 		}
 	}
 	pid, err = syscall.ForkExec(s.Path, s.Args, &syscall.ProcAttr{
-		Env: s.Env, Files: files,
+		Env: s.Env, Files: append(files, more...),
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 type Reaper struct {
 	mu      sync.Mutex
 	leaders map[int]bool // zombies that their Child still needs
+	// templates are processes of this program's own, which are no part of the tree.
+	templates map[int]bool
 }
 
 // Adopt makes this process the reaper of its descendants.
@@ -27,7 +29,7 @@ func Adopt() (*Reaper, error) {
 	if _, err := processes(); err != nil {
 		return nil, err
 	}
-	r := &Reaper{leaders: map[int]bool{}}
+	r := &Reaper{leaders: map[int]bool{}, templates: map[int]bool{}}
 	deaths := make(chan os.Signal, 1) // one is enough: a look finds them all
 	signal.Notify(deaths, syscall.SIGCHLD)
 	go func() {

@@ -16,9 +16,10 @@ func (c *Child) members() (map[int]stat, error) {
 	tree := map[int]stat{}
 	for pid, s := range all {
 		ours := s.session == c.pid || descends(all, pid, roots)
-		if ours && s.alive() && pid != os.Getpid() {
-			tree[pid] = s
+		if !ours || !s.alive() || pid == os.Getpid() || c.reaper != nil && c.reaper.isTemplate(all, pid) {
+			continue
 		}
+		tree[pid] = s
 	}
 	return tree, nil
 }

@@ -1,0 +1,288 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// importPatience is how long a start waits for a template that still imports, before it starts the program without it.
+	importPatience = time.Minute
+	// forkPatience is how long a fork may take. It takes milliseconds.
+	forkPatience = 5 * time.Second
+	// shortestPause comes before a template is replaced; each further one takes twice as long.
+	shortestPause = time.Second
+	longestPause  = time.Minute
+)
+
+// ErrNotPython means that a program cannot be started from a template.
+var ErrNotPython = errors.New("a warm start needs a command such as python train.py or python -m train")
+
+// Templates starts a Python program as the fork of a process that has imported its modules. It keeps one such process, the template,
+// and replaces it when it dies. A program that cannot be forked is started as Reaper.Start does.
+type Templates struct {
+	reaper *Reaper
+	spec   Spec
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	current *template
+}
+
+// template is one process that has imported, or imports, the modules.
+type template struct {
+	pid    int
+	socket *os.File
+	ready  chan struct{} // closed when it has imported all, or is dead
+}
+
+// NewTemplates starts a template for a program, which imports modules, separated by commas. It returns ErrNotPython for a program that is
+// not started by a Python interpreter.
+func NewTemplates(r *Reaper, program Spec, modules string, log *slog.Logger) (*Templates, error) {
+	if !forkable(program.Args) {
+		return nil, fmt.Errorf("%w, not %q", ErrNotPython, strings.Join(program.Args, " "))
+	}
+	spec := program
+	spec.Args = append([]string{program.Args[0], "-m", "holdfast.template"}, strings.Split(modules, ",")...)
+	t := &Templates{reaper: r, spec: spec, log: log}
+	first, err := t.begin()
+	if err != nil {
+		return nil, err
+	}
+	go t.keep(first)
+	return t, nil
+}
+
+// forkable reports whether a command is a Python interpreter with a script or a module, and no option but -u.
+func forkable(args []string) bool {
+	if !strings.HasPrefix(filepath.Base(args[0]), "python") {
+		return false
+	}
+	rest := args[1:]
+	if len(rest) > 0 && rest[0] == "-u" {
+		rest = rest[1:]
+	}
+	return len(rest) > 0 && (!strings.HasPrefix(rest[0], "-") || rest[0] == "-m" && len(rest) > 1)
+}
+
+// keep replaces a template that ends, for as long as this process lives.
+func (t *Templates) keep(one *template) {
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+		began := time.Now()
+		exit := t.await(one)
+		if time.Since(began) > longestPause {
+			pause = shortestPause
+		}
+		for one = nil; one == nil; {
+			t.log.Warn("the template of warm starts ended, starting another one", "code", exit.Code, "pause", pause.String())
+			time.Sleep(pause)
+			var err error
+			if one, err = t.begin(); err != nil {
+				t.log.Error("starting a template of warm starts", "error", err)
+			}
+		}
+	}
+}
+
+// begin starts a template.
+func (t *Templates) begin() (*template, error) {
+	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("making the socket of a template: %w", err)
+	}
+	one := &template{socket: os.NewFile(uintptr(ends[0]), "template"), ready: make(chan struct{})}
+	one.pid, err = t.reaper.startTemplate(t.spec, uintptr(ends[1]))
+	syscall.Close(ends[1])
+	if err != nil {
+		one.socket.Close()
+		return nil, err
+	}
+	t.set(one)
+	go func() {
+		defer close(one.ready)
+		if answer, err := one.read(time.Time{}); err == nil {
+			t.log.Info("template of warm starts ready", "pid", one.pid, "modules", answer)
+		}
+	}()
+	return one, nil
+}
+
+// await returns when a template has ended, and reaps it.
+func (t *Templates) await(one *template) Exit {
+	exit, err := awaitExit(one.pid)
+	if err != nil {
+		exit.Code = lostCode
+	}
+	t.set(nil)
+	<-one.ready
+	t.reaper.endTemplate(one)
+	return exit
+}
+
+func (t *Templates) set(one *template) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.current = one
+}
+
+// Start runs the program as a fork of the template, or by itself if there is none that answers.
+func (t *Templates) Start(s Spec) (*Child, error) {
+	t.mu.Lock()
+	one := t.current
+	t.mu.Unlock()
+	if one != nil && one.isReady() {
+		c, err := t.reaper.startFrom(one, s)
+		if err == nil {
+			return c, nil
+		}
+		t.log.Warn("warm start failed, starting the program without it", "error", err)
+		t.kill(one)
+	}
+	return t.reaper.Start(s)
+}
+
+// kill ends a template that does not answer, if it has not been reaped: another one takes its place.
+func (t *Templates) kill(one *template) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current == one {
+		_ = syscall.Kill(one.pid, syscall.SIGKILL)
+	}
+}
+
+// isReady waits until the template has imported its modules.
+func (t *template) isReady() bool {
+	late := time.NewTimer(importPatience)
+	defer late.Stop()
+	select {
+	case <-t.ready:
+		return true
+	case <-late.C:
+		return false
+	}
+}
+
+// request is what a template gets with the descriptors of the program's output.
+type request struct {
+	Args   []string          `json:"args"`
+	Env    map[string]string `json:"env"`
+	Parent int               `json:"parent"`
+}
+
+// fork has the template start a program, and returns its process, which is a child of this process by then.
+func (t *template) fork(s Spec) (pid int, err error) {
+	q := request{Args: s.Args[1:], Env: map[string]string{}, Parent: os.Getpid()}
+	for _, v := range s.Env {
+		name, value, _ := strings.Cut(v, "=")
+		q.Env[name] = value
+	}
+	message, err := json.Marshal(q)
+	if err != nil {
+		return 0, err
+	}
+	files := []int{1, 2}
+	for i, output := range s.Output {
+		if output != 0 {
+			files[i] = int(output)
+		}
+	}
+	deadline := time.Now().Add(forkPatience)
+	if err := t.write(message, files, deadline); err != nil {
+		return 0, fmt.Errorf("asking the template: %w", err)
+	}
+	answer, err := t.read(deadline)
+	if err != nil {
+		return 0, fmt.Errorf("waiting for the template: %w", err)
+	}
+	return strconv.Atoi(answer)
+}
+
+func (t *template) write(message []byte, files []int, deadline time.Time) error {
+	if err := t.wait(unix.POLLOUT, deadline); err != nil {
+		return err
+	}
+	return unix.Sendmsg(int(t.socket.Fd()), message, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
+}
+
+func (t *template) read(deadline time.Time) (string, error) {
+	if err := t.wait(unix.POLLIN, deadline); err != nil {
+		return "", err
+	}
+	var b [4096]byte
+	n, err := unix.Read(int(t.socket.Fd()), b[:])
+	if err == nil && n == 0 {
+		err = errors.New("it is gone")
+	}
+	return string(b[:max(0, n)]), err
+}
+
+// wait returns when the socket is ready; a zero deadline is none.
+func (t *template) wait(events int16, deadline time.Time) error {
+	for {
+		left := -1
+		if !deadline.IsZero() {
+			left = max(0, int(time.Until(deadline).Milliseconds()))
+		}
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(t.socket.Fd()), Events: events}}, left)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return err
+		case n == 0:
+			return os.ErrDeadlineExceeded
+		default:
+			return nil
+		}
+	}
+}
+
+// startTemplate starts a template, which belongs to no tree.
+func (r *Reaper) startTemplate(s Spec, socket uintptr) (pid int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	pid, err = forkWith(s, socket)
+	if err == nil {
+		r.leaders[pid], r.templates[pid] = true, true
+	}
+	return pid, err
+}
+
+// endTemplate reaps a template that has exited.
+func (r *Reaper) endTemplate(t *template) {
+	reap(t.pid)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.leaders, t.pid)
+	delete(r.templates, t.pid)
+	t.socket.Close() // under the lock: no start is using it
+}
+
+// startFrom starts a program from a template.
+func (r *Reaper) startFrom(t *template, s Spec) (*Child, error) {
+	r.mu.Lock() // a leader that dies at once must not be taken for an orphan
+	defer r.mu.Unlock()
+	pid, err := t.fork(s)
+	if err != nil {
+		return nil, err
+	}
+	r.leaders[pid] = true
+	return watch(pid, r), nil
+}
+
+// isTemplate reports whether a process is a template, or one that a template has started for itself.
+func (r *Reaper) isTemplate(all map[int]stat, pid int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.templates) > 0 && descends(all, pid, r.templates)
+}

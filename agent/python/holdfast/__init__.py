@@ -1,0 +1,97 @@
+"""Lets training code work with Holdfast's supervisor: the restart it belongs to, progress, and checkpoints.
+
+Outside of a supervised container every function does nothing, so that the same program runs anywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+
+__all__ = ["Restart", "checkpoint", "progress", "restart"]
+__version__ = "0.1.0"
+
+
+@dataclasses.dataclass(frozen=True)
+class Restart:
+    """Identifies one start of the group of workers that restart together."""
+
+    epoch: int
+    """Grows by one with each recreation of the pods."""
+    round: int
+    """The number of restarts in place since then."""
+    rendezvous_id: str
+    """No two restarts share it: pass it to torchrun as --rdzv-id."""
+
+
+def restart() -> Restart | None:
+    """Returns the restart that this process belongs to; None if no supervisor started it."""
+    try:
+        return Restart(
+            epoch=int(os.environ["HOLDFAST_RESTART_EPOCH"]),
+            round=int(os.environ["HOLDFAST_RESTART_ROUND"]),
+            rendezvous_id=os.environ["HOLDFAST_RENDEZVOUS_ID"],
+        )
+    except KeyError:
+        return None
+
+
+def progress() -> None:
+    """Reports that the training is making progress. Call it after every step: it takes microseconds.
+
+    A worker that does not call it for --progress-timeout is taken for hung, and its group restarts. Raises OSError if the file
+    that the supervisor watches cannot be written. A supervisor that does not read its socket is no error.
+    """
+    if path := os.environ.get("HOLDFAST_PROGRESS_FILE"):
+        with open(path, "ab"):
+            os.utime(path)
+    elif path := os.environ.get("HOLDFAST_PROGRESS_SOCKET"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as s, contextlib.suppress(OSError):
+            s.sendto(b"", path)
+
+
+@contextlib.contextmanager
+def checkpoint() -> Iterator[None]:
+    """Holds an ordered restart while a checkpoint is written, at most for CHECKPOINT_GRACE_PERIOD.
+
+        with holdfast.checkpoint():
+            torch.save(state, path)
+
+    All processes of a container may hold it at the same time; the restart waits for the last. A process that is killed inside
+    no longer holds it once another enters or leaves. Raises OSError if the supervisor's file cannot be written.
+    """
+    path = os.environ.get("HOLDFAST_CHECKPOINT_FILE")
+    if not path:
+        yield
+        return
+    _hold(path, True)
+    try:
+        yield
+    finally:
+        _hold(path, False)
+
+
+def _hold(path: str, enter: bool) -> None:
+    """Adds this process to those that hold the file, or removes it, with those that no longer run. Nobody holds it: it is removed."""
+    me = str(os.getpid())
+    with open(path + ".lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            with open(path) as f:
+                holders = [pid for pid in f.read().split() if pid.isdigit() and os.path.exists("/proc/" + pid)]
+        except FileNotFoundError:
+            holders = []
+        if enter:
+            holders.append(me)
+        elif me in holders:
+            holders.remove(me)
+        if not holders:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(path)
+            return
+        with open(path, "w") as f:
+            f.write("\n".join(holders) + "\n")
