@@ -2,6 +2,7 @@ package v1beta2
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // AppWrapperStatus is what has become of an AppWrapper.
@@ -34,6 +35,17 @@ type AppWrapperStatus struct {
 	// that was written at the time.
 	// +optional
 	Clocks *Clocks `json:"clocks,omitempty"`
+	// reviewed is what was found to be allowed. Nothing else is created. Absent while the check of access is off.
+	// +optional
+	Reviewed *Review `json:"reviewed,omitempty"`
+}
+
+// Review is the AppWrapper whose creator was found to be allowed to create what is in it.
+type Review struct {
+	// uid of the AppWrapper.
+	UID types.UID `json:"uid"`
+	// templates is a digest of the templates of all components.
+	Templates string `json:"templates"`
 }
 
 // AppWrapperComponentStatus is what has become of one component.
@@ -143,6 +155,9 @@ const (
 	PodsReady AppWrapperCondition = "PodsReady"
 	// Unhealthy is True while something is wrong with the workload.
 	Unhealthy AppWrapperCondition = "Unhealthy"
+	// AccessReviewed is False while nothing is created, because nobody has checked whether whoever created the AppWrapper may create
+	// what is in it.
+	AccessReviewed AppWrapperCondition = "AccessReviewed"
 	// DeletingResources is True while the components are being removed.
 	DeletingResources AppWrapperCondition = "DeletingResources"
 
@@ -154,6 +169,8 @@ const (
 const (
 	// ReasonCreateFailed: the components could not be created within AdmissionGracePeriod.
 	ReasonCreateFailed = "CreateFailed"
+	// ReasonNotReviewed: the webhook did not check the AppWrapper, or its templates have changed since.
+	ReasonNotReviewed = "NotReviewed"
 	// ReasonMissingComponent: somebody else has deleted a component.
 	ReasonMissingComponent = "MissingComponent"
 	// ReasonFailedComponent: a component says that it has failed.

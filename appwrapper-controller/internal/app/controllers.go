@@ -41,6 +41,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 		Wrapped:   wrapped,
 		Discovery: kinds,
 		Recorder:  mgr.GetEventRecorder(appwrapper.Name),
+		Reviews:   o.reviews(),
 		Metrics:   appwrapper.NewMetrics(o.Registry),
 		Clock:     clock.RealClock{},
 		Config:    o.AppWrapper,
@@ -53,7 +54,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 
 // addWebhooks lists all webhooks that the manager serves.
 func addWebhooks(mgr ctrl.Manager, o *Options) error {
-	if err := webhook.Register(mgr, o.AppWrapper); err != nil {
+	if err := webhook.Register(mgr, o.AppWrapper, o.reviews()); err != nil {
 		return fmt.Errorf("adding the AppWrapper webhooks: %w", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
@@ -72,6 +73,14 @@ func (o *Options) certificates(c certManagement) {
 	put(&o.Certificates.CAName, c.CertificateName)
 	put(&o.Certificates.Mutating[0], c.MutatingWebhookConfigName)
 	put(&o.Certificates.Validating[0], c.ValidatingWebhookConfigName)
+}
+
+// reviews of access by the webhook; nil if nobody has to check it. With the check on and the webhooks off nothing new is created.
+func (o *Options) reviews() *review.Reviews {
+	if !o.AppWrapper.UserRBACAdmissionCheck {
+		return nil
+	}
+	return review.With(o.Webhook.CertDir)
 }
 
 // Logging is what the zap flags say.

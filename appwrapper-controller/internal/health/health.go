@@ -1,7 +1,9 @@
 package health
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -30,14 +32,21 @@ type Report struct {
 	GoesOn bool
 	// Pods is how many are wanted at this moment, if that is fewer than its pod sets have. Nil: as many as they have.
 	Pods *int32
+	// Active is how many pods should be at work at this moment, besides those that have succeeded. Nil: the object does not tell.
+	Active *int32
+	// ChildJobs of a JobSet whose turn has come, if some of them have more completions than pods at a time: Active follows from their status. Nil
+	// for all others.
+	ChildJobs []ChildJobs
 }
+
+// Ended reports whether nothing is left to do: the work is done, or given up.
+func (r Report) Ended() bool { return r.State == Complete || r.State == Failed }
 
 // adapter reads objects of one kind.
 type adapter func(status object) Report
 
 // byKind are the kinds whose status is understood, in all of their versions.
 var byKind = map[schema.GroupKind]adapter{
-	{Kind: "Pod"}:                                                pod,
 	{Group: "apps", Kind: "Deployment"}:                          deployment,
 	{Group: "apps", Kind: "StatefulSet"}:                         statefulSet,
 	{Group: "batch", Kind: "Job"}:                                job,
@@ -50,8 +59,11 @@ var byKind = map[schema.GroupKind]adapter{
 	{Group: "ray.io", Kind: "RayJob"}:                            rayJob,
 }
 
-// Understood tells whether the status of a kind is read; of others the metadata is enough.
-func Understood(kind schema.GroupKind) bool { return byKind[kind] != nil }
+// Pod is the kind that is read as its own type: pods are in a cache already.
+var Pod = schema.GroupKind{Kind: "Pod"}
+
+// Understood reports whether the status of a kind is read; of others the metadata is enough.
+func Understood(kind schema.GroupKind) bool { return kind == Pod || byKind[kind] != nil }
 
 // Finishes tells whether objects of the kind say themselves when their work is done. Others are done when all of their pods have
 // succeeded.
@@ -65,10 +77,14 @@ func Finishes(kind schema.GroupKind) bool {
 }
 
 // Of reads the status of an object. What has another shape than its kind is known to have counts as not said.
-func Of(o *unstructured.Unstructured) Report {
-	read := byKind[o.GroupVersionKind().GroupKind()]
-	if read == nil {
-		return Report{}
+func Of(o runtime.Object) Report {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		return pod(o)
+	case *unstructured.Unstructured:
+		if read := byKind[o.GroupVersionKind().GroupKind()]; read != nil {
+			return read(object(o.Object))
+		}
 	}
-	return read(object(o.Object))
+	return Report{}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
@@ -30,18 +31,25 @@ func TestReports(t *testing.T) {
 		object string
 		want   Report
 	}{
-		"a Job that has just begun":                {jobKind, Report{State: Active}},
-		"a Job that runs":                          {jobKind + "spec: {parallelism: 4, completions: 9}\n" + condition("Suspended", "False"), Report{State: Active, Pods: ptr.To[int32](4)}},
-		"a Job at the end of its work":             {jobKind + "spec: {parallelism: 4, completions: 3}\n", Report{State: Active, Pods: ptr.To[int32](3)}},
-		"a complete Job":                           {jobKind + condition("Complete", "True"), Report{State: Complete}},
-		"a failed Job":                             {jobKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
-		"a Job that will have failed":              {jobKind + condition("FailureTarget", "True"), Report{State: Active}},
-		"a Job that has not failed":                {jobKind + condition("Failed", "False"), Report{State: Active}},
-		"a complete JobSet":                        {jobSetKind + condition("Completed", "True"), Report{State: Complete}},
-		"a failed JobSet":                          {jobSetKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
-		"a JobSet that restarts":                   {jobSetKind + condition("RestartingJobSet", "True"), Report{State: Active, Restarting: true}},
-		"a JobSet whose nodes wait for their data": {jobSetKind + inOrder + "status: {replicatedJobsStatus: [{name: data, active: 1}, {name: nodes}]}", Report{State: Active, Pods: ptr.To[int32](1)}},
-		"a JobSet in its second stage":             {jobSetKind + inOrder + "status: {replicatedJobsStatus: [{name: data, succeeded: 1}, {name: nodes, active: 2}]}", Report{State: Active}},
+		"a Job that has just begun":    {jobKind, Report{State: Active}},
+		"a Job that runs":              {jobKind + "spec: {parallelism: 4, completions: 9}\n" + condition("Suspended", "False"), Report{State: Active, Pods: ptr.To[int32](4), Active: ptr.To[int32](4)}},
+		"a Job in its last wave":       {jobKind + "spec: {parallelism: 4, completions: 9}\nstatus: {succeeded: 7}", Report{State: Active, Pods: ptr.To[int32](4), Active: ptr.To[int32](2)}},
+		"a Job without completions":    {jobKind + "spec: {parallelism: 4}", Report{State: Active}},
+		"a Job at the end of its work": {jobKind + "spec: {parallelism: 4, completions: 3}\n", Report{State: Active, Pods: ptr.To[int32](3), Active: ptr.To[int32](3)}},
+		"a complete Job":               {jobKind + condition("Complete", "True"), Report{State: Complete}},
+		"a failed Job":                 {jobKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a Job that will have failed":  {jobKind + condition("FailureTarget", "True"), Report{State: Active}},
+		"a Job that has not failed":    {jobKind + condition("Failed", "False"), Report{State: Active}},
+		"a complete JobSet":            {jobSetKind + condition("Completed", "True"), Report{State: Complete}},
+		"a failed JobSet":              {jobSetKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
+		"a JobSet that restarts":       {jobSetKind + condition("RestartingJobSet", "True"), Report{State: Active, Restarting: true}},
+		"a JobSet whose nodes wait for their data": {jobSetKind + inOrder + "status: {replicatedJobsStatus: [{name: data, active: 1}, {name: nodes}]}", Report{State: Active, Pods: ptr.To[int32](1), ChildJobs: []ChildJobs{
+			{ReplicatedJob: "data", Count: 1, Unfinished: 1, Parallelism: 1, Completions: 5},
+		}}},
+		"a JobSet in its second stage": {jobSetKind + inOrder + "status: {replicatedJobsStatus: [{name: data, succeeded: 1}, {name: nodes, active: 2}]}", Report{State: Active, ChildJobs: []ChildJobs{
+			{ReplicatedJob: "data", Count: 1, Parallelism: 1, Completions: 5},
+			{ReplicatedJob: "nodes", Count: 2, Unfinished: 2, Parallelism: 2, Completions: 2},
+		}}},
 		"a JobSet with an entry that depends": {
 			jobSetKind + "spec: {replicatedJobs: [{name: a, replicas: 3}, {name: b, dependsOn: [{name: a, status: Ready}]}]}", Report{State: Active, Pods: ptr.To[int32](3)},
 		},
@@ -65,8 +73,6 @@ func TestReports(t *testing.T) {
 		"a LeaderWorkerSet of new groups":   {lwsKind + condition("UpdateInProgress", "True"), Report{Pods: ptr.To[int32](1), Restarting: true}},
 		"a Deployment that was scaled":      {"apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 1}", Report{Pods: ptr.To[int32](1)}},
 		"a StatefulSet scaled to nothing":   {"apiVersion: apps/v1\nkind: StatefulSet\nspec: {replicas: 0}", Report{Pods: ptr.To[int32](0)}},
-		"a Pod that succeeded":              {"apiVersion: v1\nkind: Pod\nstatus: {phase: Succeeded}", Report{State: Complete}},
-		"a failed Pod is a failed pod":      {"apiVersion: v1\nkind: Pod\nstatus: {phase: Failed}", Report{State: Active}},
 		"a kind that is not known":          {"apiVersion: v1\nkind: Service\n" + condition("Failed", "True"), Report{}},
 		"a status of another shape":         {jobKind + "spec: many\nstatus: {conditions: {Failed: 'True'}}", Report{State: Active}},
 		"conditions of another shape":       {jobKind + "status: {conditions: [Failed, 3, {type: 4}]}", Report{State: Active}},
@@ -80,6 +86,17 @@ func TestReports(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestAFailedPodIsNoFailedComponent(t *testing.T) {
+	for phase, want := range map[corev1.PodPhase]State{corev1.PodSucceeded: Complete, corev1.PodFailed: Active, corev1.PodRunning: Active} {
+		if got := Of(&corev1.Pod{Status: corev1.PodStatus{Phase: phase}}); got.State != want {
+			t.Errorf("%s: %+v", phase, got)
+		}
+	}
+	if !Understood(Pod) || !Finishes(Pod) {
+		t.Error("pods are not understood")
 	}
 }
 

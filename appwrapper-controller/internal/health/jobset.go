@@ -3,28 +3,40 @@ package health
 func jobSet(o object) Report {
 	r := o.terminal("Completed", "Failed")
 	r.Restarting, _ = o.condition("RestartingJobSet")
-	if wanted, waits := jobSetPods(o); waits {
+	jobs, waits := begunJobs(o)
+	var wanted int64
+	for _, j := range jobs {
+		wanted += j.Count * min(j.Parallelism, j.Completions)
+		if j.Completions > j.Parallelism {
+			r.ChildJobs = jobs
+		}
+	}
+	if waits {
 		r.Pods = count(wanted)
 	}
 	return r
 }
 
-// jobSetPods counts the pods of the stages that have begun, and tells whether there are others, which wait for those: by startupPolicy, or by
-// dependsOn. A stage that waits has no pods, and nothing is wrong with that.
-func jobSetPods(o object) (wanted int64, waits bool) {
-	begun := map[string]bool{}
+// begunJobs returns the Jobs of the stages that have begun, and whether other stages wait for those, by startupPolicy or by dependsOn. A stage
+// that waits has no pods.
+func begunJobs(o object) (jobs []ChildJobs, waits bool) {
+	begun, succeeded := map[string]bool{}, map[string]int64{}
 	for _, s := range o.list("status", "replicatedJobsStatus") {
+		succeeded[s.text("name")] = s.number(0, "succeeded")
 		begun[s.text("name")] = s.number(0, "active")+s.number(0, "ready")+s.number(0, "succeeded")+s.number(0, "failed") > 0
 	}
 	inOrder := o.text("spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
 	for i, entry := range o.list("spec", "replicatedJobs") {
 		staged := inOrder && i > 0 || len(entry.list("dependsOn")) > 0
-		if staged && !begun[entry.text("name")] {
+		name := entry.text("name")
+		if staged && !begun[name] {
 			waits = true
 			continue
 		}
-		parallelism := entry.number(1, "template", "spec", "parallelism")
-		wanted += entry.number(1, "replicas") * min(parallelism, entry.number(parallelism, "template", "spec", "completions"))
+		j := ChildJobs{ReplicatedJob: name, Count: entry.number(1, "replicas"), Parallelism: entry.number(1, "template", "spec", "parallelism")}
+		j.Completions = entry.number(j.Parallelism, "template", "spec", "completions")
+		j.Unfinished = max(0, j.Count-succeeded[name])
+		jobs = append(jobs, j)
 	}
-	return wanted, waits
+	return jobs, waits
 }

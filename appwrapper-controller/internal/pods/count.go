@@ -3,6 +3,7 @@ package pods
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -30,6 +31,8 @@ type Summary struct {
 	ByComponent map[int]Count
 	// Failed pods that nobody has replaced, oldest first.
 	Failed []*corev1.Pod
+	// Progress is when a pod succeeded last; zero if none has.
+	Progress time.Time
 }
 
 // Summarize counts the pods.
@@ -42,6 +45,9 @@ func Summarize(list []*corev1.Pod) Summary {
 		case pod.Status.Phase == corev1.PodSucceeded:
 			s.add(pod, func(c *Count) { c.Succeeded++ })
 			alive = append(alive, pod)
+			if ended := Ended(pod); ended.After(s.Progress) {
+				s.Progress = ended
+			}
 		case gone:
 			s.add(pod, func(c *Count) { c.Terminating++ })
 		case pod.Status.Phase == corev1.PodFailed:

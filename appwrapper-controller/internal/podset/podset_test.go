@@ -181,7 +181,7 @@ func TestDeclaredAgainstInferred(t *testing.T) {
 	}
 }
 
-// B-21: a field of a newer Kubernetes is no reason to refuse a workload.
+// B-21: a field of a newer Kubernetes is told apart from a template that cannot be read.
 func TestB21AFieldThatIsNotKnownIsToldApart(t *testing.T) {
 	o := object(t, `{apiVersion: v1, kind: Pod, spec: {newerThanThis: true, containers: [{name: a, image: b}]}}`)
 	got, unknown, err := Template(o.Object, "template")

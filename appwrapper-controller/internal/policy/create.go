@@ -6,9 +6,6 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// createRetry is the pause after a component could not be created.
-const createRetry = time.Second
-
 // Outcome of Create. The zero value: all components are there.
 type Outcome struct {
 	// Err is why a component could not be created; empty if all were.
@@ -17,11 +14,16 @@ type Outcome struct {
 	Fatal bool
 	// Refused: nothing was made.
 	Refused bool
+	// Retry is when to try again.
+	Retry time.Duration
 }
 
 func resuming(f *Facts) *Decision {
 	if f.Suspend {
 		return suspend(f)
+	}
+	if f.Unreviewed != "" {
+		return f.fail(v1beta2.ReasonCreateFailed, f.Unreviewed, nil)
 	}
 	d := f.decision()
 	d.Do = Create
@@ -41,7 +43,7 @@ func AfterCreate(f *Facts, o Outcome) *Decision {
 		return f.fail(v1beta2.ReasonCreateFailed, o.Err, nil)
 	case f.Now.Before(deadline):
 		d.wait(deadline, f.Now)
-		d.waitFor(createRetry)
+		d.waitFor(o.Retry)
 		return d
 	}
 	return f.resetOrFail(v1beta2.ReasonCreateFailed, o.Err, true)

@@ -49,15 +49,30 @@ func Removing(f *Facts) bool {
 
 // empty: the names and pod sets of the components are written with it.
 func empty(f *Facts) *Decision {
+	if f.Unreviewed != "" {
+		return f.refuse()
+	}
 	d := f.decision()
 	d.Next = v1beta2.Suspended
 	return d
 }
 
+// refuse to create what nobody has checked.
+func (f *Facts) refuse() *Decision {
+	const allow = "to allow it, create it again where the webhook checks it, or set userRBACAdmissionCheck to false"
+	d := f.decision()
+	d.set(v1beta2.AccessReviewed, false, v1beta2.ReasonNotReviewed, f.Unreviewed+"; "+allow)
+	d.event(true, v1beta2.ReasonNotReviewed, "Refusing", "nothing is created: "+f.Unreviewed+"; "+allow)
+	return d
+}
+
 func suspended(f *Facts) *Decision {
 	d := f.decision()
-	if f.Suspend {
+	switch {
+	case f.Suspend:
 		return d
+	case f.Unreviewed != "":
+		return f.refuse()
 	}
 	if !f.Finalizer {
 		d.Do = AddFinalizer

@@ -23,6 +23,8 @@ type Facts struct {
 	// What was written down before.
 	Phase     v1beta2.AppWrapperPhase
 	Finalizer bool // ours
+	// Unreviewed is why the components may not be created; empty if they may.
+	Unreviewed string
 	// Deployed: the condition ResourcesDeployed is True.
 	Deployed bool
 	// Ready: the condition PodsReady is True.

@@ -13,17 +13,17 @@ import (
 )
 
 // judgePods looks at the three conditions that are about pods, which the controllers of the components may still make good: they
-// have FailureGracePeriod for that.
+// have FailureGracePeriod for that. Its messages have no counts, since each pod that becomes ready would cost a write of the status.
 func (f *Facts) judgePods() *Decision {
 	d := f.decision()
-	exist, ready, wanted := f.tally()
-	f.setReady(d, ready >= wanted)
-	reason, message := f.wrongPods(d, exist, ready, wanted)
+	t := f.tally()
+	f.setReady(d, t)
+	reason, message := f.wrongPods(d, t)
 	switch {
 	case reason == "":
 		f.setHealthy(d)
 		return d
-	case f.Now.Before(f.Recovering):
+	case f.Now.Before(f.recoveringUntil(d)):
 		f.setRecovering(d, message)
 		return d
 	case d.Clocks.UnhealthySince.IsZero():
@@ -32,6 +32,7 @@ func (f *Facts) judgePods() *Decision {
 	deadline := grace.Deadline{Start: d.Clocks.UnhealthySince, Period: f.Parameters.FailureGracePeriod}
 	switch {
 	case deadline.Passed(f.Now):
+		message = fmt.Sprintf("%s (%d failed, %d of %d pods are ready)", message, len(f.failedPods()), t.ready, t.wanted)
 		if f.terminal() && reason == v1beta2.ReasonFoundFailedPods {
 			return f.fail(reason, fmt.Sprintf("%s; exit codes %d do not allow a reset", message, f.Pods.ExitCodes()), nil)
 		}
@@ -47,29 +48,48 @@ func (f *Facts) judgePods() *Decision {
 }
 
 // wrongPods returns what is wrong, if anything is, and otherwise arranges to look again when it could be.
-func (f *Facts) wrongPods(d *Decision, exist, ready, wanted int32) (reason, message string) {
+func (f *Facts) wrongPods(d *Decision, t tally) (reason, message string) {
 	if list := f.failedPods(); len(list) > 0 && !f.restarting() {
-		return v1beta2.ReasonFoundFailedPods, fmt.Sprintf("Found %v failed pods%s", len(list), first(list))
+		return v1beta2.ReasonFoundFailedPods, "Found failed pods" + first(list)
 	}
-	if ready >= wanted {
+	start := f.notReadySince(d)
+	switch {
+	case t.ready < t.wanted:
+	case t.active < t.wantedActive: // between two waves
+		if f.Pods.Progress.After(start) {
+			start = f.Pods.Progress
+		}
+	default:
 		return "", ""
 	}
-	start := d.Clocks.AttemptStart
-	if d.Clocks.NotReadySince.After(start) {
-		start = d.Clocks.NotReadySince
-	}
-	if admission := start.Add(f.Parameters.AdmissionGracePeriod); exist < wanted {
+	if admission := start.Add(f.Parameters.AdmissionGracePeriod); t.exist < t.wanted {
 		if !f.Now.Before(admission) {
-			return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("%d of %d pods exist after %s", exist, wanted, f.Parameters.AdmissionGracePeriod)
+			return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("not all pods exist after %s", f.Parameters.AdmissionGracePeriod)
 		}
 		d.wait(admission, f.Now)
 	}
 	warmup := start.Add(f.Parameters.WarmupGracePeriod)
 	if !f.Now.Before(warmup) {
-		return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("%d of %d pods run after %s", ready, wanted, f.Parameters.WarmupGracePeriod)
+		return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("not all pods run after %s", f.Parameters.WarmupGracePeriod)
 	}
 	d.wait(warmup, f.Now)
 	return "", ""
+}
+
+// notReadySince is when the pods were asked for, or ceased to be ready.
+func (f *Facts) notReadySince(d *Decision) time.Time {
+	if d.Clocks.NotReadySince.After(d.Clocks.AttemptStart) {
+		return d.Clocks.NotReadySince
+	}
+	return d.Clocks.AttemptStart
+}
+
+// recoveringUntil is how long a component's own recovery is waited for: no longer than GracePeriodMaximum, whatever its annotation says.
+func (f *Facts) recoveringUntil(d *Decision) time.Time {
+	if limit := f.notReadySince(d).Add(f.Parameters.GracePeriodMaximum); f.Recovering.After(limit) {
+		return limit
+	}
+	return f.Recovering
 }
 
 // failedPods are those of components that need them: of one that is done, or goes on without them, nobody waits for any.
@@ -93,46 +113,57 @@ func first(list []*corev1.Pod) string {
 	return ": " + list[0].Name + on
 }
 
-// tally counts pods that exist, those that are ready, and those that should be. Pods of one component do not stand in for those of
-// another where it is known whose they are.
-func (f *Facts) tally() (exist, ready, wanted int32) {
+// tally of the pods that count for their components.
+type tally struct {
+	// exist, ready and wanted count those that have succeeded too.
+	exist, ready, wanted int32
+	// active are those that run, of the wantedActive that their components say are still to run.
+	active, wantedActive int32
+}
+
+// tally counts pods. Those of one component do not stand in for those of another where it is known whose they are.
+func (f *Facts) tally() tally {
+	var t tally
 	for i, c := range f.Components {
-		want := c.wanted()
-		wanted += want
-		have := f.Pods.ByComponent[i]
-		exist += min(want, have.Exist())
-		ready += min(want, have.Ready())
+		want, have := c.wanted(), f.Pods.ByComponent[i]
+		t.wanted += want
+		t.exist += min(want, have.Exist())
+		t.ready += min(want, have.Ready())
+		if c.Report.Active != nil && !c.done() {
+			active := min(c.Pods, *c.Report.Active)
+			t.wantedActive += active
+			t.active += min(active, have.Running)
+		}
 	}
 	if f.unlabelled() {
-		return f.Pods.All.Exist(), f.Pods.All.Ready(), wanted
+		t.exist, t.ready, t.active = f.Pods.All.Exist(), f.Pods.All.Ready(), min(t.wantedActive, f.Pods.All.Running)
 	}
-	return exist, ready, wanted
+	return t
 }
 
 // setReady: a workload that ceases to be ready has its full grace periods from then on.
-func (f *Facts) setReady(d *Decision, ready bool) {
-	all := f.Pods.All
-	if ready {
+func (f *Facts) setReady(d *Decision, t tally) {
+	if t.ready >= t.wanted {
 		d.BecameReady = !f.Ready
 		d.Clocks.NotReadySince = time.Time{}
-		d.set(v1beta2.PodsReady, true, v1beta2.ReasonSufficientPodsReady, fmt.Sprintf("%v pods running; %v pods succeeded", all.Running, all.Succeeded))
+		d.set(v1beta2.PodsReady, true, v1beta2.ReasonSufficientPodsReady, "all pods run or have succeeded")
 		return
 	}
 	if f.Ready {
 		d.Clocks.NotReadySince = f.Now
 	}
-	d.set(v1beta2.PodsReady, false, v1beta2.ReasonInsufficientPodsReady,
-		fmt.Sprintf("%v pods pending; %v pods running; %v pods succeeded", all.Pending, all.Running, all.Succeeded))
+	d.set(v1beta2.PodsReady, false, v1beta2.ReasonInsufficientPodsReady, "not all pods run yet")
 }
 
 // setRecovering: what a cheaper rung of the ladder has in hand is no unhealthiness. FailureGracePeriod begins when that one has failed,
 // which is when it says nothing any more, or its time is over.
 func (f *Facts) setRecovering(d *Decision, message string) {
 	f.setHealthy(d)
-	d.wait(f.Recovering, f.Now)
+	until := f.recoveringUntil(d)
+	d.wait(until, f.Now)
 	if f.Evacuation == nil {
 		d.set(v1beta2.Unhealthy, false, v1beta2.ReasonRecovering,
-			fmt.Sprintf("%s; its own controller is recovering it until %s at the latest", message, f.Recovering.UTC().Format(time.RFC3339)))
+			fmt.Sprintf("%s; its own controller is recovering it until %s at the latest", message, until.UTC().Format(time.RFC3339)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -236,7 +237,7 @@ func TestB8EvidenceOfWhatBlocks(t *testing.T) {
 		f.Remains = []Remains{{Name: "Pod a", Pod: true}, {Name: "Pod b", Pod: true}, {Name: "Pod c", Pod: true}, {Name: "Pod d", Pod: true}, {Name: "Job j", Blocked: "finalizer x/y"}}
 	})
 	d := Decide(f)
-	if d.Do != ForcePods || !strings.Contains(d.Conditions[0].Message, "forced: Job j (finalizer x/y), Pod a, Pod b, Pod c, and 1 more") {
+	if d.Do != ForcePods || !strings.Contains(d.Conditions[0].Message, "forced: Job j (finalizer x/y), Pod a, Pod b, Pod c, and more") {
 		t.Errorf("%d: %s", d.Do, d.Conditions[0].Message)
 	}
 	f.Remains = f.Remains[4:]
@@ -401,5 +402,84 @@ func TestAnExitCodeThatIsTerminalIsSoForAComponentThatHasFailed(t *testing.T) {
 	}
 	if d := Decide(facts(have("Failed", "Running"), states(health.Failed))); d.Next != v1beta2.Resetting {
 		t.Errorf("without such codes it is %s", d.Next)
+	}
+}
+
+// A Job with a short time to live is gone soon after it has ended.
+func TestWhatHasEndedIsNotMissing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		state    health.State
+		presence Presence
+		next     v1beta2.AppWrapperPhase
+		says     string
+	}{
+		"complete and gone":          {health.Complete, Absent, v1beta2.Succeeded, "False/FoundNoFailedPods"},
+		"complete and being deleted": {health.Complete, Terminating, v1beta2.Succeeded, "False/FoundNoFailedPods"},
+		"failed and gone":            {health.Failed, Absent, v1beta2.Resetting, "True/FailedComponent"},
+		"failed and being deleted":   {health.Failed, Terminating, v1beta2.Resetting, "True/FailedComponent"},
+		"gone without an end":        {health.Unknown, Absent, v1beta2.Failed, "True/MissingComponent"},
+	} {
+		d := Decide(facts(states(tc.state), func(f *Facts) { f.Components[0].Presence = tc.presence }))
+		if d.Next != tc.next || condition(d, v1beta2.Unhealthy) != tc.says {
+			t.Errorf("%s: it is %s, %s", name, d.Next, condition(d, v1beta2.Unhealthy))
+		}
+	}
+}
+
+// The author of the annotation, or of the template that it comes from, can hold a workload for GracePeriodMaximum at most.
+func TestARecoveryIsClipped(t *testing.T) {
+	recovers := func(ago time.Duration) *Facts {
+		return facts(have("Failed", "Running"), func(f *Facts) {
+			f.Ready, f.Clocks.NotReadySince = false, now.Add(-ago)
+			f.Recovering, f.Parameters.GracePeriodMaximum = now.Add(20*time.Hour), 10*time.Minute
+		})
+	}
+	if d := Decide(recovers(9 * time.Minute)); condition(d, v1beta2.Unhealthy) != "False/RecoveringBelow" || d.After != time.Minute {
+		t.Errorf("within the maximum: %s, again after %s", condition(d, v1beta2.Unhealthy), d.After)
+	}
+	if d := Decide(recovers(10 * time.Minute)); condition(d, v1beta2.Unhealthy) != "True/FoundFailedPods" {
+		t.Errorf("after it: %s", condition(d, v1beta2.Unhealthy))
+	}
+}
+
+// A Job with more completions than pods at a time works in waves, and each wave has to run.
+func TestEachWaveOfAJobHasToRun(t *testing.T) {
+	waves := func(progress time.Duration, phases ...corev1.PodPhase) *Facts {
+		return facts(have(phases...), func(f *Facts) {
+			f.Clocks.AttemptStart, f.Pods.Progress = now.Add(-100*time.Hour), now.Add(-progress)
+			f.Components[0].Report.Pods, f.Components[0].Report.Active = ptr.To[int32](2), ptr.To[int32](2)
+		})
+	}
+	for name, tc := range map[string]struct {
+		facts *Facts
+		says  string
+		again time.Duration
+	}{
+		"the second wave runs":              {waves(time.Hour, "Succeeded", "Succeeded", "Running", "Running"), "False/FoundNoFailedPods", 0},
+		"the second wave begins":            {waves(time.Minute, "Succeeded", "Succeeded", "Pending", "Pending"), "False/FoundNoFailedPods", 4 * time.Minute},
+		"one pod of it does not come":       {waves(5*time.Minute, "Succeeded", "Succeeded", "Running", "Pending"), "True/InsufficientPodsReady", time.Minute},
+		"none has come for a hundred hours": {waves(100*time.Hour, "Succeeded", "Succeeded", "Pending", "Pending"), "True/InsufficientPodsReady", time.Minute},
+	} {
+		if d := Decide(tc.facts); condition(d, v1beta2.Unhealthy) != tc.says || d.After != tc.again {
+			t.Errorf("%s: %s, again after %s", name, condition(d, v1beta2.Unhealthy), d.After)
+		}
+	}
+}
+
+// Pods that become ready one by one change nothing that is written before the last of them.
+func TestPodsThatBecomeReadyAreNoNews(t *testing.T) {
+	wrote := func(ready int) []Condition {
+		phases := []corev1.PodPhase{"Pending", "Pending", "Pending", "Pending"}
+		for i := range ready {
+			phases[i] = "Running"
+		}
+		return Decide(facts(have(phases...), func(f *Facts) {
+			f.Ready, f.Clocks.AttemptStart, f.Components[0].Pods = false, now.Add(-time.Second), 4
+		})).Conditions
+	}
+	for ready := 1; ready < 4; ready++ {
+		if diff := cmp.Diff(wrote(0), wrote(ready)); diff != "" {
+			t.Errorf("with %d of 4 ready: %s", ready, diff)
+		}
 	}
 }

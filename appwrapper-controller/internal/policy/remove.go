@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,12 +62,12 @@ func (d *Decision) Explain(remains []Remains) {
 	}
 }
 
-// Evidence names what remains and what keeps it: the first few, those that something is known about first.
+// Evidence names what remains and what keeps it: the first few, those that something is known about first, in the order of their names.
 func Evidence(remains []Remains) string {
 	sorted := slices.SortedStableFunc(slices.Values(remains), func(a, b Remains) int {
 		switch {
 		case (a.Blocked == "") == (b.Blocked == ""):
-			return 0
+			return cmp.Compare(a.Name, b.Name)
 		case a.Blocked != "":
 			return -1
 		}
@@ -75,7 +76,7 @@ func Evidence(remains []Remains) string {
 	var texts []string
 	for i, r := range sorted {
 		if i == named {
-			texts = append(texts, fmt.Sprintf("and %d more", len(sorted)-named))
+			texts = append(texts, "and more")
 			break
 		}
 		text := r.Name

@@ -11,15 +11,11 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/pods"
 )
 
-// running: the conditions of the seed document, the ones without FailureGracePeriod first.
+// running: the conditions of the seed document, the ones without FailureGracePeriod first. What has ended is not missing: its time to
+// live may be over.
 func running(f *Facts) *Decision {
 	if f.Suspend {
 		return suspend(f)
-	}
-	for _, c := range f.Components {
-		if c.missing() {
-			return f.fail(v1beta2.ReasonMissingComponent, c.Name+" was deleted by somebody else", nil)
-		}
 	}
 	for _, c := range f.Components {
 		if c.Report.State == health.Failed && !c.Succeeded {
@@ -32,6 +28,11 @@ func running(f *Facts) *Decision {
 	}
 	if f.succeeded() {
 		return f.succeed()
+	}
+	for _, c := range f.Components {
+		if c.missing() {
+			return f.fail(v1beta2.ReasonMissingComponent, c.Name+" was deleted by somebody else", nil)
+		}
 	}
 	if e := f.Evacuation; e != nil && e.Held == "" {
 		return f.resetOrFail(v1beta2.ReasonAutopilotNoExecute, e.Message, false)

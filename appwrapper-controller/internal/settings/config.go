@@ -49,11 +49,9 @@ type Signal struct {
 	Taint             *signals.Taint     `json:"taint,omitempty"`
 	Condition         *signals.Condition `json:"condition,omitempty"`
 	PodResourceHealth bool               `json:"podResourceHealth,omitempty"`
-	DeviceTaint       *signals.Taint     `json:"deviceTaint,omitempty"`
 	Resources         []string           `json:"resources,omitempty"`
 	Effect            signals.Effect     `json:"effect"`
 	HoldDown          Duration           `json:"holdDown,omitempty"`
-	Latch             Duration           `json:"latch,omitempty"`
 }
 
 // validate returns what is wrong with the signals and limits.

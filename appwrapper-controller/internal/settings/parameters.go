@@ -21,6 +21,7 @@ type Parameters struct {
 	ForcefulDeletionGracePeriod  time.Duration
 	DeletionOnFailureGracePeriod time.Duration
 	SuccessTTL                   time.Duration
+	GracePeriodMaximum           time.Duration
 	RetryDecay                   time.Duration // 0: never
 	ObjectTTL                    time.Duration // 0: for ever
 	// TerminalExitCodes end the workload.
@@ -44,6 +45,7 @@ func Read(annotations map[string]string, operator FaultTolerance) (Parameters, [
 		ForcefulDeletionGracePeriod:  r.period(v1beta2.ForcefulDeletionGracePeriodKey, operator.ForcefulDeletionGracePeriod),
 		DeletionOnFailureGracePeriod: r.period(v1beta2.DeletionOnFailureGracePeriodKey, 0),
 		SuccessTTL:                   r.successTTL(time.Duration(operator.SuccessTTL)),
+		GracePeriodMaximum:           time.Duration(operator.GracePeriodMaximum),
 		RetryDecay:                   time.Duration(operator.RetryDecay),
 		ObjectTTL:                    time.Duration(operator.ObjectTTL),
 		TerminalExitCodes:            r.exitCodes(v1beta2.TerminalExitCodesKey),

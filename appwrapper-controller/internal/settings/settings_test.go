@@ -18,7 +18,7 @@ func TestTheDefaults(t *testing.T) {
 	got, problems := Read(nil, DefaultFaultTolerance())
 	want := Parameters{
 		AdmissionGracePeriod: time.Minute, WarmupGracePeriod: 5 * time.Minute, FailureGracePeriod: time.Minute, RetryPausePeriod: 90 * time.Second,
-		RetryLimit: 3, ForcefulDeletionGracePeriod: 10 * time.Minute, SuccessTTL: 7 * 24 * time.Hour,
+		RetryLimit: 3, ForcefulDeletionGracePeriod: 10 * time.Minute, SuccessTTL: 7 * 24 * time.Hour, GracePeriodMaximum: 24 * time.Hour,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Error(diff, problems)

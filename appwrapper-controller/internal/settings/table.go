@@ -63,8 +63,8 @@ func (a AppWrapper) Table() signals.Table {
 
 func (s Signal) signal() signals.Signal {
 	out := signals.Signal{
-		Name: s.Name, Label: s.Label, Taint: s.Taint, Condition: s.Condition, PodResourceHealth: s.PodResourceHealth, DeviceTaint: s.DeviceTaint,
-		Effect: s.Effect, HoldDown: time.Duration(s.HoldDown), Latch: time.Duration(s.Latch),
+		Name: s.Name, Label: s.Label, Taint: s.Taint, Condition: s.Condition, PodResourceHealth: s.PodResourceHealth,
+		Effect: s.Effect, HoldDown: time.Duration(s.HoldDown),
 	}
 	for _, resource := range s.Resources {
 		out.Resources = append(out.Resources, corev1.ResourceName(resource))

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -56,60 +55,59 @@ func TestSources(t *testing.T) {
 		"what a pod says is not about a node":  {Signal{PodResourceHealth: true}, node(label("health", "ERR")), false},
 		"a condition that nobody has reported": {Signal{Condition: &Condition{Type: "KernelReady", Status: corev1.ConditionFalse}}, node(), false},
 	} {
-		if got := tc.signal.shows(tc.node); got != tc.want {
+		if _, got := tc.signal.since(tc.node); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
 
-func TestHoldDownAndLatch(t *testing.T) {
-	table := Table{{Name: "s", Label: &Label{Key: "h", Values: []string{"EVICT"}}, Resources: []corev1.ResourceName{gpu}, Effect: Evacuate, HoldDown: 30 * time.Second, Latch: time.Hour}}
-	b := NewBook(table)
-	bad, good := node(label("h", "EVICT")), node(label("h", "PASS"))
-	steps := []struct {
-		at      time.Duration
-		node    *corev1.Node
-		changed bool
-		bad     bool
-		says    string
+// A restart of the controller must not change any of this: the answers follow from the node alone.
+func TestHoldDownCountsFromTheConditionsOwnTime(t *testing.T) {
+	table := Table{{Name: "s", Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Resources: []corev1.ResourceName{gpu}, Effect: Evacuate, HoldDown: time.Minute}}
+	bad := node(condition("Bad", corev1.ConditionTrue))
+	bad.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start)
+	for name, tc := range map[string]struct {
+		node     *corev1.Node
+		requests map[corev1.ResourceName]bool
+		at       time.Duration
+		bad      bool
+		next     time.Time
 	}{
-		{0, good, false, false, "nothing shows"},
-		{0, bad, true, false, "it is held down"},
-		{29 * time.Second, bad, false, false, "still"},
-		{30 * time.Second, bad, false, true, "it has lasted"},
-		{40 * time.Second, good, true, true, "another check overwrote it, but it is latched"},
-		{50 * time.Second, bad, true, true, "again, without another hold-down"},
-		{60 * time.Second, good, true, true, "latched anew"},
-		{60*time.Second + 59*time.Minute, good, false, true, "still"},
-		{61 * time.Minute, good, true, false, "the latch is over"},
-		{62 * time.Minute, bad, true, false, "it begins from the start"},
-		{62*time.Minute + 10*time.Second, good, true, false, "too short to count, and nothing is latched"},
-	}
-	for _, s := range steps {
-		now := start.Add(s.at)
-		changed, _ := b.Observe(s.node, now)
-		found, _ := b.Bad("n", wantsG, now)
-		if changed != s.changed || (found != nil) != s.bad {
-			t.Errorf("%s, %s: changed %v, bad %v", s.at, s.says, changed, found != nil)
+		"it has just begun":       {bad, wantsG, 0, false, start.Add(time.Minute)},
+		"it has not lasted yet":   {bad, wantsG, 59 * time.Second, false, start.Add(time.Minute)},
+		"it has lasted":           {bad, wantsG, time.Minute, true, time.Time{}},
+		"it concerns other pods":  {bad, nil, time.Minute, false, time.Time{}},
+		"the condition is absent": {node(), wantsG, time.Minute, false, time.Time{}},
+	} {
+		found, next := table.Bad(tc.node, tc.requests, start.Add(tc.at))
+		if (found != nil) != tc.bad || !next.Equal(tc.next) {
+			t.Errorf("%s: bad %v, next at %s", name, found != nil, next)
 		}
 	}
 }
 
-func TestWhenANodeTurnsBadByItself(t *testing.T) {
-	b := NewBook(Table{{Label: &Label{Key: "h", Values: []string{"x"}}, Effect: Evacuate, HoldDown: time.Minute}})
-	_, next := b.Observe(node(label("h", "x")), start)
-	if !next.Equal(start.Add(time.Minute)) {
-		t.Errorf("the node turns at %s", next)
+func TestWhichChangesOfANodeMatter(t *testing.T) {
+	table := Table{
+		{Label: &Label{Key: "h", Values: []string{"x"}}, Effect: Evacuate},
+		{Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Effect: Evacuate, HoldDown: time.Minute},
 	}
-	if found, at := b.Bad("n", nil, start); found != nil || !at.Equal(next) {
-		t.Errorf("%v at %s", found, at)
-	}
-	if found, _ := b.Bad("n", nil, next); found == nil {
-		t.Error("it has not turned")
-	}
-	b.Forget("n")
-	if found, at := b.Bad("n", nil, next); found != nil || !at.IsZero() {
-		t.Error("a node that is gone is bad")
+	again := node(condition("Bad", corev1.ConditionTrue))
+	again.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start)
+	for name, tc := range map[string]struct {
+		before, after *corev1.Node
+		want          bool
+	}{
+		"another label":             {node(), node(label("other", "x")), false},
+		"a label that counts":       {node(), node(label("h", "x")), true},
+		"it is taken away":          {node(label("h", "x")), node(), true},
+		"a condition that is newer": {node(condition("Bad", corev1.ConditionTrue)), again, true},
+		"a bad node is new":         {nil, node(label("h", "x")), true},
+		"a bad node is gone":        {node(label("h", "x")), nil, true},
+		"a good node is gone":       {node(), nil, false},
+	} {
+		if got := table.Changed(tc.before, tc.after); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 
@@ -124,23 +122,23 @@ func TestWhomASignalConcerns(t *testing.T) {
 }
 
 func TestNodesToAvoidByName(t *testing.T) {
-	b := NewBook(Table{
-		{Label: &Label{Key: "h", Values: []string{"x"}}, Effect: Evacuate, Latch: time.Hour},
+	table := Table{
+		{Label: &Label{Key: "h", Values: []string{"x"}}, Effect: Evacuate},
 		{Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Effect: Avoid},
 		{Taint: &Taint{Key: "slow"}, Effect: SoftAvoid},
-	})
-	labelled, conditioned, tainted, latched := node(label("h", "x")), node(condition("Bad", corev1.ConditionTrue)), node(taint("slow", "", "")), node(label("h", "x"))
-	labelled.Name, conditioned.Name, tainted.Name, latched.Name = "labelled", "conditioned", "tainted", "latched"
-	for _, n := range []*corev1.Node{labelled, conditioned, tainted, latched} {
-		b.Observe(n, start)
 	}
-	latched.Labels = nil
-	b.Observe(latched, start)
-	if diff := cmp.Diff([]string{"conditioned", "latched"}, b.Avoided(nil, false, start)); diff != "" {
-		t.Error("a label that shows is left to the affinity:", diff)
-	}
-	if diff := cmp.Diff([]string{"tainted"}, b.Avoided(nil, true, start)); diff != "" {
-		t.Error(diff)
+	for name, tc := range map[string]struct {
+		node       *corev1.Node
+		hard, soft bool
+	}{
+		"a label is left to the affinity": {node(label("h", "x")), false, false},
+		"a condition":                     {node(condition("Bad", corev1.ConditionTrue)), true, false},
+		"a taint that is only disliked":   {node(taint("slow", "", "")), false, true},
+		"a good node":                     {node(), false, false},
+	} {
+		if hard, soft := table.Avoids(tc.node, nil, false, start), table.Avoids(tc.node, nil, true, start); hard != tc.hard || soft != tc.soft {
+			t.Errorf("%s: avoided %v, disliked %v", name, hard, soft)
+		}
 	}
 }
 
@@ -177,7 +175,8 @@ func TestSignalsThatSayNothing(t *testing.T) {
 		"taint: key":                 {Effect: Avoid, Taint: &Taint{}},
 		"condition: type":            {Effect: Avoid, Condition: &Condition{Type: "a"}},
 		`effect: "Maybe" is none of`: {Effect: "Maybe", Taint: &Taint{Key: "a"}},
-		"holdDown and latch":         {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: -1},
+		"holdDown: must not":         {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: -1},
+		"holdDown: only a condition": {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: 1},
 	} {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", s, err)

@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 )
 
@@ -14,15 +15,15 @@ import (
 // +kubebuilder:webhook:path=/validate-workload-codeflare-dev-v1beta2-appwrapper,mutating=false,failurePolicy=fail,sideEffects=None,groups=workload.codeflare.dev,resources=appwrappers,verbs=create;update,versions=v1beta2,name=vappwrapper.kb.io,admissionReviewVersions=v1,serviceName=appwrapper-webhook-service
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Register serves both webhooks.
-func Register(mgr ctrl.Manager, config settings.AppWrapper) error {
+// Register serves both webhooks. Reviews stamps what they have checked; nil if they do not check access.
+func Register(mgr ctrl.Manager, config settings.AppWrapper, reviews *review.Reviews) error {
 	w := appWrappers{queue: config.DefaultQueueName, operator: config.FaultTolerance}
-	if config.UserRBACAdmissionCheck {
+	if reviews != nil {
 		clients, err := kubernetes.NewForConfig(mgr.GetConfig())
 		if err != nil {
 			return fmt.Errorf("preparing access reviews: %w", err)
 		}
-		w.access = &access{reviews: clients.AuthorizationV1().SubjectAccessReviews(), mapper: mgr.GetRESTMapper()}
+		w.reviews, w.access = reviews, &access{reviews: clients.AuthorizationV1().SubjectAccessReviews(), mapper: mgr.GetRESTMapper()}
 	}
 	return ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).WithDefaulter(w).WithValidator(w).Complete()
 }
@@ -32,4 +33,5 @@ type appWrappers struct {
 	queue    string // default queue, or none
 	operator settings.FaultTolerance
 	access   *access // nil: not checked
+	reviews  *review.Reviews
 }

@@ -3,6 +3,8 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,7 +98,7 @@ func (v *creation) component(ctx context.Context, i int) {
 		v.refuse(field.Invalid(path.Child("podSets"), paths(c.DeclaredPodSets), err.Error()))
 	}
 	if len(c.DeclaredPodSets) == 0 {
-		v.unknownFields(object, inferred)
+		v.unknownFields(path.Child("template"), object, inferred)
 	}
 }
 
@@ -113,6 +115,7 @@ func (v *creation) object(ctx context.Context, path *field.Path, object *unstruc
 			v.refuse(field.Forbidden(path.Child("metadata", "ownerReferences").Index(i), "the AppWrapper is the controller of what it wraps"))
 		}
 	}
+	v.timeToLive(path, object)
 	if len(object.GetFinalizers()) > 0 {
 		v.warnings = append(v.warnings, fmt.Sprintf("%s: %v hold up every reset, and with it the quota, until somebody removes them",
 			path.Child("metadata", "finalizers"), object.GetFinalizers()))
@@ -135,14 +138,29 @@ func (v *creation) declared(path *field.Path, c *v1beta2.AppWrapperComponent, ob
 			v.refuse(field.Invalid(at, set.Path, fmt.Sprintf("path does not refer to a v1.PodSpecTemplate: %v", err)))
 		}
 	}
-	v.unknownFields(object, c.DeclaredPodSets)
+	v.unknownFields(path, object, c.DeclaredPodSets)
 }
 
-// unknownFields may be misspelt, or newer than this program.
-func (v *creation) unknownFields(object *unstructured.Unstructured, sets []v1beta2.AppWrapperPodSet) {
+// unknownFields are misspelt, or newer than this program. Kueue leaves out a pod set with one, and the workload never starts.
+func (v *creation) unknownFields(path *field.Path, object *unstructured.Unstructured, sets []v1beta2.AppWrapperPodSet) {
 	for _, set := range sets {
 		if _, unknown, err := podset.Template(object.Object, set.Path); err == nil && unknown != nil {
-			v.warnings = append(v.warnings, unknown.Error()+"; Kueue leaves the pod set out if it does not know the field either")
+			v.refuse(field.Invalid(path, set.Path, unknown.Error()))
+		}
+	}
+}
+
+// neededTTL is how long an object has to stay after it has finished for its end to be seen: longer than a change of the leader takes.
+const neededTTL = time.Minute
+
+// timeToLive warns of an object that may be gone before anybody sees how it ended, and is missed then.
+func (v *creation) timeToLive(path *field.Path, object *unstructured.Unstructured) {
+	for _, parent := range []string{"spec", "spec.runPolicy"} {
+		fields := strings.Split(parent+".ttlSecondsAfterFinished", ".")
+		seconds, found, err := unstructured.NestedInt64(object.Object, fields...)
+		if found && err == nil && time.Duration(seconds)*time.Second < neededTTL {
+			v.warnings = append(v.warnings, fmt.Sprintf("%s: an object that is deleted less than %s after it has finished may be taken for one that somebody deleted; leave this out, and set %s",
+				path.Child(fields[0], fields[1:]...), neededTTL, v1beta2.SuccessTTLKey))
 		}
 	}
 }

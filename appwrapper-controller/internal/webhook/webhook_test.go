@@ -3,6 +3,8 @@ package webhook
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
 )
@@ -74,7 +77,10 @@ func TestBadAppWrappersAreRefused(t *testing.T) {
 		"a Job without pods":       {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {}}`), "error inferring PodSets: template.spec.template does not refer"},
 		"B-20: no object":          {MakeAppWrapper("a").Change(func(aw *v1beta2.AppWrapper) { aw.Spec.Components = []v1beta2.AppWrapperComponent{{}} }), "spec.components[0].template: Invalid value: \"\": failed to decode as JSON"},
 		"B-20: another controller": {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {ownerReferences: [{apiVersion: v1, kind: Pod, name: x, uid: y, controller: true}]}, ` + pods + `}`), "ownerReferences[0]: Forbidden"},
-		"B-19: a long name":        {MakeAppWrapper(strings.Repeat("a", 64)).Job("j", 1), "metadata.name: Invalid value"},
+		"an unknown pod field":     {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, spec: {newer: 1, containers: [{name: a}]}}`), `spec.components[0].template: Invalid value: "template": content at template.spec: strict decoding error: unknown field "newer"`},
+		"one in a declared set": {MakeAppWrapper("a").Component(`{apiVersion: x/v1, kind: X, spec: {template: {spec: {newer: 1, containers: [{name: a}]}}}}`, v1beta2.AppWrapperPodSet{Path: "template.spec.template"}),
+			`spec.components[0].podSets: Invalid value: "template.spec.template": content at template.spec.template.spec: strict decoding error: unknown field "newer"`},
+		"B-19: a long name": {MakeAppWrapper(strings.Repeat("a", 64)).Job("j", 1), "metadata.name: Invalid value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := nothing.ValidateCreate(as(alice), tc.aw.Obj())
@@ -98,7 +104,10 @@ func TestWarnings(t *testing.T) {
 		"a duration that is none":  {MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.WarmupGracePeriodKey, "5"), v1beta2.WarmupGracePeriodKey + `: "5" is not a duration`},
 		"B-28: a misspelt name":    {MakeAppWrapper("a").Job("j", 1).Annotation("workload.codeflare.dev.appwrapper/retrylimit", "5"), "nothing reads this annotation"},
 		"B-20: a finalizer":        {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {finalizers: [a/b]}, ` + pods + `}`), "[a/b] hold up every reset"},
-		"B-21: an unknown field":   {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, spec: {newer: 1, containers: [{name: a}]}}`), `unknown field "newer"`},
+		"a Job that is soon gone":  {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {ttlSecondsAfterFinished: 0, template: {` + pods + `}}}`), "spec.components[0].template.spec.ttlSecondsAfterFinished: an object that is deleted less than 1m0s"},
+		"a Job that stays a while": {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {ttlSecondsAfterFinished: 60, template: {` + pods + `}}}`), ""},
+		"an MPIJob soon gone": {MakeAppWrapper("a").Component(`{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, spec: {runPolicy: {ttlSecondsAfterFinished: 5}, mpiReplicaSpecs: {Worker: {template: {`+pods+`}}}}}`,
+			v1beta2.AppWrapperPodSet{Path: "template.spec.mpiReplicaSpecs.Worker.template"}), "spec.runPolicy.ttlSecondsAfterFinished: an object"},
 		"more than an older Kueue": {nine, "9 pod sets are more than the 8"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,5 +214,33 @@ func TestObjectsOutsideOfNamespacesAreRefused(t *testing.T) {
 	a := &access{mapper: m} // nobody is asked
 	if err := a.check(t.Context(), authenticationv1.UserInfo{Username: "u"}, "ns", kind, field.NewPath("spec")); err == nil {
 		t.Error("it is let through")
+	}
+}
+
+// The stamp says that the user may create all components. What the user wrote into its place counts for nothing.
+func TestOnlyWhatTheUserMayCreateIsStamped(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "tls.key"), []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := appWrappers{access: &access{reviews: &reviews{}, mapper: mapper()}, reviews: review.With(folder)}
+	for name, tc := range map[string]struct {
+		webhook appWrappers
+		aw      *AppWrapper
+		stamped bool
+	}{
+		"what the user may create":         {w, MakeAppWrapper("a").Pod("p"), true},
+		"what the user may not":            {w, MakeAppWrapper("a").Pod("p").Job("j", 1), false},
+		"what cannot be read":              {w, MakeAppWrapper("a").Change(func(aw *v1beta2.AppWrapper) { aw.Spec.Components = []v1beta2.AppWrapperComponent{{}} }), false},
+		"anything, with the check set off": {nothing, MakeAppWrapper("a").Pod("p"), false},
+	} {
+		aw := tc.aw.Annotation(review.Annotation, "mine").Obj()
+		if err := tc.webhook.Default(as(alice), aw); err != nil {
+			t.Fatal(err)
+		}
+		aw.CreationTimestamp = metav1.Now()
+		if err := w.reviews.Verify(aw); (err == nil) != tc.stamped || aw.Annotations[review.Annotation] == "mine" {
+			t.Errorf("%s: %v, %v", name, aw.Annotations, err)
+		}
 	}
 }

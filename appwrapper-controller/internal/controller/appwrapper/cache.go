@@ -4,7 +4,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
 const (
@@ -22,15 +22,12 @@ const (
 	labelIndex = "holdfast.appwrapper"
 	// nodeIndex finds pods by their node.
 	nodeIndex = "holdfast.node"
-	// claimIndex finds the pods that hold devices by claims.
-	claimIndex  = "holdfast.claims"
-	holdsClaims = "yes"
 )
 
 // CacheOptions keep of the cluster's pods only those of AppWrappers, and of these and of the nodes only what is looked at.
 func CacheOptions() cache.Options {
 	return cache.Options{
-		DefaultTransform: stripAny,
+		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Label: wrappedOnly(), Transform: stripPod},
 			&corev1.Node{}: {Transform: stripNode},
@@ -58,14 +55,6 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	}); err != nil {
 		return err
 	}
-	if err := indexer.IndexField(ctx, &corev1.Pod{}, claimIndex, func(o client.Object) []string {
-		if len(claimsOf(o.(*corev1.Pod))) > 0 {
-			return []string{holdsClaims}
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
 	return indexer.IndexField(ctx, &corev1.Pod{}, nodeIndex, func(o client.Object) []string {
 		if node := o.(*corev1.Pod).Spec.NodeName; node != "" {
 			return []string{node}
@@ -74,28 +63,21 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	})
 }
 
-// stripAny is for the kinds that have no transform of their own. Slices are among them because clusters may not have the kind.
-func stripAny(o any) (any, error) {
-	if slice, ok := o.(*resourcev1.ResourceSlice); ok {
-		return stripSlice(slice), nil
-	}
-	return cache.TransformStripManagedFields()(o)
-}
-
 func stripPod(o any) (any, error) {
 	full, ok := o.(*corev1.Pod)
 	if !ok {
 		return o, nil
 	}
 	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}
+	if said, found := full.Annotations[recovering.Annotation]; found {
+		pod.Annotations = map[string]string{recovering.Annotation: said}
+	}
 	pod.Spec.NodeName = full.Spec.NodeName
 	pod.Spec.Resources = full.Spec.Resources
-	pod.Spec.ResourceClaims = full.Spec.ResourceClaims
 	pod.Spec.Containers = onlyResources(full.Spec.Containers)
 	pod.Spec.InitContainers = onlyResources(full.Spec.InitContainers)
 	pod.Status = corev1.PodStatus{
 		Phase: full.Status.Phase, Reason: full.Status.Reason,
-		ResourceClaimStatuses: full.Status.ResourceClaimStatuses, ExtendedResourceClaimStatus: full.Status.ExtendedResourceClaimStatus,
 		ContainerStatuses: onlyState(full.Status.ContainerStatuses), InitContainerStatuses: onlyState(full.Status.InitContainerStatuses),
 	}
 	return pod, nil
@@ -138,7 +120,7 @@ func stripNode(o any) (any, error) {
 	node.Spec.Taints = full.Spec.Taints
 	node.Spec.Unschedulable = full.Spec.Unschedulable
 	for _, c := range full.Status.Conditions {
-		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
+		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 	}
 	return node, nil
 }

@@ -7,20 +7,24 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
-	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/devices"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/signals"
 )
@@ -53,6 +57,8 @@ type Options struct {
 	Wrapped cache.Cache
 	// Discovery tells whether a kind is gone.
 	Discovery discovery.ServerResourcesInterface
+	// Reviews of access by the webhook. Nil: what nobody has checked is created too.
+	Reviews *review.Reviews
 	// Recorder of events.
 	Recorder events.EventRecorder
 	// Metrics that the reconciler counts.
@@ -71,10 +77,12 @@ type Reconciler struct {
 	metrics     *Metrics
 	clock       clock.PassiveClock
 	config      settings.AppWrapper
-	book        *signals.Book
-	inventory   *devices.Inventory
+	reviews     *review.Reviews
+	signals     signals.Table
 	evacuations *evacuations
-	report      *reporter
+	// retries of creations that failed, until the grace period of the attempt is over.
+	retries workqueue.TypedRateLimiter[types.UID]
+	report  *reporter
 }
 
 // New makes a Reconciler.
@@ -85,30 +93,30 @@ func New(o Options) *Reconciler {
 	}
 	return &Reconciler{
 		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, config: o.Config,
-		kinds:       newKinds(o.Wrapped, o.Live, o.Discovery),
-		book:        signals.NewBook(table),
-		inventory:   devices.NewInventory(),
-		evacuations: newEvacuations(o.Config.NodeHealth.MaxSimultaneousEvacuations),
+		kinds:       newKinds(o),
+		reviews:     o.Reviews,
+		signals:     table,
+		evacuations: newEvacuations(o.Client, o.Config.NodeHealth.MaxSimultaneousEvacuations),
+		retries:     workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](firstRetry, lastRetry),
 		report:      newReporter(o.Recorder),
 	}
 }
 
 // Register adds the controller to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
-	building := ctrl.NewControllerManagedBy(mgr).
+	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		For(&v1beta2.AppWrapper{}).
+		For(&v1beta2.AppWrapper{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: appWrapperChanged})).
 		Watches(&corev1.Pod{}, podHandler()).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, r.nodeHandler())).
 		WatchesRawSource(source.Func(r.kinds.start)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
-	if err := r.watchDevices(mgr, building); err != nil {
-		return err
-	}
-	return building.Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
 const (
+	// firstRetry and lastRetry bound the back-off after a component could not be created.
+	firstRetry, lastRetry = 100 * time.Millisecond, 10 * time.Second
 	// staleRetry bounds the wait for the cache to catch up. The event that brings the news comes sooner as a rule.
 	staleRetry = 200 * time.Millisecond
 	// safetyPoll is for what no event tells of.
@@ -203,6 +211,11 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 		if err != nil {
 			return nil, err
 		}
+		if outcome.Err == "" || outcome.Fatal {
+			r.retries.Forget(s.aw.UID)
+		} else {
+			outcome.Retry = r.retries.When(s.aw.UID)
+		}
 		return policy.AfterCreate(&s.facts, outcome), nil
 	case policy.Delete:
 		return d, r.deleteComponents(ctx, s, false)
@@ -211,6 +224,7 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 	case policy.ForceComponents:
 		return d, r.deleteComponents(ctx, s, true)
 	case policy.Release:
+		r.retries.Forget(s.aw.UID)
 		return d, r.setFinalizer(ctx, s.aw, false)
 	case policy.DeleteObject:
 		return d, r.client.Delete(ctx, s.aw, exactly(s.aw))

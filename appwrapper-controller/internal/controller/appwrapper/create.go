@@ -3,7 +3,6 @@ package appwrapper
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,12 +21,9 @@ import (
 // create makes the components that are not there, in their order. First it writes down what it is about to make, so that no crash
 // leaves an object of which nobody knows. The outcome is for the policy; an error means that nothing can be said.
 func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, error) {
-	if why := s.refusedLately(); why != "" {
-		return policy.Outcome{Err: why, Refused: true}, nil
-	}
-	objects, outcome := r.build(s)
-	if outcome.Err != "" {
-		return outcome, nil
+	objects, outcome, err := r.build(ctx, s)
+	if err != nil || outcome.Err != "" {
+		return outcome, err
 	}
 	fresh := make([]bool, len(objects)) // of which nothing can be there from an earlier pass
 	for i := range objects {
@@ -53,20 +49,6 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, erro
 	return policy.Outcome{}, nil
 }
 
-// refusedFor is how long a refusal stands: the news of having written it down must not bring the next attempt.
-const refusedFor = time.Second
-
-// refusedLately is why a component was refused a moment ago; empty if none was.
-func (s *scope) refusedLately() string {
-	for i := range s.status.ComponentStatus {
-		c := meta.FindStatusCondition(s.status.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
-		if c != nil && c.Reason == v1beta2.ReasonComponentCreationRefused && s.facts.Now.Sub(c.LastTransitionTime.Time) < refusedFor {
-			return c.Message
-		}
-	}
-	return ""
-}
-
 // noneMade notes that a component was refused, and that those behind it were not tried: a removal need not look for them, which the
 // controller may not be allowed to either.
 func (s *scope) noneMade(fresh []bool, from int, why string) {
@@ -78,20 +60,24 @@ func (s *scope) noneMade(fresh []bool, from int, why string) {
 }
 
 // build the objects, away from nodes that are known to be bad.
-func (r *Reconciler) build(s *scope) ([]*unstructured.Unstructured, policy.Outcome) {
-	options := plan.Options{SchedulerName: r.config.SchedulerName, Placement: r.placement(s)}
+func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstructured, policy.Outcome, error) {
+	placement, err := r.placement(ctx, s)
+	if err != nil {
+		return nil, policy.Outcome{}, err
+	}
+	options := plan.Options{SchedulerName: r.config.SchedulerName, Placement: placement}
 	var objects []*unstructured.Unstructured
 	for i := range s.aw.Spec.Components {
 		object, err := plan.Component(s.aw, i, attemptNumber(&s.aw.Status), options)
 		if err != nil {
-			return nil, policy.Outcome{Err: fmt.Sprintf("component %d: %v", i, err), Fatal: true}
+			return nil, policy.Outcome{Err: fmt.Sprintf("component %d: %v", i, err), Fatal: true}, nil
 		}
 		if name := s.status.ComponentStatus[i].Name; name != "" && s.begun(i) {
 			object.SetName(name)
 		}
 		objects = append(objects, object)
 	}
-	return objects, policy.Outcome{}
+	return objects, policy.Outcome{}, nil
 }
 
 // begun: the creation in this attempt was announced under a name, perhaps by the published controller.
@@ -127,7 +113,7 @@ func (r *Reconciler) adoptUnnamed(ctx context.Context, s *scope, i int, object *
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(object.GroupVersionKind().GroupVersion().WithKind(object.GetKind() + "List"))
-	err = r.live.List(ctx, list, client.InNamespace(s.aw.Namespace), client.HasLabels{v1beta2.AppWrapperLabel})
+	err = r.live.List(ctx, list, client.InNamespace(s.aw.Namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: object.GetLabels()[v1beta2.AppWrapperLabel]})
 	if err != nil {
 		return fmt.Errorf("looking for a %s that was created before: %w", object.GetKind(), err)
 	}

@@ -83,5 +83,11 @@ func (r *Reconciler) followUp(s *scope, d *policy.Decision, before v1beta2.AppWr
 		r.report.send(s.aw, e)
 	}
 	r.metrics.count(s, d, before)
-	r.evacuations.note(s.aw)
+	if !d.Begins {
+		return
+	}
+	r.retries.Forget(s.aw.UID)
+	for i := range s.status.ComponentStatus {
+		r.kinds.endings.forget(s.aw.UID, s.reference(i))
+	}
 }

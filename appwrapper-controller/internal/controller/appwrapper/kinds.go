@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,19 +39,24 @@ func (r reference) String() string { return r.Kind + " " + r.Name }
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // kinds watches the kinds of wrapped objects, from the first time that one is met. A kind that the controller may not watch is read
-// live each time.
+// live each time. Pods come from the cache that all pods of workloads are in.
 type kinds struct {
 	cache     cache.Cache
+	pods      client.Reader
 	live      client.Reader
 	discovery discovery.ServerResourcesInterface
+	endings   *endings
 
 	mu      sync.Mutex
 	queue   queue
 	watched map[schema.GroupVersionKind]cache.Informer
 }
 
-func newKinds(c cache.Cache, live client.Reader, d discovery.ServerResourcesInterface) *kinds {
-	return &kinds{cache: c, live: live, discovery: d, watched: map[schema.GroupVersionKind]cache.Informer{}}
+func newKinds(o Options) *kinds {
+	return &kinds{
+		cache: o.Wrapped, pods: o.Client, live: o.Live, discovery: o.Discovery, endings: newEndings(),
+		watched: map[schema.GroupVersionKind]cache.Informer{},
+	}
 }
 
 // start is called with the queue of the controller before anything is reconciled.
@@ -63,6 +69,9 @@ func (k *kinds) start(_ context.Context, q queue) error {
 
 // object to read one of the kind into. Of kinds whose status is not understood the metadata is enough.
 func (ref reference) object() client.Object {
+	if ref.GroupKind() == health.Pod {
+		return &corev1.Pod{}
+	}
 	if health.Understood(ref.GroupKind()) {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(ref.GroupVersionKind)
@@ -82,6 +91,24 @@ func (ref reference) metadata() *metav1.PartialObjectMetadata {
 // get reads an object, live or from the cache if it is in step. It returns errKindGone, and what Get of a client does.
 func (k *kinds) get(ctx context.Context, ref reference, live bool) (client.Object, error) {
 	o := ref.object()
+	from, err := k.reader(ctx, ref, live)
+	if err != nil {
+		return nil, err
+	}
+	if err := from.Get(ctx, ref.NamespacedName, o); err != nil {
+		return nil, k.classify(ctx, ref.GroupVersionKind, err)
+	}
+	return o, nil
+}
+
+// reader to read the object with: the API server, or a cache that is in step.
+func (k *kinds) reader(ctx context.Context, ref reference, live bool) (client.Reader, error) {
+	if ref.GroupKind() == health.Pod {
+		if live {
+			return k.live, nil
+		}
+		return k.pods, nil
+	}
 	informer, err := k.informer(ctx, ref)
 	if meta.IsNoMatchError(err) {
 		return nil, errKindGone
@@ -89,14 +116,10 @@ func (k *kinds) get(ctx context.Context, ref reference, live bool) (client.Objec
 	if err != nil {
 		return nil, err
 	}
-	var from client.Reader = k.live
 	if !live && informer.HasSynced() {
-		from = k.cache
+		return k.cache, nil
 	}
-	if err := from.Get(ctx, ref.NamespacedName, o); err != nil {
-		return nil, k.classify(ctx, ref.GroupVersionKind, err)
-	}
-	return o, nil
+	return k.live, nil
 }
 
 // informer of the kind; its events begin with the first call. It does not wait for it: a kind that may not be listed never comes.
@@ -113,7 +136,7 @@ func (k *kinds) informer(ctx context.Context, ref reference) (cache.Informer, er
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    k.enqueue,
 		UpdateFunc: func(_, o any) { k.enqueue(o) },
-		DeleteFunc: k.enqueue,
+		DeleteFunc: k.deleted,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watching %s: %w", ref.GroupVersionKind, err)
@@ -122,10 +145,18 @@ func (k *kinds) informer(ctx context.Context, ref reference) (cache.Informer, er
 	return informer, nil
 }
 
-func (k *kinds) enqueue(o any) {
+// deleted remembers how the object ended, which nobody can read any more.
+func (k *kinds) deleted(o any) {
 	if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
 	}
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		k.endings.noteDeleted(u)
+	}
+	k.enqueue(o)
+}
+
+func (k *kinds) enqueue(o any) {
 	object, ok := o.(metav1.Object)
 	if !ok {
 		return

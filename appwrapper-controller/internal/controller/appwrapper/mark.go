@@ -3,9 +3,7 @@ package appwrapper
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,9 +19,9 @@ func resetting(status *v1beta2.AppWrapperStatus, p settings.Parameters) *recover
 	if last == nil || last.EndTime == nil || last.Reason == string(v1beta2.Suspended) {
 		return nil
 	}
+	takes := p.ForcefulDeletionGracePeriod + p.RetryPausePeriod + p.AdmissionGracePeriod + p.WarmupGracePeriod
 	return &recovering.State{
-		Rung: rung, Reason: last.Reason + ": " + last.Message,
-		Deadline: last.EndTime.Add(p.ForcefulDeletionGracePeriod + p.RetryPausePeriod + p.AdmissionGracePeriod + p.WarmupGracePeriod),
+		Rung: rung, Reason: last.Reason + ": " + last.Message, Deadline: last.EndTime.Add(min(takes, recovering.Maximum)),
 	}
 }
 
@@ -43,27 +41,13 @@ func endedBefore(status *v1beta2.AppWrapperStatus) *v1beta2.Attempt {
 	return nil
 }
 
-// recordReset mirrors the annotation in a condition.
-func (s *scope) recordReset() {
-	state := resetting(s.status, s.facts.Parameters)
-	if state == nil {
-		meta.RemoveStatusCondition(&s.status.Conditions, recovering.Condition)
-		return
-	}
-	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
-		Type: recovering.Condition, Status: metav1.ConditionTrue, Reason: string(v1beta2.Resetting),
-		Message:            fmt.Sprintf("%s; until %s at the latest", state.Reason, state.Deadline.UTC().Format(time.RFC3339)),
-		ObservedGeneration: s.aw.Generation,
-	})
-}
-
 // mark brings the annotation up to date with the status that was written. A program on another rung leaves the workload alone while
 // it is there; its deadline bounds that if nobody is left to take it away.
 func (r *Reconciler) mark(ctx context.Context, s *scope) error {
-	state := resetting(&s.aw.Status, s.facts.Parameters)
-	value, write := "", state == nil && recovering.Release(s.aw.Annotations, rung)
-	if state != nil {
-		value, write = recovering.Place(s.aw.Annotations, *state, s.facts.Now)
+	reset := resetting(s.status, s.facts.Parameters)
+	value, write := "", reset == nil && recovering.Release(s.aw.Annotations, rung)
+	if reset != nil {
+		value, write = recovering.Place(s.aw.Annotations, *reset, s.facts.Now)
 	}
 	if !write || !s.aw.DeletionTimestamp.IsZero() {
 		return nil

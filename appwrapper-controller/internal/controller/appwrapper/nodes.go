@@ -1,6 +1,7 @@
 package appwrapper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,43 +27,36 @@ import (
 
 type nodeQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// nodeHandler writes down what nodes show, and wakes the workloads that run on one that has changed.
+// nodeHandler wakes the workloads that run on a node whose signals have changed.
 func (r *Reconciler) nodeHandler() handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
-	see := func(ctx context.Context, node *corev1.Node, q nodeQueue) {
-		if changed, _ := r.book.Observe(node, r.clock.Now()); changed {
-			r.wakeWorkloadsOn(ctx, node.Name, q)
+	see := func(ctx context.Context, before, after *corev1.Node, q nodeQueue) {
+		if r.signals.Changed(before, after) {
+			r.wakeWorkloadsOn(ctx, cmp.Or(after, before).Name, q)
 		}
 	}
 	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Node], q nodeQueue) { see(ctx, e.Object, q) },
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Node], q nodeQueue) {
+			see(ctx, nil, e.Object, q)
+		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Node], q nodeQueue) {
-			see(ctx, e.ObjectNew, q)
+			see(ctx, e.ObjectOld, e.ObjectNew, q)
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Node], q nodeQueue) {
-			r.book.Forget(e.Object.Name)
-			r.wakeWorkloadsOn(ctx, e.Object.Name, q)
+			see(ctx, e.Object, nil, q)
 		},
 	}
 }
 
 func (r *Reconciler) wakeWorkloadsOn(ctx context.Context, node string, q nodeQueue) {
-	r.wakeWorkloads(ctx, client.MatchingFields{nodeIndex: node}, q)
-}
-
-// wakeWorkloads wakes those that have such pods.
-func (r *Reconciler) wakeWorkloads(ctx context.Context, pods client.MatchingFields, q nodeQueue) {
 	var list corev1.PodList
-	if err := r.client.List(ctx, &list, pods, client.UnsafeDisableDeepCopy); err != nil {
-		ctrllog.FromContext(ctx).Error(err, "Listing the pods of workloads to wake", "with", pods)
+	if err := r.client.List(ctx, &list, client.MatchingFields{nodeIndex: node}, client.UnsafeDisableDeepCopy); err != nil {
+		ctrllog.FromContext(ctx).Error(err, "Listing the pods of workloads to wake", "node", node)
 		return
 	}
-	woken := map[types.NamespacedName]bool{}
-	for i := range list.Items {
-		name := types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Labels[v1beta2.AppWrapperLabel]}
-		if !woken[name] {
-			woken[name] = true
-			q.Add(reconcile.Request{NamespacedName: name})
-		}
+	for i := range list.Items { // the queue drops what is in it already
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{
+			Namespace: list.Items[i].Namespace, Name: list.Items[i].Labels[v1beta2.AppWrapperLabel],
+		}})
 	}
 }
 
@@ -82,7 +77,7 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 		}
 	}
 	if len(nodes) == 0 {
-		r.evacuations.note(s.aw)
+		r.evacuations.forgo(s.aw.UID)
 		return nil
 	}
 	e := &policy.Evacuation{Nodes: sortedKeys(nodes)}
@@ -92,21 +87,27 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 		e.Held, e.Retry = "Kueue has placed the pods by topology, and would place them there again after a reset: it replaces such nodes itself", safetyPoll
 		return nil
 	}
-	e.Held, e.Retry = r.evacuations.admit(s.aw)
-	return nil
+	var err error
+	if e.Held, err = r.evacuations.admit(ctx, s.aw); e.Held != "" {
+		e.Retry = evacuationPoll
+	}
+	return err
 }
 
 // badFor returns the signal for which the pod has to leave its node, if there is one; if there may be one later, it is looked for then.
 func (r *Reconciler) badFor(ctx context.Context, s *scope, pod *corev1.Pod) (*signals.Signal, error) {
-	if signal := r.book.Table().Unhealthy(&pod.Status); signal != nil {
+	if signal := r.signals.Unhealthy(&pod.Status); signal != nil {
 		return signal, nil
 	}
-	signal, next, err := r.taintedDevice(ctx, pod, s.facts.Now)
-	if signal != nil || err != nil {
-		return signal, err
+	var node corev1.Node
+	err := r.client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, &node, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
-	s.lookAt(next)
-	signal, next = r.book.Bad(pod.Spec.NodeName, pods.Requests(&pod.Spec), s.facts.Now)
+	if err != nil {
+		return nil, fmt.Errorf("getting node %s: %w", pod.Spec.NodeName, err)
+	}
+	signal, next := r.signals.Bad(&node, pods.Requests(&pod.Spec), s.facts.Now)
 	s.lookAt(next)
 	return signal, nil
 }
@@ -137,32 +138,43 @@ func byTopology(aw *v1beta2.AppWrapper) bool {
 
 // placement keeps the pods of an attempt away from bad nodes.
 type placement struct {
-	r     *Reconciler
-	now   time.Time
-	left  []string // nodes that the workload was moved away from
-	whole bool     // whether anything is injected
+	table  signals.Table
+	weight int32
+	now    time.Time
+	nodes  []corev1.Node // all of the cluster; none if nothing is injected
+	left   []string      // those that the workload was moved away from
+	inject bool
 }
 
-func (r *Reconciler) placement(s *scope) plan.Placement {
-	return placement{
-		r: r, now: s.facts.Now, whole: r.config.Autopilot.InjectAntiAffinities,
+func (r *Reconciler) placement(ctx context.Context, s *scope) (plan.Placement, error) {
+	p := placement{
+		table: r.signals, weight: 1, now: s.facts.Now, inject: r.config.Autopilot.InjectAntiAffinities,
 		left: leftNodes(&s.aw.Status, time.Duration(r.config.NodeHealth.EvacuatedNodeTTL), s.facts.Now),
 	}
+	if w := r.config.Autopilot.PreferNoScheduleWeight; w != nil {
+		p.weight = *w
+	}
+	if !p.inject {
+		return p, nil
+	}
+	var list corev1.NodeList
+	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	p.nodes = list.Items
+	return p, nil
 }
 
 // For is what the table says about pods with these requests, and the nodes that the workload has left if the table concerns them.
 func (p placement) For(requests map[corev1.ResourceName]bool) plan.Avoidance {
-	a := plan.Avoidance{Weight: 1}
-	if w := p.r.config.Autopilot.PreferNoScheduleWeight; w != nil {
-		a.Weight = *w
-	}
+	a := plan.Avoidance{Weight: p.weight}
 	concerned := false
-	for _, s := range p.r.book.Table() {
+	for _, s := range p.table {
 		if !s.Concerns(requests) {
 			continue
 		}
 		concerned = concerned || s.Effect != signals.SoftAvoid
-		if s.Label == nil || !p.whole {
+		if s.Label == nil || !p.inject {
 			continue
 		}
 		into := &a.Labels
@@ -174,14 +186,19 @@ func (p placement) For(requests map[corev1.ResourceName]bool) plan.Avoidance {
 		}
 		(*into)[s.Label.Key] = append((*into)[s.Label.Key], s.Label.Values...)
 	}
-	if p.whole {
-		a.Nodes, a.SoftNodes = p.r.book.Avoided(requests, false, p.now), p.r.book.Avoided(requests, true, p.now)
+	for i := range p.nodes {
+		if node := &p.nodes[i]; p.table.Avoids(node, requests, false, p.now) {
+			a.Nodes = append(a.Nodes, node.Name)
+		} else if p.table.Avoids(node, requests, true, p.now) {
+			a.SoftNodes = append(a.SoftNodes, node.Name)
+		}
 	}
 	if concerned {
 		a.Nodes = append(a.Nodes, p.left...)
-		slices.Sort(a.Nodes)
-		a.Nodes = slices.Compact(a.Nodes)
 	}
+	slices.Sort(a.Nodes)
+	slices.Sort(a.SoftNodes)
+	a.Nodes = slices.Compact(a.Nodes)
 	return a
 }
 

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/pods"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 	"github.com/holdfast-project/holdfast/shared/restart"
@@ -30,6 +30,9 @@ func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live b
 	s := &scope{aw: aw, status: aw.Status.DeepCopy()}
 	initComponents(s.status, aw)
 	s.recall(r.clock.Now(), r.config)
+	if r.reviews != nil {
+		s.recallReview(r.reviews)
+	}
 	switch {
 	case s.facts.Phase == v1beta2.Running && !s.facts.Deleted:
 		return s, r.observeRunning(ctx, s, live)
@@ -56,6 +59,28 @@ func (s *scope) recall(now time.Time, config settings.AppWrapper) {
 	}
 }
 
+// recallReview decides whether the components may be created. An AppWrapper that has a phase and no review was started by an earlier build
+// or by the published controller: from now on its templates count as reviewed.
+func (s *scope) recallReview(reviews *review.Reviews) {
+	known := s.aw.Status.Reviewed
+	creates := s.facts.Phase == v1beta2.Empty || s.facts.Phase == v1beta2.Suspended || s.facts.Phase == v1beta2.Resuming
+	if known != nil && !creates {
+		return // computing the digest decodes all templates
+	}
+	now := v1beta2.Review{UID: s.aw.UID, Templates: review.Digest(s.aw)}
+	switch {
+	case s.facts.Phase == v1beta2.Empty:
+		if err := reviews.Verify(s.aw); err != nil {
+			s.facts.Unreviewed = err.Error()
+			return
+		}
+	case known != nil && *known != now:
+		s.facts.Unreviewed = "its templates have changed since they were checked"
+		return
+	}
+	s.status.Reviewed = &now
+}
+
 // readyFor is how long the attempt has been ready: until now, or until what is wrong with it began.
 func readyFor(aw *v1beta2.AppWrapper, ready bool, notReadySince, now time.Time) time.Duration {
 	n := len(aw.Status.Attempts)
@@ -76,6 +101,9 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 			return err
 		}
 		s.components = append(s.components, c)
+		if c.meta == nil {
+			c.report = r.kinds.endings.of(s.aw.UID, c.ref, s.facts.Clocks.AttemptStart)
+		}
 		s.facts.Components = append(s.facts.Components, s.component(i, c, object))
 	}
 	var err error
@@ -83,6 +111,9 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 		return err
 	}
 	s.facts.Pods = pods.Summarize(s.pods)
+	if err := r.observeChildJobs(ctx, s, live); err != nil {
+		return err
+	}
 	return r.observeNodes(ctx, s)
 }
 
@@ -104,7 +135,8 @@ func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (wrap
 	case !owns(s.aw, object):
 		return c, nil, nil
 	}
-	c.meta, c.presence = object, policy.Present
+	c.meta, c.presence, c.report = object, policy.Present, health.Of(object)
+	r.kinds.endings.note(s.aw.UID, c.ref, object, c.report)
 	if object.GetDeletionTimestamp() != nil {
 		c.presence = policy.Terminating
 	}
@@ -118,14 +150,12 @@ func (s *scope) component(i int, c wrapped, object client.Object) policy.Compone
 		Name:      c.ref.String(),
 		Created:   meta.IsStatusConditionTrue(entry.Conditions, string(v1beta2.ResourcesDeployed)),
 		Presence:  c.presence,
+		Report:    c.report,
 		Finishes:  health.Finishes(c.ref.GroupKind()),
 		Succeeded: meta.IsStatusConditionTrue(entry.Conditions, string(v1beta2.ComponentSucceeded)),
 	}
 	for _, set := range entry.PodSets {
 		fact.Pods += set.Count()
-	}
-	if u, ok := object.(*unstructured.Unstructured); ok {
-		fact.Report = health.Of(u)
 	}
 	if fact.Report.State == health.Complete {
 		setComponent(entry, v1beta2.ComponentSucceeded, true, "Complete", "")

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 )
@@ -36,4 +37,6 @@ type wrapped struct {
 	presence policy.Presence
 	// meta of the object; nil unless it is there.
 	meta metav1.Object
+	// report of the object, or of its end if it is gone.
+	report health.Report
 }

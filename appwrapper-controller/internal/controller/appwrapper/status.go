@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
 // writeStatus writes the decision down if it changes anything, and then says so.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decision) error {
 	if d.Do == policy.Release || d.Do == policy.DeleteObject {
-		r.evacuations.done(s.aw.UID)
 		return nil // the object may be gone
 	}
 	before := s.aw.Status.Phase
@@ -49,6 +49,9 @@ func (s *scope) record(d *policy.Decision) {
 	status := s.status
 	status.Phase, status.Retries, status.Evacuations = d.Next, d.Retries, d.Evacuations
 	status.Clocks = d.Clocks.Write()
+	if s.facts.Unreviewed == "" {
+		meta.RemoveStatusCondition(&status.Conditions, string(v1beta2.AccessReviewed))
+	}
 	for _, c := range d.Conditions {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: string(c.Type), Status: c.Status, Reason: c.Reason, Message: c.Message, ObservedGeneration: s.aw.Generation,
@@ -64,7 +67,7 @@ func (s *scope) record(d *policy.Decision) {
 		}
 	}
 	s.recordAttempt(d)
-	s.recordReset()
+	meta.RemoveStatusCondition(&status.Conditions, recovering.Condition) // of an earlier build: the annotation and the attempts say it
 }
 
 // initComponents makes an entry for each component. Entries that do not fit, since somebody else made them, are made anew.

@@ -2,9 +2,11 @@ package appwrapper
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -13,6 +15,29 @@ import (
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
+
+// appWrapperChanged reports whether an AppWrapper has something new to decide on. Messages are for people, and the entries of components
+// are the controller's own notes: a write of either must not bring the next reconcile.
+func appWrapperChanged(e event.UpdateEvent) bool {
+	before, isOne := e.ObjectOld.(*v1beta2.AppWrapper)
+	after, isOneToo := e.ObjectNew.(*v1beta2.AppWrapper)
+	if !isOne || !isOneToo || before.UID != after.UID || before.Generation != after.Generation ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !slices.Equal(before.Finalizers, after.Finalizers) ||
+		!maps.Equal(before.Annotations, after.Annotations) {
+		return true
+	}
+	return !equality.Semantic.DeepEqual(decidesOn(&before.Status), decidesOn(&after.Status))
+}
+
+// decidesOn is the part of a status that decisions rest on.
+func decidesOn(status *v1beta2.AppWrapperStatus) *v1beta2.AppWrapperStatus {
+	status = status.DeepCopy()
+	status.ComponentStatus = nil
+	for i := range status.Conditions {
+		status.Conditions[i].Message = ""
+	}
+	return status
+}
 
 // podHandler wakes the AppWrapper of a pod when something has changed that is looked at.
 func podHandler() handler.EventHandler {

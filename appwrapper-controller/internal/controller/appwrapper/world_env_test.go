@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
@@ -30,8 +31,13 @@ func TestMain(m *testing.M) {
 // world is a namespace with an AppWrapper controller in it.
 type world struct {
 	*sandbox.Sandbox
-	config  settings.AppWrapper
-	metrics *prometheus.Registry
+	config     settings.AppWrapper
+	metrics    *prometheus.Registry
+	reconciler *Reconciler
+	// reviews that the controller asks for; nil for none.
+	reviews *review.Reviews
+	// wrap changes what the cache of wrapped objects shows; nil leaves it.
+	wrap func(cache.Cache) cache.Cache
 }
 
 // newWorld starts a controller in a namespace of its own. The periods are those of a hurry: what takes minutes in the field takes
@@ -67,14 +73,18 @@ func (w *world) start() {
 		if err := mgr.Add(wrapped); err != nil {
 			return err
 		}
+		shown := wrapped
+		if w.wrap != nil {
+			shown = w.wrap(wrapped)
+		}
 		kinds, err := discovery.NewDiscoveryClientForConfig(apiServer)
 		if err != nil {
 			return err
 		}
-		r := New(Options{
-			Client: mgr.GetClient(), Live: w.Reader(mgr.GetAPIReader()), Wrapped: wrapped, Recorder: w, Metrics: NewMetrics(w.metrics),
+		w.reconciler = New(Options{
+			Client: mgr.GetClient(), Live: w.Reader(mgr.GetAPIReader()), Wrapped: shown, Reviews: w.reviews, Recorder: w, Metrics: NewMetrics(w.metrics),
 			Discovery: kinds, Clock: clock.RealClock{}, Config: w.config,
 		})
-		return r.Register(mgr, 2)
+		return w.reconciler.Register(mgr, 2)
 	})
 }

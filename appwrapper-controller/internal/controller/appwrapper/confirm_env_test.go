@@ -1,0 +1,218 @@
+//go:build envtest
+
+package appwrapper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
+)
+
+// blind is a cache that is in step and shows no Jobs.
+type blind struct {
+	cache.Cache
+	looks atomic.Int32
+}
+
+func (b *blind) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if o.GetObjectKind().GroupVersionKind().Kind == "Job" {
+		b.looks.Add(1)
+		return apierrors.NewNotFound(schema.GroupResource{Group: "batch", Resource: "jobs"}, key.Name)
+	}
+	return b.Cache.Get(ctx, key, o, options...)
+}
+
+// B-2: what the cache does not show is read live before the workload fails of it.
+func TestB2AnAbsenceIsReadLive(t *testing.T) {
+	w := newWorld(t)
+	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
+	w.Stop()
+	wrapped := &blind{}
+	w.wrap = func(c cache.Cache) cache.Cache { wrapped.Cache = c; return wrapped }
+	w.start()
+	w.Eventually(func() string {
+		if wrapped.looks.Load() == 0 {
+			return "nobody has read the cache"
+		}
+		return ""
+	})
+	w.Always(func() string { return sandbox.Differs("phase", "Running", string(w.get("a").Status.Phase)) })
+	w.expire(job)
+	w.awaitCondition("a", "Unhealthy=True/MissingComponent")
+}
+
+// B-10: a component that the controller may not read is not gone: neither does the workload fail of it, nor is the quota given back.
+func TestB10WhatMayNotBeReadIsNotGone(t *testing.T) {
+	w := newWorld(t)
+	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
+	w.Stop()
+	w.wrap = func(c cache.Cache) cache.Cache { return &blind{Cache: c} }
+	w.FailOn(func(call string, _ client.Object) error {
+		if call == "get Job" || call == "delete Job" {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errors.New("not you"))
+		}
+		return nil
+	})
+	w.start()
+	w.Always(func() string { return sandbox.Differs("phase", "Running", string(w.get("a").Status.Phase)) })
+	w.suspend("a", true)
+	w.awaitPhase("a", v1beta2.Suspending)
+	w.sweep()
+	w.Eventually(func() string {
+		if m := w.message("a", "DeletingResources"); !strings.Contains(m, "not allowed to") {
+			return "it says " + m
+		}
+		return ""
+	})
+	w.Always(func() string {
+		return sandbox.Differs("quota", "QuotaReserved=True/Resuming", sandbox.ConditionOf(w.get("a").Status.Conditions, "QuotaReserved"))
+	})
+}
+
+// B-12: the answer to a creation is lost, in the first attempt and in a later one: suspension removes what was made all the same.
+func TestB12ALostAnswerInAnyAttempt(t *testing.T) {
+	for name, attempts := range map[string]int{"the first": 1, "the second": 2} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var creations atomic.Int32
+			w.FailOn(func(call string, object client.Object) error {
+				if call != "create Job" || int(creations.Add(1)) != attempts {
+					return nil
+				}
+				w.OK(w.Create(context.Background(), object.DeepCopyObject().(client.Object))) // it arrives all the same
+				w.suspend("a", true)
+				return errors.New("time-out")
+			})
+			w.create(MakeAppWrapper("a").Job("j", 1))
+			if attempts == 2 {
+				w.awaitPhase("a", v1beta2.Running)
+				w.finishJob(w.job("j"), batchv1.JobFailed)
+			}
+			w.Eventually(func() string { return sandbox.Differs("creations", fmt.Sprint(attempts), fmt.Sprint(creations.Load())) })
+			w.awaitPhase("a", v1beta2.Suspended)
+			if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "j"}, &batchv1.Job{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the Job is left: %v", err)
+			}
+		})
+	}
+}
+
+// B-12: the answer to the first creation is lost, and later ones fail in another way, which is written down before the suspension. What was made is
+// removed all the same.
+func TestB12ALostAnswerThatIsWrittenDown(t *testing.T) {
+	timeout := errors.New("time-out")
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errors.New("not you"))
+	for name, then := range map[string]error{"and lost again": timeout, "and then refused": forbidden} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var creations atomic.Int32
+			w.FailOn(func(call string, object client.Object) error {
+				switch {
+				case call != "create Job":
+					return nil
+				case creations.Add(1) == 1:
+					w.OK(w.Create(context.Background(), object.DeepCopyObject().(client.Object))) // it arrives all the same
+					return timeout
+				}
+				return then
+			})
+			w.create(MakeAppWrapper("a").Job("j", 1))
+			w.Eventually(func() string {
+				entries := w.get("a").Status.ComponentStatus
+				if len(entries) == 0 || creations.Load() < 2 {
+					return "the creation was not tried twice"
+				}
+				c := meta.FindStatusCondition(entries[0].Conditions, string(v1beta2.ResourcesDeployed))
+				if c == nil || !strings.Contains(c.Message, then.Error()) {
+					return fmt.Sprintf("the second error is not written down: %+v", c)
+				}
+				return ""
+			})
+			w.suspend("a", true)
+			w.awaitPhase("a", v1beta2.Suspended)
+			if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "j"}, &batchv1.Job{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the Job is left: %v", err)
+			}
+		})
+	}
+}
+
+// B-13: an object of the workload's own that is on its way out is waited for, and not taken for the new one.
+func TestB13ATerminatingObjectIsNotAdopted(t *testing.T) {
+	w := newWorld(t)
+	const hold = "test.holdfast.dev/hold"
+	var once sync.Once
+	var old batchv1.Job
+	w.FailOn(func(call string, object client.Object) error {
+		if call == "create Job" {
+			once.Do(func() { // one of before, with the same owner, is being deleted
+				made := object.DeepCopyObject().(client.Object)
+				made.SetFinalizers([]string{hold})
+				w.OK(w.Create(context.Background(), made))
+				w.OK(w.Get(context.Background(), client.ObjectKeyFromObject(made), &old))
+				w.OK(w.Delete(context.Background(), &old, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+			})
+		}
+		return nil
+	})
+	w.create(MakeAppWrapper("a").Job("j", 1))
+	w.awaitPhase("a", v1beta2.Resuming)
+	w.Always(func() string {
+		if p := w.get("a").Status.Phase; p == v1beta2.Running || p == v1beta2.Failed {
+			return "it is " + string(p)
+		}
+		return ""
+	})
+	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(&old), &old))
+	before := old.DeepCopy()
+	old.Finalizers = nil
+	w.OK(w.Patch(w.Context(), &old, client.MergeFrom(before)))
+	w.awaitNewJob(before)
+	w.awaitPhase("a", v1beta2.Running)
+}
+
+// B-22: there is a status entry for each component, in the order of the spec, with its pod sets, before anything is created.
+func TestB22EachComponentHasAnEntry(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeAppWrapper("a").Service("s").Job("j", 2).Pod("p").Suspend(true))
+	entries := w.awaitPhase("a", v1beta2.Suspended).Status.ComponentStatus
+	if len(entries) != 3 {
+		t.Fatalf("%d entries", len(entries))
+	}
+	for i, paths := range []string{"", "template.spec.template", "template"} {
+		var got []string
+		for _, set := range entries[i].PodSets {
+			got = append(got, set.Path)
+		}
+		if strings.Join(got, " ") != paths {
+			t.Errorf("entry %d has the pod sets %q, want %q", i, got, paths)
+		}
+	}
+	w.suspend("a", false)
+	w.awaitPhase("a", v1beta2.Running)
+	for i, want := range []string{"Service s", "Job j", "Pod p"} {
+		entry := w.get("a").Status.ComponentStatus[i]
+		if got := entry.Kind + " " + entry.Name; got != want {
+			t.Errorf("entry %d is %s, want %s", i, got, want)
+		}
+		if got := sandbox.ConditionOf(entry.Conditions, "ResourcesDeployed"); got != "ResourcesDeployed=True/ComponentCreatedSuccessfully" {
+			t.Errorf("%s: %s", want, got)
+		}
+	}
+}

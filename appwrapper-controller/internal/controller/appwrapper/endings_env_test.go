@@ -1,0 +1,93 @@
+//go:build envtest
+
+package appwrapper
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
+)
+
+// expire deletes a Job as the controller of times to live does, unless it is gone.
+func (w *world) expire(job *batchv1.Job) {
+	err := w.Delete(context.Background(), job.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err != nil && !apierrors.IsNotFound(err) {
+		w.Error(err)
+	}
+}
+
+// The Job is deleted between the read of the cache, which shows how it has ended, and the live read that confirms it.
+func TestAJobThatIsDeletedWhileItsEndIsConfirmed(t *testing.T) {
+	for end, want := range map[batchv1.JobConditionType]v1beta2.AppWrapperPhase{
+		batchv1.JobComplete: v1beta2.Succeeded, batchv1.JobFailed: v1beta2.Resetting,
+	} {
+		t.Run(string(end), func(t *testing.T) {
+			w := newWorld(t)
+			job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
+			var once sync.Once
+			w.FailOn(func(call string, _ client.Object) error {
+				if call == "get Job" {
+					once.Do(func() { w.expire(job) })
+				}
+				return nil
+			})
+			w.finishJob(job, end)
+			w.awaitPhase("a", want)
+		})
+	}
+}
+
+// The Job ends and is deleted while the controller is busy with something else: nothing of it is left to read.
+func TestAJobThatIsGoneBeforeItsEndIsSeen(t *testing.T) {
+	for end, want := range map[batchv1.JobConditionType]v1beta2.AppWrapperPhase{
+		batchv1.JobComplete: v1beta2.Succeeded, batchv1.JobFailed: v1beta2.Resetting,
+	} {
+		t.Run(string(end), func(t *testing.T) {
+			w := newWorld(t)
+			busy, free := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
+			w.FailOn(func(call string, _ client.Object) error {
+				if call == "patch status of AppWrapper" {
+					once.Do(func() { close(busy); <-free })
+				}
+				return nil
+			})
+			w.sweep() // the pod is gone: the controller writes that it is not ready any more
+			<-busy
+			w.finishJob(job, end)
+			w.expire(job)
+			key := owned{w.get("a").UID, reference{batchv1.SchemeGroupVersion.WithKind("Job"), client.ObjectKeyFromObject(job)}}
+			w.Eventually(func() string {
+				if _, known := w.reconciler.kinds.endings.byObject.Get(key); !known {
+					return "the cache shows the Job"
+				}
+				return ""
+			})
+			close(free)
+			w.awaitPhase("a", want)
+		})
+	}
+}
+
+// The end of a Job of one attempt says nothing about that of the next, which has the same name.
+func TestAnEndCountsForItsAttemptOnly(t *testing.T) {
+	w := newWorld(t)
+	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
+	w.finishJob(job, batchv1.JobFailed)
+	w.awaitPhase("a", v1beta2.Resetting)
+	w.sweep()
+	next := w.awaitNewJob(job)
+	w.awaitPhase("a", v1beta2.Running)
+	w.expire(next)
+	w.awaitPhase("a", v1beta2.Failed)
+	w.awaitCondition("a", "Unhealthy=True/MissingComponent")
+}
