@@ -43,6 +43,15 @@ const (
 	// InPlaceTimeoutKey opts a JobSet into in-place restarts and bounds the time that one may take, as a duration such as
 	// "60s". When it has passed, all Jobs are recreated.
 	InPlaceTimeoutKey = "alpha.jobset.sigs.k8s.io/inplace-timeout"
+	// FormingTimeoutKey bounds how long the workers of a JobSet with in-place restarts may take to join for the first time, at the
+	// start and after each recreation, as a duration of 1 s or more such as "10m". The default is 30 minutes. When it has passed,
+	// the pods of workers that are missing are replaced once, then all Jobs are recreated. The time does not run while the JobSet
+	// or a Job is suspended, or a pod is not scheduled.
+	FormingTimeoutKey = "holdfast.dev/forming-timeout"
+	// MaxRestartDelayKey bounds how long the workers of a JobSet that restarts in place wait before they start, when one restart
+	// after the other ends within a minute: from the fourth on 1 s, 2 s, 4 s and so on. A duration such as "5m"; the default is 32
+	// seconds, and "0s" means that workers never wait. It has an effect with the driver "exec" only.
+	MaxRestartDelayKey = "holdfast.dev/max-restart-delay"
 	// InPlaceDriverKey says what restarts the workers of a JobSet that opts in and brings no agent: "exec" (the default; a
 	// supervisor in the worker's container), "cri" (a sidecar at the node's container runtime) or "none". Set on the JobSet or
 	// on the Job template of an entry; the latter wins.
@@ -86,6 +95,9 @@ const (
 	// InPlaceRestartsKey is written on the JobSet by the orchestrator: the restarts charged so far, in place and by recreation.
 	// Above failurePolicy.maxRestarts the JobSet fails.
 	InPlaceRestartsKey = "alpha.jobset.sigs.k8s.io/inplace-restarts"
+	// WrittenForKey is written on the JobSet beside all annotations that the manager and the orchestrator write: its UID. With another UID they
+	// came with the manifest of another JobSet, and are taken away.
+	WrittenForKey = "holdfast.dev/written-for"
 	// InPlaceInjectionKey is written on Jobs: "true" if agents are added to the Jobs of the attempt, "false" if they could not be.
 	// Absent on Jobs of JobSets that ask for none. What is decided for the first Job of an attempt holds for all of them.
 	InPlaceInjectionKey = "holdfast.dev/inplace-injection"

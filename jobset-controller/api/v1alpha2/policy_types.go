@@ -109,8 +109,10 @@ const (
 
 // StartupPolicy orders the start of replicatedJobs.
 type StartupPolicy struct {
-	// startupPolicyOrder is AnyOrder or InOrder.
-	StartupPolicyOrder StartupPolicyOptions `json:"startupPolicyOrder"`
+	// startupPolicyOrder is AnyOrder or InOrder. Default AnyOrder.
+	// +optional
+	// +kubebuilder:default=AnyOrder
+	StartupPolicyOrder StartupPolicyOptions `json:"startupPolicyOrder,omitempty"`
 	// rules say, for InOrder, what is waited for after each entry. Together they name every entry but the last exactly once.
 	// Empty means Ready for all. Refused together with AnyOrder or dependsOn.
 	// +optional

@@ -53,7 +53,8 @@ type RuleRestarts struct {
 type ReplicatedJobStatus struct {
 	// name of the replicatedJobs entry.
 	Name string `json:"name"`
-	// ready counts unfinished Jobs whose ready and succeeded pods are as many as may run at a time.
+	// ready counts unfinished Jobs whose ready and succeeded pods are as many as may run at a time. In a JobSet that Kueue queues as a
+	// whole it includes notStarted.
 	Ready int32 `json:"ready"`
 	// succeeded counts Jobs that are complete.
 	Succeeded int32 `json:"succeeded"`
@@ -63,6 +64,9 @@ type ReplicatedJobStatus struct {
 	Active int32 `json:"active"`
 	// suspended counts unfinished Jobs that are asked to be suspended.
 	Suspended int32 `json:"suspended"`
+	// notStarted counts Jobs that do not run before earlier entries have got as far as they are waited for. Not part of the published API.
+	// +optional
+	NotStarted int32 `json:"notStarted,omitempty"`
 	// jobRestarts counts, by Job index, the restarts of single Jobs. Absent until there is one. At most 1024.
 	// +optional
 	// +listType=atomic
@@ -147,6 +151,8 @@ const (
 	WaitingForJobsReason = "WaitingForJobs"
 	// WaitingForStageReason is why Running is False while entries wait for earlier ones.
 	WaitingForStageReason = "WaitingForStage"
+	// WaitingForVolumeClaimsReason is why Running is False while volume claims do not exist.
+	WaitingForVolumeClaimsReason = "WaitingForVolumeClaims"
 	// WaitingForDeletionReason is why Running is False while Jobs of an earlier attempt are not gone.
 	WaitingForDeletionReason = "WaitingForDeletion"
 	// RestartingReason is why Running is False after a failure.

@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -13,6 +14,11 @@ import (
 const (
 	agentFlag = "--worker-jobset-uid"
 	agentEnv  = "JOBSET_UID"
+
+	workerFlag = "--worker-container-name"
+	workerEnv  = "WORKER_CONTAINER_NAME"
+	storeFlag  = "--valkey-address"
+	storeEnv   = "VALKEY_ADDRESS"
 )
 
 // HasAgent recognises an agent: a sidecar with the seed's flag or its environment variable, or the supervisor in the command
@@ -38,4 +44,51 @@ func isSupervised(c corev1.Container) bool {
 // hasWord looks through command and arguments without joining them: the slices belong to a cache.
 func hasWord(c corev1.Container, is func(string) bool) bool {
 	return slices.ContainsFunc(c.Command, is) || slices.ContainsFunc(c.Args, is)
+}
+
+// WorkerContainer is the name of the container that an agent of the pod restarts, "" if several may be and none is named.
+func WorkerContainer(pod *corev1.PodSpec) string {
+	for _, c := range pod.InitContainers {
+		if isSidecarAgent(c) {
+			return cmp.Or(setting(c, workerFlag, workerEnv), onlyContainer(pod))
+		}
+	}
+	if i := slices.IndexFunc(pod.Containers, isSupervised); i >= 0 {
+		return pod.Containers[i].Name
+	}
+	return onlyContainer(pod)
+}
+
+func onlyContainer(pod *corev1.PodSpec) string {
+	if len(pod.Containers) == 1 {
+		return pod.Containers[0].Name
+	}
+	return ""
+}
+
+// StoreAddress is where an agent of the pod looks for the store, "" if that is not written in the pod.
+func StoreAddress(pod *corev1.PodSpec) string {
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		if address := setting(c, storeFlag, storeEnv); address != "" {
+			return address
+		}
+	}
+	return ""
+}
+
+// setting is the value of a flag or of a variable, "" if it has none that is written out.
+func setting(c corev1.Container, flag, env string) (value string) {
+	for _, v := range c.Env {
+		if v.Name == env {
+			value = v.Value
+		}
+	}
+	hasWord(c, func(word string) bool {
+		given, found := strings.CutPrefix(word, flag+"=")
+		if found && !strings.Contains(given, "$(") {
+			value = given
+		}
+		return false
+	})
+	return value
 }

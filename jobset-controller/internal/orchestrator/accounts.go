@@ -3,18 +3,16 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"sync"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/accounting"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/history"
-	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
 const (
@@ -24,75 +22,43 @@ const (
 	startLook     = 300 * time.Millisecond
 )
 
-// accounts makes each restart one entry of the history and one observation of the metrics, by (uid, epoch, round), however
-// often it is seen and whoever leads. What a leader has accounted for is in the annotation; the ledger stands in for an
-// annotation that the cache does not show yet.
-type accounts struct {
-	mu     sync.Mutex
-	ledger restart.Ledger
-	levels map[types.UID]coordination.Level // at the last look into the history
-	waits  map[types.UID]time.Time          // since when a group is in sync whose workers have not all said that they have started
+// accountMemory is what was accounted for: each restart becomes one entry of the history and one observation of the metrics, however
+// often it is observed and by any leader. The numbers stand in for an annotation that the cache does not show yet.
+type accountMemory struct {
+	counted int64              // number of the last restart that was accounted for
+	level   coordination.Level // when the history was last read; without a phase: it was not
+	waits   time.Time          // since when the group is in sync whose workers have not all reported that they have started
 }
 
-// due tells whether to look into the history: the group has moved since the last look, and nobody is waited for.
-func (a *accounts) due(uid types.UID, g coordination.Summary, now time.Time) (look bool, again time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if known, ok := a.levels[uid]; ok && known == g.Level {
+// due reports whether to read the history: the group has changed since, and nobody is waited for.
+func (a *accountMemory) due(g *coordination.Summary, now time.Time) (read bool, again time.Duration) {
+	if a.level == g.Level {
 		return false, 0
 	}
-	if g.Phase != coordination.Running || g.Record.Starts >= g.Record.Ups {
-		delete(a.waits, uid)
-		return true, 0
-	}
-	since, waiting := a.waits[uid]
-	if !waiting {
-		if a.waits == nil {
-			a.waits = map[types.UID]time.Time{}
+	if g.Phase == coordination.Running && g.Record.Starts < g.Record.Ups {
+		if a.waits.IsZero() {
+			a.waits = now
 		}
-		a.waits[uid], since = now, now
+		if now.Sub(a.waits) < startPatience {
+			return false, startLook
+		}
 	}
-	if now.Sub(since) < startPatience {
-		return false, startLook
-	}
-	delete(a.waits, uid)
+	a.waits = time.Time{}
 	return true, 0
 }
 
 // fresh leaves out what is accounted for.
-func (a *accounts) fresh(uid types.UID, last history.Attempt, list []accounting.Account) []accounting.Account {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.ledger.Record(string(uid), number(last))
-	var fresh []accounting.Account
-	for _, one := range list {
-		if a.ledger.Counted(string(uid), number(one.Attempt)) {
-			continue
-		}
-		fresh = append(fresh, one)
-	}
-	return fresh
+func (a *accountMemory) fresh(last history.Attempt, list []accounting.Account) []accounting.Account {
+	a.counted = max(a.counted, number(last))
+	return slices.DeleteFunc(list, func(one accounting.Account) bool { return number(one.Attempt) <= a.counted })
 }
 
-// close notes what is written, and the level that was looked at.
-func (a *accounts) close(uid types.UID, l coordination.Level, list []accounting.Account) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.levels == nil {
-		a.levels = map[types.UID]coordination.Level{}
-	}
-	a.levels[uid] = l
+// close notes what is written, and the level at which the history was read.
+func (a *accountMemory) close(l coordination.Level, list []accounting.Account) {
+	a.level = l
 	for _, one := range list {
-		a.ledger.Record(string(uid), number(one.Attempt))
+		a.counted = max(a.counted, number(one.Attempt))
 	}
-}
-
-func (a *accounts) forget(uid types.UID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.levels, uid)
-	delete(a.waits, uid)
-	a.ledger.Forget(string(uid))
 }
 
 // number orders the restarts of all epochs of a group. Epochs are 32 bits wide, and so are counts of restarts.
@@ -104,7 +70,7 @@ func (r *Reconciler) account(ctx context.Context, s *scope) error {
 	if s.group == nil {
 		return nil
 	}
-	look, again := r.accounts.due(s.js.UID, *s.group, s.now)
+	look, again := s.state.account.due(s.group, s.now)
 	if again > 0 {
 		s.lookIn(again)
 	}
@@ -138,7 +104,7 @@ func (r *Reconciler) accountFor(ctx context.Context, s *scope, over bool) error 
 	if n := len(written); n > 0 {
 		last = written[n-1].Attempt
 	}
-	fresh := r.accounts.fresh(s.js.UID, last, accounting.Of(s.accounted(over), accounting.With(records, s.group.Record)))
+	fresh := s.state.account.fresh(last, accounting.Of(s.accounted(over), accounting.With(records, s.group.Record)))
 	level := s.group.Level
 	if len(fresh) > 0 {
 		r.locate(ctx, s, fresh)
@@ -146,7 +112,7 @@ func (r *Reconciler) accountFor(ctx context.Context, s *scope, over bool) error 
 			return err
 		}
 	}
-	r.accounts.close(s.js.UID, level, fresh)
+	s.state.account.close(level, fresh)
 	for _, one := range fresh {
 		r.observeRestart(s, one)
 	}

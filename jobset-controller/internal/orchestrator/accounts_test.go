@@ -311,7 +311,7 @@ func TestAgentsThatNeverSayThatTheirWorkersRunAreNotWaitedForForLong(t *testing.
 func TestWorkerSecondsAddUp(t *testing.T) {
 	g := formed(t)
 	missing := newMeter(t, metric(t, "holdfast_workers_out_of_sync"))
-	begun := g.r.usage.seconds(g.clock.Now())
+	begun := g.r.states.seconds(g.clock.Now())
 	g.clock.SetTime(g.clock.Now().Add(10 * time.Second))
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
@@ -321,14 +321,14 @@ func TestWorkerSecondsAddUp(t *testing.T) {
 	g.reconcile()
 	missing.want(0)
 	g.clock.SetTime(g.clock.Now().Add(time.Second))
-	if got := g.r.usage.seconds(g.clock.Now()) - begun; got != 2*11 {
+	if got := g.r.states.seconds(g.clock.Now()) - begun; got != 2*11 {
 		t.Errorf("%v worker-seconds, want 22", got)
 	}
 }
 
 func TestCallsOfALeaderThatWasReplacedAreCounted(t *testing.T) {
 	g := formed(t)
-	refused := newMeter(t, metric(t, "holdfast_fencing_rejections_total", "orchestrator"))
+	refused := newMeter(t, metric(t, "holdfast_fencing_rejections_total"))
 	g.r.Store = &stale{g.store}
 	if _, err := g.r.Reconcile(g.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}}); err == nil {
 		t.Error("no error")

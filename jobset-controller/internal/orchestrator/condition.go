@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,9 @@ const ConditionRecovering = recovering.Condition
 
 // reasonRefused: the JobSet asks for in-place restarts and cannot have them.
 const reasonRefused = "NotPossible"
+
+// reasonUnreachable: the store has not answered since the JobSet was created, or since its workers began to join.
+const reasonUnreachable = "StoreUnreachable"
 
 // reasons of ConditionInSync, by phase.
 var reasons = map[coordination.Phase]string{
@@ -47,7 +51,7 @@ func conditionOf(g *coordination.Summary, generation int64) metav1.Condition {
 	switch g.Phase {
 	case coordination.Running:
 		c.Status = metav1.ConditionTrue
-		c.Message = fmt.Sprintf("all %d workers have %s%s", g.Size, where, formingText(g))
+		c.Message = fmt.Sprintf("all %d workers have %s%s%s", g.Size, where, delayText(g), formingText(g))
 	case coordination.Restarting:
 		c.Message = fmt.Sprintf("%s; restarting %d workers to %s%s", causeText(g.Record.Cause), g.Size, where, formingText(g))
 	case coordination.Terminal, coordination.Recreating:
@@ -58,6 +62,15 @@ func conditionOf(g *coordination.Summary, generation int64) metav1.Condition {
 		c.Message = fmt.Sprintf("%d workers, %s", g.Size, where)
 	}
 	return c
+}
+
+// delayText says that workers wait before they start, which happens once in a round.
+func delayText(g *coordination.Summary) string {
+	if g.Delay == 0 {
+		return ""
+	}
+	delay := time.Duration(g.Delay) * time.Millisecond
+	return fmt.Sprintf("; they waited %s before they started, because the restarts before ended within a minute", delay)
 }
 
 // formingText names what has not started yet beside what has: it is not waited for, and no restart stops it.
@@ -130,6 +143,11 @@ func (s *scope) inSync() metav1.Condition {
 	if s.group != nil {
 		c := conditionOf(s.group, s.js.Generation)
 		c.Message += s.late
+		if s.forming != "" && s.group.Phase == coordination.Forming {
+			c.Message = s.forming
+		} else if s.forming != "" {
+			c.Message += "; " + s.forming
+		}
 		return c
 	}
 	return metav1.Condition{

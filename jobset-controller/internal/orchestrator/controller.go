@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
@@ -31,7 +32,7 @@ import (
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets/status,verbs=patch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs/finalizers,verbs=update
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete;patch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create;update
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
@@ -56,19 +57,9 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 	Users    Credentials // nil: agents have no users of their own
 
-	rounds rounds
+	states groupStates
 	losses losses
-	phases phases
-	paces  paces
-
-	inspections rhythm
-	fenceLooks  rhythm
-	nodeLooks   rhythm
-	rejections  rejections
-	nudges      nudges
-	accounts    accounts
-	usage       usage
-	outage      outage
+	outage outage
 }
 
 // Register adds the reconciler to the manager. `wakeups` names the JobSets whose group has changed in the store.
@@ -90,23 +81,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	js := &v1alpha2.JobSet{}
 	if err := r.Client.Get(ctx, req.NamespacedName, js); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(req.NamespacedName)
+			r.losses.take(req.NamespacedName)
+			r.states.forget(req.NamespacedName, r.Clock.Now())
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if provenance.Copied(js.Annotations, js.UID) { // the manager takes them away
+		return ctrl.Result{RequeueAfter: retryStore}, nil
 	}
 	again, err := r.lead(ctx, js)
 	switch {
 	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch):
-		fencingRejections.WithLabelValues(callerOrchestrator).Inc()
+		fencingRejections.Inc()
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next look is at the newer object
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil // the JobSet went meanwhile; the sweep drops its group
 	case errors.As(err, new(*storeError)):
 		if r.outage.began() {
-			log.FromContext(ctx).Error(err, "the store does not answer; workers run on, time-outs and fail-overs wait")
+			log.FromContext(ctx).Error(err, "store unusable, retrying; workers run on, time-outs and fail-overs wait")
 		}
-		return ctrl.Result{RequeueAfter: jitter(retryStore)}, nil
+		return ctrl.Result{RequeueAfter: jitter(retryStore)}, r.nameUnreachable(ctx, js, err)
 	}
 	return ctrl.Result{RequeueAfter: again}, err
 }
@@ -136,7 +131,12 @@ func (r *Reconciler) follow(ctx context.Context, s *scope) (time.Duration, error
 	for range stepsPerLook {
 		step := leader.Next(s.input())
 		if step.Kind == leader.Nothing {
-			return r.settle(ctx, s)
+			moved, err := r.form(ctx, s)
+			if moved {
+				continue
+			}
+			again, settled := r.settle(ctx, s)
+			return again, errors.Join(err, settled)
 		}
 		log.FromContext(ctx).V(1).Info("step", "step", step.Kind)
 		if err := r.apply(ctx, s, step); err != nil {
@@ -148,17 +148,14 @@ func (r *Reconciler) follow(ctx context.Context, s *scope) (time.Duration, error
 
 // settle does what follows from a group that is as it should be.
 func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
-	err := errors.Join(r.deleteStaleJobs(ctx, s), r.replace(ctx, s), r.releaseDead(ctx, s), r.repair(ctx, s), r.nudge(ctx, s), r.releaseFenced(ctx, s), r.countRejections(ctx, s), r.account(ctx, s), r.nameLate(ctx, s), r.writeCondition(ctx, s))
+	err := errors.Join(r.deleteStaleJobs(ctx, s), r.replace(ctx, s), r.releaseDead(ctx, s), r.repair(ctx, s), r.releaseFenced(ctx, s), r.account(ctx, s), r.nameLate(ctx, s), r.writeCondition(ctx, s))
 	r.reportForced(s)
-	if before := r.phases.set(client.ObjectKeyFromObject(s.js), led{s.js.UID, s.phase()}).uid; before != "" && before != s.js.UID {
-		r.forgetGroup(before) // it was deleted and created again between two looks
-	}
-	r.usage.saw(s.js.UID, s.group, s.now)
+	r.states.observed(s.state, s.group, s.now)
 	if s.wanted == nil {
-		r.rounds.forget(s.js.UID)
-		r.accounts.forget(s.js.UID)
+		s.state.endRestart()
+		s.state.account = accountMemory{}
 		if s.group == nil {
-			r.forgetGroup(s.js.UID) // nothing else would: a group that is not there has no UID by its name
+			r.states.forget(client.ObjectKeyFromObject(s.js), s.now)
 		}
 		return 0, err
 	}

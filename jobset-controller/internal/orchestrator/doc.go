@@ -4,5 +4,7 @@
 //
 //	Reconcile: observe (JobSet, epoch, group, Jobs) -> plan.Next -> one step -> again, until there is nothing to do
 //
+// Workers that have not joined for the first time are package forming's; those that do not come back are package ladder's.
+//
 // Steps are level-based and safe to repeat. What must be counted once is a compare-and-set on the JobSet itself.
 package orchestrator

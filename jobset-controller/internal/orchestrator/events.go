@@ -16,13 +16,15 @@ import (
 
 // Reasons of events on JobSets.
 const (
-	eventRestarting = "InPlaceRestart"      // a worker failed and the group restarts in place
-	eventRestarted  = "InPlaceRestarted"    // all workers are in sync again
-	eventPod        = "InPlacePodRecreated" // a worker does not come back: its pod is recreated alone
-	eventJob        = "InPlaceJobRecreated" // its Job is recreated
-	eventFailOver   = "InPlaceFailOver"     // not recoverable in place: the Jobs are recreated
-	eventUsedUp     = "InPlaceRestartsOver" // the budget is used up
-	eventForeign    = "ForeignStoreValue"   // the store held something unreadable
+	eventRestarting = "InPlaceRestart"           // a worker failed and the group restarts in place
+	eventRestarted  = "InPlaceRestarted"         // all workers are in sync again
+	eventPod        = "InPlacePodRecreated"      // a worker does not come back: its pod is recreated alone
+	eventJob        = "InPlaceJobRecreated"      // its Job is recreated
+	eventFailOver   = "InPlaceFailOver"          // not recoverable in place: the Jobs are recreated
+	eventUsedUp     = "InPlaceRestartsOver"      // the budget is used up
+	eventWaiting    = "InPlaceWaitingForWorkers" // workers have not joined for the first time
+	eventEarly      = "InPlaceWorkerFailed"      // a worker failed before it had joined
+	eventForeign    = "ForeignStoreValue"        // the store held something unreadable
 )
 
 const action = "Restarting"

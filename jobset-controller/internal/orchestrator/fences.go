@@ -26,7 +26,7 @@ const fenced = "has lost its slot for good, to a younger pod that is gone or to 
 // follows is younger and of this epoch, so it joins.
 func (r *Reconciler) releaseFenced(ctx context.Context, s *scope) error {
 	if !s.waitsForSlots() {
-		r.fenceLooks.forget(s.js.UID)
+		s.state.fencesChecked = time.Time{}
 		return nil
 	}
 	every := resyncEvery // pods that form a group may be hours away
@@ -34,7 +34,7 @@ func (r *Reconciler) releaseFenced(ctx context.Context, s *scope) error {
 		every = fenceLook
 		s.lookIn(fenceLook)
 	}
-	if !r.fenceLooks.dueLater(s.js.UID, every, s.now) {
+	if !dueLater(&s.state.fencesChecked, every, s.now) {
 		return nil
 	}
 	alone, err := r.alone(ctx, s)

@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -80,29 +79,4 @@ func TestALeaderThatWasReplacedDeletesNoFencedPod(t *testing.T) {
 	g.clock.SetTime(g.clock.Now().Add(10 * time.Second))
 	_, _ = g.r.Reconcile(g.ctx, request())
 	g.wantDeleted()
-}
-
-func TestRejectedReportsOfAgentsAreCounted(t *testing.T) {
-	g := fourPods(t)
-	counted := newMeter(t, metric(t, "holdfast_fencing_rejections_total", "agent"))
-	reject := func(times int) {
-		t.Helper()
-		for range times {
-			if err := g.joinAs("js-w-0-1", "elder", 0); !errors.Is(err, coordination.ErrFenced) {
-				t.Fatalf("error %v", err)
-			}
-		}
-	}
-	reject(2)
-	g.pass(11 * time.Second)
-	counted.want(2)
-	g.pass(11 * time.Second)
-	counted.want(2)
-	reject(1)
-	g.r = g.leader(2) // what it finds another leader may have counted
-	g.pass(11 * time.Second)
-	counted.want(2)
-	reject(3 * mostRejections) // what is written into a group's data cannot be believed without bounds
-	g.pass(11 * time.Second)
-	counted.want(2 + mostRejections)
 }

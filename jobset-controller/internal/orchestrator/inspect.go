@@ -14,7 +14,7 @@ const inspectEvery = 30 * time.Second
 
 // inspect reads a group at rest through. A foreign value in any record counts as one in the group.
 func (r *Reconciler) inspect(ctx context.Context, s *scope) error {
-	if s.group == nil || s.group.Phase != coordination.Running || !r.inspections.due(s.js.UID, inspectEvery, s.now) {
+	if s.group == nil || s.group.Phase != coordination.Running || !due(&s.state.inspected, inspectEvery, s.now) {
 		return nil
 	}
 	_, err := r.Store.Missing(ctx, string(s.js.UID))

@@ -24,16 +24,15 @@ func (r *Reconciler) nameLate(ctx context.Context, s *scope) error {
 		s.lookIn(wait)
 		return nil
 	}
-	text, asked := r.rounds.late(s.js.UID)
-	if !asked {
+	restart := s.state.restart
+	if !restart.asked {
 		missing, err := r.missing(ctx, s)
 		if err != nil || len(missing) == 0 {
 			return err
 		}
-		text = lateText(missing, s.group.Size-s.group.Joined)
-		r.rounds.setLate(s.js.UID, text)
+		restart.late, restart.asked = lateText(missing, s.group.Size-s.group.Joined), true
 	}
-	s.late = text
+	s.late = restart.late
 	return nil
 }
 

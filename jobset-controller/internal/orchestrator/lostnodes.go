@@ -64,7 +64,7 @@ func (r *Reconciler) releaseDead(ctx context.Context, s *scope) error {
 		return err
 	}
 	stay := s.othersThatStay(pods)
-	if len(stay) == 0 || !r.nodeLooks.due(s.js.UID, lookAtNodes, s.now) {
+	if len(stay) == 0 || !due(&s.state.nodesChecked, lookAtNodes, s.now) {
 		return nil
 	}
 	rand.Shuffle(len(stay), func(i, k int) { stay[i], stay[k] = stay[k], stay[i] })

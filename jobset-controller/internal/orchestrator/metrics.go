@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/accounting"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/forming"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -19,7 +20,7 @@ var (
 	lostSeconds       = meter.CounterVec(series.LostWorkerSeconds)
 	barrierWait       = meter.Histogram(series.BarrierWait, buckets)
 	outOfSync         = meter.Gauge(series.OutOfSync)
-	fencingRejections = meter.CounterVec(series.FencingRejections)
+	fencingRejections = meter.Counter(series.FencingRejections)
 	evictions         = meter.Counter(series.Evictions)
 	escalations       = meter.CounterVec(series.Escalations)
 	groups            = meter.GaugeVec(series.Groups)
@@ -27,13 +28,16 @@ var (
 	timeouts          = meter.Counter(series.Timeouts)
 	runningSeconds    = meter.CounterFunc(series.RunningWorkerSeconds, func() float64 {
 		if r := registered.Load(); r != nil {
-			return r.usage.seconds(r.Clock.Now())
+			return r.states.seconds(r.Clock.Now())
 		}
 		return 0
 	})
-	storeErrors    = meter.Counter(series.StoreErrors)
-	leading        = meter.Gauge(series.Leading)
-	restartSeconds = meter.HistogramVec(series.RestartDuration, buckets)
+	waitingToJoin   = meter.GaugeVec(series.WaitingToJoin)
+	earlyFailures   = meter.Counter(series.EarlyFailures)
+	formingTimeouts = meter.Counter(series.FormingTimeouts)
+	storeErrors     = meter.Counter(series.StoreErrors)
+	leading         = meter.Gauge(series.Leading)
+	restartSeconds  = meter.HistogramVec(series.RestartDuration, buckets)
 )
 
 // registered is the Reconciler of this process, once it has one.
@@ -43,9 +47,11 @@ var buckets = []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 
 
 func init() {
 	metrics.Registry.MustRegister(restarts, evictions, escalations, groups, roundsEnded, timeouts, storeErrors, leading,
-		restartSeconds, lostSeconds, barrierWait, outOfSync, fencingRejections, runningSeconds)
-	meter.Zero(fencingRejections, []string{callerOrchestrator}, []string{callerAgent})
+		restartSeconds, lostSeconds, barrierWait, outOfSync, fencingRejections, runningSeconds, waitingToJoin, earlyFailures, formingTimeouts)
 	meter.Zero(escalations, []string{string(ladder.Pod)}, []string{string(ladder.Job)}, []string{"group"})
+	for _, kind := range forming.Kinds {
+		waitingToJoin.WithLabelValues(string(kind)).Set(0)
+	}
 	for cause := range causes {
 		meter.Zero(restarts, []string{history.InPlace, cause, "true"})
 		meter.Zero(lostSeconds, []string{cause})
@@ -62,7 +68,7 @@ func init() {
 var causes = map[string]bool{
 	coordination.KindExit: true, coordination.KindHang: true, coordination.KindReplaced: true, coordination.KindPod: true,
 	coordination.KindRecovery: true, coordination.KindFinished: true, coordination.KindGap: true, coordination.KindTimeout: true,
-	coordination.KindUnkilled: true, coordination.KindStops: true, accounting.KindPolicy: true,
+	coordination.KindUnkilled: true, coordination.KindStops: true, accounting.KindPolicy: true, forming.KindForming: true,
 }
 
 func reasonLabel(kind string) string {

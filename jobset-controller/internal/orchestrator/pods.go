@@ -9,12 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/forming"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
@@ -54,29 +56,58 @@ func StripPod(obj any) (any, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds, Annotations: annotations,
+			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds, Annotations: annotations, OwnerReferences: controllerOnly(pod),
 		},
 		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, Reason: pod.Status.Reason},
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			stripped.Status.Conditions = []corev1.PodCondition{c}
+		}
 	}
 	for _, c := range pod.Status.ContainerStatuses {
 		stripped.Status.ContainerStatuses = append(stripped.Status.ContainerStatuses, corev1.ContainerStatus{
-			Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState,
+			Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState, RestartCount: c.RestartCount,
 		})
 	}
 	for _, c := range pod.Status.InitContainerStatuses {
-		if c.State.Running != nil {
-			stripped.Status.InitContainerStatuses = append(stripped.Status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name})
+		if runsOrFails(c) {
+			stripped.Status.InitContainerStatuses = append(stripped.Status.InitContainerStatuses, corev1.ContainerStatus{
+				Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState, RestartCount: c.RestartCount,
+			})
 		}
 	}
 	return stripped, nil
 }
 
+// controllerOnly is the reference by which isOf knows whose a pod is.
+func controllerOnly(pod *corev1.Pod) []metav1.OwnerReference {
+	uid := ownerOf(pod)
+	if uid == "" {
+		return nil
+	}
+	return []metav1.OwnerReference{{UID: uid, Controller: isTrue}}
+}
+
+var isTrue = ptr.To(true) // one for all pods
+
+// runsOrFails leaves out init containers that are done, and those that have not begun.
+func runsOrFails(c corev1.ContainerStatus) bool {
+	switch {
+	case c.State.Terminated != nil:
+		return c.State.Terminated.ExitCode != 0
+	case c.State.Waiting != nil:
+		return c.State.Waiting.Reason != "PodInitializing" || c.RestartCount > 0
+	}
+	return c.State.Running != nil
+}
+
 // gather is how long the losses of one moment are waited for, so that a JobSet that loses many pods is looked at once.
 const gather = 100 * time.Millisecond
 
-// podHandler notes pods that are lost, and has the leader look at those that are going, or wait in a restart for the kubelet's
-// back-off, O(1) for each event. Other changes of pods wake nobody.
+// podHandler notes lost pods and queues the JobSet of a pod that is lost or terminating, in O(1) per event. It ignores all other changes of
+// pods.
 func (r *Reconciler) podHandler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
@@ -84,6 +115,12 @@ func (r *Reconciler) podHandler() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { r.sawPod(e.ObjectNew, false, q) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { r.sawPod(e.Object, true, q) },
 	}
+}
+
+// failing reports whether a pod's containers have exited, or the pod has.
+func failing(pod *corev1.Pod) bool {
+	_, failed := forming.ExitOf(forming.Slot{Pod: pod}, time.Time{})
+	return failed
 }
 
 func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -97,14 +134,10 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	}
 	lost := ladder.Lost(pod) || (gone && ladder.LostWhenGone(pod))
 	// A pod that succeeds in the middle of a restart was ordered to stop, and its slot is waited for.
-	needed := pod.Status.Phase == corev1.PodSucceeded && r.rounds.restarting(uid)
-	patience, waits := r.nudges.saw(uid, pod, gone, r.Clock.Now())
-	waits = waits && r.rounds.restarting(uid)
-	when := gather
+	needed := pod.Status.Phase == corev1.PodSucceeded && r.states.restarting(uid)
 	switch {
 	case lost || needed || !pod.DeletionTimestamp.IsZero():
-	case waits: // most are started before the kubelet's time is over, and one look then is for all of them
-		when = max(gather, patience)
+	case r.states.forms(uid) && failing(pod):
 	default:
 		return
 	}
@@ -112,5 +145,5 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	if lost || needed {
 		r.losses.note(key, loss{pod: pod, evict: lost})
 	}
-	q.AddAfter(reconcile.Request{NamespacedName: key}, when)
+	q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -116,25 +117,32 @@ func (s *scope) newest(pod *corev1.Pod) {
 
 // climb deletes what the ladder says. Of a Job that is deleted no pod is deleted by itself.
 func (r *Reconciler) climb(ctx context.Context, s *scope, slots []ladder.Slot) error {
+	turn := r.turn()
+	over := func() bool { return turn.over(s) }
 	round := s.round()
 	done := map[ladder.Rung][]repaired{}
 	jobs := map[string]bool{}
 	var errs []error
-	turn := r.turn()
-	for _, rung := range []ladder.Rung{ladder.Job, ladder.Pod} {
-		for _, slot := range slots {
-			action := ladder.Decide(round, slot)
-			if action.Rung != rung || jobs[slot.Job.Name] || len(done[rung]) == repairsPerLook || turn.over(s) {
-				continue
-			}
-			jobs[slot.Job.Name] = jobs[slot.Job.Name] || rung == ladder.Job
-			ok, err := r.recreate(ctx, s, slot, rung)
-			if err != nil {
-				errs = append(errs, err)
-			} else if ok {
-				done[rung] = append(done[rung], repaired{slot, action.Why})
+	var pods []repaired
+	for _, slot := range slots {
+		switch action := ladder.Decide(round, slot); {
+		case action.Rung == ladder.Pod:
+			pods = append(pods, repaired{slot, action.Why})
+		case action.Rung == ladder.Job && !jobs[slot.Job.Name] && len(done[ladder.Job]) < repairsPerLook && s.restarting() && !over():
+			jobs[slot.Job.Name] = true
+			ok, err := r.recreateJob(ctx, s, slot)
+			if errs = append(errs, err); ok {
+				done[ladder.Job] = append(done[ladder.Job], repaired{slot, action.Why})
 			}
 		}
+	}
+	pods = slices.DeleteFunc(pods, func(one repaired) bool { return jobs[one.Job.Name] })
+	for chunk := range slices.Chunk(pods[:min(len(pods), repairsPerLook)], callsAtATime) {
+		if !s.restarting() || over() {
+			break
+		}
+		deleted, err := r.recreatePods(ctx, s, chunk)
+		done[ladder.Pod], errs = append(done[ladder.Pod], deleted...), append(errs, err)
 	}
 	r.reportRepairs(s, done)
 	return errors.Join(errs...)
@@ -145,32 +153,52 @@ type repaired struct {
 	why string
 }
 
-func (r *Reconciler) recreate(ctx context.Context, s *scope, slot ladder.Slot, rung ladder.Rung) (bool, error) {
-	if !s.restarting() {
-		return false, nil
+// recreatePods deletes pods after a live look at each: the cache may not show yet that its worker is back. The eviction
+// comes first, so that a worker that exits 0 when it is stopped is not taken for finished.
+func (r *Reconciler) recreatePods(ctx context.Context, s *scope, pods []repaired) (done []repaired, err error) {
+	live := make([]*corev1.Pod, len(pods))
+	errs := []error{inParallel(len(pods), func(i int) (err error) {
+		live[i], err = r.stillHangs(ctx, s, pods[i].Slot)
+		return err
+	})}
+	var evicted []int
+	for i, pod := range live {
+		if pod == nil || !s.restarting() {
+			continue
+		}
+		if err := r.evict(ctx, s, pod); err != nil {
+			errs = append(errs, err)
+		} else if s.restarting() {
+			evicted = append(evicted, i)
+		}
 	}
-	if rung == ladder.Job {
-		return r.recreateJob(ctx, s, slot)
+	deleted := make([]bool, len(evicted))
+	errs = append(errs, inParallel(len(evicted), func(n int) (err error) {
+		pod := live[evicted[n]]
+		deleted[n], err = r.delete(ctx, pod, client.Preconditions{UID: &pod.UID})
+		return err
+	}))
+	for n, i := range evicted {
+		if deleted[n] {
+			pods[i].Pod = live[i]
+			done = append(done, pods[i])
+		}
 	}
-	return r.recreatePod(ctx, s, slot)
+	return done, errors.Join(errs...)
 }
 
-// recreatePod deletes a pod after a live look at it: the cache may not show yet that its worker is back. The eviction
-// comes first, so that a worker that exits 0 when it is stopped is not taken for finished.
-func (r *Reconciler) recreatePod(ctx context.Context, s *scope, slot ladder.Slot) (bool, error) {
+// stillHangs returns a slot's pod as the API server has it now, if it is still the one that the ladder says to delete.
+func (r *Reconciler) stillHangs(ctx context.Context, s *scope, slot ladder.Slot) (*corev1.Pod, error) {
 	uid := slot.Pod.UID
 	live := &corev1.Pod{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(slot.Pod), live); err != nil {
-		return false, client.IgnoreNotFound(err)
+		return nil, client.IgnoreNotFound(err)
 	}
 	slot.Pod = live
 	if live.UID != uid || !isOf(live, slot.Job) || ladder.Decide(s.round(), slot).Rung != ladder.Pod {
-		return false, nil
+		return nil, nil
 	}
-	if err := r.evict(ctx, s, live); err != nil || !s.restarting() {
-		return false, err
-	}
-	return r.delete(ctx, live, client.Preconditions{UID: &uid})
+	return live, nil
 }
 
 // recreateJob deletes a Job in the foreground; the JobSet controller makes it again in the same epoch, so that its pods

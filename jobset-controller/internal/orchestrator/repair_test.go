@@ -429,9 +429,7 @@ func TestAPodIsLookedAtLiveBeforeItIsDeleted(t *testing.T) {
 func (g *rig) remembered() map[string]int {
 	r := g.r
 	return map[string]int{
-		"losses": len(r.losses.byJobSet), "accounts": len(r.accounts.levels), "phases": len(r.phases.of), "rounds": len(r.rounds.since),
-		"paces": len(r.paces.of), "inspections": len(r.inspections.last), "looks at fences": len(r.fenceLooks.last), "looks at nodes": len(r.nodeLooks.last),
-		"rejections": len(r.rejections.seen), "looks at rejections": len(r.rejections.looks.last), "nudges": len(r.nudges.sent) + len(r.nudges.waiting),
+		"losses": len(r.losses.byJobSet), "groups": len(r.states.byUID), "names": len(r.states.uids),
 	}
 }
 
@@ -440,13 +438,8 @@ func muchHappened(t *testing.T) *rig {
 	g := twoJobs(t)
 	g.fail("js-w-0-0", 1, 1)
 	g.reconcile()
-	waits := g.changePod(1, 0, besideASidecar)
-	g.see(waits, false)
-	g.reconcile()
-	g.wantNudge(1, 0, "1.1.1-1")
-	g.see(waits, true)
 	g.see(g.pod(1, 1), true)
-	for _, of := range []string{"losses", "phases", "rounds", "inspections", "rejections", "nudges"} {
+	for _, of := range []string{"losses", "groups", "names"} {
 		if g.remembered()[of] == 0 {
 			t.Fatalf("nothing is remembered of %s", of)
 		}
@@ -568,7 +561,8 @@ func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {
 	full := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "p", UID: "u", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{}},
-			Annotations: map[string]string{"other": "x", v1alpha2.JobSetUIDKey: uid},
+			Annotations:     map[string]string{"other": "x", v1alpha2.JobSetUIDKey: uid},
+			OwnerReferences: []metav1.OwnerReference{{UID: "other"}, {Kind: "Job", Name: "j", UID: jobUID(0), Controller: isTrue}},
 		},
 		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "worker"}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "1.2.3.4", ContainerStatuses: []corev1.ContainerStatus{{Name: "worker", ImageID: "i"}},
@@ -581,11 +575,14 @@ func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Annotations: map[string]string{v1alpha2.JobSetUIDKey: uid}},
-		Spec:       corev1.PodSpec{NodeName: "n"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "p", UID: "u", Annotations: map[string]string{v1alpha2.JobSetUIDKey: uid},
+			OwnerReferences: []metav1.OwnerReference{{UID: jobUID(0), Controller: isTrue}},
+		},
+		Spec: corev1.PodSpec{NodeName: "n"},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "worker"}},
-			InitContainerStatuses: []corev1.ContainerStatus{{Name: "agent"}},
+			InitContainerStatuses: []corev1.ContainerStatus{{Name: "agent", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
 		},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {

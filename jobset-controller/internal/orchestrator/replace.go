@@ -36,36 +36,92 @@ type place struct {
 // looks at what is there, not at what was seen to go, so a new leader goes on where the one before has stopped.
 func (r *Reconciler) replace(ctx context.Context, s *scope) error {
 	if !s.replaces() {
-		r.paces.forget(s.js.UID)
+		s.state.made = roundPods{}
 		return nil
 	}
 	places, err := r.places(ctx, s)
 	if err != nil {
 		return err
 	}
+	lost, err := r.lost(ctx, s, places)
+	errs := []error{err}
 	var made []replaced
-	var errs []error
 	turn := r.turn()
+	for chunk := range slices.Chunk(lost, callsAtATime) {
+		if !s.replaces() || turn.over(s) {
+			break
+		}
+		filled, err := r.replaceChunk(ctx, s, chunk)
+		made, errs = append(made, filled...), append(errs, err)
+	}
+	r.reportReplaced(s, made)
+	return errors.Join(errs...)
+}
+
+// replaceChunk confirms slots at once, takes the lost pods out of them one after the other, and makes the new ones at once.
+func (r *Reconciler) replaceChunk(ctx context.Context, s *scope, lost []*place) ([]replaced, error) {
+	vacancies := make([]*vacancy, len(lost))
+	errs := []error{inParallel(len(lost), func(i int) (err error) {
+		vacancies[i], err = r.confirm(ctx, s, lost[i])
+		return err
+	})}
+	var pods []*newPod
+	for _, v := range vacancies {
+		switch {
+		case v == nil:
+		case v.refused:
+			s.lookIn(lookAtJobs)
+		case s.replaces():
+			pod, err := r.vacate(ctx, s, v)
+			if errs = append(errs, err); pod != nil {
+				pods = append(pods, pod)
+			}
+		}
+	}
+	made := make([]*replaced, len(pods))
+	errs = append(errs, inParallel(len(pods), func(i int) (err error) {
+		made[i], err = r.makePod(ctx, s, pods[i])
+		return err
+	}))
+	var list []replaced
+	for _, one := range made {
+		if one != nil {
+			list = append(list, *one)
+		}
+	}
+	return list, errors.Join(errs...)
+}
+
+// lost are the slots that have lost their pods and are due for new ones. The nodes of pods that end are checked.
+func (r *Reconciler) lost(ctx context.Context, s *scope, places []place) (lost []*place, err error) {
+	var errs []error
 	for i := range places {
-		if len(made) == repairsPerLook || !s.replaces() {
+		if len(lost) == repairsPerLook || !s.replaces() {
 			break
 		}
 		switch p := &places[i]; replace.StateOf(p.pods) {
 		case replace.Lost:
-			if turn.over(s) {
-				continue
+			if s.dueForPod(p) {
+				lost = append(lost, p)
 			}
-			one, err := r.replacePod(ctx, s, p)
-			if one != nil {
-				made = append(made, *one)
-			}
-			errs = append(errs, err)
 		case replace.Ending:
 			errs = append(errs, r.checkNodes(ctx, s, p))
 		}
 	}
-	r.reportReplaced(s, made)
-	return errors.Join(errs...)
+	return lost, errors.Join(errs...)
+}
+
+// dueForPod reports whether a slot's pod is to be made now.
+func (s *scope) dueForPod(p *place) bool {
+	if replace.Refusal(p.job, p.index) != "" {
+		s.lookIn(lookAtJobs) // what becomes of the Job is not watched
+		return false         // a finished worker whose pod was cleaned up is no reason to ask the API server each time
+	}
+	wait := s.state.made.wait(s, p.slot)
+	if wait > 0 {
+		s.lookIn(wait)
+	}
+	return wait <= 0
 }
 
 // replaces tells whether the group needs all of its workers now. One that forms for the first time has no clock, so that nothing
@@ -131,67 +187,72 @@ func (s *scope) indexes(job *batchv1.Job) int {
 // replaced is a slot and the pod that was made for it.
 type replaced struct{ slot, pod string }
 
-// replacePod makes a slot's pod after a live look at its Job and its pods: the cache may not show yet what the Job controller or
-// another leader has done.
-func (r *Reconciler) replacePod(ctx context.Context, s *scope, p *place) (*replaced, error) {
-	if replace.Refusal(p.job, p.index) != "" {
-		s.lookIn(lookAtJobs) // what becomes of the Job is not heard
-		return nil, nil      // a finished worker whose pod was cleaned up is no reason to ask the API server each time
-	}
-	if wait := r.paces.wait(s, p.slot); wait > 0 {
-		s.lookIn(wait)
-		return nil, nil
-	}
-	job, live, err := r.confirm(ctx, s, p)
-	if job == nil || err != nil {
-		return nil, err
-	}
-	lost, err := r.fence(ctx, s, p, live)
+// vacancy is a slot that needs a pod, as the API server has it now: the cache may not show yet what the Job controller or another leader
+// has done.
+type vacancy struct {
+	*place
+	job     *batchv1.Job
+	live    []corev1.Pod
+	refused bool // the slot is left to its Job for now
+}
+
+// newPod is a pod that is to be made in place of lost ones.
+type newPod struct {
+	*place
+	pod  *corev1.Pod
+	lost []string
+}
+
+// vacate takes the lost pods out of the slot. Nothing is made if the group does not need the worker any more.
+func (r *Reconciler) vacate(ctx context.Context, s *scope, v *vacancy) (*newPod, error) {
+	lost, err := r.fence(ctx, s, v.place, v.live)
 	if err != nil || !s.replaces() {
 		return nil, err
 	}
 	// The group may have moved on by the eviction: this is the round that the pod is for.
 	round := []string{strconv.FormatInt(s.group.Epoch, 10), strconv.FormatInt(s.group.Round, 10)}
-	pod := replace.Pod(job, p.index, append(round, lost...)...)
-	r.paces.note(s, p.slot)
-	s.lookIn(r.paces.wait(s, p.slot))
-	if err := r.Client.Create(ctx, pod, client.FieldOwner(FieldManager)); err != nil {
-		return nil, r.notMade(ctx, s, p, err)
+	s.state.made.note(s, v.slot)
+	s.lookIn(s.state.made.wait(s, v.slot))
+	return &newPod{v.place, replace.Pod(v.job, v.index, append(round, lost...)...), lost}, nil
+}
+
+func (r *Reconciler) makePod(ctx context.Context, s *scope, n *newPod) (*replaced, error) {
+	if err := r.Client.Create(ctx, n.pod, client.FieldOwner(FieldManager)); err != nil {
+		return nil, r.notMade(ctx, s, n.place, err)
 	}
-	log.FromContext(ctx).Info("made a new pod for a slot", "slot", p.slot, "pod", pod.Name, "uid", pod.UID, "lost", lost)
-	if gave, err := r.giveWay(ctx, p, pod); gave || err != nil {
+	log.FromContext(ctx).Info("made a new pod for a slot", "slot", n.slot, "pod", n.pod.Name, "uid", n.pod.UID, "lost", n.lost)
+	if gave, err := r.giveWay(ctx, n.place, n.pod); gave || err != nil {
 		return nil, err
 	}
-	return &replaced{p.slot, pod.Name}, nil
+	return &replaced{n.slot, n.pod.Name}, nil
 }
 
 // lookAtJobs is how soon a slot without a pod is looked at again that is left to its Job for now.
 const lookAtJobs = time.Second
 
-// confirm reads past the cache whether the Job still needs the pod, and the slot's pods; no Job if it does not. The two are read at
+// confirm reads past the cache whether the Job still needs the pod, and the slot's pods; nil if it does not. The two are read at
 // the same time: an API server that hears of a whole group's restart takes its time for each. Of the pods it is enough that all is in
 // the list that is known here already: a pod that the Job controller made this moment may be missed by any list, and giveWay sees it.
-func (r *Reconciler) confirm(ctx context.Context, s *scope, p *place) (*batchv1.Job, []corev1.Pod, error) {
-	job := &batchv1.Job{}
-	var pods []corev1.Pod
+func (r *Reconciler) confirm(ctx context.Context, s *scope, p *place) (*vacancy, error) {
+	v := &vacancy{place: p, job: &batchv1.Job{}}
 	reads, limited := errgroup.WithContext(ctx)
-	reads.Go(func() error { return r.Live.Get(limited, client.ObjectKeyFromObject(p.job), job) })
+	reads.Go(func() error { return r.Live.Get(limited, client.ObjectKeyFromObject(p.job), v.job) })
 	reads.Go(func() (err error) {
-		pods, err = r.livePods(limited, p, s.knownOf(p)...)
+		v.live, err = r.livePods(limited, p, s.knownOf(p)...)
 		return err
 	})
 	if err := reads.Wait(); err != nil {
-		return nil, nil, client.IgnoreNotFound(err)
+		return nil, client.IgnoreNotFound(err)
 	}
-	if why := replace.Refusal(job, p.index); job.UID != p.job.UID || why != "" {
+	if why := replace.Refusal(v.job, p.index); v.job.UID != p.job.UID || why != "" {
 		log.FromContext(ctx).V(1).Info("left a slot to its Job", "slot", p.slot, "why", why)
-		s.lookIn(lookAtJobs)
-		return nil, nil, nil
+		v.refused = true
+		return v, nil
 	}
-	if replace.StateOf(pointers(pods)) != replace.Lost {
-		return nil, nil, nil
+	if replace.StateOf(pointers(v.live)) != replace.Lost {
+		return nil, nil
 	}
-	return job, pods, nil
+	return v, nil
 }
 
 // livePods are a slot's pods as the API server has them now, by the labels that both the controller and the Job give them.
@@ -231,7 +292,7 @@ func (r *Reconciler) notMade(ctx context.Context, s *scope, p *place, err error)
 		return nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		log.FromContext(ctx).Error(err, "making a new pod", "slot", p.slot)
-		if r.paces.first(s, p.slot) {
+		if s.state.made.first(s, p.slot) {
 			r.event(s, corev1.EventTypeWarning, eventNotReplaced, "worker %s has no pod, and the API server refuses a new one (%v); "+
 				"left to its Job, which waits out its back-off", p.slot, err)
 		}

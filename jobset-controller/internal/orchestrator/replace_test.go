@@ -2,9 +2,12 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,21 +27,24 @@ import (
 )
 
 // fourPods is a group in sync of one Job with four pods, as the Job controller makes them.
-func fourPods(t *testing.T) *rig {
+func fourPods(t *testing.T) *rig { return podsInSync(t, 4) }
+
+// podsInSync is a group in sync of one Job with n pods, as the Job controller makes them.
+func podsInSync(t *testing.T, n int32) *rig {
 	g := newRig(t, func(js *v1alpha2.JobSet) {
 		spec := &js.Spec.ReplicatedJobs[0].Template.Spec
-		spec.Parallelism, spec.Completions = ptr.To[int32](4), ptr.To[int32](4)
+		spec.Parallelism, spec.Completions = ptr.To(n), ptr.To(n)
 	})
 	g.changeJob(func(job *batchv1.Job) {
 		job.Labels[v1alpha2.ReplicatedJobNameKey], job.Labels[v1alpha2.JobIndexKey] = "w", "0"
-		job.Spec.Parallelism, job.Spec.Completions = ptr.To[int32](4), ptr.To[int32](4)
+		job.Spec.Parallelism, job.Spec.Completions = ptr.To(n), ptr.To(n)
 		job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 		job.Spec.Template.Labels = map[string]string{v1alpha2.JobKey: "key"}
 		job.Spec.Template.Annotations = g.template()
-		job.Status.Active = 4
+		job.Status.Active = n
 	})
 	g.reconcile()
-	for index := range 4 {
+	for index := range int(n) {
 		g.makePod(0, index, ofJob)
 		g.joinSlot(slotName(0, index), 1, 1)
 	}
@@ -456,28 +462,67 @@ func TestAPodThatTheAPIServerRefusesIsLeftToTheJob(t *testing.T) {
 	g.wantEvents("the pod of worker js-w-0-2 was lost", "the API server refuses a new one")
 }
 
-// Each takes long, and none of them is made: the rest of the look does not wait for all.
+// Each chunk takes long, and none of the pods is made: the rest of the reconcile does not wait for all.
 func TestReplacementsThatAreRefusedLeaveTheLeaderTimeForOthers(t *testing.T) {
+	const lost = callsAtATime + 4
+	g := podsInSync(t, lost)
+	for index := range lost {
+		g.lose(index)
+	}
+	var tried atomic.Int32
+	g.r.Client = g.through(interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			if tried.Add(1)%callsAtATime == 0 {
+				g.clock.SetTime(g.clock.Now().Add(turnFor))
+			}
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", context.Canceled)
+		},
+	})
+	if again := g.reconcile(); tried.Load() != callsAtATime || again > time.Millisecond {
+		t.Errorf("%d were tried, and the next reconcile is in %s", tried.Load(), again)
+	}
+}
+
+// A rack is lost: the calls for its pods are in flight at the same time. Each waits until as many are as there are lost pods.
+func TestLostPodsAreReplacedAtOnce(t *testing.T) {
 	g := fourPods(t)
 	for index := range 4 {
 		g.lose(index)
 	}
-	tried := 0
-	g.r.Client = g.through(interceptor.Funcs{
-		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
-			tried++
-			g.clock.SetTime(g.clock.Now().Add(turnFor))
-			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", context.Canceled)
+	together := func() func() error {
+		var inFlight sync.WaitGroup
+		inFlight.Add(4)
+		return func() error {
+			inFlight.Done()
+			all := make(chan struct{})
+			go func() { inFlight.Wait(); close(all) }()
+			select {
+			case <-all:
+				return nil
+			case <-time.After(10 * time.Second):
+				return errors.New("the calls are made one after the other")
+			}
+		}
+	}
+	read, create := together(), together()
+	uid := withUIDs()
+	var creating sync.Mutex
+	g.r.Live = interceptor.NewClient(g.c.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			return errors.Join(read(), c.Get(ctx, key, obj, opts...))
 		},
 	})
-	for look := range 4 {
-		again := g.reconcile()
-		if tried != look+1 {
-			t.Errorf("after %d looks %d were tried", look+1, tried)
-		}
-		if look < 3 && again > time.Millisecond {
-			t.Errorf("the next look is in %s", again)
-		}
+	g.r.Client = g.through(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			err := create()
+			creating.Lock()
+			defer creating.Unlock()
+			return errors.Join(err, uid(ctx, c, obj, opts...))
+		},
+	})
+	g.reconcile()
+	for index := range 4 {
+		g.wantPods(fmt.Sprint(index), 1)
 	}
 }
 
@@ -588,7 +633,7 @@ const byForce = "js-w-0-1: being deleted, and the kubelet of its node n1 has not
 func TestAPodOfAJobThatGoesIsDeletedByForceToo(t *testing.T) {
 	g := failedOver(t)
 	g.pass(200 * time.Second) // 292 s of silence
-	g.wantEvents()
+	g.wantEvents("4 of 4 workers have not joined: js-w-0-0: waits for Job js-w-0 of an earlier epoch to be deleted")
 	if next := g.reconcile(); next > lookAtNodes {
 		t.Errorf("the next look is in %s", next)
 	}

@@ -35,8 +35,7 @@ type Rosters struct {
 	Clock  clock.PassiveClock
 	Users  Credentials // nil: agents have no users of their own
 
-	rounds rounds
-	phases phases
+	states groupStates
 	outage outage
 	names  nameplates
 }
@@ -56,7 +55,7 @@ func (r *Rosters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	owner := owners.MakeElasticJob()
 	if err := r.Client.Get(ctx, req.NamespacedName, owner); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(r.phases.set(req.NamespacedName, led{}).uid)
+			r.names.forget(r.states.forget(req.NamespacedName, r.Clock.Now()))
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err) // the sweep drops its group
 	}
@@ -64,14 +63,14 @@ func (r *Rosters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	again, err := r.lead(ctx, owner)
 	switch {
 	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch):
-		fencingRejections.WithLabelValues(callerOrchestrator).Inc()
+		fencingRejections.Inc()
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next look is at the newer object
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
 	case errors.As(err, new(*storeError)):
 		if r.outage.began() {
-			log.FromContext(ctx).Error(err, "the store does not answer; workers run on, changes of groups wait")
+			log.FromContext(ctx).Error(err, "store unusable, retrying; workers run on, changes of groups wait")
 		}
 		return ctrl.Result{RequeueAfter: jitter(retryStore)}, nil
 	}
@@ -81,14 +80,10 @@ func (r *Rosters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 // Wake has the group looked at; without a name all groups.
 func (r *Rosters) Wake(ctx context.Context, group string) { r.names.wake(ctx, types.UID(group)) }
 
-func (r *Rosters) forget(uid types.UID) {
-	r.rounds.forget(uid)
-	r.names.forget(uid)
-}
-
 // roll is what one look at a group with a roster knows.
 type roll struct {
 	owner  client.Object
+	state  *groupState
 	roster *roster.Roster
 	report *roster.Report // that was written last
 	group  *coordination.Summary
@@ -124,6 +119,7 @@ func (r *Rosters) look(ctx context.Context, owner client.Object) (time.Duration,
 	if s.roster == nil && s.report == nil {
 		return 0, nil
 	}
+	s.state = r.states.of(client.ObjectKeyFromObject(owner), owner.GetUID(), s.now)
 	if err := r.see(s)(r.Store.Summary(ctx, string(owner.GetUID()))); err != nil {
 		return 0, err
 	}
@@ -188,7 +184,7 @@ func (r *Rosters) see(s *roll) func(coordination.Summary, error) error {
 		case err == nil:
 			s.group = &sum
 			if s.roster != nil {
-				s.clock = r.rounds.clock(s.owner.GetUID(), sum, s.roster.Timeout, s.now)
+				s.clock = s.state.clock(sum, s.roster.Timeout, s.now)
 			}
 		case errors.Is(err, coordination.ErrNoGroup):
 		case errors.Is(err, coordination.ErrForeignValue):
@@ -207,14 +203,13 @@ func (r *Rosters) see(s *roll) func(coordination.Summary, error) error {
 func (r *Rosters) settle(ctx context.Context, s *roll) (time.Duration, error) {
 	key := client.ObjectKeyFromObject(s.owner)
 	if s.roster == nil {
-		r.phases.set(key, led{})
-		r.forget(s.owner.GetUID())
+		r.names.forget(r.states.forget(key, s.now))
 		return 0, r.say(ctx, s, "")
 	}
 	if s.group == nil {
 		return jitter(resyncEvery), nil
 	}
-	r.phases.set(key, led{s.owner.GetUID(), s.group.Phase})
+	r.states.observedPhase(s.state, s.group)
 	r.names.note(s.owner.GetUID(), key)
 	report, err := r.report(ctx, s)
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 // scope is what one reconcile has observed. Steps bring it up to date as they act.
 type scope struct {
 	js      *v1alpha2.JobSet
+	state   *groupState
 	inPlace policy.InPlace
 	epoch   epoch.Record
 	jobs    []batchv1.Job
@@ -41,6 +42,7 @@ type scope struct {
 	listed  *corev1.PodList         // all pods, once they were read
 	checked map[types.UID]bool      // pods that end, and that were looked at for their slot's sake in this look
 	forced  []forcedAway            // in this look
+	forming string                  // who has not joined for the first time
 	late    string                  // who is not back in a restart that takes long
 	soon    time.Duration           // when to look again, whatever is heard; 0: no need
 
@@ -50,7 +52,8 @@ type scope struct {
 }
 
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
-	s := &scope{js: js, now: r.Clock.Now()}
+	now := r.Clock.Now()
+	s := &scope{js: js, now: now, state: r.states.of(client.ObjectKeyFromObject(js), js.UID, now)}
 	var jobs batchv1.JobList
 	if err := r.Client.List(ctx, &jobs, client.InNamespace(js.Namespace),
 		client.MatchingLabels{v1alpha2.JobSetNameKey: js.Name}); err != nil {
@@ -103,6 +106,7 @@ func (s *scope) want() (*leader.Wanted, string) {
 		Stages:    stages,
 		Suspended: ptr.Deref(s.js.Spec.Suspend, false),
 		Done:      finishedSlots(s.js.Name, jobs, stages),
+		MaxDelay:  s.inPlace.MaxRestartDelay,
 	}, ""
 }
 
@@ -138,7 +142,7 @@ func (r *Reconciler) sawGroup(s *scope, sum coordination.Summary, err error) err
 	switch {
 	case err == nil:
 		s.group = &sum
-		s.clock = r.rounds.clock(s.js.UID, sum, s.inPlace.Timeout, r.Clock.Now()) // a look may be long
+		s.clock = s.state.clock(sum, s.inPlace.Timeout, r.Clock.Now()) // a look may be long
 	case errors.Is(err, coordination.ErrNoGroup):
 	case errors.Is(err, coordination.ErrForeignValue):
 		s.foreign = err

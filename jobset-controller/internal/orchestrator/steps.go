@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
@@ -124,6 +125,7 @@ func annotated(ctx context.Context, c client.Client, owner client.Object, values
 			annotations[key] = value
 		}
 	}
+	provenance.Stamp(owner, annotations)
 	next.SetAnnotations(annotations)
 	patch := client.MergeFromWithOptions(owner, client.MergeFromWithOptimisticLock{})
 	if err := c.Patch(ctx, next, patch, client.FieldOwner(FieldManager)); err != nil {

@@ -61,6 +61,7 @@ func keepUserOf(ctx context.Context, users Credentials, c client.Client, owner c
 	return owner, err
 }
 
+// hasUser reports whether a JobSet asks for in-place restarts, is ours and has not finished.
 func hasUser(js *v1alpha2.JobSet) bool {
 	over := js.Status.TerminalState != "" || !js.DeletionTimestamp.IsZero()
 	ours := ptr.Deref(js.Spec.ManagedBy, v1alpha2.JobSetControllerName) == v1alpha2.JobSetControllerName

@@ -29,10 +29,14 @@ func SuccessPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.SuccessPolicy {
 	return spec.SuccessPolicy
 }
 
-// StartupPolicy of a spec: any order if it has none.
+// StartupPolicy of a spec: any order if it names none.
 func StartupPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.StartupPolicy {
-	if spec.StartupPolicy == nil {
-		return &v1alpha2.StartupPolicy{StartupPolicyOrder: v1alpha2.AnyOrder}
+	p := &v1alpha2.StartupPolicy{}
+	if spec.StartupPolicy != nil {
+		p = spec.StartupPolicy.DeepCopy()
 	}
-	return spec.StartupPolicy
+	if p.StartupPolicyOrder == "" {
+		p.StartupPolicyOrder = v1alpha2.AnyOrder
+	}
+	return p
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -250,6 +251,11 @@ func TestInPlaceBudget(t *testing.T) {
 	}
 }
 
+const (
+	formingKey = "holdfast.dev/forming-timeout"
+	delayKey   = "holdfast.dev/max-restart-delay"
+)
+
 const nodeLostKey = "holdfast.dev/node-lost-after"
 
 func TestReadInPlace(t *testing.T) {
@@ -269,12 +275,22 @@ func TestReadInPlace(t *testing.T) {
 		"a count beyond int32 is refused":     {annotations: map[string]string{restartsKey: "2147483648"}, problem: restartsKey},
 		"a count with a fraction is refused":  {annotations: map[string]string{restartsKey: "1.5"}, problem: restartsKey},
 		"an empty count is refused":           {annotations: map[string]string{restartsKey: ""}, problem: restartsKey},
+		"a formation may be given a time":     {annotations: map[string]string{formingKey: "10m"}, want: InPlace{FormingTimeout: 600e9}},
+		"but not none":                        {annotations: map[string]string{formingKey: "0s"}, problem: formingKey},
+		"restarts may be spread further":      {annotations: map[string]string{delayKey: "5m"}, want: InPlace{MaxRestartDelay: 300e9}},
+		"but not into the past":               {annotations: map[string]string{delayKey: "-1s"}, problem: delayKey},
 		"a node may be called lost":           {annotations: map[string]string{nodeLostKey: "2m"}, want: InPlace{NodeLostAfter: 120e9}},
 		"but not at once":                     {annotations: map[string]string{nodeLostKey: "9s"}, problem: nodeLostKey},
 		"nor after nothing in particular":     {annotations: map[string]string{nodeLostKey: "soon"}, problem: nodeLostKey},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
+			if c.want.FormingTimeout == 0 {
+				c.want.FormingTimeout = 30 * time.Minute
+			}
+			if c.want.MaxRestartDelay == 0 {
+				c.want.MaxRestartDelay = 32 * time.Second
+			}
 			got := ReadInPlace(c.annotations)
 			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(InPlace{}, "Problems")); diff != "" {
 				t.Error(diff)

@@ -17,6 +17,10 @@ type InPlace struct {
 	Enabled bool
 	// Timeout after which an in-place restart gives way to a recreation.
 	Timeout time.Duration
+	// FormingTimeout after which workers that have not joined for the first time give way to a recreation.
+	FormingTimeout time.Duration
+	// MaxRestartDelay bounds how long workers wait before they start, when restarts end early.
+	MaxRestartDelay time.Duration
 	// Restarts is the value of inplace-restarts, 0 if absent or invalid.
 	Restarts int32
 	// NodeLostAfter is how long nothing was heard of a node until what ran there counts as ended; 0: for ever.
@@ -40,6 +44,8 @@ var timeoutRule = grace.Rule{Name: "annotation " + v1alpha2.InPlaceTimeoutKey, M
 func ReadInPlace(annotations map[string]string) InPlace {
 	var p InPlace
 	p.readTimeout(annotations)
+	p.FormingTimeout = p.readOrDefault(formingRule, v1alpha2.FormingTimeoutKey, annotations)
+	p.MaxRestartDelay = p.readOrDefault(delayRule, v1alpha2.MaxRestartDelayKey, annotations)
 	p.readRestarts(annotations)
 	p.readNodeLost(annotations)
 	return p
@@ -59,6 +65,23 @@ func (p *InPlace) readTimeout(annotations map[string]string) {
 		return
 	}
 	p.Enabled, p.Timeout = true, timeout
+}
+
+// formingRule is generous by default: images of tens of gigabytes are pulled meanwhile.
+var formingRule = grace.Rule{Name: "annotation " + v1alpha2.FormingTimeoutKey, Default: 30 * time.Minute, Minimum: time.Second}
+
+// delayRule has a default that lets 20 restarts of a worker that always fails last some minutes, and a maximum beyond which nobody
+// would wait.
+var delayRule = grace.Rule{Name: "annotation " + v1alpha2.MaxRestartDelayKey, Default: 32 * time.Second, Maximum: 24 * time.Hour}
+
+// readOrDefault takes the default for a value that cannot be read.
+func (p *InPlace) readOrDefault(rule grace.Rule, annotation string, annotations map[string]string) time.Duration {
+	value := annotations[annotation]
+	d, err := rule.Parse(value)
+	if err != nil {
+		p.problem(annotation, value, err.Error())
+	}
+	return d
 }
 
 // nodeLostRule has a minimum because a node is called not ready for reasons that pass.

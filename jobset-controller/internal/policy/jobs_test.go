@@ -73,7 +73,7 @@ func TestTally(t *testing.T) {
 		"no more pods are expected than parallelism":           {jobs: []*Job{MakeJob("a", "w").Size(2, 5).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
 		"without completions parallelism is expected":          {jobs: []*Job{MakeJob("a", "w").Size(2, 0).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
 		"a suspended Job is suspended":                         {jobs: []*Job{MakeJob("a", "w").Suspended()}, want: v1alpha2.ReplicatedJobStatus{Suspended: 1}},
-		"a Job may be ready, active and suspended at once":     {jobs: []*Job{MakeJob("a", "w").Suspended().Pods(1, 1, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1, Suspended: 1}},
+		"a Job may be active and suspended at once":            {jobs: []*Job{MakeJob("a", "w").Suspended().Pods(1, 1, 0)}, want: v1alpha2.ReplicatedJobStatus{Active: 1, Suspended: 1}},
 		"finished Jobs are neither ready nor active":           {jobs: []*Job{MakeJob("a", "w").Pods(1, 1, 0).Succeeded(), MakeJob("b", "w").Pods(1, 1, 0).Failed(1, "", "")}, want: v1alpha2.ReplicatedJobStatus{Succeeded: 1, Failed: 1}},
 		"Jobs of an earlier attempt do not count":              {jobs: []*Job{MakeJob("a", "w").Attempt(-1).Pods(1, 1, 0)}},
 		"a Job of an entry that does not exist is not counted": {jobs: []*Job{MakeJob("a", "x").Pods(1, 1, 0)}},

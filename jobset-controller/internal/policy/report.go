@@ -6,15 +6,20 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Reported are the tallies as the status of a JobSet shows them that Kueue has admitted as a whole. Kueue takes its pods for
-// ready when the Ready and Succeeded of all entries add up to all replicas, and evicts it after a while if they do not. An entry
-// whose turn has not come has nothing to be ready with, so it is shown as ready until it starts: all that may run then does.
-func Reported(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobStatus, gates []bool) []v1alpha2.ReplicatedJobStatus {
-	shown := slices.Clone(tallies)
-	for i := range shown {
-		if s := &shown[i]; !gates[i] && s.Ready+s.Succeeded+s.Failed+s.Active == 0 {
-			s.Ready = spec.ReplicatedJobs[i].Replicas
+// Reported returns the tallies for the status of a JobSet: Jobs of replicatedJobs whose turn has not come are notStarted. Kueue considers the pods
+// of a JobSet that it has admitted as a whole ready when Ready and Succeeded of all replicatedJobs add up to all replicas, and evicts the JobSet
+// after a timeout if they do not. It reads nothing else, so in a queued JobSet these Jobs count as ready too.
+func Reported(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobStatus, gates []bool, queued bool) []v1alpha2.ReplicatedJobStatus {
+	reported := slices.Clone(tallies)
+	for i := range reported {
+		s := &reported[i]
+		if gates[i] || s.Ready+s.Succeeded+s.Failed+s.Active > 0 {
+			continue
+		}
+		s.NotStarted = spec.ReplicatedJobs[i].Replicas
+		if queued {
+			s.Ready = s.NotStarted
 		}
 	}
-	return shown
+	return reported
 }

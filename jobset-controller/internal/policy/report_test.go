@@ -9,23 +9,26 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-func TestAStageToComeKeepsNobodyWaiting(t *testing.T) {
+func TestAStageToComeIsReportedAsNotStarted(t *testing.T) {
 	spec := &MakeJobSet("a").Entry("init", 1).Entry("train", 3).InOrder().Obj().Spec
 	type counts = v1alpha2.ReplicatedJobStatus
 	for name, c := range map[string]struct {
 		tallies, want []counts
 		gates         []bool
+		queued        bool
 	}{
 		"the first stage starts, the second waits": {
-			[]counts{{Name: "init", Active: 1}, {Name: "train"}}, []counts{{Name: "init", Active: 1}, {Name: "train", Ready: 3}}, []bool{true, false}},
+			[]counts{{Name: "init", Active: 1}, {Name: "train"}}, []counts{{Name: "init", Active: 1}, {Name: "train", NotStarted: 3}}, []bool{true, false}, false},
+		"the second stage keeps Kueue from nothing": {
+			[]counts{{Name: "init", Active: 1}, {Name: "train"}}, []counts{{Name: "init", Active: 1}, {Name: "train", NotStarted: 3, Ready: 3}}, []bool{true, false}, true},
 		"the second one starts": {
-			[]counts{{Name: "init", Ready: 1}, {Name: "train"}}, []counts{{Name: "init", Ready: 1}, {Name: "train"}}, []bool{true, true}},
+			[]counts{{Name: "init", Ready: 1}, {Name: "train"}}, []counts{{Name: "init", Ready: 1}, {Name: "train"}}, []bool{true, true}, true},
 		"a gate that closes again hides nothing": {
-			[]counts{{Name: "init"}, {Name: "train", Ready: 1, Active: 2}}, []counts{{Name: "init"}, {Name: "train", Ready: 1, Active: 2}}, []bool{true, false}},
+			[]counts{{Name: "init"}, {Name: "train", Ready: 1, Active: 2}}, []counts{{Name: "init"}, {Name: "train", Ready: 1, Active: 2}}, []bool{true, false}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := append([]counts(nil), c.tallies...)
-			if diff := cmp.Diff(c.want, Reported(spec, c.tallies, c.gates)); diff != "" {
+			if diff := cmp.Diff(c.want, Reported(spec, c.tallies, c.gates, c.queued)); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, c.tallies); diff != "" {

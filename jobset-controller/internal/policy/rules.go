@@ -5,6 +5,8 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -22,7 +24,27 @@ func (r chosenRule) reason() string {
 	if r.name == "" {
 		return v1alpha2.DefaultFailurePolicyReason
 	}
-	return v1alpha2.FailurePolicyReasonPrefix + r.name
+	return v1alpha2.FailurePolicyReasonPrefix + safeName(r.name)
+}
+
+// RuleNamePattern is what the API server asks of the reason of a condition, which contains the name of a rule.
+var RuleNamePattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// maxReasonName leaves room for the prefix in the 1024 bytes of a reason.
+const maxReasonName = 1000
+
+// safeName is the name of a rule as a part of the reason of a condition. Admission refuses names that would have to be changed for that; they
+// come from JobSets that it has not seen.
+func safeName(name string) string {
+	if len(name) <= maxReasonName && RuleNamePattern.MatchString(name) {
+		return name
+	}
+	return strings.Map(func(c rune) rune {
+		if c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)) {
+			return c
+		}
+		return '_'
+	}, name[:min(len(name), maxReasonName)])
 }
 
 // single tells whether the action of the rule concerns the failed Job alone.

@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -34,6 +35,60 @@ func AllStarted(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStat
 		}
 	}
 	return true
+}
+
+// AllBegun reports whether every entry has got as far as to be ready or to finish, be it with a failure.
+func AllBegun(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
+	for i := range spec.ReplicatedJobs {
+		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).finished {
+			return false
+		}
+	}
+	return true
+}
+
+// passed reports for each entry of spec.replicatedJobs, in order, whether all its Jobs must have succeeded, because an entry that waits for that
+// has begun.
+func passed(spec *v1alpha2.JobSetSpec, jobs Jobs) []bool {
+	waits := StartupWaits(spec)
+	is := make([]bool, len(spec.ReplicatedJobs))
+	if !slices.Contains(waits, v1alpha2.WaitForSucceeded) && !slices.ContainsFunc(spec.ReplicatedJobs, dependsOnCompletion) {
+		return is
+	}
+	begun := begunEntries(jobs)
+	depended := map[string]bool{}
+	later := false
+	for i := len(spec.ReplicatedJobs) - 1; i >= 0; i-- {
+		entry := &spec.ReplicatedJobs[i]
+		is[i] = depended[entry.Name] || later && waits[i] == v1alpha2.WaitForSucceeded
+		if !is[i] && !begun[entry.Name] {
+			continue
+		}
+		later = true
+		for _, d := range entry.DependsOn {
+			if d.Status == v1alpha2.DependencyComplete {
+				depended[d.Name] = true
+			}
+		}
+	}
+	return is
+}
+
+func dependsOnCompletion(entry v1alpha2.ReplicatedJob) bool {
+	return slices.ContainsFunc(entry.DependsOn, func(d v1alpha2.DependsOn) bool { return d.Status == v1alpha2.DependencyComplete })
+}
+
+// begunEntries have a Job that runs or has finished.
+func begunEntries(jobs Jobs) map[string]bool {
+	begun := map[string]bool{}
+	for _, list := range [][]*batchv1.Job{jobs.Active, jobs.Succeeded, jobs.Failed} {
+		for _, job := range list {
+			if Finished(job) || !ptr.Deref(job.Spec.Suspend, false) {
+				begun[job.Labels[v1alpha2.ReplicatedJobNameKey]] = true
+			}
+		}
+	}
+	return begun
 }
 
 // InOrder tells whether entries start one after the other.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
@@ -35,6 +36,72 @@ func TestGatesOfAGroupThatRestartsInPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tallies := Tally(&js.Spec, SortJobs([]batchv1.Job{*c.job}, &js.Status, epoch.First()), nil)
 			if diff := cmp.Diff(c.want, Gates(&js.Spec, tallies)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// What a suspended Job says of its pods is what they were. Somebody who suspends and resumes a JobSet at once must not start all stages.
+func TestStaleReadyOpensNoGate(t *testing.T) {
+	js := MakeJobSet("js").Entry("a", 1).Entry("b", 1).InOrder()
+	for name, job := range map[string]*batchv1.Job{
+		"of a Job that is suspended":              MakeJob("js-a-0", "a").Pods(1, 1, 0).Suspended().Obj(),
+		"of a Job that has just been resumed":     reportedSuspended(MakeJob("js-a-0", "a").Pods(1, 1, 0)).Obj(),
+		"of a Job that is suspended and has none": reportedSuspended(MakeJob("js-a-0", "a").Suspended()).Obj(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			tallies := Tally(&js.Spec, SortJobs([]batchv1.Job{*job}, &js.Status, epoch.First()), nil)
+			if diff := cmp.Diff([]bool{true, false}, Gates(&js.Spec, tallies)); diff != "" || tallies[0].Ready != 0 {
+				t.Errorf("ready: %d, gates: %s", tallies[0].Ready, diff)
+			}
+		})
+	}
+}
+
+func reportedSuspended(job *Job) *Job {
+	job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue})
+	return job
+}
+
+// Somebody deletes a Job that has finished. Its stage must not run again beside the next.
+func TestADeletedJobOfAPassedStageCountsAsSucceeded(t *testing.T) {
+	ordered := MakeJobSet("js").Entry("a", 2).Entry("b", 1).Entry("c", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").WaitFor(v1alpha2.WaitForReady, "b")
+	depending := MakeJobSet("js").Entry("a", 2).Entry("b", 1, DependsOn("a", v1alpha2.DependencyComplete)).
+		Entry("c", 1, DependsOn("b", v1alpha2.DependencyReady))
+	a := MakeJob("js-a-1", "a").Succeeded()
+	running := MakeJob("js-b-0", "b").Pods(1, 0, 0)
+	for name, c := range map[string]struct {
+		js   *JobSet
+		jobs []*Job
+		want []int32 // succeeded of a, b and c
+	}{
+		"the next stage runs":                            {ordered, []*Job{a, running}, []int32{2, 0, 0}},
+		"the next stage runs, and nothing is left":       {ordered, []*Job{running}, []int32{2, 0, 0}},
+		"the next stage has finished":                    {ordered, []*Job{MakeJob("js-b-0", "b").Succeeded()}, []int32{2, 1, 0}},
+		"the next stage is gone too, a later one runs":   {ordered, []*Job{MakeJob("js-c-0", "c").Pods(1, 1, 0)}, []int32{2, 0, 0}},
+		"the next stage waits, suspended":                {ordered, []*Job{a, MakeJob("js-b-0", "b").Suspended()}, []int32{1, 0, 0}},
+		"the next stage is not there":                    {ordered, []*Job{a}, []int32{1, 0, 0}},
+		"the next stage is of an earlier attempt":        {ordered, []*Job{a.Attempt(1), MakeJob("js-b-0", "b").Pods(1, 1, 0)}, []int32{1, 0, 0}},
+		"a Job of it was created again":                  {ordered, []*Job{MakeJob("js-a-0", "a").Pods(1, 0, 0), running}, []int32{1, 0, 0}},
+		"what depends on its completion runs":            {depending, []*Job{a, running}, []int32{2, 0, 0}},
+		"what depends on what depends on it runs":        {depending, []*Job{MakeJob("js-c-0", "c").Pods(1, 1, 0)}, []int32{0, 0, 0}},
+		"nothing depends on the completion of the entry": {MakeJobSet("js").Entry("a", 2).Entry("b", 1).Entry("c", 1).InOrder(), []*Job{running}, []int32{0, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var jobs []batchv1.Job
+			for _, job := range c.jobs {
+				jobs = append(jobs, *job.Obj().DeepCopy())
+			}
+			js := c.js.Obj().DeepCopy()
+			if name == "the next stage is of an earlier attempt" {
+				js.Status.Restarts = 1
+			}
+			var got []int32
+			for _, s := range Tally(&js.Spec, SortJobs(jobs, &js.Status, epoch.First()), nil) {
+				got = append(got, s.Succeeded)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
@@ -14,7 +16,28 @@ func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJ
 	t.each(jobs.Failed, func(s *v1alpha2.ReplicatedJobStatus, _ *batchv1.Job) { s.Failed++ })
 	t.each(jobs.Succeeded, func(s *v1alpha2.ReplicatedJobStatus, _ *batchv1.Job) { s.Succeeded++ })
 	t.each(jobs.Active, countUnfinished)
+	t.creditPassed(spec, jobs)
 	return t.statuses
+}
+
+// creditPassed counts Jobs that no longer exist as succeeded if a later stage, which waited for them to succeed, has begun. A finished Job that
+// somebody deletes does not run again beside the next stage.
+func (t tallies) creditPassed(spec *v1alpha2.JobSetSpec, jobs Jobs) {
+	passed := passed(spec, jobs)
+	if !slices.Contains(passed, true) {
+		return
+	}
+	there := map[string]int32{}
+	for _, list := range [][]*batchv1.Job{jobs.Active, jobs.Succeeded, jobs.Failed} {
+		for _, job := range list {
+			there[job.Labels[v1alpha2.ReplicatedJobNameKey]]++
+		}
+	}
+	for i := range passed {
+		if s := &t.statuses[i]; passed[i] {
+			s.Succeeded += max(0, spec.ReplicatedJobs[i].Replicas-there[s.Name])
+		}
+	}
 }
 
 type tallies struct {
@@ -59,8 +82,12 @@ func countUnfinished(s *v1alpha2.ReplicatedJobStatus, job *batchv1.Job) {
 	}
 }
 
-// isReady: as many pods are ready or done as may run at a time.
+// isReady: as many pods are ready or done as may run at a time. What the status of a suspended Job says of its pods is out of date, and stays
+// so until the Job controller has dealt with its resumption.
 func isReady(job *batchv1.Job) bool {
+	if ptr.Deref(job.Spec.Suspend, false) || ReportedSuspended(job) {
+		return false
+	}
 	expected := ptr.Deref(job.Spec.Parallelism, 1)
 	if job.Spec.Completions != nil {
 		expected = min(expected, *job.Spec.Completions)

@@ -29,24 +29,28 @@ func (c *checked) entries() field.ErrorList {
 	return errs
 }
 
-// jobNames looks at the longest names that come of an entry.
+// jobNames checks the longest names that are generated for an entry.
 func (c *checked) jobNames(entry *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
 	job := plan.JobName(c.name, entry.Name, int(max(0, entry.Replicas-1)))
-	errs := because(path.Child("name"), entry.Name, prefixed(fmt.Sprintf("gives jobs the name %q: ", job), validation.IsDNS1035Label(job)))
+	errs := label(path.Child("name"), job, "JobSet name is too long, job names generated for this JobSet will exceed 63 characters")
 	completions := entry.Template.Spec.Completions
 	if len(errs) > 0 || completions == nil || !indexed(&entry.Template.Spec) {
 		return errs
 	}
 	pod := job + "-" + strconv.Itoa(int(max(0, *completions-1))) + podSuffix
-	return because(path.Child("name"), entry.Name, prefixed(fmt.Sprintf("gives pods names such as %q: ", pod), validation.IsDNS1035Label(pod)))
+	return label(path.Child("name"), pod, "JobSet name is too long, pod names generated for this JobSet will exceed 63 characters")
 }
 
-func prefixed(prefix string, reasons []string) []string {
-	var all []string
-	for _, reason := range reasons {
-		all = append(all, prefix+reason)
+// label refuses a value that is no DNS label; tooLong says so of one that is too long.
+func label(path *field.Path, value, tooLong string) field.ErrorList {
+	var errs field.ErrorList
+	for _, reason := range validation.IsDNS1035Label(value) {
+		if reason == validation.MaxLenError(validation.DNS1035LabelMaxLength) {
+			reason = tooLong
+		}
+		errs = append(errs, field.Invalid(path, value, reason))
 	}
-	return all
+	return errs
 }
 
 // indexed is the default.
@@ -59,7 +63,7 @@ func groupName(entry *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList 
 	if entry.GroupName == "" {
 		return nil
 	}
-	return because(path.Child("groupName"), entry.GroupName, validation.IsDNS1035Label(entry.GroupName))
+	return label(path.Child("groupName"), entry.GroupName, ".spec.replicatedJob[].groupName is too long, must be less than 63 characters")
 }
 
 func size(entry *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
@@ -67,18 +71,20 @@ func size(entry *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
 	if pods <= math.MaxInt32 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, pods, fmt.Sprintf("replicas times parallelism must be at most %d", math.MaxInt32))}
+	return field.ErrorList{field.Invalid(path, pods, fmt.Sprintf(
+		"the product of replicas and parallelism must not exceed %d for replicatedJob '%s'", math.MaxInt32, entry.Name))}
 }
 
 func dependsOn(entry *v1alpha2.ReplicatedJob, path *field.Path, index int, earlier map[string]bool) field.ErrorList {
 	path = path.Child("dependsOn")
 	if index == 0 && len(entry.DependsOn) > 0 {
-		return field.ErrorList{field.Forbidden(path, "the first entry has nothing before it to depend on")}
+		return field.ErrorList{field.Forbidden(path, "DependsOn can't be set for the first ReplicatedJob")}
 	}
 	var errs field.ErrorList
 	for i, d := range entry.DependsOn {
 		if !earlier[d.Name] {
-			errs = append(errs, field.Invalid(path.Index(i).Child("name"), d.Name, "is not the name of an entry that comes earlier in spec.replicatedJobs"))
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), d.Name, fmt.Sprintf(
+				"replicatedJob: %s cannot depend on replicatedJob: %s", entry.Name, d.Name)))
 		}
 	}
 	return errs

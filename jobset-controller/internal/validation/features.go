@@ -1,8 +1,6 @@
 package validation
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -17,16 +15,14 @@ func (c *checked) features(on policy.Features) field.ErrorList {
 	var errs field.ErrorList
 	path := c.path.Child("failurePolicy")
 	if c.spec.FailurePolicy.RestartStrategy == v1alpha2.InPlaceRestart && !on.InPlaceRestart {
-		errs = append(errs, disabled(path.Child("restartStrategy"), string(v1alpha2.InPlaceRestart), "InPlaceRestart"))
+		errs = append(errs, field.Forbidden(path.Child("restartStrategy"),
+			"InPlaceRestart restart strategy cannot be set when InPlaceRestart feature gate is disabled"))
 	}
 	for i, rule := range c.spec.FailurePolicy.Rules {
 		if restartsJobs(rule.Action) && !on.RestartJob {
-			errs = append(errs, disabled(path.Child("rules").Index(i).Child("action"), string(rule.Action), "RestartJob"))
+			errs = append(errs, field.Forbidden(path.Child("rules").Index(i).Child("action"),
+				"RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate is disabled"))
 		}
 	}
 	return errs
-}
-
-func disabled(path *field.Path, value, gate string) *field.Error {
-	return field.Forbidden(path, fmt.Sprintf("%s needs the feature gate %s of the JobSet controller, which is off", value, gate))
 }

@@ -19,7 +19,7 @@ func (c *checked) inPlaceRestart() field.ErrorList {
 	}
 	errs := c.inPlaceAlone()
 	for i := range c.spec.ReplicatedJobs {
-		errs = append(errs, inPlaceJob(&c.spec.ReplicatedJobs[i].Template.Spec, c.path.Child("replicatedJobs").Index(i).Child("template", "spec"))...)
+		errs = append(errs, inPlaceJob(&c.spec.ReplicatedJobs[i], c.path.Child("replicatedJobs").Index(i).Child("template", "spec"))...)
 	}
 	return errs
 }
@@ -42,17 +42,20 @@ func (c *checked) inPlaceAlone() field.ErrorList {
 	return errs
 }
 
-func inPlaceJob(job *batchv1.JobSpec, path *field.Path) field.ErrorList {
+func inPlaceJob(entry *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
+	job := &entry.Template.Spec
 	var errs field.ErrorList
+	refuse := func(name string, value any, what string) {
+		errs = append(errs, field.Invalid(path.Child(name), value, fmt.Sprintf("replicatedJob %s: %s when in-place restart is enabled", entry.Name, what)))
+	}
 	if limit := ptr.Deref(job.BackoffLimit, 0); limit != math.MaxInt32 {
-		errs = append(errs, field.Invalid(path.Child("backoffLimit"), limit, fmt.Sprintf("must be %d with restartStrategy InPlaceRestart", math.MaxInt32)))
+		refuse("backoffLimit", limit, fmt.Sprintf("must be set to %d (MaxInt32)", math.MaxInt32))
 	}
 	if p := ptr.Deref(job.PodReplacementPolicy, ""); p != batchv1.Failed {
-		errs = append(errs, field.Invalid(path.Child("podReplacementPolicy"), p, "must be Failed with restartStrategy InPlaceRestart"))
+		refuse("podReplacementPolicy", p, "must be set to Failed")
 	}
 	if job.Parallelism == nil || job.Completions == nil || *job.Parallelism != *job.Completions {
-		errs = append(errs, field.Invalid(path.Child("completions"), ptr.Deref(job.Completions, 0),
-			fmt.Sprintf("completions and parallelism must both be set and be equal with restartStrategy InPlaceRestart; parallelism is %d", ptr.Deref(job.Parallelism, 0))))
+		refuse("completions", ptr.Deref(job.Completions, 0), "completions and parallelism must be set and equal to each other")
 	}
 	return errs
 }

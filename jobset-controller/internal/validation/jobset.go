@@ -1,6 +1,8 @@
 package validation
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -77,7 +79,7 @@ func (c *checked) known(path *field.Path, names []string) field.ErrorList {
 }
 
 func noSuchEntry(path *field.Path, name string) *field.Error {
-	return field.Invalid(path, name, "is not the name of any entry of spec.replicatedJobs")
+	return field.Invalid(path, name, fmt.Sprintf("invalid replicatedJob name '%s' does not appear in .spec.ReplicatedJobs", name))
 }
 
 func concat(lists ...field.ErrorList) field.ErrorList {

@@ -63,8 +63,9 @@ const (
 		"alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
 	subdomain1123 = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an " +
 		"alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-	tooLong63 = "must be no more than 63 characters"
-	noEntry   = "is not the name of any entry of spec.replicatedJobs"
+	jobsTooLong = "JobSet name is too long, job names generated for this JobSet will exceed 63 characters"
+	podsTooLong = "JobSet name is too long, pod names generated for this JobSet will exceed 63 characters"
+	noEntry     = "invalid replicatedJob name 'x' does not appear in .spec.ReplicatedJobs"
 )
 
 var long = strings.Repeat("x", 60)
@@ -80,29 +81,29 @@ func TestJobSet(t *testing.T) {
 		"a JobSet without entries":   {MakeJobSet("js"), policy.Features{}, ""},
 		"an entry without Jobs":      {MakeJobSet("js").Entry("a", 0), policy.Features{}, ""},
 		"a name that is made up":     {js().Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", "js-" }), policy.Features{}, ""},
-		"a made-up name too long":    {js().Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", long }), policy.Features{}, `spec.replicatedJobs[0].name: Invalid value: "a": gives jobs the name "` + long + `xxxxx-a-1": ` + tooLong63 + `; spec.replicatedJobs[1].name: Invalid value: "b": gives jobs the name "` + long + `xxxxx-b-0": ` + tooLong63},
-		"Jobs with bad names":        {MakeJobSet("9js").Entry("a", 1), all, `spec.replicatedJobs[0].name: Invalid value: "a": gives jobs the name "9js-a-0": ` + label1035},
-		"Jobs with a name too long":  {MakeJobSet("js").Entry(long, 2), all, `spec.replicatedJobs[0].name: Invalid value: "` + long + `": gives jobs the name "js-` + long + `-1": ` + tooLong63},
-		"pods with a name too long":  {MakeJobSet("js").Entry(long[:52], 1, job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](11) })), all, `spec.replicatedJobs[0].name: Invalid value: "` + long[:52] + `": gives pods names such as "js-` + long[:52] + `-0-10-xxxxx": ` + tooLong63},
+		"a made-up name too long":    {js().Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", long }), policy.Features{}, `spec.replicatedJobs[0].name: Invalid value: "` + long + `xxxxx-a-1": ` + jobsTooLong + `; spec.replicatedJobs[1].name: Invalid value: "` + long + `xxxxx-b-0": ` + jobsTooLong},
+		"Jobs with bad names":        {MakeJobSet("9js").Entry("a", 1), all, `spec.replicatedJobs[0].name: Invalid value: "9js-a-0": ` + label1035},
+		"Jobs with a name too long":  {MakeJobSet("js").Entry(long, 2), all, `spec.replicatedJobs[0].name: Invalid value: "js-` + long + `-1": ` + jobsTooLong},
+		"pods with a name too long":  {MakeJobSet("js").Entry(long[:52], 1, job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](11) })), all, `spec.replicatedJobs[0].name: Invalid value: "js-` + long[:52] + `-0-10-xxxxx": ` + podsTooLong},
 		"a bad group":                {MakeJobSet("js").Entry("a", 1, func(e *v1alpha2.ReplicatedJob) { e.GroupName = "G" }), all, `spec.replicatedJobs[0].groupName: Invalid value: "G": ` + label1035},
-		"more pods than can be":      {MakeJobSet("js").Entry("a", 2, job(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = ptr.To[int32](1<<30), nil })), all, `spec.replicatedJobs[0]: Invalid value: 2147483648: replicas times parallelism must be at most 2147483647`},
-		"the first depends":          {MakeJobSet("js").Entry("a", 1, DependsOn("b", v1alpha2.DependencyReady)).Entry("b", 1), all, `spec.replicatedJobs[0].dependsOn: Forbidden: the first entry has nothing before it to depend on`},
-		"one depends on itself":      {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("b", v1alpha2.DependencyReady)), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "b": is not the name of an entry that comes earlier in spec.replicatedJobs`},
-		"one depends on a later one": {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("c", v1alpha2.DependencyReady)).Entry("c", 1), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "c": is not the name of an entry that comes earlier in spec.replicatedJobs`},
+		"more pods than can be":      {MakeJobSet("js").Entry("a", 2, job(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = ptr.To[int32](1<<30), nil })), all, `spec.replicatedJobs[0]: Invalid value: 2147483648: the product of replicas and parallelism must not exceed 2147483647 for replicatedJob 'a'`},
+		"the first depends":          {MakeJobSet("js").Entry("a", 1, DependsOn("b", v1alpha2.DependencyReady)).Entry("b", 1), all, `spec.replicatedJobs[0].dependsOn: Forbidden: DependsOn can't be set for the first ReplicatedJob`},
+		"one depends on itself":      {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("b", v1alpha2.DependencyReady)), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "b": replicatedJob: b cannot depend on replicatedJob: b`},
+		"one depends on a later one": {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("c", v1alpha2.DependencyReady)).Entry("c", 1), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "c": replicatedJob: b cannot depend on replicatedJob: c`},
 
 		"a bad subdomain":              {spec(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: "a.b"} }), all, `spec.network.subdomain: Invalid value: "a.b": ` + label1035},
-		"a subdomain too long":         {spec(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: long + "xxxx"} }), all, `spec.network.subdomain: Invalid value: "` + long + `xxxx": ` + tooLong63},
+		"a subdomain too long":         {spec(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: long + "xxxx"} }), all, `spec.network.subdomain: Invalid value: "` + long + `xxxx": .spec.network.subdomain is too long, must be less than 63 characters`},
 		"success of nobody":            {js().Success(v1alpha2.OperatorAll, "a", "x"), all, `spec.successPolicy.targetReplicatedJobs[1]: Invalid value: "x": ` + noEntry},
-		"a rule for nobody":            {rule(func(r *v1alpha2.FailurePolicyRule) { r.TargetReplicatedJobs = []string{"x"} }), all, `spec.failurePolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "x": ` + noEntry},
-		"a rule with a bad name":       {rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = "a-b" }), all, `spec.failurePolicy.rules[0].name: Invalid value: "a-b": must begin with a letter, go on with letters, digits, '_', ',' and ':', and end with a letter, a digit or '_', such as "node_lost"`},
-		"a rule with a name too long":  {rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = strings.Repeat("a", 129) }), all, `spec.failurePolicy.rules[0].name: Too long: may not be more than 128 bytes`},
+		"a rule for nobody":            {rule(func(r *v1alpha2.FailurePolicyRule) { r.TargetReplicatedJobs = []string{"x"} }), all, `spec.failurePolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "x": invalid replicatedJob name 'x' in failure policy does not appear in .spec.ReplicatedJobs`},
+		"a rule with a bad name":       {rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = "a-b" }), all, `spec.failurePolicy.rules[0].name: Invalid value: "a-b": invalid failure policy rule name 'a-b', a failure policy rule name must start with an alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'`},
+		"a rule with a name too long":  {rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = strings.Repeat("a", 129) }), all, `spec.failurePolicy.rules[0].name: Invalid value: invalid failure policy rule name of length 129, the rule name must be at least 1 characters long and at most 128 characters long`},
 		"a rule without a name":        {rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = "" }), all, ""},
-		"rules of one name":            {rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = "failurePolicyRule1" }).Rule(v1alpha2.FailurePolicyRule{Action: v1alpha2.FailJobSet}), all, `spec.failurePolicy.rules[1].name: Duplicate value: "failurePolicyRule1"`},
-		"an unknown reason":            {rule(func(r *v1alpha2.FailurePolicyRule) { r.OnJobFailureReasons = []string{"DeadlineExceeded", "Mood"} }), all, `spec.failurePolicy.rules[0].onJobFailureReasons[1]: Unsupported value: "Mood": supported values: "BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes", "MaxFailedIndexesExceeded", "PodFailurePolicy"`},
+		"rules of one name":            {rule(func(r *v1alpha2.FailurePolicyRule) { r.Name = "failurePolicyRule1" }).Rule(v1alpha2.FailurePolicyRule{Action: v1alpha2.FailJobSet}), all, `spec.failurePolicy.rules[1].name: Invalid value: "failurePolicyRule1": rule names are not unique, rules with indices [0 1] all have the same name 'failurePolicyRule1'`},
+		"an unknown reason":            {rule(func(r *v1alpha2.FailurePolicyRule) { r.OnJobFailureReasons = []string{"DeadlineExceeded", "Mood"} }), all, `spec.failurePolicy.rules[0].onJobFailureReasons[1]: Invalid value: "Mood": invalid job failure reason 'Mood' in failure policy is not a recognized job failure reason (BackoffLimitExceeded, DeadlineExceeded, FailedIndexes, MaxFailedIndexesExceeded, PodFailurePolicy)`},
 		"a pattern that is none":       {rule(func(r *v1alpha2.FailurePolicyRule) { r.OnJobFailureMessagePatterns = []string{"ok", "("} }), all, "spec.failurePolicy.rules[0].onJobFailureMessagePatterns[1]: Invalid value: \"(\": is not a regular expression (RE2): error parsing regexp: missing closing ): `(`"},
 		"a limit for what ends":        {rule(func(r *v1alpha2.FailurePolicyRule) { r.Action, r.MaxRestarts = v1alpha2.FailJobSet, ptr.To[int32](1) }), all, `spec.failurePolicy.rules[0].maxRestarts: Forbidden: action FailJobSet restarts nothing`},
-		"too many Jobs to count":       {MakeJobSet("js").Entry("a", 1025).Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJob}), all, `spec.failurePolicy.rules[0].action: Invalid value: "RestartJob": is possible up to 1024 replicas of an entry; spec.replicatedJobs[0].replicas is 1025`},
-		"single Jobs without the gate": {rule(func(r *v1alpha2.FailurePolicyRule) { r.Action = v1alpha2.RestartJobAndIgnoreMaxRestarts }), policy.Features{}, `spec.failurePolicy.rules[0].action: Forbidden: RestartJobAndIgnoreMaxRestarts needs the feature gate RestartJob of the JobSet controller, which is off`},
+		"too many Jobs to count":       {MakeJobSet("js").Entry("a", 1025).Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJob}), all, `spec.failurePolicy.rules[0].action: Invalid value: "RestartJob": JobSet cannot have a failure policy rule with RestartJob or RestartJobAndIgnoreMaxRestarts action and a replicated job with replicas > 1024`},
+		"single Jobs without the gate": {rule(func(r *v1alpha2.FailurePolicyRule) { r.Action = v1alpha2.RestartJobAndIgnoreMaxRestarts }), policy.Features{}, `spec.failurePolicy.rules[0].action: Forbidden: RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate is disabled`},
 		"single Jobs with the gate":    {rule(func(r *v1alpha2.FailurePolicyRule) { r.Action = v1alpha2.RestartJob }), all, ""},
 
 		"rules of an ordered start":        {js().WaitFor(v1alpha2.WaitForSucceeded, "a"), all, ""},
@@ -114,18 +115,18 @@ func TestJobSet(t *testing.T) {
 		"an entry that is not named":       {js().Entry("c", 1).WaitFor(v1alpha2.WaitForReady, "a"), all, `spec.startupPolicy.rules: Required value: no rule names "b" (spec.replicatedJobs[1]); every entry but the last must be named once`},
 		"a rule that names nobody":         {js().WaitFor(v1alpha2.WaitForReady, "a").WaitFor(v1alpha2.WaitForReady), all, `spec.startupPolicy.rules[1].targetReplicatedJobs: Required value: a rule names at least one entry of spec.replicatedJobs`},
 		"a rule for a JobSet of one entry": {MakeJobSet("js").Entry("a", 1).WaitFor(v1alpha2.WaitForReady, "a"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "a": is the last entry of spec.replicatedJobs: nothing starts after it that could wait for it`},
-		"a rule for a JobSet of none":      {MakeJobSet("js").WaitFor(v1alpha2.WaitForReady, "a"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "a": ` + noEntry},
+		"a rule for a JobSet of none":      {MakeJobSet("js").WaitFor(v1alpha2.WaitForReady, "x"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "x": ` + noEntry},
 
 		"a coordinator":                 {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", JobIndex: 1}), all, ""},
-		"a coordinator nowhere":         {coordinator(v1alpha2.Coordinator{ReplicatedJob: "x"}), all, `spec.coordinator.replicatedJob: Invalid value: "x": ` + noEntry},
-		"a coordinator beyond replicas": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", JobIndex: 2}), all, `spec.coordinator.jobIndex: Invalid value: 2: must be at least 0 and below replicas, which is 2`},
-		"a coordinator below nothing":   {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", JobIndex: -1}), all, `spec.coordinator.jobIndex: Invalid value: -1: must be at least 0 and below replicas, which is 2`},
-		"a coordinator beyond its pods": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", PodIndex: 1}), all, `spec.coordinator.podIndex: Invalid value: 1: must be at least 0 and below completions, which is 1`},
+		"a coordinator nowhere":         {coordinator(v1alpha2.Coordinator{ReplicatedJob: "x"}), all, `spec.coordinator.replicatedJob: Invalid value: "x": coordinator replicatedJob x does not exist`},
+		"a coordinator beyond replicas": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", JobIndex: 2}), all, `spec.coordinator.jobIndex: Invalid value: 2: coordinator job index 2 is invalid for replicatedJob a`},
+		"a coordinator below nothing":   {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", JobIndex: -1}), all, `spec.coordinator.jobIndex: Invalid value: -1: coordinator job index -1 is invalid for replicatedJob a`},
+		"a coordinator beyond its pods": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", PodIndex: 1}), all, `spec.coordinator.podIndex: Invalid value: 1: coordinator pod index 1 is invalid for replicatedJob a job index 0`},
 		"a coordinator without names": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a"}).Change(func(js *v1alpha2.JobSet) {
 			js.Spec.ReplicatedJobs[0].Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
-		}), all, `spec.coordinator.replicatedJob: Invalid value: "a": has jobs with completionMode NonIndexed, whose pods have no fixed names`},
-		"a coordinator without number":  {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a"}).Change(func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Template.Spec.Completions = nil }), all, `spec.coordinator.replicatedJob: Invalid value: "a": has jobs without completions`},
-		"a coordinator with a long way": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a"}).Change(func(js *v1alpha2.JobSet) { js.Spec.Network = &v1alpha2.Network{Subdomain: long} }), all, `spec.coordinator: Invalid value: "js-a-0-0.` + long + `": the address of the coordinator is written into a label: must be no more than 63 bytes`},
+		}), all, `spec.coordinator.replicatedJob: Invalid value: "a": job for coordinator pod must be indexed completion mode, and completions number must be set`},
+		"a coordinator without number":  {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a"}).Change(func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Template.Spec.Completions = nil }), all, `spec.coordinator.replicatedJob: Invalid value: "a": job for coordinator pod must be indexed completion mode, and completions number must be set`},
+		"a coordinator with a long way": {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a"}).Change(func(js *v1alpha2.JobSet) { js.Spec.Network = &v1alpha2.Network{Subdomain: long} }), all, `spec.coordinator: Invalid value: "js-a-0-0.` + long + `": spec will lead to invalid label value "js-a-0-0.` + long + `" for coordinator label "jobset.sigs.k8s.io/coordinator" (long JobSet / ReplicatedJob / SubDomain name?): must be no more than 63 bytes`},
 		"managed by another":            {spec(func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") }), all, ""},
 		"managed by a word":             {spec(func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("kueue") }), all, `spec.managedBy: Invalid value: "kueue": must be a domain-prefixed path (such as "acme.io/foo")`},
 		"managed by something long":     {spec(func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/" + long) }), all, `spec.managedBy: Too long: may not be more than 63 bytes`},
@@ -133,19 +134,19 @@ func TestJobSet(t *testing.T) {
 		"a claim":                    {volumes("data"), all, ""},
 		"a claim without a name":     {volumes(""), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Required value: pods mount the claim by this name`},
 		"a claim with a bad name":    {volumes("Data"), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "Data": ` + subdomain1123},
-		"two claims of one name":     {volumes("data", "data"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Duplicate value: "data"`},
-		"a claim that nobody mounts": {volumes("data", "spare"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Invalid value: "spare": is mounted by no container of spec.replicatedJobs`},
+		"two claims of one name":     {volumes("data", "data"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Invalid value: "data": names must be unique for VolumeClaimPolicies template`},
+		"a claim that nobody mounts": {volumes("data", "spare"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Invalid value: "spare": replicatedJob containers don't have a matching volumeMount: spare from VolumeClaimPolicies`},
 		"a claim beside a volume": {volumes("data").Change(func(js *v1alpha2.JobSet) {
 			js.Spec.ReplicatedJobs[1].Template.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data"}}
-		}), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "data": is the name of a volume of the pods too: spec.replicatedJobs[1].template.spec.template.spec.volumes[0]`},
+		}), all, `spec.replicatedJobs[1].template.spec.template.spec.volumes[0].name: Invalid value: "data": volume name conflicts with VolumeClaimPolicy template name: data`},
 		"a claim with a name too long": {volumes("data").Change(func(js *v1alpha2.JobSet) {
 			js.Name = long[:50]
 			js.Spec.ReplicatedJobs[0].Replicas = 1
 			js.Spec.VolumeClaimPolicies[0].Templates[0].Name = long[:14]
 			js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].VolumeMounts[0].Name = long[:14]
-		}), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "` + long[:14] + `": gives the claim the name "` + long[:14] + `-` + long[:50] + `", which is longer than 63 characters`},
+		}), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "` + long[:14] + `": VolumeClaimPolicies template name is too long, the claim name "` + long[:14] + `-` + long[:50] + `" will exceed 63 characters`},
 		"restarts in place by attempts": {inPlace(), all, ""},
-		"without the gate":              {inPlace(), policy.Features{}, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart needs the feature gate InPlaceRestart of the JobSet controller, which is off`},
+		"without the gate":              {inPlace(), policy.Features{}, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart restart strategy cannot be set when InPlaceRestart feature gate is disabled`},
 		"in place in two ways":          {inPlace().Annotation(v1alpha2.InPlaceTimeoutKey, "60s"), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with annotation alpha.jobset.sigs.k8s.io/inplace-timeout, which restarts in place in another way; remove one of them`},
 		"in place in order":             {inPlace().InOrder(), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with startupPolicyOrder InOrder: its agents wait for all pods of the JobSet, so the first stage would never be ready`},
 		"in place after another": {inPlace().Change(func(js *v1alpha2.JobSet) {
@@ -153,9 +154,9 @@ func TestJobSet(t *testing.T) {
 			second.Name, second.DependsOn = "b", []v1alpha2.DependsOn{{Name: "a", Status: v1alpha2.DependencyReady}}
 			js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, second)
 		}), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with dependsOn (spec.replicatedJobs[1].dependsOn): its agents wait for all pods of the JobSet, so the first stage would never be ready`},
-		"in place with a back-off":      {inPlace(job(func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](6) })), all, `spec.replicatedJobs[0].template.spec.backoffLimit: Invalid value: 6: must be 2147483647 with restartStrategy InPlaceRestart`},
-		"in place with overlap":         {inPlace(job(func(s *batchv1.JobSpec) { s.PodReplacementPolicy = nil })), all, `spec.replicatedJobs[0].template.spec.podReplacementPolicy: Invalid value: "": must be Failed with restartStrategy InPlaceRestart`},
-		"in place with a queue of pods": {inPlace(job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](5) })), all, `spec.replicatedJobs[0].template.spec.completions: Invalid value: 5: completions and parallelism must both be set and be equal with restartStrategy InPlaceRestart; parallelism is 1`},
+		"in place with a back-off":      {inPlace(job(func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](6) })), all, `spec.replicatedJobs[0].template.spec.backoffLimit: Invalid value: 6: replicatedJob a: must be set to 2147483647 (MaxInt32) when in-place restart is enabled`},
+		"in place with overlap":         {inPlace(job(func(s *batchv1.JobSpec) { s.PodReplacementPolicy = nil })), all, `spec.replicatedJobs[0].template.spec.podReplacementPolicy: Invalid value: "": replicatedJob a: must be set to Failed when in-place restart is enabled`},
+		"in place with a queue of pods": {inPlace(job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](5) })), all, `spec.replicatedJobs[0].template.spec.completions: Invalid value: 5: replicatedJob a: completions and parallelism must be set and equal to each other when in-place restart is enabled`},
 		"a bad time-out":                {js().Annotation(v1alpha2.InPlaceTimeoutKey, "60"), all, `metadata.annotations[alpha.jobset.sigs.k8s.io/inplace-timeout]: Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
 		"a bad time-out for stuck pods": {js().Annotation(v1alpha2.StuckPodTimeoutKey, "60"), all, `metadata.annotations[holdfast.dev/stuck-pod-timeout]: Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
 		"a count that a program wrote":  {js().Annotation(v1alpha2.InPlaceRestartsKey, "many"), all, ""},

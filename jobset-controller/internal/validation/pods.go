@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -21,29 +22,34 @@ func (c *checked) coordinator() field.ErrorList {
 	entry := c.entry(coordinator.ReplicatedJob)
 	switch {
 	case entry == nil:
-		return field.ErrorList{noSuchEntry(path.Child("replicatedJob"), coordinator.ReplicatedJob)}
-	case !indexed(&entry.Template.Spec):
-		return field.ErrorList{field.Invalid(path.Child("replicatedJob"), coordinator.ReplicatedJob, "has jobs with completionMode NonIndexed, whose pods have no fixed names")}
-	case entry.Template.Spec.Completions == nil:
-		return field.ErrorList{field.Invalid(path.Child("replicatedJob"), coordinator.ReplicatedJob, "has jobs without completions")}
+		return field.ErrorList{field.Invalid(path.Child("replicatedJob"), coordinator.ReplicatedJob,
+			fmt.Sprintf("coordinator replicatedJob %s does not exist", coordinator.ReplicatedJob))}
+	case !indexed(&entry.Template.Spec), entry.Template.Spec.Completions == nil:
+		return field.ErrorList{field.Invalid(path.Child("replicatedJob"), coordinator.ReplicatedJob,
+			"job for coordinator pod must be indexed completion mode, and completions number must be set")}
 	}
-	errs := append(below(path.Child("jobIndex"), coordinator.JobIndex, entry.Replicas, "replicas"),
-		below(path.Child("podIndex"), coordinator.PodIndex, *entry.Template.Spec.Completions, "completions")...)
+	var errs field.ErrorList
+	if i := coordinator.JobIndex; i < 0 || i >= int(entry.Replicas) {
+		errs = append(errs, field.Invalid(path.Child("jobIndex"), i, fmt.Sprintf("coordinator job index %d is invalid for replicatedJob %s", i, entry.Name)))
+	}
+	if i := coordinator.PodIndex; i < 0 || i >= int(*entry.Template.Spec.Completions) {
+		errs = append(errs, field.Invalid(path.Child("podIndex"), i, fmt.Sprintf(
+			"coordinator pod index %d is invalid for replicatedJob %s job index %d", i, entry.Name, coordinator.JobIndex)))
+	}
 	return append(errs, c.coordinatorLabel(path)...)
-}
-
-func below(path *field.Path, index int, limit int32, what string) field.ErrorList {
-	if index >= 0 && index < int(limit) {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, index, fmt.Sprintf("must be at least 0 and below %s, which is %d", what, limit))}
 }
 
 func (c *checked) coordinatorLabel(path *field.Path) field.ErrorList {
 	named := c.jobSet.DeepCopy()
 	named.Name = c.name
 	address := plan.CoordinatorAddress(named)
-	return because(path, address, prefixed("the address of the coordinator is written into a label: ", validation.IsValidLabelValue(address)))
+	reasons := validation.IsValidLabelValue(address)
+	if len(reasons) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, address, fmt.Sprintf(
+		"spec will lead to invalid label value %q for coordinator label %q (long JobSet / ReplicatedJob / SubDomain name?): %s",
+		address, v1alpha2.CoordinatorKey, strings.Join(reasons, ", ")))}
 }
 
 const maxManagedBy = 63
@@ -59,12 +65,15 @@ func (c *checked) managedBy() field.ErrorList {
 	return validation.IsDomainPrefixedPath(path, value)
 }
 
+// userAnnotations are those of policy.ReadInPlace that users set.
+var userAnnotations = []string{v1alpha2.InPlaceTimeoutKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey}
+
 // annotations that users set. The others are written by programs, which are not stopped by a value of the past.
 func (c *checked) annotations() field.ErrorList {
 	var errs field.ErrorList
 	path := field.NewPath("metadata", "annotations")
 	for _, p := range policy.ReadInPlace(c.jobSet.Annotations).Problems {
-		if p.Annotation == v1alpha2.InPlaceTimeoutKey || p.Annotation == v1alpha2.NodeLostAfterKey {
+		if slices.Contains(userAnnotations, p.Annotation) {
 			errs = append(errs, field.Invalid(path.Key(p.Annotation), p.Value, withoutName(p)))
 		}
 	}

@@ -3,9 +3,9 @@ package validation
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,7 +20,7 @@ func (c *checked) network() field.ErrorList {
 		return nil
 	}
 	subdomain := c.spec.Network.Subdomain
-	return because(c.path.Child("network", "subdomain"), subdomain, validation.IsDNS1035Label(subdomain))
+	return label(c.path.Child("network", "subdomain"), subdomain, ".spec.network.subdomain is too long, must be less than 63 characters")
 }
 
 func (c *checked) successPolicy() field.ErrorList {
@@ -36,33 +36,30 @@ func (c *checked) failurePolicy() field.ErrorList {
 	}
 	var errs field.ErrorList
 	rules, path := c.spec.FailurePolicy.Rules, c.path.Child("failurePolicy", "rules")
-	names := sets.New[string]()
+	indexes := map[string][]int{}
 	for i := range rules {
 		name := policy.RuleName(rules, i)
-		errs = append(errs, ruleName(path.Index(i).Child("name"), name, names.Has(name))...)
+		indexes[name] = append(indexes[name], i)
+		errs = append(errs, ruleName(path.Index(i).Child("name"), name, indexes[name])...)
 		errs = append(errs, c.rule(&rules[i], path.Index(i))...)
-		names.Insert(name)
 	}
 	return errs
 }
 
-const (
-	maxRuleName     = 128
-	ruleNameExample = "node_lost"
-)
+const maxRuleName = 128
 
-var ruleNamePattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
-
-// ruleName becomes part of a condition's reason, hence its form.
-func ruleName(path *field.Path, name string, again bool) field.ErrorList {
+// ruleName becomes part of a condition's reason, hence its form. indexes are those of the rules so far that have the name.
+func ruleName(path *field.Path, name string, indexes []int) field.ErrorList {
 	switch {
-	case again:
-		return field.ErrorList{field.Duplicate(path, name)}
-	case len(name) > maxRuleName:
-		return field.ErrorList{field.TooLong(path, name, maxRuleName)}
-	case !ruleNamePattern.MatchString(name):
+	case len(indexes) > 1:
 		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
-			"must begin with a letter, go on with letters, digits, '_', ',' and ':', and end with a letter, a digit or '_', such as %q", ruleNameExample))}
+			"rule names are not unique, rules with indices %v all have the same name '%s'", indexes, name))}
+	case len(name) > maxRuleName:
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("invalid failure policy rule name of length %d, "+
+			"the rule name must be at least 1 characters long and at most %d characters long", len(name), maxRuleName))}
+	case !policy.RuleNamePattern.MatchString(name):
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("invalid failure policy rule name '%s', a failure policy rule name must start with "+
+			"an alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'", name))}
 	}
 	return nil
 }
@@ -71,13 +68,24 @@ func (c *checked) rule(rule *v1alpha2.FailurePolicyRule, path *field.Path) field
 	errs := concat(
 		reasons(path.Child("onJobFailureReasons"), rule.OnJobFailureReasons),
 		patterns(path.Child("onJobFailureMessagePatterns"), rule.OnJobFailureMessagePatterns),
-		c.known(path.Child("targetReplicatedJobs"), rule.TargetReplicatedJobs),
+		c.ruleTargetsExist(path.Child("targetReplicatedJobs"), rule.TargetReplicatedJobs),
 	)
 	if rule.MaxRestarts != nil && rule.Action == v1alpha2.FailJobSet {
 		errs = append(errs, field.Forbidden(path.Child("maxRestarts"), "action FailJobSet restarts nothing"))
 	}
 	if restartsJobs(rule.Action) {
 		errs = append(errs, c.countable(path.Child("action"), rule.Action)...)
+	}
+	return errs
+}
+
+func (c *checked) ruleTargetsExist(path *field.Path, names []string) field.ErrorList {
+	var errs field.ErrorList
+	for i, name := range names {
+		if c.entry(name) == nil {
+			errs = append(errs, field.Invalid(path.Index(i), name,
+				fmt.Sprintf("invalid replicatedJob name '%s' in failure policy does not appear in .spec.ReplicatedJobs", name)))
+		}
 	}
 	return errs
 }
@@ -89,9 +97,9 @@ func restartsJobs(action v1alpha2.FailurePolicyAction) bool {
 // countable: the status has room for so many counters.
 func (c *checked) countable(path *field.Path, action v1alpha2.FailurePolicyAction) field.ErrorList {
 	for i := range c.spec.ReplicatedJobs {
-		if n := c.spec.ReplicatedJobs[i].Replicas; n > policy.MaxSingleRestarts {
-			return field.ErrorList{field.Invalid(path, action, fmt.Sprintf(
-				"is possible up to %d replicas of an entry; spec.replicatedJobs[%d].replicas is %d", policy.MaxSingleRestarts, i, n))}
+		if c.spec.ReplicatedJobs[i].Replicas > policy.MaxSingleRestarts {
+			return field.ErrorList{field.Invalid(path, action, fmt.Sprintf("JobSet cannot have a failure policy rule with RestartJob or "+
+				"RestartJobAndIgnoreMaxRestarts action and a replicated job with replicas > %d", policy.MaxSingleRestarts))}
 		}
 	}
 	return nil
@@ -107,10 +115,10 @@ var jobFailureReasons = []string{
 
 func reasons(path *field.Path, given []string) field.ErrorList {
 	var errs field.ErrorList
-	known := sets.New(jobFailureReasons...)
 	for i, reason := range given {
-		if !known.Has(reason) {
-			errs = append(errs, field.NotSupported(path.Index(i), reason, jobFailureReasons))
+		if !slices.Contains(jobFailureReasons, reason) {
+			errs = append(errs, field.Invalid(path.Index(i), reason, fmt.Sprintf(
+				"invalid job failure reason '%s' in failure policy is not a recognized job failure reason (%s)", reason, strings.Join(jobFailureReasons, ", "))))
 		}
 	}
 	return errs

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -32,7 +33,12 @@ func fixed(path *field.Path, old, now any) field.ErrorList {
 	if equality.Semantic.DeepEqual(old, now) {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path, "cannot be changed")}
+	return field.ErrorList{immutable(path, "")}
+}
+
+// immutable has the words of the API server, and more.
+func immutable(path *field.Path, more string) *field.Error {
+	return field.Invalid(path, field.OmitValueType{}, validation.FieldImmutableErrorMsg+more)
 }
 
 func replicatedJobs(old, js *v1alpha2.JobSet, features policy.Features) field.ErrorList {
@@ -40,11 +46,12 @@ func replicatedJobs(old, js *v1alpha2.JobSet, features policy.Features) field.Er
 	name := func(e v1alpha2.ReplicatedJob) string { return e.Name }
 	before, after := names(old.Spec.ReplicatedJobs, name), names(js.Spec.ReplicatedJobs, name)
 	if !slices.Equal(before, after) {
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("entries cannot be added, removed or reordered: %q became %q", before, after))}
+		return field.ErrorList{immutable(path, fmt.Sprintf(": entries cannot be added, removed or reordered: %q became %q", before, after))}
 	}
 	c := change{
 		suspended: ptr.Deref(old.Spec.Suspend, false) || ptr.Deref(js.Spec.Suspend, false),
-		elastic:   features.ElasticJobSet && old.Status.TerminalState == "",
+		elastic:   features.ElasticJobSet,
+		finished:  old.Status.TerminalState != "",
 	}
 	var errs field.ErrorList
 	for i := range js.Spec.ReplicatedJobs {
@@ -66,14 +73,14 @@ type change struct {
 	// suspended before or after: a queue changes the pod template in the request that resumes, and changes it back in the one
 	// that suspends.
 	suspended bool
-	// elastic: sizes may change.
-	elastic bool
+	// elastic: sizes may change, unless the JobSet has finished.
+	elastic, finished bool
 }
 
 const (
-	whileSuspended = "cannot be changed; while the JobSet is suspended these fields of the pod template may be: " +
+	whileSuspended = "; while the JobSet is suspended these fields of the pod template can be changed: " +
 		"metadata.labels, metadata.annotations, spec.nodeSelector, spec.tolerations, spec.schedulingGates"
-	unlessSuspended = "cannot be changed; some fields of the pod template may be while the JobSet is suspended"
+	unlessSuspended = "; some fields of the pod template can be changed while the JobSet is suspended"
 )
 
 func (c change) entry(path *field.Path, old, now *v1alpha2.ReplicatedJob) field.ErrorList {
@@ -83,16 +90,16 @@ func (c change) entry(path *field.Path, old, now *v1alpha2.ReplicatedJob) field.
 	}
 	var errs field.ErrorList
 	if c.elastic && resized(&before.Template.Spec, &after.Template.Spec) {
-		errs = resize(path.Child("template", "spec"), &after.Template.Spec)
+		errs = c.resize(path.Child("template", "spec"), &after.Template.Spec)
 		before.Template.Spec.Parallelism, before.Template.Spec.Completions = after.Template.Spec.Parallelism, after.Template.Spec.Completions
 	}
 	if equality.Semantic.DeepEqual(before, after) {
 		return errs
 	}
 	if c.suspended {
-		return append(errs, field.Forbidden(path, whileSuspended))
+		return append(errs, immutable(path, whileSuspended))
 	}
-	return append(errs, field.Forbidden(path, unlessSuspended))
+	return append(errs, immutable(path, unlessSuspended))
 }
 
 // withDefaults fills in what admission fills in, in a copy.
@@ -117,10 +124,23 @@ func resized(old, now *batchv1.JobSpec) bool {
 }
 
 // resize: the Job API changes both numbers together or none.
-func resize(path *field.Path, job *batchv1.JobSpec) field.ErrorList {
+func (c change) resize(path *field.Path, job *batchv1.JobSpec) field.ErrorList {
+	if c.finished {
+		return field.ErrorList{field.Forbidden(path, "Cannot mutate parallelism or completions when JobSet is in a terminal state (Completed or Failed)")}
+	}
 	if plan.Elastic(job) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Child("parallelism"), ptr.Deref(job.Parallelism, 0), fmt.Sprintf(
-		"can be changed to 1 or more, and completions to the same number; completions is %d", ptr.Deref(job.Completions, 0)))}
+	var errs field.ErrorList
+	parallelism, completions := ptr.Deref(job.Parallelism, 0), ptr.Deref(job.Completions, 0)
+	if parallelism < 1 {
+		errs = append(errs, field.Invalid(path.Child("parallelism"), parallelism, "parallelism must be >= 1"))
+	}
+	if completions < 1 {
+		errs = append(errs, field.Invalid(path.Child("completions"), completions, "completions must be >= 1"))
+	}
+	if parallelism != completions {
+		errs = append(errs, field.Invalid(path.Child("completions"), completions, "completions must be equal to parallelism for Elastic Indexed Jobs"))
+	}
+	return errs
 }

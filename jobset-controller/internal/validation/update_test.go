@@ -32,8 +32,8 @@ func unindexed(s *v1alpha2.JobSetSpec) {
 
 func TestUpdate(t *testing.T) {
 	const (
-		running = `spec.replicatedJobs[0]: Forbidden: cannot be changed; some fields of the pod template may be while the JobSet is suspended`
-		stopped = `spec.replicatedJobs[0]: Forbidden: cannot be changed; while the JobSet is suspended these fields of the pod template may be: ` +
+		running = `spec.replicatedJobs[0]: Invalid value: field is immutable; some fields of the pod template can be changed while the JobSet is suspended`
+		stopped = `spec.replicatedJobs[0]: Invalid value: field is immutable; while the JobSet is suspended these fields of the pod template can be changed: ` +
 			`metadata.labels, metadata.annotations, spec.nodeSelector, spec.tolerations, spec.schedulingGates`
 	)
 	type changes []func(*v1alpha2.JobSetSpec)
@@ -58,31 +58,31 @@ func TestUpdate(t *testing.T) {
 		"another image in a queue": {before: changes{suspended}, after: changes{suspended, image}, want: stopped},
 		"more replicas":            {after: changes{func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs[0].Replicas = 3 }}, want: running},
 		"a label of the Job":       {before: changes{suspended}, after: changes{suspended, func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs[0].Template.Labels = map[string]string{"a": "b"} }}, want: stopped},
-		"an entry goes":            {after: changes{func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs = s.ReplicatedJobs[:1] }}, want: `spec.replicatedJobs: Forbidden: entries cannot be added, removed or reordered: ["a" "b"] became ["a"]`},
+		"an entry goes":            {after: changes{func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs = s.ReplicatedJobs[:1] }}, want: `spec.replicatedJobs: Invalid value: field is immutable: entries cannot be added, removed or reordered: ["a" "b"] became ["a"]`},
 		"entries swap": {after: changes{func(s *v1alpha2.JobSetSpec) {
 			s.ReplicatedJobs[0], s.ReplicatedJobs[1] = s.ReplicatedJobs[1], s.ReplicatedJobs[0]
-		}}, want: `spec.replicatedJobs: Forbidden: entries cannot be added, removed or reordered: ["a" "b"] became ["b" "a"]`},
+		}}, want: `spec.replicatedJobs: Invalid value: field is immutable: entries cannot be added, removed or reordered: ["a" "b"] became ["b" "a"]`},
 		"a default is written down": {after: changes{func(s *v1alpha2.JobSetSpec) {
 			s.ReplicatedJobs[0].Template.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 			s.ReplicatedJobs[0].Template.Spec.Template.Spec.RestartPolicy = "OnFailure"
 		}}},
 		"another completion mode": {after: changes{unindexed}, want: running},
-		"managed by somebody now": {after: changes{func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/b") }}, want: `spec.managedBy: Forbidden: cannot be changed`},
-		"managed by nobody now":   {before: changes{func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/b") }}, want: `spec.managedBy: Forbidden: cannot be changed`},
+		"managed by somebody now": {after: changes{func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/b") }}, want: `spec.managedBy: Invalid value: field is immutable`},
+		"managed by nobody now":   {before: changes{func(s *v1alpha2.JobSetSpec) { s.ManagedBy = ptr.To("a.io/b") }}, want: `spec.managedBy: Invalid value: field is immutable`},
 		"default network":         {after: changes{func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{EnableDNSHostnames: ptr.To(true)} }}},
-		"no network":              {after: changes{func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{EnableDNSHostnames: ptr.To(false)} }}, want: `spec.network: Forbidden: cannot be changed`},
+		"no network":              {after: changes{func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{EnableDNSHostnames: ptr.To(false)} }}, want: `spec.network: Invalid value: field is immutable`},
 		"a success policy": {after: changes{func(s *v1alpha2.JobSetSpec) {
 			s.SuccessPolicy = &v1alpha2.SuccessPolicy{Operator: v1alpha2.OperatorAny}
-		}}, want: `spec.successPolicy: Forbidden: cannot be changed`},
+		}}, want: `spec.successPolicy: Invalid value: field is immutable`},
 		"a startup policy": {after: changes{func(s *v1alpha2.JobSetSpec) {
 			s.StartupPolicy = &v1alpha2.StartupPolicy{StartupPolicyOrder: v1alpha2.InOrder}
-		}}, want: `spec.startupPolicy: Forbidden: cannot be changed`},
+		}}, want: `spec.startupPolicy: Invalid value: field is immutable`},
 		"a failure policy, at last":          {after: changes{func(s *v1alpha2.JobSetSpec) { s.FailurePolicy = &v1alpha2.FailurePolicy{} }}},
 		"another size":                       {after: changes{sized(2, 2)}, want: running},
 		"another size with the gate":         {after: changes{sized(2, 2)}, features: all},
-		"no size":                            {after: changes{sized(0, 0)}, features: all, want: `spec.replicatedJobs[0].template.spec.parallelism: Invalid value: 0: can be changed to 1 or more, and completions to the same number; completions is 0`},
-		"two sizes":                          {after: changes{sized(2, 3)}, features: all, want: `spec.replicatedJobs[0].template.spec.parallelism: Invalid value: 2: can be changed to 1 or more, and completions to the same number; completions is 3`},
-		"another size when it is over":       {after: changes{sized(2, 2)}, features: all, finished: true, want: running},
+		"no size":                            {after: changes{sized(0, 0)}, features: all, want: `spec.replicatedJobs[0].template.spec.parallelism: Invalid value: 0: parallelism must be >= 1; spec.replicatedJobs[0].template.spec.completions: Invalid value: 0: completions must be >= 1`},
+		"two sizes":                          {after: changes{sized(2, 3)}, features: all, want: `spec.replicatedJobs[0].template.spec.completions: Invalid value: 3: completions must be equal to parallelism for Elastic Indexed Jobs`},
+		"another size when it is over":       {after: changes{sized(2, 2)}, features: all, finished: true, want: `spec.replicatedJobs[0].template.spec: Forbidden: Cannot mutate parallelism or completions when JobSet is in a terminal state (Completed or Failed)`},
 		"another size of Jobs without order": {before: changes{unindexed}, after: changes{unindexed, sized(2, 2)}, features: all, want: running},
 		"another size and another image":     {after: changes{sized(2, 2), image}, features: all, want: running},
 	}

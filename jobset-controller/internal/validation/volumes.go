@@ -33,14 +33,15 @@ func (c *checked) claim(path *field.Path, name string, again bool) field.ErrorLi
 		return field.ErrorList{field.Required(at, "pods mount the claim by this name")}
 	}
 	if again {
-		return field.ErrorList{field.Duplicate(at, name)}
+		return field.ErrorList{field.Invalid(at, name, "names must be unique for VolumeClaimPolicies template")}
 	}
 	if errs := because(at, name, validation.IsDNS1123Subdomain(name)); len(errs) > 0 {
 		return errs
 	}
 	errs := c.claimUse(at, name)
 	if claim := plan.ClaimName(name, c.name); len(claim) > maxClaimName {
-		errs = append(errs, field.Invalid(at, name, fmt.Sprintf("gives the claim the name %q, which is longer than %d characters", claim, maxClaimName)))
+		errs = append(errs, field.Invalid(at, name, fmt.Sprintf(
+			"VolumeClaimPolicies template name is too long, the claim name %q will exceed %d characters", claim, maxClaimName)))
 	}
 	return errs
 }
@@ -53,12 +54,13 @@ func (c *checked) claimUse(path *field.Path, name string) field.ErrorList {
 		pod := &c.spec.ReplicatedJobs[i].Template.Spec.Template.Spec
 		mounted = mounted || plan.Mounts(pod, name)
 		if at := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == name }); at >= 0 {
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf(
-				"is the name of a volume of the pods too: spec.replicatedJobs[%d].template.spec.template.spec.volumes[%d]", i, at)))
+			volume := field.NewPath("spec", "replicatedJobs").Index(i).Child("template", "spec", "template", "spec", "volumes").Index(at).Child("name")
+			errs = append(errs, field.Invalid(volume, name, "volume name conflicts with VolumeClaimPolicy template name: "+name))
 		}
 	}
 	if !mounted {
-		errs = append(errs, field.Invalid(path, name, "is mounted by no container of spec.replicatedJobs"))
+		errs = append(errs, field.Invalid(path, name, fmt.Sprintf(
+			"replicatedJob containers don't have a matching volumeMount: %s from VolumeClaimPolicies", name)))
 	}
 	return errs
 }

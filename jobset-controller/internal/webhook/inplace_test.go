@@ -28,6 +28,8 @@ func TestWhatNoAgentCanBeAddedToIsRefused(t *testing.T) {
 		"the same without in-place restarts":  {js: noCommand(), agents: agents},
 		"the same with a timeout that is bad": {js: noCommand().Annotation(timeout, "60"), agents: agents, want: "is not a duration"},
 		"a node that is lost at once":         {js: runnable().Annotation(timeout, "60s").Annotation(v1alpha2.NodeLostAfterKey, "1s"), agents: agents, want: "below the minimum"},
+		"no time to form":                     {js: runnable().Annotation(timeout, "60s").Annotation(v1alpha2.FormingTimeoutKey, "0s"), agents: agents, want: "below the minimum of 1s"},
+		"a delay that nobody can wait":        {js: runnable().Annotation(timeout, "60s").Annotation(v1alpha2.MaxRestartDelayKey, "-1s"), agents: agents, want: "below the minimum of 0s"},
 		"the same where no agents are added":  {js: noCommand().Annotation(timeout, "60s"), warned: "--inplace-store-address"},
 		"the sidecar where there is no image": {
 			js: noCommand().Annotation(timeout, "60s").Annotation(v1alpha2.InPlaceDriverKey, "cri"), agents: agents, warned: "--inplace-agent-image"},

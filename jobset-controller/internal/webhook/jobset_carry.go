@@ -17,36 +17,30 @@ type carried struct {
 
 // carry gives a copy of MultiKueue back what it lacks, and notes what another copy would lack.
 func carry(js *v1alpha2.JobSet) error {
-	if js.Labels[v1alpha2.MultiKueueOriginLabel] != "" {
-		if err := giveBack(js); err != nil {
-			return err
+	if text, found := js.Annotations[v1alpha2.CarriedSpecKey]; found && js.Labels[v1alpha2.MultiKueueOriginLabel] != "" {
+		var c carried
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			return fmt.Errorf("annotation %s, which a webhook writes, cannot be read: %w", v1alpha2.CarriedSpecKey, err)
 		}
+		c.giveBack(&js.Spec)
 	}
 	return note(js)
 }
 
-func giveBack(js *v1alpha2.JobSet) error {
-	text, found := js.Annotations[v1alpha2.CarriedSpecKey]
-	if !found {
-		return nil
-	}
-	var c carried
-	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		return fmt.Errorf("annotation %s, which a webhook writes, cannot be read: %w", v1alpha2.CarriedSpecKey, err)
-	}
-	if startup := js.Spec.StartupPolicy; startup != nil && startup.StartupPolicyOrder == v1alpha2.InOrder && len(startup.Rules) == 0 {
+// giveBack fills in what is absent from the spec. It is in parts of it that no update may change: nobody can have meant to take it away.
+func (c carried) giveBack(spec *v1alpha2.JobSetSpec) {
+	if startup := spec.StartupPolicy; startup != nil && startup.StartupPolicyOrder == v1alpha2.InOrder && len(startup.Rules) == 0 {
 		startup.Rules = c.StartupRules
 	}
-	if js.Spec.FailurePolicy == nil {
-		return nil
+	if spec.FailurePolicy == nil {
+		return
 	}
-	rules := js.Spec.FailurePolicy.Rules
+	rules := spec.FailurePolicy.Rules
 	for i := range rules {
 		if most, is := c.RuleMaxRestarts[rules[i].Name]; is && rules[i].MaxRestarts == nil {
 			rules[i].MaxRestarts = &most
 		}
 	}
-	return nil
 }
 
 // note writes the annotation, or takes away one that has nothing to say.

@@ -53,12 +53,12 @@ func existing(path *field.Path, template int, policy *v1alpha2.VolumeClaimPolicy
 	var errs field.ErrorList
 	if !plan.Retains(policy) {
 		errs = append(errs, field.Invalid(path.Child("retentionPolicy", "whenDeleted"), v1alpha2.RetentionPolicyDelete,
-			fmt.Sprintf("must be Retain because volume claim %s exists already", found.Name)))
+			fmt.Sprintf("retentionPolicy must be retain when PVC exists: %s", found.Name)))
 	}
 	// What the template leaves open was filled in by the API server and by the binding of the claim.
 	if !equality.Semantic.DeepDerivative(policy.Templates[template].Spec, found.Spec) {
 		at := path.Child("templates").Index(template).Child("spec")
-		errs = append(errs, field.Forbidden(at, fmt.Sprintf("volume claim %s exists already and asks for something else", found.Name)))
+		errs = append(errs, field.Forbidden(at, fmt.Sprintf("spec does not match existing PVC %s in namespace %s", found.Name, found.Namespace)))
 	}
 	return errs
 }

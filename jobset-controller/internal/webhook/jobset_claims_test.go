@@ -43,8 +43,8 @@ func TestClaimsThatExistAlready(t *testing.T) {
 	}{
 		"no claim":                    {"other-a", size("9Gi"), js(v1alpha2.RetentionPolicyDelete), ""},
 		"one that is kept, and bound": {"data-a", bound, js(v1alpha2.RetentionPolicyRetain), ""},
-		"one that would be deleted":   {"data-a", bound, js(v1alpha2.RetentionPolicyDelete), prefix + `retentionPolicy.whenDeleted: Invalid value: "Delete": must be Retain because volume claim data-a exists already`},
-		"one of another size":         {"data-a", size("2Gi"), js(v1alpha2.RetentionPolicyRetain), prefix + `templates[0].spec: Forbidden: volume claim data-a exists already and asks for something else`},
+		"one that would be deleted":   {"data-a", bound, js(v1alpha2.RetentionPolicyDelete), prefix + `retentionPolicy.whenDeleted: Invalid value: "Delete": retentionPolicy must be retain when PVC exists: data-a`},
+		"one of another size":         {"data-a", size("2Gi"), js(v1alpha2.RetentionPolicyRetain), prefix + `templates[0].spec: Forbidden: spec does not match existing PVC data-a in namespace default`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 )
 
 // +kubebuilder:webhook:path=/mutate-jobset-x-k8s-io-v1alpha2-jobset,mutating=true,failurePolicy=fail,sideEffects=None,groups=jobset.x-k8s.io,resources=jobsets,verbs=create;update,versions=v1alpha2,name=mjobset.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
@@ -18,7 +19,8 @@ import (
 // defaults fills in what the published webhook fills in, because its clients look at it. The controller itself does without.
 type defaults struct{}
 
-// Default fills in a JobSet that is created. In an update it gives back what the client has dropped without knowing.
+// Default fills in a JobSet that is created, and drops what programs wrote on another one that its manifest was read from. In an update it
+// gives back what the client has dropped without knowing.
 func (defaults) Default(ctx context.Context, js *v1alpha2.JobSet) error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -30,6 +32,7 @@ func (defaults) Default(ctx context.Context, js *v1alpha2.JobSet) error {
 		}
 		return note(js)
 	}
+	provenance.Drop(js.Annotations)
 	fill(&js.Spec)
 	return carry(js)
 }
@@ -53,30 +56,16 @@ func fill(spec *v1alpha2.JobSetSpec) {
 	}
 }
 
-// restore brings back fields that the published types do not have, and so cannot send. They are in parts of the spec that no
-// update may change: nobody can have meant to take them away.
+// restore brings back what the client has dropped because its types do not have it, and what programs wrote if the manifest of another JobSet
+// was applied.
 func restore(raw []byte, js *v1alpha2.JobSet) error {
 	var old v1alpha2.JobSet
 	if err := yaml.Unmarshal(raw, &old); err != nil {
 		return fmt.Errorf("reading the JobSet as it was: %w", err)
 	}
-	before, now := old.Spec.StartupPolicy, js.Spec.StartupPolicy
-	if before != nil && now != nil && before.StartupPolicyOrder == now.StartupPolicyOrder && len(now.Rules) == 0 {
-		now.Rules = before.Rules
-	}
-	if old.Spec.FailurePolicy != nil && js.Spec.FailurePolicy != nil {
-		restoreRules(old.Spec.FailurePolicy.Rules, js.Spec.FailurePolicy.Rules)
+	carriedBy(&old.Spec).giveBack(&js.Spec)
+	if provenance.Copied(js.Annotations, old.UID) {
+		provenance.Restore(js.Annotations, old.Annotations)
 	}
 	return nil
-}
-
-func restoreRules(old, now []v1alpha2.FailurePolicyRule) {
-	if len(old) != len(now) {
-		return
-	}
-	for i := range now {
-		if now[i].Name == old[i].Name && now[i].MaxRestarts == nil {
-			now[i].MaxRestarts = old[i].MaxRestarts
-		}
-	}
 }

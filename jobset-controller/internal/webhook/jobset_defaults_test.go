@@ -16,6 +16,9 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/history"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
 // defaulted passes a JobSet through the webhook; old is what it was before an update.
@@ -92,5 +95,33 @@ func TestAnUpdateDoesNotLoseWhatItsClientDoesNotKnow(t *testing.T) {
 	other.Spec.FailurePolicy.Rules[1].MaxRestarts = ptr.To[int32](9)
 	if diff := cmp.Diff(other.Obj().Spec, defaulted(t, whole().Obj(), other.Obj()).Spec); diff != "" {
 		t.Errorf("a change is for validation to refuse: %s", diff)
+	}
+}
+
+func TestAStartupPolicyWithoutAnOrderHasAny(t *testing.T) {
+	js := MakeJobSet("a").Workers(1).Change(func(js *v1alpha2.JobSet) { js.Spec.StartupPolicy = &v1alpha2.StartupPolicy{} })
+	if got := defaulted(t, nil, js.Obj()).Spec.StartupPolicy.StartupPolicyOrder; got != v1alpha2.AnyOrder {
+		t.Errorf("the order is %q", got)
+	}
+}
+
+// kubectl get -o yaml, kubectl delete, kubectl apply.
+func TestAResubmittedJobSetBeginsAnew(t *testing.T) {
+	js := MakeJobSet("a").Workers(1).Annotation("mine", "1").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").
+		Annotation(v1alpha2.InPlaceRestartsKey, "3").Annotation(epoch.Annotation, `{"epoch":4,"recreate":4}`).Annotation(history.Annotation, "x").
+		Annotation(recovering.Annotation, "x").Annotation("holdfast.dev/store-user", "x").Annotation(v1alpha2.WrittenForKey, "another")
+	want := map[string]string{"mine": "1", v1alpha2.InPlaceTimeoutKey: "60s"}
+	if diff := cmp.Diff(want, defaulted(t, nil, js.Obj()).Annotations); diff != "" {
+		t.Error(diff)
+	}
+	live := MakeJobSet("a").Workers(1).Annotation(v1alpha2.InPlaceRestartsKey, "1").Annotation(v1alpha2.WrittenForKey, "a-uid").Obj()
+	want[v1alpha2.InPlaceRestartsKey], want[v1alpha2.WrittenForKey] = "1", "a-uid"
+	if diff := cmp.Diff(want, defaulted(t, live, js.Obj()).Annotations); diff != "" {
+		t.Errorf("applied once more: %s", diff)
+	}
+	next := live.DeepCopy()
+	next.Annotations[v1alpha2.InPlaceRestartsKey] = "2"
+	if diff := cmp.Diff(next.Annotations, defaulted(t, live, next).Annotations); diff != "" {
+		t.Errorf("a program that writes: %s", diff)
 	}
 }

@@ -6,11 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
 // JobSets that no webhook has seen, as those that are older than it. None of them may crash or wedge the controller.
@@ -24,13 +28,39 @@ func TestJobsThatTheAPIServerRefusesAreNamedInACondition(t *testing.T) {
 	w.awaitJobs("a-workers-0@0")
 	w.annotate("a", "example.com/touched", "yes")
 	w.Always(func() string {
-		if got := w.eventsWith("JobCreationFailed"); len(got) != 1 {
+		if got := w.eventsWith("JobCreationFailed"); len(got) > 3 { // after 1 s and 2 s
 			return strings.Join(got, "\n")
 		}
 		return ""
 	})
 	w.ready("a-workers-0")
 	w.awaitCondition("a", "Running=False/WaitingForJobs")
+}
+
+// The next manager does not know what was refused, and may not get to know it at once.
+func TestARefusalIsNotTakenBackByAManagerThatStarts(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).Entry("bad", 2, func(e *v1alpha2.ReplicatedJob) {
+		e.Template.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	}))
+	w.awaitCondition("a", "Accepted=False/JobsRefused")
+	w.Stop()
+	accepted := meta.FindStatusCondition(w.jobSet("a").Status.Conditions, "Accepted")
+	w.FailOn(func(call string, _ client.Object) error {
+		if strings.HasPrefix(call, "create Job") {
+			return sandbox.ErrCrash
+		}
+		return nil
+	})
+	w.start()
+	w.annotate("a", "example.com/touched", "yes")
+	w.Always(func() string {
+		return cmp.Diff(accepted, meta.FindStatusCondition(w.jobSet("a").Status.Conditions, "Accepted"))
+	})
+	w.FailOn(nil)
+	w.Always(func() string {
+		return cmp.Diff(accepted, meta.FindStatusCondition(w.jobSet("a").Status.Conditions, "Accepted"))
+	})
 }
 
 func TestWhatCanBeCarriedOutOfABadSpecIs(t *testing.T) {

@@ -14,28 +14,25 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
-// ensureClaims creates the volume claims of the pods before there are Jobs. Claims are not watched: they are looked for whenever
-// Jobs are missing, which is when pods could miss them.
-func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if len(s.jobSet.Spec.VolumeClaimPolicies) == 0 || !s.lacksJobs() {
-		return ctrl.Result{}, nil
+// ensureClaims creates the volume claims of the pods, and reports whether all of them exist. Claims are not watched: it runs before Jobs are
+// created, which is when pods could miss them.
+func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (exist bool, again ctrl.Result, err error) {
+	if len(s.jobSet.Spec.VolumeClaimPolicies) == 0 {
+		return true, ctrl.Result{}, nil
 	}
-	err := parallel.Do(ctx, plan.Claims(s.jobSet), func(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	if wait, refused := r.notBefore.wait(s.jobSet, theClaims); wait > 0 {
+		s.lacksClaims = refused
+		return false, ctrl.Result{RequeueAfter: wait}, nil
+	}
+	err = parallel.Do(ctx, plan.Claims(s.jobSet), func(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 		return r.ensureClaim(ctx, s, claim)
 	})
+	s.lacksClaims = err
+	again.RequeueAfter = r.notBefore.refused(s.jobSet, theClaims, err)
 	if err != nil {
-		s.lacksClaims = true
 		r.report.warn(s.jobSet, pvcCreationFailed, "no jobs are created before the claims of their volumes: "+err.Error())
 	}
-	return ctrl.Result{}, err
-}
-
-func (s *scope) lacksJobs() bool {
-	var wanted int
-	for i := range s.jobSet.Spec.ReplicatedJobs {
-		wanted += int(s.jobSet.Spec.ReplicatedJobs[i].Replicas)
-	}
-	return len(s.jobs.Names) < wanted
+	return err == nil, again, nil
 }
 
 func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, desired *corev1.PersistentVolumeClaim) error {
@@ -46,6 +43,8 @@ func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, desired *corev1.
 		return r.createClaim(ctx, desired)
 	case err != nil:
 		return fmt.Errorf("getting volume claim %s: %w", desired.Name, err)
+	case !existing.DeletionTimestamp.IsZero(): // no pod that uses it would be scheduled
+		return fmt.Errorf("volume claim %s %w; it is created again once it is gone", desired.Name, errTerminating)
 	}
 	r.reportForeignClaim(s, desired, &existing)
 	return nil

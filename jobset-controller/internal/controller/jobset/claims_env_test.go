@@ -116,3 +116,32 @@ func TestNoJobsWithoutTheirClaims(t *testing.T) {
 	w.awaitJobs("a-fetch-0@0", "a-train-0@0")
 	w.claim("data-a")
 }
+
+// Somebody deletes a claim that pods still use: it goes with the last of them. New pods would never be scheduled with it, and would have none
+// once it is gone.
+func TestJobsWaitForAClaimThatIsBeingDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.create(withClaims().MaxRestarts(1))
+	w.awaitJobs("a-fetch-0@0", "a-train-0@0")
+	old := w.claim("models-a")
+	protected := old.DeepCopy()
+	protected.Finalizers = append(protected.Finalizers, "example.com/in-use")
+	w.OK(w.Patch(t.Context(), protected, client.MergeFrom(old)))
+	w.OK(w.Delete(t.Context(), old))
+	w.fail("a-fetch-0")
+	w.awaitJobs("a-fetch-0@0-", "a-train-0@0-")
+	w.collect("a-fetch-0", "a-train-0")
+	w.awaitCondition("a", "Running=False/WaitingForVolumeClaims")
+	w.Always(func() string { return sandbox.Differs("jobs", "", w.jobNames()) })
+	if got := w.eventsWith("PVCCreationFailed"); len(got) == 0 || !strings.Contains(got[0], "models-a is being deleted") {
+		t.Errorf("events: %q", got)
+	}
+	gone := w.claim("models-a")
+	released := gone.DeepCopy()
+	released.Finalizers = nil
+	w.OK(w.Patch(t.Context(), released, client.MergeFrom(gone)))
+	w.awaitJobs("a-fetch-0@1", "a-train-0@1")
+	if w.claim("models-a").UID == old.UID {
+		t.Error("the claim was not created again")
+	}
+}

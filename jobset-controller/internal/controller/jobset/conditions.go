@@ -33,10 +33,13 @@ func (s *scope) set(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetCondition
 		Type:               string(kind),
 		Status:             to,
 		Reason:             n.reason,
-		Message:            n.message,
+		Message:            truncate(n.message, maxMessage),
 		ObservedGeneration: s.jobSet.Generation,
 	})
 }
+
+// maxMessage is what the API server accepts as the message of a condition; a longer one would make it refuse the whole status.
+const maxMessage = 32768
 
 // setSequence tells how far an ordered start has come. Once complete it stays so until the sequence starts again, even if a Job
 // is not ready for a while.
@@ -45,7 +48,7 @@ func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
 		return
 	}
 	if policy.AllStarted(&s.jobSet.Spec, s.tallies) {
-		s.raise(status, v1alpha2.JobSetStartupPolicyCompleted, normal(v1alpha2.InOrderStartupPolicyCompletedReason, "all replicated jobs have started in order"))
+		s.raise(status, v1alpha2.JobSetStartupPolicyCompleted, sequenceCompleted)
 		s.flip(status, v1alpha2.JobSetStartupPolicyInProgress)
 		return
 	}
@@ -61,6 +64,21 @@ func (s *scope) sequenceMessage() string {
 func (s *scope) restartSequence(status *v1alpha2.JobSetStatus) {
 	s.flip(status, v1alpha2.JobSetStartupPolicyCompleted)
 }
+
+// endSequence of a JobSet that has finished. The last stage may have done so before it was seen ready.
+func (s *scope) endSequence(status *v1alpha2.JobSetStatus, n notice) {
+	if !policy.InOrder(&s.jobSet.Spec) || meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
+		return
+	}
+	if policy.AllBegun(&s.jobSet.Spec, s.tallies) {
+		s.raise(status, v1alpha2.JobSetStartupPolicyCompleted, sequenceCompleted)
+		s.flip(status, v1alpha2.JobSetStartupPolicyInProgress)
+		return
+	}
+	s.lower(status, v1alpha2.JobSetStartupPolicyInProgress, n)
+}
+
+var sequenceCompleted = normal(v1alpha2.InOrderStartupPolicyCompletedReason, "all replicated jobs have started in order")
 
 // flip makes a True condition False and keeps its reason and message, without an event: its counterpart tells the story.
 func (s *scope) flip(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType) {

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 )
 
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;patch;delete
@@ -71,15 +72,12 @@ type Reconciler struct {
 	agents   inject.Settings
 	report   *reporter
 	places   bool
-	// unseen are writes that the cache does not show yet, and told when a status was last written, for JobSets of late.
-	unseen *unseen
-	told   *lru.Cache
-	// refusals of the API server to create Jobs.
-	refusals *refusals
-	// looked is when the pods of a JobSet were last looked at for those that are stuck.
-	looked *lru.Cache
-	// recreations in progress, for their accounts.
-	recreations recreations
+	// told is when the status of a JobSet was last written.
+	told *lru.Cache
+	// notBefore holds back what was refused, or is too expensive to be done at every event.
+	notBefore *notBefore
+	// recreations in progress, a policy.Recreation by the UID of the JobSet, for their accounts.
+	recreations *lru.Cache
 	// clearsStartTime: the API server wants the start time of a Job cleared before its template changes.
 	clearsStartTime atomic.Bool
 }
@@ -91,8 +89,8 @@ func New(o Options) *Reconciler {
 	}
 	return &Reconciler{
 		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, features: o.Features, pods: o.Pods, agents: o.Agents,
-		report: newReporter(o.Recorder), places: o.Places, unseen: newUnseen(o.Clock), told: lru.New(remembered),
-		refusals: newRefusals(o.Clock), looked: lru.New(remembered),
+		report: newReporter(o.Recorder), places: o.Places, told: lru.New(remembered),
+		notBefore: newNotBefore(o.Clock), recreations: lru.New(remembered),
 	}
 }
 
@@ -113,20 +111,25 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 // Reconcile brings one JobSet a step further.
 func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
 	if !js.DeletionTimestamp.IsZero() || managedElsewhere(js) {
-		r.recreations.forget(js.UID)
 		return ctrl.Result{}, nil
+	}
+	if provenance.Copied(js.Annotations, js.UID) {
+		return r.dropCopied(ctx, js)
+	}
+	if pause := r.pauseAfterWrites(js); pause.RequeueAfter > 0 {
+		return pause, nil
 	}
 	s, err := r.observe(ctx, js)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if s.finished() {
-		r.recreations.forget(js.UID)
-	}
 	r.reportProblems(s)
 	result, stepErr := runSteps(ctx, r.steps(s), s)
 	statusResult, statusErr := r.writeStatus(ctx, s)
-	return soonest(soonest(result, statusResult), s.hidden()), errors.Join(stepErr, statusErr)
+	if err := errors.Join(stepErr, statusErr); err != nil {
+		return ctrl.Result{}, err
+	}
+	return soonest(soonest(result, statusResult), r.pauseAfterWrites(js)), nil
 }
 
 // managedElsewhere: another controller, such as that of MultiKueue, answers for the JobSet.
@@ -149,12 +152,12 @@ func (r *Reconciler) steps(s *scope) []step {
 	case s.decides():
 		return []step{r.confirm, r.openRestartEpoch, r.deletePrevious}
 	case s.suspended() && s.queuesStages():
-		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.suspendJobs}
+		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.suspendJobs}
 	case s.suspended():
-		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.suspendJobs}
+		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.createJobs, r.resizeJobs, r.suspendJobs}
 	default:
 		return []step{
-			r.deletePrevious, r.releaseStuckPods, r.ensureService, r.ensureClaims, r.createJobs, r.resizeJobs, r.finishEmptying, r.resumeJobs,
+			r.deletePrevious, r.releaseStuckPods, r.ensureService, r.createJobs, r.resizeJobs, r.finishEmptying, r.resumeJobs,
 			r.accountRecreation,
 		}
 	}

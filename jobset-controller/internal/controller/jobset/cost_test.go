@@ -6,10 +6,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
 // The cache lags: a pass that sees the Jobs as they were before the last one does nothing again.
@@ -39,33 +41,63 @@ func TestWhatTheCacheDoesNotShowYetIsNotDoneAgain(t *testing.T) {
 	}
 }
 
+// The pause ends: a write that the cache never shows is repeated. A change of the spec does not wait for it.
+func TestAPauseAfterWritesEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*memory)
+		after  time.Duration
+		want   int32
+	}{
+		"within the pause":    {func(*memory) {}, writePause - 1, 0},
+		"after it":            {func(*memory) {}, writePause, 2},
+		"with another spec":   {func(m *memory) { m.jobSet.Generation++ }, 0, 2},
+		"in the next attempt": {func(m *memory) { m.jobSet.Status.Restarts++ }, 0, 2},
+	} {
+		m, clock := running(2), testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
+		m.jobs = nil
+		r := New(Options{Client: m, Live: m, Recorder: silence{}, Clock: clock})
+		if _, err := r.Reconcile(t.Context(), m.jobSet.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+		m.jobCalls.Store(0)
+		c.change(m)
+		clock.SetTime(clock.Now().Add(c.after))
+		if _, err := r.Reconcile(t.Context(), m.jobSet.DeepCopy()); err != nil || m.jobCalls.Load() != c.want {
+			t.Errorf("%s: %d calls, want %d (%v)", name, m.jobCalls.Load(), c.want, err)
+		}
+	}
+}
+
 // Each news of a Job that runs brings a pass: those that the API server refuses must not be asked for again in each.
 func TestJobsThatAreRefusedAreNotAskedForInEveryPass(t *testing.T) {
 	gk := schema.GroupKind{Group: "batch", Kind: "Job"}
-	for name, c := range map[string]struct {
-		err   error
-		pause time.Duration
-	}{
-		"invalid":   {apierrors.NewInvalid(gk, "a", nil), foreignRetry},
-		"forbidden": {apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a", errors.New("exceeded quota")), forbiddenRetry},
+	for name, err := range map[string]error{
+		"invalid":   apierrors.NewInvalid(gk, "a", nil),
+		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a", errors.New("exceeded quota")),
+		"foreign":   apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobs"}, "a"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			const size = 20
 			m, clock := running(size), testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
-			m.jobs, m.refuses = nil, c.err
-			r := New(Options{Client: m, Live: m, Recorder: silence{}, Clock: clock})
-			for i, want := range []int32{size, 0, 0, size} {
-				if i == 3 {
-					clock.SetTime(clock.Now().Add(c.pause))
+			m.jobs, m.refuses = nil, err
+			said := &counter{}
+			r := New(Options{Client: m, Live: m, Recorder: said, Clock: clock})
+			for i, pause := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+				pause *= time.Second
+				for _, want := range []int32{size, 0, 0} {
+					m.jobCalls.Store(0)
+					result, err := r.Reconcile(t.Context(), m.jobSet.DeepCopy())
+					if got := m.jobCalls.Load(); err != nil || got != want {
+						t.Errorf("try %d: %d calls, want %d (%v)", i, got, want, err)
+					}
+					if result.RequeueAfter != pause {
+						t.Errorf("try %d: again after %s, want %s", i, result.RequeueAfter, pause)
+					}
 				}
-				m.jobCalls.Store(0)
-				result, err := r.Reconcile(t.Context(), m.jobSet.DeepCopy())
-				if got := m.jobCalls.Load(); got != want {
-					t.Errorf("pass %d: %d calls, want %d", i, got, want)
+				if said.of[jobCreationFailed] != i+1 {
+					t.Errorf("try %d: %d events", i, said.of[jobCreationFailed])
 				}
-				if err == nil && (result.RequeueAfter == 0 || result.RequeueAfter > c.pause) {
-					t.Errorf("pass %d: again after %s", i, result.RequeueAfter)
-				}
+				clock.SetTime(clock.Now().Add(pause))
 			}
 			m.jobSet.Generation++
 			m.jobCalls.Store(0)
@@ -77,23 +109,64 @@ func TestJobsThatAreRefusedAreNotAskedForInEveryPass(t *testing.T) {
 	}
 }
 
-// A teardown of thousands of Jobs brings as many passes, and each look at their pods is at all of them.
-func TestPodsThatMayBeStuckAreLookedAtNowAndThen(t *testing.T) {
+// counter counts events by their reason.
+type counter struct{ of map[string]int }
+
+func (c *counter) Eventf(_ runtime.Object, _ runtime.Object, _, reason, _, _ string, _ ...any) {
+	if c.of == nil {
+		c.of = map[string]int{}
+	}
+	c.of[reason]++
+}
+
+// Several JobSets may share a subdomain on purpose: the Service of the first is left alone, and not asked for in every pass.
+func TestAServiceOfAnotherOwnerIsNotAskedForInEveryPass(t *testing.T) {
+	m, clock := running(2), testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
+	m.service.OwnerReferences, m.refuses = nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "services"}, "a")
+	r := New(Options{Client: m, Live: m, Recorder: silence{}, Clock: clock})
+	for i, want := range []int32{1, 0, 0, 1} {
+		if i == 3 {
+			clock.SetTime(clock.Now().Add(firstRetry))
+		}
+		m.jobCalls.Store(0)
+		result, err := r.Reconcile(t.Context(), m.jobSet.DeepCopy())
+		if got := m.jobCalls.Load(); err != nil || got != want {
+			t.Errorf("pass %d: %d calls, want %d (%v)", i, got, want, err)
+		}
+		if result.RequeueAfter == 0 {
+			t.Errorf("pass %d: nobody asks again", i)
+		}
+	}
+}
+
+// A teardown of thousands of Jobs causes as many events, and each list of their pods is of all of them.
+func TestPodsThatMayBeStuckAreListedNowAndThen(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
-	r := New(Options{Clock: clock})
-	if wait := r.lookedLately("uid", stuckLook); wait != 0 {
-		t.Errorf("at first: after %s", wait)
+	n := newNotBefore(clock)
+	a, b := MakeJobSet("a").Obj(), MakeJobSet("b").Obj()
+	waits := func(js *v1alpha2.JobSet, want time.Duration) {
+		t.Helper()
+		if got, _ := n.wait(js, theStuckPods); got != want {
+			t.Errorf("waits %s, want %s", got, want)
+		}
 	}
+	waits(a, 0)
+	n.set(a, theStuckPods, stuckLook)
 	clock.SetTime(clock.Now().Add(stuckLook / 5))
-	if wait := r.lookedLately("uid", stuckLook); wait != stuckLook-stuckLook/5 {
-		t.Errorf("a moment later: after %s", wait)
-	}
-	if wait := r.lookedLately("another", stuckLook); wait != 0 {
-		t.Errorf("another: after %s", wait)
-	}
+	waits(a, stuckLook-stuckLook/5)
+	waits(b, 0)
 	clock.SetTime(clock.Now().Add(stuckLook))
-	if wait := r.lookedLately("uid", stuckLook); wait != 0 {
-		t.Errorf("later: after %s", wait)
+	waits(a, 0)
+}
+
+// The work queue would drop the time.
+func TestNoTimeComesWithAnError(t *testing.T) {
+	m := running(2)
+	m.jobs, m.refuses = nil, errors.New("the API server is gone")
+	r := New(Options{Client: m, Live: m, Recorder: silence{}})
+	m.jobSet.Annotations = map[string]string{v1alpha2.StuckPodTimeoutKey: "60s"}
+	if result, err := r.Reconcile(t.Context(), m.jobSet.DeepCopy()); err == nil || !result.IsZero() {
+		t.Errorf("%+v, %v", result, err)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,47 +24,63 @@ const (
 	passRetry = time.Second
 )
 
-// createJobs creates the Jobs that are missing and whose turn it is.
+// createJobs creates the Jobs that are missing and whose turn it is, once their volume claims exist.
 func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if s.mustWaitForPrevious() || s.lacksClaims {
+	if s.mustWaitForPrevious() {
 		return ctrl.Result{}, nil
 	}
-	missing, wait, refusedBefore := r.refusals.due(s.jobSet, s.missingJobs())
-	s.refused = refusedBefore
-	again := ctrl.Result{RequeueAfter: wait}
+	missing, again := r.missingJobs(s)
 	if len(missing) == 0 {
+		s.hasJobs = again.IsZero() && len(s.jobs.Previous) == 0
 		return again, nil
+	}
+	if exist, result, err := r.ensureClaims(ctx, s); !exist {
+		return soonest(again, result), err
 	}
 	if current, err := r.epochIsCurrent(ctx, s); err != nil || !current {
 		return ctrl.Result{RequeueAfter: staleRetry}, err
 	}
-	var taken takenNames
-	began := r.clock.Now()
+	var refused refusedJobs
 	err := parallel.Do(ctx, missing, func(ctx context.Context, job *batchv1.Job) error {
-		err := r.createJob(ctx, s.jobSet, job)
-		r.refusals.note(s.jobSet, job, err, began)
-		return taken.unlessForeign(job.Name, err)
+		return refused.unlessRefused(job, r.createJob(ctx, s.jobSet, job))
 	})
-	if now := refusal(err); now != "" {
-		s.refused = now
-		r.report.warnOnce(s.jobSet, jobCreationFailed, now, err.Error())
-		_, wait, _ := r.refusals.due(s.jobSet, missing)
-		return soonest(again, ctrl.Result{RequeueAfter: max(wait, passRetry)}), nil // the pass may have taken longer than the pause
-	}
 	if err != nil {
 		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
 	}
-	return soonest(again, soonest(r.reportTaken(s, taken.names), morePasses(missing))), err
+	again = soonest(soonest(again, r.noteRefused(s, missing, refused.of)), morePasses(missing))
+	s.hasJobs = err == nil && again.IsZero() && len(s.jobs.Previous) == 0
+	return again, err
 }
 
-// refusal is what the API server says about Jobs that it will not take however often it is asked; empty if there is another way to
-// get them in.
-func refusal(err error) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid {
-		return ""
+// noteRefused reports the entries whose Jobs the API server refuses, and returns when to try them again.
+func (r *Reconciler) noteRefused(s *scope, tried []*batchv1.Job, refused map[string]refusedJob) ctrl.Result {
+	entries := map[string]bool{}
+	for _, job := range tried {
+		entries[job.Labels[v1alpha2.ReplicatedJobNameKey]] = true
 	}
-	return status.Status().Message
+	var result ctrl.Result
+	var errs []error
+	for i := range s.jobSet.Spec.ReplicatedJobs {
+		entry := s.jobSet.Spec.ReplicatedJobs[i].Name
+		if !entries[entry] {
+			continue
+		}
+		err := refused[entry].err
+		result = soonest(result, ctrl.Result{RequeueAfter: r.notBefore.refused(s.jobSet, jobsOf(entry), err)})
+		s.noteInvalid(err)
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
+	}
+	return result
+}
+
+// noteInvalid keeps the first fault that the API server finds in a Job.
+func (s *scope) noteInvalid(err error) {
+	if s.refused == "" {
+		s.refused = invalidJob(err)
+	}
 }
 
 // mustWaitForPrevious: with BlockingRecreate attempts never overlap.
@@ -74,24 +89,34 @@ func (s *scope) mustWaitForPrevious() bool {
 	return policy != nil && policy.RestartStrategy == v1alpha2.BlockingRecreate && len(s.jobs.Previous) > 0
 }
 
-// missingJobs builds the Jobs without a predecessor. A Job whose predecessor is still being deleted is built later.
-func (s *scope) missingJobs() []*batchv1.Job {
-	var missing []*batchv1.Job
+// missingJobs builds the Jobs without a predecessor. A Job whose predecessor is still being deleted is built later, and so are those of an
+// entry that was refused recently: again is when to retry it.
+func (r *Reconciler) missingJobs(s *scope) (missing []*batchv1.Job, again ctrl.Result) {
 	var name []byte // used again for each Job: nearly always all are there
 	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		entry := &s.jobSet.Spec.ReplicatedJobs[i]
+		if !s.gates[i] || s.tallies[i].Succeeded >= entry.Replicas {
+			continue
+		}
+		wait, refused := r.notBefore.wait(s.jobSet, jobsOf(entry.Name))
 		for index := range int(entry.Replicas) {
-			if len(missing) == createsPerPass || !s.gates[i] {
+			if len(missing) == createsPerPass {
 				break
 			}
 			name = plan.AppendJobName(name[:0], s.jobSet.Name, entry.Name, index)
-			if !s.jobs.Names[string(name)] && !s.unseen[string(name)] {
-				missing = append(missing, builder.Job(i, index))
+			if s.jobs.Names[string(name)] {
+				continue
 			}
+			if wait > 0 {
+				again = soonest(again, ctrl.Result{RequeueAfter: wait})
+				s.noteInvalid(refused)
+				break
+			}
+			missing = append(missing, builder.Job(i, index))
 		}
 	}
-	return missing
+	return missing, again
 }
 
 // epochIsCurrent guards against a cache that shows the Jobs of a fail-over deleted but not yet its epoch: Jobs created now would
@@ -115,7 +140,7 @@ func (r *Reconciler) createJob(ctx context.Context, js *v1alpha2.JobSet, job *ba
 	if err != nil {
 		return fmt.Errorf("creating job %s: %w", job.Name, err)
 	}
-	r.unseen.written(js.UID, job, "")
+	r.wroteJob(js)
 	return nil
 }
 
@@ -127,9 +152,9 @@ func (r *Reconciler) checkExisting(ctx context.Context, js *v1alpha2.JobSet, nam
 	case err != nil:
 		return fmt.Errorf("getting job %s: %w", name, err)
 	case !owns(js, &existing):
-		return fmt.Errorf("job %s %w", name, errForeign)
+		return fmt.Errorf("job %s %w; delete it or rename the JobSet", name, errForeign)
 	}
-	r.unseen.written(js.UID, &existing, "")
+	r.wroteJob(js)
 	return nil
 }
 

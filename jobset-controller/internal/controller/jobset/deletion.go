@@ -29,13 +29,13 @@ func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result
 // deleteJobs deletes in the foreground: the Job stays until its pods are gone, so that its successor, which has the same name
 // and gives its pods the same names, comes after them.
 func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.Job) error {
-	return parallel.Do(ctx, s.seen(jobs), func(ctx context.Context, job *batchv1.Job) error {
+	return parallel.Do(ctx, jobs, func(ctx context.Context, job *batchv1.Job) error {
 		if !job.DeletionTimestamp.IsZero() {
 			return nil
 		}
 		err := r.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground), exactly(job))
 		if err == nil {
-			r.unseen.written(s.jobSet.UID, job, job.ResourceVersion)
+			r.wroteJob(s.jobSet)
 		}
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil // gone, or replaced by a Job of another UID

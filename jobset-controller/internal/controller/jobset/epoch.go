@@ -8,7 +8,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -24,21 +26,45 @@ func (r *Reconciler) openEpoch(ctx context.Context, s *scope, cause string, base
 	if !opened {
 		return true, nil
 	}
+	written, err := r.annotate(ctx, s, epoch.Annotation, next.Format())
+	if err != nil {
+		return false, fmt.Errorf("opening epoch %d: %w", next.Epoch, err)
+	}
+	if written {
+		s.epoch = next
+	}
+	return written, nil
+}
+
+// annotate reports false if the JobSet has changed since it was observed, or is gone.
+func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) (bool, error) {
 	changed := s.jobSet.DeepCopy()
 	if changed.Annotations == nil {
 		changed.Annotations = map[string]string{}
 	}
-	changed.Annotations[epoch.Annotation] = next.Format()
+	changed.Annotations[key] = value
+	provenance.Stamp(changed, changed.Annotations)
 	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(s.jobSet, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("opening epoch %d: %w", next.Epoch, err)
+		return false, err
 	}
-	s.epoch = next
 	s.jobSet.ResourceVersion, s.jobSet.Annotations = changed.ResourceVersion, changed.Annotations
 	return true, nil
+}
+
+// dropCopied deletes annotations that were written for another JobSet, before anything is read from them. The update triggers the next
+// reconcile.
+func (r *Reconciler) dropCopied(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
+	changed := js.DeepCopy()
+	provenance.Drop(changed.Annotations)
+	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(js, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	return ctrl.Result{}, ignoreNotFound("dropping annotations of another JobSet", err)
 }
 
 // openRestartEpoch goes before a restart of a group is recorded. base includes the restart if it counts.

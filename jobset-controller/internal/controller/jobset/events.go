@@ -25,7 +25,9 @@ const (
 	invalidStuckPodTimeout        = "InvalidStuckPodTimeout"
 	placementNotEnforced          = "ExclusivePlacementNotEnforced"
 	invalidInPlaceTimeout         = "InvalidInPlaceTimeout"
+	invalidFormingTimeout         = "InvalidFormingTimeout"
 	invalidInPlaceRestarts        = "InvalidInPlaceRestarts"
+	invalidMaxRestartDelay        = "InvalidMaxRestartDelay"
 	invalidNodeLostAfter          = "InvalidNodeLostAfter"
 	invalidEpoch                  = "InvalidEpoch"
 	// actionSuffix, after the name of a failure policy action, is the reason of the event for it.
@@ -35,6 +37,8 @@ const (
 // invalidAnnotation is the reason for an annotation that cannot be read.
 var invalidAnnotation = map[string]string{
 	v1alpha2.InPlaceTimeoutKey:  invalidInPlaceTimeout,
+	v1alpha2.FormingTimeoutKey:  invalidFormingTimeout,
+	v1alpha2.MaxRestartDelayKey: invalidMaxRestartDelay,
 	v1alpha2.InPlaceRestartsKey: invalidInPlaceRestarts,
 	v1alpha2.NodeLostAfterKey:   invalidNodeLostAfter,
 	v1alpha2.StuckPodTimeoutKey: invalidStuckPodTimeout,
@@ -43,8 +47,9 @@ var invalidAnnotation = map[string]string{
 
 const (
 	eventAction = "Reconciling"
-	// maxNote is what the events API accepts; a longer note loses the whole event.
-	maxNote = 1024
+	// maxNote and maxReason are what the events API accepts; something longer loses the whole event.
+	maxNote   = 1024
+	maxReason = 128
 	// remembered bounds the memory of what was warned of. What falls out of it may be said again.
 	remembered = 4096
 )
@@ -67,11 +72,15 @@ func newReporter(recorder events.EventRecorder) *reporter {
 }
 
 func (r *reporter) send(js *v1alpha2.JobSet, n notice) {
-	note := n.message
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote], "")
+	r.recorder.Eventf(js, nil, n.kind, truncate(n.reason, maxReason), eventAction, "%s", truncate(n.message, maxNote))
+}
+
+// truncate cuts text to so many bytes, and no character in two.
+func truncate(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	r.recorder.Eventf(js, nil, n.kind, n.reason, eventAction, "%s", note)
+	return strings.ToValidUTF8(text[:most], "")
 }
 
 func (r *reporter) warn(js *v1alpha2.JobSet, reason, message string) {

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
@@ -65,4 +68,30 @@ func (w *world) eventsWith(reason string) []string {
 		}
 	}
 	return found
+}
+
+// kubectl get -o yaml, kubectl delete, kubectl apply, where no webhook is asked.
+func TestAResubmittedJobSetBeginsAnew(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(1).MaxRestarts(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
+	w.awaitJobs("a-workers-0@0")
+	w.suspend("a", true)
+	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
+	w.annotate("a", v1alpha2.InPlaceRestartsKey, "1")
+	read := w.jobSet("a")
+	if got := read.Annotations[v1alpha2.WrittenForKey]; got != string(read.UID) {
+		t.Errorf("the epoch was written for %q", got)
+	}
+	w.OK(w.Delete(t.Context(), read))
+	w.OK(w.Delete(t.Context(), w.job("a-workers-0"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	again := MakeJobSet("a").Workers(1).MaxRestarts(1).Namespace(w.Namespace).Obj()
+	again.Annotations = read.Annotations
+	again.Annotations[v1alpha2.InPlaceRestartsKey] = "2"
+	w.OK(w.Create(t.Context(), again))
+	w.awaitJobs("a-workers-0@0")
+	w.awaitCondition("a", "Running=False/WaitingForJobs")
+	now := w.jobSet("a")
+	if diff := cmp.Diff(map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"}, now.Annotations); diff != "" || now.Status.TerminalState != "" {
+		t.Errorf("%s %s", now.Status.TerminalState, diff)
+	}
 }

@@ -62,7 +62,6 @@ func (r *Reconciler) readJobs(ctx context.Context, s *scope) error {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
 	s.epoch = s.readEpoch(jobs.Items)
-	s.unseen = r.unseen.settle(s.jobSet.UID, jobs.Items)
 	s.jobs = policy.SortJobs(jobs.Items, &s.jobSet.Status, s.epoch)
 	return nil
 }

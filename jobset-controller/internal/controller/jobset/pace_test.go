@@ -17,16 +17,19 @@ func TestPace(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, now counts
 		change   func(*v1alpha2.JobSetStatus)
+		suspend  bool
 		after    time.Duration
 		wait     time.Duration
 	}{
 		"Jobs start":                       {old: counts{Active: 1}, now: counts{Active: 2, Ready: 1}, wait: countersEach},
 		"Jobs start, and have for a while": {old: counts{Active: 1}, now: counts{Active: 2}, after: countersEach - 1, wait: 1},
 		"Jobs start, and have for long":    {old: counts{Active: 1}, now: counts{Active: 2}, after: countersEach},
-		"the first starts":                 {old: counts{Suspended: 4}, now: counts{Active: 1, Suspended: 3}},
+		"the first starts":                 {old: counts{Suspended: 4}, now: counts{Active: 1, Suspended: 3}, wait: countersEach},
 		"all are active":                   {old: counts{Active: 3}, now: counts{Active: 4}, wait: countersEach},
 		"all are ready":                    {old: counts{Active: 4, Ready: 3}, now: counts{Active: 4, Ready: 4}},
-		"none is active any more":          {old: counts{Active: 1, Suspended: 4}, now: counts{Suspended: 4}},
+		"none is active any more":          {old: counts{Active: 1}, now: counts{}, wait: countersEach},
+		"none of a suspended JobSet is":    {old: counts{Active: 1, Suspended: 4}, now: counts{Suspended: 4}, suspend: true},
+		"a failed Job is deleted":          {old: counts{Active: 3, Failed: 1}, now: counts{Active: 3}, wait: countersEach},
 		"all are suspended":                {old: counts{Active: 4, Suspended: 3}, now: counts{Active: 4, Suspended: 4}, wait: countersEach},
 		"it waits for something else": {old: counts{Active: 1}, now: counts{Active: 2}, wait: countersEach, change: func(s *v1alpha2.JobSetStatus) {
 			s.Conditions[0].Reason, s.Conditions[0].Message = "WaitingForJobs", "not all jobs are ready yet"
@@ -46,7 +49,7 @@ func TestPace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
 			r := New(Options{Clock: clock})
-			js := MakeJobSet("a").Entry("w", 4).Obj()
+			js := MakeJobSet("a").Entry("w", 4).Suspend(c.suspend).Obj()
 			c.old.Name, c.now.Name = "w", "w"
 			js.Status.ReplicatedJobsStatus = []counts{c.old}
 			js.Status.Conditions = []metav1.Condition{isFalse(v1alpha2.JobSetRunning, "WaitingForDeletion")}

@@ -3,15 +3,10 @@ package jobset
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,46 +17,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// recreations are what the status has no place for: the times of the recreations in progress, and whose failure they answer. A
-// manager that starts anew in the middle of one has the time of the condition, and no more.
-type recreations struct {
-	mu sync.Mutex
-	of map[types.UID]policy.Recreation
-}
-
-func (r *recreations) began(jobSet types.UID, one policy.Recreation) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.of == nil {
-		r.of = map[types.UID]policy.Recreation{}
+// recreation returns what is known of the recreation in progress. It is a cache: a manager that starts in the middle of one knows when the restart
+// was decided, from the condition, and neither the worker that failed, whose pod is deleted by then, nor when the last Job of before was gone.
+func (r *Reconciler) recreation(s *scope) (one policy.Recreation, known bool) {
+	if found, known := r.recreations.Get(s.jobSet.UID); known {
+		return found.(policy.Recreation), true
 	}
-	r.of[jobSet] = one
+	status := &s.jobSet.Status
+	restarting := meta.FindStatusCondition(status.Conditions, string(v1alpha2.JobSetRestarting))
+	return policy.Recreation{DecidedAt: restarting.LastTransitionTime.Time, Counted: status.Restarts == status.RestartsCountTowardsMax}, false
 }
 
-// down notes that the Jobs of before are gone.
-func (r *recreations) down(jobSet types.UID, at time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if one, ok := r.of[jobSet]; ok && one.DownAt.IsZero() {
-		one.DownAt = at
-		r.of[jobSet] = one
-	}
-}
-
-func (r *recreations) get(jobSet types.UID) (policy.Recreation, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	one, ok := r.of[jobSet]
-	return one, ok
-}
-
-func (r *recreations) forget(jobSet types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.of, jobSet)
-}
-
-// accounts tells whether the recreations of a JobSet are for the controller to account for: of a group the orchestrator does it.
+// accounts reports whether the controller accounts for the recreations of a JobSet. For a group the orchestrator does.
 func (s *scope) accounts() bool { return !s.inPlace.Enabled }
 
 // noteRestart is called after a restart was recorded, while what has failed is still there.
@@ -74,7 +41,7 @@ func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
 	if d.Job != nil {
 		one.FailedAt, one.Culprit = policy.FailureOf(d.Job).LastTransitionTime.Time, r.culprit(ctx, s, d.Job)
 	}
-	r.recreations.began(s.jobSet.UID, one)
+	r.recreations.Add(s.jobSet.UID, one)
 }
 
 // culprits bounds how many pods of a failed Job are looked at.
@@ -94,51 +61,32 @@ func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) po
 // accountRecreation writes a recreation that has ended into the history of the JobSet, before the condition says that it has: so a
 // manager that dies in between does it again, and finds it there.
 func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Result, error) {
-	restarting := meta.FindStatusCondition(s.jobSet.Status.Conditions, string(v1alpha2.JobSetRestarting))
-	if !s.accounts() || restarting == nil || restarting.Status != metav1.ConditionTrue {
+	if !s.accounts() || !s.has(v1alpha2.JobSetRestarting) {
 		return ctrl.Result{}, nil
 	}
-	if len(s.jobs.Previous) == 0 {
-		r.recreations.down(s.jobSet.UID, r.clock.Now())
+	one, known := r.recreation(s)
+	if known && one.DownAt.IsZero() && len(s.jobs.Previous) == 0 {
+		one.DownAt = r.clock.Now()
+		r.recreations.Add(s.jobSet.UID, one)
 	}
 	if !policy.AllReady(&s.jobSet.Spec, s.tallies) {
 		return ctrl.Result{}, nil
 	}
-	status := &s.jobSet.Status
-	one, known := r.recreations.get(s.jobSet.UID)
-	if !known {
-		one = policy.Recreation{DecidedAt: restarting.LastTransitionTime.Time, Counted: status.Restarts == status.RestartsCountTowardsMax}
-	}
-	e := one.Account(status.Restarts, r.clock.Now())
+	e := one.Account(s.jobSet.Status.Restarts, r.clock.Now())
 	written, _ := history.Parse(s.jobSet.Annotations[history.Annotation]) // what cannot be read is left out
 	if n := len(written); n > 0 && !e.After(written[n-1].Attempt) {
 		return ctrl.Result{}, nil
 	}
-	ok, err := r.writeHistory(ctx, s, history.Format(append(written, e)))
-	if err != nil || !ok {
-		return ctrl.Result{RequeueAfter: staleRetry}, err
+	ok, err := r.annotate(ctx, s, history.Annotation, history.Format(append(written, e)))
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("writing the history of restarts: %w", err)
+	}
+	if !ok {
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	r.metrics.account(e, workersOf(&s.jobSet.Spec))
-	r.recreations.forget(s.jobSet.UID)
+	r.recreations.Remove(s.jobSet.UID)
 	return ctrl.Result{}, nil
-}
-
-// writeHistory reports false if the JobSet has changed since it was observed.
-func (r *Reconciler) writeHistory(ctx context.Context, s *scope, text string) (bool, error) {
-	changed := s.jobSet.DeepCopy()
-	if changed.Annotations == nil {
-		changed.Annotations = map[string]string{}
-	}
-	changed.Annotations[history.Annotation] = text
-	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(s.jobSet, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("writing the history of restarts: %w", err)
-	}
-	s.jobSet.ResourceVersion, s.jobSet.Annotations = changed.ResourceVersion, changed.Annotations
-	return true, nil
 }
 
 // workersOf is how many pods run at a time.

@@ -2,7 +2,7 @@ package jobset
 
 import (
 	"cmp"
-	"slices"
+	"errors"
 	"sync"
 	"time"
 
@@ -11,84 +11,163 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// A Job that the API server does not take is not asked for again at each news of those that it took: with a quota that is used up these would
-// be thousands of calls a second. One that is forbidden may be allowed soon, and one that is invalid will not before its spec changes.
 const (
-	forbiddenRetry     = time.Second // doubles each time, up to foreignRetry
-	forbiddenDoublings = 5
+	// firstRetry and lastRetry bound the pause before a refused write is tried again. It doubles each time.
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
 )
 
-// refusals remembers entries of JobSets whose Jobs were refused. It is safe for concurrent use.
-type refusals struct {
+var (
+	// errForeign: the name belongs to an object of another owner.
+	errForeign = errors.New("exists and does not belong to this JobSet")
+	// errTerminating: an object with the name exists, and is being deleted.
+	errTerminating = errors.New("is being deleted")
+)
+
+// isRefusal reports whether the same write would fail again at once: something other than this controller has to change first.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
+		errors.Is(err, errForeign) || errors.Is(err, errTerminating)
+}
+
+// notBefore remembers when work on a JobSet can be tried again, so that events do not repeat it before that. It is a cache: a manager that has
+// just started tries everything once. It is safe for concurrent use.
+type notBefore struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
 	of    *lru.Cache
 }
 
-// refusedEntry of a spec, in one attempt of its JobSet.
-type refusedEntry struct {
+// task is one kind of work on a JobSet. A new spec or a new attempt is a new task.
+type task struct {
 	jobSet     types.UID
 	generation int64
 	restarts   int32
-	entry      string
+	what       string
 }
 
-// refused since when, how often, and why if that will not change by itself.
-type refused struct {
-	until   time.Time
-	times   int
-	message string
+// Tasks that a JobSet has once. Those that it has for each entry of spec.replicatedJobs are jobsOf.
+const (
+	theService   = "service"
+	theClaims    = "volume claims"
+	theStuckPods = "stuck pods"
+	theJobs      = "jobs"
+)
+
+func jobsOf(entry string) string { return "jobs of " + entry }
+
+// pause before the next try, how often there was one in a row, and the error that led to it.
+type pause struct {
+	until time.Time
+	times int
+	cause error
 }
 
-func newRefusals(c clock.PassiveClock) *refusals { return &refusals{clock: c, of: lru.New(remembered)} }
-
-func keyOf(js *v1alpha2.JobSet, job *batchv1.Job) refusedEntry {
-	return refusedEntry{js.UID, js.Generation, js.Status.Restarts, job.Labels[v1alpha2.ReplicatedJobNameKey]}
+func newNotBefore(c clock.PassiveClock) *notBefore {
+	return &notBefore{clock: c, of: lru.New(remembered)}
 }
 
-// due are the Jobs that may be asked for now. wait is when the first of the others may be, 0 if there are none; message is what the API server
-// has said about one of those that it will not take.
-func (r *refusals) due(js *v1alpha2.JobSet, missing []*batchv1.Job) (due []*batchv1.Job, wait time.Duration, message string) {
-	now := r.clock.Now()
+func taskOf(js *v1alpha2.JobSet, what string) task {
+	return task{js.UID, js.Generation, js.Status.Restarts, what}
+}
+
+// wait is how long the task has to wait, 0 if its time has come, and the error that it waits because of, if there was one.
+func (n *notBefore) wait(js *v1alpha2.JobSet, what string) (time.Duration, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	found, ok := n.of.Get(taskOf(js, what))
+	if !ok {
+		return 0, nil
+	}
+	p := found.(pause)
+	return max(0, p.until.Sub(n.clock.Now())), p.cause
+}
+
+// set makes the task wait for so long.
+func (n *notBefore) set(js *v1alpha2.JobSet, what string, wait time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.of.Add(taskOf(js, what), pause{until: n.clock.Now().Add(wait)})
+}
+
+// writePause is how long a JobSet is left alone after a write to one of its Jobs, so that the next reconcile finds it in the cache. A write
+// that the cache shows later is repeated, which changes nothing.
+const writePause = 200 * time.Millisecond
+
+// wroteJob begins the pause after a write.
+func (r *Reconciler) wroteJob(js *v1alpha2.JobSet) { r.notBefore.set(js, theJobs, writePause) }
+
+// pauseAfterWrites is what is left of the pause.
+func (r *Reconciler) pauseAfterWrites(js *v1alpha2.JobSet) ctrl.Result {
+	wait, _ := r.notBefore.wait(js, theJobs)
+	return ctrl.Result{RequeueAfter: wait}
+}
+
+// refused makes the task wait longer each time, and returns how long. Without an error the next refusal is again the first.
+func (n *notBefore) refused(js *v1alpha2.JobSet, what string, err error) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := taskOf(js, what)
+	if err == nil {
+		n.of.Remove(key)
+		return 0
+	}
+	var last pause
+	if found, ok := n.of.Get(key); ok {
+		last = found.(pause)
+	}
+	wait := lastRetry
+	if doubled := firstRetry << last.times; doubled < lastRetry {
+		wait = doubled
+	} else {
+		last.times-- // stays at the last pause
+	}
+	n.of.Add(key, pause{until: n.clock.Now().Add(wait), times: last.times + 1, cause: err})
+	return wait
+}
+
+// refusedJobs collects, for each replicatedJob, the refused Job with the lowest index, so that every reconcile reports the same one. It is safe
+// for concurrent use.
+type refusedJobs struct {
+	mu sync.Mutex
+	of map[string]refusedJob
+}
+
+type refusedJob struct {
+	name string
+	err  error
+}
+
+// unlessRefused keeps a refusal, and returns any other error.
+func (r *refusedJobs) unlessRefused(job *batchv1.Job, err error) error {
+	if !isRefusal(err) {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.DeleteFunc(missing, func(job *batchv1.Job) bool {
-		found, ok := r.of.Get(keyOf(js, job))
-		if !ok || !now.Before(found.(refused).until) {
-			return false
-		}
-		left := found.(refused).until.Sub(now)
-		if wait == 0 || left < wait {
-			wait = left
-		}
-		message = cmp.Or(message, found.(refused).message)
-		return true
-	}), wait, message
+	if r.of == nil {
+		r.of = map[string]refusedJob{}
+	}
+	entry := job.Labels[v1alpha2.ReplicatedJobNameKey]
+	if known, is := r.of[entry]; !is || compareNames(job.Name, known.name) < 0 {
+		r.of[entry] = refusedJob{job.Name, err}
+	}
+	return nil
 }
 
-// note what became of an attempt to create a Job, in a pass that began then.
-func (r *refusals) note(js *v1alpha2.JobSet, job *batchv1.Job, err error, began time.Time) {
-	message := refusal(err)
-	if message == "" && !apierrors.IsForbidden(err) {
-		return
+// compareNames sorts the Jobs of an entry by their index.
+func compareNames(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// invalidJob is what the API server says about a Job that it will not take however often it is asked; empty for other refusals.
+func invalidJob(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return ""
 	}
-	now, key := r.clock.Now(), keyOf(js, job)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	last := refused{}
-	if found, ok := r.of.Get(key); ok {
-		last = found.(refused)
-	}
-	if began.Before(last.until) { // another Job of the same entry, in the same pass
-		return
-	}
-	pause := foreignRetry
-	if message == "" {
-		pause = min(foreignRetry, forbiddenRetry<<min(last.times, forbiddenDoublings))
-	}
-	r.of.Add(key, refused{until: now.Add(pause), times: last.times + 1, message: message})
+	return status.Status().Message
 }

@@ -24,7 +24,7 @@ func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	var pairs []resumption
 	for _, job := range s.jobs.Active {
 		spec := specs[job.Labels[v1alpha2.ReplicatedJobNameKey]]
-		if spec == nil || s.unseen[job.Name] || !job.DeletionTimestamp.IsZero() {
+		if spec == nil || !job.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if desired, differs := plan.Resize(job, spec); differs {

@@ -142,7 +142,7 @@ func TestARestartOfAGroupOpensAnEpochFirstAndSurvivesACrashBetween(t *testing.T)
 	w.awaitJobs("a-workers-0@0")
 	want := `{"epoch":2,"base":3,"recreate":0,"cause":"recreate/1"}`
 	w.FailOn(func(call string, _ client.Object) error {
-		if call == "apply status" {
+		if call == "patch status of JobSet" {
 			return sandbox.ErrCrash
 		}
 		return nil

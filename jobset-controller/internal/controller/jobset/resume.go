@@ -42,7 +42,7 @@ func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 type resumption struct{ current, desired *batchv1.Job }
 
 func (s *scope) jobsToResume() []resumption {
-	suspended := s.seen(s.activeJobs(true))
+	suspended := s.activeJobs(true)
 	if len(suspended) == 0 {
 		return nil
 	}

@@ -20,6 +20,7 @@ func (s *scope) setAccepted(status *v1alpha2.JobSetStatus) {
 	fault, found := s.fault()
 	old := meta.FindStatusCondition(status.Conditions, string(v1alpha2.JobSetAccepted))
 	switch {
+	case !found && s.stillRefused(old):
 	case found:
 		if old == nil || old.Status != metav1.ConditionFalse || old.Reason != fault.reason {
 			s.pending = append(s.pending, fault)
@@ -28,6 +29,12 @@ func (s *scope) setAccepted(status *v1alpha2.JobSetStatus) {
 	case old != nil:
 		s.set(status, v1alpha2.JobSetAccepted, metav1.ConditionTrue, normal(v1alpha2.AcceptedReason, "the spec can be carried out as written"))
 	}
+}
+
+// stillRefused reports whether Jobs of this spec were refused, and are not known to be there now.
+func (s *scope) stillRefused(old *metav1.Condition) bool {
+	return old != nil && old.Status == metav1.ConditionFalse && old.Reason == v1alpha2.JobsRefusedReason &&
+		old.ObservedGeneration == s.jobSet.Generation && !s.hasJobs
 }
 
 func (s *scope) fault() (notice, bool) {
@@ -80,6 +87,8 @@ func (s *scope) running(status *v1alpha2.JobSetStatus) (metav1.ConditionStatus, 
 		return no(v1alpha2.RestartingReason, "jobs are recreated after a failure")
 	case len(s.jobs.Previous) > 0:
 		return no(v1alpha2.WaitingForDeletionReason, "jobs of before the restart are not gone yet")
+	case s.lacksClaims != nil:
+		return no(v1alpha2.WaitingForVolumeClaimsReason, s.lacksClaims.Error())
 	case policy.AllReady(&s.jobSet.Spec, s.tallies):
 		return metav1.ConditionTrue, normal(v1alpha2.AllJobsReadyReason, "all jobs are ready or have succeeded")
 	}

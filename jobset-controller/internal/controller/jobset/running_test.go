@@ -66,13 +66,19 @@ func TestAccepted(t *testing.T) {
 	for name, c := range map[string]struct {
 		js      *JobSet
 		refused string
+		created bool
 		want    string
 		stops   bool
 	}{
-		"nothing is wrong":          {js: MakeJobSet("a").Workers(1), want: ""},
-		"nothing is wrong any more": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")), want: "True/SpecAccepted: the spec can be carried out as written"},
+		"nothing is wrong": {js: MakeJobSet("a").Workers(1), want: ""},
+		"nothing is wrong any more": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")), created: true,
+			want: "True/SpecAccepted: the spec can be carried out as written"},
+		"it is not known yet whether the API server still refuses the Jobs": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")),
+			want: "False/JobsRefused: "},
+		"another spec is not known to be refused": {js: withConditions(MakeJobSet("a").Workers(1), isFalse("Accepted", "JobsRefused")).
+			Change(func(js *v1alpha2.JobSet) { js.Generation = 2 }), want: "True/SpecAccepted: the spec can be carried out as written"},
 		"a feature is off": {js: MakeJobSet("a").Workers(1).Rule(single), want: "False/FeatureDisabled: spec.failurePolicy.rules[0].action: Forbidden: " +
-			"RestartJob needs the feature gate RestartJob of the JobSet controller, which is off; nothing is started"},
+			"RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate is disabled; nothing is started"},
 		"a fault that does not stop it": {js: MakeJobSet("a").Workers(1).Rule(bad), want: "False/InvalidSpec: spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]: " +
 			"Invalid value: \"(\": is not a regular expression (RE2): error parsing regexp: missing closing ): `(`; the rest is carried out"},
 		"a sequence that is not told": {js: MakeJobSet("a").Workers(1).Entry("b", 1).WaitFor(v1alpha2.WaitForReady, "workers", "b"),
@@ -81,8 +87,9 @@ func TestAccepted(t *testing.T) {
 		"the API server refuses the Jobs": {js: MakeJobSet("a").Workers(1), refused: "no", want: "False/JobsRefused: no"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{jobSet: c.js.Obj(), refused: c.refused, faults: validation.Of(c.js.Obj(), policy.Features{})}
+			s := &scope{jobSet: c.js.Obj(), refused: c.refused, hasJobs: c.created, faults: validation.Of(c.js.Obj(), policy.Features{})}
 			s.tallies = policy.Tally(&c.js.Spec, s.jobs, nil)
+			s.gates = policy.Gates(&c.js.Spec, s.tallies)
 			got := ""
 			if condition := meta.FindStatusCondition(s.status().Conditions, "Accepted"); condition != nil {
 				got = string(condition.Status) + "/" + condition.Reason + ": " + condition.Message

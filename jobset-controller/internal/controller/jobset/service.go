@@ -3,7 +3,6 @@ package jobset
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,45 +13,53 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
-// foreignRetry is how often a name that somebody else holds is tried again. Such objects are not watched.
-const foreignRetry = 30 * time.Second
-
 // ensureService creates the headless Service if pods are to have DNS names.
 func (r *Reconciler) ensureService(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !plan.WantsService(s.jobSet) || s.service != nil && owns(s.jobSet, s.service) {
 		return ctrl.Result{}, nil
 	}
+	if wait, _ := r.notBefore.wait(s.jobSet, theService); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	err := r.createService(ctx, s)
+	if err != nil && !isRefusal(err) {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: r.notBefore.refused(s.jobSet, theService, err)}, nil
+}
+
+func (r *Reconciler) createService(ctx context.Context, s *scope) error {
 	desired := plan.Service(s.jobSet)
 	err := r.client.Create(ctx, desired)
-	switch {
-	case err == nil:
-		return ctrl.Result{}, nil
-	case apierrors.IsAlreadyExists(err):
+	if apierrors.IsAlreadyExists(err) {
 		return r.adoptService(ctx, s, desired)
 	}
-	r.report.warn(s.jobSet, headlessServiceCreationFailed, "the pods have no DNS names yet: "+err.Error())
-	return ctrl.Result{}, fmt.Errorf("creating service %s: %w", desired.Name, err)
+	if err != nil {
+		r.report.warn(s.jobSet, headlessServiceCreationFailed, "the pods have no DNS names yet: "+err.Error())
+		return fmt.Errorf("creating service %s: %w", desired.Name, err)
+	}
+	return nil
 }
 
 // adoptService takes a Service that exists but is not in the cache: that of the published controller lacks the label that the
-// cache selects by. A foreign one is let be; it may be there on purpose.
-func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1.Service) (ctrl.Result, error) {
+// cache selects by. One of another owner is left alone: JobSets may share a subdomain on purpose.
+func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1.Service) error {
 	var service corev1.Service
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), &service); err != nil {
-		return ctrl.Result{}, fmt.Errorf("getting service %s: %w", desired.Name, err)
+		return fmt.Errorf("getting service %s: %w", desired.Name, err)
 	}
 	if !owns(s.jobSet, &service) {
-		r.report.warnOnce(s.jobSet, foreignService, service.Name, fmt.Sprintf(
-			"service %s exists and does not belong to this JobSet; the pods' DNS names depend on it", service.Name))
-		return ctrl.Result{RequeueAfter: foreignRetry}, nil
+		err := fmt.Errorf("service %s %w", service.Name, errForeign)
+		r.report.warnOnce(s.jobSet, foreignService, service.Name, err.Error()+"; the pods' DNS names depend on it")
+		return err
 	}
 	labelled := service.DeepCopy()
 	labelled.Labels = labels.Merge(service.Labels, desired.Labels)
 	if labels.Equals(labelled.Labels, service.Labels) {
-		return ctrl.Result{}, nil // just created, and not yet in the cache
+		return nil // just created, and not yet in the cache
 	}
 	if err := r.client.Patch(ctx, labelled, client.MergeFrom(&service)); err != nil {
-		return ctrl.Result{}, fmt.Errorf("labelling service %s: %w", service.Name, err)
+		return fmt.Errorf("labelling service %s: %w", service.Name, err)
 	}
-	return ctrl.Result{}, nil
+	return nil
 }

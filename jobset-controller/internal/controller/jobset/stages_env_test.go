@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
@@ -117,6 +121,46 @@ func TestAfterASuspensionStagesThatAreCompleteStaySo(t *testing.T) {
 	w.awaitSuspended("a-train-0")
 	w.ready("a-launch-0")
 	w.awaitSuspended()
+}
+
+// The Job controller needs a moment to stop pods. A resume within that moment finds the numbers of before.
+func TestAQuickSuspendAndResumeKeepsTheOrder(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1).InOrder())
+	w.awaitJobs("a-one-0@0")
+	w.ready("a-one-0")
+	w.awaitJobs("a-one-0@0", "a-two-0@0")
+	w.ready("a-two-0")
+	w.awaitCondition("a", "StartupPolicyCompleted=True/InOrderStartupPolicyCompleted")
+	w.suspend("a", true)
+	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
+	for _, name := range []string{"a-one-0", "a-two-0"} { // suspended, and nothing of it has got into the counters
+		w.playJob(name, func(s *batchv1.JobStatus) {
+			s.Conditions = append(s.Conditions, batchv1.JobCondition{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue})
+		})
+	}
+	w.suspend("a", false)
+	w.awaitSuspended("a-two-0")
+	w.Always(func() string { return sandbox.Differs("suspended jobs", "a-two-0", w.suspendedJobs()) })
+	w.playJob("a-one-0", func(s *batchv1.JobStatus) { s.Conditions = nil })
+	w.awaitSuspended()
+}
+
+func TestAFinishedStageDoesNotRunAgain(t *testing.T) {
+	w := newWorld(t)
+	w.create(threeStages())
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
+	w.succeed("a-fetch-0")
+	w.succeed("a-fetch-1")
+	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0", "a-launch-0@0")
+	w.OK(w.Delete(t.Context(), w.job("a-fetch-0"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	w.Always(func() string { return sandbox.Differs("jobs", "a-fetch-1@0 a-launch-0@0", w.jobNames()) })
+	w.ready("a-launch-0")
+	w.awaitJobs("a-fetch-1@0", "a-launch-0@0", "a-train-0@0")
+	w.succeed("a-launch-0")
+	w.succeed("a-train-0")
+	w.awaitCondition("a", "Completed=True/AllJobsCompleted")
+	w.awaitCondition("a", "StartupPolicyCompleted=True/InOrderStartupPolicyCompleted")
 }
 
 // awaitSuspended waits until exactly these Jobs are suspended.

@@ -65,7 +65,7 @@ func TestNoJobIsCreatedInAnEpochThatIsOver(t *testing.T) {
 		jobSet *v1alpha2.JobSet
 		jobs   string
 	}{{stale, ""}, {w.jobSet("a"), "a-workers-0@0"}} {
-		s := &scope{jobSet: c.jobSet, inPlace: policy.ReadInPlace(c.jobSet.Annotations), gates: []bool{true}}
+		s := &scope{jobSet: c.jobSet, inPlace: policy.ReadInPlace(c.jobSet.Annotations), gates: []bool{true}, tallies: make([]v1alpha2.ReplicatedJobStatus, 1)}
 		if _, err := r.createJobs(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}

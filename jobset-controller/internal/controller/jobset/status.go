@@ -7,7 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
@@ -23,7 +25,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 	if wait := r.pace(s.jobSet, status); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	err := r.applyStatus(ctx, s.jobSet, status)
+	err := r.patchStatus(ctx, s.jobSet, status)
 	switch {
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
@@ -41,10 +43,19 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
+// patchStatus writes what has changed, onto the version that was observed: other programs write conditions too. What is absent is taken away,
+// whoever has written it, such as the published controller.
+func (r *Reconciler) patchStatus(ctx context.Context, js *v1alpha2.JobSet, status *v1alpha2.JobSetStatus) error {
+	identity := metav1.ObjectMeta{Namespace: js.Namespace, Name: js.Name, UID: js.UID, ResourceVersion: js.ResourceVersion}
+	observed := &v1alpha2.JobSet{ObjectMeta: identity, Status: js.Status}
+	changed := &v1alpha2.JobSet{ObjectMeta: identity, Status: *status}
+	return r.client.Status().Patch(ctx, changed, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{}))
+}
+
 // status is the one place where the status comes from.
 func (s *scope) status() *v1alpha2.JobSetStatus {
 	status := s.jobSet.Status.DeepCopy()
-	status.ReplicatedJobsStatus = unordered(status.ReplicatedJobsStatus, s.shownTallies())
+	status.ReplicatedJobsStatus = ordered(status.ReplicatedJobsStatus, s.reportedTallies())
 	if s.finished() {
 		return status
 	}
@@ -63,23 +74,21 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 	return status
 }
 
-// shownTallies are those of the Jobs, but for a queue that waits for all stages at once.
-func (s *scope) shownTallies() []v1alpha2.ReplicatedJobStatus {
-	if !plan.Queued(s.jobSet) || s.suspended() || s.finished() {
+// reportedTallies add to the tallies the Jobs whose turn has not come.
+func (s *scope) reportedTallies() []v1alpha2.ReplicatedJobStatus {
+	if s.suspended() || s.finished() {
 		return s.tallies
 	}
-	return policy.Reported(&s.jobSet.Spec, s.tallies, s.gates)
+	return policy.Reported(&s.jobSet.Spec, s.tallies, s.gates, plan.Queued(s.jobSet))
 }
 
-// unordered keeps the order that is there if the counts are the same: the published controller sorts them otherwise.
-func unordered(old, now []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
-	byName := func(list []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
-		return slices.SortedFunc(slices.Values(list), func(a, b v1alpha2.ReplicatedJobStatus) int { return cmp.Compare(a.Name, b.Name) })
+// ordered gives the counts the order that is there: the published controller sorts them otherwise.
+func ordered(old, now []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
+	place := make(map[string]int, len(old))
+	for i := range old {
+		place[old[i].Name] = i - len(old) // before those that are new
 	}
-	if equality.Semantic.DeepEqual(byName(old), byName(now)) {
-		return old
-	}
-	return now
+	return slices.SortedStableFunc(slices.Values(now), func(a, b v1alpha2.ReplicatedJobStatus) int { return cmp.Compare(place[a.Name], place[b.Name]) })
 }
 
 // record writes down what was decided.
@@ -89,16 +98,22 @@ func (s *scope) record(status *v1alpha2.JobSetStatus) {
 	case policy.Complete:
 		status.TerminalState = string(v1alpha2.JobSetCompleted)
 		s.raise(status, v1alpha2.JobSetCompleted, normal(d.Reason, d.Message))
-		s.endRestarts(status, normal(v1alpha2.JobSetCompletedReason, "the JobSet has completed"))
+		s.end(status, normal(v1alpha2.JobSetCompletedReason, "the JobSet has completed"))
 	case policy.Fail:
 		status.TerminalState = string(v1alpha2.JobSetFailed)
 		s.raise(status, v1alpha2.JobSetFailed, warning(d.Reason, d.Message))
-		s.endRestarts(status, normal(v1alpha2.JobSetFailedReason, "the JobSet has failed"))
+		s.end(status, normal(v1alpha2.JobSetFailedReason, "the JobSet has failed"))
 	case policy.Restart:
 		s.recordRestart(status)
 	case policy.RestartJobs:
 		s.recordJobRestarts(status)
 	}
+}
+
+// end leaves nothing in progress.
+func (s *scope) end(status *v1alpha2.JobSetStatus, n notice) {
+	s.endRestarts(status, n)
+	s.endSequence(status, n)
 }
 
 // endRestarts of every kind.
@@ -115,7 +130,7 @@ func (s *scope) recordRestart(status *v1alpha2.JobSetStatus) {
 		status.RestartsCountTowardsMax++
 	}
 	status.RuleRestarts = policy.CountRules(status.RuleRestarts, d)
-	s.raise(status, v1alpha2.JobSetRestarting, warning(d.Reason, d.Message))
+	s.set(status, v1alpha2.JobSetRestarting, metav1.ConditionTrue, warning(d.Reason, d.Message))
 	s.pending = append(s.pending, warning(string(d.Action)+actionSuffix, d.Message))
 	s.restartSequence(status)
 }
@@ -123,7 +138,7 @@ func (s *scope) recordRestart(status *v1alpha2.JobSetStatus) {
 // recordJobRestarts counts the Jobs that are recreated alone. The others, and an ordered start, go on.
 func (s *scope) recordJobRestarts(status *v1alpha2.JobSetStatus) {
 	d := s.decision
-	status.ReplicatedJobsStatus = policy.CountRestarts(&s.jobSet.Spec, s.shownTallies(), d.Restarts)
+	status.ReplicatedJobsStatus = policy.CountRestarts(&s.jobSet.Spec, s.reportedTallies(), d.Restarts)
 	status.RuleRestarts = policy.CountRules(status.RuleRestarts, d)
 	s.raise(status, v1alpha2.JobSetRestartingJobs, warning(d.Reason, d.Message))
 	for _, restart := range d.Restarts {
@@ -142,7 +157,7 @@ func (s *scope) setSuspended(status *v1alpha2.JobSetStatus) {
 }
 
 func (s *scope) setResumed(status *v1alpha2.JobSetStatus) {
-	if s.has(v1alpha2.JobSetSuspended) {
+	if s.has(v1alpha2.JobSetSuspended) && s.settled {
 		s.lower(status, v1alpha2.JobSetSuspended, normal(v1alpha2.ResumeJobsReason, "the jobs are resumed"))
 		s.restartSequence(status)
 	}

@@ -66,7 +66,7 @@ func TestStatus(t *testing.T) {
 		"a restart is announced with its action": {
 			scope:  scope{jobSet: running().Obj(), tallies: starting, decision: restart, decided: true},
 			want:   map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy"},
-			events: []string{"Warning DefaultFailurePolicy", "Warning RestartJobSetFailurePolicyAction"},
+			events: []string{"Warning RestartJobSetFailurePolicyAction"},
 		},
 		"a restart is over when all Jobs are ready": {
 			scope:  scope{jobSet: running(restarting).Obj(), tallies: ready},
@@ -100,8 +100,12 @@ func TestStatus(t *testing.T) {
 		"a JobSet is not suspended before its Jobs are": {
 			scope: scope{jobSet: running().Suspend(true).Obj(), tallies: starting}, want: map[string]string{},
 		},
+		"a JobSet is not resumed before its Jobs are": {
+			scope: scope{jobSet: running(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs")).Obj(), tallies: starting},
+			want:  map[string]string{"Suspended": "True/SuspendedJobs"},
+		},
 		"a resumed JobSet says so": {
-			scope:  scope{jobSet: running(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs")).Obj(), tallies: starting},
+			scope:  scope{jobSet: running(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs")).Obj(), tallies: starting, settled: true},
 			want:   map[string]string{"Suspended": "False/ResumeJobs"},
 			events: []string{"Normal ResumeJobs"},
 		},
@@ -120,13 +124,34 @@ func TestStatus(t *testing.T) {
 				"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
 			events: []string{"Normal InOrderStartupPolicyCompleted"},
 		},
+		"an ordered start completes with a last stage that finishes before it was seen ready": {
+			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyInProgress, "InOrderStartupPolicyInProgress")).Obj(),
+				tallies: []v1alpha2.ReplicatedJobStatus{{Name: "w", Succeeded: 1}}, decided: true,
+				decision: policy.Decision{Outcome: policy.Complete, Reason: "AllJobsCompleted"}},
+			want: map[string]string{"Completed": "True/AllJobsCompleted", "StartupPolicyInProgress": "False/InOrderStartupPolicyInProgress",
+				"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
+			events: []string{"Normal AllJobsCompleted", "Normal InOrderStartupPolicyCompleted"},
+		},
+		"an ordered start completes with a last stage that fails before it was seen ready": {
+			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyInProgress, "InOrderStartupPolicyInProgress")).Obj(),
+				tallies: []v1alpha2.ReplicatedJobStatus{{Name: "w", Failed: 1}}, decision: fail, decided: true},
+			want: map[string]string{"Failed": "True/ReachedMaxRestarts", "StartupPolicyInProgress": "False/InOrderStartupPolicyInProgress",
+				"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
+			events: []string{"Warning ReachedMaxRestarts", "Normal InOrderStartupPolicyCompleted"},
+		},
+		"an ordered start ends with a JobSet that fails in the middle of it": {
+			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyInProgress, "InOrderStartupPolicyInProgress")).Obj(),
+				tallies: starting, decision: fail, decided: true},
+			want:   map[string]string{"Failed": "True/ReachedMaxRestarts", "StartupPolicyInProgress": "False/JobSetFailed"},
+			events: []string{"Warning ReachedMaxRestarts", "Normal JobSetFailed"},
+		},
 		"a start that was complete is not undone by a pod that is unready for a while": {
 			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), tallies: starting},
 			want:  map[string]string{"StartupPolicyCompleted": "True/InOrderStartupPolicyCompleted"},
 		},
 		"a resumed JobSet starts in order again": {
 			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetSuspended, "SuspendedJobs"),
-				isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), tallies: starting},
+				isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), tallies: starting, settled: true},
 			want: map[string]string{"Suspended": "False/ResumeJobs", "StartupPolicyCompleted": "False/InOrderStartupPolicyCompleted",
 				"StartupPolicyInProgress": "True/InOrderStartupPolicyInProgress"},
 			events: []string{"Normal ResumeJobs", "Normal InOrderStartupPolicyInProgress"},
@@ -135,7 +160,7 @@ func TestStatus(t *testing.T) {
 			scope: scope{jobSet: inOrder(isTrue(v1alpha2.JobSetStartupPolicyCompleted, "InOrderStartupPolicyCompleted")).Obj(), tallies: starting,
 				decision: restart, decided: true},
 			want:   map[string]string{"RestartingJobSet": "True/DefaultFailurePolicy", "StartupPolicyCompleted": "False/InOrderStartupPolicyCompleted"},
-			events: []string{"Warning DefaultFailurePolicy", "Warning RestartJobSetFailurePolicyAction"},
+			events: []string{"Warning RestartJobSetFailurePolicyAction"},
 		},
 		"a condition that is False keeps why": {
 			scope:  scope{jobSet: running(isFalse(v1alpha2.JobSetRestarting, "JobsReady")).Suspend(true).Obj(), tallies: starting, settled: true},
@@ -145,6 +170,7 @@ func TestStatus(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
+			c.scope.gates = policy.Gates(&c.scope.jobSet.Spec, c.scope.tallies)
 			status := c.scope.status()
 			if diff := cmp.Diff(c.want, conditions(status.Conditions)); diff != "" {
 				t.Error(diff)

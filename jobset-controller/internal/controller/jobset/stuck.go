@@ -24,7 +24,8 @@ import (
 const stuckLook = 5 * time.Second
 
 // releaseStuckPods deletes pods that terminate for ever because their node is dead: a Job that is deleted stays until its pods
-// are gone, and its successor waits for it. Only JobSets that set a time limit are looked at, and only while there are such pods.
+// are gone, and its successor waits for it. It lists the pods of a JobSet only if the JobSet sets a time limit and while Jobs terminate, and
+// then every few seconds: each of thousands of Jobs causes an event while it is torn down.
 func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Result, error) {
 	timeout, _ := policy.StuckPodTimeout(s.jobSet.Annotations)
 	if timeout == 0 {
@@ -34,8 +35,7 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 	if len(owners) == 0 {
 		return ctrl.Result{}, nil
 	}
-	pause := min(timeout, stuckLook)
-	if wait := r.lookedLately(s.jobSet.UID, pause); wait > 0 {
+	if wait, _ := r.notBefore.wait(s.jobSet, theStuckPods); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	var pods corev1.PodList
@@ -57,22 +57,8 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 			overdue = append(overdue, pod)
 		}
 	}
-	if next.RequeueAfter < pause { // one of them is due sooner
-		r.looked.Add(s.jobSet.UID, r.clock.Now().Add(next.RequeueAfter-pause))
-	}
+	r.notBefore.set(s.jobSet, theStuckPods, min(next.RequeueAfter, stuckLook))
 	return next, parallel.Do(ctx, overdue, func(ctx context.Context, pod *corev1.Pod) error { return r.releasePod(ctx, s, pod, timeout) })
-}
-
-// lookedLately is how long to wait before the pods of a JobSet are looked at again: each of its Jobs brings news while it is torn down, and
-// the look is at all of its pods, at the API server. 0: it is time, and noted.
-func (r *Reconciler) lookedLately(jobSet types.UID, pause time.Duration) time.Duration {
-	if last, ok := r.looked.Get(jobSet); ok {
-		if left := pause - r.clock.Since(last.(time.Time)); left > 0 {
-			return left
-		}
-	}
-	r.looked.Add(jobSet, r.clock.Now())
-	return 0
 }
 
 // terminating gives the Jobs that pods may be terminating of, by UID.

@@ -54,7 +54,7 @@ func (s *scope) jobsToEmpty() []*batchv1.Job {
 func (s *scope) queuesStages() bool { return plan.StageQueue(s.jobSet) != "" }
 
 func (r *Reconciler) stopJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
-	return parallel.Do(ctx, s.seen(running), func(ctx context.Context, job *batchv1.Job) error {
+	return parallel.Do(ctx, running, func(ctx context.Context, job *batchv1.Job) error {
 		stopped := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}} // for the answer
 		suspend := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"suspend":true}}`, job.UID))
 		return r.jobPatched(s.jobSet, job, r.client.Patch(ctx, stopped, suspend))

@@ -223,3 +223,26 @@ func TestAResumeBeforeTheJobsWereStoppedStillEmptiesTheGroup(t *testing.T) {
 		t.Errorf("the pods of the resumed Job are of epoch %q", got)
 	}
 }
+
+func TestAJobSetIsNotResumedWhileItsJobsAreNot(t *testing.T) {
+	w := newWorld(t)
+	w.create(MakeJobSet("a").Workers(2).Suspend(true))
+	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
+	w.FailOn(func(call string, _ client.Object) error {
+		if call == patchJob {
+			return sandbox.ErrCrash
+		}
+		return nil
+	})
+	w.suspend("a", false)
+	w.Eventually(func() string {
+		if len(w.eventsWith("JobUpdateFailed")) == 0 {
+			return "no event"
+		}
+		return ""
+	})
+	w.Always(func() string { return strings.Join(w.eventsWith("ResumeJobs"), "\n") })
+	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
+	w.FailOn(nil)
+	w.awaitCondition("a", "Suspended=False/ResumeJobs")
+}

@@ -3,7 +3,6 @@ package jobset
 import (
 	"context"
 	"maps"
-	"slices"
 	"strconv"
 	"time"
 
@@ -86,20 +85,4 @@ func onlyCountersDiffer(a, b *v1alpha2.JobSet) bool {
 		a.UID == b.UID && a.Generation == b.Generation && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
 		maps.Equal(a.Annotations, b.Annotations) && maps.Equal(a.Labels, b.Labels) &&
 		equality.Semantic.DeepEqual(withoutCounters(&a.Status), withoutCounters(&b.Status))
-}
-
-// withoutCounters is a status without what is counted from the Jobs that are there, in numbers and in words. What remains is a
-// record: restarts of the JobSet and of single Jobs, and conditions.
-func withoutCounters(status *v1alpha2.JobSetStatus) v1alpha2.JobSetStatus {
-	record := *status
-	record.ReplicatedJobsStatus = make([]v1alpha2.ReplicatedJobStatus, len(status.ReplicatedJobsStatus))
-	for i, s := range status.ReplicatedJobsStatus {
-		s.Ready, s.Succeeded, s.Failed, s.Active, s.Suspended = 0, 0, 0, 0, 0
-		record.ReplicatedJobsStatus[i] = s
-	}
-	record.Conditions = slices.Clone(status.Conditions)
-	for i := range record.Conditions {
-		record.Conditions[i].Message = ""
-	}
-	return record
 }

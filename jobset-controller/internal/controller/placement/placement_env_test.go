@@ -139,7 +139,7 @@ func suspended(s *batchv1.JobStatus) {
 }
 
 func resumed(s *batchv1.JobStatus) {
-	s.StartTime = ptr.To(metav1.NewTime(time.Now().Add(2 * time.Second))) // after the pods of before
+	s.StartTime = ptr.To(metav1.Now())
 	s.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}
 }
 

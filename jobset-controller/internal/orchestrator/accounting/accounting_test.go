@@ -52,6 +52,13 @@ func TestAccounts(t *testing.T) {
 		want    []string
 	}{
 		"a formation is no restart": {Group{}, []coordination.Record{formed()}, nil},
+		"a formation that was given up after a restart that was": {
+			Group{Epoch: epoch.Record{Epoch: 3, Recreate: 3, Cause: "forming/2/0"}},
+			[]coordination.Record{givenUp, changed(again, func(r *coordination.Record) { r.Epoch = 3 })},
+			[]string{
+				"1.1 1970-01-01T00:00:01.000Z in-place timeout:137:SIGKILL w-0-1/abcde@n1 60100=3+7+100+890+59100 given-up",
+				"3.0 1970-01-01T00:01:01.100Z recreation forming - 4000=0+0+0+3900+100",
+			}},
 		"containers are in sync when the last one has started": {Group{}, []coordination.Record{formed(), container()},
 			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+100+890+1"}},
 		"workers at a barrier start when all are in sync": {Group{}, []coordination.Record{formed(), supervised()},

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/forming"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/history"
 )
@@ -51,11 +52,12 @@ func (g Group) opened(before *coordination.Record, r coordination.Record) openin
 	return otherwise
 }
 
-// failOver takes its cause from the restart that was given up or, if that never began, its times as well.
+// failOver takes its cause from the restart that was given up or, if that never began, its times as well. A formation that was given up has
+// no record: what is before it is of another epoch.
 func (g Group) failOver(before *coordination.Record, r coordination.Record, end int64) Account {
 	cause, _, _ := strings.Cut(g.Epoch.Cause, "/")
 	from, why := r, coordination.Cause{Kind: cause}
-	if before != nil && before.Epoch < r.Epoch && before.InSyncAt == 0 {
+	if cause != forming.KindForming && before != nil && before.Epoch < r.Epoch && before.InSyncAt == 0 {
 		why = before.Cause
 		if isNone(*before) {
 			from.FailedAt, from.DetectedAt = before.FailedAt, before.DetectedAt

@@ -2,6 +2,7 @@ package members
 
 import (
 	"slices"
+	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/roster"
@@ -97,9 +98,13 @@ func (in Input) gone() string {
 	return ""
 }
 
+// maxDelay bounds how long members wait before they start, when restarts end early: what a JobSet has by default.
+const maxDelay = 32 * time.Second
+
 // open is the group as it is wanted.
 func (in Input) open(closed bool) Step {
 	return Step{Kind: Open, Open: coordination.Open{
 		Epoch: in.Roster.Epoch, Limit: in.Roster.Limit, Stages: in.stages(), Suspended: closed, Recover: in.Known, Reset: in.Foreign,
+		MaxDelay: maxDelay,
 	}}
 }

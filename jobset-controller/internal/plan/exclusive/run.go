@@ -3,7 +3,6 @@ package exclusive
 import (
 	"slices"
 	"strconv"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,36 +13,29 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// LeaderKey is the annotation of a pod that leads in the place of the one with index 0, which is over. Elect alone writes it.
+// LeaderKey is the annotation of a pod that leads in place of the one with index 0, which will not be created again. Elect alone writes it.
 const LeaderKey = "holdfast.dev/exclusive-leader"
 
-// Run is what a Job says of its pods: where they stand between two suspensions.
+// Run is what the status of a Job says about the pods to come.
 type Run struct {
-	// Began is when the Job was started or last resumed, zero if that is not known.
-	Began time.Time
-	// Halted: the Job is suspended, or is just being resumed: the Job controller makes its pods before it says that it is.
+	// Halted: the Job is suspended, or is being resumed: the Job controller creates its pods before it reports that.
 	Halted bool
-	// First is the lowest completion index that is not over. Its pod leads.
+	// First is the lowest completion index that has neither completed nor failed for good. Its pod leads.
 	First int
 }
 
-// RunOf reads the status of a Job, nil for one that is not known: then all is as at the start.
+// RunOf reads the status of a Job.
 func RunOf(job *batchv1.Job) Run {
-	if job == nil {
-		return Run{}
-	}
-	r := Run{First: firstNotIn(job.Status.CompletedIndexes, ptr.Deref(job.Status.FailedIndexes, "")), Halted: policy.ReportedSuspended(job)}
-	if job.Status.StartTime != nil {
-		r.Began = job.Status.StartTime.Time
-	}
-	return r
+	return Run{First: firstNotIn(job.Status.CompletedIndexes, ptr.Deref(job.Status.FailedIndexes, "")), Halted: policy.ReportedSuspended(job)}
 }
 
-// Current leaves out pods that were done before the Job was resumed. Nothing keeps their domain for the Job: another one may be there.
+// Current leaves out succeeded pods when index 0 will not be created again, or the Job was suspended. The scheduler counts running pods only, so
+// that another Job may be in their domain by now.
 func (r Run) Current(pods []*corev1.Pod) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool {
-		return p.Status.Phase == corev1.PodSucceeded && (r.Halted || p.CreationTimestamp.Time.Before(r.Began))
-	})
+	if r.First == 0 && !r.Halted {
+		return pods
+	}
+	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 }
 
 // Spares tells whether one pod of the Job may be deleted without an end of the Job or of the pod's index: each deletion is a failure to the

@@ -2,11 +2,9 @@ package exclusive
 
 import (
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -35,9 +33,6 @@ func TestTheFirstIndexThatIsNotOver(t *testing.T) {
 				t.Errorf("got %d, want %d", got, c.want)
 			}
 		})
-	}
-	if got := RunOf(nil); got != (Run{}) {
-		t.Errorf("a Job that is not known: %+v", got)
 	}
 }
 
@@ -74,16 +69,27 @@ func TestWhoLeadsAfterTheLeader(t *testing.T) {
 	}
 }
 
-// The Job controller makes the pods of a Job that is resumed before it writes that it is: until then nothing that is done counts.
-func TestWhatIsDoneDecidesNothingWhileAJobIsResumed(t *testing.T) {
-	job := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}}}
-	pods := []*corev1.Pod{makePod("leader", "0", on("n0"), succeeded, aged(1)), makePod("f", "2", held), makePod("g", "3", on("n1"))}
-	if got := names(RunOf(job).Current(pods)); got != "f g" {
-		t.Errorf("suspended: %q", got)
-	}
-	job.Status.Conditions[0].Status = corev1.ConditionFalse
-	if got := names(RunOf(job).Current(pods)); got != "leader f g" {
-		t.Errorf("resumed: %q", got)
+func TestPodsThatHaveSucceededKeepNoDomain(t *testing.T) {
+	suspended := []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}
+	done := makePod("leader", "0", on("n0"), succeeded)
+	lost := makePod("leader", "0", on("n0"), failed)
+	follower := makePod("f", "2", held)
+	for name, c := range map[string]struct {
+		status batchv1.JobStatus
+		pods   []*corev1.Pod
+		want   string
+	}{
+		"the leader has just succeeded":                         {batchv1.JobStatus{}, []*corev1.Pod{done, follower}, "leader f"},
+		"index 0 has completed":                                 {batchv1.JobStatus{CompletedIndexes: "0"}, []*corev1.Pod{done, follower}, "f"},
+		"index 0 has failed for good":                           {batchv1.JobStatus{FailedIndexes: ptr.To("0")}, []*corev1.Pod{done, follower}, "f"},
+		"the Job is resumed, and its status is not written yet": {batchv1.JobStatus{Conditions: suspended}, []*corev1.Pod{done, follower}, "f"},
+		"a failed leader, which never decides anything":         {batchv1.JobStatus{CompletedIndexes: "0"}, []*corev1.Pod{lost}, "leader"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := names(RunOf(&batchv1.Job{Status: c.status}).Current(c.pods)); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 
@@ -104,28 +110,6 @@ func TestWhenAPodMayBeMadeAnew(t *testing.T) {
 		if got := Spares(job); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
-	}
-}
-
-// began is when the Job was resumed, as aged counts.
-var began = time.Unix(1000-5, 0)
-
-func TestWhatWasDoneBeforeTheJobWasResumedDecidesNothing(t *testing.T) {
-	run := RunOf(&batchv1.Job{Status: batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(began))}})
-	for name, c := range map[string]struct {
-		pods []*corev1.Pod
-		want string
-	}{
-		"a leader that was done before":       {[]*corev1.Pod{makePod("leader", "0", on("n0"), succeeded, aged(9)), makePod("f", "1", held, aged(1))}, "f"},
-		"one that was done since":             {[]*corev1.Pod{makePod("leader", "0", on("n0"), succeeded, aged(5)), makePod("f", "1", held, aged(1))}, "leader f"},
-		"one that has run all the time":       {[]*corev1.Pod{makePod("leader", "0", on("n0"), aged(9))}, "leader"},
-		"one that failed, which never counts": {[]*corev1.Pod{makePod("leader", "0", on("n0"), failed, aged(9))}, "leader"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := names(run.Current(c.pods)); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
 	}
 }
 

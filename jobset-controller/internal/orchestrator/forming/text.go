@@ -1,0 +1,48 @@
+package forming
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// maxNamed keeps a message readable.
+const maxNamed = 5
+
+// Text names the workers that are missing, what each waits for, and what comes next. It changes with the world, not with the time.
+func (s Step) Text() string {
+	var parts []string
+	for _, slot := range s.Missing[:min(len(s.Missing), maxNamed)] {
+		parts = append(parts, slot.Name+": "+WaitOf(slot, s.Now).Text)
+	}
+	if more := s.Waiting - int64(len(parts)); more > 0 && len(parts) > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	text := fmt.Sprintf("%d of %d workers have not joined", s.Waiting, len(s.Slots))
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, "; ")
+	}
+	return text + ". " + s.next()
+}
+
+// next is what happens if nobody joins.
+func (s Step) next() string {
+	deadline, runs := s.Clock()
+	if !runs {
+		return fmt.Sprintf("The %s forming-timeout does not run meanwhile", s.Period)
+	}
+	end := deadline.Start.Add(deadline.Period).UTC().Format(time.RFC3339)
+	return fmt.Sprintf("If they have not joined by %s (forming-timeout %s), pods are recreated", end, s.Period)
+}
+
+// Waits counts the missing workers by what they wait for. Those that are not known by name run and have not joined.
+func (s Step) Waits() map[Kind]int {
+	counts := map[Kind]int{}
+	for _, slot := range s.Missing {
+		counts[WaitOf(slot, s.Now).Kind]++
+	}
+	if more := int(s.Waiting) - len(s.Missing); more > 0 {
+		counts[Store] += more
+	}
+	return counts
+}

@@ -1,0 +1,37 @@
+package forming
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// KindForming is the cause of a recreation of workers that did not join in time.
+const KindForming = "forming"
+
+// Slot is one slot of a step that has not formed.
+type Slot struct {
+	Name   string
+	Job    *batchv1.Job // nil: not created yet
+	Before *batchv1.Job // without a Job: the one of its name that is still being deleted, or nil
+	Pod    *corev1.Pod  // the newest of the Job; nil: none
+	Failed int32        // pods of the Job that have failed before that one
+	Worker string       // name of the container that joins; empty: not known
+	Store  string       // address of the store that the pod is given; empty: not known
+}
+
+// Step is a set of slots that start together and have not all joined.
+type Step struct {
+	Slots []Slot // all of them
+	// Missing are those that have not joined, as far as it is known which ones.
+	Missing []Slot
+	// Waiting is how many have not joined.
+	Waiting int64
+	// Opened is when the group opened; zero if it had opened before this step could start.
+	Opened time.Time
+	// Answered is when the leader deleted pods of the step last, zero if it does not know: their Job waits before it replaces them.
+	Answered time.Time
+	Period   time.Duration // forming-timeout
+	Now      time.Time
+}

@@ -1,0 +1,52 @@
+// Package provenance tells the annotations that programs wrote on a JobSet from copies of them. A manifest that was read from a cluster
+// contains what was written for the JobSet it was read from: submitted again, it would begin with the restarts of the last one used up.
+package provenance
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/history"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+)
+
+// storeUser is written by the orchestrator, see its package credentials.
+const storeUser = "holdfast.dev/store-user"
+
+// written are all annotations that the manager and the orchestrator write on JobSets. What the webhook writes follows from the spec.
+var written = []string{
+	v1alpha2.WrittenForKey, epoch.Annotation, history.Annotation, recovering.Annotation, v1alpha2.InPlaceRestartsKey, storeUser,
+}
+
+// Stamp notes in the annotations of a JobSet whose they are. Whoever writes one of them calls it. Owners of other kinds have no stamp.
+func Stamp(owner client.Object, annotations map[string]string) {
+	if _, is := owner.(*v1alpha2.JobSet); is {
+		annotations[v1alpha2.WrittenForKey] = string(owner.GetUID())
+	}
+}
+
+// Copied reports whether the annotations were written for a JobSet with another UID. Those without a stamp are older than stamps.
+func Copied(annotations map[string]string, uid types.UID) bool {
+	stamp, found := annotations[v1alpha2.WrittenForKey]
+	return found && stamp != string(uid)
+}
+
+// Drop takes away what programs wrote.
+func Drop(annotations map[string]string) {
+	for _, key := range written {
+		delete(annotations, key)
+	}
+}
+
+// Restore replaces what programs wrote by what they had written before.
+func Restore(annotations, before map[string]string) {
+	for _, key := range written {
+		if value, found := before[key]; found {
+			annotations[key] = value
+		} else {
+			delete(annotations, key)
+		}
+	}
+}
