@@ -22,12 +22,8 @@ type PodInfo struct {
 // ParseWorkloadInfo reads the value of WorkloadAnnotation. Missing fields and null are zero; a negative count is 0; lists are as in
 // ParseHosts. Errors as there.
 func ParseWorkloadInfo(value string) (WorkloadInfo, error) {
-	var info WorkloadInfo
-	err := parseInfo(WorkloadAnnotation, value, &info)
-	if err != nil {
-		return WorkloadInfo{}, err
-	}
-	return info.within(), nil
+	info, err := parseInfo[WorkloadInfo](WorkloadAnnotation, value)
+	return info.within(), err
 }
 
 // Format is the value of WorkloadAnnotation.
@@ -39,12 +35,8 @@ func (i WorkloadInfo) within() WorkloadInfo {
 
 // ParsePodInfo reads the value of PodAnnotation, as ParseWorkloadInfo does that of a workload.
 func ParsePodInfo(value string) (PodInfo, error) {
-	var info PodInfo
-	err := parseInfo(PodAnnotation, value, &info)
-	if err != nil {
-		return PodInfo{}, err
-	}
-	return info.within(), nil
+	info, err := parseInfo[PodInfo](PodAnnotation, value)
+	return info.within(), err
 }
 
 // Format is the value of PodAnnotation.
@@ -54,12 +46,13 @@ func (i PodInfo) within() PodInfo {
 	return PodInfo{max(0, i.CurrentReschedulingTimes), notNil(normal(i.PodScheduledHosts))}
 }
 
-func parseInfo(name, value string, info any) error {
+func parseInfo[T any](name, value string) (info T, err error) {
+	var none T
 	if len(value) > MaxHostsBytes {
-		return fmt.Errorf("%s: %w: %d bytes, at most %d", name, ErrTooLarge, len(value), MaxHostsBytes)
+		return none, fmt.Errorf("%s: %w: %d bytes, at most %d", name, ErrTooLarge, len(value), MaxHostsBytes)
 	}
-	if err := json.Unmarshal([]byte(value), info); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if err := json.Unmarshal([]byte(value), &info); err != nil {
+		return none, fmt.Errorf("%s: %w", name, err)
 	}
-	return nil
+	return info, nil
 }

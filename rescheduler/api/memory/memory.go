@@ -14,12 +14,12 @@ type Memory struct {
 	// memory began: one memory serves them all.
 	Template string
 	Beside   []string
-	// Exhausted: all moves are used up and the nodes forgotten.
+	// Moves are those that were charged, oldest first. They are the history of each slot.
+	Moves []Move
+	// Exhausted: all moves are used up. Entries stay, but no pod is kept away from their nodes.
 	Exhausted bool
-	// RelaxedUntil: nobody is kept away until then, because replacements found no other node.
+	// RelaxedUntil: no pod is kept away from a node until then, because a replacement found no other node.
 	RelaxedUntil time.Time
-	// Restored is when a pod of the workload was last found to run well since a move, or when the moves were used up.
-	Restored time.Time
 }
 
 // record is the value of Annotation. The count is in WorkloadAnnotation alone.
@@ -29,8 +29,8 @@ type record struct {
 	Beside       []string   `json:"beside,omitempty"`
 	Exhausted    bool       `json:"exhausted,omitempty"`
 	RelaxedUntil *time.Time `json:"relaxedUntil,omitempty"`
-	Restored     *time.Time `json:"restored,omitempty"`
 	Entries      []Entry    `json:"entries"`
+	Moves        []Move     `json:"moves,omitempty"`
 }
 
 const version = 1
@@ -51,7 +51,7 @@ func Read(annotations map[string]string) Memory {
 	}
 	if r, ok := parseRecord(annotations[Annotation]); ok {
 		m.Template, m.Beside, m.Exhausted, m.Entries = r.Template, others(r.Template, r.Beside), r.Exhausted, r.Entries
-		m.RelaxedUntil, m.Restored = orZero(r.RelaxedUntil), orZero(r.Restored)
+		m.Moves, m.RelaxedUntil = r.Moves, orZero(r.RelaxedUntil)
 		return m.bounded()
 	}
 	for _, host := range info.DeployScheduledHosts {
@@ -71,10 +71,10 @@ func parseRecord(value string) (r record, ok bool) {
 		return e.Node == "" || len(e.Node) > maxNodeName || e.Expires.IsZero() || e.Count < 0 ||
 			!writable(e.First) || !writable(e.Last) || !writable(e.Expires)
 	})
-	for _, t := range []**time.Time{&r.RelaxedUntil, &r.Restored} {
-		if *t != nil && !writable(**t) {
-			*t = nil
-		}
+	r.Moves = slices.DeleteFunc(r.Moves, func(move Move) bool { return !move.valid() })
+	r.Moves = r.Moves[max(0, len(r.Moves)-MaxMoves):]
+	if r.RelaxedUntil != nil && !writable(*r.RelaxedUntil) {
+		r.RelaxedUntil = nil
 	}
 	return r, true
 }
@@ -90,7 +90,7 @@ func (m Memory) Annotations(now time.Time) map[string]string {
 	m = m.bounded()
 	r := record{
 		Version: version, Template: m.Template, Beside: m.Beside, Exhausted: m.Exhausted, Entries: m.Entries,
-		RelaxedUntil: orNil(m.RelaxedUntil), Restored: orNil(m.Restored),
+		Moves: m.Moves, RelaxedUntil: orNil(m.RelaxedUntil),
 	}
 	if r.Entries == nil {
 		r.Entries = []Entry{}
@@ -142,8 +142,10 @@ func (m Memory) nodes(most int, now time.Time, counts func(Entry) bool) []string
 	return nodes
 }
 
-// Forget drops what is over: entries are kept for as long again as they held, so that a node that fails again is known.
+// Forget drops what is over: entries are kept for as long again as they held, so that a node that fails again is known. The count of
+// moves stays as it is.
 func (m Memory) Forget(now time.Time) Memory {
+	m.Moves = slices.DeleteFunc(slices.Clone(m.Moves), func(move Move) bool { return move.Returned && now.Sub(move.At) >= historyKept })
 	m.Entries = slices.DeleteFunc(slices.Clone(m.Entries), func(e Entry) bool {
 		return !now.Before(e.Expires.Add(e.Expires.Sub(e.Last)))
 	})
@@ -158,7 +160,8 @@ const maxBeside = 8
 
 // For is the memory for pods of a template: one that it does not know begins with none, and knows from then on those that live beside it.
 // Were that not so, two that stay side by side would make each other forget, in turn. A memory that does not know its template takes this
-// one. living are templates of pods that exist now; of pods that are only looked up for there is no need to know any.
+// one. living are templates of pods that exist now; of pods that are only looked up for there is no need to know any. Do not call it for
+// a pod that has ended: see Knows.
 func (m Memory) For(template string, living ...string) Memory {
 	if template == "" || m.Template == template || slices.Contains(m.Beside, template) {
 		return m
@@ -168,6 +171,12 @@ func (m Memory) For(template string, living ...string) Memory {
 		return m
 	}
 	return Memory{Template: template, Beside: others(template, living)}
+}
+
+// Knows reports whether failures of a template are added to the memory as it is. A pod that has ended, of a template that the memory does not
+// know and that no living pod has, must not make it begin with none.
+func (m Memory) Knows(template string) bool {
+	return template == "" || m.Template == "" || m.Template == template || slices.Contains(m.Beside, template)
 }
 
 // others than a template, each once, in order; nil if there are none.
@@ -180,23 +189,16 @@ func others(template string, all []string) []string {
 	return all[:min(len(all), maxBeside)]
 }
 
-// Exhaust forgets the nodes, as the design document's notes want when the count would exceed the retries. A move is given back a whole
-// period later at the soonest.
-func (m Memory) Exhaust(now time.Time) Memory {
-	m.Exhausted, m.Entries = true, nil
-	m.Restored = now.UTC().Truncate(time.Second)
-	return m
-}
-
-// Restore is the memory after a pod has run well: one move less. It is done once in each period.
-func (m Memory) Restore(now time.Time) Memory {
-	m.Times, m.Exhausted = max(0, m.Times-1), false
-	m.Restored = now.UTC().Truncate(time.Second)
+// Exhaust lets pods go back to all nodes, as the design document's notes want when the count would exceed the retries. Nothing is forgotten.
+func (m Memory) Exhaust() Memory {
+	m.Exhausted = true
 	return m
 }
 
 // Empty tells whether there is nothing to remember.
-func (m Memory) Empty() bool { return m.Times == 0 && len(m.Entries) == 0 && !m.Exhausted }
+func (m Memory) Empty() bool {
+	return m.Times == 0 && len(m.Entries) == 0 && len(m.Moves) == 0 && !m.Exhausted
+}
 
 func orNull(value string) string {
 	if value == "" {

@@ -131,8 +131,8 @@ func TestANodeThatWasMadeAnewIsAnotherNode(t *testing.T) {
 }
 
 func TestMemoryComesBackFromItsAnnotations(t *testing.T) {
-	m := Memory{Times: 2, Template: "abc", Restored: noon, RelaxedUntil: noon.Add(time.Minute)}
-	m = learn(t, m, noon, New, failure("1"), failure("2", on("b")))
+	m := Memory{Times: 2, Template: "abc", RelaxedUntil: noon.Add(time.Minute)}
+	m = learn(t, m, noon, New, failure("1"), failure("2", on("b"))).Charge(Move{Slot: "w-0", Node: "a", Class: "c", At: noon})
 	got := Read(m.Annotations(noon))
 	if diff := cmp.Diff(m, got); diff != "" {
 		t.Error(diff)
@@ -202,7 +202,7 @@ func TestMemoryHasABound(t *testing.T) {
 }
 
 func TestWhatIsUsedUpExcludesNobody(t *testing.T) {
-	m := learn(t, Memory{Times: 3}, noon, New, failure("1")).Exhaust(noon)
+	m := learn(t, Memory{Times: 3}, noon, New, failure("1")).Exhaust()
 	if got := m.Annotations(noon)[WorkloadAnnotation]; got != `{"currentReschedulingTimes":3,"deployScheduledHosts":[]}` {
 		t.Errorf("got %s", got)
 	}
@@ -223,13 +223,44 @@ func TestRelaxedMemoryExcludesNobodyForAWhile(t *testing.T) {
 	}
 }
 
-func TestAPodThatRunsWellGivesAMoveBack(t *testing.T) {
-	m := Memory{Times: 3, Exhausted: true}.Restore(noon)
-	if m.Times != 2 || m.Exhausted || !m.Restored.Equal(noon) {
+func TestOnlyTheSlotThatRunsWellGivesItsMovesBack(t *testing.T) {
+	m := Memory{}
+	for _, move := range []Move{{Slot: "w-0", Node: "a", Class: "c", At: noon}, {Slot: "w-1", Node: "b", Class: "c", At: noon}, {Slot: "w-1", Node: "c", Class: "c", At: noon}} {
+		m = m.Charge(move)
+	}
+	m = m.Exhaust()
+	if other := m.Return("w-2"); other.Times != 3 || !other.Exhausted {
+		t.Errorf("a slot that owes nothing left %+v", other)
+	}
+	m = m.Return("w-1").Return("w-1")
+	if m.Times != 1 || m.Exhausted || !m.LastMove("w-1").IsZero() || m.LastMove("w-0").IsZero() {
 		t.Errorf("got %+v", m)
 	}
-	if m := (Memory{}).Restore(noon); m.Times != 0 {
-		t.Errorf("%d moves", m.Times)
+	if nodes := m.FailedOn("w-1", "c"); len(nodes) != 2 {
+		t.Errorf("its history has the nodes %v", nodes)
+	}
+	if nodes := m.Forget(noon.Add(historyKept)).FailedOn("w-1", "c"); len(nodes) != 0 {
+		t.Errorf("a week later its history has the nodes %v", nodes)
+	}
+}
+
+// A node can be used again when its entry is over. The move away from it stays charged.
+func TestTimeNeverGivesAMoveBack(t *testing.T) {
+	m := learn(t, Memory{}, noon, New, failure("1")).Charge(Move{Node: "a", Class: "c", At: noon})
+	later := noon.Add(365 * 24 * time.Hour)
+	m = Read(m.Forget(later).Annotations(later))
+	if m.Times != 1 || len(m.Entries) != 0 || m.LastMove("").IsZero() {
+		t.Errorf("a year later it is %+v", m)
+	}
+}
+
+func TestTheHistoryHasABound(t *testing.T) {
+	m := Memory{}
+	for range 2 * MaxMoves {
+		m = m.Charge(Move{Slot: "w-0", Node: "a", Class: "c", At: noon})
+	}
+	if m = m.Return("w-0"); len(m.Moves) != MaxMoves || m.Times != MaxMoves {
+		t.Errorf("%d moves are known and %d charged", len(m.Moves), m.Times)
 	}
 }
 
@@ -281,13 +312,14 @@ func TestWhatIsOverIsForgottenLater(t *testing.T) {
 }
 
 func TestMethodsLeaveTheirMemoryAsItIs(t *testing.T) {
-	m := learn(t, Memory{Times: 1}, noon, New, failure("2", on("b")), failure("1"))
+	m := learn(t, Memory{}, noon, New, failure("2", on("b")), failure("1")).Charge(Move{Node: "a", Class: "c", At: noon})
 	before := m.Annotations(noon)
 	m.Learn(failure("3"), noon)
 	m.Learn(failure("4", later(time.Hour)), noon.Add(time.Hour))
 	m.Forget(noon.Add(time.Hour))
-	m.Exhaust(noon)
-	m.Restore(noon)
+	m.Exhaust()
+	m.Charge(Move{Slot: "w-0", Node: "a", Class: "c", At: noon})
+	m.Return("")
 	if diff := cmp.Diff(before, m.Annotations(noon)); diff != "" {
 		t.Error(diff)
 	}

@@ -24,7 +24,7 @@ func Retries(annotations map[string]string) (retries int, asked bool, err error)
 }
 
 // Next is the count after one more move, and whether that is more than a workload may have: then the pod is not moved, the
-// count stays, and the nodes are forgotten. So a workload has `retries` moves at most. (The design document moves first and compares
+// count stays, and no node is avoided any more. So a workload has `retries` moves at most. (The design document moves first and compares
 // then, one more.)
 func Next(times, retries int) (next int, exhausted bool) {
 	next = max(0, times) + 1

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/controller/rescheduling"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/failures"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/webhook"
 )
@@ -20,6 +21,7 @@ import (
 type parts struct {
 	owners *owners.Resolver
 	failed *failures.Index
+	nodes  *nodes.Lister
 	count  func(string)
 }
 
@@ -30,6 +32,7 @@ func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	}
 	ledger := owners.NewLedger()
 	p.owners = owners.NewResolver(mgr.GetCache(), mgr.GetAPIReader(), clock.RealClock{}, ledger)
+	p.nodes = nodes.NewLister(mgr.GetClient(), clock.RealClock{})
 	p.failed = &failures.Index{}
 	if err := p.failed.Watch(ctx, mgr.GetCache(), o.Rescheduling.Table(), clock.RealClock{}); err != nil {
 		return err
@@ -39,7 +42,7 @@ func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 		return err
 	}
 	pods := rescheduling.New(rescheduling.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Owners: p.owners, Ledger: ledger,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: p.nodes, Owners: p.owners, Ledger: ledger,
 		Recorder: mgr.GetEventRecorder(rescheduling.Name), Metrics: rescheduling.NewMetrics(o.Registry, o.Rescheduling),
 		Clock: clock.RealClock{}, Config: o.Rescheduling,
 	})
@@ -49,6 +52,9 @@ func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	}
 	if err := mgr.Add(pods); err != nil {
 		return fmt.Errorf("adding the sweep of namespaces: %w", err)
+	}
+	if !o.Rescheduling.Blame.Taint || o.Rescheduling.DryRun {
+		return nil
 	}
 	pardons := &rescheduling.Pardons{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
 	if err := pardons.Register(mgr); err != nil {
@@ -60,7 +66,20 @@ func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 // addWebhooks lists all webhooks that the manager serves.
 func (p *parts) addWebhooks(mgr ctrl.Manager, o *Options) error {
 	webhook.Register(mgr, &webhook.Handler{
-		Client: mgr.GetClient(), Owners: p.owners, Failed: p.failed, Clock: clock.RealClock{}, Config: o.Rescheduling, Count: p.count,
+		Nodes: p.nodes, Owners: p.owners, Failed: p.failed, Clock: clock.RealClock{}, Config: o.Rescheduling, Count: p.count,
+		Leads: leads(mgr),
 	})
 	return nil
+}
+
+// leads reports whether this process has been elected. It never loses that: it ends then.
+func leads(mgr ctrl.Manager) func() bool {
+	return func() bool {
+		select {
+		case <-mgr.Elected():
+			return true
+		default:
+			return false
+		}
+	}
 }

@@ -120,10 +120,10 @@ func (w *world) kubeletAll(ctx context.Context) {
 	}
 }
 
-// inUse tells whether the namespace is known to have managed pods. No real kubelet is so quick that it is not by then.
+// inUse tells whether the namespace is known to have managed pods; a dry run labels none. No real kubelet is so quick that it is not by then.
 func (w *world) inUse(ctx context.Context) bool {
 	var ns corev1.Namespace
-	return w.Get(ctx, client.ObjectKey{Name: w.namespace}, &ns) == nil && ns.Labels["holdfast.dev/rescheduling"] != ""
+	return w.dryRun || w.Get(ctx, client.ObjectKey{Name: w.namespace}, &ns) == nil && ns.Labels["holdfast.dev/rescheduling"] != ""
 }
 
 func runs() *corev1.PodStatus {

@@ -235,24 +235,31 @@ func TestAGroupIsMovedOnce(t *testing.T) {
 	}
 }
 
-// Kueue has chosen the node of such a pod: an exclusion would leave it none. Its node is tainted, to which Kueue reacts.
+// Kueue has chosen the node of such a pod: an exclusion would leave it none. When pods of another workload fail there too the node is tainted, to
+// which Kueue reacts.
 func TestTheNodeOfAPodThatKueueHasPlacedIsTainted(t *testing.T) {
-	w := newWorld(t, func(r *settings.Rescheduling) { r.Blame.Taint, r.Blame.MaxShare = true, 50 })
-	w.onBad(outOfMemory)
-	d := w.deployment(1, func(d *appsv1.Deployment) {
-		d.Spec.Template.Annotations["kueue.x-k8s.io/podset-required-topology"] = corev1.LabelHostname
+	w := newWorld(t, func(r *settings.Rescheduling) {
+		r.Blame.Taint, r.Blame.MaxShare, r.Blame.MinPods, r.Blame.Threshold = true, 50, 2, 6
 	})
-	w.eventually("its replacement does not run on the good node", w.runningOnGood(1))
+	w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
+	byKueue := func(d *appsv1.Deployment) {
+		d.Spec.Template.Annotations["kueue.x-k8s.io/podset-required-topology"] = corev1.LabelHostname
+	}
+	w.deployment(1, byKueue)
+	w.said("NotMovable", "Pod", "as long as the node has no taint")
+	if w.isTainted(w.bad) {
+		t.Error("one workload has tainted the node")
+	}
+	w.another("accuses")
+	w.eventually("its replacement does not run on the good node", w.runningOnGood(2))
 	if !w.isTainted(w.bad) || w.isTainted(w.good) {
 		t.Errorf("the bad node is tainted: %t, the good one: %t", w.isTainted(w.bad), w.isTainted(w.good))
 	}
 	for _, pod := range w.pods(t.Context()) {
-		if hosts, found := pod.Annotations[memory.HostsAnnotation]; found || pod.Spec.Affinity != nil {
+		hosts, found := pod.Annotations[memory.HostsAnnotation]
+		if pod.Annotations["kueue.x-k8s.io/podset-required-topology"] != "" && (found || pod.Spec.Affinity != nil) {
 			t.Errorf("pod %s is kept away from %s, and has affinity %v", pod.Name, hosts, pod.Spec.Affinity)
 		}
-	}
-	if m := w.memoryOf(d); m.Times != 1 {
-		t.Errorf("the memory is %+v", m)
 	}
 }
 
@@ -346,53 +353,43 @@ func TestABarePodIsLeftUnlessItIsAskedFor(t *testing.T) {
 	}
 }
 
-// The good node has no room any more: pods of the plugin's scheduler get rid of the annotation, those of others are made anew.
+// The good node has no room any more: a pod with node affinity is replaced by one without.
 func TestExclusionsThatLeaveNoNodeAreLifted(t *testing.T) {
-	for name, c := range map[string]struct {
-		plugin bool
-		change func(*settings.Rescheduling)
-	}{
-		"by the plugin": {true, func(r *settings.Rescheduling) { r.Enforcement.SchedulerNames = []string{corev1.DefaultSchedulerName} }},
-		"by affinity":   {false, func(*settings.Rescheduling) {}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c.change, func(r *settings.Rescheduling) { r.RelaxAfter = settings.Duration(200 * time.Millisecond) })
-			w.plugin = c.plugin
-			first := true
-			w.mu.Lock()
-			w.kubelet = func(pod *corev1.Pod) *corev1.PodStatus {
-				if first && pod.Spec.NodeName == w.bad {
-					first = false
-					return rejects("TopologyAffinityError")
-				}
-				return nil
-			}
-			w.mu.Unlock()
-			w.deployment(1)
-			w.eventually("no replacement runs on the good node", w.runningOnGood(1))
-			w.fill(w.good)
-			for _, pod := range w.pods(t.Context()) {
-				if pod.Spec.NodeName == w.good {
-					w.ok(w.Delete(t.Context(), &pod))
-				}
-			}
-			w.eventually("nothing runs on the bad node in the end", func() bool {
-				return slices.ContainsFunc(w.pods(t.Context()), func(p corev1.Pod) bool {
-					return p.Spec.NodeName == w.bad && p.Status.Phase == corev1.PodRunning
-				})
-			})
-			w.said("ExclusionsLifted", "Deployment", "no longer kept away from "+w.bad)
-		})
+	w := newWorld(t, func(r *settings.Rescheduling) { r.RelaxAfter = settings.Duration(200 * time.Millisecond) })
+	first := true
+	w.mu.Lock()
+	w.kubelet = func(pod *corev1.Pod) *corev1.PodStatus {
+		if first && pod.Spec.NodeName == w.bad {
+			first = false
+			return rejects("TopologyAffinityError")
+		}
+		return nil
 	}
+	w.mu.Unlock()
+	w.deployment(1)
+	w.eventually("no replacement runs on the good node", w.runningOnGood(1))
+	w.fill(w.good)
+	for _, pod := range w.pods(t.Context()) {
+		if pod.Spec.NodeName == w.good {
+			w.ok(w.Delete(t.Context(), &pod))
+		}
+	}
+	w.eventually("nothing runs on the bad node in the end", func() bool {
+		return slices.ContainsFunc(w.pods(t.Context()), func(p corev1.Pod) bool {
+			return p.Spec.NodeName == w.bad && p.Status.Phase == corev1.PodRunning
+		})
+	})
+	w.said("ExclusionsLifted", "Deployment", "no longer kept away from "+w.bad)
 }
 
 func TestABlamedNodeIsTaintedForAWhile(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) {
-		r.Blame.Taint, r.Blame.MinWorkloads, r.Blame.MinPods, r.Blame.Threshold = true, 1, 1, 3
+		r.Blame.Taint, r.Blame.MinPods, r.Blame.Threshold = true, 2, 6
 		r.Blame.MaxShare, r.Blame.TTL = 50, settings.Duration(3*time.Second)
 	})
 	w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
 	w.deployment(1)
+	w.another("accuses")
 	tainted := func() bool { return w.isTainted(w.bad) }
 	w.eventually("the bad node is not tainted", tainted)
 	w.eventually("the taint stays", func() bool { return !tainted() })

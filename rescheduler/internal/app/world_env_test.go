@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -97,6 +98,7 @@ type world struct {
 	namespace string
 	bad, good string // nodes, in the order of the scheduler's liking
 	plugin    bool   // the scheduler reads the annotation of pods
+	dryRun    bool   // the manager writes nothing
 
 	mu sync.Mutex
 	// kubelet says what becomes of a pod that is bound. Empty status: it runs.
@@ -137,6 +139,7 @@ func (w *world) ok(err error) {
 func (w *world) node(name string) string {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name, Labels: map[string]string{"world": w.namespace}}}
 	w.ok(w.Create(w.Context(), node))
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("110")}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	w.ok(w.Status().Update(w.Context(), node))
 	// the API server taints new nodes, and no controller is here to take that back
@@ -162,9 +165,8 @@ func (w *world) start(changes ...func(*settings.Rescheduling)) {
 		change(&o.Rescheduling)
 	}
 	w.ok(o.Rescheduling.Validate())
-	if o.Rescheduling.Admission.Way == settings.Webhook {
-		w.install(fmt.Sprintf("https://%s/", net.JoinHostPort(local.LocalServingHost, fmt.Sprint(local.LocalServingPort))), local.LocalServingCAData)
-	}
+	w.dryRun = o.Rescheduling.DryRun
+	w.install(fmt.Sprintf("https://%s/", net.JoinHostPort(local.LocalServingHost, fmt.Sprint(local.LocalServingPort))), local.LocalServingCAData)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- o.Run(ctx, restricted) }()

@@ -4,21 +4,13 @@ package blame
 import (
 	"slices"
 	"time"
-)
 
-// Rules say how much it takes.
-type Rules struct {
-	Threshold    int           // sum of weights
-	Window       time.Duration // within which they count
-	MinPods      int           // different pods
-	MinWorkloads int           // different workloads
-	MaxNodes     int           // nodes that are tainted at a time
-	MaxShare     int           // per cent of all nodes; at least one node
-}
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+)
 
 // Board is what was said against nodes.
 type Board struct {
-	rules Rules
+	rules settings.Blame
 	said  map[string][]complaint
 }
 
@@ -29,14 +21,14 @@ type complaint struct {
 }
 
 // New is an empty board.
-func New(rules Rules) *Board { return &Board{rules: rules, said: map[string][]complaint{}} }
+func New(rules settings.Blame) *Board { return &Board{rules: rules, said: map[string][]complaint{}} }
 
 // most complaints that are kept of a node.
 const most = 256
 
 // Say adds a complaint of a pod; a pod complains once.
 func (b *Board) Say(node, pod, workload string, weight int, now time.Time) {
-	kept := slices.DeleteFunc(b.said[node], func(c complaint) bool { return c.pod == pod || now.Sub(c.at) >= b.rules.Window })
+	kept := slices.DeleteFunc(b.said[node], func(c complaint) bool { return c.pod == pod || now.Sub(c.at) >= time.Duration(b.rules.Window) })
 	kept = append(kept, complaint{pod, workload, weight, now})
 	b.said[node] = kept[max(0, len(kept)-most):]
 }
@@ -45,7 +37,7 @@ func (b *Board) Say(node, pod, workload string, weight int, now time.Time) {
 func (b *Board) Guilty(node string, now time.Time) bool {
 	weight, pods, workloads := 0, 0, map[string]bool{}
 	for _, c := range b.said[node] {
-		if now.Sub(c.at) < b.rules.Window {
+		if now.Sub(c.at) < time.Duration(b.rules.Window) {
 			weight, pods = weight+c.weight, pods+1
 			workloads[c.workload] = true
 		}

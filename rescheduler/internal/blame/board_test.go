@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-var rules = Rules{Threshold: 6, Window: 10 * time.Minute, MinPods: 3, MinWorkloads: 2, MaxNodes: 3, MaxShare: 5}
+var rules = settings.Blame{Threshold: 6, Window: settings.Duration(10 * time.Minute), MinPods: 3, MinWorkloads: 2, MaxNodes: 3, MaxShare: 5}
 
 type complaintOf struct {
 	pod, workload string

@@ -130,12 +130,11 @@ var parts = []string{
 	"jobset.sigs.k8s.io/replicatedjob-name", "training.kubeflow.org/replica-type", "ray.io/group", "leaderworkerset.sigs.k8s.io/template-revision-hash",
 }
 
-// Alike tells whether two pods of one workload are made from one template, as far as they say so.
-func Alike(a, b *corev1.Pod) bool {
+// Alike is a mark that pods of one workload share if they are made from one template, as far as they say so.
+func Alike(pod *corev1.Pod) string {
+	mark := Template(pod)
 	for _, key := range parts {
-		if a.Labels[key] != b.Labels[key] {
-			return false
-		}
+		mark += "/" + pod.Labels[key]
 	}
-	return Template(a) == Template(b)
+	return mark
 }

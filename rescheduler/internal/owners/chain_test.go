@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
@@ -90,20 +91,29 @@ func TestTheLedgerIsAheadOfTheCache(t *testing.T) {
 	}
 }
 
+// One sick workload never keeps the workers from others: a pod that finds its workload locked leaves, and is named when the lock is free.
 func TestTheLedgerLocksOneWorkloadAtATime(t *testing.T) {
-	l := NewLedger()
-	unlock := l.Lock("u")
-	l.Lock("other")()
-	second := make(chan struct{})
-	go func() { l.Lock("u")(); close(second) }()
-	select {
-	case <-second:
-		t.Error("locked twice")
-	default:
+	l, pod := NewLedger(), types.NamespacedName{Namespace: "default", Name: "p"}
+	unlock, locked := l.TryLock("u", types.NamespacedName{})
+	if !locked {
+		t.Fatal("nobody holds it")
 	}
-	unlock()
-	<-second
-	if len(l.locks) != 0 {
-		t.Errorf("%d locks are left", len(l.locks))
+	for range 2 * maxWaiting {
+		if _, locked := l.TryLock("u", pod); locked {
+			t.Fatal("locked twice")
+		}
+	}
+	other, locked := l.TryLock("other", pod)
+	if !locked {
+		t.Error("another workload is locked too")
+	}
+	if woken := other(); len(woken) != 0 {
+		t.Errorf("nobody waited for the other, and %v are woken", woken)
+	}
+	if woken := unlock(); len(woken) != 1 || woken[0] != pod {
+		t.Errorf("%v are woken", woken)
+	}
+	if _, locked := l.TryLock("u", pod); !locked {
+		t.Error("it is still locked")
 	}
 }

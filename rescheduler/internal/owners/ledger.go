@@ -1,6 +1,7 @@
 package owners
 
 import (
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,22 +13,20 @@ import (
 // remembered bounds the objects that a Ledger knows. One that falls out of it is read from the cache again.
 const remembered = 4096
 
+// maxWaiting bounds the pods that a lock wakes. Others have to come again by themselves.
+const maxWaiting = 16
+
 // Ledger knows what this process has written itself, before the caches do: the next decision about a workload, and the next pod
 // that is admitted, are made on it. It also lets one decision about a workload be made at a time.
 type Ledger struct {
 	mu      sync.Mutex
 	written *lru.Cache
-	locks   map[types.UID]*lock
-}
-
-type lock struct {
-	sync.Mutex
-	users int
+	locks   map[types.UID][]types.NamespacedName // pods that wait, by the workload that is locked
 }
 
 // NewLedger knows nothing.
 func NewLedger() *Ledger {
-	return &Ledger{written: lru.New(remembered), locks: map[types.UID]*lock{}}
+	return &Ledger{written: lru.New(remembered), locks: map[types.UID][]types.NamespacedName{}}
 }
 
 // Wrote remembers an object as the API server returned it.
@@ -46,23 +45,23 @@ func (l *Ledger) Latest(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMe
 	return ours.DeepCopy()
 }
 
-// Lock a workload until the returned function is called.
-func (l *Ledger) Lock(uid types.UID) (unlock func()) {
+// TryLock locks a workload for a decision about one of its pods. It never waits, because the workers are for all workloads: if another pod's
+// decision is being made, it notes the pod and reports false. Unlock returns the pods that were noted meanwhile.
+func (l *Ledger) TryLock(uid types.UID, pod types.NamespacedName) (unlock func() []types.NamespacedName, locked bool) {
 	l.mu.Lock()
-	held := l.locks[uid]
-	if held == nil {
-		held = &lock{}
-		l.locks[uid] = held
+	defer l.mu.Unlock()
+	if waiting, held := l.locks[uid]; held {
+		if len(waiting) < maxWaiting && !slices.Contains(waiting, pod) {
+			l.locks[uid] = append(waiting, pod)
+		}
+		return nil, false
 	}
-	held.users++
-	l.mu.Unlock()
-	held.Lock()
-	return func() {
-		held.Unlock()
+	l.locks[uid] = nil
+	return func() []types.NamespacedName {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if held.users--; held.users == 0 {
-			delete(l.locks, uid)
-		}
-	}
+		waiting := l.locks[uid]
+		delete(l.locks, uid)
+		return waiting
+	}, true
 }

@@ -36,7 +36,8 @@ type Resolver struct {
 
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind]cache.Informer
-	closed    map[schema.GroupVersionKind]time.Time
+	closed    map[schema.GroupVersionKind]time.Time // may not be read
+	unlisted  map[schema.GroupVersionKind]time.Time // may not be listed, so that each read is live
 }
 
 // NewResolver reads from a cache, and live where that is not filled. Objects that the ledger knows to be newer are its.
@@ -44,11 +45,22 @@ func NewResolver(c cache.Cache, live client.Reader, clock clock.PassiveClock, le
 	return &Resolver{
 		cache: c, live: live, clock: clock, ledger: ledger,
 		informers: map[schema.GroupVersionKind]cache.Informer{}, closed: map[schema.GroupVersionKind]time.Time{},
+		unlisted: map[schema.GroupVersionKind]time.Time{},
 	}
 }
 
 // Notify calls changed with each owner whose annotations change from now on. Call it before the first use.
 func (r *Resolver) Notify(changed func(before, after metav1.Object)) { r.changed = changed }
+
+// Live reads an owner from the API server, for one who must not miss what another process has just written.
+func (r *Resolver) Live(ctx context.Context, owner *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	fresh := metadataOf(owner.GroupVersionKind())
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(owner), fresh); err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", owner.Kind, owner.Name, err)
+	}
+	fresh.SetGroupVersionKind(owner.GroupVersionKind())
+	return fresh, nil
+}
 
 // Of finds the owners of an object. The chain ends where an owner is gone, is of a kind that the cluster does not serve, or may not
 // be read: the last that could be read is the root.
@@ -97,13 +109,12 @@ func (r *Resolver) get(ctx context.Context, namespace string, ref *metav1.OwnerR
 
 // read from the cache; live if the cache is not filled, or does not know the object that the pod says it belongs to.
 func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, uid string) (*metav1.PartialObjectMetadata, error) {
-	o := &metav1.PartialObjectMetadata{}
-	o.SetGroupVersionKind(kind)
+	o := metadataOf(kind)
 	informer, err := r.informer(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
-	if informer.HasSynced() {
+	if informer != nil && informer.HasSynced() {
 		err := r.cache.Get(ctx, key, o)
 		if err == nil && string(o.UID) == uid {
 			o.SetGroupVersionKind(kind)
@@ -112,8 +123,7 @@ func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key c
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
-		o = &metav1.PartialObjectMetadata{}
-		o.SetGroupVersionKind(kind)
+		o = metadataOf(kind)
 	}
 	if err := r.live.Get(ctx, key, o); err != nil {
 		return nil, err
@@ -122,15 +132,34 @@ func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key c
 	return o, nil
 }
 
+// informer of a kind; nil if the kind may not be listed. An informer that may not list would try for ever.
 func (r *Resolver) informer(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if informer := r.informers[kind]; informer != nil {
+	informer := r.informers[kind]
+	if informer != nil && informer.HasSynced() {
 		return informer, nil
 	}
-	o := &metav1.PartialObjectMetadata{}
-	o.SetGroupVersionKind(kind)
-	informer, err := r.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+	if probed, found := r.unlisted[kind]; found && r.clock.Since(probed) < closedFor {
+		return informer, nil
+	}
+	forbidden, err := r.mayNotList(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	r.unlisted[kind] = r.clock.Now()
+	switch {
+	case forbidden && informer != nil:
+		delete(r.informers, kind)
+		return nil, r.cache.RemoveInformer(ctx, metadataOf(kind))
+	case forbidden || informer != nil:
+		return informer, nil
+	}
+	return r.start(ctx, kind)
+}
+
+func (r *Resolver) start(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
+	informer, err := r.cache.GetInformer(ctx, metadataOf(kind), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +170,23 @@ func (r *Resolver) informer(ctx context.Context, kind schema.GroupVersionKind) (
 	}
 	r.informers[kind] = informer
 	return informer, nil
+}
+
+// mayNotList asks for one object of the kind.
+func (r *Resolver) mayNotList(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := r.live.List(ctx, list, client.Limit(1))
+	if apierrors.IsForbidden(err) {
+		return true, nil
+	}
+	return false, err
+}
+
+func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(kind)
+	return o
 }
 
 func (r *Resolver) updated(before, after any) {

@@ -9,9 +9,6 @@ import (
 // nodeName is the only field that node affinity can match.
 const nodeName = "metadata.name"
 
-// heaviest is the weight of a preference that counts most.
-const heaviest = 100
-
 // Avoid adds the nodes to required node affinity, which may be nil: terms are alternatives, so each of them says no to all nodes. It returns
 // a new selector.
 func Avoid(required *corev1.NodeSelector, nodes []string) *corev1.NodeSelector {
@@ -30,11 +27,6 @@ func Avoid(required *corev1.NodeSelector, nodes []string) *corev1.NodeSelector {
 		term.MatchFields = append(term.MatchFields, without(nodes, term.MatchFields)...)
 	}
 	return selector
-}
-
-// Disfavour is a preference for all nodes but these.
-func Disfavour(nodes []string) corev1.PreferredSchedulingTerm {
-	return corev1.PreferredSchedulingTerm{Weight: heaviest, Preference: corev1.NodeSelectorTerm{MatchFields: without(nodes, nil)}}
 }
 
 // without: the operators of fields take one value each.

@@ -13,12 +13,18 @@ import (
 
 // Fits tells whether the pod could run on the node: it is ready, takes pods, and has no taint that the pod does not tolerate, and
 // selectors and required affinity match.
-func Fits(pod *corev1.Pod, node *corev1.Node) bool {
-	if !Usable(node) || !tolerated(pod, node) {
-		return false
+func Fits(pod *corev1.Pod, node *corev1.Node) bool { return Fitting(pod)(node) }
+
+// Fitting returns Fits of one pod, for many nodes: what the pod says is parsed once.
+func Fitting(pod *corev1.Pod) func(node *corev1.Node) bool {
+	required := nodeaffinity.GetRequiredNodeAffinity(pod)
+	return func(node *corev1.Node) bool {
+		if !Usable(node) || !tolerated(pod, node) {
+			return false
+		}
+		matches, err := required.Match(node)
+		return err == nil && matches
 	}
-	matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
-	return err == nil && matches
 }
 
 // Usable tells whether a node is ready and takes pods.

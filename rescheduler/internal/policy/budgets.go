@@ -3,18 +3,9 @@ package policy
 import (
 	"fmt"
 	"time"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
-
-// Rate lets Burst moves go at once and one more in each Every. Burst 0 is no bound.
-type Rate struct {
-	Burst int
-	Every time.Duration
-}
-
-// Limits bound how many pods are moved.
-type Limits struct {
-	Workload, Node, Namespace, Cluster Rate
-}
 
 // Purpose names what a move draws on.
 type Purpose struct {
@@ -23,8 +14,8 @@ type Purpose struct {
 
 // Budgets counts moves. It is no more than a bound: it forgets what it knows when the process ends.
 type Budgets struct {
-	limits  Limits
-	breaker Breaker
+	limits  settings.Limits
+	breaker settings.Breaker
 	buckets map[string]bucket
 	opened  time.Time
 	moves   []time.Time
@@ -35,23 +26,15 @@ type bucket struct {
 	at     time.Time
 }
 
-// Breaker stops all moves when there are more than Moves in Window: so many faults at once are no faults of nodes. It lets go
-// after Pause. Moves 0 is no breaker.
-type Breaker struct {
-	Moves  int
-	Window time.Duration
-	Pause  time.Duration
-}
-
 // NewBudgets has not seen any move.
-func NewBudgets(limits Limits, breaker Breaker) *Budgets {
+func NewBudgets(limits settings.Limits, breaker settings.Breaker) *Budgets {
 	return &Budgets{limits: limits, breaker: breaker, buckets: map[string]bucket{}}
 }
 
 // Take draws on all budgets, or on none: then it says which one is empty and when there is something in it again.
 func (b *Budgets) Take(p Purpose, now time.Time) (granted bool, why string, after time.Duration) {
 	if left := b.Open(now); left > 0 {
-		return false, fmt.Sprintf("more than %d pods were moved within %s: nothing is moved for now", b.breaker.Moves, b.breaker.Window), left
+		return false, fmt.Sprintf("more than %d pods were moved within %s: nothing is moved for now", b.breaker.Moves, time.Duration(b.breaker.Window)), left
 	}
 	draws := b.draws(p)
 	for _, d := range draws {
@@ -83,7 +66,7 @@ func (b *Budgets) Return(p Purpose) {
 // draw on one budget.
 type draw struct {
 	key, name string
-	rate      Rate
+	rate      settings.Rate
 }
 
 func (b *Budgets) draws(p Purpose) []draw {
@@ -95,7 +78,7 @@ func (b *Budgets) draws(p Purpose) []draw {
 	}
 }
 
-func (b *Budgets) left(key string, rate Rate, now time.Time) float64 {
+func (b *Budgets) left(key string, rate settings.Rate, now time.Time) float64 {
 	kept, found := b.buckets[key]
 	if !found {
 		return float64(rate.Burst)
@@ -107,7 +90,7 @@ func (b *Budgets) left(key string, rate Rate, now time.Time) float64 {
 	return min(float64(rate.Burst), kept.tokens+max(0, gained))
 }
 
-func wait(left float64, rate Rate) time.Duration {
+func wait(left float64, rate settings.Rate) time.Duration {
 	if rate.Every <= 0 {
 		return recheck
 	}
@@ -118,7 +101,7 @@ func wait(left float64, rate Rate) time.Duration {
 func (b *Budgets) note(now time.Time) {
 	if b.breaker.Moves > 0 {
 		b.moves = append(b.moves, now)
-		for len(b.moves) > 0 && now.Sub(b.moves[0]) >= b.breaker.Window {
+		for len(b.moves) > 0 && now.Sub(b.moves[0]) >= time.Duration(b.breaker.Window) {
 			b.moves = b.moves[1:]
 		}
 		if len(b.moves) > b.breaker.Moves {
@@ -141,5 +124,5 @@ func (b *Budgets) Open(now time.Time) time.Duration {
 	if b.opened.IsZero() {
 		return 0
 	}
-	return max(0, b.breaker.Pause-now.Sub(b.opened))
+	return max(0, time.Duration(b.breaker.Pause)-now.Sub(b.opened))
 }

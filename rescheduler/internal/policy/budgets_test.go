@@ -5,25 +5,35 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-func second(n int) Rate { return Rate{Burst: n, Every: time.Second} }
+func second(n int) settings.Rate {
+	return settings.Rate{Burst: n, Every: settings.Duration(time.Second)}
+}
+
+func breaker(moves int, window, pause time.Duration) settings.Breaker {
+	return settings.Breaker{Moves: moves, Window: settings.Duration(window), Pause: settings.Duration(pause)}
+}
+
+func hourly() settings.Rate { return settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)} }
 
 var purpose = Purpose{Workload: "w", Node: "a", Namespace: "s"}
 
 func TestEachBudgetHolds(t *testing.T) {
 	for name, c := range map[string]struct {
-		limits Limits
+		limits settings.Limits
 		other  Purpose // draws on another budget
 		want   string
 	}{
-		"of a workload":  {Limits{Workload: second(2)}, Purpose{"x", "a", "s"}, "of the workload"},
-		"of a node":      {Limits{Node: second(2)}, Purpose{"w", "x", "s"}, "of node a"},
-		"of a namespace": {Limits{Namespace: second(2)}, Purpose{"w", "a", "x"}, "of namespace s"},
-		"of the cluster": {Limits{Cluster: second(2)}, Purpose{}, "of the cluster"},
+		"of a workload":  {settings.Limits{Workload: second(2)}, Purpose{"x", "a", "s"}, "of the workload"},
+		"of a node":      {settings.Limits{Node: second(2)}, Purpose{"w", "x", "s"}, "of node a"},
+		"of a namespace": {settings.Limits{Namespace: second(2)}, Purpose{"w", "a", "x"}, "of namespace s"},
+		"of the cluster": {settings.Limits{Cluster: second(2)}, Purpose{}, "of the cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := NewBudgets(c.limits, Breaker{})
+			b := NewBudgets(c.limits, settings.Breaker{})
 			for range 2 {
 				if granted, why, _ := b.Take(purpose, noon); !granted {
 					t.Fatal(why)
@@ -46,7 +56,7 @@ func TestEachBudgetHolds(t *testing.T) {
 }
 
 func TestARefusedMoveDrawsOnNothing(t *testing.T) {
-	b := NewBudgets(Limits{Workload: second(1), Cluster: second(2)}, Breaker{})
+	b := NewBudgets(settings.Limits{Workload: second(1), Cluster: second(2)}, settings.Breaker{})
 	b.Take(purpose, noon)
 	b.Take(purpose, noon) // refused
 	if granted, why, _ := b.Take(Purpose{Workload: "x"}, noon); !granted {
@@ -55,7 +65,7 @@ func TestARefusedMoveDrawsOnNothing(t *testing.T) {
 }
 
 func TestABudgetFillsUpToItsBurst(t *testing.T) {
-	b := NewBudgets(Limits{Node: second(3)}, Breaker{})
+	b := NewBudgets(settings.Limits{Node: second(3)}, settings.Breaker{})
 	b.Take(purpose, noon)
 	granted := 0
 	for range 10 {
@@ -69,7 +79,7 @@ func TestABudgetFillsUpToItsBurst(t *testing.T) {
 }
 
 func TestTheBreaker(t *testing.T) {
-	b := NewBudgets(Limits{}, Breaker{Moves: 3, Window: time.Minute, Pause: 10 * time.Minute})
+	b := NewBudgets(settings.Limits{}, breaker(3, time.Minute, 10*time.Minute))
 	for i := range 4 {
 		if granted, why, _ := b.Take(Purpose{Workload: fmt.Sprint(i)}, noon); !granted {
 			t.Fatal(why)
@@ -85,7 +95,7 @@ func TestTheBreaker(t *testing.T) {
 }
 
 func TestSlowMovesLeaveTheBreakerClosed(t *testing.T) {
-	b := NewBudgets(Limits{}, Breaker{Moves: 3, Window: time.Minute, Pause: time.Minute})
+	b := NewBudgets(settings.Limits{}, breaker(3, time.Minute, time.Minute))
 	for i := range 50 {
 		if granted, why, _ := b.Take(purpose, noon.Add(time.Duration(i)*20*time.Second)); !granted {
 			t.Fatalf("move %d: %s", i, why)
@@ -94,7 +104,7 @@ func TestSlowMovesLeaveTheBreakerClosed(t *testing.T) {
 }
 
 func TestNoLimitIsNoLimit(t *testing.T) {
-	b := NewBudgets(Limits{}, Breaker{})
+	b := NewBudgets(settings.Limits{}, settings.Breaker{})
 	for range 1000 {
 		if granted, why, _ := b.Take(purpose, noon); !granted {
 			t.Fatal(why)
@@ -103,7 +113,7 @@ func TestNoLimitIsNoLimit(t *testing.T) {
 }
 
 func TestBudgetsOfTheDistantPastAreForgotten(t *testing.T) {
-	b := NewBudgets(Limits{Workload: second(1)}, Breaker{})
+	b := NewBudgets(settings.Limits{Workload: second(1)}, settings.Breaker{})
 	for i := range 2 * mostBuckets {
 		b.Take(Purpose{Workload: fmt.Sprint(i)}, noon.Add(time.Duration(i)*time.Minute))
 	}
@@ -114,8 +124,8 @@ func TestBudgetsOfTheDistantPastAreForgotten(t *testing.T) {
 
 // A move that a PodDisruptionBudget forbade has not been made: tries are no reason to stop all moves.
 func TestWhatWasNotMovedIsGivenBack(t *testing.T) {
-	limits := Limits{Workload: Rate{1, time.Hour}, Node: Rate{1, time.Hour}, Namespace: Rate{1, time.Hour}, Cluster: Rate{1, time.Hour}}
-	b := NewBudgets(limits, Breaker{Moves: 2, Window: time.Hour, Pause: time.Hour})
+	limits := settings.Limits{Workload: hourly(), Node: hourly(), Namespace: hourly(), Cluster: hourly()}
+	b := NewBudgets(limits, breaker(2, time.Hour, time.Hour))
 	p := Purpose{Workload: "w", Node: "n", Namespace: "s"}
 	for i := range 10 {
 		if granted, why, _ := b.Take(p, noon); !granted {

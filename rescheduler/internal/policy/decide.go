@@ -14,7 +14,7 @@ func Decide(f Facts) Decision {
 		f.Match.Since = f.Now
 	}
 	for _, rule := range []func(Facts) (Decision, bool){
-		protected, never, lasting, recovering, recovered, wholeGang, otherNodesHaveIt, workloadsFault,
+		protected, never, lasting, recovering, recovered, wholeGang, ownLimit, workloadsFault,
 	} {
 		if d, decided := rule(f); decided {
 			return d
@@ -82,7 +82,7 @@ func wholeGang(f Facts) (Decision, bool) {
 			Message: fmt.Sprintf("%s on node %s: its group is disrupted as a whole only, and not by this program", f.Match.Reason, f.Node.Name),
 		}, true
 	}
-	left := f.Rules.GangSettle - f.Now.Sub(f.Workload.GangMoved)
+	left := time.Duration(f.Config.GangSettle) - f.Now.Sub(f.Workload.GangMoved)
 	if f.Workload.GangMoved.IsZero() || left <= 0 {
 		return Decision{}, false
 	}
@@ -92,16 +92,14 @@ func wholeGang(f Facts) (Decision, bool) {
 	}, true
 }
 
-func otherNodesHaveIt(f Facts) (Decision, bool) {
-	if !f.Match.Row.ImageElsewhere || f.Node.HasImage {
-		return Decision{}, false
-	}
-	message := f.Match.Reason + ": no other node is known to have the image, so that another node would not help"
-	return Decision{Act: Leave, Reason: WorkloadFault, Message: message, Warning: true}, true
+// ownLimit: a container that exceeds its own memory limit does so on every node. Only a node that is short of memory itself may be at fault.
+func ownLimit(f Facts) (Decision, bool) {
+	message := "the container exceeded its own memory limit, which no other node would change: raise the limit or use less memory"
+	return Decision{Act: Leave, Reason: WorkloadFault, Message: message, Warning: true}, f.Match.OwnLimit && !f.Node.MemoryPressure
 }
 
 func workloadsFault(f Facts) (Decision, bool) {
-	if !f.Match.Row.Siblings || suspicion(f.Node.Name, f.Match.Row.Name, f.Siblings, f.Rules.Wellness, f.Now) != TheWorkload {
+	if !f.Match.Row.Siblings || !suspectsWorkload(f) {
 		return Decision{}, false
 	}
 	message := fmt.Sprintf("%s on other nodes too: it looks like a fault of the workload, so its pods stay where they are", f.Match.Reason)
@@ -128,36 +126,28 @@ func learn(f Facts) Decision {
 		d.Memory.RelaxedUntil = time.Time{}
 	}
 	d.Learned = lesson != memory.Known
-	next, over := memory.Next(f.Workload.Memory.Times, f.allowed())
+	_, over := memory.Next(f.Workload.Memory.Times, f.Workload.Retries)
 	if f.Workload.Memory.Exhausted && over {
 		return exhausted(f, false)
 	}
 	d.Memory.Exhausted = false
 	if d.Charged {
-		if over || f.Match.Row.MaxMoves > 0 && f.Workload.Moved >= f.Match.Row.MaxMoves {
-			return exhausted(f, over)
+		if over {
+			return exhausted(f, true)
 		}
-		d.Memory.Times = next
+		d.Memory = d.Memory.Charge(memory.Move{Slot: f.Pod.Slot, Node: f.Node.Name, Class: f.Match.Row.Name, At: f.Now})
 	}
 	return f.carryOut(d)
 }
 
-// allowed is how many moves the workload has.
-func (f Facts) allowed() int {
-	if f.Rules.RetriesPerReplica {
-		return f.Workload.Retries * max(1, f.Workload.Replicas)
-	}
-	return f.Workload.Retries
-}
-
-// exhausted: the nodes are forgotten, so that the exclusions do not keep the workload from running at all.
-func exhausted(f Facts, forget bool) Decision {
+// exhausted: no node is avoided any more, so that the exclusions do not keep the workload from running at all.
+func exhausted(f Facts, lift bool) Decision {
 	d := Decision{
 		Act: Leave, Reason: Exhausted, Warning: true,
-		Message: fmt.Sprintf("%s on node %s: all %d moves are used up, and the pod is not moved", f.Match.Reason, f.Node.Name, f.allowed()),
+		Message: fmt.Sprintf("%s on node %s: all %d moves are used up, and the pod is not moved", f.Match.Reason, f.Node.Name, f.Workload.Retries),
 	}
-	if forget {
-		d.Act, d.Memory, d.Learned = Exhaust, f.Workload.Memory.Exhaust(f.Now), true
+	if lift {
+		d.Act, d.Memory, d.Learned = Exhaust, f.Workload.Memory.Exhaust(), true
 		d.Message += "; no node is avoided any more"
 	}
 	return d
@@ -181,19 +171,18 @@ func (f Facts) failure() memory.Failure {
 func (f Facts) carryOut(d Decision) Decision {
 	where := fmt.Sprintf("%s on node %s", f.Match.Reason, f.Node.Name)
 	switch {
-	case f.Pod.Placed && !f.Rules.Taints:
+	case f.Pod.Placed && !f.Node.Tainted:
 		return Decision{
-			Act: Leave, Reason: NotMovable, Warning: true, Blame: d.Blame,
-			Message: where + ": Kueue has placed the pod by topology, where only a taint of the node helps, and taints are off",
+			Act: Leave, Reason: NotMovable, Warning: true, After: recheck, Blame: d.Blame,
+			Message: where + ": Kueue has placed the pod by topology, and would place the next one there again as long as the node has no taint",
 		}
 	case f.Pod.Placed:
-		d.Taint = true
 	case f.Pod.Pinned != "":
 		return Decision{
 			Act: Leave, Reason: NotMovable, Warning: true, Blame: d.Blame,
 			Message: fmt.Sprintf("%s: the pod cannot go elsewhere, because %s", where, f.Pod.Pinned),
 		}
-	case f.Node.Others == 0:
+	case !f.Node.Others:
 		return Decision{
 			Act: Leave, Reason: NoOtherNode, Warning: true, After: recheck, Blame: d.Blame,
 			Message: where + ": there is no other node that the pod could run on",
@@ -207,7 +196,7 @@ func (f Facts) carryOut(d Decision) Decision {
 	case f.Match.Row.Action == signals.Record || f.Pod.Failed && !f.Pod.Bare:
 		d.Act, d.Reason = Record, Excluded
 		d.Message = fmt.Sprintf("%s: replacements keep away from the node for %s", where, until)
-	case f.Pod.Bare && !f.Rules.RecreateBare:
+	case f.Pod.Bare && !f.Config.BarePods.Recreate:
 		return Decision{
 			Act: Leave, Reason: NotMovable, Warning: true, Blame: d.Blame,
 			Message: where + ": nobody would make the pod again, as it has no controller, and making it again is off",
@@ -220,9 +209,9 @@ func (f Facts) carryOut(d Decision) Decision {
 		d.Message = fmt.Sprintf("%s: evicted, to run on another node; this one is avoided for %s", where, until)
 	}
 	if f.Match.Row.Charged && d.Memory.Times > 0 {
-		d.Message += fmt.Sprintf(" (move %d of %d)", d.Memory.Times, f.allowed())
+		d.Message += fmt.Sprintf(" (move %d of %d)", d.Memory.Times, f.Workload.Retries)
 	}
-	if f.Rules.DryRun {
+	if f.Config.DryRun {
 		return Decision{Act: Leave, Reason: WouldMove, Message: "dry run: " + d.Message}
 	}
 	return d

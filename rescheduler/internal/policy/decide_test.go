@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
@@ -29,8 +30,8 @@ func facts(signal string, changes ...func(*Facts)) Facts {
 		Match:    signals.Match{Row: row(signal), Reason: signal, Since: noon.Add(-20 * time.Minute), Down: true},
 		Pod:      Pod{Name: "p", UID: "uid-p", Created: noon.Add(-time.Hour)},
 		Workload: Workload{Name: "Deployment w", Retries: 3},
-		Node:     Node{Name: "a", UID: "uid-a", Others: 1},
-		Rules:    Rules{Wellness: 2 * time.Minute, GangSettle: 2 * time.Minute},
+		Node:     Node{Name: "a", UID: "uid-a", Others: true},
+		Config:   &settings.Rescheduling{GangSettle: settings.Duration(2 * time.Minute)},
 	}
 	for _, change := range changes {
 		change(&f)
@@ -56,10 +57,26 @@ func remembered(class, slot string, nodes ...string) func(*Facts) {
 	}
 }
 
-func siblings(all ...Sibling) func(*Facts) { return func(f *Facts) { f.Siblings = all } }
+// siblings that fail, and that run well, on nodes.
+func siblings(failing, well []string) func(*Facts) {
+	set := func(nodes []string) map[string]bool {
+		all := map[string]bool{}
+		for _, node := range nodes {
+			all[node] = true
+		}
+		return all
+	}
+	return func(f *Facts) { f.Siblings = Siblings{Failing: set(failing), Well: set(well)} }
+}
 
-func well(node string) Sibling           { return Sibling{Node: node, Ready: noon.Add(-time.Hour)} }
-func failing(node, class string) Sibling { return Sibling{Node: node, Class: class} }
+// moved adds moves of a slot to the memory, for an OOM loop.
+func moved(slot string, nodes ...string) func(*Facts) {
+	return func(f *Facts) {
+		for _, node := range nodes {
+			f.Workload.Memory = f.Workload.Memory.Charge(memory.Move{Slot: slot, Node: node, Class: "OOMKilled", At: noon.Add(-time.Hour)})
+		}
+	}
+}
 
 func TestDecide(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -76,8 +93,6 @@ func TestDecide(t *testing.T) {
 		"one more is not":                  {facts("OOMKilled", times(3)), Exhaust, Exhausted, "all 3 moves are used up"},
 		"a workload with 0 retries never moves": {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Retries = 0 }), Exhaust, Exhausted, "all 0 moves"},
-		"retries count for each replica if that is asked for": {
-			facts("OOMKilled", times(3), func(f *Facts) { f.Rules.RetriesPerReplica, f.Workload.Replicas = true, 4 }), Evict, Moved, "move 4 of 12"},
 		"what is used up stays so": {facts("OOMKilled", times(3), usedUp), Leave, Exhausted, "all 3 moves"},
 		"a user who allows more gets more": {
 			facts("OOMKilled", times(3), usedUp, func(f *Facts) { f.Workload.Retries = 5 }), Evict, Moved, "move 4 of 5"},
@@ -105,16 +120,22 @@ func TestDecide(t *testing.T) {
 		"a pod that is pinned to its node": {
 			facts("OOMKilled", func(f *Facts) { f.Pod.Pinned = "its volume is there" }), Leave, NotMovable, "because its volume is there"},
 		"a cluster with no other node": {
-			facts("OOMKilled", func(f *Facts) { f.Node.Others = 0 }), Leave, NoOtherNode, "no other node"},
-		"a pod that Kueue has placed, without taints": {
-			facts("AdmissionError", failedNow, func(f *Facts) { f.Pod.Placed = true }), Leave, NotMovable, "only a taint"},
+			facts("OOMKilled", func(f *Facts) { f.Node.Others = false }), Leave, NoOtherNode, "no other node"},
+		"a pod that Kueue has placed on a node without a taint": {
+			facts("RuntimeError", func(f *Facts) { f.Pod.Placed = true }), Leave, NotMovable, "as long as the node has no taint"},
+		"a pod that Kueue has placed on a node that is tainted by now": {
+			facts("RuntimeError", func(f *Facts) { f.Pod.Placed, f.Node.Tainted = true, true }), Evict, Moved, "RuntimeError on node a"},
+		"a container that exceeded its own limit": {
+			facts("OOMKilled", func(f *Facts) { f.Match.OwnLimit = true }), Leave, WorkloadFault, "its own memory limit"},
+		"a container with a limit on a node that is short of memory": {
+			facts("OOMKilled", func(f *Facts) { f.Match.OwnLimit, f.Node.MemoryPressure = true, true }), Evict, Moved, "OOMKilled on node a"},
 		"a bare pod that nobody makes again": {facts("OOMKilled", bare), Leave, NotMovable, "no controller"},
 		"a bare pod that is made again": {
-			facts("OOMKilled", bare, func(f *Facts) { f.Rules.RecreateBare = true }), Remake, Moved, "made again"},
+			facts("OOMKilled", bare, func(f *Facts) { f.Config.BarePods.Recreate = true }), Remake, Moved, "made again"},
 		"a bare pod that has failed is made again too": {
-			facts("AdmissionError", bare, failedNow, func(f *Facts) { f.Rules.RecreateBare = true }), Remake, Moved, "made again"},
+			facts("AdmissionError", bare, failedNow, func(f *Facts) { f.Config.BarePods.Recreate = true }), Remake, Moved, "made again"},
 		"a dry run does nothing": {
-			facts("OOMKilled", func(f *Facts) { f.Rules.DryRun = true }), Leave, WouldMove, "dry run: OOMKilled on node a: evicted"},
+			facts("OOMKilled", func(f *Facts) { f.Config.DryRun = true }), Leave, WouldMove, "dry run: OOMKilled on node a: evicted"},
 		"a node that had pressure is remembered, not charged": {facts("NodePressure", failedNow, times(3)), Record, Excluded, ""},
 		"a pod that failed long ago": {
 			facts("OutOfResource", failedNow, func(f *Facts) { f.Match.Since = noon.Add(-time.Hour) }), Leave, TooLongAgo, ""},
@@ -129,16 +150,14 @@ func TestDecide(t *testing.T) {
 			facts("AdmissionError", failedNow, gang, func(f *Facts) { f.Workload.GangMoved = noon }), Record, Excluded, ""},
 		"a gang that is disrupted as a whole is left": {
 			facts("OOMKilled", gang, func(f *Facts) { f.Pod.Whole = true }), Leave, NotMovable, "as a whole only"},
-		"an image that nobody has": {facts("ImagePull"), Leave, WorkloadFault, "no other node is known to have the image"},
-		"an image that others have": {
-			facts("ImagePull", func(f *Facts) { f.Node.HasImage = true }), Evict, Moved, ""},
 		"siblings that fail on two other nodes": {
-			facts("CrashLoopBackOff", siblings(failing("b", "CrashLoopBackOff"), failing("c", "CrashLoopBackOff"))), Leave, WorkloadFault, "fault of the workload"},
+			facts("CrashLoopBackOff", siblings([]string{"b", "c"}, nil)), Leave, WorkloadFault, "fault of the workload"},
+		"siblings that have no sandbox on two other nodes": {
+			facts("SandboxNotReady", siblings([]string{"b", "c"}, nil)), Leave, WorkloadFault, "fault of the workload"},
 		"siblings that fail, for a row that does not ask": {
-			facts("OOMKilled", siblings(failing("b", "OOMKilled"), failing("c", "OOMKilled"))), Evict, Moved, ""},
-		"a spec that fails everywhere moves once": {facts("EmptySharedPool", failedNow), Record, Excluded, ""},
-		"and no second time": {
-			facts("EmptySharedPool", failedNow, func(f *Facts) { f.Workload.Moved = 1 }), Leave, Exhausted, ""},
+			facts("ContainerLost", siblings([]string{"b", "c"}, nil)), Evict, Moved, ""},
+		"a pod whose volume may still be detached by force": {
+			facts("SandboxNotReady", func(f *Facts) { f.Match.Since = noon.Add(-6 * time.Minute) }), Wait, TooEarly, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(c.facts)
@@ -158,7 +177,7 @@ func TestDecide(t *testing.T) {
 // Every row that moves or records does so by itself; none needs another to be on.
 func TestEveryRowDecides(t *testing.T) {
 	for _, r := range signals.Default() {
-		f := facts(r.Name, func(f *Facts) { f.Node.HasImage = true })
+		f := facts(r.Name)
 		if r.Where == signals.Phase {
 			failedNow(&f)
 		}
@@ -182,13 +201,6 @@ func TestEveryRowDecides(t *testing.T) {
 		if d.Blame != r.Blame {
 			t.Errorf("%s: blame %d, want %d", r.Name, d.Blame, r.Blame)
 		}
-	}
-}
-
-func TestTheNodeOfAPlacedPodIsTainted(t *testing.T) {
-	d := Decide(facts("AdmissionError", failedNow, func(f *Facts) { f.Pod.Placed, f.Rules.Taints = true, true }))
-	if d.Act != Record || !d.Taint {
-		t.Errorf("got %+v", d)
 	}
 }
 
@@ -230,52 +242,62 @@ func TestADecisionThatIsWrittenIsMadeAgainForFree(t *testing.T) {
 	}
 }
 
-// A pod that is alone has nobody who speaks against it: it gets all its moves.
-func TestALonePodHasAllItsMoves(t *testing.T) {
+// A pod that is alone has nobody to compare it with but itself: what follows it to a third node is its own fault.
+func TestAPodThatFailsWhereverItIsStaysThere(t *testing.T) {
 	m, now := memory.Memory{}, noon
-	for i, node := range []string{"a", "b", "c"} {
+	for i, want := range []Act{Evict, Evict, Leave} {
 		now = now.Add(20 * time.Minute)
+		node := string(rune('a' + i))
 		d := Decide(facts("CrashLoopBackOff", func(f *Facts) {
 			f.Now, f.Match.Since = now, now.Add(-15*time.Minute)
 			f.Workload.Memory, f.Node.Name, f.Node.UID = m, node, "uid-"+node
 			f.Pod.UID, f.Pod.Created = fmt.Sprint(i), now.Add(-16*time.Minute)
 		}))
-		if d.Act != Evict || d.Memory.Times != i+1 {
-			t.Fatalf("move %d: %d %s %s", i+1, d.Act, d.Reason, d.Message)
+		if d.Act != want {
+			t.Fatalf("on node %s: %d %s %s", node, d.Act, d.Reason, d.Message)
 		}
-		m = d.Memory
+		if d.Learned {
+			m = d.Memory
+		}
 	}
-	d := Decide(facts("CrashLoopBackOff", func(f *Facts) { f.Workload.Memory, f.Node.Name = m, "d" }))
-	if d.Act != Exhaust || d.Memory.Exclusions("", now, nil) != nil || d.Memory.Times != 3 {
-		t.Errorf("after the last: %+v", d)
+	if m.Times != 2 {
+		t.Errorf("%d moves are charged", m.Times)
 	}
 }
 
 func TestSuspicion(t *testing.T) {
-	const class = "CrashLoopBackOff"
 	for name, c := range map[string]struct {
-		siblings []Sibling
-		want     Suspect
+		slot          string
+		failing, well []string
+		moves         func(*Facts)
+		workload      bool
 	}{
-		"nobody":                              {nil, Unknown},
-		"one that runs well elsewhere":        {[]Sibling{well("b")}, TheNode},
-		"one that runs well on the same node": {[]Sibling{well("a")}, Unknown},
-		"one that became ready a moment ago":  {[]Sibling{{Node: "b", Ready: noon.Add(-time.Second)}}, Unknown},
-		"one that has no node":                {[]Sibling{{Ready: noon.Add(-time.Hour)}}, Unknown},
-		"one that fails elsewhere":            {[]Sibling{failing("b", class)}, Unknown},
-		"two that fail on one other node":     {[]Sibling{failing("b", class), failing("b", class)}, Unknown},
-		"two that fail on two other nodes":    {[]Sibling{failing("b", class), failing("c", class)}, TheWorkload},
-		"one that fails beside one that runs": {[]Sibling{failing("b", class), well("c")}, Unknown},
-		"two that fail beside one that runs":  {[]Sibling{failing("b", class), failing("c", class), well("d")}, TheWorkload},
-		"as many that fail as run":            {[]Sibling{failing("b", class), failing("c", class), well("d"), well("e")}, TheWorkload},
-		"fewer that fail than run":            {[]Sibling{failing("b", class), failing("c", class), well("d"), well("e"), well("f")}, TheNode},
-		"more that run, but on fewer nodes":   {[]Sibling{failing("b", class), failing("c", class), well("d"), well("d"), well("d")}, TheWorkload},
-		"two that fail in another way":        {[]Sibling{failing("b", "OOMKilled"), failing("c", "OOMKilled")}, Unknown},
-		"two that fail on this node":          {[]Sibling{failing("a", class), failing("a", class)}, Unknown},
+		"nobody":                                 {},
+		"one that runs well elsewhere":           {well: []string{"b"}},
+		"one that fails elsewhere":               {failing: []string{"b"}},
+		"some that fail on two other nodes":      {failing: []string{"b", "c"}, workload: true},
+		"some that fail here and on one more":    {failing: []string{"a", "b"}},
+		"fails on one beside one that runs":      {failing: []string{"b"}, well: []string{"c"}},
+		"fails on two beside one that runs":      {failing: []string{"b", "c"}, well: []string{"d"}, workload: true},
+		"as many that fail as run":               {failing: []string{"b", "c"}, well: []string{"d", "e"}, workload: true},
+		"fewer that fail than run":               {failing: []string{"b", "c"}, well: []string{"d", "e", "f"}},
+		"one that runs on this node is no proof": {failing: []string{"b", "c"}, well: []string{"a", "d", "e"}, workload: true},
+		"a slot that failed on one other node":   {slot: "w-0", moves: moved("w-0", "b")},
+		"a slot that failed on two others":       {slot: "w-0", moves: moved("w-0", "b", "c"), workload: true},
+		"whatever runs beside it":                {slot: "w-0", moves: moved("w-0", "b", "c"), well: []string{"d", "e", "f", "g"}, workload: true},
+		"twice on one other":                     {slot: "w-0", moves: moved("w-0", "b", "b")},
+		"another slot that failed on two":        {slot: "w-0", moves: moved("w-1", "b", "c")},
+		"pods without a slot that failed on two": {moves: moved("", "b", "c"), workload: true},
+		"while more of them run":                 {moves: moved("", "b", "c"), well: []string{"d", "e", "f"}},
+		"one before and one now":                 {moves: moved("", "b"), failing: []string{"c"}, workload: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := suspicion("a", class, c.siblings, 2*time.Minute, noon); got != c.want {
-				t.Errorf("got %d", got)
+			f := facts("OOMKilled", siblings(c.failing, c.well), func(f *Facts) { f.Pod.Slot = c.slot })
+			if c.moves != nil {
+				c.moves(&f)
+			}
+			if got := suspectsWorkload(f); got != c.workload {
+				t.Errorf("got %t", got)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ const (
 	Wait               // nothing yet
 	Record             // remember the node; the pod stays, or its controller has replaced it
 	Evict              // remember the node, and then have the pod evicted
-	Exhaust            // forget all nodes: the workload has used up its moves
+	Exhaust            // avoid no node any more: the workload has used up its moves
 	Remake             // remember the node on the pod's successor, and make that
 )
 
@@ -50,8 +50,6 @@ type Decision struct {
 	Learned bool
 	// Charged: it costs one move.
 	Charged bool
-	// Taint: the node is to be tainted for pods that no exclusion helps.
-	Taint bool
 	// Blame is the weight against the node.
 	Blame int
 }

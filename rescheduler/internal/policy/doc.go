@@ -4,5 +4,5 @@
 //
 //	managed? ── never moved? ── recovering below? ── long enough? ── workload or node? ── exhausted? ── pinned? ── somewhere else? ── budget
 //	   no│          yes│               yes│              no│            workload│           yes│         yes│             no│        no│
-//	   leave          leave              wait             wait            leave              forget       leave/taint      leave       wait
+//	   leave          leave              wait             wait            leave              lift         leave            leave       wait
 package policy

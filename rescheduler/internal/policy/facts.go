@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
@@ -16,8 +17,8 @@ type Facts struct {
 	// Match is what is wrong; Since is filled in.
 	Match signals.Match
 	// Siblings are the other pods of the same template.
-	Siblings []Sibling
-	Rules    Rules
+	Siblings Siblings
+	Config   *settings.Rescheduling
 }
 
 // Pod is the pod that something is wrong with.
@@ -45,12 +46,9 @@ type Pod struct {
 
 // Workload is the owner that remembers.
 type Workload struct {
-	Name     string
-	Retries  int
-	Replicas int
-	Memory   memory.Memory
-	// Moved is how often it was moved for the reason of the match.
-	Moved int
+	Name    string
+	Retries int
+	Memory  memory.Memory
 	// GangMoved is when a pod of the gang was moved last.
 	GangMoved time.Time
 	// Recovering is until when a program on a lower rung has the workload; zero: none has.
@@ -62,31 +60,10 @@ type Workload struct {
 // Node is where the pod is.
 type Node struct {
 	Name, UID string
-	// Others are nodes that the pod could go to beside those excluded already.
-	Others int
-	// HasImage tells whether another node has an image that the pod waits for.
-	HasImage bool
-}
-
-// Sibling is another pod of the same template.
-type Sibling struct {
-	Node  string
-	Ready time.Time // since when; zero: it is not
-	Class string    // what is wrong with it; empty: nothing
-}
-
-// Rules are the settings.
-type Rules struct {
-	// RetriesPerReplica multiplies the retries of a workload by its replicas.
-	RetriesPerReplica bool
-	// Wellness is how long a sibling has to be ready on another node to speak against the pod's.
-	Wellness time.Duration
-	// GangSettle is how long failures in a gang are taken for echoes of the first.
-	GangSettle time.Duration
-	// DryRun: nothing is done but said.
-	DryRun bool
-	// Taints: pods that are pinned by Kueue have their node tainted.
-	Taints bool
-	// RecreateBare: bare pods are made anew elsewhere.
-	RecreateBare bool
+	// Others reports whether the pod could go to another node, beside those excluded already.
+	Others bool
+	// MemoryPressure: the kubelet says that the node is short of memory.
+	MemoryPressure bool
+	// Tainted: this program keeps new pods away from it by a taint.
+	Tainted bool
 }

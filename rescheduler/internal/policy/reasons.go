@@ -3,12 +3,12 @@ package policy
 import "github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 
 // Reasons are those of the decisions about a row that people are told of. TooEarly and TooLongAgo are for no one.
-func (r Rules) Reasons(row signals.Row) []string {
+func Reasons(row signals.Row, dryRun bool) []string {
 	if row.Action == signals.Never {
 		return []string{NotMovable, NeverMoved}
 	}
 	reasons := []string{NotMovable, NoOtherNode, Exhausted}
-	if row.Siblings || row.ImageElsewhere {
+	if row.Siblings {
 		reasons = append(reasons, WorkloadFault)
 	}
 	moves := row.Action == signals.Move
@@ -16,7 +16,7 @@ func (r Rules) Reasons(row signals.Row) []string {
 		reasons = append(reasons, Recovering, GangMovedAlready)
 	}
 	switch {
-	case r.DryRun:
+	case dryRun:
 		return append(reasons, WouldMove)
 	case moves:
 		return append(reasons, Excluded, Moved, LimitReached)

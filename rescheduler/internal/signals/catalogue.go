@@ -35,7 +35,7 @@ func rejected() Table {
 		admission("AdmissionError", 15*time.Minute, 3, "UnexpectedAdmissionError"),
 		admission("TopologyAffinity", 30*time.Minute, 0, "TopologyAffinityError"),
 		admission("SMTAlignment", 30*time.Minute, 0, "SMTAlignmentError"),
-		once(admission("EmptySharedPool", 30*time.Minute, 0, "EmptyPodSharedPoolError")),
+		admission("EmptySharedPool", 30*time.Minute, 0, "EmptyPodSharedPoolError"),
 		admission("OutOfResource", 2*time.Minute, 0, "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods"),
 		admission("OutOfExtendedResource", 2*time.Minute, 1, "OutOf*"),
 		admission("NodeMismatch", 2*time.Minute, 0, "NodeAffinity", "NodeName", "NodePorts", "TaintToleration"),
@@ -84,7 +84,7 @@ func containers() Table {
 		},
 		{
 			Name: "OOMKilled", Where: Loop, Reasons: []string{"OOMKilled"},
-			Trigger: Annotated, Action: Move, Scope: Slot, Restarts: 2, TTL: 30 * time.Minute, Charged: true,
+			Trigger: Annotated, Action: Move, Scope: Slot, Restarts: 2, TTL: 30 * time.Minute, Charged: true, Siblings: true,
 		},
 		{
 			Name: "CrashLoopBackOff", Where: Loop, Reasons: []string{"*"},
@@ -102,19 +102,9 @@ func containers() Table {
 			Trigger: Always, Action: Move, Scope: Workload, After: 3 * time.Minute, TTL: 15 * time.Minute, Charged: true, Siblings: true, Blame: 1,
 		},
 		{
+			// A volume that another node still holds is detached by force after 6 minutes, which is no fault of this node.
 			Name: "SandboxNotReady", Where: Sandbox,
-			Trigger: Always, Action: Move, Scope: Workload, After: 5 * time.Minute, TTL: 15 * time.Minute, Charged: true, Blame: 1,
-		},
-		{
-			Name: "ImagePull", Where: Container, Reasons: []string{
-				"ErrImagePull", "ImagePullBackOff", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed", "RROUnsupported",
-				"ImageVolumeMountFailed",
-			},
-			Trigger: Off, Action: Move, Scope: Workload, After: 5 * time.Minute, TTL: 15 * time.Minute, Charged: true, ImageElsewhere: true,
-		},
-		{
-			Name: "ImageNeverPull", Where: Container, Reasons: []string{"ErrImageNeverPull"},
-			Trigger: Off, Action: Move, Scope: Workload, TTL: 6 * time.Hour, Charged: true, ImageElsewhere: true,
+			Trigger: Always, Action: Move, Scope: Workload, After: 10 * time.Minute, TTL: 15 * time.Minute, Charged: true, Siblings: true, Blame: 1,
 		},
 		{
 			Name: "DeviceUnhealthy", Where: Device, Reasons: []string{"Unhealthy"},
@@ -133,8 +123,6 @@ func admission(name string, ttl time.Duration, blame int, reasons ...string) Row
 		Trigger: Always, Action: Move, Scope: Workload, TTL: ttl, Charged: true, Blame: blame,
 	}
 }
-
-func once(r Row) Row { r.MaxMoves = 1; return r }
 
 func free(r Row) Row { r.Action, r.Charged = Record, false; return r }
 

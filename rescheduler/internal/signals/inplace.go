@@ -25,9 +25,12 @@ func isAgent(c corev1.Container) bool {
 	return len(m.Args)+len(m.Env) > 0
 }
 
-// Marks is a container with nothing but its name and what InPlace looks at.
+// Marks is a container with nothing but its name, its memory limit and what InPlace looks at.
 func Marks(c corev1.Container) corev1.Container {
 	slim := corev1.Container{Name: c.Name}
+	if limit, found := c.Resources.Limits[corev1.ResourceMemory]; found {
+		slim.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: limit}
+	}
 	for _, word := range slices.Concat(c.Command, c.Args) {
 		if path.Base(word) == supervisor || strings.HasPrefix(word, agentFlag) {
 			slim.Args = append(slim.Args, word)

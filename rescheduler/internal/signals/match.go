@@ -21,6 +21,8 @@ type Match struct {
 	Since time.Time
 	// Down: the trouble is there now. A container in a loop runs for a moment between two failures; that is no time to act.
 	Down bool
+	// OwnLimit: the container was killed for its memory, and has a limit of its own. Unless the node is short of memory it has exceeded that.
+	OwnLimit bool
 }
 
 // Matches are the rows that a pod matches, in the order of the table. Rows that are Off are no matches, and nothing is wrong with a
@@ -130,7 +132,7 @@ func (r Row) loop(pod *corev1.Pod, now time.Time) (Match, bool) {
 		if t := c.State.Terminated; t != nil && r.hasReason(t.Reason) && r.hasCode(t.ExitCode) {
 			final := pod.Status.Phase == corev1.PodFailed && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
 			if onlyReason := !slices.Contains(r.Reasons, "*"); onlyReason && final || c.RestartCount >= r.Restarts && !final {
-				return Match{Reason: t.Reason, Since: since(t, final), Down: true}, true
+				return Match{Reason: t.Reason, Since: since(t, final), Down: true, OwnLimit: limited(pod, c.Name, t)}, true
 			}
 		}
 		last := c.LastTerminationState.Terminated
@@ -138,13 +140,26 @@ func (r Row) loop(pod *corev1.Pod, now time.Time) (Match, bool) {
 			continue
 		}
 		if w := c.State.Waiting; w != nil && w.Reason == "CrashLoopBackOff" {
-			return Match{Reason: last.Reason, Down: true}, true
+			return Match{Reason: last.Reason, Down: true, OwnLimit: limited(pod, c.Name, last)}, true
 		}
 		if running := c.State.Running; running != nil && now.Sub(running.StartedAt.Time) < steady {
-			return Match{Reason: last.Reason}, true
+			return Match{Reason: last.Reason, OwnLimit: limited(pod, c.Name, last)}, true
 		}
 	}
 	return Match{}, false
+}
+
+// limited reports whether a container that was killed for its memory had a limit, of its own or of its pod.
+func limited(pod *corev1.Pod, container string, t *corev1.ContainerStateTerminated) bool {
+	if t.Reason != "OOMKilled" {
+		return false
+	}
+	if pod.Spec.Resources != nil && !pod.Spec.Resources.Limits.Memory().IsZero() {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
+		return c.Name == container && !c.Resources.Limits.Memory().IsZero()
+	})
 }
 
 // since: the end of a container is the beginning of the trouble only if it was its first and last.

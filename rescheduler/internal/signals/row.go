@@ -68,10 +68,6 @@ type Row struct {
 	Charged bool
 	// Siblings: pods of the same template elsewhere have to speak against the node, or at least not for it.
 	Siblings bool
-	// ImageElsewhere: another node has the image.
-	ImageElsewhere bool
-	// MaxMoves of a workload for this reason; 0: as many as it has.
-	MaxMoves int
 	// Blame is the weight against the node.
 	Blame int
 }

@@ -105,14 +105,6 @@ func TestEveryReasonHasItsRow(t *testing.T) {
 		"CreatePodSandboxError":               {waiting("CreatePodSandboxError"), "RuntimeError"},
 		"KillPodSandboxError":                 {waiting("KillPodSandboxError"), "RuntimeError"},
 		"ConfigPodSandboxError":               {waiting("ConfigPodSandboxError"), "RuntimeError"},
-		"ErrImagePull":                        {waiting("ErrImagePull"), "ImagePull"},
-		"ImagePullBackOff":                    {waiting("ImagePullBackOff"), "ImagePull"},
-		"ImageInspectError":                   {waiting("ImageInspectError"), "ImagePull"},
-		"RegistryUnavailable":                 {waiting("RegistryUnavailable"), "ImagePull"},
-		"SignatureValidationFailed":           {waiting("SignatureValidationFailed"), "ImagePull"},
-		"RROUnsupported":                      {waiting("RROUnsupported"), "ImagePull"},
-		"ImageVolumeMountFailed":              {waiting("ImageVolumeMountFailed"), "ImagePull"},
-		"ErrImageNeverPull":                   {waiting("ErrImageNeverPull"), "ImageNeverPull"},
 		"PostStartHookError":                  {waiting("PostStartHookError"), "PostStartHook"},
 		"Error with an exit code":             {pod().Terminated("Error", 3, noon), "ExitCode"},
 		"no sandbox":                          {pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon), "SandboxNotReady"},
@@ -207,14 +199,14 @@ func TestWhatNothingIsWrongWith(t *testing.T) {
 }
 
 func TestRowsThatAreOffMatchNothing(t *testing.T) {
-	for _, name := range []string{"ImagePull", "ImageNeverPull", "DeviceUnhealthy", "ExitCode"} {
+	for _, name := range []string{"DeviceUnhealthy", "ExitCode"} {
 		table := signals.Default()
 		i := slices.IndexFunc(table, func(r signals.Row) bool { return r.Name == name })
 		if i < 0 || table[i].Trigger != signals.Off {
 			t.Errorf("%s is on by default", name)
 		}
 	}
-	if found := signals.Default().Matches(waiting("ErrImagePull").Obj(), noon); len(found) > 0 {
+	if found := signals.Default().Matches(pod().Terminated("Error", 3, noon).Obj(), noon); len(found) > 0 {
 		t.Errorf("matches %v", rows(found))
 	}
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -9,9 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/failures"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
@@ -23,7 +26,7 @@ func avoided(node string, minutes int) memory.Entry {
 	return memory.Entry{Node: node, Class: "c", Last: noon, Expires: noon.Add(time.Duration(minutes) * time.Minute)}
 }
 
-func nodes(n int) (all []corev1.Node) {
+func readyNodes(n int) (all []corev1.Node) {
 	for i := range n {
 		all = append(all, ready(fmt.Sprint("n", i)))
 	}
@@ -46,14 +49,14 @@ func TestWhatAReplacementIsKeptAwayFrom(t *testing.T) {
 		"and where a pod has failed that nobody wrote down":   {one, "v1", "n7", []string{"n1", "n7"}},
 		"not what pods of another template failed on":         {one, "v2", "", nil},
 		"what pods of a template beside it failed on":         {one, "v1b", "", []string{"n1"}},
-		"another template has its moves when one has none":    {one.Exhaust(noon), "v2", "n7", []string{"n7"}},
+		"another template has its moves when one has none":    {one.Exhaust(), "v2", "n7", []string{"n7"}},
 		"of too many the last failure, and those that last":   {five, "v1", "n7", []string{"n1", "n2", "n3", "n4", "n7"}},
 		"a node that does not exist takes nobody's place":     {five, "v1", "n99", []string{"n0", "n1", "n2", "n3", "n4"}},
-		"nothing when the moves are used up":                  {one.Exhaust(noon), "v1", "n7", nil},
+		"nothing when the moves are used up":                  {one.Exhaust(), "v1", "n7", nil},
 		"nothing while replacements have found no other node": {memory.Memory{RelaxedUntil: noon.Add(time.Minute)}, "v1", "n7", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := handler(settings.Required, nodes(10)...)
+			h := handler(settings.Required, readyNodes(10)...)
 			h.Clock, h.Failed = testclock.NewFakePassiveClock(noon), &failures.Index{}
 			if c.failed != "" {
 				h.Failed.Note("uid", failures.Failure{Node: c.failed, At: noon, TTL: time.Minute})
@@ -70,11 +73,83 @@ func TestWhatAReplacementIsKeptAwayFrom(t *testing.T) {
 
 // The API server asks again when another webhook has changed the pod.
 func TestASecondLookChangesNothing(t *testing.T) {
-	for _, mode := range []settings.Mode{settings.Plugin, settings.Required, settings.Preferred} {
+	for _, mode := range []settings.Mode{settings.Plugin, settings.Required} {
 		h := handler(mode, ready("bad"), ready("good"))
 		once := apply(t, h, &corev1.Pod{}, "bad")
 		if diff := cmp.Diff(once, apply(t, h, once, "bad")); diff != "" {
 			t.Error(mode, diff)
 		}
+	}
+}
+
+// unlisted fails a test in which nodes are listed.
+type unlisted struct {
+	client.Reader
+	*testing.T
+}
+
+func (u unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	u.Error("nodes are listed")
+	return nil
+}
+
+// Nearly all pods belong to workloads that avoid nothing. At 5,000 nodes a list of them is megabytes of garbage for each pod.
+func TestNodesAreListedOnlyIfThereIsOneToAvoid(t *testing.T) {
+	over := memory.Memory{Entries: []memory.Entry{avoided("n1", -1)}}
+	for name, m := range map[string]memory.Memory{
+		"a workload that remembers nothing":       {},
+		"one whose exclusions are over":           over,
+		"one that has used up its moves":          memory.Memory{Entries: []memory.Entry{avoided("n1", 10)}}.Exhaust(),
+		"one that avoids a node for another slot": {Entries: []memory.Entry{{Node: "n1", Slot: "w-1", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := handler(settings.Required)
+			h.Clock, h.Failed = testclock.NewFakePassiveClock(noon), &failures.Index{}
+			h.Nodes = nodes.NewLister(unlisted{T: t}, h.Clock)
+			owner := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "uid", Annotations: m.Annotations(noon)}}
+			if got, err := h.excluded(t.Context(), &corev1.Pod{}, owners.Chain{owner}); len(got) > 0 || err != nil {
+				t.Errorf("kept away from %v (%v)", got, err)
+			}
+		})
+	}
+}
+
+// liveOwner is the API server, which has what another process has just written.
+type liveOwner struct {
+	client.Reader
+	annotations map[string]string
+	reads       int
+}
+
+func (l *liveOwner) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	l.reads++
+	o.SetName(key.Name)
+	o.SetUID("uid")
+	o.SetAnnotations(l.annotations)
+	return nil
+}
+
+// The leader writes the memory and evicts the pod at once; the replacement may be admitted by the other replica, whose cache is behind.
+func TestAReplicaThatDoesNotLeadHasSeenTheWrite(t *testing.T) {
+	written := memory.Memory{Entries: []memory.Entry{avoided("n1", 10)}}
+	for name, c := range map[string]struct {
+		leads bool
+		want  []string
+		reads int
+	}{
+		"the leader knows what it wrote itself": {true, nil, 0},
+		"the other one asks the API server":     {false, []string{"n1"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := &liveOwner{annotations: written.Annotations(noon)}
+			h := handler(settings.Required, readyNodes(10)...)
+			h.Clock, h.Failed, h.Leads = testclock.NewFakePassiveClock(noon), &failures.Index{}, func() bool { return c.leads }
+			h.Owners = owners.NewResolver(nil, live, testclock.NewFakeClock(noon), owners.NewLedger())
+			cached := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "uid"}}
+			got, err := h.excluded(t.Context(), &corev1.Pod{}, owners.Chain{cached})
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil || live.reads != c.reads {
+				t.Errorf("%s (%v), %d live reads", diff, err, live.reads)
+			}
+		})
 	}
 }

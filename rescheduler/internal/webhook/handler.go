@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	panics "sigs.k8s.io/controller-runtime/pkg/webhook/admission/metrics"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/failures"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
@@ -28,11 +28,12 @@ const budget = 500 * time.Millisecond
 
 // Handler answers for pods.
 type Handler struct {
-	// Client reads nodes from the cache.
-	Client client.Reader
+	Nodes  *nodes.Lister
 	Owners *owners.Resolver
 	// Failed are pods that have failed of late, which nobody may have written down yet.
 	Failed *failures.Index
+	// Leads reports whether this process is the one that writes what workloads remember, and so knows it before the cache does.
+	Leads  func() bool
 	Clock  clock.PassiveClock
 	Config settings.Rescheduling
 	// Count the answers.
@@ -102,12 +103,8 @@ func (h *Handler) hosts(ctx context.Context, pod *corev1.Pod) ([]string, error) 
 }
 
 func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Chain) ([]string, error) {
-	nodes, err := h.nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	now, slot, most := h.Clock.Now(), owners.Slot(pod), min(memory.MaxHosts, nodes.most())
-	m := memory.Read(chain.Root().Annotations)
+	now, slot := h.Clock.Now(), owners.Slot(pod)
+	m := h.remembered(ctx, chain)
 	if chain.OneTemplate(pod) {
 		m = m.For(owners.Template(pod))
 	}
@@ -115,9 +112,17 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 	if !m.Exhausted && !now.Before(m.RelaxedUntil) {
 		hosts = h.Failed.Nodes(chain.Direct().UID, slot, now)
 	}
-	hosts = slices.DeleteFunc(hosts, func(node string) bool { return nodes[node] == nil })
+	if len(hosts) == 0 && len(m.Exclusions(slot, now, nil)) == 0 {
+		return nil, nil // as for nearly all pods: the nodes are listed for others only
+	}
+	all, err := h.Nodes.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	most := min(memory.MaxHosts, most(all))
+	hosts = slices.DeleteFunc(hosts, func(node string) bool { return all.Get(node) == nil })
 	hosts = hosts[max(0, len(hosts)-most):] // the latest
-	for _, node := range m.Longest(most-len(hosts), slot, now, nodes.current) {
+	for _, node := range m.Longest(most-len(hosts), slot, now, all.UID) {
 		if !slices.Contains(hosts, node) {
 			hosts = append(hosts, node)
 		}
@@ -126,27 +131,19 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 	return hosts, nil
 }
 
-// index of the nodes by name.
-type index map[string]*corev1.Node
-
-func (h *Handler) nodes(ctx context.Context) (index, error) {
-	var list corev1.NodeList
-	if err := h.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
+// remembered is the memory of the root owner. The controller writes it and evicts the pod at once, maybe in another process than this one.
+// So a process that does not lead reads it from the API server: then it has seen the write for sure.
+func (h *Handler) remembered(ctx context.Context, chain owners.Chain) memory.Memory {
+	root := chain.Root()
+	if !h.Leads() {
+		fresh, err := h.Owners.Live(ctx, root)
+		if err != nil {
+			log.FromContext(ctx).V(1).Info("Nodes to avoid are read from the cache", "error", err.Error())
+		} else if fresh.UID == root.UID {
+			root = fresh
+		}
 	}
-	nodes := make(index, len(list.Items))
-	for i := range list.Items {
-		nodes[list.Items[i].Name] = &list.Items[i]
-	}
-	return nodes, nil
-}
-
-func (x index) current(name string) (uid string, exists bool) {
-	node := x[name]
-	if node == nil {
-		return "", false
-	}
-	return string(node.UID), true
+	return memory.Read(root.Annotations)
 }
 
 // Shares of the nodes that one pod may be kept away from.
@@ -155,14 +152,10 @@ const (
 	mostShare = 5 // a fifth
 )
 
-func (x index) most() int { return max(fewest, len(x)/mostShare) }
+func most(all *nodes.List) int { return max(fewest, len(all.All)/mostShare) }
 
-// takes tells whether a node is left for the pod.
-func (x index) takes(pod *corev1.Pod, without []string) bool {
-	for name, node := range x {
-		if !slices.Contains(without, name) && placement.Fits(pod, node) {
-			return true
-		}
-	}
-	return false
+// takes reports whether a node is left for the pod.
+func takes(all *nodes.List, pod *corev1.Pod, without []string) bool {
+	fits := placement.Fitting(pod)
+	return slices.ContainsFunc(all.All, func(node corev1.Node) bool { return !slices.Contains(without, node.Name) && fits(&node) })
 }

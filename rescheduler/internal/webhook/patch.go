@@ -2,12 +2,10 @@ package webhook
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
@@ -19,15 +17,12 @@ import (
 func (h *Handler) patch(ctx context.Context, pod *corev1.Pod, hosts []string) []jsonpatch.Operation {
 	value := memory.FormatHosts(memory.MergeHosts(hosts, memory.Hosts(pod.Annotations)))
 	operations := []jsonpatch.Operation{annotate(pod, value)}
-	nodes, err := h.nodes(ctx)
-	if err != nil || !nodes.takes(pod, hosts) {
+	all, err := h.Nodes.List(ctx)
+	if err != nil || !takes(all, pod, hosts) {
 		return operations // with no other node it would not run at all: the plugin knows how to give way, affinity does not
 	}
-	switch h.Config.Enforcement.Mode(pod.Spec.SchedulerName) {
-	case settings.Required:
+	if h.Config.Enforcement.Mode(pod.Spec.SchedulerName) == settings.Required {
 		return append(operations, require(pod, hosts))
-	case settings.Preferred:
-		return append(operations, prefer(pod, hosts)...)
 	}
 	return operations
 }
@@ -59,29 +54,4 @@ func require(pod *corev1.Pod, hosts []string) jsonpatch.Operation {
 
 func required(selector *corev1.NodeSelector, hosts []string) *corev1.NodeAffinity {
 	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: placement.Avoid(selector, hosts)}
-}
-
-// prefer adds a preference, unless it is there: this may be the second look at the pod.
-func prefer(pod *corev1.Pod, hosts []string) []jsonpatch.Operation {
-	const preferred = affinityPath + "/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution"
-	term := placement.Disfavour(hosts)
-	terms := []corev1.PreferredSchedulingTerm{term}
-	add := func(path string, value any) []jsonpatch.Operation {
-		return []jsonpatch.Operation{jsonpatch.NewOperation("add", path, value)}
-	}
-	a := pod.Spec.Affinity
-	switch {
-	case a == nil:
-		return add(affinityPath, corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}})
-	case a.NodeAffinity == nil:
-		return add(affinityPath+"/nodeAffinity", corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms})
-	}
-	there := a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
-	switch {
-	case len(there) == 0:
-		return add(preferred, terms)
-	case slices.ContainsFunc(there, func(t corev1.PreferredSchedulingTerm) bool { return equality.Semantic.DeepEqual(t, term) }):
-		return nil
-	}
-	return add(preferred+"/-", term)
 }

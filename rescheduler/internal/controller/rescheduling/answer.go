@@ -14,17 +14,23 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// settle is for the caches of those who admit replacements: what was written now has reached them when the pod is evicted.
-const settle = 100 * time.Millisecond
+// conflicted is when a write is tried again that was made on a stale copy: the cache has the newer one by then.
+const conflicted = 100 * time.Millisecond
 
 // answer decides about an abnormal pod and carries the decision out. Decisions about one workload are made one after the other, each on
 // what the one before has written.
 func (r *Reconciler) answer(ctx context.Context, s *scope) (ctrl.Result, error) {
-	defer r.ledger.Lock(s.subject.UID)()
-	s.subject = r.ledger.Latest(s.subject)
-	s.read()
-	if err := r.ofTemplate(ctx, s); err != nil {
+	unlock, locked := r.lock(s)
+	if !locked {
+		return ctrl.Result{RequeueAfter: contended}, nil
+	}
+	defer unlock()
+	known, err := r.ofTemplate(ctx, s)
+	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if !known {
+		return ctrl.Result{RequeueAfter: untilReplaced(s)}, nil
 	}
 	d, m, err := r.decide(ctx, s)
 	if err != nil || d == nil {
@@ -59,7 +65,7 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, si
 	return waiting, of, nil
 }
 
-// carryOut: the memory is written first, and only a later pass evicts: whoever admits the replacement has to know.
+// carryOut: the memory is written before the pod is evicted, because whoever admits the replacement has to know.
 func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
 	r.blame(s, m, d)
 	if d.Act == policy.Exhaust {
@@ -74,16 +80,10 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	case err != nil:
 		return again(err)
 	}
-	if d.Act >= policy.Record {
-		if err := r.publish(ctx, s); err != nil {
-			return ctrl.Result{}, err
-		}
-	}
 	if err := r.fillNews(ctx, s, wrote); err != nil {
 		return ctrl.Result{}, err
 	}
-	tainted, err := r.taint(ctx, s, d)
-	if err != nil {
+	if err := r.taint(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
 	if d.Reason == policy.Recovering {
@@ -94,24 +94,16 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 		r.tell(ctx, s, m, d)
 		return ctrl.Result{RequeueAfter: d.After}, nil
 	}
-	if wrote {
-		return ctrl.Result{RequeueAfter: settle}, nil
-	}
-	if d.Taint && !tainted {
-		r.tell(ctx, s, m, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: fmt.Sprintf(
-			"%s on node %s: Kueue would place the pod there again, and no more nodes may be tainted now", m.Reason, s.pod.Spec.NodeName)})
-		return ctrl.Result{RequeueAfter: mayNotWriteFor}, nil
-	}
-	if granted, why, after := r.take(s); !granted {
+	if granted, why, after := r.take(s.purpose(s.pod.Spec.NodeName)); !granted {
 		r.tell(ctx, s, m, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: fmt.Sprintf("%s on node %s: %s", m.Reason, s.pod.Spec.NodeName, why)})
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	return r.move(ctx, s, m, d)
 }
 
-// due tells whether another pod of the workload has been charged for a move that is not made yet, because it waits for a budget. To forget
-// the nodes now would take the move from it that it has paid for. It is waited
-// for as long as a node is avoided the first time, at most.
+// due tells whether another pod of the workload has been charged for a move that is not made yet, because it waits for a budget. If the
+// workload were exhausted now that pod would lose the move that it has paid for. It is waited for as long as a node is avoided the first
+// time, at most.
 func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) {
 	charged := map[string]bool{}
 	for _, e := range s.memory.Entries {
@@ -122,7 +114,7 @@ func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) 
 		}
 	}
 	err = r.kin(ctx, s, func(pod *corev1.Pod) error {
-		stays := pod.DeletionTimestamp.IsZero() && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
+		stays := pod.DeletionTimestamp.IsZero() && !ended(pod)
 		found = found || pod.UID != s.pod.UID && stays && charged[string(pod.UID)]
 		return nil
 	})
@@ -148,7 +140,7 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 	}
 	outcome, err := step(ctx, s)
 	if outcome != moved {
-		r.giveBack(s)
+		r.giveBack(s.purpose(s.pod.Spec.NodeName))
 	}
 	if err != nil {
 		return ctrl.Result{}, err
@@ -162,15 +154,19 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 		d.Reason, d.Warning = reasonBlocked, true
 		r.tell(ctx, s, m, d)
 		return ctrl.Result{RequeueAfter: blockedFor}, nil
+	case contradicted:
+		d.Message = fmt.Sprintf("%s on node %s: more than one PodDisruptionBudget selects the pod, so that no one can evict it: leave one", m.Reason, s.pod.Spec.NodeName)
+		d.Reason, d.Warning = policy.NotMovable, true
+		r.tell(ctx, s, m, d)
 	}
 	return ctrl.Result{}, nil
 }
 
 // take draws on the budgets.
-func (r *Reconciler) take(s *scope) (granted bool, why string, after time.Duration) {
+func (r *Reconciler) take(p policy.Purpose) (granted bool, why string, after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.budgets.Take(s.purpose(), r.clock.Now()) // not s.now: others may have drawn on them meanwhile
+	return r.budgets.Take(p, r.clock.Now()) // not s.now: others may have drawn on them meanwhile
 }
 
 // breakerOpen tells whether nothing is moved now because too much was.
@@ -181,12 +177,13 @@ func (r *Reconciler) breakerOpen() bool {
 }
 
 // giveBack what was taken for a move that was not made.
-func (r *Reconciler) giveBack(s *scope) {
+func (r *Reconciler) giveBack(p policy.Purpose) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.budgets.Return(s.purpose())
+	r.budgets.Return(p)
 }
 
-func (s *scope) purpose() policy.Purpose {
-	return policy.Purpose{Workload: string(s.subject.UID), Node: s.pod.Spec.NodeName, Namespace: s.pod.Namespace}
+// purpose of a move that is made for the sake of a node.
+func (s *scope) purpose(node string) policy.Purpose {
+	return policy.Purpose{Workload: string(s.subject.UID), Node: node, Namespace: s.pod.Namespace}
 }

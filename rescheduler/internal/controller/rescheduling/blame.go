@@ -36,58 +36,50 @@ func (r *Reconciler) blame(s *scope, m signals.Match, d *policy.Decision) {
 	r.board.Say(s.pod.Spec.NodeName, string(s.pod.UID), string(s.subject.UID), m.Row.Blame, s.now)
 }
 
-// taint the node if enough was said against it, or if nothing else keeps this pod's replacement away. There is a bound to how many are.
-// It tells whether no new pods come to the node.
-func (r *Reconciler) taint(ctx context.Context, s *scope, d *policy.Decision) (tainted bool, err error) {
+// taint the node if enough was said against it, by pods of several workloads. There is a bound to how many are.
+func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 	if !r.config.Blame.Taint || r.config.DryRun {
-		return false, nil
+		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := s.pod.Spec.NodeName
-	if !d.Taint && !r.board.Guilty(name, s.now) {
-		return false, nil
+	if !r.board.Guilty(name, s.now) {
+		return nil
 	}
-	var nodes corev1.NodeList
-	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("listing nodes: %w", err)
+	all, err := r.nodes.List(ctx)
+	if err != nil {
+		return err
 	}
-	var node *corev1.Node
-	count := 0
-	for i := range nodes.Items {
-		if r.isTaintedBy(s.now, &nodes.Items[i]) {
+	node, count := all.Get(name), 0
+	for i := range all.All {
+		if r.isTaintedBy(s.now, &all.All[i]) {
 			count++
 		}
-		if nodes.Items[i].Name == name {
-			node = &nodes.Items[i]
-		}
 	}
-	switch {
-	case node == nil || r.isTaintedBy(s.now, node):
-		return true, nil
-	case !r.board.Room(count, len(nodes.Items)):
-		return false, nil
+	if node == nil || r.isTaintedBy(s.now, node) || !r.board.Room(count, len(all.All)) {
+		return nil
 	}
 	if added, err := r.addTaint(ctx, node, s.now); err != nil || !added {
-		return err == nil, err // it is gone, or tainted
+		return err // it is gone, or tainted
 	}
 	r.tainting[name] = s.now
 	r.board.Clear(name)
 	r.report.recorder.Eventf(node.DeepCopy(), nil, corev1.EventTypeWarning, reasonBlamed, "Taint",
 		"pods of several workloads failed here: no new ones for %s", time.Duration(r.config.Blame.TTL))
-	return true, nil
+	return nil
 }
 
 // taintedNodes counts them, for the metric.
 func (r *Reconciler) taintedNodes() (n float64) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // a cache that does not fill holds no scraping up
 	defer cancel()
-	var nodes corev1.NodeList
-	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+	all, err := r.nodes.List(ctx)
+	if err != nil {
 		return 0
 	}
-	for i := range nodes.Items {
-		if isTainted(&nodes.Items[i]) {
+	for i := range all.All {
+		if isTainted(&all.All[i]) {
 			n++
 		}
 	}
@@ -132,7 +124,7 @@ func isOurs(t corev1.Taint) bool {
 	return t.Key == TaintKey && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// Pardons removes taints whose time is over. It does so even if taints are off by now.
+// Pardons removes taints whose time is over. It runs where taints are on: without them the manager has no right to change nodes.
 type Pardons struct {
 	Client client.Client
 	Live   client.Reader

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
@@ -44,8 +47,8 @@ func TestTheBoundOfTaintedNodesHoldsBeforeTheCacheKnows(t *testing.T) {
 	w := newWorld(t, blaming(), stale(nodes...), objects...)
 	for i := range nodes {
 		s := w.of(pods.Make("p", noon).On(nodes[i].Name).Obj(), workload("w"))
-		_, err := w.taint(t.Context(), s, &policy.Decision{Taint: true})
-		w.ok(err)
+		w.accuse(s.pod.Spec.NodeName)
+		w.ok(w.taint(t.Context(), s))
 	}
 	tainted := 0
 	for _, node := range nodes {
@@ -63,8 +66,8 @@ func TestANodeThatIsTaintedIsTaintedOnce(t *testing.T) {
 	w := newWorld(t, blaming(), stale(node), node)
 	s := w.of(pods.Make("p", noon).Obj(), workload("w"))
 	for range 2 {
-		_, err := w.taint(t.Context(), s, &policy.Decision{Taint: true})
-		w.ok(err)
+		w.accuse(s.pod.Spec.NodeName)
+		w.ok(w.taint(t.Context(), s))
 	}
 	if taints := w.node("a").Spec.Taints; len(taints) != 1 {
 		t.Errorf("taints: %v", taints)
@@ -74,31 +77,59 @@ func TestANodeThatIsTaintedIsTaintedOnce(t *testing.T) {
 	}
 }
 
-// Kueue would place it there again: without the taint the move would be for nothing.
-func TestAPodOfKueueStaysWhereNoMoreNodesMayBeTainted(t *testing.T) {
-	pod := pods.Make("p", noon).On("a").Obj()
-	w := newWorld(t, blaming(), interceptor.Funcs{}, pod, ready("a"), ready("b", func(n *corev1.Node) {
-		n.Spec.Taints = []corev1.Taint{{Key: TaintKey, Effect: corev1.TaintEffectNoSchedule}}
-	}))
-	s := w.of(pod, workload("w"))
-	result, err := w.carryOut(t.Context(), s, matched("RuntimeError"), &policy.Decision{Act: policy.Evict, Reason: policy.Moved, Taint: true})
-	w.ok(err)
-	if _, stays := w.pod("p"); !stays || result.RequeueAfter <= 0 {
-		t.Errorf("it is there: %t, and looked at again after %s", stays, result.RequeueAfter)
+// One workload never taints a node, whatever its pods are: a node that only it dislikes may be good for all others.
+func TestOneWorkloadNeverTaintsANode(t *testing.T) {
+	owner := workload("w")
+	owner.Annotations = map[string]string{memory.RetriesAnnotation: "9"}
+	kueue := func(p *corev1.Pod) {
+		p.Annotations["kueue.x-k8s.io/workload"] = "w"
+		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "a"}
 	}
-	if w.heard["*v1.Pod"] != 1 {
-		t.Errorf("events: %v", w.heard)
+	again := func(p *corev1.Pod) {
+		p.Spec.Containers[0].Args = []string{"holdfast-exec"}
+	}
+	var objects []client.Object
+	for i := range 12 {
+		objects = append(objects, pods.Make(fmt.Sprint("rejected-", i), noon).Change(owned(owner)).Change(kueue).Rejected("UnexpectedAdmissionError", "").Obj(),
+			pods.Make(fmt.Sprint("broken-", i), noon.Add(-time.Hour)).Change(owned(owner)).Change(kueue).Waiting("CreateContainerError", 0).Obj(),
+			pods.Make(fmt.Sprint("again-", i), noon.Add(-time.Hour)).Change(owned(owner)).Change(kueue).Change(again).Again("Error", 1, 9, noon.Add(-time.Minute)).Obj())
+	}
+	w := newWorld(t, blaming(), interceptor.Funcs{}, append(objects, ready("a"), ready("b"), stored(owner))...)
+	for range 2 {
+		for _, o := range objects {
+			_, err := w.Reconcile(t.Context(), o.(*corev1.Pod).DeepCopy())
+			w.ok(err)
+		}
+		w.Reconciler.clock.(*testclock.FakePassiveClock).SetTime(noon.Add(4 * time.Minute))
+	}
+	if isTainted(w.node("a")) {
+		t.Error("the node is tainted")
+	}
+	for _, o := range objects {
+		if _, stays := w.pod(o.GetName()); !stays {
+			t.Errorf("%s was moved, and Kueue places it there again", o.GetName())
+		}
+	}
+}
+
+// accuse a node on behalf of pods of several workloads.
+func (w *world) accuse(node string) {
+	for i := range 3 {
+		w.board.Say(node, fmt.Sprint("p", i), fmt.Sprint("w", i), 3, noon)
 	}
 }
 
 // Taints end by time, with nothing happening to any pod.
 func TestTaintedNodesAreCountedAsTheyAre(t *testing.T) {
 	w := newWorld(t, blaming(), interceptor.Funcs{}, ready("a"), ready("b"))
-	_, err := w.taint(t.Context(), w.of(pods.Make("p", noon).On("a").Obj(), workload("w")), &policy.Decision{Taint: true})
-	w.ok(err)
+	w.accuse("a")
+	clock := w.Reconciler.clock.(*testclock.FakePassiveClock)
+	w.ok(w.taint(t.Context(), w.of(pods.Make("p", noon).On("a").Obj(), workload("w"))))
+	clock.SetTime(noon.Add(nodes.KeptFor))
 	if count, _, _ := gathered(t, w.metrics.taints); count != 1 {
 		t.Errorf("%v of one", count)
 	}
+	clock.SetTime(noon.Add(2 * nodes.KeptFor))
 	node := w.node("a")
 	node.Spec.Taints = nil
 	w.ok(w.client.Update(t.Context(), node))

@@ -4,10 +4,13 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,10 +35,39 @@ func CacheOptions(namespaces ...string) cache.Options {
 	return cache.Options{
 		DefaultNamespaces: only,
 		DefaultTransform:  stripMetadata,
+		NewInformer:       newInformer,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Transform: stripPod},
 			&corev1.Node{}: {Transform: stripNode},
 		},
+	}
+}
+
+// newInformer is client-go's, but for pods it lists page by page.
+func newInformer(lw toolscache.ListerWatcher, o runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	if _, ok := o.(*corev1.Pod); ok {
+		lw = paged(toolscache.ToListerWatcherWithContext(lw))
+	}
+	return toolscache.NewSharedIndexInformer(lw, o, resync, indexers)
+}
+
+// paged lists pods in pages and strips each page at once. An API server that cannot stream a list sends all pods in one answer otherwise,
+// because its cache ignores the limit of a request for any version, 0: whole, they take several times the memory of the stripped ones.
+func paged(lw toolscache.ListerWatcherWithContext) *toolscache.ListWatch {
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			if options.Limit > 0 {
+				options.ResourceVersion = ""
+			}
+			list, err := lw.ListWithContext(ctx, options)
+			if pods, ok := list.(*corev1.PodList); ok {
+				for i := range pods.Items {
+					pods.Items[i] = *slim(&pods.Items[i])
+				}
+			}
+			return list, err
+		},
+		WatchFuncWithContext: lw.WatchWithContext,
 	}
 }
 
@@ -67,9 +99,17 @@ var kept = []string{
 }
 
 func stripPod(o any) (any, error) {
-	full, ok := o.(*corev1.Pod)
-	if !ok {
-		return o, nil
+	if pod, ok := o.(*corev1.Pod); ok {
+		return slim(pod), nil
+	}
+	return o, nil
+}
+
+// slim is a pod with what decisions need. The informer strips what a page has stripped once more, and two copies of all pods are not to be
+// there at a time: one without a grace period, which the API server gives to each, comes out as it is.
+func slim(full *corev1.Pod) *corev1.Pod {
+	if full.Spec.TerminationGracePeriodSeconds == nil {
+		return full
 	}
 	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
 	pod.ManagedFields = nil
@@ -78,7 +118,7 @@ func stripPod(o any) (any, error) {
 	pod.Spec = corev1.PodSpec{
 		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		SchedulerName: spec.SchedulerName, PriorityClassName: spec.PriorityClassName, RestartPolicy: spec.RestartPolicy,
-		SchedulingGroup: spec.SchedulingGroup, SchedulingGates: spec.SchedulingGates, Containers: marks(spec.Containers), InitContainers: marks(spec.InitContainers),
+		SchedulingGroup: spec.SchedulingGroup, SchedulingGates: spec.SchedulingGates, Resources: memoryLimit(spec.Resources), Containers: marks(spec.Containers), InitContainers: marks(spec.InitContainers),
 	}
 	for _, v := range spec.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
@@ -89,10 +129,19 @@ func stripPod(o any) (any, error) {
 	}
 	status := full.Status
 	pod.Status = corev1.PodStatus{
-		Phase: status.Phase, Reason: status.Reason, Message: status.Message, StartTime: status.StartTime, Conditions: status.Conditions,
+		Phase: status.Phase, Reason: status.Reason, Message: status.Message, StartTime: status.StartTime, Conditions: decisive(status.Conditions),
 		ContainerStatuses: states(status.ContainerStatuses), InitContainerStatuses: states(status.InitContainerStatuses),
 	}
-	return pod, nil
+	shareTexts(pod)
+	return pod
+}
+
+// memoryLimit of a whole pod.
+func memoryLimit(r *corev1.ResourceRequirements) *corev1.ResourceRequirements {
+	if r == nil || r.Limits.Memory().IsZero() {
+		return nil
+	}
+	return &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: *r.Limits.Memory()}}
 }
 
 func shell(e *corev1.EphemeralVolumeSource) *corev1.EphemeralVolumeSource {
@@ -124,12 +173,24 @@ func marks(containers []corev1.Container) []corev1.Container {
 	return out
 }
 
+// decisive are the conditions that are read.
+func decisive(all []corev1.PodCondition) []corev1.PodCondition {
+	read := []corev1.PodConditionType{corev1.PodReady, corev1.PodScheduled, corev1.PodReadyToStartContainers, corev1.DisruptionTarget}
+	out := make([]corev1.PodCondition, 0, len(read))
+	for _, c := range all {
+		if slices.Contains(read, c.Type) {
+			out = append(out, c)
+		}
+	}
+	return slices.Clip(out)
+}
+
 func states(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 	out := make([]corev1.ContainerStatus, 0, len(all))
 	for _, s := range all {
 		slim := corev1.ContainerStatus{
 			Name: s.Name, State: s.State, LastTerminationState: s.LastTerminationState, Ready: s.Ready, RestartCount: s.RestartCount,
-			AllocatedResourcesStatus: s.AllocatedResourcesStatus, Image: s.Image, ImageID: s.ImageID,
+			AllocatedResourcesStatus: s.AllocatedResourcesStatus,
 		}
 		slim.State.Terminated, slim.LastTerminationState.Terminated = terse(s.State.Terminated), terse(s.LastTerminationState.Terminated)
 		out = append(out, slim)

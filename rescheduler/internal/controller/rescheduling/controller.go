@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/blame"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
@@ -43,6 +44,8 @@ type Options struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
+	// Nodes lists nodes from the cache.
+	Nodes *nodes.Lister
 	// Owners finds who answers for a pod.
 	Owners chains
 	// Ledger is that of Owners.
@@ -64,14 +67,19 @@ type Reconciler struct {
 	clock   clock.PassiveClock
 	config  settings.Rescheduling
 	table   signals.Table
-	rules   policy.Rules
 	diary   *diary
-	// lifted are pods whose exclusions were lifted, by their UID: they get no others.
-	lifted *lru.Cache
 	// unfilled are workloads, by their UID, of whose pods some have not been given the exclusions that were written last.
 	unfilled *lru.Cache
+	// censuses are what pods of a workload say of each other, by the workload's UID.
+	censuses *lru.Cache
+	nodes    *nodes.Lister
 	family   *family
+	failed   failedPods
 	woken    chan event.GenericEvent
+
+	roomsMu sync.Mutex
+	// rooms are what was found free on nodes to which waiting pods may return.
+	rooms map[string]room
 
 	mu      sync.Mutex
 	budgets *policy.Budgets
@@ -82,21 +90,15 @@ type Reconciler struct {
 
 // New makes a Reconciler that has seen nothing yet.
 func New(o Options) *Reconciler {
-	b := o.Config.Blame
 	r := &Reconciler{
 		client: o.Client, live: o.Live, owners: o.Owners, ledger: o.Ledger, metrics: o.Metrics, clock: o.Clock, config: o.Config,
-		report: newReporter(o.Recorder), table: o.Config.Table(), rules: o.Config.Rules(), budgets: o.Config.Budgets(),
-		diary: newDiary(), lifted: lru.New(noted), unfilled: lru.New(noted), family: newFamily(), woken: make(chan event.GenericEvent, 64),
-		tainting: map[string]time.Time{},
-		board: blame.New(blame.Rules{
-			Threshold: b.Threshold, Window: time.Duration(b.Window), MinPods: b.MinPods, MinWorkloads: b.MinWorkloads,
-			MaxNodes: b.MaxNodes, MaxShare: b.MaxShare,
-		}),
+		report: newReporter(o.Recorder), table: o.Config.Table(), budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker),
+		diary: newDiary(), censuses: lru.New(noted), unfilled: lru.New(noted), nodes: o.Nodes, family: newFamily(),
+		failed: failedPods{pods: map[client.ObjectKey]*corev1.Pod{}}, woken: make(chan event.GenericEvent, 64),
+		rooms: map[string]room{}, tainting: map[string]time.Time{},
+		board: blame.New(o.Config.Blame),
 	}
-	open := r.breakerOpen
-	o.Metrics.breaker.Store(&open)
-	tainted := r.taintedNodes
-	o.Metrics.tainted.Store(&tainted)
+	o.Metrics.follow(r.breakerOpen, r.taintedNodes)
 	return r
 }
 
@@ -106,7 +108,6 @@ func New(o Options) *Reconciler {
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
 // +kubebuilder:rbac:groups="",resources=nodes;namespaces,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims;persistentvolumes;replicationcontrollers,verbs=get
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=scheduling.k8s.io,resources=podgroups,verbs=get
 // +kubebuilder:rbac:groups=apps,resources=deployments;replicasets;statefulsets,verbs=get;list;watch;patch
@@ -124,13 +125,13 @@ func New(o Options) *Reconciler {
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		For(&corev1.Pod{}).
+		Watches(&corev1.Pod{}, r.watchPods()).
 		WatchesRawSource(source.Channel(r.woken, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		Complete(reconcile.Func(r.reconcile))
 }
 
-// Reconcile looks at one pod.
+// Reconcile decides about one pod, as it was seen last.
 func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
 	if !pod.DeletionTimestamp.IsZero() || slices.Contains(r.config.ExcludedNamespaces, pod.Namespace) {
 		return ctrl.Result{}, nil
@@ -139,7 +140,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Resul
 	if err != nil || s == nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.welcome(ctx, s); err != nil {
+	if err := r.setLabel(ctx, pod.Namespace, labelled); err != nil {
 		return ctrl.Result{}, err
 	}
 	switch {
@@ -152,17 +153,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Resul
 	}
 }
 
-// welcome labels a pod, and for the first one of a new controller publishes what the others have to avoid. Where that fails the next pod
-// of the controller is the first one.
-func (r *Reconciler) welcome(ctx context.Context, s *scope) error {
-	err := r.label(ctx, s)
-	if err == nil && s.newcomer && s.excludes() {
-		err = r.publish(ctx, s)
+// lock the workload for a decision about the pod. If another decision is being made the pod comes again when that is done.
+func (r *Reconciler) lock(s *scope) (unlock func(), locked bool) {
+	release, locked := r.ledger.TryLock(s.subject.UID, client.ObjectKeyFromObject(s.pod))
+	if !locked {
+		return nil, false
 	}
-	if err != nil && s.newcomer {
-		r.family.forget(s.chain.Root().UID, s.chain.Direct().UID)
+	s.subject = r.ledger.Latest(s.subject)
+	s.read()
+	return func() { r.enqueue(release()...) }, true
+}
+
+// contended is when a pod comes again that was not woken by the pod that held its workload.
+const contended = 5 * time.Second
+
+func (r *Reconciler) enqueue(pods ...client.ObjectKey) {
+	for _, key := range pods {
+		r.woken <- event.GenericEvent{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}}
 	}
-	return err
 }
 
 // soonest of two periods, of which 0 is never.

@@ -2,7 +2,7 @@
 // answers for them, and has them moved. What is decided and why is for package policy.
 //
 //	pod event ─ observe ─ unbound ──── fill:    exclusions that came too late for its admission
-//	                    │            └ relax:   exclusions that leave it no node are lifted
+//	                    │            └ relax:   node affinity that leaves it no node is replaced
 //	                    ├ abnormal ─── answer:  decide, remember on the root owner, evict
-//	                    └ well ─────── restore: a move is given back, what is over is forgotten
+//	                    └ well ─────── restore: moves are given back, what is over is forgotten
 package rescheduling

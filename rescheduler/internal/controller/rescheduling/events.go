@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
@@ -91,11 +92,11 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, m signals.Match, d *pol
 	}
 	r.report.sendWorkload(s, kind, d.Reason, d.Message)
 	want := map[string]string{DecisionAnnotation: saying(s, d)}
-	if d.Reason == policy.NeverMoved || same(s.subject.Annotations, want) {
+	if r.config.DryRun || d.Reason == policy.NeverMoved || same(s.subject.Annotations, want) {
 		return
 	}
-	// It is for people: nothing depends on it, and the next one may come through.
-	if err := r.write(ctx, s, want); err != nil {
+	// It is for people: nothing depends on it, so that it does not matter what the workload was when it was decided.
+	if err := r.patch(ctx, s, want, client.MergeFrom(s.subject)); err != nil {
 		log.FromContext(ctx).V(1).Info("The decision is not on the workload", "error", err.Error())
 	}
 }

@@ -3,6 +3,7 @@ package rescheduling
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +21,9 @@ type outcome string
 const (
 	moved   outcome = "moved"
 	blocked outcome = "blocked" // by a PodDisruptionBudget
-	gone    outcome = "gone"    // it is not there any more, or another pod has its name
+	// contradicted: several PodDisruptionBudgets select the pod, which the API server does not support.
+	contradicted outcome = "contradicted"
+	gone         outcome = "gone" // it is not there any more, or another pod has its name
 )
 
 // blockedFor is when a pod that a budget holds is tried again. The API server has no event for it.
@@ -28,12 +31,21 @@ const blockedFor = 10 * time.Second
 
 // evict asks the API server to let the pod go: it knows the budgets, and says why on the pod.
 func (r *Reconciler) evict(ctx context.Context, s *scope) (outcome, error) {
-	err := r.client.SubResource("eviction").Create(ctx, s.pod.DeepCopy(), &policyv1.Eviction{DeleteOptions: exactly(s.pod)})
+	return r.evictBy(ctx, s.pod, exactly(s.pod))
+}
+
+// severalBudgets is how the API server says that it supports one PodDisruptionBudget for a pod: it has no reason for it.
+const severalBudgets = "more than one PodDisruptionBudget"
+
+func (r *Reconciler) evictBy(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (outcome, error) {
+	err := r.client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{DeleteOptions: options})
 	switch {
 	case err == nil:
 		return moved, nil
 	case apierrors.IsTooManyRequests(err):
 		return blocked, nil
+	case err != nil && strings.Contains(err.Error(), severalBudgets):
+		return contradicted, nil
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		return gone, nil
 	}

@@ -39,7 +39,7 @@ func TestBudgetsAreDrawnOnAtTheTimeThatItIs(t *testing.T) {
 	for _, began := range []time.Duration{10 * time.Second, 0, 10 * time.Second} {
 		s := w.of(pods.Make("p", noon).On("a").Obj(), owner)
 		s.now = noon.Add(began)
-		if ok, _, _ := w.take(s); ok {
+		if ok, _, _ := w.take(s.purpose("a")); ok {
 			granted++
 		}
 	}
@@ -60,7 +60,7 @@ func TestAMoveThatIsPaidForIsMadeBeforeTheNodesAreForgotten(t *testing.T) {
 	s := w.of(second, owner)
 	s.memory = paid
 	exhaust := func() time.Duration {
-		result, err := w.carryOut(t.Context(), s, matched("RuntimeError"), &policy.Decision{Act: policy.Exhaust, Reason: policy.Exhausted, Memory: paid.Exhaust(noon)})
+		result, err := w.carryOut(t.Context(), s, matched("RuntimeError"), &policy.Decision{Act: policy.Exhaust, Reason: policy.Exhausted, Memory: paid.Exhaust()})
 		w.ok(err)
 		return result.RequeueAfter
 	}

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
@@ -63,25 +62,14 @@ func (f *family) wake(owner types.UID) []client.ObjectKey {
 	return pods
 }
 
-// add a controller to an owner, and tell whether it was not known.
-func (f *family) add(owner, direct types.UID) (isNew bool) {
+// add a controller to an owner.
+func (f *family) add(owner, direct types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.children[owner] == nil {
 		f.children[owner] = map[types.UID]bool{}
 	}
-	isNew = !f.children[owner][direct]
 	f.children[owner][direct] = true
-	return isNew
-}
-
-// forget a controller, so that its next pod is taken for the first one.
-func (f *family) forget(owner, direct types.UID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if delete(f.children[owner], direct); len(f.children[owner]) == 0 {
-		delete(f.children, owner)
-	}
 }
 
 // of an owner: the controllers that pods were seen of.
@@ -122,9 +110,7 @@ func (r *Reconciler) Wake(before, after metav1.Object) {
 	if before.GetAnnotations()[memory.RetriesAnnotation] != after.GetAnnotations()[memory.RetriesAnnotation] {
 		pods = append(pods, r.podsOf(after)...)
 	}
-	for _, key := range pods {
-		r.woken <- event.GenericEvent{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}}
-	}
+	r.enqueue(pods...)
 }
 
 func (r *Reconciler) podsOf(owner metav1.Object) []client.ObjectKey {

@@ -96,3 +96,14 @@ func TestAPodThatItsOwnerBlamesIsLookedAt(t *testing.T) {
 		t.Errorf("woken: %s", e.Object.GetName())
 	}
 }
+
+func TestTheSweepForgetsControllersWithoutPods(t *testing.T) {
+	lives := workload("lives")
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, stored(lives), pods.Make("p", noon).Change(owned(lives)).Obj())
+	w.family.add(lives.UID, lives.UID)
+	w.family.add("uid-gone", "uid-gone")
+	w.ok(w.Sweep(t.Context()))
+	if len(w.family.of(lives.UID)) != 1 || len(w.family.of("uid-gone")) != 0 {
+		t.Errorf("it knows %v", w.family.children)
+	}
+}

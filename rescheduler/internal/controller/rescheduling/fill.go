@@ -83,25 +83,28 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 		}
 		return r.annotate(ctx, pod, "")
 	}
-	if r.isLifted(pod, have) {
+	if liftedByPlugin(pod, have) {
 		return nil
 	}
-	want := m.Exclusions(owners.Slot(pod), s.now, r.current(ctx))
+	all, err := r.nodes.List(ctx)
+	if err != nil {
+		return err
+	}
+	want := m.Exclusions(owners.Slot(pod), s.now, all.UID)
 	if !slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) }) {
 		return nil
 	}
-	err := r.annotate(ctx, pod, memory.FormatHosts(memory.MergeHosts(want, have)))
+	err = r.annotate(ctx, pod, memory.FormatHosts(memory.MergeHosts(want, have)))
 	if err == nil {
 		r.metrics.filled()
 	}
 	return err
 }
 
-// isLifted: by this program, or by the plugin, which took part in it that the pod found no node, and has removed the annotation since.
-func (r *Reconciler) isLifted(pod *corev1.Pod, have []string) bool {
-	_, lifted := r.lifted.Get(pod.UID)
+// liftedByPlugin reports whether the plugin took part in it that the pod found no node, and has removed the annotation since.
+func liftedByPlugin(pod *corev1.Pod, have []string) bool {
 	_, message, _ := unschedulable(pod)
-	return lifted || len(have) == 0 && strings.Contains(message, memory.FilterMessage)
+	return len(have) == 0 && strings.Contains(message, memory.FilterMessage)
 }
 
 // annotate sets the pod's exclusions. Empty: it has none. A pod that has changed comes again by its event.

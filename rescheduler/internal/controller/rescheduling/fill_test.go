@@ -30,7 +30,7 @@ func TestPodsAreFreeAgainWhenTheMovesAreUsedUp(t *testing.T) {
 	failing := pods.Make("failing", noon).Change(owned(owner)).Change(avoids(`["b"]`)).Obj()
 	w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), waiting, stuck, failing)
 	s := w.of(failing, owner)
-	s.memory = memory.Memory{Times: 3}.Exhaust(noon)
+	s.memory = memory.Memory{Times: 3}.Exhaust()
 	w.ok(w.fillFamily(t.Context(), s))
 	for _, name := range []string{"waiting", "stuck", "failing"} {
 		if pod, _ := w.pod(name); len(memory.Hosts(pod.Annotations)) != 0 {
@@ -44,14 +44,12 @@ func TestPodsWithoutANodeGetTheirExclusionsLater(t *testing.T) {
 	waiting := pods.Make("waiting", noon).On("").Pending().Change(owned(owner)).Obj()
 	full := pods.Make("full", noon).On("").Pending().Change(owned(owner)).
 		Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, noon).Obj()
-	lifted, byPlugin := full.DeepCopy(), full.DeepCopy()
-	lifted.Name, lifted.UID = "lifted", "uid-lifted"
+	byPlugin := full.DeepCopy()
 	byPlugin.Name, byPlugin.UID = "by-plugin", "uid-by-plugin"
 	byPlugin.Status.Conditions[0].Message = "0/2 nodes are available: 1 " + memory.FilterMessage
 	bound := pods.Make("bound", noon).Change(owned(owner)).Obj()
 	theirs := pods.Make("theirs", noon).On("").Pending().Change(owned(other)).Obj()
-	w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), ready("b"), waiting, full, lifted, byPlugin, bound, theirs)
-	w.lifted.Add(lifted.UID, nil)
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), ready("b"), waiting, full, byPlugin, bound, theirs)
 	s := w.of(bound, owner)
 	live := memory.Entry{Node: "a", NodeUID: "uid-a", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
 	anew := memory.Entry{Node: "b", NodeUID: "uid-of-a-node-before", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
@@ -59,7 +57,7 @@ func TestPodsWithoutANodeGetTheirExclusionsLater(t *testing.T) {
 	w.ok(w.fillFamily(t.Context(), s))
 	for name, want := range map[string]string{
 		"waiting": `["a"]`, "full": `["a"]`, // there is no room anywhere now, and may be on the bad node first
-		"lifted": "", "by-plugin": "", "bound": "", "theirs": "",
+		"by-plugin": "", "bound": "", "theirs": "",
 	} {
 		if pod, _ := w.pod(name); pod.Annotations[memory.HostsAnnotation] != want {
 			t.Errorf("%s is kept away from %s, want %s", name, pod.Annotations[memory.HostsAnnotation], want)
@@ -79,8 +77,8 @@ func TestExclusionsAreThoseOfThePodsTemplate(t *testing.T) {
 		"what one beside it failed on":              {live, "v2", "", `["a"]`},
 		"not what another failed on":                {live, "v3", "", ""},
 		"beside what was seen when it was admitted": {live, "v2", `["b"]`, `["a","b"]`},
-		"none when the moves are used up":           {live.Exhaust(noon), "v2", `["b"]`, ""},
-		"its own when those of another are used up": {live.Exhaust(noon), "v3", `["b"]`, `["b"]`},
+		"none when the moves are used up":           {live.Exhaust(), "v2", `["b"]`, ""},
+		"its own when those of another are used up": {live.Exhaust(), "v3", `["b"]`, `["b"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			waiting := revision("w-0", c.template).On("").Pending().Obj()

@@ -8,8 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
 // NamespaceLabel is on namespaces whose pods the webhook is asked about: all others have pods admitted without it.
@@ -18,16 +16,11 @@ const (
 	labelled       = "enabled"
 )
 
-// label the namespace of a managed pod.
-func (r *Reconciler) label(ctx context.Context, s *scope) error {
-	if r.config.Admission.Reach == settings.Excluding && !s.excludes() {
-		return nil
-	}
-	return r.setLabel(ctx, s.pod.Namespace, labelled)
-}
-
 // setLabel writes the label, or removes it if value is empty.
 func (r *Reconciler) setLabel(ctx context.Context, name, value string) error {
+	if r.config.DryRun {
+		return nil
+	}
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {

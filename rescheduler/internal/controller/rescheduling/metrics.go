@@ -2,7 +2,6 @@ package rescheduling
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,12 +25,10 @@ type Metrics struct {
 	taints       prometheus.GaugeFunc
 	replacements prometheus.Histogram
 
-	// breaker tells whether it is open. It closes by time, with nothing happening.
-	breaker atomic.Pointer[func() bool]
-	// tainted counts the nodes that are. Their taints end by time.
-	tainted atomic.Pointer[func() float64]
 	// seen are replacements that were observed, by their UID.
 	seen *lru.Cache
+
+	registerer prometheus.Registerer
 }
 
 // NewMetrics registers them. Which decisions there may be is for the configuration.
@@ -42,24 +39,34 @@ func NewMetrics(registerer prometheus.Registerer, config settings.Rescheduling) 
 		fills:        meter.Counter(series.FilledPods),
 		replacements: meter.Histogram(series.ReplacementDuration, []float64{0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300}),
 		seen:         lru.New(sayings),
+		registerer:   registerer,
 	}
-	m.open = meter.GaugeFunc(series.BreakerOpen, m.isOpen)
-	m.taints = meter.GaugeFunc(series.TaintedNodes, m.countTainted)
-	registerer.MustRegister(m.decisions, m.moves, m.fills, m.open, m.taints, m.replacements)
-	meter.Zero(m.moves, []string{string(moved)}, []string{string(blocked)}, []string{string(gone)})
+	registerer.MustRegister(m.decisions, m.moves, m.fills, m.replacements)
+	meter.Zero(m.moves, []string{string(moved)}, []string{string(blocked)}, []string{string(contradicted)}, []string{string(gone)})
 	meter.Zero(m.decisions, outcomes(config)...)
 	return m
+}
+
+// follow registers what changes by time, with nothing happening: whether the breaker is open, and how many nodes are tainted.
+func (m *Metrics) follow(open func() bool, tainted func() float64) {
+	m.open = meter.GaugeFunc(series.BreakerOpen, func() float64 {
+		if open() {
+			return 1
+		}
+		return 0
+	})
+	m.taints = meter.GaugeFunc(series.TaintedNodes, tainted)
+	m.registerer.MustRegister(m.open, m.taints)
 }
 
 // outcomes are the reasons and signals of all decisions that people may be told of: fewer than 200.
 func outcomes(config settings.Rescheduling) [][]string {
 	all := [][]string{{reasonLifted, ""}} // nothing is wrong with the pod itself
-	rules := config.Rules()
 	for _, row := range config.Table() {
 		if row.Trigger == signals.Off {
 			continue
 		}
-		for _, reason := range rules.Reasons(row) {
+		for _, reason := range policy.Reasons(row, config.DryRun) {
 			all = append(all, []string{reason, row.Name})
 			if reason == policy.Moved {
 				all = append(all, []string{reasonBlocked, row.Name})
@@ -74,21 +81,6 @@ func (m *Metrics) decided(reason, signal string) { m.decisions.WithLabelValues(r
 func (m *Metrics) moved(o outcome) { m.moves.WithLabelValues(string(o)).Inc() }
 
 func (m *Metrics) filled() { m.fills.Inc() }
-
-// isOpen is 1 while the breaker is open.
-func (m *Metrics) isOpen() float64 {
-	if open := m.breaker.Load(); open != nil && (*open)() {
-		return 1
-	}
-	return 0
-}
-
-func (m *Metrics) countTainted() float64 {
-	if count := m.tainted.Load(); count != nil {
-		return (*count)()
-	}
-	return 0
-}
 
 const (
 	// fresh: what was bound longer ago has been counted, by this process or by the one before.

@@ -45,7 +45,7 @@ func TestDecisionsBeginWithZero(t *testing.T) {
 	off, always := signals.Off, signals.Always
 	changed := settings.Default()
 	changed.DryRun = true
-	changed.Signals = map[string]settings.Signal{"OOMKilled": {Trigger: &off}, "ImagePull": {Trigger: &always}}
+	changed.Signals = map[string]settings.Signal{"OOMKilled": {Trigger: &off}, "DeviceUnhealthy": {Trigger: &always}}
 	for name, c := range map[string]struct {
 		config    settings.Rescheduling
 		with, not []string
@@ -53,12 +53,12 @@ func TestDecisionsBeginWithZero(t *testing.T) {
 		"by default": {
 			settings.Default(),
 			[]string{"Rescheduled OOMKilled", "BlockedByDisruptionBudget OOMKilled", "NotTheNodesFault ConfigError", "NotMovable NodeFeature", "ExclusionsLifted "},
-			[]string{"Rescheduled ConfigError", "BlockedByDisruptionBudget HandedOver", "Rescheduled ImagePull", "NotLongEnough OOMKilled"},
+			[]string{"Rescheduled ConfigError", "BlockedByDisruptionBudget HandedOver", "Rescheduled DeviceUnhealthy", "NotLongEnough OOMKilled"},
 		},
 		"as configured": {
 			changed,
-			[]string{"WouldReschedule ImagePull", "ExclusionsLifted "},
-			[]string{"NotMovable OOMKilled", "Rescheduled ImagePull"},
+			[]string{"WouldReschedule DeviceUnhealthy", "ExclusionsLifted "},
+			[]string{"NotMovable OOMKilled", "Rescheduled DeviceUnhealthy"},
 		},
 	} {
 		all := counted(t, c.config)
@@ -99,7 +99,7 @@ func TestTheBreakerIsSeenToClose(t *testing.T) {
 	w := newWorld(t, config, interceptor.Funcs{})
 	of := workload("w")
 	for range 2 {
-		w.take(w.of(pods.Make("p", noon).On("a").Change(owned(of)).Obj(), of))
+		w.take(w.of(pods.Make("p", noon).On("a").Change(owned(of)).Obj(), of).purpose("a"))
 	}
 	if open, _, _ := gathered(t, w.metrics.open); open != 1 {
 		t.Fatalf("after two moves of one that may be made it says %v", open)

@@ -30,11 +30,9 @@ type scope struct {
 	retries int
 	// annotated: the workload asks by itself.
 	annotated bool
-	// newcomer: the first pod that is seen of its controller.
-	newcomer bool
-	matches  []signals.Match
-	memory   memory.Memory
-	now      time.Time
+	matches   []signals.Match
+	memory    memory.Memory
+	now       time.Time
 }
 
 func (s *scope) bare() bool { return len(s.chain) == 0 }
@@ -50,7 +48,7 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 		return nil, err
 	}
 	for _, owner := range s.chain {
-		s.newcomer = r.family.add(owner.UID, s.chain.Direct().UID)
+		r.family.add(owner.UID, s.chain.Direct().UID)
 	}
 	orphan := s.bare() && metav1.GetControllerOf(pod) != nil
 	if orphan || !r.manages(s) {
@@ -91,9 +89,6 @@ func (s *scope) read() {
 	}
 }
 
-// excludes tells whether any pod of the workload is kept away from a node.
-func (s *scope) excludes() bool { return len(s.memory.Info(s.now).DeployScheduledHosts) > 0 }
-
 // match finds what is wrong, since when.
 func (r *Reconciler) match(s *scope) []signals.Match {
 	matches := r.table.Matches(s.pod, s.now)
@@ -120,18 +115,25 @@ func (r *Reconciler) match(s *scope) []signals.Match {
 
 // facts about a match, for a decision.
 func (r *Reconciler) facts(ctx context.Context, s *scope, m signals.Match) (policy.Facts, error) {
-	f := policy.Facts{Now: s.now, Match: m, Rules: r.rules, Pod: podFacts(s), Workload: workloadFacts(s, m)}
+	f := policy.Facts{Now: s.now, Match: m, Config: &r.config, Pod: podFacts(s), Workload: workloadFacts(s)}
 	f.Workload.Recovered = r.diary.recovered(s.pod.UID, f.Workload.Recovering, s.now)
+	f.Node.Name = s.pod.Spec.NodeName
+	if !m.Down || max(0, s.now.Sub(m.Since)) < m.Row.After { // is decided without other pods and nodes
+		return f, nil
+	}
 	if err := r.nodeFacts(ctx, s, &f); err != nil {
 		return f, err
 	}
 	whole, err := r.whole(ctx, s.pod)
 	f.Pod.Whole = whole
-	tooEarly := !m.Down || max(0, s.now.Sub(m.Since)) < m.Row.After // is decided without them
-	if err != nil || s.bare() || tooEarly {
+	if err != nil || s.bare() || !m.Row.Siblings {
 		return f, err
 	}
-	return f, r.siblingFacts(ctx, s, &f)
+	c, err := r.census(ctx, s)
+	if err == nil {
+		f.Siblings = c.siblings(s.pod, m.Row.Name)
+	}
+	return f, err
 }
 
 func podFacts(s *scope) policy.Pod {
@@ -207,14 +209,11 @@ func (r *Reconciler) whole(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	return mode != nil && *mode == schedulingv1alpha2.DisruptionModePodGroup, nil
 }
 
-func workloadFacts(s *scope, m signals.Match) policy.Workload {
+func workloadFacts(s *scope) policy.Workload {
 	w := policy.Workload{
 		Name: s.subject.Kind + " " + s.subject.Name, Retries: s.retries, Memory: s.memory, Recovering: recoveringUntil(s),
 	}
 	for _, e := range s.memory.Entries {
-		if e.Class == m.Row.Name {
-			w.Moved++
-		}
 		if !slices.Contains(e.Pods, string(s.pod.UID)) && e.Last.After(w.GangMoved) {
 			w.GangMoved = e.Last
 		}
@@ -233,69 +232,31 @@ func recoveringUntil(s *scope) time.Time {
 // nodeFacts: of other nodes it is enough to know that there is one. Nodes that the workload avoids are none, but for a pod that has
 // failed: that is gone from here whatever is done.
 func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) error {
-	var nodes corev1.NodeList
-	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
+	all, err := r.nodes.List(ctx)
+	if err != nil {
+		return err
+	}
+	if node := all.Get(s.pod.Spec.NodeName); node != nil {
+		f.Node.UID, f.Node.MemoryPressure, f.Node.Tainted = string(node.UID), underMemoryPressure(node), isTainted(node)
 	}
 	var avoided []string
 	if !f.Pod.Failed {
-		avoided = s.memory.Exclusions(f.Pod.Slot, s.now, r.current(ctx))
+		avoided = s.memory.Exclusions(f.Pod.Slot, s.now, all.UID)
 	}
-	free := placement.Freed(s.pod, memory.Hosts(s.pod.Annotations))
-	f.Node.Name = s.pod.Spec.NodeName
-	for i := range nodes.Items {
-		node := &nodes.Items[i]
-		switch {
-		case node.Name == s.pod.Spec.NodeName:
-			f.Node.UID = string(node.UID)
-		case f.Node.Others == 0 && !slices.Contains(avoided, node.Name) && placement.Fits(free, node):
-			f.Node.Others = 1
+	fits := placement.Fitting(placement.Freed(s.pod, memory.Hosts(s.pod.Annotations)))
+	for i := range all.All {
+		if node := &all.All[i]; node.Name != s.pod.Spec.NodeName && !slices.Contains(avoided, node.Name) && fits(node) {
+			f.Node.Others = true
+			break
 		}
 	}
 	return nil
 }
 
-// current gives the UID of a node by its name, from the cache.
-func (r *Reconciler) current(ctx context.Context) func(name string) (uid string, exists bool) {
-	return func(name string) (string, bool) {
-		var node corev1.Node
-		err := r.client.Get(ctx, client.ObjectKey{Name: name}, &node)
-		return string(node.UID), err == nil
-	}
-}
-
-// siblingFacts are needed by rows that compare.
-func (r *Reconciler) siblingFacts(ctx context.Context, s *scope, f *policy.Facts) error {
-	if !f.Match.Row.Siblings && !f.Match.Row.ImageElsewhere && !r.rules.RetriesPerReplica {
-		return nil
-	}
-	return r.kin(ctx, s, func(other *corev1.Pod) error {
-		if other.Status.Phase != corev1.PodFailed && other.Status.Phase != corev1.PodSucceeded {
-			f.Workload.Replicas++
-		}
-		if other.UID == s.pod.UID || !owners.Alike(other, s.pod) {
-			return nil
-		}
-		f.Siblings = append(f.Siblings, sibling(other, f.Match.Row, s.now))
-		if other.Spec.NodeName != s.pod.Spec.NodeName && hasImages(other) {
-			f.Node.HasImage = true
-		}
-		return nil
+func underMemoryPressure(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeMemoryPressure && c.Status == corev1.ConditionTrue
 	})
-}
-
-// sibling says of a pod what there is to compare with one that matches the row.
-func sibling(pod *corev1.Pod, row signals.Row, now time.Time) policy.Sibling {
-	s := policy.Sibling{Node: pod.Spec.NodeName, Ready: readySince(pod)}
-	if len(signals.Table{row}.Matches(pod, now)) > 0 {
-		s.Class = row.Name
-	}
-	return s
-}
-
-func hasImages(pod *corev1.Pod) bool {
-	return len(pod.Status.ContainerStatuses) > 0 &&
-		!slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.ImageID == "" })
 }
 
 // readySince is zero for a pod that is not ready.

@@ -25,13 +25,13 @@ func TestNodesThatAreAvoidedAreNoOtherNodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		entry  memory.Entry
 		failed bool
-		others int
+		others bool
 	}{
-		"while it is avoided":                     {live, false, 0},
-		"when that is over":                       {over, false, 1},
-		"a node of its name was, which is gone":   {another, false, 1},
-		"another slot of the workload avoids it":  {ofSlot, false, 1},
-		"a pod that has failed has to go somehow": {live, true, 1},
+		"while it is avoided":                     {live, false, false},
+		"when that is over":                       {over, false, true},
+		"a node of its name was, which is gone":   {another, false, true},
+		"another slot of the workload avoids it":  {ofSlot, false, true},
+		"a pod that has failed has to go somehow": {live, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := pods.Make("p", noon).Change(func(p *corev1.Pod) {
@@ -43,7 +43,7 @@ func TestNodesThatAreAvoidedAreNoOtherNodes(t *testing.T) {
 			w := newWorld(t, settings.Default(), interceptor.Funcs{}, ready("a"), ready("b"))
 			s := w.of(pod, workload("w"))
 			s.memory.Entries = []memory.Entry{c.entry}
-			f := policy.Facts{Pod: policy.Pod{Failed: c.failed}}
+			f := policy.Facts{Pod: policy.Pod{Failed: c.failed}, Node: policy.Node{Name: "a"}}
 			w.ok(w.nodeFacts(t.Context(), s, &f))
 			if f.Node.Others != c.others || f.Node.Name != "a" || f.Node.UID != "uid-a" {
 				t.Errorf("got %+v", f.Node)
@@ -97,10 +97,10 @@ func TestPodsOfAllControllersOfAWorkloadAreSiblings(t *testing.T) {
 	for _, direct := range []types.UID{first.UID, second.UID, other.UID} {
 		w.family.add(root.UID, direct)
 	}
-	f := policy.Facts{Match: matched("RuntimeError")}
-	w.ok(w.siblingFacts(t.Context(), s, &f))
-	want := []policy.Sibling{{Node: "b", Class: "RuntimeError"}}
-	if diff := cmp.Diff(want, f.Siblings); diff != "" {
+	c, err := w.census(t.Context(), s)
+	w.ok(err)
+	want := policy.Siblings{Failing: map[string]bool{"b": true}, Well: map[string]bool{}}
+	if diff := cmp.Diff(want, c.siblings(pod, "RuntimeError")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -7,10 +7,15 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
@@ -69,50 +74,52 @@ func TestTheDiaryRemembersSinceWhen(t *testing.T) {
 	}
 }
 
-func TestAMoveIsGivenBack(t *testing.T) {
-	r := &Reconciler{config: settings.Default()}
-	failed := memory.Entry{Node: "a", Class: "c", Count: 1, Last: noon, Expires: noon.Add(time.Hour)}
-	period := time.Duration(r.config.Stabilization)
-	replacement := pods.Make("p", noon.Add(time.Second)).Condition(corev1.PodReady, corev1.ConditionTrue, "", noon.Add(time.Minute)).Obj()
-	older := pods.Make("p", noon.Add(-time.Hour)).Condition(corev1.PodReady, corev1.ConditionTrue, "", noon.Add(-time.Hour)).Obj()
+func TestASlotGivesItsMovesBack(t *testing.T) {
+	period := time.Duration(settings.Default().Stabilization)
+	owes := memory.Memory{}.Charge(memory.Move{Slot: "w-0", Node: "a", Class: "c", At: noon}).Charge(memory.Move{Slot: "w-1", Node: "b", Class: "c", At: noon})
+	fleet := memory.Memory{}.Charge(memory.Move{Node: "a", Class: "c", At: noon})
+	set, replicas := workload("w"), workload("r")
+	set.Kind, replicas.Kind = "StatefulSet", "ReplicaSet"
+	since := func(name string, owner *metav1.PartialObjectMetadata, ready time.Time) *corev1.Pod {
+		return pods.Make(name, noon.Add(-time.Hour)).Change(owned(owner)).Condition(corev1.PodReady, corev1.ConditionTrue, "", ready).Obj()
+	}
 	for name, c := range map[string]struct {
-		pod   *corev1.Pod
-		m     memory.Memory
-		now   time.Time
-		times int
-		again bool
+		pod    *corev1.Pod
+		others []*corev1.Pod
+		memory memory.Memory
+		now    time.Time
+		times  int
+		after  time.Duration
 	}{
-		"a replacement that has run for long":  {replacement, memory.Memory{Times: 2, Entries: []memory.Entry{failed}}, noon.Add(time.Minute + period), 1, true},
-		"one that has run for a moment":        {replacement, memory.Memory{Times: 2, Entries: []memory.Entry{failed}}, noon.Add(2 * time.Minute), 2, true},
-		"once in a period":                     {replacement, memory.Memory{Times: 2, Restored: noon.Add(period)}, noon.Add(period + time.Minute), 2, true},
-		"a while after the moves were used up": {older, memory.Memory{Times: 2}.Exhaust(noon), noon.Add(time.Minute), 2, true},
-		"a pod that was there before":          {older, memory.Memory{Times: 2, Entries: []memory.Entry{failed}}, noon.Add(10 * period), 2, false},
-		"a pod that is not ready":              {pods.Make("p", noon).Obj(), memory.Memory{Times: 2}, noon.Add(10 * period), 2, false},
-		"nothing to give back":                 {replacement, memory.Memory{}, noon.Add(10 * period), 0, false},
+		"that has run well for long":      {since("w-0", set, noon.Add(time.Minute)), nil, owes, noon.Add(time.Minute + period), 1, 0},
+		"that has run well for a while":   {since("w-0", set, noon.Add(time.Minute)), nil, owes, noon.Add(period), 2, time.Minute},
+		"another slot gives nothing back": {since("w-2", set, noon), nil, owes, noon.Add(10 * period), 2, 0},
+		"after its move, not before":      {since("w-0", set, noon.Add(-period)), nil, owes, noon.Add(time.Minute), 2, period - time.Minute},
+		"one that is not ready":           {pods.Make("w-0", noon).Change(owned(set)).Obj(), nil, owes, noon.Add(10 * period), 2, 0},
+		"nothing to give back":            {since("w-0", set, noon), nil, memory.Memory{Times: 2}, noon.Add(10 * period), 2, 0},
+		"pods without identity, all well": {since("r-x", replicas, noon), []*corev1.Pod{since("r-y", replicas, noon)}, fleet, noon.Add(period), 0, 0},
+		"pods without identity, one in a loop": {
+			since("r-x", replicas, noon),
+			[]*corev1.Pod{pods.Make("r-y", noon).Change(owned(replicas)).Again("Error", 1, 9, noon.Add(period)).Obj()}, fleet, noon.Add(period), 1, period},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, after := r.restored(&scope{pod: c.pod, memory: c.m, now: c.now})
-			if m.Times != c.times || (after > 0) != c.again {
+			objects := []client.Object{c.pod}
+			for _, other := range c.others {
+				objects = append(objects, other)
+			}
+			w := newWorld(t, settings.Default(), interceptor.Funcs{}, objects...)
+			owner := set
+			if owners.Slot(c.pod) == "" {
+				owner = replicas
+			}
+			s := w.of(c.pod, owner)
+			s.memory, s.now = c.memory, c.now
+			m, after, err := w.returned(t.Context(), s)
+			w.ok(err)
+			if m.Times != c.times || after != c.after {
 				t.Errorf("%d moves, again after %s", m.Times, after)
 			}
 		})
-	}
-}
-
-func TestWhatIsPublishedForThePolicy(t *testing.T) {
-	entry := func(node, slot string) memory.Entry {
-		return memory.Entry{Node: node, Slot: slot, Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
-	}
-	s := &scope{now: noon, memory: memory.Memory{Entries: []memory.Entry{entry("a", ""), entry("b", "web-0"), entry("c", "job/7"), entry("d", "no key!")}}}
-	got := published("uid", s)
-	want := map[string]string{"uid": `["a"]`, "uid.web-0": `["a","b"]`, "uid.7": `["a","c"]`}
-	for key, value := range want {
-		if got[key] != value {
-			t.Errorf("%s is %s, want %s", key, got[key], value)
-		}
-	}
-	if len(got) != len(want) {
-		t.Errorf("got %v", got)
 	}
 }
 
@@ -120,10 +127,14 @@ func TestStrippedPodsKeepWhatDecisionsNeed(t *testing.T) {
 	full := pods.Make("p", noon).Loops("OOMKilled", 137, 2, noon).Change(func(p *corev1.Pod) {
 		p.Annotations = map[string]string{"big": strings.Repeat("x", 1000), memory.HostsAnnotation: `["a"]`, memory.RetriesAnnotation: "3"}
 		p.ManagedFields = []metav1.ManagedFieldsEntry{{}}
+		limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi"), corev1.ResourceCPU: resource.MustParse("1")}
+		p.Spec.Containers[0].Resources.Limits = limits
+		p.Spec.Resources = &corev1.ResourceRequirements{Limits: limits}
 		p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "b"}, {Name: "JOBSET_UID", Value: "u"}}
 		p.Spec.Volumes = []corev1.Volume{{Name: "config"}, {Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "d"}}}}
 		p.Status.ContainerStatuses[0].LastTerminationState.Terminated.Message = "long"
 	}).Obj()
+	full.Spec.TerminationGracePeriodSeconds = ptr.To[int64](30) // as the API server gives to each
 	o, err := stripPod(full)
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +145,11 @@ func TestStrippedPodsKeepWhatDecisionsNeed(t *testing.T) {
 	}
 	if c := slim.Spec.Containers[0]; c.Image != "" || len(c.Env) != 1 || c.Env[0].Name != "JOBSET_UID" {
 		t.Errorf("container %+v", c)
+	}
+	for _, limits := range []corev1.ResourceList{slim.Spec.Resources.Limits, slim.Spec.Containers[0].Resources.Limits} {
+		if len(limits) != 1 || limits.Memory().IsZero() {
+			t.Errorf("limits %v", limits)
+		}
 	}
 	last := slim.Status.ContainerStatuses[0].LastTerminationState.Terminated
 	if last.Reason != "OOMKilled" || last.Message != "" || full.Status.ContainerStatuses[0].LastTerminationState.Terminated.Message == "" {

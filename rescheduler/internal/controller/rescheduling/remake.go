@@ -31,9 +31,12 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 		return gone, nil
 	}
 	pod.Spec = placement.Freed(&pod, memory.Hosts(pod.Annotations)).Spec // of what an earlier move has added, which may be over
-	hosts := s.memory.Exclusions("", s.now, r.current(ctx))
-	next := successor(&pod, hosts, r.config.Enforcement.Mode(pod.Spec.SchedulerName))
-	err := r.client.Create(ctx, next, fieldOwner)
+	all, err := r.nodes.List(ctx)
+	if err != nil {
+		return gone, err
+	}
+	next := successor(&pod, s.memory.Exclusions("", s.now, all.UID), r.config.Enforcement.Mode(pod.Spec.SchedulerName))
+	err = r.client.Create(ctx, next, fieldOwner)
 	if apierrors.IsAlreadyExists(err) {
 		err = r.isSuccessor(ctx, next)
 	}

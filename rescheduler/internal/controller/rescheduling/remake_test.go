@@ -93,7 +93,7 @@ func TestABarePodThatFindsNoNodeIsMadeAgainWithoutItsExclusions(t *testing.T) {
 	stuck.Status.Conditions = []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour)),
 	}}
-	w := newWorld(t, config, interceptor.Funcs{}, stuck, ready("a"))
+	w := newWorld(t, config, interceptor.Funcs{}, stuck, ready("a", withCPUs(1)))
 	there, _ := w.pod("p-r1")
 	_, err := w.unbound(t.Context(), alone(&there))
 	w.ok(err)

@@ -5,17 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
 // DecisionAnnotation on a workload says what was decided last about one of its pods, and why. Its value is a Saying.
@@ -73,15 +75,44 @@ func saying(s *scope, d *policy.Decision) string {
 	return string(content)
 }
 
-// write annotations of the subject, if nobody has written it since it was read.
-func (r *Reconciler) write(ctx context.Context, s *scope, annotations map[string]string) error {
+// writes bounds how often a memory is written again over what others changed of its owner meanwhile.
+const writes = 8
+
+// write annotations of the subject, if nobody has changed its memory since it was read: what follows from a memory must not overwrite another.
+// An owner whose status changed is written again at once, because a StatefulSet deletes a failed pod within milliseconds.
+func (r *Reconciler) write(ctx context.Context, s *scope, annotations map[string]string) (err error) {
+	for range writes {
+		err = r.patch(ctx, s, annotations, client.MergeFromWithOptions(s.subject, client.MergeFromWithOptimisticLock{}))
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		fresh := &metav1.PartialObjectMetadata{}
+		fresh.SetGroupVersionKind(s.subject.GroupVersionKind())
+		if r.live.Get(ctx, client.ObjectKeyFromObject(s.subject), fresh) != nil || fresh.UID != s.subject.UID || !sameMemory(fresh, s.subject) {
+			return err
+		}
+		fresh.SetGroupVersionKind(s.subject.GroupVersionKind())
+		s.subject = fresh
+	}
+	return err
+}
+
+func sameMemory(a, b *metav1.PartialObjectMetadata) bool {
+	for _, key := range []string{memory.Annotation, memory.WorkloadAnnotation, memory.PodAnnotation, memory.RetriesAnnotation} {
+		if a.Annotations[key] != b.Annotations[key] {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Reconciler) patch(ctx context.Context, s *scope, annotations map[string]string, patch client.Patch) error {
 	before := s.subject
 	after := before.DeepCopy()
 	if after.Annotations == nil {
 		after.Annotations = map[string]string{}
 	}
 	maps.Copy(after.Annotations, annotations)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Patch(ctx, after, patch, fieldOwner); err != nil {
 		return fmt.Errorf("writing the annotations of %s %s: %w", before.Kind, before.Name, err)
 	}
@@ -95,27 +126,41 @@ func (r *Reconciler) write(ctx context.Context, s *scope, annotations map[string
 // again retries what was done on a stale copy without a word.
 func again(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: settle}, nil
+		return ctrl.Result{RequeueAfter: conflicted}, nil
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
 // ofTemplate begins anew when the pod has a template that the memory does not know. Templates of the other pods that live then share the
 // new memory: a roll-out ends, but a partition, or one that is paused, keeps two side by side, and neither may make the other forget. A
-// workload of several parts has several templates, of which none is that of the workload.
-func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) error {
-	if !s.chain.OneTemplate(s.pod) {
-		return nil
+// workload of several parts has several templates, of which none is that of the workload. It reports false for a pod that has ended and
+// whose template the memory does not know and no living pod has: what an old template left behind says nothing about the present one.
+func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) (known bool, err error) {
+	template := owners.Template(s.pod)
+	if !s.chain.OneTemplate(s.pod) || s.memory.Knows(template) && s.memory.Template != "" {
+		return true, nil
 	}
-	var living []string
-	err := r.kin(ctx, s, func(pod *corev1.Pod) error {
-		if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
-			living = append(living, owners.Template(pod))
-		}
-		return nil
-	})
-	s.memory = s.memory.For(owners.Template(s.pod), living...)
-	return err
+	c, err := r.census(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	if ended(s.pod) && !s.memory.Knows(template) && !slices.Contains(c.living, template) {
+		return false, nil
+	}
+	s.memory = s.memory.For(template, c.living...)
+	return true, nil
 }
+
+// untilReplaced is when to look again at a pod that has ended: its replacement, the first living pod of its template, may be on its way.
+// 0: it ended too long ago for that.
+func untilReplaced(s *scope) time.Duration {
+	if s.now.Sub(signals.FailedAt(s.pod)) < replaced {
+		return replaced / 4
+	}
+	return 0
+}
+
+// replaced is how long controllers may take to replace a pod that has failed.
+const replaced = 20 * time.Second
 
 func isNoKind(err error) bool { return meta.IsNoMatchError(err) }

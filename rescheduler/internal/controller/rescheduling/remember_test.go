@@ -62,7 +62,8 @@ func TestAnotherTemplateBeginsAnewWhereThereIsOne(t *testing.T) {
 			s.chain = c.chain
 			w.family.add(c.chain.Root().UID, set.UID)
 			s.memory = memory.Memory{Times: 2, Template: "v1"}
-			w.ok(w.ofTemplate(t.Context(), s))
+			_, err := w.ofTemplate(t.Context(), s)
+			w.ok(err)
 			if anew := s.memory.Times == 0; anew != c.anew {
 				t.Errorf("the memory is %+v", s.memory)
 			}
@@ -98,7 +99,8 @@ func TestARevisionDoesNotMakeTheOtherForget(t *testing.T) {
 			}
 			s := w.of(c.of, workload("set"))
 			s.memory = memory.Memory{Times: 2, Template: c.known, Beside: []string{c.beside}}
-			w.ok(w.ofTemplate(t.Context(), s))
+			_, err := w.ofTemplate(t.Context(), s)
+			w.ok(err)
 			if anew := s.memory.Times == 0; anew != c.anew {
 				t.Errorf("the memory is %+v", s.memory)
 			}
@@ -114,10 +116,28 @@ func TestRevisionsThatStayShareAMemory(t *testing.T) {
 	s.memory = memory.Memory{Times: 3, Template: "v0"}
 	for turn, pod := range []*corev1.Pod{old, young, old, young} {
 		s.pod = pod
-		w.ok(w.ofTemplate(t.Context(), s))
+		_, err := w.ofTemplate(t.Context(), s)
+		w.ok(err)
 		if s.memory.Times != turn || s.memory.Template != "v1" || !slices.Equal(s.memory.Beside, []string{"v2"}) {
 			t.Fatalf("turn %d: the memory is %+v", turn, s.memory)
 		}
 		s.memory.Times++
+	}
+}
+
+// A pod that failed under an old template stays around for days. It must not wipe what the present template has used up.
+func TestALeftOverOfAnOldTemplateWipesNothing(t *testing.T) {
+	leftOver, now := revision("w-9", "v1").Rejected("UnexpectedAdmissionError", "").Obj(), revision("w-0", "v2").Obj()
+	owner := workload("set")
+	used := memory.Memory{Times: 3, Template: "v2", Exhausted: true}
+	owner.Annotations = used.Annotations(noon)
+	owner.Annotations[memory.RetriesAnnotation] = "3"
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, leftOver, now, ready("a"), ready("b"), stored(owner))
+	for _, pod := range []*corev1.Pod{now, leftOver} {
+		_, err := w.Reconcile(t.Context(), pod)
+		w.ok(err)
+	}
+	if m := w.remembers(owner); m.Times != 3 || m.Template != "v2" || !m.Exhausted {
+		t.Errorf("the memory is %+v", m)
 	}
 }

@@ -8,10 +8,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 )
 
-// restore is for pods that nothing is wrong with: a move is given back when a replacement has run well for long enough, and what is
-// over is forgotten.
+// restore is for pods that nothing is wrong with: a slot that has run well for long enough gives its moves back, and what is over is
+// forgotten.
 func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error) {
 	r.metrics.bound(s)
 	if s.bare() {
@@ -20,49 +21,49 @@ func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error)
 	if s.memory.Empty() || s.pod.Status.Phase != corev1.PodRunning || r.config.DryRun {
 		return ctrl.Result{}, nil
 	}
-	defer r.ledger.Lock(s.subject.UID)()
-	s.subject = r.ledger.Latest(s.subject)
-	s.read()
-	m, after := r.restored(s)
+	unlock, locked := r.lock(s)
+	if !locked {
+		return ctrl.Result{RequeueAfter: contended}, nil
+	}
+	defer unlock()
+	m, after, err := r.returned(ctx, s)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	m = m.Forget(s.now)
 	if want := m.Annotations(s.now); !same(s.subject.Annotations, want) {
 		if err := r.write(ctx, s, want); err != nil {
 			return again(err)
 		}
-		if err := r.publish(ctx, s); err != nil {
-			return ctrl.Result{}, err
-		}
 	}
 	return ctrl.Result{RequeueAfter: soonest(after, s.nextEnd())}, nil
 }
 
-// restored is the memory after a look at the pod, and when to look again.
-func (r *Reconciler) restored(s *scope) (m memory.Memory, after time.Duration) {
-	ready, last := readySince(s.pod), lastFailure(s.memory)
-	if s.memory.Times == 0 || ready.IsZero() || s.pod.CreationTimestamp.Time.Before(last.Truncate(time.Second)) {
-		return s.memory, 0
-	}
-	from := ready
-	for _, t := range []time.Time{last, s.memory.Restored} {
-		if t.After(from) {
-			from = t
-		}
+// returned is the memory after a look at a pod that is well, and when to look again. Only the slot that was moved gives its moves back. Of
+// pods without identity nobody knows which one replaced which, so all of them have to be well.
+func (r *Reconciler) returned(ctx context.Context, s *scope) (m memory.Memory, after time.Duration, err error) {
+	slot, from := owners.Slot(s.pod), readySince(s.pod)
+	last := s.memory.LastMove(slot)
+	if last.IsZero() || from.IsZero() {
+		return s.memory, 0, nil
 	}
 	period := time.Duration(r.config.Stabilization)
-	if left := period - s.now.Sub(from); left > 0 {
-		return s.memory, left
+	if last.After(from) {
+		from = last
 	}
-	return s.memory.Restore(s.now), period
-}
-
-func lastFailure(m memory.Memory) time.Time {
-	var last time.Time
-	for _, e := range m.Entries {
-		if e.Last.After(last) {
-			last = e.Last
+	if slot == "" && s.now.Sub(from) >= period {
+		c, err := r.census(ctx, s)
+		if err != nil {
+			return s.memory, 0, err
+		}
+		if c.troubled.After(from) {
+			from = c.troubled
 		}
 	}
-	return last
+	if left := period - s.now.Sub(from); left > 0 {
+		return s.memory, left, nil
+	}
+	return s.memory.Return(slot), 0, nil
 }
 
 // nextEnd is when the next node is no longer avoided; 0: none is.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -13,9 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
-	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
 // swept is how often that is looked at which nobody needs any more. A label that stays too long costs a call per pod, and no more.
@@ -37,8 +33,7 @@ func (r *Reconciler) Start(ctx context.Context) error {
 	}
 }
 
-// Sweep removes the label from namespaces that have nothing managed any more, and what is published there for workloads that are
-// gone.
+// Sweep removes the label from namespaces that have nothing managed any more.
 func (r *Reconciler) Sweep(ctx context.Context) error {
 	if err := r.pruneFamily(ctx); err != nil {
 		return err
@@ -61,9 +56,6 @@ func (r *Reconciler) sweep(ctx context.Context, namespace string) error {
 	if slices.Contains(r.config.ExcludedNamespaces, namespace) || len(only) > 0 && !slices.Contains(only, namespace) {
 		return r.setLabel(ctx, namespace, "")
 	}
-	if err := r.tidy(ctx, namespace); err != nil {
-		return err
-	}
 	needed, err := r.needed(ctx, namespace)
 	if err != nil || needed {
 		return err
@@ -71,52 +63,19 @@ func (r *Reconciler) sweep(ctx context.Context, namespace string) error {
 	return r.setLabel(ctx, namespace, "")
 }
 
-func (r *Reconciler) pruneFamily(ctx context.Context) error {
-	var pods corev1.PodList
-	if err := r.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing pods: %w", err)
-	}
-	have := map[types.UID]bool{}
-	for i := range pods.Items {
-		have[owners.ControllerUID(&pods.Items[i])] = true
-	}
-	r.family.prune(func(direct types.UID) bool { return have[direct] })
-	return nil
-}
-
-// tidy publishes what the workloads of a namespace remember now, and nothing else.
-func (r *Reconciler) tidy(ctx context.Context, namespace string) error {
-	if r.config.Admission.Way != settings.Policy || r.config.DryRun {
-		return nil
-	}
-	var problem error
-	err := r.edit(ctx, namespace, func(data map[string]string) {
-		var now map[string]string
-		if now, problem = r.remembered(ctx, namespace); problem == nil {
-			clear(data)
-			maps.Copy(data, now)
+// pruneFamily asks the index of each controller for one pod: a list of all pods would be a copy of the cache.
+func (r *Reconciler) pruneFamily(ctx context.Context) (err error) {
+	r.family.prune(func(direct types.UID) bool {
+		var pods corev1.PodList
+		if err == nil {
+			err = r.client.List(ctx, &pods, byOwner(direct), client.Limit(1), client.UnsafeDisableDeepCopy)
 		}
+		return err != nil || len(pods.Items) > 0
 	})
-	return errors.Join(err, problem)
-}
-
-// remembered are the entries of all controllers that have pods in the namespace.
-func (r *Reconciler) remembered(ctx context.Context, namespace string) (map[string]string, error) {
-	var pods corev1.PodList
-	if err := r.client.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing pods: %w", err)
+	if err != nil {
+		return fmt.Errorf("listing pods of a controller: %w", err)
 	}
-	all := map[string]string{}
-	for i := range pods.Items {
-		s, err := r.observe(ctx, pods.Items[i].DeepCopy())
-		if err != nil {
-			return nil, err
-		}
-		if s != nil && !s.bare() {
-			maps.Copy(all, published(s.chain.Direct().UID, s))
-		}
-	}
-	return all, nil
+	return nil
 }
 
 // needed tells whether the webhook has to be asked about the namespace's pods.
@@ -130,7 +89,7 @@ func (r *Reconciler) needed(ctx context.Context, namespace string) (bool, error)
 		if err != nil {
 			return false, err
 		}
-		if s != nil && (r.config.Admission.Reach == settings.Managed || s.excludes()) {
+		if s != nil {
 			return true, nil
 		}
 	}

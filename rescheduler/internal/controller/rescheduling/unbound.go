@@ -3,12 +3,12 @@ package rescheduling
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,11 +23,11 @@ func (r *Reconciler) unbound(ctx context.Context, s *scope) (ctrl.Result, error)
 	if s.pod.Status.Phase != corev1.PodPending && s.pod.Status.Phase != "" {
 		return ctrl.Result{}, nil
 	}
-	since, message, stuck := unschedulable(s.pod)
+	since, _, stuck := unschedulable(s.pod)
 	if err := r.fill(ctx, s, s.pod); err != nil || !stuck {
 		return ctrl.Result{}, err
 	}
-	return r.relax(ctx, s, since, message)
+	return r.relax(ctx, s, since)
 }
 
 // unschedulable tells whether the scheduler found no node for the pod, since when, and why.
@@ -40,84 +40,128 @@ func unschedulable(pod *corev1.Pod) (since time.Time, message string, stuck bool
 	return time.Time{}, "", false
 }
 
-// relax lifts exclusions that leave a pod no node, if lifting them helps: an unwanted node is better than none.
-func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time, message string) (ctrl.Result, error) {
+const (
+	// relaxFor is how long no pod of a workload is kept away from a node after one of them found no other.
+	relaxFor = 10 * time.Minute
+	// notYet is when to look again whether a pod would fit without its exclusions: nodes have no event here.
+	notYet = time.Minute
+)
+
+// relax replaces a pod that finds no node because of its node affinity, which cannot be changed, by one without: an unwanted node is better
+// than none. It is a move like any other, within the same limits. Exclusions by the annotation alone are the plugin's to lift.
+func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl.Result, error) {
 	hosts := memory.Hosts(s.pod.Annotations)
-	byAffinity := placement.Avoids(s.pod, hosts)
-	if len(hosts) == 0 || !byAffinity && !strings.Contains(message, memory.FilterMessage) {
-		return ctrl.Result{}, nil
-	}
-	if byAffinity && s.bare() && !r.config.BarePods.Recreate { // nobody would make it again
+	if !placement.Avoids(s.pod, hosts) || s.bare() && !r.config.BarePods.Recreate { // nobody would make it again
 		return ctrl.Result{}, nil
 	}
 	if left := time.Duration(r.config.RelaxAfter) - s.now.Sub(since); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	helps, err := r.helps(ctx, s.pod, hosts)
-	if err != nil {
+	if left := recoveringUntil(s).Sub(s.now); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	if why, err := r.mayNotRelax(ctx, s); err != nil || why != "" {
+		if why != "" {
+			r.tell(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.NotMovable, Warning: true, Message: why})
+		}
 		return ctrl.Result{}, err
 	}
-	if !helps {
-		return ctrl.Result{RequeueAfter: notYet}, nil
+	unlock, locked := r.lock(s)
+	if !locked {
+		return ctrl.Result{RequeueAfter: contended}, nil
 	}
+	defer unlock()
+	host, requests, err := r.findRoom(ctx, s, hosts)
+	if err != nil || host == "" {
+		return ctrl.Result{RequeueAfter: notYet}, err
+	}
+	return r.replace(ctx, s, host, requests)
+}
+
+// mayNotRelax says why the pod has to wait, whatever it waits for. Empty: nothing speaks against a replacement.
+func (r *Reconciler) mayNotRelax(ctx context.Context, s *scope) (why string, err error) {
+	if why := protection(s.pod); why != "" {
+		return "no other node takes the pod, and it is never moved: " + why, nil
+	}
+	whole, err := r.whole(ctx, s.pod)
+	if err != nil || whole {
+		return "no other node takes the pod, and its group is disrupted as a whole only", err
+	}
+	counts, err := r.jobCounts(ctx, s)
+	if err != nil || counts {
+		return "no other node takes the pod, and its Job would count the eviction as a failure: let the podFailurePolicy of the Job ignore DisruptionTarget", err
+	}
+	return "", nil
+}
+
+// jobCounts reports whether the eviction of a pod would be a failure to its Job.
+func (r *Reconciler) jobCounts(ctx context.Context, s *scope) (bool, error) {
+	direct := s.chain.Direct()
+	if direct == nil || direct.GroupVersionKind().Group != batchv1.GroupName {
+		return false, nil
+	}
+	var job batchv1.Job
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(direct), &job); err != nil {
+		return true, client.IgnoreNotFound(err)
+	}
+	return !ignoresDisruption(job.Spec.PodFailurePolicy), nil
+}
+
+// ignoresDisruption reports whether the first rule about disrupted pods ignores them, whatever rules about exit codes come before: a pod
+// that never ran has none.
+func ignoresDisruption(p *batchv1.PodFailurePolicy) bool {
+	if p == nil {
+		return false
+	}
+	i := slices.IndexFunc(p.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
+		return slices.ContainsFunc(rule.OnPodConditions, func(c batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+			return c.Type == corev1.DisruptionTarget && (c.Status == corev1.ConditionTrue || c.Status == "")
+		})
+	})
+	return i >= 0 && p.Rules[i].Action == batchv1.PodFailurePolicyActionIgnore
+}
+
+// replace the pod: nobody is kept away for a while, and the pod is evicted, so that its controller makes another.
+func (r *Reconciler) replace(ctx context.Context, s *scope, host string, requests corev1.ResourceList) (ctrl.Result, error) {
 	d := &policy.Decision{
 		Reason: reasonLifted, Warning: true,
-		Message: fmt.Sprintf("no other node takes the pod: it is no longer kept away from %s", strings.Join(hosts, ", ")),
+		Message: fmt.Sprintf("no other node takes the pod: it is no longer kept away from %s", strings.Join(memory.Hosts(s.pod.Annotations), ", ")),
 	}
 	if r.config.DryRun {
 		d.Message = "dry run: " + d.Message
-	} else if err := r.lift(ctx, s, byAffinity); err != nil {
+		r.tell(ctx, s, signals.Match{}, d)
+		return ctrl.Result{}, nil
+	}
+	purpose := s.purpose(host)
+	if granted, why, after := r.take(purpose); !granted {
+		r.tell(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: "no other node takes the pod: " + why})
+		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	done, err := r.lift(ctx, s)
+	if done != moved {
+		r.giveBack(purpose)
+	}
+	if err != nil {
 		return again(err)
 	}
-	r.tell(ctx, s, signals.Match{}, d)
+	r.metrics.moved(done)
+	if done == moved {
+		r.occupy(host, requests)
+		r.tell(ctx, s, signals.Match{}, d)
+	}
 	return ctrl.Result{}, nil
 }
 
-// notYet is when to look again whether lifting the exclusions helps: nodes have no event here.
-const notYet = 30 * time.Second
-
-func (r *Reconciler) helps(ctx context.Context, pod *corev1.Pod, hosts []string) (bool, error) {
-	free := placement.Freed(pod, hosts)
-	for _, host := range hosts {
-		var node corev1.Node
-		if err := r.client.Get(ctx, client.ObjectKey{Name: host}, &node); err != nil {
-			if apierrors.IsNotFound(err) {
-				continue
-			}
-			return false, fmt.Errorf("reading node %s: %w", host, err)
-		}
-		if placement.Fits(free, &node) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// lift the exclusions: of the pod, if they are an annotation; affinity cannot be changed, so its controller makes another pod, which
-// is admitted without.
-func (r *Reconciler) lift(ctx context.Context, s *scope, byAffinity bool) error {
-	if !byAffinity {
-		r.lifted.Add(s.pod.UID, nil)
-		return r.annotate(ctx, s.pod, "")
-	}
-	defer r.ledger.Lock(s.subject.UID)()
-	s.subject = r.ledger.Latest(s.subject)
-	s.read()
-	s.memory.RelaxedUntil = s.now.Add(time.Duration(r.config.RelaxFor))
+func (r *Reconciler) lift(ctx context.Context, s *scope) (outcome, error) {
+	s.memory.RelaxedUntil = s.now.Add(relaxFor)
 	if s.bare() {
-		_, err := r.remake(ctx, s)
-		return err
+		return r.remake(ctx, s)
 	}
 	if err := r.write(ctx, s, s.memory.Annotations(s.now)); err != nil {
-		return err
+		return gone, err
 	}
-	if err := r.publish(ctx, s); err != nil {
-		return err
-	}
-	uid, version := s.pod.UID, s.pod.ResourceVersion
-	err := r.client.Delete(ctx, s.pod.DeepCopy(), &client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
-	if apierrors.IsConflict(err) {
-		return nil // it was bound after all
-	}
-	return client.IgnoreNotFound(err)
+	options := exactly(s.pod)
+	version := s.pod.ResourceVersion
+	options.Preconditions.ResourceVersion = &version // it was not bound meanwhile
+	return r.evictBy(ctx, s.pod, options)
 }

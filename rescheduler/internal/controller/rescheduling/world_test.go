@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
@@ -41,11 +43,21 @@ func (k knows) Of(_ context.Context, pod metav1.Object) (owners.Chain, error) {
 func newWorld(t *testing.T, config settings.Rescheduling, funcs interceptor.Funcs, objects ...client.Object) *world {
 	t.Helper()
 	c := fake.NewClientBuilder().WithObjects(objects...).WithStatusSubresource(&corev1.Pod{}).WithInterceptorFuncs(funcs).
-		WithIndex(&corev1.Pod{}, ownerIndex, indexByOwner).Build()
+		WithIndex(&corev1.Pod{}, ownerIndex, indexByOwner).
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).Build()
 	w := &world{T: t, heard: heard{}, known: knows{}}
+	for _, o := range objects {
+		if rc, ok := o.(*corev1.ReplicationController); ok {
+			known := workload(rc.Name)
+			w.ok(c.Get(t.Context(), client.ObjectKeyFromObject(rc), rc))
+			known.ObjectMeta = *rc.ObjectMeta.DeepCopy()
+			w.known[rc.UID] = known
+		}
+	}
+	clock := testclock.NewFakePassiveClock(noon)
 	w.Reconciler = New(Options{
-		Client: c, Live: c, Owners: w.known, Ledger: owners.NewLedger(), Recorder: w.heard, Metrics: NewMetrics(prometheus.NewRegistry(), config),
-		Clock: testclock.NewFakePassiveClock(noon), Config: config,
+		Client: c, Live: c, Nodes: nodes.NewLister(c, clock), Owners: w.known, Ledger: owners.NewLedger(), Recorder: w.heard, Metrics: NewMetrics(prometheus.NewRegistry(), config),
+		Clock: clock, Config: config,
 	})
 	return w
 }
@@ -72,10 +84,28 @@ func workload(name string) *metav1.PartialObjectMetadata {
 	return o
 }
 
+// stored is the workload as the API server has it.
+func stored(o *metav1.PartialObjectMetadata) client.Object {
+	return &corev1.ReplicationController{ObjectMeta: *o.ObjectMeta.DeepCopy()}
+}
+
+// remembers what the API server has of a workload.
+func (w *world) remembers(o *metav1.PartialObjectMetadata) memory.Memory {
+	w.Helper()
+	var there corev1.ReplicationController
+	w.ok(w.client.Get(w.Context(), client.ObjectKeyFromObject(o), &there))
+	return memory.Read(there.Annotations)
+}
+
 func owned(by *metav1.PartialObjectMetadata) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(by, by.GroupVersionKind())}
 	}
+}
+
+// avoiding is the memory of a workload that avoids a node for an hour.
+func avoiding(node string) memory.Memory {
+	return memory.Memory{Entries: []memory.Entry{{Node: node, Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}}
 }
 
 func (w *world) node(name string) *corev1.Node {

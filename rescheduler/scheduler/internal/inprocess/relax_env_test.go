@@ -75,24 +75,6 @@ func TestAPodGoesBackIfOnlyThereOthersCanBePreempted(t *testing.T) {
 	})
 }
 
-// A full node elsewhere is no way out if all that runs there is as important.
-func TestAPodGoesBackIfNobodyElsewhereMayBePreempted(t *testing.T) {
-	bothStrategies(t, func(t *testing.T, strategy string) {
-		w := newWorld(t)
-		w.node("bad", "1")
-		w.node("other", "1")
-		w.pod("victim", runsOn("bad"))
-		w.pod("stays", runsOn("other"), mayPreempt)
-		w.scheduler(inPlace, strategy)
-		w.pod("returns", staysAwayFrom("bad"), mayPreempt)
-		w.lands("returns", "bad")
-		w.loses("returns", memory.HostsAnnotation)
-		if stays := w.get("stays"); stays.DeletionTimestamp != nil {
-			t.Error("a pod that is as important was preempted")
-		}
-	})
-}
-
 // A pod that cannot preempt waits for any node. The first that has room may be the one it failed on.
 func TestAPodGoesBackWhenThereIsRoomAgain(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -53,7 +52,7 @@ func (p *Plugin) question(ctx context.Context, state fwk.CycleState, pod *corev1
 		return q, fmt.Errorf("listing nodes on which pods could be preempted: %w", err)
 	}
 	q.OthersByPreemption = slices.ContainsFunc(open, func(node fwk.NodeInfo) bool {
-		return !c.excluded.Has(node.Node().Name) && mayPreempt(pod, node)
+		return !c.excluded.Has(node.Node().Name)
 	})
 	return q, nil
 }
@@ -69,23 +68,11 @@ func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
 	case status.IsSuccess(), status.IsError():
 		// A filter that cannot tell is no reason for the pod to wait.
 		return relaxation.Now
-	case status.Code() == fwk.Unschedulable && mayPreempt(pod, node):
+	case status.Code() == fwk.Unschedulable:
 		return relaxation.ByPreemption
 	default:
 		return relaxation.Never
 	}
-}
-
-// mayPreempt: a pod on the node has to give way to this one, be it on its way out already. A node that is Unschedulable need not have any.
-// Whether their room would do is not tried: that takes a run of all filters, for each node that is full.
-func mayPreempt(pod *corev1.Pod, node fwk.NodeInfo) bool {
-	if policy := pod.Spec.PreemptionPolicy; policy != nil && *policy == corev1.PreemptNever {
-		return false
-	}
-	priority := schedulinghelpers.PodPriority(pod)
-	return slices.ContainsFunc(node.GetPods(), func(other fwk.PodInfo) bool {
-		return schedulinghelpers.PodPriority(other.GetPod()) < priority
-	})
 }
 
 // rejected: the node is out because of this plugin. Nodes that PreFilter left out have a status of no plugin.

@@ -24,61 +24,36 @@ func (w *world) fail(pod *corev1.Pod) *fwk.Status {
 	return status
 }
 
-// Priorities of pods, next to that of the pod which fits nowhere.
-const (
-	lower  int32 = 10
-	same   int32 = 20
-	higher int32 = 30
+// site is what there is against a node, the pod's exclusions apart.
+type site struct{ says *fwk.Status }
+
+var (
+	free    = site{}
+	full    = site{unschedulable()}
+	tainted = site{unresolvable()}
 )
 
-// site is what there is against a node, the pod's exclusions apart, and who runs there.
-type site struct {
-	says *fwk.Status
-	runs []int32
-}
-
-func full(priorities ...int32) site    { return site{unschedulable(), priorities} }
-func tainted(priorities ...int32) site { return site{unresolvable(), priorities} }
-
-func (w *world) is(node string, s site) {
-	w.Helper()
-	w.handle.others[node] = s.says
-	for _, priority := range s.runs {
-		w.runs(node, priority)
-	}
-}
-
-func prioritized(priority int32, pod *corev1.Pod) *corev1.Pod {
-	pod.Spec.Priority = &priority
-	return pod
-}
+func (w *world) is(node string, s site) { w.handle.others[node] = s.says }
 
 func TestRelax(t *testing.T) {
 	for name, c := range map[string]struct {
 		a, b    site // the node that is excluded, and the other
 		relaxed bool
 	}{
-		"the excluded node has room, the other none":                           {site{}, full(lower), true},
-		"the excluded node has room, the other has a taint":                    {site{}, tainted(lower), true},
-		"both are full: preemption on the other comes first":                   {full(lower), full(lower), false},
-		"both are full: one of many on the other may be preempted":             {full(lower), full(higher, same, lower), false},
-		"both are full: on the other nobody may be preempted":                  {full(lower), full(same, higher), true},
-		"both are full: one of many on the excluded node may be preempted":     {full(higher, same, lower), full(same), true},
-		"both are full: nobody may be preempted anywhere":                      {full(same), full(higher), false},
-		"the other node is refused, though nobody runs there":                  {full(lower), full(), true},
-		"the excluded node is full, the other no node for this pod":            {full(lower), tainted(lower), true},
-		"the other is no node for this pod, and nobody may be preempted":       {full(same, higher), tainted(lower), false},
-		"the excluded node is no node for this pod either":                     {tainted(lower), full(lower), false},
-		"the excluded node is none for it, and nobody may be preempted beside": {tainted(lower), full(same), false},
-		"no node is one for this pod":                                          {tainted(lower), tainted(lower), false},
-		"a filter that cannot tell about the excluded node is no no":           {site{says: fwk.AsStatus(errUnknown)}, tainted(lower), true},
+		"the excluded node has room, the other none":                     {free, full, true},
+		"the excluded node has room, the other has a taint":              {free, tainted, true},
+		"both are full: preemption on the other comes first":             {full, full, false},
+		"the excluded node is full, the other no node for this pod":      {full, tainted, true},
+		"the excluded node is no node for this pod either":               {tainted, full, false},
+		"no node is one for this pod":                                    {tainted, tainted, false},
+		"a filter that cannot tell about the excluded node is no reason": {site{fwk.AsStatus(errUnknown)}, tainted, true},
 	} {
 		for _, strategy := range []string{byFilter, byPreFilterResult} {
 			t.Run(name+", "+strategy, func(t *testing.T) {
 				w := newWorld(t, strategy, "a", "b")
 				w.is("a", c.a)
 				w.is("b", c.b)
-				w.relaxes(prioritized(same, makePod("pod", `["a"]`)), c.relaxed)
+				w.relaxes(makePod("pod", `["a"]`), c.relaxed)
 			})
 		}
 	}
@@ -100,49 +75,6 @@ func (w *world) relaxes(pod *corev1.Pod, wanted bool) {
 	}
 	if got := w.try(pod).status.IsSkip(); got != wanted {
 		w.Errorf("its exclusions are dropped: %v", got)
-	}
-}
-
-// Where nobody is preempted for a pod, a full node is none for it, and its exclusions are kept until there is room.
-func TestRelaxAPodThatNeverPreempts(t *testing.T) {
-	for name, c := range map[string]struct {
-		a, b    site
-		relaxed bool
-	}{
-		"the excluded node has room, the other none": {site{}, full(lower), true},
-		"both are full": {full(lower), full(lower), false},
-		"both are full: others might preempt on the excluded node":  {full(lower), full(same), false},
-		"the excluded node is full, the other no node for this pod": {full(lower), tainted(lower), false},
-	} {
-		for _, strategy := range []string{byFilter, byPreFilterResult} {
-			t.Run(name+", "+strategy, func(t *testing.T) {
-				w := newWorld(t, strategy, "a", "b")
-				w.is("a", c.a)
-				w.is("b", c.b)
-				pod := prioritized(same, makePod("pod", `["a"]`))
-				never := corev1.PreemptNever
-				pod.Spec.PreemptionPolicy = &never
-				w.relaxes(pod, c.relaxed)
-			})
-		}
-	}
-}
-
-// A pod that states no priority has the priority 0.
-func TestRelaxAPodWithoutAPriority(t *testing.T) {
-	for name, c := range map[string]struct {
-		b       int32
-		relaxed bool
-	}{
-		"on the other node runs one that it may preempt":     {-1, false},
-		"on the other node runs one that it may not preempt": {0, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "", "a", "b")
-			w.is("a", full(-1))
-			w.is("b", full(c.b))
-			w.relaxes(makePod("pod", `["a"]`), c.relaxed)
-		})
 	}
 }
 

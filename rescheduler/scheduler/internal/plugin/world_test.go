@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -51,20 +50,6 @@ func snapshot(names []string) *cache.Snapshot {
 
 func makeNode(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-}
-
-// runs puts a pod of that priority on the node.
-func (w *world) runs(node string, priority int32) {
-	w.Helper()
-	pod := makePod(types.UID(fmt.Sprintf("%s-%d", node, priority)))
-	pod.Spec.NodeName, pod.Spec.Priority = node, &priority
-	info, err := framework.NewPodInfo(pod)
-	if err != nil {
-		w.Fatal(err)
-	}
-	if err := w.handle.snapshot.AssumePod(info); err != nil {
-		w.Fatal(err)
-	}
 }
 
 // makePod with exclusions: the value of the annotation, or none at all if there is none.

@@ -4,7 +4,7 @@ package relaxation
 // Fit says what stands between a pod and a node, its own exclusions apart.
 type Fit int
 
-// The pod does not fit whatever is preempted; it might if others were, and there are some that may be; it does.
+// The pod does not fit whatever is preempted; it might if other pods made room; it does.
 const (
 	Never Fit = iota
 	ByPreemption
@@ -15,7 +15,7 @@ const (
 type Question struct {
 	// Excluded are the nodes of the cluster that the pod is kept away from, by name.
 	Excluded []Candidate
-	// OthersByPreemption: some node that is not excluded might do if pods were preempted there, and there are some that may be.
+	// OthersByPreemption: some node that is not excluded might do if other pods made room there.
 	OthersByPreemption bool
 }
 

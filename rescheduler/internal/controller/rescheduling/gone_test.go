@@ -1,0 +1,101 @@
+package rescheduling
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+)
+
+// rejected by the kubelet of its node, as a pod with a forbidden sysctl is.
+func rejected(pod *corev1.Pod) {
+	pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "SysctlForbidden", StartTime: &pod.CreationTimestamp}
+}
+
+// requests collects what a watch enqueues.
+type requests struct {
+	queue
+	keys []client.ObjectKey
+}
+
+func (r *requests) Add(request reconcile.Request) { r.keys = append(r.keys, request.NamespacedName) }
+
+// A StatefulSet deletes a failed pod and gives its name to the next one before the failure is reconciled.
+func TestAFailedPodThatIsGoneIsRemembered(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*corev1.Pod)
+		refusal error // of the first write
+		times   int
+	}{
+		"rejected":                       {func(*corev1.Pod) {}, nil, 1},
+		"a write that fails is repeated": {func(*corev1.Pod) {}, errors.New("unavailable"), 1},
+		"deleted first, failed then":     {func(p *corev1.Pod) { p.DeletionTimestamp = &p.CreationTimestamp }, nil, 0},
+		"on no node":                     {func(p *corev1.Pod) { p.Spec.NodeName = "" }, nil, 0},
+		"bare":                           {func(p *corev1.Pod) { p.OwnerReferences = nil }, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := workload("set")
+			set.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
+			failed := pods.Make("set-0", noon).Change(owned(set)).Change(rejected).Change(c.change).Obj()
+			failed.UID = "failed"
+			next := pods.Make("set-0", noon).Change(owned(set)).Obj()
+			next.UID, next.Spec.NodeName = "next", ""
+			refusal := c.refusal
+			w := newWorld(t, settings.Default(), interceptor.Funcs{Patch: func(ctx context.Context, under client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				if err := refusal; err != nil {
+					refusal = nil
+					return err
+				}
+				return under.Patch(ctx, o, p, opts...)
+			}}, stored(set), next, ready("a"), ready("b"))
+
+			var enqueued requests
+			w.watchPods().Update(t.Context(), event.UpdateEvent{ObjectNew: failed}, &enqueued)
+			if len(enqueued.keys) != 1 {
+				t.Fatalf("enqueued: %v", enqueued.keys)
+			}
+			for range 2 {
+				_, err := w.reconcile(t.Context(), reconcile.Request{NamespacedName: enqueued.keys[0]})
+				if err != nil && c.refusal == nil {
+					t.Fatal(err)
+				}
+			}
+			if m := w.remembers(set); m.Times != c.times {
+				t.Errorf("the workload remembers %+v", m)
+			}
+			if len(w.failed.pods) != 0 {
+				t.Errorf("still held: %v", w.failed.pods)
+			}
+		})
+	}
+}
+
+// The pod fails while a reconcile of it is under way that has read it as it was before.
+func TestAFailureDuringAReconcileIsKept(t *testing.T) {
+	set := workload("set")
+	set.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
+	before := pods.Make("set-0", noon).Change(owned(set)).Obj()
+	before.UID = "failed"
+	failed := pods.Make("set-0", noon).Change(owned(set)).Change(rejected).Obj()
+	failed.UID = "failed"
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, stored(set), before, ready("a"), ready("b"))
+	key := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(failed)}
+	w.watchPods().Update(t.Context(), event.UpdateEvent{ObjectNew: failed}, &requests{})
+	for range 2 {
+		_, err := w.reconcile(t.Context(), key)
+		w.ok(err)
+		w.ok(client.IgnoreNotFound(w.client.Delete(t.Context(), before.DeepCopy())))
+	}
+	if m := w.remembers(set); m.Times != 1 {
+		t.Errorf("the workload remembers %+v", m)
+	}
+}

@@ -1,0 +1,70 @@
+// Package nodes lists the nodes of the cluster. A list is kept for a second: of 5,000 nodes it is megabytes of garbage, and every decision
+// about a pod needs one.
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// KeptFor is how long a list is used.
+const KeptFor = time.Second
+
+// Lister lists nodes from a cache.
+type Lister struct {
+	cache client.Reader
+	clock clock.PassiveClock
+
+	mu   sync.Mutex
+	last *List
+}
+
+// NewLister has listed nothing yet.
+func NewLister(cache client.Reader, clock clock.PassiveClock) *Lister {
+	return &Lister{cache: cache, clock: clock}
+}
+
+// List is the nodes at a time. Nothing of it may be changed.
+type List struct {
+	All []corev1.Node
+
+	taken  time.Time
+	byName map[string]*corev1.Node
+}
+
+// List returns the nodes, as they were at most KeptFor ago.
+func (l *Lister) List(ctx context.Context) (*List, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	if l.last != nil && now.Sub(l.last.taken) < KeptFor && !now.Before(l.last.taken) {
+		return l.last, nil
+	}
+	var nodes corev1.NodeList
+	if err := l.cache.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	l.last = &List{All: nodes.Items, taken: now, byName: make(map[string]*corev1.Node, len(nodes.Items))}
+	for i := range nodes.Items {
+		l.last.byName[nodes.Items[i].Name] = &nodes.Items[i]
+	}
+	return l.last, nil
+}
+
+// Get returns a node by its name, or nil.
+func (l *List) Get(name string) *corev1.Node { return l.byName[name] }
+
+// UID of a node by its name.
+func (l *List) UID(name string) (uid string, exists bool) {
+	node := l.Get(name)
+	if node == nil {
+		return "", false
+	}
+	return string(node.UID), true
+}

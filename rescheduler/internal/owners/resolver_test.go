@@ -1,0 +1,84 @@
+package owners
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// server plays the API server and the cache in front of it, for objects of one kind.
+type server struct {
+	cache.Cache
+	mayList bool
+	lists   int
+	started int
+	removed int
+}
+
+func (s *server) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	o.SetName(key.Name)
+	o.SetUID("uid")
+	return nil
+}
+
+func (s *server) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	s.lists++
+	if s.mayList {
+		return nil
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "gadgets"}, "", nil)
+}
+
+func (s *server) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	s.started++
+	return unsynced{}, nil
+}
+
+func (s *server) RemoveInformer(context.Context, client.Object) error {
+	s.removed++
+	return nil
+}
+
+// unsynced is an informer that cannot fill its cache.
+type unsynced struct{ cache.Informer }
+
+func (unsynced) HasSynced() bool { return false }
+
+// An informer without the right to list would try for ever, and fill the log. Such owners are read one by one.
+func TestAKindThatMayNotBeListedHasNoInformer(t *testing.T) {
+	s, clock := &server{}, testclock.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	r := NewResolver(s, s, clock, NewLedger())
+	isController := true
+	pod := &metav1.ObjectMeta{Namespace: "default", OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Gadget", Name: "g", UID: "uid", Controller: &isController}}}
+	find := func() {
+		t.Helper()
+		if chain, err := r.Of(t.Context(), pod); err != nil || len(chain) != 1 || chain.Root().Name != "g" {
+			t.Fatalf("the owners are %v (%v)", chain, err)
+		}
+	}
+	for range 3 {
+		find()
+	}
+	if s.started != 0 || s.lists != 1 {
+		t.Errorf("%d informers, %d lists without the right", s.started, s.lists)
+	}
+	s.mayList = true
+	clock.Step(closedFor)
+	find()
+	if s.started != 1 {
+		t.Errorf("%d informers with the right", s.started)
+	}
+	s.mayList = false
+	clock.Step(closedFor)
+	find()
+	if s.removed != 1 {
+		t.Errorf("the informer was stopped %d times when the right was gone", s.removed)
+	}
+}
