@@ -3,7 +3,7 @@
 //
 //	api/v1alpha1       the ElasticJob
 //	cmd/manager        the operator
-//	cmd/rendezvous     the managed rendezvous: one small server, where a job names no etcd of its own
+//	cmd/rendezvous     the managed rendezvous: one small server for each job without an rdzvEndpoint
 //	internal/policy    who is active, lost, replaced; when a job has failed or succeeded. Pure
 //	internal/plan      pods, services and environment of a job. Pure
 //	internal/controller/elasticjob
@@ -12,20 +12,18 @@
 // # The seam between the operator and the rendezvous server
 //
 // A job whose spec.rdzvEndpoint is empty gets a server of its own: a pod and a Service, both named <job>-rendezvous and owned by the job.
-// The operator makes the pod, and makes it anew when it fails or its node is lost, as it does with workers; while the job is suspended there is
+// The operator creates the pod, and replaces it when it fails or its node is lost, as it does with workers; while the job is suspended there is
 // none. The image is that of the operator's flag --rendezvous-image, and the container runs
 //
-//	rendezvous --listen :29400 --jobs <namespace>/<name>=<run id> --metrics :8080
+//	rendezvous --listen=:29400 --metrics=:8080 --run-id=<run ID>
 //
-// The run id is what workers get as PET_RDZV_ID: the job's UID, and after a resumption the UID, a dash and the number of resumptions, because
-// a rendezvous that leaving workers have closed stays closed. Workers get the job's name as JOB_ID, so that both must be served: programs of
-// torchelastic 0.1 use the name. --jobs may hold more, separated by commas; an entry without "=" is served under its name only. The port
-// speaks whatever the client speaks (TCPStore or etcd's HTTP), so workers get one endpoint <job>-rendezvous:29400 for each backend.
+// The run ID is what workers get as PET_RDZV_ID: the job's UID, and after a resumption the UID, a dash and the number of resumptions, because
+// a rendezvous that leaving workers have closed stays closed. The server speaks torch's TCPStore, which is the backend c10d.
 //
 // The operator asks GET http://<job>-rendezvous.<namespace>.svc:8080/status and expects
 //
-//	{"jobs": {"<namespace>/<name>": {"round": 3, "participants": 4, "waiting": 0, "closed": false, "lastChange": "<RFC 3339>"}}}
+//	{"round": 3, "participants": 4, "waiting": 0, "closed": false, "lastChange": "<RFC 3339>"}
 //
-// and copies it to status.rendezvous of the job; no answer leaves what was known and says so. GET /healthz on the same port answers 200 once
-// the server listens; it is the readiness and liveness probe.
+// and copies it to status.rendezvous of the job; without an answer the message says so and the rest stays. GET /healthz on the same port
+// answers 200 once the server listens; it is the readiness probe.
 package elastic

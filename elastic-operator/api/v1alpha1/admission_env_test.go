@@ -52,8 +52,11 @@ func TestWhatIsRefusedAndWhy(t *testing.T) {
 		"min of none":                  {func(j *job) { j.Spec.MinReplicas = ptr.To(int32(0)) }, "spec.minReplicas"},
 		"a restart policy of its own":  {func(j *job) { j.Spec.ReplicaSpecs.Worker.RestartPolicy = "Sometimes" }, `Unsupported value: "Sometimes"`},
 		"a backend that nobody speaks": {func(j *job) { j.Spec.RdzvBackend = "zeus" }, `Unsupported value: "zeus"`},
-		"a name that is no service's":  {func(j *job) { j.Name = "a.b" }, "metadata.name must begin with a letter"},
-		"a name that is too long":      {func(j *job) { j.Name = strings.Repeat("a", 51) }, "at most 50 characters"},
+		"etcd at the operator's own server": {
+			func(j *job) { j.Spec.RdzvEndpoint, j.Spec.RdzvBackend = "", v1alpha1.BackendEtcd }, "rdzvBackend etcd and etcd-v2 need an rdzvEndpoint",
+		},
+		"a name that is no service's": {func(j *job) { j.Name = "a.b" }, "metadata.name must begin with a letter"},
+		"a name that is too long":     {func(j *job) { j.Name = strings.Repeat("a", 51) }, "at most 50 characters"},
 		"two limits that differ": {func(j *job) {
 			j.Spec.BackoffLimit, j.Spec.NestedRunPolicy = ptr.To(int32(1)), &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(2))}
 		}, "backoffLimit is set more than once"},

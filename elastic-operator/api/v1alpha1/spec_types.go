@@ -12,19 +12,20 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.replicaSpecs.Worker.replicas) || self.replicaSpecs.Worker.replicas >= self.minReplicas",message="replicaSpecs.Worker.replicas must not be smaller than minReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxReplicas) || !has(self.replicaSpecs.Worker.replicas) || self.replicaSpecs.Worker.replicas <= self.maxReplicas",message="replicaSpecs.Worker.replicas must not be larger than maxReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.grantedReplicas) || self.grantedReplicas >= self.minReplicas",message="grantedReplicas must not be smaller than minReplicas"
+// +kubebuilder:validation:XValidation:rule="!has(self.rdzvBackend) || self.rdzvBackend == 'c10d' || (has(self.rdzvEndpoint) && size(self.rdzvEndpoint) > 0)",message="rdzvBackend etcd and etcd-v2 need an rdzvEndpoint: the operator's own rendezvous server speaks c10d"
 // +kubebuilder:validation:XValidation:rule="has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",message="managedBy is immutable"
 // +kubebuilder:validation:XValidation:rule="[self.?cleanPodPolicy, self.?runPolicy.?cleanPodPolicy, self.?RunPolicy.?cleanPodPolicy].filter(x, x.hasValue()).all(x, [self.?cleanPodPolicy, self.?runPolicy.?cleanPodPolicy, self.?RunPolicy.?cleanPodPolicy].filter(y, y.hasValue()).all(y, x == y))",message="cleanPodPolicy is set more than once (at the top level, in runPolicy or in RunPolicy) and differs: set it at the top level only"
 // +kubebuilder:validation:XValidation:rule="[self.?ttlSecondsAfterFinished, self.?runPolicy.?ttlSecondsAfterFinished, self.?RunPolicy.?ttlSecondsAfterFinished].filter(x, x.hasValue()).all(x, [self.?ttlSecondsAfterFinished, self.?runPolicy.?ttlSecondsAfterFinished, self.?RunPolicy.?ttlSecondsAfterFinished].filter(y, y.hasValue()).all(y, x == y))",message="ttlSecondsAfterFinished is set more than once (at the top level, in runPolicy or in RunPolicy) and differs: set it at the top level only"
 // +kubebuilder:validation:XValidation:rule="[self.?activeDeadlineSeconds, self.?runPolicy.?activeDeadlineSeconds, self.?RunPolicy.?activeDeadlineSeconds].filter(x, x.hasValue()).all(x, [self.?activeDeadlineSeconds, self.?runPolicy.?activeDeadlineSeconds, self.?RunPolicy.?activeDeadlineSeconds].filter(y, y.hasValue()).all(y, x == y))",message="activeDeadlineSeconds is set more than once (at the top level, in runPolicy or in RunPolicy) and differs: set it at the top level only"
 // +kubebuilder:validation:XValidation:rule="[self.?backoffLimit, self.?runPolicy.?backoffLimit, self.?RunPolicy.?backoffLimit].filter(x, x.hasValue()).all(x, [self.?backoffLimit, self.?runPolicy.?backoffLimit, self.?RunPolicy.?backoffLimit].filter(y, y.hasValue()).all(y, x == y))",message="backoffLimit is set more than once (at the top level, in runPolicy or in RunPolicy) and differs: set it at the top level only"
 type ElasticJobSpec struct {
-	// rdzvEndpoint is host:port of the user's rendezvous, an etcd as a rule. Empty or absent: the operator runs a rendezvous server for the
+	// rdzvEndpoint is host:port of a rendezvous that you run, such as an etcd. Empty or absent: the operator runs a rendezvous server for the
 	// job.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	RdzvEndpoint string `json:"rdzvEndpoint,omitempty"`
-	// rdzvBackend is what workers are told to speak: etcd, etcd-v2 or c10d. Absent: etcd if rdzvEndpoint is set, else c10d, which is what
-	// PyTorch's own images can speak without more.
+	// rdzvBackend is torchrun's rendezvous backend: etcd, etcd-v2 or c10d. etcd and etcd-v2 need an rdzvEndpoint. Absent: etcd if rdzvEndpoint
+	// is set, else c10d.
 	// +optional
 	// +kubebuilder:validation:Enum=etcd;etcd-v2;c10d
 	RdzvBackend RendezvousBackend `json:"rdzvBackend,omitempty"`

@@ -121,7 +121,7 @@ type JobConditionType string
 const (
 	// JobCreated: the operator has seen the job.
 	JobCreated JobConditionType = "Created"
-	// JobRunning: at least minReplicas workers run.
+	// JobRunning: at least minReplicas workers run and, at the managed rendezvous, have completed a round.
 	JobRunning JobConditionType = "Running"
 	// JobRestarting: workers are being replaced.
 	JobRestarting JobConditionType = "Restarting"
@@ -144,6 +144,7 @@ const (
 	ReasonCreated          = "ElasticJobCreated"
 	ReasonRunning          = "ElasticJobRunning"
 	ReasonNotRunning       = "ElasticJobNotRunning"
+	ReasonNotMet           = "RendezvousIncomplete"
 	ReasonRestarting       = "ElasticJobRestarting"
 	ReasonRestarted        = "ElasticJobRestarted"
 	ReasonSuspended        = "ElasticJobSuspended"
@@ -236,6 +237,13 @@ type RendezvousStatus struct {
 	// waiting is the number of those who wait for the next round.
 	// +optional
 	Waiting int32 `json:"waiting,omitempty"`
+	// complete reports whether the participants of the round train. Until then they wait for each other.
+	// +optional
+	Complete bool `json:"complete,omitempty"`
+	// restarts is how often the workers' agents have restarted their processes since the server started: the completed rounds after the
+	// first.
+	// +optional
+	Restarts int64 `json:"restarts,omitempty"`
 	// closed: workers have ended it.
 	// +optional
 	Closed bool `json:"closed,omitempty"`

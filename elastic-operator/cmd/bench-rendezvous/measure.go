@@ -3,10 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,8 +36,6 @@ func measure(binary string, agents int) (results []result, err error) {
 		{"say who they are", agents, b.tell},
 		{"read what all have said", min(agents, reading), b.readAll},
 		{"wait for one key, which is set", agents, b.wake},
-		{"etcd: write a key", agents, b.put},
-		{"etcd: watch a key that one writes", agents, b.watch},
 	} {
 		if err := b.measure(step.name, step.agents, step.do); err != nil {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
@@ -154,52 +148,4 @@ func (b *bench) wake(i int) error {
 		return c.Set(round+"go", nil)
 	}
 	return c.Wait(round + "go")
-}
-
-const folder = "/v2/keys/torchelastic/p2p/run_run/rdzv/"
-
-var web = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1 << 16}}
-
-func (b *bench) put(i int) error {
-	b.requests.Add(1)
-	return b.etcd(http.MethodPut, fmt.Sprintf("v_1/rank_%d", i), url.Values{"value": {"x"}, "ttl": {"10"}})
-}
-
-// watching counts watches whose header has come.
-var watching atomic.Int64
-
-func (b *bench) watch(i int) error {
-	b.requests.Add(1)
-	if i == 0 {
-		for int(watching.Load()) < len(b.clients)-1 {
-			time.Sleep(time.Millisecond)
-		}
-		return b.etcd(http.MethodPut, "active_version", url.Values{"value": {`{"status":"setup"}`}})
-	}
-	response, err := web.Get("http://" + b.server.address + folder + "active_version?wait=true")
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	watching.Add(1)
-	_, err = io.Copy(io.Discard, response.Body)
-	return err
-}
-
-func (b *bench) etcd(method, key string, form url.Values) error {
-	r, err := http.NewRequest(method, "http://"+b.server.address+folder+key, strings.NewReader(form.Encode()))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := web.Do(r)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode > 201 {
-		return errors.New(response.Status)
-	}
-	_, err = io.Copy(io.Discard, response.Body)
-	return err
 }

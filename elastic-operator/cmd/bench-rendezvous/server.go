@@ -25,7 +25,7 @@ func startServer(binary string) (*server, error) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	s := &server{address: address, process: exec.Command(binary, "--listen="+address, "--metrics=127.0.0.1:0", "--jobs=bench/job=run")}
+	s := &server{address: address, process: exec.Command(binary, "--listen="+address, "--metrics=127.0.0.1:0", "--run-id=run")}
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.process.Start(); err != nil {
 		return nil, err

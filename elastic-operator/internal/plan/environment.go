@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// restarts of the processes of a worker by its own agent. torchrun allows none by default, and each worker that leaves costs one.
-	maxRestarts = 100
+	// maxRestarts bounds how often torchrun restarts its processes. Its default is 0, and each worker that leaves costs every other worker
+	// one. A program that fails at its start uses them up within minutes.
+	maxRestarts = 10
 	// A round is complete lastCall after the least number of workers has joined, so that is what each shrinking costs; joinTimeout is
 	// for images that are pulled at different speeds.
 	lastCall    = "10"
@@ -21,7 +22,7 @@ const (
 )
 
 // environment of the workers, for launchers of all ages. What the template sets wins.
-func environment(job *v1alpha1.ElasticJob, runID string, container *corev1.Container) []corev1.EnvVar {
+func environment(job *v1alpha1.ElasticJob, index int, runID string, container *corev1.Container) []corev1.EnvVar {
 	s := policy.Read(job)
 	nodes := fmt.Sprintf("%d:%d", s.Min, s.Max)
 	list := []corev1.EnvVar{
@@ -36,7 +37,10 @@ func environment(job *v1alpha1.ElasticJob, runID string, container *corev1.Conta
 		{Name: "PET_RDZV_ID", Value: runID},
 		{Name: "PET_RDZV_CONF", Value: configuration(job)},
 		{Name: "PET_MAX_RESTARTS", Value: strconv.Itoa(maxRestarts)},
-		{Name: "PET_LOCAL_ADDR", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"}}},
+		// Ranks follow the order of the addresses: a name that outlives the pod keeps the rank of a worker that is replaced.
+		{Name: "PET_LOCAL_ADDR", Value: WorkerName(job.Name, index)},
+		// By default torch 2.4 and later keep the trainers' store in the first round's rank 0, and lose it with that worker.
+		{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"},
 		{Name: "PYTHONUNBUFFERED", Value: "1"},
 	}
 	if gpus := processes(container); gpus > 0 {

@@ -27,7 +27,7 @@ func TestTheEnvironmentIsThatOfLaunchersOfAllAges(t *testing.T) {
 	want := map[string]string{
 		"RDZV_ENDPOINT": "etcd-service:2379", "JOB_ID": "a", "SIZE": "3", "MIN_SIZE": "2", "MAX_SIZE": "5",
 		"PET_NNODES": "2:5", "PET_RDZV_BACKEND": "etcd", "PET_RDZV_ENDPOINT": "etcd-service:2379", "PET_RDZV_ID": "uid",
-		"PET_RDZV_CONF": "timeout=1800,last_call_timeout=10", "PET_MAX_RESTARTS": "100", "PET_LOCAL_ADDR": "", "PYTHONUNBUFFERED": "1",
+		"PET_RDZV_CONF": "timeout=1800,last_call_timeout=10", "PET_MAX_RESTARTS": "10", "PET_LOCAL_ADDR": "a-worker-1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "PYTHONUNBUFFERED": "1",
 	}
 	if diff := cmp.Diff(want, env(WorkerPod(job, 1, 0), 0)); diff != "" {
 		t.Error(diff)
@@ -44,8 +44,8 @@ func TestTheRendezvous(t *testing.T) {
 		"c10d on a worker": {func(j *v1alpha1.ElasticJob) {
 			j.Spec.RdzvBackend, j.Spec.RdzvEndpoint = "c10d", "a-worker-0:29400"
 		}, "c10d", "a-worker-0:29400", "join_timeout=1800,last_call_timeout=10"},
-		"managed":            {func(j *v1alpha1.ElasticJob) { j.Spec.RdzvEndpoint = "" }, "c10d", "a-rendezvous:29400", "join_timeout=1800,last_call_timeout=10,is_host=0"},
-		"managed, with etcd": {func(j *v1alpha1.ElasticJob) { j.Spec.RdzvEndpoint, j.Spec.RdzvBackend = "", "etcd" }, "etcd", "a-rendezvous:29400", "timeout=1800,last_call_timeout=10"},
+		"managed": {func(j *v1alpha1.ElasticJob) { j.Spec.RdzvEndpoint = "" }, "c10d", "a-rendezvous:29400", "join_timeout=1800,last_call_timeout=10,is_host=0"},
+		"managed, from before etcd needed an endpoint": {func(j *v1alpha1.ElasticJob) { j.Spec.RdzvEndpoint, j.Spec.RdzvBackend = "", "etcd" }, "c10d", "a-rendezvous:29400", "join_timeout=1800,last_call_timeout=10,is_host=0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := env(WorkerPod(MakeElasticJob("a").With(tc.change).Obj(), 0, 0), 0)
@@ -172,8 +172,16 @@ func TestTheServersPodIsRestricted(t *testing.T) {
 	job := MakeElasticJob("a").Namespace("ns").With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()
 	pod := RendezvousPod(job, "image:1", 2)
 	c := pod.Spec.Containers[0]
-	if !slices.Contains(c.Args, "--jobs=ns/a=uid-2") || !*c.SecurityContext.ReadOnlyRootFilesystem || *pod.Spec.AutomountServiceAccountToken || !*pod.Spec.SecurityContext.RunAsNonRoot {
+	if !slices.Contains(c.Args, "--run-id=uid-2") || !*c.SecurityContext.ReadOnlyRootFilesystem || *pod.Spec.AutomountServiceAccountToken || !*pod.Spec.SecurityContext.RunAsNonRoot {
 		t.Errorf("%+v", pod.Spec)
+	}
+	if c.LivenessProbe != nil {
+		t.Error("a busy server would be killed, and all agents would end with it")
+	}
+	for _, key := range []string{"cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/do-not-disrupt"} {
+		if _, there := pod.Annotations[key]; !there {
+			t.Errorf("no annotation %s", key)
+		}
 	}
 	for key, value := range RendezvousService(job).Spec.Selector {
 		if pod.Labels[key] != value {

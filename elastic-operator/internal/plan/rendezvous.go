@@ -18,7 +18,10 @@ const (
 	RendezvousMetricsPort = 8080
 )
 
-// Managed tells whether the job has no rendezvous of its own.
+// RunIDFlag is the flag of the server that names the run it serves, up to the value.
+const RunIDFlag = "--run-id="
+
+// Managed reports whether the operator runs the rendezvous of the job.
 func Managed(job *v1alpha1.ElasticJob) bool { return job.Spec.RdzvEndpoint == "" }
 
 // Endpoint at which the workers meet.
@@ -32,10 +35,10 @@ func Endpoint(job *v1alpha1.ElasticJob) string {
 // Backend is what the workers speak.
 func Backend(job *v1alpha1.ElasticJob) v1alpha1.RendezvousBackend {
 	switch {
+	case Managed(job): // the server speaks nothing else
+		return v1alpha1.BackendC10d
 	case job.Spec.RdzvBackend != "":
 		return job.Spec.RdzvBackend
-	case Managed(job):
-		return v1alpha1.BackendC10d
 	}
 	return v1alpha1.BackendEtcd
 }
@@ -63,18 +66,18 @@ func StatusURL(job *v1alpha1.ElasticJob, address string) string {
 	return fmt.Sprintf("http://%s:%d/status", address, RendezvousMetricsPort)
 }
 
-// RendezvousPod is the server of a job. It matters more than any one worker, and asks for little. It may run where the workers may, is
-// preempted no sooner, and its image is pulled with their secrets: in a cluster whose nodes are all tainted nothing else would run.
+// RendezvousPod is the server of a job. Its end restarts all workers, so that it has no liveness probe, and autoscalers are asked not to
+// evict it. It may run where the workers may, is preempted no sooner, and its image is pulled with their secrets: in a cluster whose nodes
+// are all tainted it could not run otherwise.
 func RendezvousPod(job *v1alpha1.ElasticJob, image string, resumes int32) *corev1.Pod {
 	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
 		HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(RendezvousMetricsPort)},
 	}, PeriodSeconds: 5}
 	workers := job.Spec.ReplicaSpecs.Worker.Template.Spec.DeepCopy()
-	alive := probe.DeepCopy()
-	alive.InitialDelaySeconds = 10
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: RendezvousName(job.Name), Namespace: job.Namespace, Labels: rendezvousLabels(job.Name), OwnerReferences: owner(job),
+			Annotations: map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"},
 		},
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken:  ptr.To(false),
@@ -90,13 +93,13 @@ func RendezvousPod(job *v1alpha1.ElasticJob, image string, resumes int32) *corev
 				Name: v1alpha1.ReplicaTypeRendezvous, Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
 				Args: []string{
 					fmt.Sprintf("--listen=:%d", RendezvousPort), fmt.Sprintf("--metrics=:%d", RendezvousMetricsPort),
-					fmt.Sprintf("--jobs=%s/%s=%s", job.Namespace, job.Name, RunID(job, resumes)),
+					RunIDFlag + RunID(job, resumes),
 				},
 				Ports: []corev1.ContainerPort{
 					{Name: "rendezvous", ContainerPort: RendezvousPort, Protocol: corev1.ProtocolTCP},
 					{Name: "metrics", ContainerPort: RendezvousMetricsPort, Protocol: corev1.ProtocolTCP},
 				},
-				ReadinessProbe: probe, LivenessProbe: alive,
+				ReadinessProbe: probe,
 				Resources: corev1.ResourceRequirements{
 					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},

@@ -24,7 +24,7 @@ func WorkerPod(job *v1alpha1.ElasticJob, index int, resumes int32) *corev1.Pod {
 	runID := RunID(job, resumes)
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		c.Env = setAbsent(c.Env, environment(job, runID, c))
+		c.Env = setAbsent(c.Env, environment(job, index, runID, c))
 	}
 	if job.Annotations[v1alpha1.InjectArgumentsKey] == "true" && len(pod.Spec.Containers) > 0 {
 		c := &pod.Spec.Containers[0] // never a sidecar

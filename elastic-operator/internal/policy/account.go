@@ -20,6 +20,7 @@ type fault struct {
 // account notes who has completed, and counts each pod that failed or is on its way out without our doing, once.
 func (d *decider) account() {
 	d.countInPlace()
+	d.refund()
 	for _, i := range d.m.Indexes {
 		pod, there := d.Pods[i]
 		switch {
@@ -53,6 +54,8 @@ func (d *decider) faultOf(i int, pod Pod) (fault, bool) {
 		return fault{cause: CauseDisruption, reason: reasonDeleted}, true
 	case d.lost(i, pod) != "":
 		return fault{cause: CauseProgram, reason: d.lost(i, pod), stays: true}, true
+	case pod.Phase == Failed && !pod.Overran && d.lostServer(pod):
+		return fault{cause: CauseDisruption, reason: reasonServerLost}, true
 	case pod.Phase == Failed && outside && !pod.Overran: // the kubelet restarts what fails by itself
 		return fault{cause: CauseDisruption, reason: reasonEndedAlone}, true
 	case pod.Phase == Failed:
@@ -74,10 +77,13 @@ func exited(pod Pod) string {
 	case pod.ExitCode < 0:
 		return "it failed"
 	case pod.ExitReason != "" && pod.ExitReason != "Error":
-		return fmt.Sprintf("exited with code %d (%s)", pod.ExitCode, pod.ExitReason)
+		return fmt.Sprintf("%s %d (%s)", exitedWith, pod.ExitCode, pod.ExitReason)
 	}
-	return fmt.Sprintf("exited with code %d", pod.ExitCode)
+	return fmt.Sprintf("%s %d", exitedWith, pod.ExitCode)
 }
+
+// exitedWith begins the reason of a worker whose program failed.
+const exitedWith = "exited with code"
 
 // count a fault. Restarts within the pod are the program's failures too, of which nobody will know when the pod is gone.
 func (d *decider) count(i int, pod Pod, f fault) {

@@ -100,4 +100,5 @@ const (
 	reasonDeleted    = "it was deleted"
 	reasonNodeLost   = "its node is lost"
 	reasonEndedAlone = "it was ended from outside"
+	reasonServerLost = "it lost the rendezvous server"
 )

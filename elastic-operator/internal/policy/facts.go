@@ -22,6 +22,8 @@ type Facts struct {
 	Reported v1alpha1.ReplicaStatus
 	// InPlace is what the job says, and is told, of restarts in place.
 	InPlace InPlace
+	// Rendezvous is the state of the managed rendezvous; zero for a rendezvous of the user.
+	Rendezvous Rendezvous
 	// Deleted: the job is on its way out, and the garbage collector with it.
 	Deleted bool
 }
@@ -46,10 +48,21 @@ type Pod struct {
 	ExitCode int32
 	// ExitReason, such as OOMKilled.
 	ExitReason string
+	// Began and Finished are the times of the container that has failed; zero if none has.
+	Began, Finished time.Time
 	// Supervised: its program is restarted in place.
 	Supervised bool
 	// Restarts of containers within the pod.
 	Restarts int32
+}
+
+// Rendezvous is what is known of the managed rendezvous.
+type Rendezvous struct {
+	Managed bool
+	// Started is when the server started; zero while it does not run.
+	Started time.Time
+	// Unmet says why the workers do not train; empty if they do, or if that is unknown.
+	Unmet string
 }
 
 // Phase of a pod.

@@ -36,7 +36,10 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 			p.Ready = c.Status == corev1.ConditionTrue
 		}
 	}
-	p.ExitCode, p.ExitReason = exit(pod)
+	p.ExitCode = -1
+	if t := exit(pod); t != nil {
+		p.ExitCode, p.ExitReason, p.Began, p.Finished = t.ExitCode, t.Reason, t.StartedAt.Time, t.FinishedAt.Time
+	}
 	p.Overran = overran(pod)
 	for _, c := range pod.Status.ContainerStatuses {
 		p.Restarts += c.RestartCount
@@ -102,19 +105,14 @@ func overran(pod *corev1.Pod) bool {
 	return pod.Status.Reason == "Evicted" && pod.Status.Message != "" && !strings.HasPrefix(pod.Status.Message, "The node ")
 }
 
-// exit code of the first container that has failed; -1 if none says one.
-func exit(pod *corev1.Pod) (code int32, reason string) {
-	for _, c := range pod.Status.ContainerStatuses {
+// exit returns the state of the first container that has failed; nil if none has.
+func exit(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-			return t.ExitCode, t.Reason
+			return t
 		}
 	}
-	for _, c := range pod.Status.InitContainerStatuses {
-		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-			return t.ExitCode, t.Reason
-		}
-	}
-	return -1, ""
+	return nil
 }
 
 func nodeState(node *corev1.Node, lostAfter time.Duration, now time.Time) (state NodeState, lostAt time.Time) {

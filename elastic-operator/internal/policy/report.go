@@ -150,11 +150,16 @@ func (d *decider) alive(t tally) {
 	d.say(v1alpha1.JobSuspended, false, v1alpha1.ReasonResumed, "ElasticJob "+d.Name+" is resumed.")
 	done := len(d.m.Completed)
 	enough := t.active > 0 && t.active+done >= d.Settings.Min
+	unmet := d.Rendezvous.Unmet
 	d.out.State, d.out.Message = v1alpha1.StatePending, d.waiting(t)
-	if enough {
+	switch {
+	case enough && unmet == "":
 		d.out.State = v1alpha1.StateRunning
 		d.say(v1alpha1.JobRunning, true, v1alpha1.ReasonRunning, running(d.Name))
-	} else {
+	case enough:
+		d.out.Message = unmet
+		d.say(v1alpha1.JobRunning, false, v1alpha1.ReasonNotMet, unmet)
+	default:
 		d.say(v1alpha1.JobRunning, false, v1alpha1.ReasonNotRunning, fmt.Sprintf("%d workers run and at least %d are needed.", t.active, d.Settings.Min))
 	}
 	if t.replacing > 0 {

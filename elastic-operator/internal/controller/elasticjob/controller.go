@@ -98,8 +98,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	r.observeRendezvous(ctx, s)
 	d := policy.Decide(&s.facts)
-	r.observeRendezvous(ctx, s, d)
+	if !d.Rendezvous {
+		s.forgetRendezvous()
+	}
 	written, err := r.writeStatus(ctx, s, d)
 	if err != nil {
 		return again(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -74,10 +75,17 @@ func TestExamplesAreTaken(t *testing.T) {
 	if err != nil || len(files) < 3 {
 		t.Fatalf("%v %v", files, err)
 	}
+	strict := client.WithFieldValidation(w.Client, metav1.FieldValidationStrict)
 	for _, file := range files {
+		if filepath.Base(file) == "autoscaler.yaml" {
+			autoscaler := &autoscalingv2.HorizontalPodAutoscaler{}
+			w.ok(yaml.UnmarshalStrict(must(os.ReadFile(file)), autoscaler))
+			autoscaler.Namespace = w.namespace
+			w.ok(strict.Create(t.Context(), autoscaler))
+			continue
+		}
 		job := example(t, strings.TrimSuffix(filepath.Base(file), ".yaml"))
 		job.Namespace = w.namespace
-		strict := client.WithFieldValidation(w.Client, metav1.FieldValidationStrict)
 		w.ok(strict.Create(t.Context(), job))
 		w.eventually(func() string {
 			if w.get(job.Name).Status.State == "" {

@@ -162,12 +162,12 @@ func TestTheManagedRendezvous(t *testing.T) {
 	asked := make(chan string, 100)
 	w := newWorld(t, func(w *world) {
 		w.image = "localhost/rendezvous:1"
-		w.ask = func(_ context.Context, url, job string) (v1alpha1.RendezvousStatus, error) {
+		w.ask = func(_ context.Context, url string) (v1alpha1.RendezvousStatus, error) {
 			select {
-			case asked <- url + " " + job:
+			case asked <- url:
 			default:
 			}
-			return v1alpha1.RendezvousStatus{Round: 3, Participants: 2, Waiting: 1}, nil
+			return v1alpha1.RendezvousStatus{Round: 3, Complete: true, Participants: 2, Waiting: 1}, nil
 		}
 	})
 	w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.Spec.RdzvEndpoint = "" }).Obj())
@@ -180,12 +180,12 @@ func TestTheManagedRendezvous(t *testing.T) {
 		}
 		return ""
 	})
-	if got := <-asked; got != "http://10.0.0.1:8080/status "+w.namespace+"/a" {
+	if got := <-asked; got != "http://10.0.0.1:8080/status" {
 		t.Errorf("asked %s", got)
 	}
 	w.ok(w.Get(t.Context(), key, server))
 	w.ok(w.Get(t.Context(), key, service))
-	if args := strings.Join(server.Spec.Containers[0].Args, " "); args != "--listen=:29400 --metrics=:8080 --jobs="+w.namespace+"/a="+string(job.UID) {
+	if args := strings.Join(server.Spec.Containers[0].Args, " "); args != "--listen=:29400 --metrics=:8080 --run-id="+string(job.UID) {
 		t.Error(args)
 	}
 	if !metav1.IsControlledBy(server, job) || service.Spec.Ports[0].Port != 29400 {

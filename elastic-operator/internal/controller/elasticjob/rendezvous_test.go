@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,6 +38,29 @@ func TestAServerThatItsNodeTurnsAwayIsMadeAgainAfterAPause(t *testing.T) {
 		}
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(server), &corev1.Pod{}); (err == nil) != stays || (s.askAgain > 0) != stays {
 			t.Errorf("after %s: %v, again after %s", age, err, s.askAgain)
+		}
+	}
+}
+
+// A server of an earlier release has other flags. It is replaced when the run changes, not when the operator is upgraded.
+func TestServesIsAboutTheRunAlone(t *testing.T) {
+	for arg, want := range map[string]bool{"--run-id=uid": true, "--jobs=ns/a=uid": true, "--run-id=uid-1": false, "--run-id=": false} {
+		server := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--listen=:29400", arg}}}}}
+		if got := serves(server, "uid"); got != want {
+			t.Errorf("%s: %v", arg, got)
+		}
+	}
+}
+
+func TestParseAnswer(t *testing.T) {
+	got, err := parseAnswer([]byte(`{"round":3,"complete":true,"restarts":2,"participants":4,"waiting":1,"closed":true,"lastChange":"2026-11-22T12:00:00Z"}`))
+	want := v1alpha1.RendezvousStatus{Round: 3, Complete: true, Restarts: 2, Participants: 4, Waiting: 1, Closed: true, LastChange: &metav1.Time{Time: noon}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	for _, text := range []string{"", "[]", `{"jobs":{"ns/a":{"round":3}}}`} {
+		if _, err := parseAnswer([]byte(text)); err == nil {
+			t.Errorf("%q was read", text)
 		}
 	}
 }

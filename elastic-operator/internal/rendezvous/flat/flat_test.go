@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/quota"
 )
 
 func filled(t *testing.T, pairs ...string) *Store {
 	t.Helper()
-	s := New(quota.Limits{})
+	s := New(Usage{})
 	for i := 0; i < len(pairs); i += 2 {
-		if err := s.Set("job", pairs[i], []byte(pairs[i+1])); err != nil {
+		if err := s.Set(pairs[i], []byte(pairs[i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,7 +33,7 @@ func TestCompareAndSet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := filled(t, c.store...)
-			got, err := s.CompareAndSet("job", "k", []byte(c.expected), []byte(c.desired))
+			got, err := s.CompareAndSet("k", []byte(c.expected), []byte(c.desired))
 			if stored, _ := s.Get("k"); err != nil || string(got) != c.want || string(stored) != c.stored {
 				t.Errorf("answered %q, stored %q, error %v; want %q, %q", got, stored, err, c.want, c.stored)
 			}
@@ -46,26 +44,26 @@ func TestCompareAndSet(t *testing.T) {
 func TestAdd(t *testing.T) {
 	s := filled(t, "word", "x")
 	for i, want := range []int64{5, 3, 3} {
-		if got, err := s.Add("job", "n", []int64{5, -2, 0}[i]); got != want || err != nil {
+		if got, err := s.Add("n", []int64{5, -2, 0}[i]); got != want || err != nil {
 			t.Errorf("step %d: %d, %v; want %d", i, got, err, want)
 		}
 	}
 	if v, _ := s.Get("n"); string(v) != "3" {
 		t.Errorf("stored as %q", v)
 	}
-	if _, err := s.Add("job", "word", 1); !errors.Is(err, ErrNoNumber) {
+	if _, err := s.Add("word", 1); !errors.Is(err, ErrNoNumber) {
 		t.Errorf("adding to a word: %v", err)
 	}
 }
 
 func TestAppend(t *testing.T) {
-	s := New(quota.Limits{})
+	s := New(Usage{})
 	for range 2 {
-		if err := s.Append("job", "k", []byte("ab"), 4); err != nil {
+		if err := s.Append("k", []byte("ab"), 4); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Append("job", "k", []byte("c"), 4); !errors.Is(err, quota.ErrExceeded) {
+	if err := s.Append("k", []byte("c"), 4); !errors.Is(err, ErrFull) {
 		t.Errorf("beyond the limit: %v", err)
 	}
 	if v, _ := s.Get("k"); string(v) != "abab" {
@@ -84,7 +82,7 @@ func TestWaitEndsWithTheLastKey(t *testing.T) {
 		if i >= 3 {
 			want = 1
 		}
-		if err := s.Set("job", key, nil); err != nil {
+		if err := s.Set(key, nil); err != nil {
 			t.Fatal(err)
 		}
 		if ready != want {
@@ -110,18 +108,18 @@ func TestWaitForWhatIsThereEndsAtOnce(t *testing.T) {
 }
 
 func TestACancelledWaitStaysQuietAndLeavesNothing(t *testing.T) {
-	s := New(quota.Limits{})
+	s := New(Usage{})
 	w, err := s.Wait([]string{"a", "b"}, func() { t.Error("ready was called") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Set("job", "a", nil); err != nil {
+	if err := s.Set("a", nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Cancel(w)
 	s.Cancel(w)
 	s.Cancel(nil)
-	if err := s.Set("job", "b", nil); err != nil {
+	if err := s.Set("b", nil); err != nil {
 		t.Fatal(err)
 	}
 	if s.Waits() != 0 || len(s.waiting) != 0 {
@@ -130,7 +128,7 @@ func TestACancelledWaitStaysQuietAndLeavesNothing(t *testing.T) {
 }
 
 func TestWaitsAreBounded(t *testing.T) {
-	s := New(quota.Limits{})
+	s := New(Usage{})
 	s.waits = maxWaits
 	if _, err := s.Wait([]string{"a"}, func() {}); !errors.Is(err, ErrWaitLimit) {
 		t.Errorf("got %v", err)
@@ -138,34 +136,63 @@ func TestWaitsAreBounded(t *testing.T) {
 }
 
 func TestARefusedWriteChangesNothing(t *testing.T) {
-	s := New(quota.Limits{Keys: 1})
-	if err := s.Set("job", "a", []byte("1")); err != nil {
+	s := New(Usage{Keys: 1})
+	if err := s.Set("a", []byte("1")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Set("job", "b", nil); !errors.Is(err, quota.ErrExceeded) {
+	if err := s.Set("b", nil); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v", err)
 	}
-	if s.Has([]string{"b"}) || s.Usage().Keys != 1 {
-		t.Errorf("the key is there; usage %v", s.Usage())
+	if s.Has([]string{"b"}) || s.Used().Keys != 1 {
+		t.Errorf("the key is there; usage %v", s.Used())
 	}
 }
 
-func TestSweepTakesTheObsoleteKeysOfOneJob(t *testing.T) {
-	s := New(quota.Limits{})
-	for _, job := range []string{"a", "b"} {
-		for round := range 3 {
-			if err := s.Set(job, fmt.Sprintf("/%s.%d/x", job, round), nil); err != nil {
-				t.Fatal(err)
-			}
+func TestSweepRemovesTheObsoleteKeys(t *testing.T) {
+	s := New(Usage{})
+	for round := range 3 {
+		if err := s.Set(fmt.Sprintf("/a.%d/x", round), nil); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if n := s.Sweep("a", func(key string) bool { return !strings.Contains(key, ".2/") }); n != 2 {
-		t.Errorf("swept %d", n)
-	}
-	if len(s.Keys("a")) != 1 || len(s.Keys("b")) != 3 || s.Usage().Keys != 4 {
-		t.Errorf("left %v", s.entries)
+	s.Sweep(func(key string) bool { return !strings.Contains(key, ".2/") })
+	if len(s.Keys()) != 1 || s.Used().Keys != 1 {
+		t.Errorf("left %v", s.values)
 	}
 	if s.Delete("/a.2/x") != true || s.Delete("/a.2/x") != false {
 		t.Error("a key can be deleted once")
+	}
+	if s.Used() != (Usage{}) {
+		t.Errorf("an empty store uses %+v", s.Used())
+	}
+}
+
+func TestSetRefusesWhatWouldExceedTheLimits(t *testing.T) {
+	big := make([]byte, 3*overhead)
+	for name, c := range map[string]struct {
+		key   string
+		value []byte
+		want  error
+	}{
+		"a second key fits":                  {"b", []byte("1"), nil},
+		"a second key that is too large":     {"b", big, ErrFull},
+		"an existing key grows too large":    {"a", append(big, big...), ErrFull},
+		"an existing key shrinks":            {"a", nil, nil},
+		"an existing key grows within limit": {"a", []byte("12345"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Usage{Keys: 2, Bytes: 3*overhead + 10})
+			if err := s.Set("a", []byte("1")); err != nil {
+				t.Fatal(err)
+			}
+			was := s.Used()
+			err := s.Set(c.key, c.value)
+			if !errors.Is(err, c.want) {
+				t.Fatalf("got %v, want %v", err, c.want)
+			}
+			if err != nil && s.Used() != was {
+				t.Errorf("a refused write changed the usage from %+v to %+v", was, s.Used())
+			}
+		})
 	}
 }

@@ -11,7 +11,7 @@ type Wait struct {
 func (s *Store) Wait(keys []string, ready func()) (*Wait, error) {
 	w := &Wait{missing: map[string]struct{}{}, ready: ready}
 	for _, key := range keys {
-		if _, ok := s.entries[key]; !ok {
+		if _, ok := s.values[key]; !ok {
 			w.missing[key] = struct{}{}
 		}
 	}

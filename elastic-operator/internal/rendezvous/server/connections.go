@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"errors"
 	"net"
 	"sync"
 	"time"
@@ -68,12 +67,9 @@ func (s *Server) serve(conn net.Conn) {
 	switch {
 	case err != nil:
 		s.drop(conn)
-	case dialect == tcpstore.HTTP:
-		s.metrics.accepted.WithLabelValues(dialect.String()).Inc()
-		s.handed.hand(&httpConn{Conn: conn, reader: buffered, done: func() { s.connections.remove(conn) }})
 	case dialect == tcpstore.Unknown:
 		s.metrics.refused.WithLabelValues(refusedProtocol).Inc()
-		s.config.Log.Warn("a client speaks something unknown", "client", conn.RemoteAddr().String(), "first", first)
+		s.config.Log.Warn("unknown protocol, dropping the client", "client", conn.RemoteAddr().String(), "first", first)
 		s.drop(conn)
 	default:
 		s.metrics.accepted.WithLabelValues(dialect.String()).Inc()
@@ -118,56 +114,3 @@ func (p *prefixed) Read(b []byte) (int, error) {
 	}
 	return p.Conn.Read(b)
 }
-
-// httpConn is a connection for the HTTP server.
-type httpConn struct {
-	net.Conn
-	reader *bufio.Reader
-	once   sync.Once
-	done   func()
-}
-
-func (c *httpConn) Read(b []byte) (int, error) { return c.reader.Read(b) }
-
-func (c *httpConn) Close() error {
-	c.once.Do(c.done)
-	return c.Conn.Close()
-}
-
-// handed is a listener whose connections have been accepted by another.
-type handed struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newHanded() *handed { return &handed{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (h *handed) hand(c net.Conn) {
-	select {
-	case h.conns <- c:
-	case <-h.closed:
-		c.Close()
-	}
-}
-
-var errClosed = errors.New("the server is closed")
-
-// Accept implements net.Listener.
-func (h *handed) Accept() (net.Conn, error) {
-	select {
-	case c := <-h.conns:
-		return c, nil
-	case <-h.closed:
-		return nil, errClosed
-	}
-}
-
-// Close implements net.Listener.
-func (h *handed) Close() error {
-	h.once.Do(func() { close(h.closed) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (h *handed) Addr() net.Addr { return &net.TCPAddr{} }

@@ -1,8 +1,7 @@
-// Package server is the managed rendezvous: one port for torch's TCPStore and etcd's v2 API, and one for people, probes and Prometheus.
+// Package server is the managed rendezvous of one job: one port for torch's TCPStore, and one for people, probes and Prometheus.
 //
-//	connection -> the first bytes tell -> TCPStore   session.go -> keys.go, under one lock -> flat
-//	                                   -> HTTP       etcd.go    ->                         -> tree
+//	connection -> dialect by its first bytes -> session.go -> keys.go, under one lock -> flat
 //
-// After each write of a rendezvous' state keeper.go reads it, for the status, and to open it again if it was closed (package healing).
+// After each write of the state of a rendezvous keeper.go reads it, for the status, and opens it again if it was closed (package healing).
 // Nothing is kept on disk, see docs/adr/20261122-a-rendezvous-that-forgets.md.
 package server

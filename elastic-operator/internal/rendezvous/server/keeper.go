@@ -1,34 +1,32 @@
 package server
 
 import (
-	"errors"
-	"path"
 	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/healing"
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/jobs"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/keys"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/state"
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tree"
 )
 
-// view is what the keeper knows of a rendezvous.
+// view is what the keeper knows of the rendezvous of a run.
 type view struct {
-	state    state.State
-	unread   bool // the state is there and cannot be read
-	changed  time.Time
-	closedAt time.Time
-	opened   time.Time   // last, by us; zero: never
-	opens    *time.Timer // set while it is closed
+	state     state.State
+	unread    bool  // the state exists and cannot be read
+	completed int64 // rounds
+	changed   time.Time
+	closedAt  time.Time
+	opened    time.Time   // when the server last opened it; zero: never
+	opens     *time.Timer // set while it is closed
 }
 
-// keeper watches over the rendezvous that agents have begun. The server's lock guards it.
+// keeper observes the rendezvous that agents have begun, by run ID. The server's lock guards it.
 type keeper struct {
-	views   map[jobs.Rendezvous]*view
+	views   map[string]*view
 	stopped bool
 }
 
-func newKeeper() keeper { return keeper{views: map[jobs.Rendezvous]*view{}} }
+func newKeeper() keeper { return keeper{views: map[string]*view{}} }
 
 func (k *keeper) stop() {
 	k.stopped = true
@@ -44,22 +42,23 @@ func (v *view) disarm() {
 	}
 }
 
-// wrote is called after a key was written or deleted, under the lock.
-func (s *Server) wrote(ref jobs.Ref) {
-	if ref.State {
-		s.look(ref.Rendezvous)
+// wrote is called under the lock after a key was written.
+func (s *Server) wrote(key string) {
+	if k, ok := keys.Parse(key, s.config.RunID); ok && k.State {
+		s.observe(k.RunID)
 	}
 }
 
-// look reads the state of a rendezvous, and does what follows from a change.
-func (s *Server) look(r jobs.Rendezvous) {
-	v := s.keeper.views[r]
+// observe reads the state of a rendezvous and acts on changes.
+func (s *Server) observe(run string) {
+	v := s.keeper.views[run]
 	if v == nil {
 		v = &view{changed: time.Now()}
-		s.keeper.views[r] = v
-		s.forgetRuns(r)
+		s.keeper.views[run] = v
+		s.forgetRuns()
 	}
-	now, err := s.current(r, v.state)
+	text, _ := s.store.Get(keys.State(run))
+	now, err := state.Parse(string(text))
 	before := v.state
 	if v.unread = err != nil; v.unread {
 		return
@@ -71,15 +70,17 @@ func (s *Server) look(r jobs.Rendezvous) {
 	}
 	if now.Complete && (!before.Complete || now.Round != before.Round) {
 		s.metrics.rounds.Inc()
+		v.completed++
 	}
 	if now.Round > before.Round {
-		s.forgetRounds(r, now.Round-keptRounds)
+		oldest := now.Round - keptRounds
+		s.forget(func(k keys.Key) bool { return k.RunID == run && k.Round >= 0 && k.Round < oldest })
 	}
-	s.follow(r, v)
+	s.follow(run, v)
 }
 
 // follow arms or disarms the timer that opens a closed rendezvous.
-func (s *Server) follow(r jobs.Rendezvous, v *view) {
+func (s *Server) follow(run string, v *view) {
 	if !v.state.Closed || s.keeper.stopped {
 		v.disarm()
 		return
@@ -88,207 +89,87 @@ func (s *Server) follow(r jobs.Rendezvous, v *view) {
 		return
 	}
 	v.closedAt = time.Now()
-	at, _ := s.decide(r, v)
-	v.opens = time.AfterFunc(time.Until(at), func() { s.open(r) })
+	at, _ := s.decide(run, v)
+	v.opens = time.AfterFunc(time.Until(at), func() { s.open(run) })
 }
 
-func (s *Server) decide(r jobs.Rendezvous, v *view) (time.Time, healing.Reason) {
-	ended, all := healing.Ended(s.names(r, v.state.Round))
+func (s *Server) decide(run string, v *view) (time.Time, healing.Reason) {
+	ended, all := healing.Ended(s.terminalNames(run, v.state.Round))
 	return healing.Decide(healing.Closed{
 		At: v.closedAt, Participants: len(v.state.Participants), Ended: ended, AllEnded: all, Opened: v.opened,
 	}, s.config.Healing)
 }
 
 // open opens a rendezvous that is still closed, unless there is a reason by now to wait for longer.
-func (s *Server) open(r jobs.Rendezvous) {
+func (s *Server) open(run string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.keeper.views[r]
+	v := s.keeper.views[run]
 	if v == nil || v.opens == nil || s.keeper.stopped {
 		return
 	}
-	at, why := s.decide(r, v)
+	at, why := s.decide(run, v)
 	if wait := time.Until(at); wait > 0 {
 		v.opens.Reset(wait)
 		return
 	}
 	v.opens = nil
-	log := s.config.Log.With("job", r.Job, "protocol", string(r.Protocol), "round", v.state.Round)
+	log := s.config.Log.With("run", run, "round", v.state.Round)
 	v.opened = time.Now()
-	if err := s.reopen(r); err != nil {
-		log.Error("a closed rendezvous cannot be opened", "error", err)
+	if err := s.reopen(run); err != nil {
+		log.Error("opening a closed rendezvous failed", "error", err)
 		return
 	}
 	s.metrics.opened.WithLabelValues(openedLabels[why]).Inc()
-	log.Info("a closed rendezvous is opened", "reason", string(why))
-	s.look(r)
+	log.Info("closed rendezvous opened", "reason", string(why))
+	s.observe(run)
 }
-
-// stateTTL is what the backend etcd-v2 gives its state, and stepTTL what the backend etcd gives a state on the way to being final.
-const (
-	stateTTL = 2 * time.Hour
-	stepTTL  = 10 * time.Second
-)
 
 // reopen writes the state as open.
-func (s *Server) reopen(r jobs.Rendezvous) error {
-	text, _ := s.stateText(r)
-	if r.Protocol == jobs.Etcd {
-		return s.reopenLegacy(r, text)
-	}
-	opened, err := state.OpenDynamic(text)
+func (s *Server) reopen(run string) error {
+	text, _ := s.store.Get(keys.State(run))
+	opened, err := state.Open(string(text))
 	if err != nil {
 		return err
 	}
-	if r.Protocol == jobs.C10d {
-		return s.flat.Set(r.Job, r.StateKey(), []byte(opened))
-	}
-	ttl := stateTTL
-	_, err = s.tree.Put(time.Now(), r.Job, tree.Write{Path: r.StateKey(), Value: opened, TTL: &ttl})
-	s.scheduleExpiry()
-	return err
+	return s.store.Set(keys.State(run), []byte(opened))
 }
 
-func (s *Server) reopenLegacy(r jobs.Rendezvous, text string) error {
-	opened, ephemeral, err := state.OpenLegacy(text)
-	if err != nil {
-		return err
-	}
-	defer s.scheduleExpiry()
-	if opened == "" {
-		_, err = s.tree.Delete(time.Now(), tree.Removal{Path: r.StateKey()})
-		return err
-	}
-	w := tree.Write{Path: r.StateKey(), Value: opened}
-	if ephemeral {
-		ttl := stepTTL
-		w.TTL = &ttl
-	}
-	_, err = s.tree.Put(time.Now(), r.Job, w)
-	return err
-}
-
-// current is the state as it is stored. One that is gone has no participants, and keeps the round.
-func (s *Server) current(r jobs.Rendezvous, last state.State) (state.State, error) {
-	text, ok := s.stateText(r)
-	switch {
-	case !ok:
-		return state.State{Round: last.Round}, nil
-	case r.Protocol == jobs.Etcd:
-		now, err := state.Legacy(text)
-		if now.Round == 0 { // a state that is being set up says no round
-			now.Round = last.Round
+// terminalNames returns the names of the keys in which the agents of a round say that their workers have ended.
+func (s *Server) terminalNames(run string, round int64) (names []string) {
+	for _, key := range s.store.Keys() {
+		k, ok := keys.Parse(key, s.config.RunID)
+		if ok && k.RunID == run && k.Round == round && healing.Terminal(k.Name) {
+			names = append(names, k.Name)
 		}
-		return now, err
-	default:
-		return state.Dynamic(text)
-	}
-}
-
-func (s *Server) stateText(r jobs.Rendezvous) (string, bool) {
-	if r.Protocol == jobs.C10d {
-		value, ok := s.flat.Get(r.StateKey())
-		return string(value), ok
-	}
-	event, err := s.tree.Get(time.Now(), r.StateKey(), false)
-	if err != nil {
-		return "", false
-	}
-	return event.Node.Value, true
-}
-
-// names are those of the keys that the agents of a round have written, as they call them.
-func (s *Server) names(r jobs.Rendezvous, round int64) (names []string) {
-	keep := func(ref jobs.Ref, ok bool) {
-		if ok && ref.Rendezvous == r && ref.Round == round && healing.Terminal(ref.Name) {
-			names = append(names, ref.Name)
-		}
-	}
-	if r.Protocol == jobs.C10d {
-		for _, key := range s.flat.Keys(r.Job) {
-			keep(s.config.Jobs.Flat(key))
-		}
-		return names
-	}
-	folder := jobs.StoreFolder
-	if r.Protocol == jobs.Etcd {
-		folder = r.RoundFolder(round) + "/kv"
-	}
-	for _, p := range s.children(folder) {
-		keep(s.config.Jobs.Tree(p))
 	}
 	return names
 }
 
-func (s *Server) children(folder string) (paths []string) {
-	event, err := s.tree.Get(time.Now(), folder, false)
-	var refused *tree.Error
-	if errors.As(err, &refused) {
-		return nil
-	}
-	for _, child := range event.Node.Children {
-		paths = append(paths, child.Path)
-	}
-	return paths
-}
-
-// keptRounds is how many rounds before the current one keep their keys: agents of the last one may still say that they have ended.
+// keptRounds is how many rounds before the current one keep their keys: agents of the last round may still report their end.
 const keptRounds = 2
 
-// keptRuns of a job keep their keys: each restart in place has a run of its own, and agents of the one before may still say that they have
-// ended.
+// keptRuns is how many runs keep their keys: each restart in place has a run of its own, and agents of the previous one may still report
+// their end.
 const keptRuns = 3
 
-// forgetRuns removes the keys of the runs of a job whose state has not changed for longest, when another has begun.
-func (s *Server) forgetRuns(begun jobs.Rendezvous) {
-	var runs []jobs.Rendezvous
-	for r := range s.keeper.views {
-		if r.Job == begun.Job && r.Protocol == begun.Protocol {
-			runs = append(runs, r)
-		}
+// forgetRuns removes the keys of all but the runs that changed last.
+func (s *Server) forgetRuns() {
+	runs := make([]string, 0, len(s.keeper.views))
+	for run := range s.keeper.views {
+		runs = append(runs, run)
 	}
-	slices.SortFunc(runs, func(a, b jobs.Rendezvous) int {
-		return s.keeper.views[b].changed.Compare(s.keeper.views[a].changed)
-	})
+	slices.SortFunc(runs, func(a, b string) int { return s.keeper.views[b].changed.Compare(s.keeper.views[a].changed) })
 	for _, old := range runs[min(keptRuns, len(runs)):] {
 		s.keeper.views[old].disarm()
 		delete(s.keeper.views, old)
-		s.forgetRun(old)
+		s.forget(func(k keys.Key) bool { return k.RunID == old })
 	}
 }
 
-func (s *Server) forgetRun(r jobs.Rendezvous) {
-	of := func(ref jobs.Ref, ok bool) bool { return ok && ref.Rendezvous == r }
-	switch r.Protocol {
-	case jobs.C10d:
-		s.flat.Sweep(r.Job, func(key string) bool { return of(s.config.Jobs.Flat(key)) })
-	case jobs.EtcdV2:
-		s.forgetPaths(append(s.children(jobs.StoreFolder), r.StateKey()), of)
-	case jobs.Etcd:
-		s.forgetPaths([]string{path.Dir(r.RunFolder())}, of)
-	}
-}
-
-// forgetRounds removes the keys of rounds before one, which nobody reads any more.
-func (s *Server) forgetRounds(r jobs.Rendezvous, before int64) {
-	old := func(ref jobs.Ref, ok bool) bool {
-		return ok && ref.Rendezvous == r && ref.Round >= 0 && ref.Round < before
-	}
-	switch r.Protocol {
-	case jobs.C10d:
-		s.flat.Sweep(r.Job, func(key string) bool { return old(s.config.Jobs.Flat(key)) })
-		return
-	case jobs.EtcdV2:
-		s.forgetPaths(s.children(jobs.StoreFolder), old)
-	case jobs.Etcd:
-		s.forgetPaths(s.children(r.RunFolder()), old)
-	}
-}
-
-func (s *Server) forgetPaths(paths []string, old func(jobs.Ref, bool) bool) {
-	for _, p := range paths {
-		if old(s.config.Jobs.Tree(p)) {
-			_, _ = s.tree.Delete(time.Now(), tree.Removal{Path: p, Recursive: true})
-		}
-	}
+func (s *Server) forget(obsolete func(keys.Key) bool) {
+	s.store.Sweep(func(key string) bool {
+		k, ok := keys.Parse(key, s.config.RunID)
+		return ok && obsolete(k)
+	})
 }

@@ -14,9 +14,9 @@ func (s *Server) apply(q tcpstore.Request) ([]byte, error) {
 	case tcpstore.OpGet, tcpstore.OpMultiGet:
 		return s.read(q.Keys)
 	case tcpstore.OpCheck:
-		return tcpstore.Checked(s.flat.Has(q.Keys)), nil
+		return tcpstore.Checked(s.store.Has(q.Keys)), nil
 	case tcpstore.OpCount:
-		return tcpstore.Number(int64(s.flat.Usage().Keys)), nil
+		return tcpstore.Number(int64(s.store.Used().Keys)), nil
 	case tcpstore.OpDelete:
 		return s.remove(q.Keys[0])
 	case tcpstore.OpSet, tcpstore.OpMultiSet:
@@ -31,30 +31,29 @@ func (s *Server) apply(q tcpstore.Request) ([]byte, error) {
 // change is what depends on the value that is there.
 func (s *Server) change(q tcpstore.Request) (reply []byte, err error) {
 	key := q.Keys[0]
-	ref, _ := s.config.Jobs.Flat(key)
 	changed := true
 	switch q.Op {
 	case tcpstore.OpCompareSet:
 		var value []byte
-		value, err = s.flat.CompareAndSet(ref.Job, key, q.Values[0], q.Values[1])
+		value, err = s.store.CompareAndSet(key, q.Values[0], q.Values[1])
 		reply = tcpstore.Value(value)
 		changed = bytes.Equal(value, q.Values[1]) // agents that lose against others try again at once: there are many that change nothing
 	case tcpstore.OpAdd:
 		var sum int64
-		sum, err = s.flat.Add(ref.Job, key, q.Number)
+		sum, err = s.store.Add(key, q.Number)
 		reply = tcpstore.Number(sum)
 	case tcpstore.OpAppend:
-		err = s.flat.Append(ref.Job, key, q.Values[0], s.config.Value)
+		err = s.store.Append(key, q.Values[0], s.config.Value)
 	}
 	if err == nil && changed {
-		s.wrote(ref)
+		s.wrote(key)
 	}
 	return reply, err
 }
 
 func (s *Server) read(keys []string) (reply []byte, err error) {
 	for _, key := range keys {
-		value, ok := s.flat.Get(key)
+		value, ok := s.store.Get(key)
 		if !ok {
 			return nil, fmt.Errorf("%w: %.200q", flat.ErrNoKey, key)
 		}
@@ -68,18 +67,17 @@ func (s *Server) read(keys []string) (reply []byte, err error) {
 
 func (s *Server) write(keys []string, values [][]byte) error {
 	for i, key := range keys {
-		ref, _ := s.config.Jobs.Flat(key)
-		if err := s.flat.Set(ref.Job, key, values[i]); err != nil {
+		if err := s.store.Set(key, values[i]); err != nil {
 			return err
 		}
-		s.wrote(ref)
+		s.wrote(key)
 	}
 	return nil
 }
 
 func (s *Server) remove(key string) ([]byte, error) {
 	n := int64(0)
-	if s.flat.Delete(key) {
+	if s.store.Delete(key) {
 		n = 1
 	}
 	return tcpstore.Number(n), nil

@@ -3,7 +3,6 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/etcdv2"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/healing"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
@@ -12,14 +11,11 @@ import (
 
 // Label values.
 const (
-	protocolTCPStore = "tcpstore"
-	protocolEtcd     = "etcd"
-
 	refusedConnections = "connections" // there are too many
 	refusedProtocol    = "protocol"    // the first bytes are of none that is served
 	refusedMessage     = "message"     // it cannot be read, or what it asks for cannot be done
-	refusedJob         = "job"         // the key is of a job that is not served
-	refusedQuota       = "quota"       // the job keeps too much already
+	refusedJob         = "job"         // the key belongs to another job
+	refusedQuota       = "quota"       // the store is full
 	refusedSlow        = "slow"        // the client does not take its replies
 )
 
@@ -27,7 +23,7 @@ var refusals = []string{refusedConnections, refusedProtocol, refusedMessage, ref
 
 var openedLabels = map[healing.Reason]string{healing.Left: "left", healing.NotDone: "not_done"}
 
-// metrics of a server. None has a label for the job: a server has few jobs, and their names are in its status.
+// metrics of a server.
 type metrics struct {
 	registry *prometheus.Registry
 	accepted *prometheus.CounterVec
@@ -52,16 +48,13 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-// zero begins all series. A server lives as long as its job, and much is asked of it only once in that time.
+// zero creates all series, so that the first increase of each is visible.
 func (m *metrics) zero() {
 	for _, dialect := range tcpstore.Dialects() {
 		meter.Zero(m.accepted, []string{dialect.String()})
 	}
 	for _, op := range tcpstore.Ops() {
-		meter.Zero(m.requests, []string{protocolTCPStore, op.String()})
-	}
-	for _, kind := range etcdv2.Kinds() {
-		meter.Zero(m.requests, []string{protocolEtcd, kind.String()})
+		meter.Zero(m.requests, []string{op.String()})
 	}
 	for _, reason := range refusals {
 		meter.Zero(m.refused, []string{reason})
@@ -83,23 +76,15 @@ func (m *metrics) gauges(s *Server) {
 		}
 	}
 	gauge(series.RendezvousConnections, s.connections.count)
-	gauge(series.RendezvousWaits, locked(func() int { return s.flat.Waits() + s.tree.Watches() }))
-	gauge(series.RendezvousKeys, locked(func() int { return s.flat.Usage().Keys + s.tree.Usage().Keys }))
-	gauge(series.RendezvousBytes, locked(func() int { return int(s.flat.Usage().Bytes + s.tree.Usage().Bytes) }))
-	total := func(count func(JobStatus) int) func() int {
-		return func() (n int) {
-			for _, job := range s.Status().Jobs {
-				n += count(job)
-			}
-			return n
-		}
-	}
-	gauge(series.RendezvousParticipants, total(func(j JobStatus) int { return j.Participants }))
-	gauge(series.RendezvousWaitingNodes, total(func(j JobStatus) int { return j.Waiting }))
-	gauge(series.RendezvousClosed, total(func(j JobStatus) int {
-		if j.Closed {
+	gauge(series.RendezvousWaits, locked(func() int { return s.store.Waits() }))
+	gauge(series.RendezvousKeys, locked(func() int { return s.store.Used().Keys }))
+	gauge(series.RendezvousBytes, locked(func() int { return int(s.store.Used().Bytes) }))
+	gauge(series.RendezvousParticipants, func() int { return s.Status().Participants })
+	gauge(series.RendezvousWaitingNodes, func() int { return s.Status().Waiting })
+	gauge(series.RendezvousClosed, func() int {
+		if s.Status().Closed {
 			return 1
 		}
 		return 0
-	}))
+	})
 }

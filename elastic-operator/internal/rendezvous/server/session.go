@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/flat"
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/quota"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/keys"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
 // Errors that end a session. TCPStore has no way to say what was wrong: a client learns that its connection is gone.
 var (
-	errNotServed = errors.New("the key belongs to no job that is served")
+	errNotServed = errors.New("the key does not belong to the job of this server")
 	errSilent    = errors.New("the client does not take its replies")
 )
 
@@ -34,7 +34,7 @@ func (s *Server) session(conn net.Conn, r *bufio.Reader, d tcpstore.Dialect) {
 	for {
 		q, err := next(conn, r, messages, s.config.Patience)
 		if err == nil {
-			s.metrics.requests.WithLabelValues(protocolTCPStore, q.Op.String()).Inc()
+			s.metrics.requests.WithLabelValues(q.Op.String()).Inc()
 			err = c.answer(q)
 		}
 		if err != nil {
@@ -64,7 +64,7 @@ func (s *Server) ended(conn net.Conn, err error) {
 		return
 	case errors.Is(err, errNotServed):
 		reason = refusedJob
-	case errors.Is(err, quota.ErrExceeded), errors.Is(err, flat.ErrWaitLimit):
+	case errors.Is(err, flat.ErrFull), errors.Is(err, flat.ErrWaitLimit):
 		reason = refusedQuota
 	case errors.Is(err, errSilent):
 		reason = refusedSlow
@@ -80,7 +80,7 @@ func isReset(err error) bool {
 
 func (c *session) end() {
 	c.server.mu.Lock()
-	c.server.flat.Cancel(c.wait)
+	c.server.store.Cancel(c.wait)
 	c.server.mu.Unlock()
 	c.out.close()
 }
@@ -98,7 +98,7 @@ func (c *session) answer(q tcpstore.Request) error {
 	case tcpstore.OpWait:
 		return c.await(q.Keys)
 	case tcpstore.OpCancelWait:
-		s.flat.Cancel(c.wait)
+		s.store.Cancel(c.wait)
 		c.wait = nil
 		return c.out.put(tcpstore.Canceled())
 	case tcpstore.OpPing:
@@ -112,16 +112,16 @@ func (c *session) answer(q tcpstore.Request) error {
 }
 
 func (c *session) await(keys []string) error {
-	c.server.flat.Cancel(c.wait)
-	wait, err := c.server.flat.Wait(keys, func() { _ = c.out.put(tcpstore.Ready()) })
+	c.server.store.Cancel(c.wait)
+	wait, err := c.server.store.Wait(keys, func() { _ = c.out.put(tcpstore.Ready()) })
 	c.wait = wait
 	return err
 }
 
-// permit refuses keys of jobs that are not served.
+// permit refuses the keys of other jobs.
 func (s *Server) permit(q tcpstore.Request) error {
 	for _, key := range q.Keys {
-		if _, ok := s.config.Jobs.Flat(key); !ok {
+		if _, ok := keys.Parse(key, s.config.RunID); !ok {
 			return fmt.Errorf("%w: %.200q", errNotServed, key)
 		}
 	}

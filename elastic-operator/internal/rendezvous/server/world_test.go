@@ -4,17 +4,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/jobs"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
@@ -34,18 +30,11 @@ func start(t testing.TB, change func(*Config)) *world {
 	t.Helper()
 	c := Defaults()
 	c.Healing.Grace, c.Healing.Gap = 0, 0
-	table, err := jobs.Parse([]string{"ns/job=uid"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Jobs = table
+	c.RunID = "uid"
 	if change != nil {
 		change(&c)
 	}
-	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(c)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -144,49 +133,6 @@ func (c *client) gone() {
 	}
 }
 
-// etcd makes a request and returns the status and the body.
-func (w *world) etcd(method, path string, form url.Values) (int, map[string]any) {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	target, body := "http://"+w.address+path, ""
-	if method == http.MethodPut {
-		body = form.Encode()
-	} else if len(form) > 0 {
-		target += "?" + form.Encode()
-	}
-	r, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
-	if err != nil {
-		w.Fatal(err)
-	}
-	if method == http.MethodPut {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.Fatal(err)
-	}
-	defer response.Body.Close()
-	var reply map[string]any
-	if err := json.NewDecoder(response.Body).Decode(&reply); err != nil {
-		w.Fatal(err)
-	}
-	return response.StatusCode, reply
-}
-
-func (w *world) put(path string, pairs ...string) (int, map[string]any) {
-	w.Helper()
-	return w.etcd(http.MethodPut, "/v2/keys"+path, form(pairs...))
-}
-
-func form(pairs ...string) url.Values {
-	v := url.Values{}
-	for i := 0; i < len(pairs); i += 2 {
-		v.Set(pairs[i], pairs[i+1])
-	}
-	return v
-}
-
 // page asks the other port.
 func (w *world) page(path string) string {
 	w.Helper()
@@ -198,7 +144,7 @@ func (w *world) page(path string) string {
 	return recorder.Body.String()
 }
 
-func (w *world) job() JobStatus { return w.server.Status().Jobs["ns/job"] }
+func (w *world) job() Status { return w.server.Status() }
 
 // until waits for the server to have done what no client is told of.
 func (w *world) until(what string, holds func() bool) {

@@ -1,20 +1,17 @@
-// Package state reads what torch's agents write about their rendezvous, and writes it as open where one of them has closed it. Pure.
+// Package state reads the state that torch's agents keep of their rendezvous, and opens it again after one of them has closed it. Pure.
 //
-// There are two formats: the dynamic one of the backends c10d and etcd-v2, a pickle in base64 that is written as a whole at every
-// step; and the legacy one of the backend etcd, JSON.
+// The state is a pickle in base64. Agents replace it as a whole at every step.
 package state
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/pickle"
 )
 
-// ErrUnreadable is a state of neither format, or of a torch that writes something else.
+// ErrUnreadable is returned for a state that this package cannot read: a future torch may write another one.
 var ErrUnreadable = errors.New("the state of the rendezvous cannot be read")
 
 // Sentinel is what the c10d backend writes where there is no state yet.
@@ -26,18 +23,18 @@ type State struct {
 	Complete     bool // the participants run
 	Closed       bool
 	Participants []Node
-	Waiting      []Node // for the next round; unnamed in the legacy format
+	Waiting      []Node // for the next round
 	Spare        []Node // more than allowed; torch 2.3 and later
 }
 
 // Node is an agent.
 type Node struct {
-	Name string // host or address, process, and a number; empty in the legacy format
+	Name string // address, process and a number, as torch logs it; the address is cut after maxAddress bytes
 	Rank int64  // -1: none yet
 }
 
-// Dynamic reads the format of c10d and etcd-v2. A Sentinel, or nothing, is an open rendezvous without participants.
-func Dynamic(text string) (State, error) {
+// Parse reads a state. A Sentinel, or nothing, is an open rendezvous without participants.
+func Parse(text string) (State, error) {
 	_, o, err := decode(text)
 	if err != nil || o == nil {
 		return State{}, err
@@ -57,8 +54,8 @@ func Dynamic(text string) (State, error) {
 	return s, nil
 }
 
-// OpenDynamic is the same state, not closed: all else that the agents know, the round above all, stays as it is.
-func OpenDynamic(text string) (string, error) {
+// Open returns the same state, not closed. All else that the agents know, the round above all, stays as it is.
+func Open(text string) (string, error) {
 	raw, o, err := decode(text)
 	if err != nil {
 		return "", err
@@ -149,6 +146,10 @@ func items(v any) []any {
 	return nil
 }
 
+// maxAddress is the length of the longest DNS name. Many nodes of one message may refer to the same address, so that the names could take
+// far more memory than the message.
+const maxAddress = 253
+
 // nodeName is how torch prints the node in its log: address, process, number.
 func nodeName(v any) string {
 	o, ok := v.(*pickle.Object)
@@ -159,103 +160,9 @@ func nodeName(v any) string {
 	if !ok {
 		address, _ = o.Attribute("fqdn") // before torch 2.0
 	}
-	text, _ := address.(string) // anything else may be much longer than what it was read from
+	text, _ := address.(string)
+	text = text[:min(len(text), maxAddress)]
 	pid, _ := whole(o, "pid")
 	number, _ := whole(o, "local_id")
 	return fmt.Sprintf("%s_%d_%d", text, pid, number)
-}
-
-// The states of the legacy format.
-const (
-	setup    = "setup"
-	joinable = "joinable"
-	frozen   = "frozen"
-	final    = "final"
-	closed   = "closed"
-)
-
-type legacy struct {
-	Status       string   `json:"status"`
-	Version      string   `json:"version"`
-	Participants []int64  `json:"participants"`
-	KeepAlives   []string `json:"keep_alives"`
-	Waiting      *int     `json:"num_workers_waiting"`
-}
-
-// Legacy reads the format of the backend etcd.
-func Legacy(text string) (State, error) {
-	l, err := readLegacy(text)
-	if err != nil {
-		return State{}, err
-	}
-	s := State{Complete: l.Status == final, Closed: l.Status == closed}
-	if l.Version != "" {
-		if s.Round, err = strconv.ParseInt(l.Version, 10, 64); err != nil {
-			return State{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
-		}
-	}
-	for _, rank := range l.Participants {
-		s.Participants = append(s.Participants, Node{Rank: rank})
-	}
-	if l.Waiting != nil {
-		s.Waiting = make([]Node, max(0, min(*l.Waiting, maxWaiting)))
-		for i := range s.Waiting {
-			s.Waiting[i].Rank = -1
-		}
-	}
-	return s, nil
-}
-
-// maxWaiting keeps a wrong number from becoming memory.
-const maxWaiting = 1 << 16
-
-func readLegacy(text string) (legacy, error) {
-	var l legacy
-	if err := json.Unmarshal([]byte(text), &l); err != nil {
-		return legacy{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
-	}
-	switch l.Status {
-	case setup, joinable, frozen, final, closed:
-		return l, nil
-	default:
-		return legacy{}, fmt.Errorf("%w: status %q", ErrUnreadable, l.Status)
-	}
-}
-
-// OpenLegacy is the state that was there before it was closed; closing changes nothing but the status, and what else is there tells which that
-// was. It is empty if the state is better deleted: it was not set up yet. ephemeral tells that the state needs a time to live, as the agents had given
-// it, because one of them may have left in the middle of a step that nobody else completes.
-func OpenLegacy(text string) (opened string, ephemeral bool, err error) {
-	l, err := readLegacy(text)
-	if err != nil {
-		return "", false, err
-	}
-	if l.Status != closed {
-		return text, l.Status != final, nil
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &fields); err != nil {
-		return "", false, fmt.Errorf("%w: %w", ErrUnreadable, err)
-	}
-	status := l.before()
-	if status == setup {
-		return "", false, nil
-	}
-	fields["status"] = json.RawMessage(strconv.Quote(status))
-	b, err := json.Marshal(fields)
-	return string(b), status != final, err
-}
-
-// before is the status that the fields of a closed state belong to.
-func (l legacy) before() string {
-	switch {
-	case l.Waiting != nil:
-		return final
-	case l.KeepAlives != nil:
-		return frozen
-	case l.Version != "":
-		return joinable
-	default:
-		return setup
-	}
 }

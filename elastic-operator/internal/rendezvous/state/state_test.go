@@ -2,10 +2,13 @@ package state
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,7 +33,7 @@ func running() State {
 	}
 }
 
-func TestDynamic(t *testing.T) {
+func TestParse(t *testing.T) {
 	closed := running()
 	closed.Closed = true
 	for name, want := range map[string]State{
@@ -38,7 +41,7 @@ func TestDynamic(t *testing.T) {
 	} {
 		for _, protocol := range []string{"2", "4", "5"} {
 			t.Run(name+", pickle protocol "+protocol, func(t *testing.T) {
-				got, err := Dynamic(file(t, name+"-"+protocol))
+				got, err := Parse(file(t, name+"-"+protocol))
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
 					t.Errorf("error %v (-want +got):\n%s", err, diff)
 				}
@@ -47,7 +50,7 @@ func TestDynamic(t *testing.T) {
 	}
 	for name, text := range map[string]string{"nothing": "", "the sentinel": Sentinel} {
 		t.Run(name+" is an open rendezvous", func(t *testing.T) {
-			if got, err := Dynamic(text); err != nil || !cmp.Equal(got, State{}) {
+			if got, err := Parse(text); err != nil || !cmp.Equal(got, State{}) {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
@@ -55,28 +58,28 @@ func TestDynamic(t *testing.T) {
 }
 
 // What torch 1.13.1 wrote over etcd-v2, in the middle of a new round: two agents have joined, a third waits.
-func TestDynamicOfRealTorch(t *testing.T) {
-	got, err := Dynamic(file(t, "torch-1.13"))
+func TestParseOfRealTorch(t *testing.T) {
+	got, err := Parse(file(t, "torch-1.13"))
 	want := State{
 		Round: 4, Participants: []Node{{"localhost_11526_0", -1}, {"localhost_12858_0", -1}}, Waiting: []Node{{"localhost_8959_0", -1}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
-	opened, err := OpenDynamic(file(t, "torch-1.13"))
+	opened, err := Open(file(t, "torch-1.13"))
 	if err != nil || opened != file(t, "torch-1.13") {
 		t.Errorf("what is open has changed: %v", err)
 	}
 }
 
-func TestOpenDynamicChangesNothingElse(t *testing.T) {
+func TestOpenChangesNothingElse(t *testing.T) {
 	for _, protocol := range []string{"2", "4", "5"} {
 		t.Run("pickle protocol "+protocol, func(t *testing.T) {
-			got, err := OpenDynamic(file(t, "closed-"+protocol))
+			got, err := Open(file(t, "closed-"+protocol))
 			if want := file(t, "running-"+protocol); got != want || err != nil {
 				t.Errorf("error %v\ngot  %s\nwant %s", err, got, want)
 			}
-			again, err := OpenDynamic(got)
+			again, err := Open(got)
 			if again != got || err != nil {
 				t.Errorf("what is open has changed: %s, %v", again, err)
 			}
@@ -84,7 +87,7 @@ func TestOpenDynamicChangesNothingElse(t *testing.T) {
 	}
 }
 
-func TestDynamicRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	encode := func(pickle string) string { return base64.StdEncoding.EncodeToString([]byte(pickle)) }
 	for name, text := range map[string]string{
 		"no base64":                         "!",
@@ -94,69 +97,18 @@ func TestDynamicRefuses(t *testing.T) {
 		"an instance with other attributes": encode("cm\nC\n)\x81}\x8c\x05roundK\x01sb."),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Dynamic(text); !errors.Is(err, ErrUnreadable) {
+			if _, err := Parse(text); !errors.Is(err, ErrUnreadable) {
 				t.Errorf("reading: %v", err)
 			}
-			if _, err := OpenDynamic(text); !errors.Is(err, ErrUnreadable) {
+			if _, err := Open(text); !errors.Is(err, ErrUnreadable) {
 				t.Errorf("opening: %v", err)
 			}
 		})
 	}
 }
 
-func TestLegacy(t *testing.T) {
-	waiting := []Node{{Rank: -1}, {Rank: -1}}
-	for name, c := range map[string]struct {
-		text string
-		want State
-	}{
-		"being set up":     {`{"status": "setup"}`, State{}},
-		"joinable":         {`{"status": "joinable", "version": "3", "participants": [0, 1]}`, State{Round: 3, Participants: []Node{{Rank: 0}, {Rank: 1}}}},
-		"frozen":           {`{"status": "frozen", "version": "3", "participants": [0], "keep_alives": []}`, State{Round: 3, Participants: []Node{{Rank: 0}}}},
-		"final":            {`{"status": "final", "version": "3", "participants": [0], "keep_alives": ["/a"], "num_workers_waiting": 2}`, State{Round: 3, Complete: true, Participants: []Node{{Rank: 0}}, Waiting: waiting}},
-		"closed":           {`{"status": "closed", "version": "3", "participants": [0], "keep_alives": ["/a"], "num_workers_waiting": 0}`, State{Round: 3, Closed: true, Participants: []Node{{Rank: 0}}, Waiting: []Node{}}},
-		"a count below no": {`{"status": "final", "version": "3", "num_workers_waiting": -5}`, State{Round: 3, Complete: true, Waiting: []Node{}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := Legacy(c.text)
-			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
-				t.Errorf("error %v (-want +got):\n%s", err, diff)
-			}
-		})
-	}
-	for name, text := range map[string]string{"no JSON": "x", "another status": `{"status":"x"}`, "a version that is no number": `{"status":"final","version":"x"}`} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := Legacy(text); !errors.Is(err, ErrUnreadable) {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-}
-
-func TestOpenLegacyIsWhatWasThereBefore(t *testing.T) {
-	for name, c := range map[string]struct {
-		text      string
-		want      string
-		ephemeral bool
-	}{
-		"closed while being set up": {`{"status":"closed"}`, "", false},
-		"closed while joinable":     {`{"status":"closed","version":"3","participants":[0]}`, `{"participants":[0],"status":"joinable","version":"3"}`, true},
-		"closed while frozen":       {`{"status":"closed","version":"3","participants":[0],"keep_alives":[]}`, `{"keep_alives":[],"participants":[0],"status":"frozen","version":"3"}`, true},
-		"closed while running":      {`{"status":"closed","version":"3","participants":[0],"keep_alives":["/a"],"num_workers_waiting":0}`, `{"keep_alives":["/a"],"num_workers_waiting":0,"participants":[0],"status":"final","version":"3"}`, false},
-		"open":                      {`{"status":"final","version":"3"}`, `{"status":"final","version":"3"}`, false},
-		"open and joinable":         {`{"status":"joinable","version":"3"}`, `{"status":"joinable","version":"3"}`, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, ephemeral, err := OpenLegacy(c.text)
-			if got != c.want || ephemeral != c.ephemeral || err != nil {
-				t.Errorf("got %s, %v, %v; want %s, %v", got, ephemeral, err, c.want, c.ephemeral)
-			}
-		})
-	}
-}
-
 // Whatever was stored: what can be read can be opened, and is open then, with all else unchanged.
-func FuzzDynamic(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, name := range []string{"running-2", "closed-4", "joining-5", "fresh-4"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name+".pickle"))
 		if err != nil {
@@ -166,15 +118,15 @@ func FuzzDynamic(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		text := base64.StdEncoding.EncodeToString(raw)
-		before, err := Dynamic(text)
+		before, err := Parse(text)
 		if err != nil {
 			return
 		}
-		opened, err := OpenDynamic(text)
+		opened, err := Open(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, err := Dynamic(opened)
+		after, err := Parse(opened)
 		before.Closed = false
 		if err != nil || after.Closed {
 			t.Errorf("after it was opened: %+v, %v; before: %+v", after, err, before)
@@ -182,19 +134,35 @@ func FuzzDynamic(f *testing.F) {
 	})
 }
 
-func FuzzLegacy(f *testing.F) {
-	f.Add(`{"status":"closed","version":"3","participants":[0],"keep_alives":["/a"],"num_workers_waiting":0}`)
-	f.Add(`{"status":"closed"}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		if _, err := Legacy(text); err != nil {
-			return
-		}
-		opened, _, err := OpenLegacy(text)
-		if err != nil || opened == "" {
-			return
-		}
-		if after, err := Legacy(opened); err != nil || after.Closed {
-			t.Errorf("after it was opened: %+v, %v", after, err)
-		}
-	})
+// TestParseBoundsTheMemoryOfNames reads a message of 2 MB in which 100,000 nodes refer to the same address of 1 MB: their names would take 100 GB.
+func TestParseBoundsTheMemoryOfNames(t *testing.T) {
+	text := base64.StdEncoding.EncodeToString(sharedAddress(1<<20, 100_000))
+	before, after := runtime.MemStats{}, runtime.MemStats{}
+	runtime.ReadMemStats(&before)
+	s, err := Parse(text)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(s.Participants) != 100_000 {
+		t.Fatalf("%d nodes, error %v", len(s.Participants), err)
+	}
+	if n := len(s.Participants[0].Name); n > maxAddress+4 {
+		t.Errorf("a name has %d bytes", n)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 256<<20 {
+		t.Errorf("reading %d MB took %d MB", len(text)>>20, got>>20)
+	}
+}
+
+// sharedAddress is the pickle of a state in which many participants have the same long address, which is written once.
+func sharedAddress(length, nodes int) []byte {
+	word := func(s string) string {
+		return "X" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(s)))) + s
+	}
+	var b strings.Builder
+	b.WriteString("\x80\x02cm\nC\n)\x81}(" + word("round") + "K\x00" + word("complete") + "\x89" + word("closed") + "\x89" + word("participants") + "}(")
+	b.WriteString("cm\nN\nq\x01)\x81}(" + word("addr") + word(strings.Repeat("a", length)) + "uq\x02bK\x00")
+	for range nodes - 1 {
+		b.WriteString("h\x01)\x81h\x02bK\x00")
+	}
+	b.WriteString("uub.")
+	return []byte(b.String())
 }

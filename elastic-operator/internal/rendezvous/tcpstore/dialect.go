@@ -13,12 +13,10 @@ const (
 	Undecided
 	Classic
 	Validated
-	// HTTP is not TCPStore's: the client speaks to etcd.
-	HTTP
 )
 
 // Dialects are those that are served.
-func Dialects() []Dialect { return []Dialect{Classic, Validated, HTTP} }
+func Dialects() []Dialect { return []Dialect{Classic, Validated} }
 
 // SniffLength is how many bytes Sniff never wants more than.
 const SniffLength = 5
@@ -31,8 +29,6 @@ const magic = 0x3C85F7CE
 // A classic SET begins with the byte 0 too. What follows is the length of its key, which is far below what the magic number would be.
 func Sniff(first []byte) Dialect {
 	switch b := first[0]; {
-	case b >= 'A' && b <= 'Z':
-		return HTTP
 	case b > 0 && int(b) < len(classicOps):
 		return Classic
 	case b > 0:
@@ -52,8 +48,6 @@ func (d Dialect) String() string {
 		return "classic"
 	case Validated:
 		return "validated"
-	case HTTP:
-		return "http"
 	default:
 		return "unknown"
 	}

@@ -8,7 +8,7 @@
 // There are two dialects that are served, and the first bytes of a connection tell them apart:
 //
 //	Classic    torch 1.13 and its neighbours: no greeting, operations are counted from SET = 0
-//	Validated  torch 2.3 and later: the byte 0 and a magic number first, operations are counted from VALIDATE = 0
+//	Validated  torch 2.2 and later: the byte 0 and a magic number first, operations are counted from VALIDATE = 0
 //
-// Classic is proven against torch 1.13.1. Validated is proven against a client of our own only.
+// The end-to-end tests prove Classic with torch 1.13.1 and Validated with torch 2.6.0.
 package tcpstore

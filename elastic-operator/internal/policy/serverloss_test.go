@@ -1,0 +1,83 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+)
+
+// exits has a worker fail that began and finished so long after noon.
+func (w *world) exits(i int, began, finished time.Duration) *world {
+	return w.change(i, func(p *Pod) {
+		p.Phase, p.ExitCode, p.Began, p.Finished = Failed, 1, noon.Add(began), noon.Add(finished)
+	})
+}
+
+func TestAWorkerThatLostTheServerIsDisrupted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		managed               bool
+		server                time.Duration // after noon; negative: it does not run
+		began, finished       time.Duration
+		failures, disruptions int32
+	}{
+		"no server runs":                           {true, -1, 0, time.Minute, 0, 1},
+		"the server restarted while it ran":        {true, time.Minute, 0, 70 * time.Second, 0, 1},
+		"it ended before the server restarted":     {true, time.Minute, 0, 50 * time.Second, 0, 1},
+		"it ended long after the server restarted": {true, time.Minute, 0, 3 * time.Minute, 1, 0},
+		"it began after the server":                {true, time.Minute, 2 * time.Minute, 130 * time.Second, 1, 0},
+		"the rendezvous is the user's":             {false, -1, 0, time.Minute, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(2, 3, 3).play()
+			w.facts.Rendezvous = Rendezvous{Managed: tc.managed}
+			if tc.server >= 0 {
+				w.facts.Rendezvous.Started = noon.Add(tc.server)
+			}
+			w.pass(5*time.Minute).exits(1, tc.began, tc.finished).play()
+			if h := w.facts.Memory.Workers[1]; h.Failures != tc.failures || h.Disruptions != tc.disruptions {
+				t.Errorf("%+v", h)
+			}
+		})
+	}
+}
+
+func TestAFailureJustBeforeTheServerRestartedIsRefunded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		later    time.Duration // the server starts after the failure was counted
+		failures int32
+	}{
+		"at once":                               {time.Second, 0},
+		"in the same second":                    {-time.Second, 0},
+		"much later":                            {unseenLoss + time.Second, 1},
+		"before, and the kubelet had told that": {-reportLag - time.Second, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(2, 3, 3).play()
+			w.facts.Rendezvous = Rendezvous{Managed: true, Started: noon.Add(-time.Hour)}
+			w.pass(time.Minute).exits(1, 0, time.Minute).look()
+			if w.facts.Memory.Restarts != 1 {
+				t.Fatalf("%+v", w.facts.Memory)
+			}
+			w.facts.Rendezvous.Started = w.facts.Now.Add(tc.later)
+			w.pass(max(0, tc.later)).play()
+			w.play()
+			m := w.facts.Memory
+			if h := m.Workers[1]; h.Failures != tc.failures || h.Failures+h.Disruptions != 1 || m.Restarts != tc.failures || m.Disruptions != h.Disruptions {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
+}
+
+func TestAJobWhoseWorkersHaveNotMetIsNotRunning(t *testing.T) {
+	w := newWorld(2, 3, 3).play()
+	w.facts.Rendezvous = Rendezvous{Managed: true, Unmet: "nobody has met"}
+	w.look()
+	if c := w.condition(v1alpha1.JobRunning); c.Status != "False" || c.Reason != v1alpha1.ReasonNotMet || c.Message != "nobody has met" || w.last.State != v1alpha1.StatePending {
+		t.Errorf("%s, %+v", w.last.State, c)
+	}
+	w.facts.Rendezvous.Unmet = ""
+	w.look()
+	w.want(t, "0,1,2", v1alpha1.StateRunning)
+}
