@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/charts/internal/plain"
 )
 
 const (
@@ -139,6 +141,11 @@ func loadChart(t *testing.T, name string) *chart.Chart {
 // render returns the files that a chart makes of values: templates by their path in the chart.
 func render(t *testing.T, name, values string) (map[string]string, error) {
 	t.Helper()
+	return renderFor(t, plain.Capabilities(), name, values)
+}
+
+func renderFor(t *testing.T, capabilities *common.Capabilities, name, values string) (map[string]string, error) {
+	t.Helper()
 	overrides := map[string]any{}
 	if err := yaml.Unmarshal([]byte(values), &overrides); err != nil {
 		t.Fatal(err)
@@ -146,7 +153,7 @@ func render(t *testing.T, name, values string) (map[string]string, error) {
 	c := loadChart(t, name)
 	all, err := util.ToRenderValues(c, overrides, common.ReleaseOptions{
 		Name: "test", Namespace: "holdfast", Revision: 1, IsInstall: true,
-	}, common.DefaultCapabilities)
+	}, capabilities)
 	if err != nil {
 		return nil, err
 	}

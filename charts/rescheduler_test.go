@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/chart/common"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-project/holdfast/charts/internal/plain"
 )
 
 // The webhook holds nobody up: it fails open, quickly, and is asked only where it is needed.
@@ -26,19 +29,37 @@ func TestReschedulerWebhookHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-func TestReschedulerPolicyStandsInForTheWebhook(t *testing.T) {
-	all := mustParse(t, reschedulerChart, installed[reschedulerChart].settings["policy"])
-	all.named(t, "MutatingAdmissionPolicy", "")
-	all.named(t, "MutatingAdmissionPolicyBinding", "")
-	if found := all.find(mutating); len(found) > 0 {
-		t.Errorf("%d webhooks are there too", len(found))
+// A feature that is off has no rights: a manager that must not taint nodes is not able to.
+func TestReschedulerHasTheRightsOfItsFeatures(t *testing.T) {
+	may := func(setting string) map[string]bool {
+		all, granted := mustParse(t, reschedulerChart, installed[reschedulerChart].settings[setting]), map[string]bool{}
+		for _, rule := range as[rbacv1.ClusterRole](t, all.named(t, "ClusterRole", "-manager")).Rules {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					granted[verb+" "+resource] = true
+				}
+			}
+		}
+		return granted
 	}
-	config := as[corev1.ConfigMap](t, all.named(t, "ConfigMap", ""))
-	if file := config.Data["config.yaml"]; !strings.Contains(file, "way: Policy") || !strings.Contains(file, "default-scheduler") {
-		t.Errorf("the file is %s", file)
+	for right, on := range map[string]string{
+		"patch nodes": "features", "create pods": "features", "delete pods": "features",
+		"update mutatingwebhookconfigurations": "default", "create tokenreviews": "default", "create subjectaccessreviews": "default",
+	} {
+		if !may(on)[right] {
+			t.Errorf("%s: it may not %s", on, right)
+		}
+		if may("bare")[right] {
+			t.Errorf("it may %s with all features off", right)
+		}
 	}
-	if _, err := render(t, reschedulerChart, "admissionPolicy: {enabled: true}"); err == nil || !strings.Contains(err.Error(), "stands in for the webhook") {
-		t.Errorf("both at once: %v", err)
+	for _, right := range []string{"patch nodes", "create pods", "delete pods"} {
+		if may("default")[right] {
+			t.Errorf("it may %s by default", right)
+		}
+	}
+	if !may("bare")["create pods/eviction"] || !may("bare")["patch pods"] || !may("bare")["get nodes"] {
+		t.Error("it lacks what it needs always")
 	}
 }
 
@@ -140,5 +161,28 @@ affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeS
 		if pod.NodeSelector["role"] != "system" || len(pod.Tolerations) != 1 || pod.PriorityClassName != "system-cluster-critical" || pod.Affinity == nil {
 			t.Errorf("%s: %v, %v, %q, %v", object.GetName(), pod.NodeSelector, pod.Tolerations, pod.PriorityClassName, pod.Affinity)
 		}
+	}
+}
+
+// A scheduler must not be newer than the API server. The rescheduler without it runs on older ones.
+func TestTheSchedulerNeedsItsOwnVersion(t *testing.T) {
+	const scheduler = "scheduler: {enabled: true}\n"
+	for name, c := range map[string]struct {
+		version, values string
+		refused         bool
+	}{
+		"the scheduler on its own version":  {"v1.36.0", scheduler, false},
+		"the scheduler on a newer version":  {"v1.37.2-gke.1", scheduler, false},
+		"the scheduler on an older version": {"v1.35.4", scheduler, true},
+		"the rescheduler alone":             {"v1.33.13", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			capabilities := plain.Capabilities()
+			capabilities.KubeVersion = common.KubeVersion{Version: c.version}
+			_, err := renderFor(t, capabilities, reschedulerChart, c.values)
+			if refused := err != nil && strings.Contains(err.Error(), "scheduler.enabled: the scheduler is of Kubernetes 1.36"); refused != c.refused || err != nil && !refused {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }

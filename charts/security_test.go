@@ -2,6 +2,7 @@ package charts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +62,13 @@ func TestContainersAreTight(t *testing.T) {
 	})
 }
 
+// knowsItsMemory reports whether the Go runtime collects garbage by the container's limit. Without it the heap may double beyond it.
+func knowsItsMemory(c corev1.Container) bool {
+	return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
+		return e.Name == "GOMEMLIMIT" && e.ValueFrom != nil && e.ValueFrom.ResourceFieldRef != nil && e.ValueFrom.ResourceFieldRef.Resource == "limits.memory"
+	})
+}
+
 func loose(c corev1.Container) []string {
 	var found []string
 	if s := c.SecurityContext; s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
@@ -68,6 +76,9 @@ func loose(c corev1.Container) []string {
 	}
 	if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
 		found = append(found, fmt.Sprintf("its resources are not bounded: %+v", c.Resources))
+	}
+	if isGo := c.Name != "valkey"; isGo && !knowsItsMemory(c) {
+		found = append(found, "GOMEMLIMIT is not that of its memory limit")
 	}
 	if mayChange(c.Image) {
 		found = append(found, "image "+c.Image+" may change")

@@ -96,10 +96,13 @@ scheduler: {enabled: true, mode: profile}
 metrics: {serviceMonitor: {enabled: true}}
 config: {rescheduling: {enforcement: {schedulerNames: [default-scheduler]}}}
 `,
-			"policy": `
+			"features": `
+config: {rescheduling: {blame: {taint: true}, barePods: {recreate: true}}}
+`,
+			"bare": `
 webhook: {enabled: false}
-admissionPolicy: {enabled: true}
-config: {rescheduling: {enforcement: {schedulerNames: [default-scheduler]}}}
+metrics: {enabled: false}
+leaderElection: {enabled: false}
 `,
 		},
 	},

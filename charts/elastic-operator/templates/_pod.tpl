@@ -1,8 +1,12 @@
-{{- define "elastic-operator.podNamespace" -}}
+{{- define "elastic-operator.env" -}}
 - name: POD_NAMESPACE # of the Lease
   valueFrom:
     fieldRef:
       fieldPath: metadata.namespace
+- name: GOMEMLIMIT # collect garbage before the kernel ends the program
+  valueFrom:
+    resourceFieldRef:
+      resource: limits.memory
 {{- end }}
 
 {{- /* Probes of a program, given the name of its health port. */}}

@@ -76,7 +76,7 @@ func orchestrator() []Alert {
 		},
 		{
 			Name: "HoldfastOrchestratorsFenced", Severity: Info,
-			Expr:        fmt.Sprintf(`sum(increase(%s{caller="orchestrator"}[15m])) > 5`, series.FencingRejections.Name),
+			Expr:        fmt.Sprintf("sum(increase(%s[15m])) > 5", series.FencingRejections.Name),
 			Summary:     "Orchestrators that were replaced still write",
 			Description: "The store refused them, so nothing is harmed. Leaders that change often point to a slow API server or to paused nodes.",
 		},

@@ -67,8 +67,8 @@ func store() Row {
 	return Row{"Store of in-place restarts", []Panel{
 		lines("Calls without an answer", "Of the orchestrator. Workers run on; charges and time-outs wait.", Count,
 			Query{grown("namespace", series.StoreErrors.Name), "calls"}),
-		stacked("Calls refused", "Of those who have been replaced: proof that fencing works.", Count,
-			named("caller", grown("caller", series.FencingRejections.Name))),
+		lines("Calls refused", "Of orchestrators that were replaced: proof that fencing works.", Count,
+			Query{grown("namespace", series.FencingRejections.Name), "calls"}),
 	}}
 }
 

@@ -61,6 +61,10 @@ func repairs() Row {
 	return Row{"Repairs of single workers", []Panel{
 		stacked("Recreated because a slot did not join", "Cheaper repairs first: a pod, then its Job, then the group.", Count,
 			named("rung", grown("rung", series.Escalations.Name))),
+		lines("Workers that have not joined", "Before a group runs for the first time, and after a recreation: workers that are waited for, failures before the first join, groups that ran out of time.", Count,
+			Query{summed("waits_for", series.WaitingToJoin.Name), "waiting: {{waits_for}}"},
+			Query{grown("namespace", series.EarlyFailures.Name), "failed before they joined"},
+			Query{grown("namespace", series.FormingTimeouts.Name), "out of time"}),
 		lines("Lost pods", "Taken out of their slots, made anew by the leader, deleted by force.", Count,
 			Query{grown("namespace", series.Evictions.Name), "evicted"},
 			Query{grown("namespace", series.Replacements.Name), "made anew"},

@@ -25,6 +25,13 @@ import (
 // Namespace is where all of it is put.
 const Namespace = "holdfast-system"
 
+// Capabilities are those of the newest Kubernetes that is supported. Helm's own are of 1.20 in a program that is not Helm.
+func Capabilities() *common.Capabilities {
+	newest := common.DefaultCapabilities.Copy()
+	newest.KubeVersion = common.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
+	return newest
+}
+
 // Objects are those of a chart under the values, as a release that is called like the chart, in the order in which they can be applied.
 func Objects(chart string, values map[string]any) ([]*unstructured.Unstructured, error) {
 	loaded, err := loader.LoadDir(chart)
@@ -33,7 +40,7 @@ func Objects(chart string, values map[string]any) ([]*unstructured.Unstructured,
 	}
 	all, err := util.ToRenderValues(loaded, values, common.ReleaseOptions{
 		Name: filepath.Base(chart), Namespace: Namespace, Revision: 1, IsInstall: true,
-	}, common.DefaultCapabilities)
+	}, Capabilities())
 	if err != nil {
 		return nil, fmt.Errorf("values of chart %s: %w", chart, err)
 	}

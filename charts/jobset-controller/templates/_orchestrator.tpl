@@ -1,8 +1,12 @@
-{{- define "jobset-controller.podNamespace" -}}
+{{- define "jobset-controller.env" -}}
 - name: POD_NAMESPACE # of the Lease
   valueFrom:
     fieldRef:
       fieldPath: metadata.namespace
+- name: GOMEMLIMIT # collect garbage before the kernel ends the program
+  valueFrom:
+    resourceFieldRef:
+      resource: limits.memory
 {{- end }}
 
 {{- /* Probes of a program, given the name of its health port. */}}
@@ -62,7 +66,7 @@ readinessProbe:
     {{- toYaml . | nindent 4 }}
     {{- end }}
   env:
-    {{- include "jobset-controller.podNamespace" . | nindent 4 }}
+    {{- include "jobset-controller.env" . | nindent 4 }}
     {{- with $o.extraEnv }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

@@ -60,9 +60,6 @@ app.kubernetes.io/component: manager
 {{- if and $v.webhook.enabled $v.metrics.enabled (eq (int $v.webhook.port) (int $v.metrics.port)) }}
 {{- fail "webhook.port: it is that of metrics.port" }}
 {{- end }}
-{{- if and $v.webhook.enabled $v.admissionPolicy.enabled }}
-{{- fail "admissionPolicy.enabled: it stands in for the webhook; set webhook.enabled to false" }}
-{{- end }}
 {{- $existing := eq $v.certificates.mode "existingSecret" }}
 {{- if and $existing (not (and $v.certificates.existingSecret $v.certificates.caBundle)) }}
 {{- fail "certificates: mode existingSecret needs existingSecret, with tls.crt and tls.key, and caBundle, which the API server is to trust" }}
@@ -76,13 +73,37 @@ app.kubernetes.io/component: manager
 {{- if and $v.podDisruptionBudget.enabled (eq (kindIs "invalid" $v.podDisruptionBudget.minAvailable) (kindIs "invalid" $v.podDisruptionBudget.maxUnavailable)) }}
 {{- fail "podDisruptionBudget: set exactly one of minAvailable and maxUnavailable, the other to null" }}
 {{- end }}
+{{- if and $v.scheduler.enabled (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) }}
+{{- fail (printf "scheduler.enabled: the scheduler is of Kubernetes 1.36 and the API server is %s: a scheduler must not be newer. The rescheduler works without it" .Capabilities.KubeVersion.Version) }}
+{{- end }}
 {{- end }}
 
-{{- /* The manager's file, with what the chart itself decides. */}}
+{{- /* The manager's file. */}}
 {{- define "rescheduler.config" -}}
-{{- $config := deepCopy .Values.config }}
-{{- if .Values.admissionPolicy.enabled }}
-{{- $config = mergeOverwrite $config (dict "rescheduling" (dict "admission" (dict "way" "Policy"))) }}
+{{- with .Values.config }}{{ toYaml . }}{{ end }}
 {{- end }}
-{{- with $config }}{{ toYaml . }}{{ end }}
+
+{{- /* A rule of the manager's generated role without the rights that only features need which are off; empty: nothing is left of it. The
+       argument: {"rule": ..., "context": .}. */}}
+{{- define "rescheduler.granted" -}}
+{{- $v := .context.Values }}
+{{- $config := dig "rescheduling" (dict) $v.config }}
+{{- $taints := and (dig "blame" "taint" false $config) (not (dig "dryRun" false $config)) }}
+{{- $recreates := dig "barePods" "recreate" false $config }}
+{{- $ownsCertificates := and $v.webhook.enabled (eq $v.certificates.mode "internal") }}
+{{- $serves := and $v.metrics.enabled $v.metrics.secure }}
+{{- $rule := deepCopy .rule }}
+{{- $rules := list $rule }}
+{{- $resource := last $rule.resources }}
+{{- if and (eq $resource "nodes") (not $taints) }}
+{{- $_ := set $rule "resources" (without $rule.resources "nodes") }}
+{{- $rules = append $rules (dict "apiGroups" $rule.apiGroups "resources" (list "nodes") "verbs" (without $rule.verbs "patch")) }}
+{{- else if and (eq $resource "pods") (not $recreates) }}
+{{- $_ := set $rule "verbs" (without $rule.verbs "create" "delete") }}
+{{- end }}
+{{- $certificates := has $resource (list "secrets" "mutatingwebhookconfigurations") }}
+{{- $reviews := has $resource (list "tokenreviews" "subjectaccessreviews") }}
+{{- if not (or (and $certificates (not $ownsCertificates)) (and $reviews (not $serves)) (and (eq $resource "leases") (not $v.leaderElection.enabled))) }}
+{{- toYaml $rules }}
+{{- end }}
 {{- end }}

@@ -1,8 +1,16 @@
-{{- define "rescheduler.podNamespace" -}}
+{{- define "rescheduler.memoryLimit" -}}
+- name: GOMEMLIMIT # collect garbage before the kernel ends the program
+  valueFrom:
+    resourceFieldRef:
+      resource: limits.memory
+{{- end }}
+
+{{- define "rescheduler.env" -}}
 - name: POD_NAMESPACE # of the Lease
   valueFrom:
     fieldRef:
       fieldPath: metadata.namespace
+{{ include "rescheduler.memoryLimit" . }}
 {{- end }}
 
 {{- /* Probes of a program, given the name of its health port. */}}
