@@ -20,8 +20,8 @@ const (
 	tag               = "dev"
 )
 
-// redisServer is Debian's; it stands in for valkey-server, which has the same arguments.
-const redisServer = "/usr/bin/redis-server"
+// valkeyServer is that of Debian 13, as hack/install-valkey.sh installs it.
+const valkeyServer = "/opt/holdfast/debian-13/usr/bin/valkey-server"
 
 // ImageValues are the values under which the chart of the JobSet controller finds the images of LoadImages.
 func ImageValues() Values {
@@ -97,7 +97,7 @@ func programImage(name, program string) image.Image {
 
 func storeImage(ctx context.Context, name string) (image.Image, error) {
 	const entrypoint = "/usr/local/bin/valkey-server"
-	img, err := dynamic(ctx, name, map[string]string{entrypoint: redisServer})
+	img, err := dynamic(ctx, name, map[string]string{entrypoint: valkeyServer})
 	img.Entrypoint, img.User = []string{entrypoint}, "999:999"
 	return img, err
 }

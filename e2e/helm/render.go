@@ -22,7 +22,9 @@ func (r Release) Render(values Values) ([]*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("loading chart %s: %w", r.Chart, err)
 	}
 	options := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
-	all, err := util.ToRenderValues(c, values, options, common.DefaultCapabilities)
+	newest := common.DefaultCapabilities.Copy() // which are of 1.20 in a program that is not Helm
+	newest.KubeVersion = common.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
+	all, err := util.ToRenderValues(c, values, options, newest)
 	if err != nil {
 		return nil, fmt.Errorf("values of chart %s: %w", r.Chart, err)
 	}

@@ -87,9 +87,12 @@ func (l *Lab) DefineAppWrappers(ctx context.Context) error {
 		"appwrapper-controller", "config", "crd", "bases", "workload.codeflare.dev_appwrappers.yaml")
 }
 
+// WithoutWebhook is the argument of an AppWrapper manager without a webhook, which would refuse everything otherwise.
+func (l *Lab) WithoutWebhook() string { return "--config=" + l.File("e2e", "lab", "appwrappers.yaml") }
+
 // StartAppWrappers starts the AppWrapper manager, if it does not run.
 func (l *Lab) StartAppWrappers(ctx context.Context) error {
-	return l.StartManaged(ctx, Managed{Name: AppWrappers, Manifest: appWrapperAccount, Account: appWrapperAccount, Health: appWrapperHealth, Arguments: []string{noMetrics}})
+	return l.StartManaged(ctx, Managed{Name: AppWrappers, Manifest: appWrapperAccount, Account: appWrapperAccount, Health: appWrapperHealth, Arguments: []string{noMetrics, l.WithoutWebhook()}})
 }
 
 // DefineElasticJobs applies the definition, and returns when ElasticJobs are served.

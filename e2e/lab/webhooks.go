@@ -87,7 +87,8 @@ func (l *Lab) RemoveWebhooks(ctx context.Context) error {
 		}
 		err := meta.EachListItem(list, func(o runtime.Object) error {
 			configuration := o.(client.Object)
-			if !strings.HasPrefix(configuration.GetName(), configurationPrefix) {
+			kept := configuration.GetAnnotations()["helm.sh/resource-policy"] == "keep" // by a chart that is not installed any more
+			if !kept && !strings.HasPrefix(configuration.GetName(), configurationPrefix) {
 				return nil
 			}
 			return client.IgnoreNotFound(l.Client.Delete(ctx, configuration))

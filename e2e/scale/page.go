@@ -313,7 +313,7 @@ func (p *page) repeats() {
 	p.section("Failures within ten minutes")
 	p.line("A kubelet that restarts a container again waits: 10 s, 20 s, 40 s and so on, unless ten minutes were quiet. This back-off is modelled as it was measured, and with")
 	p.line("`crashLoopBackOff.maxContainerRestartPeriod: 1s` (kubelet period-1s). Ordered restarts of the CRI driver are spared it where the agent removes the container's")
-	p.line("record before the kubelet looks; where it is too late, the leader has the kubelet look again. The worker that fails by itself is not spared. Under the exec driver")
+	p.line("record before the kubelet looks; where it is too late, the container waits. The worker that fails by itself is not spared. Under the exec driver")
 	p.line("containers stay, and the kubelet has no part.")
 	for _, n := range p.sizes(Repeat) {
 		var rows [][]string

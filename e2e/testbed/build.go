@@ -12,6 +12,10 @@ import (
 // Build makes the binaries that are missing or out of date, and nothing else:
 // those the options need, or of these only the ones named. It needs no root.
 func Build(ctx context.Context, options Options, only []string, progress io.Writer) error {
+	options = options.defaulted()
+	if err := options.validate(); err != nil {
+		return err
+	}
 	layout, err := NewLayout()
 	if err != nil {
 		return err
@@ -27,9 +31,9 @@ func Build(ctx context.Context, options Options, only []string, progress io.Writ
 }
 
 func (o Options) components() []binaries.Component {
-	components := binaries.Default()
+	components := binaries.Default(o.Kubernetes)
 	if o.KubeProxy {
-		components = append(components, binaries.KubeProxy())
+		components = append(components, binaries.KubeProxy(o.Kubernetes))
 	}
 	return components
 }

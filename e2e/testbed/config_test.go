@@ -33,6 +33,10 @@ func TestKubeletConfigFollowsTheOptions(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"EventedPLEG": true}, tuned["featureGates"]); diff != "" {
 		t.Errorf("gates (-want +got):\n%s", diff)
 	}
+	alpha := kubeletConfig(n, Options{Kubernetes: "1.34", KubeletRestartPeriod: time.Second}, "/resolv.conf")
+	if diff := cmp.Diff(map[string]any{"KubeletCrashLoopBackOffMax": true}, alpha["featureGates"]); diff != "" {
+		t.Errorf("gates of 1.34 (-want +got):\n%s", diff)
+	}
 }
 
 func TestAChangedOptionRestartsOnlyWhatItConcerns(t *testing.T) {
@@ -46,6 +50,7 @@ func TestAChangedOptionRestartsOnlyWhatItConcerns(t *testing.T) {
 		"the restart period": {Options{KubeletRestartPeriod: time.Second}, []string{"kubelet"}},
 		"evented PLEG":       {Options{EventedPLEG: true}, []string{"kubelet"}},
 		"a second node":      {Options{Nodes: 2}, nil},
+		"the version":        {Options{Kubernetes: "1.34"}, []string{apiServer, controllerManager, scheduler, "kubelet"}},
 		"an argument": {
 			Options{Args: map[string][]string{controllerManager: {"--node-monitor-grace-period=24h"}}},
 			[]string{controllerManager},

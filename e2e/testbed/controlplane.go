@@ -23,7 +23,7 @@ func (u *up) apiServer() (component, error) {
 	}
 	return component{
 		spec: u.spec(process.Spec{Name: apiServer, Dir: u.layout.state(apiServer), Inputs: []string{policy.content}, Command: []string{
-			u.layout.program(apiServer),
+			u.kubernetes(apiServer),
 			"--etcd-servers=" + etcdURL,
 			"--bind-address=" + hostAddress,
 			"--advertise-address=" + hostAddress,
@@ -57,7 +57,7 @@ func (u *up) controllerManager() component {
 	pki, config := u.layout.store(), u.layout.componentKubeconfig(controllerManager)
 	return component{
 		spec: u.spec(process.Spec{Name: controllerManager, Dir: u.layout.state(controllerManager), Command: []string{
-			u.layout.program(controllerManager),
+			u.kubernetes(controllerManager),
 			"--kubeconfig=" + config,
 			"--authentication-kubeconfig=" + config,
 			"--authorization-kubeconfig=" + config,
@@ -94,7 +94,7 @@ func (u *up) scheduler() (component, error) {
 	}
 	return component{
 		spec: u.spec(process.Spec{Name: scheduler, Dir: u.layout.state(scheduler), Inputs: []string{config.content}, Command: []string{
-			u.layout.program(scheduler),
+			u.kubernetes(scheduler),
 			"--config=" + config.path,
 			"--authentication-kubeconfig=" + kubeconfig,
 			"--authorization-kubeconfig=" + kubeconfig,

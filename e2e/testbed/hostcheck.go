@@ -12,7 +12,7 @@ import (
 
 // programs are what the testbed takes from the distribution.
 var programs = []string{
-	"/usr/bin/etcd", "/usr/bin/redis-server", "/usr/sbin/runc", "/usr/sbin/nft",
+	"/usr/bin/etcd", valkeyFolder + "/valkey-server", "/usr/sbin/runc", "/usr/sbin/nft",
 	"/usr/bin/nsenter", "/usr/bin/unshare",
 	cniPlugins + "/bridge", cniPlugins + "/host-local", cniPlugins + "/loopback",
 }

@@ -21,7 +21,7 @@ func (u *up) kubelet(n node) (component, error) {
 		return component{}, err
 	}
 	command := append([]string{
-		u.layout.program("kubelet"),
+		u.kubernetes("kubelet"),
 		"--config=" + config.path,
 		"--kubeconfig=" + u.layout.componentKubeconfig(n.name()),
 		"--hostname-override=" + n.name(),
@@ -90,11 +90,18 @@ func kubeletConfig(n node, options Options, resolvConf string) map[string]any {
 			"imagefs.available": "0%",
 		},
 	}
+	gates := map[string]any{}
 	if options.KubeletRestartPeriod > 0 {
 		config["crashLoopBackOff"] = map[string]any{"maxContainerRestartPeriod": options.KubeletRestartPeriod.String()}
+		if options.Kubernetes == "1.33" || options.Kubernetes == "1.34" { // alpha there
+			gates["KubeletCrashLoopBackOffMax"] = true
+		}
 	}
 	if options.EventedPLEG {
-		config["featureGates"] = map[string]any{"EventedPLEG": true}
+		gates["EventedPLEG"] = true
+	}
+	if len(gates) > 0 {
+		config["featureGates"] = gates
 	}
 	return config
 }

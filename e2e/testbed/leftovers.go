@@ -58,7 +58,7 @@ func DownClean(ctx context.Context, progress io.Writer) error {
 // ownPrograms are the names of what the testbed runs. Others that merely use a
 // folder of it, a user's shell or kubectl, are not ours to end.
 var ownPrograms = []string{
-	etcd, "redis-server", apiServer, controllerManager, scheduler, kubeProxy, coreDNS, prometheusName, kueueName,
+	etcd, "valkey-server", apiServer, controllerManager, scheduler, kubeProxy, coreDNS, prometheusName, kueueName,
 	"kubelet", "containerd", "containerd-shim-runc-v2", "pause", "unshare", "nsenter",
 }
 

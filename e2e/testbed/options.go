@@ -1,15 +1,23 @@
 package testbed
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
 // Options say how the cluster differs from the defaults. A call of Up with other
 // options than the last restarts just the components they concern.
 type Options struct {
+	// Kubernetes is the minor version of the control plane and the kubelets, such as
+	// 1.34. If empty it is what HOLDFAST_KUBERNETES says, else the newest.
+	Kubernetes string `json:"kubernetes"`
 	// Nodes is the number of real nodes, node-1 and on; 1 if zero.
 	Nodes int `json:"nodes"`
 	// KubeletRestartPeriod is the ceiling of the back-off between restarts of a
@@ -27,9 +35,15 @@ type Options struct {
 	Args map[string][]string `json:"args,omitempty"`
 }
 
+// kubernetesVariable lets a whole test suite run on another version.
+const kubernetesVariable = "HOLDFAST_KUBERNETES"
+
 func (o Options) defaulted() Options {
 	if o.Nodes == 0 {
 		o.Nodes = 1
+	}
+	if o.Kubernetes == "" {
+		o.Kubernetes = cmp.Or(os.Getenv(kubernetesVariable), binaries.DefaultKubernetes)
 	}
 	return o
 }
@@ -38,6 +52,9 @@ func (o Options) defaulted() Options {
 const maxNodes = 254
 
 func (o Options) validate() error {
+	if minors := binaries.KubernetesMinors(); !slices.Contains(minors, o.Kubernetes) {
+		return fmt.Errorf("kubernetes: %q is none of %s", o.Kubernetes, strings.Join(minors, ", "))
+	}
 	if o.Nodes < 1 || o.Nodes > maxNodes {
 		return fmt.Errorf("nodes: %d is not between 1 and %d", o.Nodes, maxNodes)
 	}

@@ -34,7 +34,7 @@ func (u *up) kubeProxy() (component, error) {
 	}
 	return component{
 		spec: u.spec(process.Spec{Name: kubeProxy, Dir: u.layout.state(kubeProxy), Inputs: []string{config.content}, Command: []string{
-			u.layout.program(kubeProxy), "--config=" + config.path,
+			u.kubernetes(kubeProxy), "--config=" + config.path,
 		}}),
 		ready: func(ctx context.Context) error {
 			// It calls itself healthy before it has written its first rules.

@@ -11,6 +11,8 @@ import (
 
 const (
 	redisPort = 6379
+	// valkeyFolder has the programs that hack/install-valkey.sh takes from Debian 13.
+	valkeyFolder = "/opt/holdfast/debian-13/usr/bin"
 	// redisAddress is where the store listens, for pods and for the host.
 	redisAddress = hostAddress + ":6379"
 	// redisGrace lets it write its log to the end.
@@ -22,7 +24,7 @@ func (u *up) redis() component {
 	dir := u.layout.state(redis)
 	return component{
 		spec: u.spec(process.Spec{Name: redis, Dir: dir, Command: []string{
-			"/usr/bin/redis-server",
+			valkeyFolder + "/valkey-server",
 			"--bind", hostAddress,
 			"--port", fmt.Sprint(redisPort),
 			"--protected-mode", "no",

@@ -38,7 +38,7 @@ func (r Redis) CutLog(ctx context.Context, last time.Time) (int64, error) {
 
 func (r Redis) truncate(ctx context.Context, last time.Time) error {
 	manifest := filepath.Join(r.logFolder(), "appendonly.aof.manifest")
-	check := exec.CommandContext(ctx, "/usr/bin/redis-check-aof", "--truncate-to-timestamp", fmt.Sprint(last.Unix()), manifest)
+	check := exec.CommandContext(ctx, valkeyFolder+"/valkey-check-aof", "--truncate-to-timestamp", fmt.Sprint(last.Unix()), manifest)
 	if out, err := check.CombinedOutput(); err != nil {
 		return fmt.Errorf("cutting redis' log: %w\n%s", err, out)
 	}

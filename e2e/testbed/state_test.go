@@ -186,8 +186,8 @@ func TestOnlyProgramsThatWorkInOurFoldersAreOurs(t *testing.T) {
 				Args: []string{"/cache/holdfast/bin/kube-apiserver", "--cert-dir=/tmp/envtest"},
 			}, false,
 		},
-		"somebody else's Redis": {
-			process.Found{Exe: "/usr/bin/redis-server", Dir: "/var/lib/redis", Args: []string{"/usr/bin/redis-server"}}, false,
+		"somebody else's Valkey": {
+			process.Found{Exe: "/usr/bin/valkey-server", Dir: "/var/lib/valkey", Args: []string{"/usr/bin/valkey-server"}}, false,
 		},
 		"a user who reads our logs": {
 			process.Found{Exe: "/usr/bin/tail", Dir: "/cache/holdfast/testbed/logs", Args: []string{"tail", "-f", "/cache/holdfast/testbed/logs/etcd.log"}}, false,
@@ -199,5 +199,36 @@ func TestOnlyProgramsThatWorkInOurFoldersAreOurs(t *testing.T) {
 				t.Errorf("got %v, want %v", got, test.ours)
 			}
 		})
+	}
+}
+
+func TestATestbedKeepsItsVersion(t *testing.T) {
+	layout := Layout{cache: t.TempDir()}
+	wanted := Options{Kubernetes: "1.34"}
+	if err := checkVersion(layout, wanted); err != nil {
+		t.Errorf("nothing is up: %v", err)
+	}
+	if err := errors.Join(wanted.save(layout.optionsFile()), writeFile(layout.Kubeconfig(), "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkVersion(layout, wanted); err != nil {
+		t.Errorf("it runs the same version: %v", err)
+	}
+	if err := checkVersion(layout, Options{Kubernetes: "1.36"}); err == nil {
+		t.Error("another version gets what 1.34 has stored")
+	}
+}
+
+func TestASuiteCanRunOnAnotherVersion(t *testing.T) {
+	t.Setenv(kubernetesVariable, "1.35")
+	if got := (Options{}).defaulted().Kubernetes; got != "1.35" {
+		t.Errorf("got %s", got)
+	}
+	if got := (Options{Kubernetes: "1.34"}).defaulted().Kubernetes; got != "1.34" {
+		t.Errorf("an option gives way to the environment: %s", got)
+	}
+	t.Setenv(kubernetesVariable, "1.32")
+	if err := (Options{}).defaulted().validate(); err == nil {
+		t.Error("a version that cannot be built is accepted")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
@@ -55,6 +56,9 @@ func Up(ctx context.Context, options Options, progress io.Writer) (*Cluster, err
 	if err := checkOwner(layout); err != nil {
 		return nil, err
 	}
+	if err := checkVersion(layout, options); err != nil {
+		return nil, err
+	}
 	u := newUp(layout, options, progress)
 	begin := time.Now()
 	if err := u.run(ctx); err != nil {
@@ -62,6 +66,22 @@ func Up(ctx context.Context, options Options, progress io.Writer) (*Cluster, err
 	}
 	u.say("the testbed is up after %.1f s", time.Since(begin).Seconds())
 	return &Cluster{layout: layout, options: options}, nil
+}
+
+// checkVersion refuses another version of Kubernetes than that of the testbed that
+// is up: an API server need not understand what a newer one has stored.
+func checkVersion(layout Layout, options Options) error {
+	if !layout.isUp() {
+		return nil
+	}
+	last, err := loadOptions(layout.optionsFile())
+	if err != nil {
+		return fmt.Errorf("reading the testbed's options: %w", err)
+	}
+	if last = last.defaulted(); last.Kubernetes != options.Kubernetes {
+		return fmt.Errorf("the testbed runs Kubernetes %s: run `testbed down` before it runs %s", last.Kubernetes, options.Kubernetes)
+	}
+	return nil
 }
 
 func (u *up) run(ctx context.Context) error {
@@ -88,6 +108,11 @@ func (u *up) build(ctx context.Context) error {
 	stamps, err := binaries.Build(ctx, u.layout.Bin(), u.options.components(), u.progress)
 	u.stamps = stamps
 	return err
+}
+
+// kubernetes is the path of one of Kubernetes' own programs.
+func (u *up) kubernetes(name string) string {
+	return u.layout.program(filepath.Join(binaries.KubernetesFolder(u.options.Kubernetes), name))
 }
 
 // prepare notes what is about to change on the host before anything changes.

@@ -62,6 +62,7 @@ func (c *installation) cleanUp() {
 	c.Helper()
 	ctx := context.Background() // the test's own may have ended
 	c.must(c.release.Uninstall())
+	c.must(c.RemoveWebhooks(ctx)) // nobody answers them any more
 	for ns, name := range map[string]string{jobs: guarded, restricted: supervised} {
 		if err := c.Remove(ctx, ns, name); err != nil && !strings.Contains(err.Error(), "no matches for kind") {
 			c.Error(err)
@@ -238,7 +239,8 @@ func (c *installation) checkUntouched(js *v1alpha2.JobSet, before map[string]lab
 	}
 }
 
-// checkUninstalled: the definition and its JobSets are there, all else that carries the release's name is not.
+// checkUninstalled: the definition and its JobSets are there, and the webhook configurations, without which none may be created; all else that
+// carries the release's name is not.
 func (c *installation) checkUninstalled() {
 	c.Helper()
 	crd := &unstructured.Unstructured{}
@@ -247,10 +249,17 @@ func (c *installation) checkUninstalled() {
 	if !crd.GetDeletionTimestamp().IsZero() {
 		c.Error("the definition is being deleted")
 	}
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		kept := &unstructured.UnstructuredList{}
+		kept.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind})
+		c.must(c.Client.List(c.ctx, kept, client.MatchingLabels{"app.kubernetes.io/instance": releaseName}))
+		if len(kept.Items) != 1 {
+			c.Errorf("%d of %s are left, want 1", len(kept.Items), kind)
+		}
+	}
 	for _, gvk := range []schema.GroupVersionKind{
 		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "apps", Version: "v1", Kind: "StatefulSet"},
 		{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"}, {Version: "v1", Kind: "Secret"},
-		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},

@@ -51,7 +51,7 @@ func install(t *testing.T, c chart, namespace string) *installation {
 		i.OK(shared.Client.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, patch))
 	}
 	t.Cleanup(func() {
-		if err := i.release.Uninstall(); err != nil {
+		if err := errors.Join(i.release.Uninstall(), shared.RemoveWebhooks(context.Background())); err != nil {
 			t.Error(err)
 		}
 	})
@@ -206,7 +206,7 @@ func (i *installation) definition() types.UID {
 	return crd.UID
 }
 
-// awaitNothingLeft: of whatever kind, nothing carries the name of the release, but for the definition.
+// awaitNothingLeft: of whatever kind, nothing carries the name of the release, but for what the chart asks Helm to keep.
 func (i *installation) awaitNothingLeft() {
 	i.Helper()
 	kinds := i.kinds()
@@ -218,7 +218,7 @@ func (i *installation) awaitNothingLeft() {
 				return err
 			}
 			for _, o := range list.Items {
-				if kind.Kind != "CustomResourceDefinition" || o.Name != i.crd {
+				if o.Annotations["helm.sh/resource-policy"] != "keep" {
 					return fmt.Errorf("%s %s is left", kind.Kind, o.Name)
 				}
 			}

@@ -81,7 +81,7 @@ var tours = map[string]tour{
 				"helm upgrade": {then: []string{"kubectl -n holdfast-system get servicemonitors,prometheusrules -o name | grep holdfast"}},
 			}},
 		},
-		after: []string{"rm -f /tmp/holdfast-docs-jobset.yaml", gone("jobsets"), "kubectl delete -f examples/volumes/stages.yaml --timeout=120s", "helm uninstall holdfast --namespace holdfast-system --wait"},
+		after: []string{"rm -f /tmp/holdfast-docs-jobset.yaml", gone("jobsets"), "kubectl delete -f examples/volumes/stages.yaml --timeout=120s", "helm uninstall holdfast --namespace holdfast-system --wait", removeWebhooks},
 	},
 	"migration": {
 		visits: []visit{{page: "docs/migration.md", before: []string{
@@ -90,7 +90,7 @@ var tours = map[string]tour{
 			"kubectl -n appwrapper-system create deployment appwrapper-controller-manager --image=localhost/pause:1",
 		}}},
 		after: []string{
-			"helm uninstall holdfast --namespace holdfast-system --wait", "helm uninstall appwrapper --namespace holdfast-system --wait",
+			"helm uninstall appwrapper --namespace holdfast-system --wait", removeWebhooks, // the page has uninstalled holdfast
 			"kubectl delete namespace jobset-system", "kubectl delete crd jobsets.jobset.x-k8s.io appwrappers.workload.codeflare.dev",
 		},
 	},
@@ -135,6 +135,10 @@ var tours = map[string]tour{
 		after: []string{gone("deployments,pods"), "helm uninstall rescheduler --namespace rescheduler-system --wait"},
 	},
 }
+
+// removeWebhooks deletes what the chart of JobSet keeps when it is uninstalled.
+const removeWebhooks = "kubectl delete --ignore-not-found mutatingwebhookconfiguration/jobset-mutating-webhook-configuration " +
+	"validatingwebhookconfiguration/jobset-validating-webhook-configuration"
 
 // elsewhere are pages whose commands others carry out.
 var elsewhere = map[string]string{

@@ -5,14 +5,17 @@ package tests_elastic
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
@@ -63,6 +66,20 @@ func TestAJobThroughARoughLife(t *testing.T) {
 
 	b.OK(k8s.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	b.awaitNoPods()
+}
+
+// The HorizontalPodAutoscaler of the examples scales a job. Without its metric, it enforces its own minimum.
+func TestAnAutoscalerScalesAJob(t *testing.T) {
+	b := newBench(t)
+	b.create(b.job("train", 1, 2, 4))
+	b.await("train", v1alpha1.StateRunning, 2)
+	text, err := os.ReadFile("../../examples/elastic/autoscaler.yaml")
+	b.OK(err)
+	autoscaler := &autoscalingv2.HorizontalPodAutoscaler{}
+	b.OK(yaml.UnmarshalStrict(text, autoscaler))
+	autoscaler.Namespace, autoscaler.Spec.MinReplicas = b.job("train", 1, 2, 4).Namespace, ptr.To[int32](3)
+	b.OK(k8s.Create(t.Context(), autoscaler))
+	b.await("train", v1alpha1.StateRunning, 3)
 }
 
 func TestAJobSucceedsAndItsPodsAreKept(t *testing.T) {

@@ -53,7 +53,6 @@ type workload struct {
 	OnTerm      string        // what the workers do on SIGTERM: exit, finish, ignore
 	Grace       time.Duration // between SIGTERM and SIGKILL of an ordered restart
 	Progress    string        // what the workers show with that they get on (exec); empty: they are not asked
-	Build       *build        // of agents that the manifest names; nil: this
 }
 
 // stubborn workers hold a restart open for so long: what happens meanwhile happens in the middle of it.
@@ -93,9 +92,6 @@ func (cri) configure(js *v1alpha2.JobSet, w workload) {
 	pod.TerminationGracePeriodSeconds = ptr.To[int64](1)
 	if w.OnTerm != "" {
 		pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: "WORKER_ON_TERM", Value: w.OnTerm})
-	}
-	if w.Build != nil {
-		pod.InitContainers[0].Image = w.Build.agent
 	}
 	const grace = "--worker-termination-grace-period="
 	for i, arg := range pod.InitContainers[0].Args {

@@ -82,6 +82,7 @@ func (g *group) manifest(w workload) *v1alpha2.JobSet {
 	g.must(err)
 	js.Name = cmp.Or(w.Name, "js")
 	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "2m" // a machine with other things to do
+	js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s"
 	js.Spec.FailurePolicy.MaxRestarts = cmp.Or(w.MaxRestarts, js.Spec.FailurePolicy.MaxRestarts)
 	spec := &js.Spec.ReplicatedJobs[0].Template.Spec
 	spec.Parallelism = ptr.To(cmp.Or(w.Size, 4))

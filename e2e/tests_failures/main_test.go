@@ -43,20 +43,17 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	if err := release.Uninstall(); err != nil { // of a testbed that was kept
 		return nil, err
 	}
-	return func(context.Context) error { return l.Close() }, release.Install(ctx, values(l.Cluster.RedisAddress(), this))
+	return func(context.Context) error { return l.Close() }, release.Install(ctx, values(l.Cluster.RedisAddress()))
 }
 
 // values are two managers, each with an orchestrator, on the testbed's store, which tests can kill.
-func values(store string, b build) helm.Values {
+func values(store string) helm.Values {
 	v := helm.ImageValues()
 	small := helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
 	v["replicaCount"], v["resources"], v["nodeSelector"] = 2, small, helm.Values{lab.NodePool: "pool-1"}
 	v["valkey"] = helm.Values{"address": store}
-	v["injection"] = helm.Values{"execImage": helm.Image(b.exec), "agentImage": helm.Image(b.agent)}
+	v["injection"] = helm.Values{"execImage": helm.Image(lab.ExecImage), "agentImage": helm.Image(lab.AgentImage)}
 	orchestrator := v["orchestrator"].(helm.Values)
-	if b.orchestrator != "" {
-		orchestrator["image"] = helm.Image(b.orchestrator)
-	}
 	orchestrator["enabled"], orchestrator["resources"], orchestrator["leaseDuration"] = true, small, "5s"
 	return v
 }

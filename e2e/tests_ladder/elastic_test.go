@@ -96,7 +96,7 @@ func (r *run) elasticWell(ctx context.Context, active int, resets int32) (*v1alp
 	if err := k8s.Get(ctx, client.ObjectKey{Namespace: r.ns, Name: name}, aw); err != nil {
 		return nil, err
 	}
-	if aw.Status.Retries != resets || aw.Status.Phase != v1beta2.Running || !r.sees(aw, active) || meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.Unhealthy)) {
+	if aw.Status.Retries != resets || aw.Status.Phase != v1beta2.Running || !meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady)) || meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.Unhealthy)) {
 		return nil, fmt.Errorf("the AppWrapper is %s after %d resets: %+v", aw.Status.Phase, aw.Status.Retries, aw.Status.Conditions)
 	}
 	job, err := r.elastic(ctx)
@@ -104,12 +104,6 @@ func (r *run) elasticWell(ctx context.Context, active int, resets int32) (*v1alp
 		err = fmt.Errorf("%d workers run: %s", job.Status.ReplicaStatuses.Worker.Active, job.Status.Message)
 	}
 	return job, err
-}
-
-// sees: the AppWrapper calls so many running pods enough.
-func (r *run) sees(aw *v1beta2.AppWrapper, running int) bool {
-	ready := meta.FindStatusCondition(aw.Status.Conditions, string(v1beta2.PodsReady))
-	return ready != nil && ready.Status == "True" && ready.Message == fmt.Sprintf("%d pods running; 0 pods succeeded", running)
 }
 
 // staysElastic returns when the AppWrapper has been well for a while with so many workers of the same job.

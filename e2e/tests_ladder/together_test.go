@@ -4,6 +4,7 @@ package tests_ladder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -38,7 +39,7 @@ func TestANodeIsLeftOnce(t *testing.T) {
 	r.must(lab.Each(3, func(i int) error {
 		switch i {
 		case 0:
-			return r.reject(bad)
+			return errors.Join(r.reject(bad, "too-large"), r.reject(bad, "too-large-too"))
 		case 1:
 			_, err := r.DeletePod(r.ctx, lost)
 			return err
@@ -72,12 +73,13 @@ func TestANodeIsLeftOnce(t *testing.T) {
 	r.wantOneAnswer()
 }
 
-// reject has the kubelet of the node turn a pod away that asks for more GPUs than there are, which speaks against the node.
-func (r *run) reject(node string) error {
+// reject has the kubelet of the node turn a pod away that asks for more GPUs than there are, which speaks against the node. Each such pod is a
+// workload of its own.
+func (r *run) reject(node, name string) error {
 	c := corev1.Container{Name: "worker", Image: "localhost/holdfast/worker:dev", ImagePullPolicy: corev1.PullIfNotPresent}
 	c.Resources.Limits = corev1.ResourceList{gpu: resource.MustParse("9")}
 	return k8s.Create(r.ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "too-large", Namespace: r.ns, Annotations: map[string]string{memory.RetriesAnnotation: "1"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: r.ns, Annotations: map[string]string{memory.RetriesAnnotation: "1"}},
 		Spec:       corev1.PodSpec{NodeName: node, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To[int64](0), Containers: []corev1.Container{c}},
 	})
 }

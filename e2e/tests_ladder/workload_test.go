@@ -57,19 +57,15 @@ func (r *run) jobSet(o trial) *v1alpha2.JobSet {
 	js.Spec.FailurePolicy.MaxRestarts = o.restarts
 	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
 	pod.TerminationGracePeriodSeconds = ptr.To[int64](4)
-	pod.Containers[0].Resources = needs(nil)
+	pod.Containers[0].Resources = needs()
 	return js
 }
 
-// needs of a worker: some CPU, a GPU, and memory up to a limit, if there is one.
-func needs(memory *resource.Quantity) corev1.ResourceRequirements {
-	r := corev1.ResourceRequirements{
+// needs of a worker: some CPU and a GPU.
+func needs() corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}, Limits: corev1.ResourceList{gpu: resource.MustParse("1")},
 	}
-	if memory != nil {
-		r.Limits[corev1.ResourceMemory] = *memory
-	}
-	return r
 }
 
 // elastic workers, and with how few of them the job goes on.
@@ -100,7 +96,7 @@ func (r *run) elasticJob(restart v1alpha1.RestartPolicy, change func(*v1alpha1.E
 				Template: v1alpha1.PodTemplate{PodTemplateSpec: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 					TerminationGracePeriodSeconds: ptr.To[int64](1),
 					Containers: []corev1.Container{{
-						Name: "worker", Image: "localhost/holdfast/worker:dev", ImagePullPolicy: corev1.PullIfNotPresent, Resources: needs(nil),
+						Name: "worker", Image: "localhost/holdfast/worker:dev", ImagePullPolicy: corev1.PullIfNotPresent, Resources: needs(),
 					}},
 				}}},
 			}},

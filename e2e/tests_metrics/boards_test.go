@@ -103,6 +103,7 @@ func allHaveData(ctx context.Context, server prometheus.Server, all map[string]b
 var quiet = map[string]string{
 	"Out of time":                           "no restart is",
 	"Recreated because a slot did not join": "all join",
+	"Workers that have not joined":          "all join at once",
 	"Single Jobs recreated":                 "no rule asks for it",
 	"Brakes":                                "one move opens no breaker, and no node is tainted",
 	"Errors":                                "there may be none",

@@ -52,8 +52,11 @@ func startPrograms(ctx context.Context) error {
 			"--metrics-bind-address=" + address(firstPort+i), "--metrics-secure=false",
 			"--leader-elect", "--leader-election-namespace=" + lab.SystemNamespace,
 		}, m.arguments...)
-		if m.Name == lab.Manager {
+		switch m.Name {
+		case lab.Manager:
 			arguments = append(arguments, jobSets...)
+		case lab.AppWrappers:
+			arguments = append(arguments, shared.WithoutWebhook())
 		}
 		program := m.Managed
 		program.Health, program.Arguments = address(firstPort+healthAfterMetrics+i), arguments
@@ -105,7 +108,7 @@ func startRendezvous(ctx context.Context) error {
 	return shared.Cluster.StartProgram(ctx, testbed.Program{
 		Name: "rendezvous",
 		Command: []string{
-			shared.File("bin", "rendezvous"), "--listen=" + address(rendezvousPort), "--metrics=" + address(rendezvousMetrics), "--jobs=default/train",
+			shared.File("bin", "rendezvous"), "--listen=" + address(rendezvousPort), "--metrics=" + address(rendezvousMetrics), "--run-id=" + runID,
 		},
 		Ready: answers("http://" + address(rendezvousMetrics) + "/healthz"),
 	})

@@ -4,19 +4,20 @@ package tests_metrics
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
+	"net"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -102,7 +103,8 @@ func awaitActive(t *testing.T, job *v1alpha1.ElasticJob, n int32) {
 	}))
 }
 
-// leaveTheNode has a Deployment whose pod is out of memory where it would rather be, and runs on a simulated node.
+// leaveTheNode has a Deployment whose pod fails its liveness probe on the node it prefers, again and again, and runs on a simulated node,
+// where nobody probes it.
 func leaveTheNode(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"app": "moves"}
@@ -118,8 +120,11 @@ func leaveTheNode(t *testing.T) {
 					}}},
 				}}}},
 				Containers: []corev1.Container{{
-					Name: "worker", Image: workerImage, ImagePullPolicy: corev1.PullIfNotPresent, Env: []corev1.EnvVar{{Name: "WORKER_MEMORY_MIB", Value: "256"}},
-					Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}},
+					Name: "worker", Image: workerImage, ImagePullPolicy: corev1.PullIfNotPresent,
+					LivenessProbe: &corev1.Probe{
+						ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(1)}},
+						PeriodSeconds: 1, FailureThreshold: 1,
+					},
 				}},
 			},
 		}},
@@ -140,26 +145,39 @@ func leaveTheNode(t *testing.T) {
 	}))
 }
 
-// meet does what the agents of two workers do at the rendezvous server, in etcd's language: they complete a round.
+// runID is that of the rendezvous server.
+const runID = "train"
+
+// meet writes the state of a completed round to the rendezvous server, as the last of two agents does.
 func meet(t *testing.T) {
 	t.Helper()
-	const state = `{"status":"final","version":"1","participants":[0,1],"keep_alives":[],"num_workers_waiting":0}`
-	form := url.Values{"value": {state}}.Encode()
-	must(t, lab.Until(t.Context(), "the rendezvous server takes the state of a round", func(ctx context.Context) error {
-		to := "http://" + address(rendezvousPort) + "/v2/keys/torchelastic/p2p/run_train/rdzv/active_version"
-		request, err := http.NewRequestWithContext(ctx, http.MethodPut, to, strings.NewReader(form))
+	state := base64.StdEncoding.EncodeToString([]byte("\x80\x02c__main__\n_RendezvousState\n)\x81}(" +
+		pickled("round") + "K\x01" + pickled("complete") + "\x88" + pickled("closed") + "\x89" + pickled("participants") + "}(" +
+		pickled("worker-0") + "K\x00" + pickled("worker-1") + "K\x01uub."))
+	must(t, lab.Until(t.Context(), "the rendezvous server has the state of a round", func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address(rendezvousPort))
 		if err != nil {
 			return err
 		}
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
+		defer conn.Close()
+		const set, wait = 1, 6                       // operations of TCPStore
+		message := []byte{0, 0xCE, 0xF7, 0x85, 0x3C} // the greeting of torch 2.3 and later
+		message = sized(append(message, set), "/torch.rendezvous."+runID)
+		message = sized(message, state)
+		message = binary.LittleEndian.AppendUint64(append(message, wait), 1)
+		message = sized(message, "/torch.rendezvous."+runID)
+		if _, err := conn.Write(message); err != nil {
 			return err
 		}
-		defer answer.Body.Close()
-		if body, _ := io.ReadAll(answer.Body); answer.StatusCode >= http.StatusBadRequest {
-			return fmt.Errorf("%s: %s", answer.Status, body)
-		}
-		return nil
+		_, err = io.ReadFull(conn, make([]byte, 1)) // the key exists
+		return err
 	}))
 }
+
+// sized appends a text behind its length.
+func sized(b []byte, text string) []byte {
+	return append(binary.LittleEndian.AppendUint64(b, uint64(len(text))), text...)
+}
+
+// pickled is a short text in Python's pickle.
+func pickled(text string) string { return "X" + string([]byte{byte(len(text)), 0, 0, 0}) + text }

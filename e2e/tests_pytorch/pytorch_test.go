@@ -93,7 +93,7 @@ func create(t *testing.T) *v1alpha2.JobSet {
 	t.Helper()
 	js, err := shared.Load(ns, shared.File("examples", "pytorch", "jobset.yaml"))
 	must(t, err)
-	volumes, mounts := torch.Volumes(t.TempDir())
+	volumes, mounts := torch.Torch113.Volumes(t.TempDir())
 	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
 	pod.Volumes = append(pod.Volumes, volumes...)
 	pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts, mounts...)

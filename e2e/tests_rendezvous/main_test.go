@@ -1,7 +1,6 @@
 //go:build e2e
 
-// Package tests_rendezvous proves the managed rendezvous against real PyTorch: real torchrun processes on the loopback interface, over each
-// of the three backends. It needs no cluster, and no root once Debian's torch is installed (hack/install-debian.sh torch).
+// Package tests_rendezvous proves the managed rendezvous against real PyTorch: real torchrun processes on the loopback interface, over c10d. It needs no cluster, and no root once Debian's torch is installed (hack/install-debian.sh torch).
 package tests_rendezvous
 
 import (
@@ -20,10 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/torch"
 )
 
-const (
-	job   = "tests/training"
-	runID = "5f0c9a52-training"
-)
+const runID = "5f0c9a52-training"
 
 // patience is how long something may take before the test gives up; it is no expectation.
 const patience = 5 * time.Minute
@@ -61,7 +57,7 @@ func free(t *testing.T) string {
 
 func (r *rendezvous) start() {
 	r.Helper()
-	r.process = exec.Command("../../bin/rendezvous", "--listen="+r.workers, "--metrics="+r.side, "--jobs="+job+"="+runID)
+	r.process = exec.Command("../../bin/rendezvous", "--listen="+r.workers, "--metrics="+r.side, "--run-id="+runID)
 	r.process.Stderr = r.log
 	r.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := r.process.Start(); err != nil {
@@ -94,7 +90,7 @@ func (r *rendezvous) end() {
 	}
 }
 
-// status is a job's part of /status, as far as the tests look at it.
+// status is the part of /status that the tests read.
 type status struct {
 	Round, Participants int
 	Complete, Closed    bool
@@ -107,11 +103,11 @@ func (r *rendezvous) status() status {
 		return status{}
 	}
 	defer response.Body.Close()
-	var all struct{ Jobs map[string]status }
-	if err := json.NewDecoder(response.Body).Decode(&all); err != nil {
+	var now status
+	if err := json.NewDecoder(response.Body).Decode(&now); err != nil {
 		r.Error(err)
 	}
-	return all.Jobs[job]
+	return now
 }
 
 func (r *rendezvous) await(what string, holds func() bool) {
@@ -132,9 +128,9 @@ type training struct {
 	*torch.Group
 }
 
-func (r *rendezvous) train(backend string, agents, least, most int) *training {
+func (r *rendezvous) train(g *torch.Group, agents int) *training {
 	r.Helper()
-	g := &torch.Group{Backend: backend, Endpoint: r.workers, RunID: runID, Min: least, Max: most, Dir: r.TempDir()}
+	g.Endpoint, g.RunID, g.Dir = r.workers, runID, r.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
 	r.Cleanup(func() {
 		cancel()

@@ -101,6 +101,23 @@ func (b *bench) remembers(o client.Object, times int, class string) {
 	})
 }
 
+// said waits for an event of a reason whose note has the text.
+func (b *bench) said(reason, text string) {
+	b.Helper()
+	b.Until("there is an event "+reason, func(ctx context.Context) error {
+		var list eventsv1.EventList
+		if err := k8s.List(ctx, &list, client.InNamespace(b.NS)); err != nil {
+			return err
+		}
+		for _, e := range list.Items {
+			if e.Reason == reason && strings.Contains(e.Note, text) {
+				return nil
+			}
+		}
+		return fmt.Errorf("none of %d events says it", len(list.Items))
+	})
+}
+
 func (b *bench) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: b.NS, Annotations: map[string]string{memory.RetriesAnnotation: "3"}}
 }

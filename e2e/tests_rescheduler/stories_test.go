@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
@@ -21,12 +22,16 @@ func (b *bench) deployment(replicas int32, template corev1.PodTemplateSpec) *app
 	return d
 }
 
-// Story 1: a pod is killed for its memory again and again where it is, and runs elsewhere.
-func TestAPodThatIsOutOfMemoryIsMoved(t *testing.T) {
+// Story 1 is about nodes that are short of memory. A container that is killed for exceeding its own limit would be killed elsewhere too: the user
+// is told, and the pod stays.
+func TestAPodThatExceedsItsOwnLimitStays(t *testing.T) {
 	b := newBench(t)
 	d := b.deployment(1, worker(outOfMemory))
-	b.elsewhere(1)
-	b.remembers(d, 1, "OOMKilled")
+	b.said("WorkloadFault", "its own memory limit")
+	b.OK(k8s.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	if m := memory.Read(d.Annotations); m.Times != 0 {
+		t.Errorf("moves are charged: %+v", m)
+	}
 }
 
 // Story 2: the kubelet turns a pod away that its node cannot run; the replacement goes elsewhere, by whatever scheduler.
@@ -77,13 +82,13 @@ func TestANodeThatRejectsAllReplicas(t *testing.T) {
 func TestAStatefulSetsPodKeepsItsName(t *testing.T) {
 	b := newBench(t)
 	set := &appsv1.StatefulSet{ObjectMeta: b.meta("web"), Spec: appsv1.StatefulSetSpec{
-		ServiceName: "web", Replicas: ptr.To[int32](1), Selector: selector, Template: worker(outOfMemory),
+		ServiceName: "web", Replicas: ptr.To[int32](1), Selector: selector, Template: worker(forbidden),
 	}}
 	b.OK(k8s.Create(t.Context(), set))
 	b.elsewhere(1)
-	b.remembers(set, 1, "OOMKilled")
+	b.remembers(set, 1, "NodeFeature")
 	m := memory.Read(set.Annotations)
-	if pods := b.pods(); len(pods) != 1 || pods[0].Name != "web-0" || m.Entries[0].Slot != "web-0" {
+	if pods := b.pods(); len(pods) != 1 || pods[0].Name != "web-0" || m.LastMove("web-0").IsZero() {
 		t.Errorf("pods %d, memory %+v", len(pods), m)
 	}
 }

@@ -92,6 +92,7 @@ func start(t *testing.T, seed uint64) *soak {
 	js.Annotations[v1alpha2.ProgressTimeoutKey] = "3s"
 	js.Annotations[v1alpha2.ProgressStartTimeoutKey] = "20s" // for one that is stopped before its first step
 	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "40s"
+	js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s"
 	js.Spec.FailurePolicy.MaxRestarts = 100_000
 	spec := &js.Spec.ReplicatedJobs[0].Template.Spec
 	spec.Parallelism, spec.Completions = ptr.To[int32](size), ptr.To[int32](size)

@@ -4,9 +4,11 @@ package tests_torch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +29,7 @@ const patience = 5 * time.Minute
 // training is an ElasticJob whose workers train.
 type training struct {
 	*testing.T
+	version   torch.Version
 	namespace string
 	state     string // a folder of the host
 	job       *v1alpha1.ElasticJob
@@ -35,7 +38,7 @@ type training struct {
 const name = "training"
 
 // newTraining makes a namespace and a folder. The job is created by start.
-func newTraining(t *testing.T) *training {
+func newTraining(t *testing.T, v torch.Version) *training {
 	t.Helper()
 	ctx := context.Background()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "torch-"}}
@@ -46,7 +49,7 @@ func newTraining(t *testing.T) *training {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &training{T: t, namespace: ns.Name, state: state}
+	tr := &training{T: t, version: v, namespace: ns.Name, state: state}
 	t.Cleanup(func() {
 		if t.Failed() {
 			tr.explain()
@@ -59,9 +62,9 @@ func newTraining(t *testing.T) *training {
 	return tr
 }
 
-func (t *training) start(endpoint string, backend v1alpha1.RendezvousBackend, replicas, least, most int32) {
+func (t *training) start(endpoint string, backend v1alpha1.RendezvousBackend, replicas, least, most int32, changes ...func(*v1alpha1.ElasticJob)) {
 	t.Helper()
-	volumes, mounts := torch.Volumes(t.state)
+	volumes, mounts := t.version.Volumes(t.state)
 	job := &v1alpha1.ElasticJob{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace}}
 	job.Spec.RdzvEndpoint, job.Spec.RdzvBackend = endpoint, backend
 	job.Spec.MinReplicas, job.Spec.MaxReplicas = ptr.To(least), ptr.To(most)
@@ -75,6 +78,14 @@ func (t *training) start(endpoint string, backend v1alpha1.RendezvousBackend, re
 			Name: "worker", Image: torch.Image, Command: torch.Command(), VolumeMounts: mounts,
 			Env: []corev1.EnvVar{{Name: "TRAIN_STATE", Value: "/state/state"}, {Name: "TRAIN_PAUSE", Value: "0.2"}, {Name: "OMP_NUM_THREADS", Value: "1"}, {Name: "LOGLEVEL", Value: "INFO"}},
 		}},
+	}
+	for _, v := range t.version.Env() {
+		key, value, _ := strings.Cut(v, "=")
+		c := &worker.Template.Spec.Containers[0]
+		c.Env = append(c.Env, corev1.EnvVar{Name: key, Value: value})
+	}
+	for _, change := range changes {
+		change(job)
 	}
 	if err := k8s.Create(context.Background(), job); err != nil {
 		t.Fatal(err)
@@ -146,11 +157,21 @@ func (t *training) killContainer(pod, container string) {
 	}
 }
 
+// deletePod deletes a pod and waits for the one in its place.
 func (t *training) deletePod(pod string) {
 	t.Helper()
-	if err := k8s.Delete(context.Background(), t.pod(pod)); err != nil {
+	old := t.pod(pod)
+	if err := k8s.Delete(context.Background(), old); err != nil {
 		t.Fatal(err)
 	}
+	t.await("another pod is there", func(ctx context.Context) error {
+		now := &corev1.Pod{}
+		err := k8s.Get(ctx, client.ObjectKeyFromObject(old), now)
+		if err == nil && now.UID == old.UID {
+			err = errors.New("it is the same")
+		}
+		return err
+	})
 }
 
 // scale asks for so many workers as `kubectl scale` and autoscalers do.
@@ -188,6 +209,9 @@ func (t *training) finish() {
 	})
 	lines := t.history().Lines()
 	if err := torch.Check(lines); err != nil {
+		t.Error(err)
+	}
+	if err := t.version.Verify(context.Background(), filepath.Join(t.state, "state")); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%d steps, loss %.4f to %.4f", len(lines), lines[0].Loss, t.history().Last().Loss)

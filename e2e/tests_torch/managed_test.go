@@ -7,43 +7,96 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/holdfast-project/holdfast/e2e/torch"
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// TestManagedC10d is the short path: what PyTorch's own images speak, at the operator's server.
-func TestManagedC10d(t *testing.T) { managed(t, v1alpha1.BackendC10d) }
+// each runs a test with every version of torch.
+func each(t *testing.T, play func(t *training)) {
+	for _, v := range torch.Versions {
+		t.Run("torch "+v.Name, func(test *testing.T) { play(newTraining(test, v)) })
+	}
+}
 
-// managed plays a training with everything that happens to it, at the operator's own server.
-func managed(test *testing.T, backend v1alpha1.RendezvousBackend) {
-	t := newTraining(test)
-	t.start("", backend, 3, 2, 4)
-	t.goesOn(3, "they have met")
-	t.await("the status says who has met", func(ctx context.Context) error {
-		job, err := t.now(ctx)
-		if err != nil {
-			return err
-		}
-		if r := job.Status.Rendezvous; r == nil || r.Participants != 3 || r.Closed {
-			return fmt.Errorf("it says %+v", r)
-		}
-		return nil
+// TestManaged plays a training at the operator's own rendezvous server.
+func TestManaged(t *testing.T) {
+	each(t, func(t *training) {
+		t.start("", "", 3, 2, 4)
+		t.goesOn(3, "they have met")
+		t.await("the status says who has met, and that the job runs", func(ctx context.Context) error {
+			job, err := t.now(ctx)
+			if err != nil {
+				return err
+			}
+			if r := job.Status.Rendezvous; r == nil || r.Participants != 3 || !r.Complete || r.Closed || job.Status.State != v1alpha1.StateRunning {
+				return fmt.Errorf("it is %s and says %+v", job.Status.State, r)
+			}
+			return nil
+		})
+
+		t.killWorker(1)
+		t.goesOn(3, "a worker was killed, its agent was not")
+
+		t.killContainer(worker(0), "worker")
+		t.goesOn(3, "the container of rank 0 was killed, another pod came")
+
+		t.deletePod(worker(0))
+		t.goesOn(3, "the pod of rank 0 was deleted, another came")
+
+		t.deletePod(worker(2))
+		t.goesOn(3, "a pod was deleted, another came")
+
+		t.scale(4)
+		t.goesOn(4, "one more was asked for")
+
+		t.scale(2)
+		t.goesOn(2, "two fewer were asked for")
+		t.finish()
 	})
+}
 
-	t.killWorker(1)
-	t.goesOn(3, "a worker was killed, its agent was not")
+// TestTheServerIsKilled kills the rendezvous server: all workers end with it, and none is charged for that.
+func TestTheServerIsKilled(t *testing.T) {
+	each(t, func(t *training) {
+		t.start("", "", 3, 2, 4, func(j *v1alpha1.ElasticJob) { j.Spec.BackoffLimit = new(int32) })
+		t.goesOn(3, "they have met")
+		t.killContainer(name+"-rendezvous", "rendezvous")
+		t.await("each worker was disrupted and none failed", func(ctx context.Context) error {
+			job, err := t.now(ctx)
+			if err == nil && (job.Status.Restarts != 0 || job.Status.Disruptions < 3) {
+				err = fmt.Errorf("%d failures and %d disruptions", job.Status.Restarts, job.Status.Disruptions)
+			}
+			return err
+		})
+		t.goesOn(3, "the rendezvous server was killed")
+		t.finish()
+	})
+}
 
-	t.killContainer(worker(2), "worker")
-	t.goesOn(3, "a worker's container was killed, another pod came")
+// TestRank0IsGivenUp kills rank 0 and has nothing replace it.
+func TestRank0IsGivenUp(t *testing.T) {
+	each(t, func(t *training) {
+		t.start("", "", 3, 2, 4, func(j *v1alpha1.ElasticJob) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{137} })
+		t.goesOn(3, "they have met")
+		t.killContainer(worker(0), "worker")
+		t.goesOn(2, "rank 0 was killed for good")
+		t.finish()
+	})
+}
 
-	t.scale(4)
-	t.goesOn(4, "one more was asked for")
-
-	t.scale(2)
-	t.goesOn(2, "two fewer were asked for")
-
-	t.killContainer(name+"-rendezvous", "rendezvous")
-	t.killWorker(0) // agents of etcd that do not ask just then would not notice
-	t.goesOn(2, "the rendezvous server was killed")
-
-	t.finish()
+// TestAProgramThatFailsAtItsStart shows in the status long before the job fails.
+func TestAProgramThatFailsAtItsStart(t *testing.T) {
+	each(t, func(t *training) {
+		t.start("", "", 2, 2, 2, func(j *v1alpha1.ElasticJob) {
+			c := &j.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0]
+			c.Command = append(c.Command, "--no-such-argument")
+		})
+		t.await("the status counts restarts by the agents", func(ctx context.Context) error {
+			job, err := t.now(ctx)
+			if err == nil && (job.Status.Rendezvous == nil || job.Status.Rendezvous.Restarts < 3) {
+				err = fmt.Errorf("it says %+v", job.Status.Rendezvous)
+			}
+			return err
+		})
+	})
 }

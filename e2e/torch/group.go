@@ -23,16 +23,15 @@ var (
 	Close string
 )
 
-// python is Debian's: another one that comes first in the path has no torch.
-const python = "/usr/bin/python3"
-
-// Group is agents on this host, of which those that end are started again, as an operator would.
+// Group is agents on this host, of which those that end are started again, as an operator would. Each place has an address of its own.
 type Group struct {
-	Backend  string
+	Version  Version
 	Endpoint string
 	RunID    string
 	Min, Max int
-	Dir      string // for state and logs
+	Dir      string // for state and logs, below /tmp
+	// ShareStore lets the trainers use the TCPStore of the first round's rank 0, as torch 2.4 and later do by default.
+	ShareStore bool
 
 	ctx   context.Context
 	wait  sync.WaitGroup
@@ -63,24 +62,39 @@ func (g *Group) Start(ctx context.Context, n int) error {
 // Wait returns when no agent is left.
 func (g *Group) Wait() { g.wait.Wait() }
 
-// Scale asks for n agents. Those of the highest places are told to leave if there are more.
+// Scale asks for the agents at n places from 1 on: those at higher places get SIGTERM.
 func (g *Group) Scale(n int) {
+	for i := 1; i <= n; i++ {
+		g.Add(i)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i := range n {
-		if s := g.slots[i]; s == nil || !s.wanted {
-			s = &slot{wanted: true}
-			g.slots[i] = s
-			g.wait.Add(1)
-			go g.keep(i, s)
-		}
-	}
 	for i, s := range g.slots {
-		if i >= n && s.wanted {
+		if i > n && s.wanted {
 			s.wanted = false
 			signal(s.agent, syscall.SIGTERM)
 		}
 	}
+}
+
+// Add asks for an agent at a place. Addresses sort by place, and so do ranks: an agent at place 0 comes before all others.
+func (g *Group) Add(i int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s := g.slots[i]; s == nil || !s.wanted {
+		s = &slot{wanted: true}
+		g.slots[i] = s
+		g.wait.Add(1)
+		go g.keep(i, s)
+	}
+}
+
+// Remove kills the agent at a place, and nothing replaces it.
+func (g *Group) Remove(i int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.slots[i].wanted = false
+	end(g.slots[i].agent)
 }
 
 // keep starts the agent of a place again and again, until it succeeds or nobody wants it any more.
@@ -124,7 +138,6 @@ func (g *Group) run(i int, s *slot) error {
 	if err != nil {
 		return err
 	}
-	defer signal(agent, syscall.SIGKILL) // its worker, if the agent has left it behind
 	return agent.Wait()
 }
 
@@ -132,18 +145,28 @@ func (g *Group) run(i int, s *slot) error {
 func (g *Group) command(i int) *exec.Cmd {
 	args := []string{
 		"-m", "torch.distributed.run", fmt.Sprintf("--nnodes=%d:%d", g.Min, g.Max), "--nproc_per_node=1", "--max_restarts=100", "--monitor_interval=1",
-		"--rdzv_backend=" + g.Backend, "--rdzv_endpoint=" + g.Endpoint, "--rdzv_id=" + g.RunID,
+		"--rdzv_backend=c10d", "--rdzv_endpoint=" + g.Endpoint, "--rdzv_id=" + g.RunID,
 		"--rdzv_conf=is_host=0,last_call_timeout=3,join_timeout=300,read_timeout=30",
 		"-r", "2", "-t", "2", "--log_dir=" + filepath.Join(g.Dir, "logs-"+strconv.Itoa(i)), filepath.Join(g.Dir, "train.py"),
 	}
-	c := exec.CommandContext(g.ctx, python, args...)
+	c := g.Version.command(g.ctx, args...)
 	c.Dir = g.Dir
-	c.Env = append(os.Environ(), "TRAIN_STATE="+g.state(), "TRAIN_PAUSE=0.1", "LOGLEVEL=INFO", "PYTHONUNBUFFERED=1", "OMP_NUM_THREADS=1")
+	c.Env = append(os.Environ(), "TRAIN_STATE="+g.state(), "TRAIN_PAUSE=0.1", "LOGLEVEL=INFO", "PYTHONUNBUFFERED=1", "OMP_NUM_THREADS=1", "PET_LOCAL_ADDR="+Address(i))
+	c.Env = append(c.Env, g.Version.Env()...)
+	if !g.ShareStore {
+		c.Env = append(c.Env, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1")
+	}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.Cancel = func() error { signal(c, syscall.SIGKILL); return nil }
+	c.Cancel = func() error { end(c); return nil }
 	c.WaitDelay = 10 * time.Second
 	return c
 }
+
+// Address is the address of the loopback interface that the agent at a place gives the others.
+func Address(place int) string { return fmt.Sprintf("127.0.1.%d", 100+place) }
+
+// Verify fails if a step is missing from the model that the group has saved, or was applied twice.
+func (g *Group) Verify(ctx context.Context) error { return g.Version.Verify(ctx, g.state()) }
 
 // History of the training.
 func (g *Group) History() History { return HistoryOf(g.state()) }
@@ -171,7 +194,7 @@ func (g *Group) Done() int {
 func (g *Group) KillAgent(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	signal(g.slots[i].agent, syscall.SIGKILL)
+	end(g.slots[i].agent)
 }
 
 // KillWorker kills what an agent trains with, and not the agent.
@@ -199,7 +222,7 @@ func KillWorkerOf(agent int) error {
 
 // CloseRendezvous closes it for ever, as far as torch is concerned.
 func (g *Group) CloseRendezvous(ctx context.Context) error {
-	out, err := exec.CommandContext(ctx, python, filepath.Join(g.Dir, "close.py"), g.Backend, g.Endpoint, g.RunID).Output()
+	out, err := g.Version.command(ctx, filepath.Join(g.Dir, "close.py"), "c10d", g.Endpoint, g.RunID).Output()
 	if err != nil || string(out) != "closed\n" {
 		return fmt.Errorf("closing the rendezvous: %w: %s", err, out)
 	}
@@ -210,6 +233,18 @@ func (g *Group) CloseRendezvous(ctx context.Context) error {
 func signal(agent *exec.Cmd, s syscall.Signal) {
 	if agent != nil && agent.Process != nil {
 		_ = syscall.Kill(-agent.Process.Pid, s)
+	}
+}
+
+// end kills the agent and its trainers, which torch 2 starts in sessions of their own, as the end of a container does.
+func end(agent *exec.Cmd) {
+	if agent == nil || agent.Process == nil {
+		return
+	}
+	trainers, _ := childrenOf(agent.Process.Pid)
+	signal(agent, syscall.SIGKILL)
+	for _, pid := range trainers {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 

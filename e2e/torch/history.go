@@ -47,8 +47,8 @@ func (h History) Last() Line {
 	return lines[len(lines)-1]
 }
 
-// Check returns what is wrong with a training: too few steps to tell, steps that were done again, steps that are missing (one may be: that of a worker
-// which died after it had saved and before it could say so), or a loss that has not come down to half of what it was.
+// Check returns what is wrong with a training: too few steps, steps that were repeated, steps that are missing (one may be: that of a rank 0
+// that died between its checkpoint and its line), or a loss that has not come down to half of what it was.
 func Check(lines []Line) error {
 	const few = 10
 	if len(lines) < 4*few {

@@ -66,13 +66,14 @@ func Command() []string {
 	}
 }
 
-// Volumes are what a worker sees of its host: Debian's programs and libraries, read only, and the folder in which the training keeps its state.
-func Volumes(state string) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+// Volumes are what a worker sees of its host: the programs and libraries of a version, read only, and the directory of the training's state.
+func (v Version) Volumes(state string) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	for i, p := range []struct{ host, pod string }{
-		{"/usr", "/usr"}, {"/usr/lib", "/lib"}, {"/usr/lib64", "/lib64"}, {"/etc/alternatives", "/etc/alternatives"}, {state, "/state"},
+		{v.Root + "/usr", "/usr"}, {v.Root + "/usr/lib", "/lib"}, {v.Root + "/usr/lib64", "/lib64"},
+		{v.Root + "/etc/alternatives", "/etc/alternatives"}, {state, "/state"},
 	} {
 		name := fmt.Sprintf("host-%d", i)
-		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: p.host}}})
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: filepath.Clean(p.host)}}})
 		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: p.pod, ReadOnly: p.pod != "/state"})
 	}
 	return volumes, mounts

@@ -1,6 +1,7 @@
 // Command bench-appwrapper runs many AppWrappers on simulated nodes against a real control plane: from nothing to all running, then many
-// failures at once. It prints times, CPU, memory and API calls of the controller, and writes all values to e2e/results/appwrapper.json and
-// the page docs/benchmarks/appwrapper.md. It is no test: nothing here passes or fails by time.
+// failures at once. Then it runs more of them whose pods it creates itself, up to 50,000, for the memory and the API calls at rest. It prints
+// times, CPU, memory and API calls of the controller, and writes all values to e2e/results/appwrapper.json and the page
+// docs/benchmarks/appwrapper.md. It is no test: nothing here passes or fails by time. The pods that it creates stay until the testbed is down.
 package main
 
 import (
@@ -9,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -22,6 +25,8 @@ const manager = "bench-appwrapper-manager"
 
 type options struct {
 	workloads, pods, failures, nodes int
+	sizes                            []int // of AppWrappers whose pods are played
+	played                           int   // pods of each
 }
 
 func main() {
@@ -30,7 +35,17 @@ func main() {
 	flag.IntVar(&o.pods, "pods", 2, "pods of each Job")
 	flag.IntVar(&o.failures, "failures", 50, "AppWrappers that fail at once")
 	flag.IntVar(&o.nodes, "nodes", 20, "simulated nodes")
+	flag.IntVar(&o.played, "played-pods", 10, "pods of each Job whose pods the benchmark creates itself")
+	sizes := flag.String("sizes", "1000,5000", "AppWrappers around such Jobs, growing, separated by commas")
 	flag.Parse()
+	for text := range strings.SplitSeq(*sizes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			fmt.Fprintf(os.Stderr, "bench-appwrapper: --sizes %q: want such as 1000,5000\n", *sizes)
+			os.Exit(2)
+		}
+		o.sizes = append(o.sizes, n)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o); err != nil {
@@ -40,7 +55,9 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
-	l, err := lab.New(ctx, testbed.Options{}, os.Stderr)
+	l, err := lab.New(ctx, testbed.Options{Args: map[string][]string{
+		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // nodes of played pods renew no leases
+	}}, os.Stderr)
 	if err != nil {
 		return err
 	}
@@ -56,10 +73,14 @@ func run(ctx context.Context, o options) error {
 	}
 	b.fleet = fleet
 	phases, err := b.measure(ctx)
-	if err == nil {
-		err = b.report(phases)
+	if err = joined(err, b.clean()); err != nil {
+		return err
 	}
-	return joined(err, b.clean())
+	if err := b.startManager(ctx); err != nil { // with the memory of a start
+		return err
+	}
+	sizes, err := b.measurePlayed(ctx)
+	return joined(err, b.report(phases, sizes), b.lab.Cluster.StopProgram(ctx, manager))
 }
 
 // prepare installs the definition and starts the controller.
@@ -75,9 +96,13 @@ func prepare(ctx context.Context, l *lab.Lab, o options) (*bench, error) {
 	if err := l.Namespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	return b, l.StartManaged(ctx, lab.Managed{
+	return b, b.startManager(ctx)
+}
+
+func (b *bench) startManager(ctx context.Context) error {
+	return b.lab.StartManaged(ctx, lab.Managed{
 		Name: manager, Binary: lab.AppWrappers, Health: "0",
-		Arguments: []string{"--metrics-bind-address=" + metricsAddress, "--metrics-secure=false"},
+		Arguments: []string{"--metrics-bind-address=" + metricsAddress, "--metrics-secure=false", b.lab.WithoutWebhook()},
 		Ready:     func(ctx context.Context) error { _, err := lab.UsageAt(ctx, metricsAddress); return err },
 	})
 }

@@ -23,6 +23,7 @@ const (
 	namespace      = "bench-appwrapper"
 	metricsAddress = "127.0.0.1:18084"
 	patience       = 8 * time.Minute
+	interval       = 500 * time.Millisecond
 )
 
 type bench struct {
@@ -95,16 +96,11 @@ func (b *bench) startAll(ctx context.Context, _ *phase) error {
 			return err
 		}
 	}
-	return b.await(ctx, b.workloads, func(aw *v1beta2.AppWrapper) bool { return ready(aw) })
+	return b.await(ctx, namespace, b.workloads, interval, ready)
 }
 
 func (b *bench) idle(ctx context.Context, _ *phase) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(30 * time.Second):
-		return nil
-	}
+	return pause(ctx, 30*time.Second)
 }
 
 // failSome ends one pod of each of the first workloads with exit code 1, which fails its Job.
@@ -129,15 +125,15 @@ func (b *bench) failSome(ctx context.Context, p *phase) error {
 	if p.Answers, err = w.wait(ctx, b.failures); err != nil {
 		return err
 	}
-	return b.await(ctx, b.failures, func(aw *v1beta2.AppWrapper) bool { return aw.Status.Retries == 1 && ready(aw) })
+	return b.await(ctx, namespace, b.failures, interval, func(aw *v1beta2.AppWrapper) bool { return aw.Status.Retries == 1 && ready(aw) })
 }
 
 func ready(aw *v1beta2.AppWrapper) bool {
 	return aw.Status.Phase == v1beta2.Running && meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
 }
 
-// await waits until so many AppWrappers are as they should be.
-func (b *bench) await(ctx context.Context, want int, is func(*v1beta2.AppWrapper) bool) error {
+// await lists the AppWrappers of a namespace at an interval until so many are as they should be.
+func (b *bench) await(ctx context.Context, namespace string, want int, every time.Duration, is func(*v1beta2.AppWrapper) bool) error {
 	deadline := time.Now().Add(patience)
 	for {
 		var list v1beta2.AppWrapperList
@@ -159,7 +155,7 @@ func (b *bench) await(ctx context.Context, want int, is func(*v1beta2.AppWrapper
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(every):
 		}
 	}
 }

@@ -26,6 +26,7 @@ type options struct {
 	managers []string
 	profiles string // folder for CPU profiles of our manager; empty: none
 	growth   string // output of the Go benchmarks, for the page
+	command  string // that somebody runs for the same measurement
 }
 
 // shape is a number of JobSets of a number of Jobs of one pod each.
@@ -49,15 +50,21 @@ func main() {
 	}
 }
 
+// defaultShapes are those of make bench-jobset.
+const defaultShapes = "1x1000,200x5"
+
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench-jobset", flag.ExitOnError)
-	shapes := flags.String("shapes", "1x1000,200x5", "JobSets x Jobs, separated by commas")
+	shapes := flags.String("shapes", defaultShapes, "JobSets x Jobs, separated by commas")
 	managers := flags.String("managers", ours+","+published, "who takes part")
 	flags.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of each phase of our manager")
 	flags.StringVar(&o.growth, "growth", "", "file with the output of the Go benchmarks, for the page")
 	_ = flags.Parse(args)
 	o.managers = strings.Split(*managers, ",")
+	if o.command = "make bench-jobset"; *shapes != defaultShapes {
+		o.command = "go run ./e2e/cmd/bench-jobset -shapes " + *shapes
+	}
 	for text := range strings.SplitSeq(*shapes, ",") {
 		var s shape
 		if _, err := fmt.Sscanf(text, "%dx%d", &s.JobSets, &s.Jobs); err != nil || s.JobSets < 1 || s.Jobs < 1 {

@@ -63,6 +63,7 @@ func jobSet(name, way string, jobs, pods int, exclusive bool) *v1alpha2.JobSet {
 		js.Spec.FailurePolicy.RestartStrategy = v1alpha2.BlockingRecreate
 	case scale.CRI, scale.Exec:
 		js.Annotations[v1alpha2.InPlaceTimeoutKey] = "5m"
+		js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s" // repeated failures are measured without the delay that bounds them
 		js.Annotations[v1alpha2.InPlaceDriverKey] = map[string]string{scale.CRI: "cri", scale.Exec: "exec"}[way]
 		template := &js.Spec.ReplicatedJobs[0].Template.Spec
 		template.BackoffLimit, template.Template.Spec.RestartPolicy = nil, ""

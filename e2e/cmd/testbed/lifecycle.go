@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-project/holdfast/e2e/testbed"
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
 // optionFlags are shared by up and build: what is built depends on them.
@@ -13,6 +15,8 @@ func optionFlags(command *cobra.Command) func() (testbed.Options, error) {
 	flags := command.Flags()
 	var options testbed.Options
 	var args []string
+	flags.StringVar(&options.Kubernetes, "kubernetes", "", "minor version of Kubernetes: "+strings.Join(binaries.KubernetesMinors(), ", ")+
+		" (default: HOLDFAST_KUBERNETES, else "+binaries.DefaultKubernetes+")")
 	flags.IntVar(&options.Nodes, "nodes", 1, "number of real nodes")
 	flags.DurationVar(&options.KubeletRestartPeriod, "kubelet-restart-period", 0,
 		"ceiling of the kubelet's back-off between restarts of a container (0: the kubelet's own)")

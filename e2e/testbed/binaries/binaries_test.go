@@ -74,7 +74,11 @@ func TestInputsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, component := range append(Default(), KubeProxy(), Kueue()) {
+	components := []Component{Kueue()}
+	for _, minor := range KubernetesMinors() {
+		components = append(append(components, Default(minor)...), KubeProxy(minor))
+	}
+	for _, component := range components {
 		for _, pattern := range component.Inputs {
 			files, err := filepath.Glob(filepath.Join(root, component.Module, pattern))
 			if err != nil || len(files) == 0 {
@@ -90,11 +94,14 @@ func TestVersionsMatchTheModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for module, line := range map[string]string{
-		"tools/kubernetes": "k8s.io/kubernetes " + kubernetesVersion,
+	lines := map[string]string{
 		"tools/containerd": "github.com/containerd/containerd/v2 " + containerdVersion,
 		"tools/kueue":      "sigs.k8s.io/kueue " + kueueVersion,
-	} {
+	}
+	for minor, version := range kubernetesVersions {
+		lines[kubernetesModule(minor)] = "k8s.io/kubernetes " + version
+	}
+	for module, line := range lines {
 		raw, err := os.ReadFile(filepath.Join(root, module, "go.mod"))
 		if err != nil {
 			t.Fatal(err)
@@ -112,5 +119,28 @@ func TestTickTellsTheOutcome(t *testing.T) {
 	want := "building a: done after 0s\nbuilding b: failed after 0s\n"
 	if out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// The binaries of two versions must not take each other's place.
+func TestVersionsOfKubernetesHaveFoldersOfTheirOwn(t *testing.T) {
+	taken := map[string]string{}
+	for _, minor := range KubernetesMinors() {
+		for _, component := range append(Default(minor), KubeProxy(minor)) {
+			if !strings.HasPrefix(component.Package, "k8s.io/kubernetes/") {
+				continue
+			}
+			path := filepath.Join(component.Folder, component.Name)
+			if other, found := taken[path]; found {
+				t.Errorf("%s is of %s and of %s", path, other, minor)
+			}
+			taken[path] = minor
+			if !strings.Contains(component.LDFlags, "gitVersion=v"+minor+".") {
+				t.Errorf("%s of %s reports another version: %s", component.Name, minor, component.LDFlags)
+			}
+		}
+	}
+	if KubernetesFolder(DefaultKubernetes) != "" {
+		t.Error("tests do not find the default version")
 	}
 }

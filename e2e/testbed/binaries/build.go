@@ -17,11 +17,12 @@ func Build(ctx context.Context, dir string, components []Component, progress io.
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the folder for binaries: %w", err)
-	}
 	stamps := map[string]string{}
 	for _, component := range components {
+		dir := filepath.Join(dir, component.Folder)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, fmt.Errorf("making the folder for binaries: %w", err)
+		}
 		stamp, err := component.stamp(root)
 		if err != nil {
 			return nil, err
@@ -52,7 +53,7 @@ func build(ctx context.Context, root, dir string, c Component, progress io.Write
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 
-	stop := tick(progress, "building "+c.Name)
+	stop := tick(progress, "building "+filepath.Join(c.Folder, c.Name))
 	err := cmd.Run()
 	stop(err)
 	if err != nil {

@@ -2,11 +2,19 @@
 // in a folder until their module changes.
 package binaries
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Component is one program to build.
 type Component struct {
 	Name string
+	// Folder within the folder of binaries; programs of several Kubernetes versions
+	// have the same name.
+	Folder string
 	// Module is the folder of the module that pins it, from the repository root.
 	Module string
 	// Package is the import path, or the folder within Module.
@@ -17,21 +25,53 @@ type Component struct {
 	LDFlags string
 }
 
+// DefaultKubernetes is the minor version that the testbed runs unless it is told
+// another one.
+const DefaultKubernetes = "1.36"
+
+// kubernetesVersions are the releases of which the control plane and the kubelet
+// can be built, by minor version. Each has a module of its own.
+var kubernetesVersions = map[string]string{
+	"1.33": "v1.33.13",
+	"1.34": "v1.34.3",
+	"1.35": "v1.35.4",
+	"1.36": "v1.36.3",
+}
+
+// KubernetesMinors returns the minor versions that can be built, in order.
+func KubernetesMinors() []string { return slices.Sorted(maps.Keys(kubernetesVersions)) }
+
+// KubernetesFolder is where the programs of a minor version are, within the folder
+// of binaries. Those of the default are at the top, where tests look for them.
+func KubernetesFolder(minor string) string {
+	if minor == DefaultKubernetes {
+		return ""
+	}
+	return minor
+}
+
+func kubernetesModule(minor string) string {
+	if minor == DefaultKubernetes {
+		return "tools/kubernetes"
+	}
+	return "tools/kubernetes-" + minor
+}
+
 const (
-	kubernetesVersion = "v1.36.3"
 	containerdVersion = "v2.2.1"
 	kueueVersion      = "v0.18.3"
 )
 
 var pinned = []string{"go.mod", "go.sum"}
 
-// Default returns what every testbed needs, the slowest first.
-func Default() []Component {
+// Default returns what every testbed of a minor version of Kubernetes needs, the
+// slowest first.
+func Default(minor string) []Component {
 	return []Component{
-		kubernetes("kube-apiserver"),
-		kubernetes("kube-controller-manager"),
-		kubernetes("kube-scheduler"),
-		kubernetes("kubelet"),
+		kubernetes(minor, "kube-apiserver"),
+		kubernetes(minor, "kube-controller-manager"),
+		kubernetes(minor, "kube-scheduler"),
+		kubernetes(minor, "kubelet"),
 		containerd("containerd"),
 		containerd("containerd-shim-runc-v2"),
 		containerd("ctr"),
@@ -41,8 +81,8 @@ func Default() []Component {
 }
 
 // KubeProxy returns the service proxy, built only where it is asked for.
-func KubeProxy() Component {
-	return kubernetes("kube-proxy")
+func KubeProxy(minor string) Component {
+	return kubernetes(minor, "kube-proxy")
 }
 
 // KueueModule is the folder of the module that pins Kueue.
@@ -78,15 +118,16 @@ func PublishedJobSet() Component {
 
 // kubernetes sets the version: without it the server reports one that clients
 // cannot parse.
-func kubernetes(name string) Component {
+func kubernetes(minor, name string) Component {
 	const version = "k8s.io/component-base/version"
 	return Component{
 		Name:    name,
-		Module:  "tools/kubernetes",
+		Folder:  KubernetesFolder(minor),
+		Module:  kubernetesModule(minor),
 		Package: "k8s.io/kubernetes/cmd/" + name,
 		Inputs:  pinned,
-		LDFlags: fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=1 -X %[1]s.gitMinor=36 -X %[1]s.gitTreeState=clean -X %[1]s.gitCommit=unknown",
-			version, kubernetesVersion),
+		LDFlags: fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=1 -X %[1]s.gitMinor=%[3]s -X %[1]s.gitTreeState=clean -X %[1]s.gitCommit=unknown",
+			version, kubernetesVersions[minor], strings.TrimPrefix(minor, "1.")),
 	}
 }
 

@@ -30,7 +30,7 @@ func parseLibraries(out []byte) (map[string]string, error) {
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
 		name, path, found := strings.Cut(line, " => ")
-		if !found {
+		if !found || strings.HasPrefix(name, "/") { // the loader: what the program names, not the host's that ldd used
 			path = name
 		}
 		if strings.HasPrefix(path, "not found") {

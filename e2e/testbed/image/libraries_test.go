@@ -20,6 +20,10 @@ func TestLibraries(t *testing.T) {
 				"/lib64/ld-linux-x86-64.so.2":     "/lib64/ld-linux-x86-64.so.2",
 			},
 		},
+		"a program with a loader of its own": {
+			out:  "\t/opt/own/ld-linux-x86-64.so.2 => /lib64/ld-linux-x86-64.so.2 (0x00007f6247075000)\n",
+			want: map[string]string{"/opt/own/ld-linux-x86-64.so.2": "/opt/own/ld-linux-x86-64.so.2"},
+		},
 		"one that is missing": {out: "\tliblzf.so.1 => not found\n", wantErr: "liblzf.so.1 is not installed"},
 		"a static program":    {out: "\tstatically linked\n", want: map[string]string{}},
 	} {
