@@ -182,7 +182,7 @@ func movesVerdict(moves, allowed int32) string {
 	case allowed == 0:
 		return "it is not moved: schedulingRetries is 0"
 	case moves >= allowed:
-		return fmt.Sprintf("it is not moved, unless the rescheduler counts for each replica (retriesPerReplica): all moves of its workload are used up, %d of %d", moves, allowed)
+		return fmt.Sprintf("it is not moved: all moves of its workload are used up, %d of %d", moves, allowed)
 	}
 	return fmt.Sprintf("it is moved if it cannot run on its node: %d of %d moves are used", moves, allowed)
 }
