@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator rescheduler rescheduler/scheduler cli charts e2e
 # Modules outside of the workspace, whose libraries must not decide about the versions of all others.
-ALONE := elastic-operator/kueue
+ALONE := elastic-operator/kueue appwrapper-controller/published
 JOBSET_CHART := charts/jobset-controller/files
 APPWRAPPER_CHART := charts/appwrapper-controller/files
 RESCHEDULER_CHART := charts/rescheduler/files
@@ -18,7 +18,6 @@ COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 STAMP := github.com/holdfast-project/holdfast/shared/version
 # Go programs are static, so that an image needs nothing else; grpcnotrace leaves out half of the agent.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w -X $(STAMP).version=$(VERSION) -X $(STAMP).commit=$(COMMIT)"
-BUILD_NEXT := $(subst -ldflags "-s -w,-ldflags "-s -w -X github.com/holdfast-project/holdfast/shared/coordination.ProtocolVersion=2,$(BUILD))
 # The scheduler says what version of Kubernetes it is, and whose; feature gates go by it.
 KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' rescheduler/scheduler/go.mod)
 BUILD_SCHEDULER := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION) -X k8s.io/component-base/version.gitCommit=$(COMMIT)"
@@ -57,14 +56,6 @@ build-rescheduler:
 	@mkdir -p $(BIN)
 	cd rescheduler && $(BUILD) -o $(BIN)/rescheduler-manager ./cmd/manager
 	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
-
-# The same programs as if the protocol had moved on by one version: end-to-end tests mix both.
-NEXT := $(BIN)/next
-.PHONY: build-next
-build-next:
-	@mkdir -p $(NEXT)
-	cd agent && $(BUILD_NEXT) -o $(NEXT)/ ./cmd/agent ./cmd/holdfast-exec
-	cd jobset-controller && $(BUILD_NEXT) -o $(NEXT)/ ./cmd/orchestrator
 
 # What each image is made of: name, module, program, and arguments of the Dockerfile that differ from its defaults.
 define IMAGES
@@ -105,9 +96,40 @@ prerequisites: # Debian's packages and the API server for tests; quick when all 
 	$(TESTBED) build --only kube-controller-manager
 
 .PHONY: test
-test: prerequisites verify ## Unit tests, the store contract on a real redis-server, API tests on a real kube-apiserver
+test: prerequisites verify ## Unit tests, the store contract on real Valkey 8.1 and Redis 7.0, API tests on a real kube-apiserver
 	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest -timeout 30m $(TESTFLAGS) ./...); done
 	for module in $(ALONE); do (cd $$module && echo "== $$module" && GOWORK=off go test -race -tags envtest -timeout 30m $(TESTFLAGS) ./...); done
+	cd shared && echo "== the store contract on redis-server" && HOLDFAST_STORE=redis-server go test -timeout 30m $(TESTFLAGS) ./coordination/valkey
+	$(MAKE) --no-print-directory wheel
+
+RECORD := go run ./e2e/cmd/compatibility record
+
+.PHONY: test-stores
+test-stores: ## The store contract on Valkey and on Redis; writes docs/compatibility.md
+	./hack/install-debian.sh
+	for store in valkey-server redis-server; do \
+	  (cd shared && HOLDFAST_STORE=$$store go test -count=1 -timeout 30m $(TESTFLAGS) ./coordination/valkey) || exit 1; \
+	  name=$${store%-server}; version=$$($$store --version | sed -E 's/.* v=([0-9.]+) .*/\1/'); \
+	  $(RECORD) "$${name^}" "$$version" 'store contract (`make test-stores`)'; \
+	done
+
+MINORS ?= 1.33 1.34 1.35 1.36
+CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast/bin
+
+.PHONY: test-kubernetes
+test-kubernetes: ## The rescheduler with the API server and the workload controllers of MINORS (1.33 1.34 1.35 1.36); writes docs/compatibility.md
+	./hack/install-debian.sh
+	for minor in $(MINORS); do \
+	  $(TESTBED) build --kubernetes $$minor --only kube-apiserver,kube-controller-manager || exit 1; \
+	  folder=$(CACHE)/$$minor; module=tools/kubernetes-$$minor; \
+	  [ -d $$module ] || { folder=$(CACHE); module=tools/kubernetes; }; \
+	  (cd rescheduler && HOLDFAST_ENVTEST_ASSETS=$$folder go test -count=1 -tags envtest -timeout 30m $(TESTFLAGS) ./internal/app) || exit 1; \
+	  $(RECORD) Kubernetes "$$(awk '$$1 == "k8s.io/kubernetes" {sub(/^v/, "", $$2); print $$2}' $$module/go.mod)" 'API tests of the rescheduler (`make test-kubernetes`)'; \
+	done
+
+.PHONY: wheel
+wheel: ## Build the Python package into bin/, after its tests
+	cd agent/python && python3 -m unittest discover -s tests && python3 wheel.py $(BIN)
 
 FUZZTIME ?= 1m
 
@@ -128,7 +150,7 @@ e2e: ## End-to-end tests on a real node (root): real pods killed, the store stop
 .PHONY: e2e-all
 e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue, real PyTorch (root)
 	./hack/install-debian.sh prometheus
-	$(MAKE) build build-next
+	$(MAKE) build
 	$(TESTBED) down
 	rm -rf e2e/results/rbac
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_soak
@@ -136,14 +158,16 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	$(MAKE) e2e-rendezvous e2e-torch
 
 .PHONY: e2e-rendezvous
-e2e-rendezvous: ## Real torchrun on this host against the managed rendezvous, over all three backends (root, to install torch)
+e2e-rendezvous: ## Real torchrun of PyTorch 1.13 and 2.6 on this host against the managed rendezvous (root)
 	./hack/install-debian.sh torch
+	./hack/install-torch-2.6.sh
 	$(MAKE) build-elastic
 	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 -v ./torch ./tests_rendezvous
 
 .PHONY: e2e-torch
-e2e-torch: ## Train with real PyTorch on a real node (root): ElasticJobs with every backend, and a JobSet that restarts in place
+e2e-torch: ## Train with PyTorch 1.13 and 2.6 on a real node (root): ElasticJobs through every failure, and a JobSet that restarts in place
 	./hack/install-debian.sh torch
+	./hack/install-torch-2.6.sh
 	$(MAKE) build
 	$(TESTBED) down
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -p 1 -v ./tests_torch ./tests_pytorch
@@ -151,7 +175,7 @@ e2e-torch: ## Train with real PyTorch on a real node (root): ElasticJobs with ev
 .PHONY: picture
 picture: ## Draw the reliability board of all programs under Prometheus, and the ladder of one workload, on a real node (root): docs/pictures
 	./hack/install-debian.sh prometheus
-	$(MAKE) build build-next
+	$(MAKE) build
 	$(TESTBED) down
 	mkdir -p docs/pictures
 	cd e2e && HOLDFAST_PICTURE=$(CURDIR)/docs/pictures/reliability.svg go test -tags e2e -count=1 -timeout 40m -v ./tests_metrics
@@ -181,6 +205,12 @@ bench-restart: ## Measure restarts on the real node (root), first and second, ev
 	$(TESTBED) down
 	go run ./e2e/cmd/bench-coordination
 
+.PHONY: bench-train
+bench-train: ## From a killed process to the next step of a PyTorch 2.6 training below holdfast-exec, started cold and warm (root)
+	./hack/install-debian.sh
+	./hack/install-torch-2.6.sh
+	cd agent && go test -run '^$$' -bench BenchmarkTraining -benchtime 5x ./cmd/holdfast-exec
+
 GROWTH := e2e/results/jobset-growth.txt
 
 .PHONY: bench-jobset
@@ -193,7 +223,7 @@ bench-jobset: ## Measure our JobSet manager beside the published one with many J
 	$(TESTBED) down
 
 .PHONY: bench-appwrapper
-bench-appwrapper: ## 500 AppWrappers on simulated nodes (root), then 50 failures at once; writes docs/benchmarks/appwrapper.md
+bench-appwrapper: ## 500 AppWrappers on simulated nodes (root), 50 failures at once, then 5,000 with 50,000 pods; writes docs/benchmarks/appwrapper.md
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build-appwrapper
 	go run ./e2e/cmd/bench-appwrapper

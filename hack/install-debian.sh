@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs what the testbed takes from Debian 12. It does nothing, and that at
-# once, when everything is there; it starts no service and leaves none enabled.
+# Installs what the testbed takes from Debian 12, and valkey-server of Debian 13
+# beside it. It does nothing, and that at once, when everything is there; it
+# starts no service and leaves none enabled.
 #
 #	install-debian.sh [FEATURE...]
 #
@@ -16,7 +17,8 @@ gcc=4:12.2.0-3
 iproute2=6.1.0-3
 libc6-dev=2.36-9+deb12u14
 nftables=1.0.6-2+deb12u2
-python3-minimal=3.11.2-1+b1
+patchelf=0.14.3-1+b1
+python3=3.11.2-1+b1
 redis-server=5:7.0.15-1~deb12u10
 redis-tools=5:7.0.15-1~deb12u10
 runc=1.1.5+ds1-1+deb12u1
@@ -96,7 +98,7 @@ done
 wanted=$(missing)
 if [ -z "$wanted" ]; then
 	echo 'all packages are installed'
-	exit 0
+	exec "$(dirname "$0")/install-valkey.sh"
 fi
 [ "$(id -u)" = 0 ] || fail "installing $(echo $wanted) needs root"
 [ "${VERSION_ID:-}" = 12 ] || echo "notice: this is Debian ${VERSION_ID:-unknown}, the tests were run on 12" >&2
@@ -112,3 +114,4 @@ forbid_services
 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $chosen >/dev/null
 disable_services "$chosen"
 echo 'done'
+exec "$(dirname "$0")/install-valkey.sh"
