@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors of a Store. Anything else means that the store could not be reached: try again.
+// Errors of the store. Anything else means that the store could not be reached: try again.
 var (
 	// ErrNoGroup: the store holds no such group (not opened yet, finished, or the data were lost).
 	ErrNoGroup = errors.New("no group is open under this JobSet UID")

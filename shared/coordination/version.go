@@ -3,8 +3,8 @@ package coordination
 import "fmt"
 
 // Version is the version of the protocol: of the store's functions, of messages and of stored data. A store that serves another
-// version is refused with a VersionError.
-const Version = "1"
+// version is refused with a VersionError. The names of keys and functions carry it.
+const Version = "2"
 
 // VersionError says that the store holds the functions of another protocol version. Nothing was read or changed.
 type VersionError struct{ Store string }

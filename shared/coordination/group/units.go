@@ -55,7 +55,7 @@ func layoutOf(stages []coordination.Stage) (layout, error) {
 	}
 	for _, s := range stages {
 		u, _ := slices.BinarySearchFunc(l.keys, keyOf(s), compareKeys)
-		l.bounds = append(l.bounds, rounds.Bounds{Prefix: s.Prefix, Unit: u, Jobs: s.Jobs, Pods: s.Pods, Free: s.Release == coordination.ReleaseFree})
+		l.bounds = append(l.bounds, rounds.Bounds{Stage: s, Unit: u})
 	}
 	slices.SortFunc(l.bounds, func(a, b rounds.Bounds) int { return cmp.Compare(a.Prefix, b.Prefix) })
 	return l, nil

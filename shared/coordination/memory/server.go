@@ -3,163 +3,206 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 	"github.com/holdfast-project/holdfast/shared/coordination/interpreter"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Server runs the store's functions over groups in the process. Its calls are those of coordination.Store, one at a time: it
+// Server runs the store's functions over groups in the process. Its calls are those of rounds.Members and rounds.Leader, one at a time: it
 // is not safe for concurrent use. Errors are the protocol's; there are no others.
 type Server struct {
 	*interpreter.Server
+	now func() time.Time
 }
 
 // Options of a Server. Now is required.
 type Options struct {
-	Library string                                   // the source of the functions; default functions.Library
-	Now     func() time.Time                         // the server's clock
-	Publish func(group string, l coordination.Level) // called for each level that is broadcast, within the call that did
+	Library string                             // the source of the functions; default rounds.Library
+	Now     func() time.Time                   // the server's clock
+	Publish func(group string, l rounds.Level) // called for each level that is published, within the call that did
+	Wake    func(group string)                 // called when a function wakes the leader
 }
 
 // NewServer returns an empty server. It fails if the library cannot be loaded.
 func NewServer(o Options) (*Server, error) {
 	if o.Library == "" {
-		o.Library = functions.Library
+		o.Library = rounds.Library
 	}
-	publish := func(channel, message string) {
-		if o.Publish == nil {
-			return
-		}
-		level, err := coordination.ParseLevel(message)
-		if err != nil {
-			panic(err) // a mistake in the library
-		}
-		o.Publish(functions.GroupOf(channel), level)
-	}
-	p, err := interpreter.New(interpreter.Options{Library: o.Library, Now: o.Now, Publish: publish})
+	p, err := interpreter.New(interpreter.Options{Library: o.Library, Now: o.Now, Publish: o.heard})
 	if err != nil {
 		return nil, err
 	}
-	return &Server{p}, nil
+	return &Server{p, o.Now}, nil
 }
 
-// call runs a function on a group.
-func (s *Server) call(group string, c functions.Call) ([]string, error) {
-	args := make([]string, 0, len(c.Arguments)+1)
-	args = append(args, functions.Channel(group))
-	for _, a := range c.Arguments {
-		args = append(args, fmt.Sprint(a))
+// heard passes on what a function has published.
+func (o Options) heard(channel, message string) {
+	group := rounds.GroupOf(channel)
+	if channel == rounds.KeysOf(group).WakeUps() {
+		if o.Wake != nil {
+			o.Wake(group)
+		}
+		return
 	}
-	result, err := s.FCall(functions.Name(c.Function), functions.Keys(group), args)
+	level, err := rounds.ParseLevel(message)
 	if err != nil {
-		if known := functions.Error(err.Error()); known != nil {
-			return nil, known
+		panic(err) // a mistake in the library
+	}
+	if o.Publish != nil {
+		o.Publish(group, level)
+	}
+}
+
+func (s *Server) function(group string, c rounds.Call) (string, error) {
+	args := make([]string, len(c.Arguments))
+	for i, a := range c.Arguments {
+		args[i] = fmt.Sprint(a)
+	}
+	reply, err := s.FCall(c.Function, []string{rounds.KeysOf(group).State()}, args)
+	if err != nil {
+		if known := rounds.Error(err.Error()); known != nil {
+			return "", known
 		}
 		panic(err) // a mistake in the library
 	}
-	texts, _ := result.([]string)
-	return texts, nil
+	text, _ := reply.(string)
+	return text, nil
 }
 
-func (s *Server) reply(group string, c functions.Call) (coordination.Reply, error) {
-	texts, err := s.call(group, c)
-	if err != nil {
-		return coordination.Reply{}, err
+func (s *Server) stateText(group string) string {
+	text, _ := s.Do("GETRANGE", rounds.KeysOf(group).State(), "0", fmt.Sprint(rounds.MaxText)).(string)
+	return text
+}
+
+// Level reads the level of a group.
+func (s *Server) Level(group string) (rounds.Level, error) {
+	text := s.stateText(group)
+	if text == "" {
+		return rounds.Level{}, coordination.ErrNoGroup
 	}
-	return functions.ParseReply(texts)
-}
-
-func (s *Server) summary(group string, c functions.Call) (coordination.Summary, error) {
-	texts, err := s.call(group, c)
+	l, err := rounds.ParseLevel(text)
 	if err != nil {
-		return coordination.Summary{}, err
+		return rounds.Level{}, foreign(group, err)
 	}
-	return functions.ParseSummary(texts)
+	return l, nil
 }
 
-// Join is that of coordination.Agent, and so are Down and Ask.
-func (s *Server) Join(group string, j coordination.Join) (coordination.Reply, error) {
-	return s.reply(group, functions.Join(j))
+func foreign(group string, err error) error {
+	return &coordination.ForeignValueError{Key: rounds.KeysOf(group).State(), Value: err.Error()}
 }
 
-// Down reports a death.
-func (s *Server) Down(group string, d coordination.Down) (coordination.Reply, error) {
-	return s.reply(group, functions.Down(d))
+// Call is that of rounds.Members.
+func (s *Server) Call(group string, c rounds.Call) (string, rounds.Level, error) {
+	reply, err := s.function(group, c)
+	if err != nil {
+		return "", rounds.Level{}, err
+	}
+	now, err := s.Level(group)
+	return reply, now, err
 }
 
-// Ask requests the recreation of the group.
-func (s *Server) Ask(group string, m coordination.Member, kind string) (coordination.Reply, error) {
-	return s.reply(group, functions.Ask(m, kind))
+// Place is that of rounds.Members.
+func (s *Server) Place(group, slot string) (rounds.Place, error) {
+	hash := s.Hash(rounds.KeysOf(group).Config())
+	if len(hash) == 0 {
+		return rounds.Place{}, coordination.ErrNoGroup
+	}
+	return rounds.PlaceOf(slot, func(field string) (string, bool) { text, ok := hash[field]; return text, ok })
 }
 
-// Open is that of coordination.Leader, and so are the following.
-func (s *Server) Open(group string, o coordination.Open) (coordination.Summary, error) {
-	return s.summary(group, functions.Open(o))
+// Read is that of rounds.Leader, and so are the following.
+func (s *Server) Read(group string) (*rounds.Stored, error) {
+	k := rounds.KeysOf(group)
+	text, hash := s.stateText(group), s.Hash(k.Config())
+	if text == "" || len(hash) == 0 {
+		return nil, nil
+	}
+	state, stateErr := rounds.ParseState(text)
+	config, configErr := rounds.ParseConfig(hash)
+	if err := errors.Join(stateErr, configErr); err != nil {
+		return nil, foreign(group, err)
+	}
+	stored := &rounds.Stored{State: state, Config: config}
+	for u := range config.Units {
+		stored.Joined = append(stored.Joined, int64(len(s.Hash(k.Joined(state.Level, u)))))
+		stored.Finished = append(stored.Finished, int64(len(s.Hash(k.Finished(state.Level, u)))))
+	}
+	lines := s.Hash(k.History())
+	for _, field := range rounds.LinesOf(state.Round) {
+		if line, err := rounds.ParseLine(lines[field]); err == nil {
+			stored.Lines = append(stored.Lines, line)
+		}
+	}
+	return stored, nil
 }
 
-// Recreate gives a round up.
-func (s *Server) Recreate(group string, t coordination.Token, epoch, round int64, kind string) (coordination.Summary, error) {
-	return s.summary(group, functions.Recreate(t, epoch, round, kind))
+// Set writes a group.
+func (s *Server) Set(group string, seq int64, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
+	k := rounds.KeysOf(group)
+	for _, f := range finished {
+		s.Do("HSETNX", k.Joined(state.Level, f.Unit), f.Slot, rounds.FinishedInstance)
+		s.Do("HSETNX", k.Finished(state.Level, f.Unit), f.Slot, rounds.FinishedInstance)
+	}
+	reply, err := s.function(group, rounds.Set(seq, state, c))
+	if err != nil || reply == string(rounds.AnswerOver) {
+		return false, err
+	}
+	if line != nil {
+		l := *line
+		l.OpenedAt = s.now()
+		s.Do("HSET", k.History(), rounds.LinesOf(l.Round)[0], l.String())
+	}
+	return true, nil
 }
 
-// Evict takes a pod out of its slot.
-func (s *Server) Evict(group string, t coordination.Token, slot, pod string) (coordination.Summary, error) {
-	return s.summary(group, functions.Evict(t, slot, pod))
-}
-
-// Drop removes a group.
-func (s *Server) Drop(group string, t coordination.Token) error {
-	_, err := s.call(group, functions.Drop(t))
+// Release fences a pod.
+func (s *Server) Release(group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string) error {
+	_, err := s.function(group, rounds.Release(t, l.Incarnation, unit, slot, cause))
 	return err
 }
 
-// Summary reads the state of a group.
-func (s *Server) Summary(group string) (coordination.Summary, error) {
-	return s.summary(group, functions.Summary())
+// Missing are those of the slots that have not joined the round.
+func (s *Server) Missing(group string, l rounds.Level, unit int, slots []string) []string {
+	joined := s.Hash(rounds.KeysOf(group).Joined(l, unit))
+	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { _, ok := joined[slot]; return ok })
 }
 
-// Missing lists the slots that have not joined the desired round.
-func (s *Server) Missing(group string) ([]string, error) { return s.call(group, functions.Missing()) }
+// History are the lines of the last rounds.
+func (s *Server) History(group string) []rounds.Line {
+	var lines []rounds.Line
+	texts := s.Hash(rounds.KeysOf(group).History())
+	for _, field := range slices.Sorted(maps.Keys(texts)) {
+		if line, err := rounds.ParseLine(texts[field]); err == nil {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Drop removes a group.
+func (s *Server) Drop(group string) {
+	base := strings.TrimSuffix(rounds.KeysOf(group).State(), "s")
+	for _, key := range s.Keys() {
+		if strings.HasPrefix(key, base) {
+			s.Do("DEL", key)
+		}
+	}
+}
 
 // Groups lists the groups that are stored.
 func (s *Server) Groups() []string {
 	var groups []string
 	for _, key := range s.Keys() {
-		if group, isState := strings.CutSuffix(strings.TrimPrefix(key, functions.KeyPrefix), "}:s"); isState {
+		if group := rounds.GroupOf(key); group != "" && key == rounds.KeysOf(group).State() {
 			groups = append(groups, group)
 		}
 	}
 	return groups
-}
-
-// Group is all that is stored of a group, for tests and checks.
-type Group struct {
-	coordination.Summary
-	Slots   map[string]functions.Slot
-	Fenced  map[string]bool // by pod UID
-	History []coordination.Record
-}
-
-// Group reads a group; nil if there is none.
-func (s *Server) Group(group string) (*Group, error) {
-	summary, err := s.Summary(group)
-	if errors.Is(err, coordination.ErrNoGroup) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	g := &Group{Summary: summary, Slots: map[string]functions.Slot{}, Fenced: s.Set(functions.FencedKey(group))}
-	for name, record := range s.Hash(functions.SlotsKey(group)) {
-		if g.Slots[name], err = functions.ParseSlot(record); err != nil {
-			return nil, err
-		}
-	}
-	g.History, err = functions.ParseHistory(group, s.List(functions.HistoryKey(group)))
-	return g, err
 }
 
 // Dump is a copy of all that a server holds. The zero value is empty.

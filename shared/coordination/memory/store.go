@@ -1,23 +1,23 @@
 // Package memory is a store in the process, for tests and simulations. It runs the functions that the real store runs, from
-// the same source, in a Lua interpreter: Server plainly, one call at a time; Store as a coordination.Store, with the faults
+// the same source, in a Lua interpreter: Server plainly, one call at a time; Store for concurrent use, with the faults
 // of a real server: unreachable, wiped, set back to an older state.
 package memory
 
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // ErrUnreachable is what every call returns after SetReachable(false). Like any error that is none of the protocol's,
 // it means: try again.
 var ErrUnreachable = errors.New("the store in memory plays unreachable")
 
-// Store is a coordination.Store. It is safe for concurrent use.
+// Store is what agents and the leader use. It is safe for concurrent use.
 type Store struct {
 	mu          sync.Mutex
 	server      *Server
@@ -25,14 +25,19 @@ type Store struct {
 	watchers    map[*watcher]bool
 }
 
-var _ coordination.Store = (*Store)(nil)
+var (
+	_ rounds.Members = (*Store)(nil)
+	_ rounds.Leader  = (*Store)(nil)
+)
 
 // New returns an empty store whose time is the clock's.
 func New(clock func() time.Time) *Store {
 	s := &Store{watchers: map[*watcher]bool{}}
-	server, err := NewServer(Options{Now: clock, Publish: func(group string, l coordination.Level) {
-		s.broadcast(group, coordination.Observation{Level: l})
-	}})
+	server, err := NewServer(Options{
+		Now:     clock,
+		Publish: func(group string, l rounds.Level) { s.broadcast(group, rounds.Observation{Level: l}) },
+		Wake:    s.wakeLeader,
+	})
 	if err != nil {
 		panic(err) // the library is embedded
 	}
@@ -40,95 +45,93 @@ func New(clock func() time.Time) *Store {
 	return s
 }
 
-// Join implements coordination.Agent.
-func (s *Store) Join(ctx context.Context, group string, j coordination.Join) (coordination.Reply, error) {
-	return locked(ctx, s, func(v *Server) (coordination.Reply, error) { return v.Join(group, j) })
+// Call implements rounds.Members.
+func (s *Store) Call(ctx context.Context, group string, c rounds.Call) (reply string, now rounds.Level, err error) {
+	err = s.locked(ctx, func(v *Server) error {
+		reply, now, err = v.Call(group, c)
+		return err
+	})
+	return reply, now, err
 }
 
-// Down implements coordination.Agent.
-func (s *Store) Down(ctx context.Context, group string, d coordination.Down) (coordination.Reply, error) {
-	return locked(ctx, s, func(v *Server) (coordination.Reply, error) { return v.Down(group, d) })
+// Place implements rounds.Members.
+func (s *Store) Place(ctx context.Context, group, slot string) (p rounds.Place, err error) {
+	err = s.locked(ctx, func(v *Server) error {
+		p, err = v.Place(group, slot)
+		return err
+	})
+	return p, err
 }
 
-// Ask implements coordination.Agent.
-func (s *Store) Ask(ctx context.Context, group string, m coordination.Member, kind string) (coordination.Reply, error) {
-	return locked(ctx, s, func(v *Server) (coordination.Reply, error) { return v.Ask(group, m, kind) })
+// Read implements rounds.Leader.
+func (s *Store) Read(ctx context.Context, group string) (stored *rounds.Stored, err error) {
+	err = s.locked(ctx, func(v *Server) error {
+		stored, err = v.Read(group)
+		return err
+	})
+	return stored, err
 }
 
-// Open implements coordination.Leader.
-func (s *Store) Open(ctx context.Context, group string, o coordination.Open) (coordination.Summary, error) {
-	return locked(ctx, s, func(v *Server) (coordination.Summary, error) { return v.Open(group, o) })
+// Set implements rounds.Leader.
+func (s *Store) Set(
+	ctx context.Context, group string, seq int64, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line,
+) (written bool, err error) {
+	err = s.locked(ctx, func(v *Server) error {
+		written, err = v.Set(group, seq, state, c, finished, line)
+		return err
+	})
+	return written, err
 }
 
-// Recreate implements coordination.Leader.
-func (s *Store) Recreate(ctx context.Context, group string, t coordination.Token, epoch, round int64, kind string) (coordination.Summary, error) {
-	return locked(ctx, s, func(v *Server) (coordination.Summary, error) { return v.Recreate(group, t, epoch, round, kind) })
+// Release implements rounds.Leader.
+func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string) error {
+	return s.locked(ctx, func(v *Server) error { return v.Release(group, t, l, unit, slot, cause) })
 }
 
-// Evict implements coordination.Leader.
-func (s *Store) Evict(ctx context.Context, group string, t coordination.Token, slot, pod string) (coordination.Summary, error) {
-	return locked(ctx, s, func(v *Server) (coordination.Summary, error) { return v.Evict(group, t, slot, pod) })
+// Missing implements rounds.Leader.
+func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit int, slots []string) (missing []string, err error) {
+	err = s.locked(ctx, func(v *Server) error {
+		missing = v.Missing(group, l, unit, slots)
+		return nil
+	})
+	return missing, err
 }
 
-// Drop implements coordination.Leader.
-func (s *Store) Drop(ctx context.Context, group string, t coordination.Token) error {
-	_, err := locked(ctx, s, func(v *Server) (any, error) { return nil, v.Drop(group, t) })
-	return err
+// History implements rounds.Leader.
+func (s *Store) History(ctx context.Context, group string) (lines []rounds.Line, err error) {
+	err = s.locked(ctx, func(v *Server) error {
+		lines = v.History(group)
+		return nil
+	})
+	return lines, err
 }
 
-// Summary implements coordination.Leader.
-func (s *Store) Summary(ctx context.Context, group string) (coordination.Summary, error) {
-	return locked(ctx, s, func(v *Server) (coordination.Summary, error) { return v.Summary(group) })
-}
-
-// Missing implements coordination.Leader.
-func (s *Store) Missing(ctx context.Context, group string) ([]string, error) {
-	return locked(ctx, s, func(v *Server) ([]string, error) { return v.Missing(group) })
-}
-
-// Fenced implements coordination.Leader.
-func (s *Store) Fenced(ctx context.Context, group string, pods []string) ([]string, error) {
-	g, err := s.group(ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(pods), func(pod string) bool { return !g.Fenced[pod] }), nil
-}
-
-// History implements coordination.Leader.
-func (s *Store) History(ctx context.Context, group string) ([]coordination.Record, error) {
-	g, err := s.group(ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	return g.History, nil
-}
-
-// Groups implements coordination.Leader.
-func (s *Store) Groups(ctx context.Context) ([]string, error) {
-	return locked(ctx, s, func(v *Server) ([]string, error) { return v.Groups(), nil })
-}
-
-func (s *Store) group(ctx context.Context, group string) (*Group, error) {
-	return locked(ctx, s, func(v *Server) (*Group, error) {
-		g, err := v.Group(group)
-		if err == nil && g == nil {
-			err = coordination.ErrNoGroup
-		}
-		return g, err
+// Drop implements rounds.Leader.
+func (s *Store) Drop(ctx context.Context, group string) error {
+	return s.locked(ctx, func(v *Server) error {
+		v.Drop(group)
+		return nil
 	})
 }
 
+// Groups implements rounds.Leader.
+func (s *Store) Groups(ctx context.Context) (groups []string, err error) {
+	err = s.locked(ctx, func(v *Server) error {
+		groups = v.Groups()
+		return nil
+	})
+	return groups, err
+}
+
 // locked runs one call if the store can be reached.
-func locked[T any](ctx context.Context, s *Store, call func(*Server) (T, error)) (T, error) {
+func (s *Store) locked(ctx context.Context, call func(*Server) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var none T
 	if s.unreachable {
-		return none, ErrUnreachable
+		return ErrUnreachable
 	}
 	if err := ctx.Err(); err != nil {
-		return none, err
+		return err
 	}
 	return call(s.server)
 }

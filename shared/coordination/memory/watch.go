@@ -3,7 +3,7 @@ package memory
 import (
 	"context"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // watcher is the mailbox of one Watch. It never loses and never blocks, so a slow reader cannot hold the store up.
@@ -15,15 +15,15 @@ type watcher struct {
 
 type letter struct {
 	group string
-	coordination.Observation
+	rounds.Observation
 }
 
-// Watch implements coordination.Agent. It runs `on` in the caller's goroutine.
-func (s *Store) Watch(ctx context.Context, group string, on func(coordination.Observation)) {
+// Watch implements rounds.Members. It runs `on` in the caller's goroutine.
+func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
 	s.watch(ctx, group, func(l letter) { on(l.Observation) })
 }
 
-// WatchAll implements coordination.Leader.
+// WatchAll implements rounds.Leader.
 func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
 	s.watch(ctx, "", func(l letter) {
 		if l.Err == nil {
@@ -58,19 +58,28 @@ func (s *Store) watch(ctx context.Context, group string, on func(letter)) {
 func (s *Store) read(w *watcher) {
 	switch {
 	case s.unreachable:
-		w.send(letter{Observation: coordination.Observation{Err: ErrUnreachable}})
+		w.send(letter{Observation: rounds.Observation{Err: ErrUnreachable}})
 	case w.group == "":
 		w.send(letter{})
 	default:
-		summary, err := s.server.Summary(w.group)
-		w.send(letter{w.group, coordination.Observation{Read: true, Level: summary.Level, Err: err}})
+		level, err := s.server.Level(w.group)
+		w.send(letter{w.group, rounds.Observation{Read: true, Level: level, Err: err}})
 	}
 }
 
-func (s *Store) broadcast(group string, o coordination.Observation) {
+func (s *Store) broadcast(group string, o rounds.Observation) {
 	for w := range s.watchers {
 		if w.group == group || w.group == "" {
 			w.send(letter{group, o})
+		}
+	}
+}
+
+// wakeLeader tells the watchers of all groups.
+func (s *Store) wakeLeader(group string) {
+	for w := range s.watchers {
+		if w.group == "" {
+			w.send(letter{group: group})
 		}
 	}
 }

@@ -94,6 +94,9 @@ func Release(t coordination.Token, incarnation string, unit int, s Slot, cause s
 	return Call{FunctionRelease, []any{incarnation, unit, s.Name, s.Pod, formatToken(t), cause}}
 }
 
+// FinishedInstance stands for a worker that has finished and whose agent no longer reports.
+const FinishedInstance = "finished 0 1"
+
 // AnySeq lets Set replace whatever is stored.
 const AnySeq int64 = -1
 

@@ -30,18 +30,21 @@ type Unit struct {
 	End   int   // number of units up to the end of its step
 }
 
-// Bounds say which slots a stage has: Prefix-JOB-POD, both from 0.
+// Bounds is a stage and the unit that it belongs to.
 type Bounds struct {
-	Prefix     string
-	Unit       int
-	Jobs, Pods int64
-	Free       bool // its finished workers are not held: nothing makes them run again
+	coordination.Stage
+	Unit int
 }
 
-// Has reports whether the slot is one of the stage.
-func (b Bounds) Has(slot string) bool {
-	return coordination.Stage{Prefix: b.Prefix, Jobs: b.Jobs, Pods: b.Pods}.Has(slot)
+// Free reports whether finished workers of the stage are not held: nothing makes them run again.
+func (b Bounds) Free() bool { return b.Release == coordination.ReleaseFree }
+
+func (b Bounds) text() string {
+	return fmt.Sprintf("%d %d %d %d %s", b.Unit, b.Jobs, b.Pods, b.Step, cmp.Or(b.Release, held))
 }
+
+// held is how ReleaseHeld is stored.
+const held = coordination.Release("held")
 
 // fields are those of the hash, without the token.
 func (c Config) fields() []any {
@@ -52,7 +55,7 @@ func (c Config) fields() []any {
 		f = append(f, "n"+strconv.Itoa(i), u.Slots, "e"+strconv.Itoa(i), u.End)
 	}
 	for _, b := range c.Stages {
-		f = append(f, "u:"+b.Prefix, fmt.Sprintf("%d %d %d %d", b.Unit, b.Jobs, b.Pods, bit(b.Free)))
+		f = append(f, "u:"+b.Prefix, b.text())
 	}
 	for _, pod := range c.Fenced {
 		f = append(f, "x:"+pod, 1)
@@ -89,12 +92,13 @@ func ParseConfig(hash map[string]string) (Config, error) {
 
 // ParseBounds reads what the leader says of a stage.
 func ParseBounds(prefix, text string) (Bounds, error) {
-	b := Bounds{Prefix: prefix}
-	free := 0
-	n, err := fmt.Sscanf(text, "%d %d %d %d", &b.Unit, &b.Jobs, &b.Pods, &free)
-	b.Free = free == 1
-	if err != nil || n != 4 || b.Unit < 0 || b.Unit >= MaxUnits {
+	b := Bounds{Stage: coordination.Stage{Prefix: prefix}}
+	n, err := fmt.Sscanf(text, "%d %d %d %d %s", &b.Unit, &b.Jobs, &b.Pods, &b.Step, &b.Release)
+	if err != nil || n != 5 || b.Unit < 0 || b.Unit >= MaxUnits {
 		return Bounds{}, fmt.Errorf("stage %s: %.80q says neither unit nor size", prefix, text)
+	}
+	if b.Release == held {
+		b.Release = coordination.ReleaseHeld
 	}
 	return b, nil
 }
@@ -118,4 +122,31 @@ func (p *parser) pair(field string) (a, b int64) {
 		p.err = cmp.Or(p.err, fmt.Errorf("reading the group: field %s holds %.80q", field, p.hash[field]))
 	}
 	return a, b
+}
+
+// PlaceOf looks up what the leader says of a slot; lookup returns a field of the hash.
+func PlaceOf(slot string, lookup func(field string) (string, bool)) (Place, error) {
+	prefix := StageOf(slot)
+	text, found := lookup("u:" + prefix)
+	if !found {
+		return Place{}, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, slot)
+	}
+	b, err := ParseBounds(prefix, text)
+	if err != nil {
+		return Place{}, err
+	}
+	if !b.Has(slot) {
+		return Place{}, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, slot)
+	}
+	limit, _ := lookup("limit")
+	p := parser{hash: map[string]string{"limit": limit}}
+	return Place{Bounds: b, Limit: p.count("limit")}, p.err
+}
+
+// StageOf is the prefix of the stage that a slot is of: without -JOB-POD.
+func StageOf(slot string) string {
+	for range 2 {
+		slot = slot[:max(0, strings.LastIndex(slot, "-"))]
+	}
+	return slot
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 // Line is one line of the history: why a round was opened. Times are the store's. The cause begins with the slot and goes on
@@ -14,6 +16,20 @@ type Line struct {
 	StartedBefore     time.Time // when the round before it had started; zero: it had not
 	OpenedAt          time.Time
 	Slot, Cause       string
+}
+
+// LinesOf are the fields of the history that hold the lines of a round and of the one after it.
+func LinesOf(round int64) []string {
+	return []string{strconv.FormatInt(round%HistoryLength, 10), strconv.FormatInt((round+1)%HistoryLength, 10)}
+}
+
+// String is the line as it is stored.
+func (l Line) String() string {
+	var before int64
+	if !l.StartedBefore.IsZero() {
+		before = l.StartedBefore.UnixMilli()
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %d %d %d %s %s", l.Generation, l.Round, before, l.OpenedAt.UnixMilli(), word(l.Slot), l.Cause))
 }
 
 // ParseLine reads a line. An error quotes the text.
@@ -38,4 +54,53 @@ func ParseLine(text string) (Line, error) {
 		l.Cause = f[5]
 	}
 	return l, nil
+}
+
+// FormatFailure is the cause of a death as members report it: words with blanks between.
+func FormatFailure(f coordination.Failure) string {
+	return fmt.Sprintf("%s %d %d %s %s %s %d %d", word(f.Kind), f.ExitCode, f.Signal, word(f.Reason), word(f.PodName), word(f.Node), f.FailedAt, f.DetectedAt)
+}
+
+// Failure reads the cause of a line. Members may have written it: what cannot be read is left out, and times are no later than that of the line.
+func (l Line) Failure() coordination.Failure {
+	f := coordination.Failure{Cause: coordination.Cause{Slot: l.Slot}}
+	words := strings.Fields(l.Cause)
+	if len(words) == 0 {
+		return f
+	}
+	f.Kind = words[0]
+	if len(words) != 8 {
+		return f
+	}
+	f.ExitCode, _ = strconv.ParseInt(words[1], 10, 64)
+	f.Signal, _ = strconv.ParseInt(words[2], 10, 64)
+	f.Reason, f.PodName, f.Node = unword(words[3]), unword(words[4]), unword(words[5])
+	f.FailedAt, f.DetectedAt = moment(words[6]), moment(words[7])
+	return f
+}
+
+func moment(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > MaxCount {
+		return 0
+	}
+	return n
+}
+
+// maxWord bounds each text of a cause, in bytes: names of pods and nodes have 253 at most, and all have to fit.
+const maxWord = 120
+
+// word is a text without blanks that is not empty.
+func word(text string) string {
+	if text = strings.Join(strings.Fields(text), "_"); text == "" {
+		return "-"
+	}
+	return text[:min(len(text), maxWord)]
+}
+
+func unword(text string) string {
+	if text == "-" {
+		return ""
+	}
+	return text
 }

@@ -10,6 +10,12 @@ const keyPrefix = "hf" + Version + ":{"
 // IndexKey is a set: the UIDs of all groups.
 const IndexKey = "hf" + Version + ":groups"
 
+// AllKeys is a pattern of the keys of all groups.
+const AllKeys = keyPrefix + "*"
+
+// AllChannels is a pattern of the channels of all groups.
+const AllChannels = keyPrefix + "*}:[cl]"
+
 // Keys are the keys of one group. Its UID is a hash tag: all of them live on one node of a cluster.
 type Keys struct{ base string }
 
@@ -37,11 +43,33 @@ func (k Keys) ofRound(kind string, l Level, unit int) string {
 	return k.base + kind + l.Incarnation + "." + strconv.FormatInt(l.Round, 10) + "." + strconv.Itoa(unit)
 }
 
+// IsOver reports whether a key is a table of another round or generation than that of the level.
+func (k Keys) IsOver(key string, l Level) bool {
+	kind, of, isTable := strings.Cut(strings.TrimPrefix(key, k.base), ":")
+	if !isTable {
+		return false
+	}
+	if kind == "w" {
+		return of != strconv.FormatInt(l.Generation, 10)
+	}
+	return !strings.HasPrefix(of, l.Incarnation+"."+strconv.FormatInt(l.Round, 10)+".")
+}
+
 // FirstDeath is a string: the first death of the round that peers may hang on.
 func (k Keys) FirstDeath() string { return k.base + "d" }
 
 // History is a hash with a line for each of the last HistoryLength rounds.
 func (k Keys) History() string { return k.base + "h" }
+
+// GroupOf returns the UID in the name of a key or a channel of a group; empty if it is none.
+func GroupOf(name string) string {
+	rest, found := strings.CutPrefix(name, keyPrefix)
+	group, _, closed := strings.Cut(rest, "}:")
+	if !found || !closed {
+		return ""
+	}
+	return group
+}
 
 // All is a pattern of all keys of the group.
 func (k Keys) All() string { return escape.Replace(k.base) + "*" }
@@ -55,6 +83,9 @@ func (k Keys) Channel() string { return k.base + "c" }
 // WakeUps is the channel that wakes the leader.
 func (k Keys) WakeUps() string { return k.base + "l" }
 
+// FunctionCommands are the commands that functions run, with the rights of their caller.
+var FunctionCommands = []string{"hmget", "hget", "hset", "hsetnx", "hdel", "hlen", "hstrlen", "getrange", "set", "unlink", "publish", "time"}
+
 // MemberRules are the access rules that limit a user to one group: members read what the leader has decided, and the functions
 // run with the rights of their caller.
 func MemberRules(group string) []string {
@@ -63,7 +94,7 @@ func MemberRules(group string) []string {
 	for _, function := range []string{FunctionJoin, FunctionDown, FunctionLost, FunctionFinish, FunctionAsk} {
 		rules = append(rules, "+fcall|"+function)
 	}
-	for _, command := range []string{"hmget", "hget", "hset", "hsetnx", "hdel", "hlen", "hstrlen", "getrange", "set", "unlink", "publish", "time"} {
+	for _, command := range FunctionCommands {
 		rules = append(rules, "+"+command)
 	}
 	rules = append(rules, "resetkeys", "%R~"+k.Config())

@@ -4,10 +4,14 @@
 // with Set. The docs of rounds.lua say what each key and each argument holds.
 package rounds
 
-import _ "embed"
+import (
+	_ "embed"
 
-// Version of the protocol. The names of keys and functions carry it.
-const Version = "2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Version of the protocol.
+const Version = coordination.Version
 
 // LibraryName is the name of the function library in the store.
 const LibraryName = "holdfast" + Version

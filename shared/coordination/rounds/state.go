@@ -57,3 +57,16 @@ func ParseState(text string) (State, error) {
 	}
 	return s, nil
 }
+
+// markDied is the mark of a unit in which a death was reported that peers may hang on.
+const markDied = 4
+
+// Died reports whether an instance has died in a unit that waits for joins after its program had started: its peers may hang.
+func (s State) Died() bool {
+	for u, mark := range s.marks {
+		if u >= s.Started && mark >= '0' && (mark-'0')/markDied%2 == 1 {
+			return true
+		}
+	}
+	return false
+}

@@ -13,12 +13,18 @@ type Observation struct {
 	Err   error // coordination.ErrNoGroup, ErrForeignValue, or why the store is unreachable; Level is then empty
 }
 
+// Place is what the leader says of a slot.
+type Place struct {
+	Bounds
+	Limit int64 // highest round that the budget allows
+}
+
 // Members is what agents use of a store. A group is named by the UID of its owner. Calls are atomic and safe to repeat.
 type Members interface {
 	// Call runs a function. now is the level right after it.
 	Call(ctx context.Context, group string, c Call) (reply string, now Level, err error)
-	// Bounds returns what the leader says of the stage of a slot; coordination.ErrUnknownSlot: the group has no such slot.
-	Bounds(ctx context.Context, group, slot string) (Bounds, error)
+	// Place returns what the leader says of a slot; coordination.ErrUnknownSlot: the group has no such slot.
+	Place(ctx context.Context, group, slot string) (Place, error)
 	// Watch calls on until ctx ends: after every (re)connection and at intervals with a level that was read, in between with
 	// levels that were published. It reconnects by itself.
 	Watch(ctx context.Context, group string, on func(Observation))
@@ -30,14 +36,17 @@ type Stored struct {
 	Config   Config
 	Joined   []int64 // slots that have joined the round, by unit
 	Finished []int64 // slots whose workers have finished, by unit
+	// Lines of the history: of the round, and of a failure that was answered by no further round. What is forged is left out.
+	Lines []Line
 }
 
 // Leader is what the leader uses of a store.
 type Leader interface {
 	// Read returns a group; nil if the store holds none. Unreadable data are coordination.ErrForeignValue.
 	Read(ctx context.Context, group string) (*Stored, error)
-	// Set writes a group after it has entered finished workers. It reports false if the state has moved on from seq.
-	Set(ctx context.Context, group string, seq int64, s State, c Config, finished []FinishedSlot) (bool, error)
+	// Set writes a group after it has entered finished workers. It reports false if the state has moved on from seq. The line, if it is not
+	// nil, is added to the history with the store's time as its OpenedAt.
+	Set(ctx context.Context, group string, seq int64, s State, c Config, finished []FinishedSlot, line *Line) (bool, error)
 	// Release fences a pod and answers the death of its instance.
 	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, cause string) error
 	// Missing returns which of the slots have not joined the round.
@@ -46,6 +55,11 @@ type Leader interface {
 	History(ctx context.Context, group string) ([]Line, error)
 	// Drop removes all that is stored of a group.
 	Drop(ctx context.Context, group string) error
+	// Groups lists the UIDs of all groups that are stored.
+	Groups(ctx context.Context) ([]string, error)
+	// WatchAll calls on with the UID of each group that changes until ctx ends, and with "" after every (re)connection: whatever
+	// happened before was not seen, so read everything. Messages may be lost: read at intervals too.
+	WatchAll(ctx context.Context, on func(group string))
 }
 
 // FinishedSlot is a slot whose worker has finished, as the owner's Jobs say.

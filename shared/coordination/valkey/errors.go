@@ -6,17 +6,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-project/holdfast/shared/coordination/functions"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // protocolError turns an error reply into the protocol's error; all others mean that the store is out of reach.
 func protocolError(err error) error {
 	var reply redis.Error
-	if err == nil {
-		return nil
-	}
 	if errors.As(err, &reply) {
-		if known := functions.Error(reply.Error()); known != nil {
+		if known := rounds.Error(reply.Error()); known != nil {
 			return known
 		}
 	}

@@ -2,148 +2,223 @@ package valkey
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/functions"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Open implements coordination.Leader. A Reset needs an incarnation of its own: one that the store holds already is
-// taken for a repetition of the call that wrote it.
-func (s *Store) Open(ctx context.Context, group string, o coordination.Open) (coordination.Summary, error) {
-	summary, err := s.summary(ctx, group, functions.Open(o))
-	if err != nil {
-		return coordination.Summary{}, err
-	}
-	// The index is on another node of a cluster. A crash in between is mended by the next opening.
-	if err := s.client.SAdd(ctx, functions.IndexKey, group).Err(); err != nil {
-		return coordination.Summary{}, unreachable(err)
-	}
-	return summary, nil
-}
-
-// Recreate implements coordination.Leader.
-func (s *Store) Recreate(ctx context.Context, group string, t coordination.Token, epoch, round int64, kind string) (coordination.Summary, error) {
-	return s.summary(ctx, group, functions.Recreate(t, epoch, round, kind))
-}
-
-// Evict implements coordination.Leader.
-func (s *Store) Evict(ctx context.Context, group string, t coordination.Token, slot, pod string) (coordination.Summary, error) {
-	return s.summary(ctx, group, functions.Evict(t, slot, pod))
-}
-
-// Missing implements coordination.Leader.
-func (s *Store) Missing(ctx context.Context, group string) ([]string, error) {
-	cmd, err := s.asLeader(ctx, group, functions.Missing())
-	if err != nil {
-		return nil, err
-	}
-	slots, err := cmd.StringSlice()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %v", coordination.ErrForeignValue, err)
-	}
-	return slots, nil
-}
-
-// Fenced implements coordination.Leader. The commands are those that the functions use, so no user needs another rule.
-func (s *Store) Fenced(ctx context.Context, group string, pods []string) ([]string, error) {
-	var exists *redis.IntCmd
-	asked := make([]*redis.BoolCmd, len(pods))
-	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		exists = p.Exists(ctx, functions.StateKey(group))
-		for i, pod := range pods {
-			asked[i] = p.SIsMember(ctx, functions.FencedKey(group), pod)
-		}
+// Read implements rounds.Leader. Three round trips: the second counts what the first has named and measures the lines of the history,
+// which members may have written.
+func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) {
+	keys := rounds.KeysOf(group)
+	var text *redis.StringCmd
+	var hash *redis.MapStringStringCmd
+	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		text, hash = p.GetRange(ctx, keys.State(), 0, rounds.MaxText), p.HGetAll(ctx, keys.Config())
 		return nil
 	})
 	switch {
-	case isWrongType(err):
-		return nil, &coordination.ForeignValueError{Key: functions.FencedKey(group), Value: err.Error()}
 	case err != nil:
-		return nil, unreachable(err)
-	case exists.Val() == 0:
-		return nil, coordination.ErrNoGroup
+		return nil, protocolError(err)
+	case text.Val() == "" || len(hash.Val()) == 0:
+		return nil, nil
 	}
-	var fenced []string
-	for i, pod := range pods {
-		if asked[i].Val() {
-			fenced = append(fenced, pod)
+	state, stateErr := rounds.ParseState(text.Val())
+	config, configErr := rounds.ParseConfig(hash.Val())
+	if err := errors.Join(stateErr, configErr); err != nil {
+		return nil, foreign(group, err)
+	}
+	stored := &rounds.Stored{State: state, Config: config}
+	counts := make([]*redis.IntCmd, 0, 2*len(config.Units))
+	var long []*redis.IntCmd
+	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for u := range config.Units {
+			counts = append(counts, p.HLen(ctx, keys.Joined(state.Level, u)), p.HLen(ctx, keys.Finished(state.Level, u)))
+		}
+		for _, field := range rounds.LinesOf(state.Round) {
+			long = append(long, p.HStrLen(ctx, keys.History(), field))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, protocolError(err)
+	}
+	for u := range config.Units {
+		stored.Joined, stored.Finished = append(stored.Joined, counts[2*u].Val()), append(stored.Finished, counts[2*u+1].Val())
+	}
+	for i, field := range rounds.LinesOf(state.Round) {
+		if n := long[i].Val(); n == 0 || n > 2*rounds.MaxText {
+			continue
+		}
+		text, err := s.client.HGet(ctx, keys.History(), field).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, protocolError(err)
+		}
+		if line, err := rounds.ParseLine(text); err == nil {
+			stored.Lines = append(stored.Lines, line)
 		}
 	}
-	return fenced, nil
+	return stored, nil
 }
 
-// Summary implements coordination.Leader.
-func (s *Store) Summary(ctx context.Context, group string) (coordination.Summary, error) {
-	return s.summary(ctx, group, functions.Summary())
+// Set implements rounds.Leader. The index is on another node of a cluster: a crash in between is repaired by the next call.
+func (s *Store) Set(ctx context.Context, group string, seq int64, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
+	keys := rounds.KeysOf(group)
+	if len(finished) > 0 {
+		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, f := range finished {
+				p.HSetNX(ctx, keys.Joined(state.Level, f.Unit), f.Slot, rounds.FinishedInstance)
+				p.HSetNX(ctx, keys.Finished(state.Level, f.Unit), f.Slot, rounds.FinishedInstance)
+			}
+			return nil
+		})
+		if err != nil {
+			return false, protocolError(err)
+		}
+	}
+	reply, err := s.lead(ctx, group, rounds.Set(seq, state, c))
+	if err != nil || reply == "-" {
+		return false, err
+	}
+	if err := s.client.SAdd(ctx, rounds.IndexKey, group).Err(); err != nil {
+		return false, unreachable(err)
+	}
+	if line == nil {
+		return true, nil
+	}
+	return true, s.addLine(ctx, group, *line)
 }
 
-func (s *Store) summary(ctx context.Context, group string, call functions.Call) (coordination.Summary, error) {
-	cmd, err := s.asLeader(ctx, group, call)
+// addLine adds a line to the history. What is lost by a crash before it is only an account.
+func (s *Store) addLine(ctx context.Context, group string, l rounds.Line) error {
+	now, err := s.client.Time(ctx).Result()
 	if err != nil {
-		return coordination.Summary{}, err
+		return protocolError(err)
 	}
-	fields, err := cmd.StringSlice()
-	if err != nil {
-		return coordination.Summary{}, fmt.Errorf("%w: %v", coordination.ErrForeignValue, err)
-	}
-	return functions.ParseSummary(fields)
-}
-
-// Drop implements coordination.Leader. What cannot be read is dropped as well.
-func (s *Store) Drop(ctx context.Context, group string, t coordination.Token) error {
-	_, err := s.asLeader(ctx, group, functions.Drop(t))
-	if err != nil {
-		return err
-	}
-	if err := s.client.SRem(ctx, functions.IndexKey, group).Err(); err != nil {
-		return unreachable(err)
+	l.OpenedAt = now
+	if err := s.client.HSet(ctx, rounds.KeysOf(group).History(), rounds.LinesOf(l.Round)[0], l.String()).Err(); err != nil {
+		return protocolError(err)
 	}
 	return nil
 }
 
-// History implements coordination.Leader.
-func (s *Store) History(ctx context.Context, group string) ([]coordination.Record, error) {
-	size, err := s.client.MemoryUsage(ctx, functions.HistoryKey(group), allSamples).Result()
-	if err != nil && err != redis.Nil {
-		return nil, unreachable(err)
+// Release implements rounds.Leader.
+func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string) error {
+	_, err := s.lead(ctx, group, rounds.Release(t, l.Incarnation, unit, slot, cause))
+	return err
+}
+
+// lead runs a function; if the server lacks it the library is loaded.
+func (s *Store) lead(ctx context.Context, group string, c rounds.Call) (string, error) {
+	call := func() (string, error) {
+		return s.client.FCall(ctx, c.Function, []string{rounds.KeysOf(group).State()}, c.Arguments...).Text()
 	}
-	if size > maxHistory {
-		return nil, &coordination.ForeignValueError{Key: functions.HistoryKey(group), Value: fmt.Sprint(size, " bytes")}
+	reply, err := call()
+	if isMissingFunction(err) {
+		if err := s.Load(ctx); err != nil {
+			return "", err
+		}
+		reply, err = call()
 	}
-	var exists *redis.IntCmd
-	var list *redis.StringSliceCmd
-	_, err = s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		exists = p.Exists(ctx, functions.StateKey(group))
-		list = p.LRange(ctx, functions.HistoryKey(group), -coordination.HistoryLength, -1)
-		return nil
-	})
-	switch {
-	case isWrongType(err):
-		return nil, &coordination.ForeignValueError{Key: functions.HistoryKey(group), Value: err.Error()}
-	case err != nil:
-		return nil, unreachable(err)
-	case exists.Val() == 0:
-		return nil, coordination.ErrNoGroup
+	if err != nil {
+		return "", protocolError(err)
 	}
-	return functions.ParseHistory(group, list.Val())
+	return reply, nil
+}
+
+// missingPage is how many slots are asked for at once.
+const missingPage = 1000
+
+// Missing implements rounds.Leader.
+func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit int, slots []string) ([]string, error) {
+	var missing []string
+	for page := range slices.Chunk(slots, missingPage) {
+		values, err := s.client.HMGet(ctx, rounds.KeysOf(group).Joined(l, unit), page...).Result()
+		if err != nil {
+			return nil, protocolError(err)
+		}
+		for i, v := range values {
+			if v == nil {
+				missing = append(missing, page[i])
+			}
+		}
+	}
+	return missing, nil
 }
 
 // maxHistory is more bytes than a history can have; what members have put there is not read.
 const maxHistory = 1 << 20
 
-// Groups implements coordination.Leader.
-func (s *Store) Groups(ctx context.Context) ([]string, error) {
-	groups, err := s.client.SMembers(ctx, functions.IndexKey).Result()
-	if isWrongType(err) {
-		return nil, &coordination.ForeignValueError{Key: functions.IndexKey, Value: err.Error()}
-	}
-	if err != nil {
+// History implements rounds.Leader. What members have written in place of lines is left out.
+func (s *Store) History(ctx context.Context, group string) ([]rounds.Line, error) {
+	key := rounds.KeysOf(group).History()
+	size, err := s.client.MemoryUsage(ctx, key, allSamples).Result()
+	if err != nil && err != redis.Nil {
 		return nil, unreachable(err)
+	}
+	if size > maxHistory {
+		return nil, &coordination.ForeignValueError{Key: key, Value: fmt.Sprint(size, " bytes")}
+	}
+	texts, err := s.client.HGetAll(ctx, key).Result()
+	if err != nil {
+		return nil, protocolError(err)
+	}
+	var lines []rounds.Line
+	for _, field := range slices.Sorted(maps.Keys(texts)) {
+		if line, err := rounds.ParseLine(texts[field]); err == nil {
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
+// Drop implements rounds.Leader. It looks for the group's keys page by page, because members may have made some.
+func (s *Store) Drop(ctx context.Context, group string) error {
+	keys := s.client.Scan(ctx, 0, rounds.KeysOf(group).All(), missingPage).Iterator()
+	for keys.Next(ctx) {
+		if err := s.client.Unlink(ctx, keys.Val()).Err(); err != nil {
+			return unreachable(err)
+		}
+	}
+	if err := keys.Err(); err != nil {
+		return unreachable(err)
+	}
+	if err := s.client.SRem(ctx, rounds.IndexKey, group).Err(); err != nil {
+		return unreachable(err)
+	}
+	return nil
+}
+
+// Groups implements rounds.Leader.
+func (s *Store) Groups(ctx context.Context) ([]string, error) {
+	groups, err := s.client.SMembers(ctx, rounds.IndexKey).Result()
+	if err != nil {
+		return nil, protocolError(err)
 	}
 	slices.Sort(groups)
 	return groups, nil
+}
+
+// WatchAll implements rounds.Leader. The leader brings its own functions on each connection, so that a server that came
+// back with others gets them at once.
+func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
+	w := watch{
+		store: s, channel: rounds.AllChannels, pattern: true,
+		read: func(ctx context.Context) error {
+			err := s.Load(ctx)
+			if err == nil {
+				on("")
+			}
+			return err
+		},
+		message: func(m *redis.Message) { on(rounds.GroupOf(m.Channel)) },
+		lost:    s.options.OnLost,
+	}
+	w.run(ctx)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/functions"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 var passwordHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -53,7 +53,7 @@ func (s *Store) setUser(group string, hashes []string) []any {
 	for _, hash := range hashes {
 		args = append(args, "#"+hash)
 	}
-	for _, rule := range AgentRules(group) {
+	for _, rule := range rounds.MemberRules(group) {
 		args = append(args, rule)
 	}
 	return args
@@ -101,39 +101,6 @@ func (s *Store) DropUser(ctx context.Context, group string) error {
 // allSamples has the server add up every element of a key. By default it looks at five, of a list the first ones, and a member that knows
 // that hides any number of large ones behind five small ones.
 const allSamples = 0
-
-// Usage is how many bytes each group takes. Groups without data are left out.
-func (s *Store) Usage(ctx context.Context, groups []string) (map[string]int64, error) {
-	sizes := map[string][]*redis.IntCmd{}
-	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, group := range groups {
-			for _, key := range functions.Keys(group) {
-				sizes[group] = append(sizes[group], p.MemoryUsage(ctx, key, allSamples))
-			}
-		}
-		return nil
-	})
-	if err != nil && err != redis.Nil {
-		return nil, unreachable(err)
-	}
-	usage := map[string]int64{}
-	for group, list := range sizes {
-		for _, size := range list {
-			if n, err := size.Result(); err == nil {
-				usage[group] += n
-			}
-		}
-	}
-	return usage, nil
-}
-
-// Erase removes all data of a group whatever they are, without the say of its token, which its members may have forged.
-func (s *Store) Erase(ctx context.Context, group string) error {
-	if err := s.client.Unlink(ctx, functions.Keys(group)...).Err(); err != nil {
-		return unreachable(err)
-	}
-	return nil
-}
 
 func inUsers(err error) error {
 	if err == nil {

@@ -2,79 +2,12 @@ package valkey
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 )
-
-// Watch implements coordination.Agent. `on` runs in the caller's goroutine; while it blocks nothing is received, and the
-// server cuts a subscriber that leaves too much unread, which then reads again.
-func (s *Store) Watch(ctx context.Context, group string, on func(coordination.Observation)) {
-	w := watch{
-		store:   s,
-		channel: functions.Channel(group),
-		read: func(ctx context.Context) error {
-			o, err := s.readLevel(ctx, group)
-			if err == nil {
-				on(o)
-			}
-			return err
-		},
-		resync:  true,
-		message: func(m *redis.Message) { on(broadcast(m)) },
-		lost:    func(err error) { on(coordination.Observation{Err: err}) },
-	}
-	w.run(ctx)
-}
-
-// WatchAll implements coordination.Leader. The leader brings its own rules on each connection, so that a server that came
-// back with older ones gets them at once.
-func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
-	w := watch{
-		store:   s,
-		channel: functions.AllChannels(),
-		pattern: true,
-		read: func(ctx context.Context) error {
-			err := s.EnsureLibrary(ctx)
-			if err == nil {
-				on("")
-			}
-			return err
-		},
-		message: func(m *redis.Message) { on(functions.GroupOf(m.Channel)) },
-		lost:    s.options.OnLost,
-	}
-	w.run(ctx)
-}
-
-// readLevel reads the level as an agent. No group and foreign values are something to observe; an error means that the
-// store is out of reach.
-func (s *Store) readLevel(ctx context.Context, group string) (coordination.Observation, error) {
-	fields, err := s.call(ctx, group, functions.Summary()).StringSlice()
-	if err != nil {
-		err = s.asAgent(ctx, err)
-		if errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) {
-			return coordination.Observation{Read: true, Err: err}, nil
-		}
-		return coordination.Observation{}, err
-	}
-	summary, err := functions.ParseSummary(fields)
-	return coordination.Observation{Read: true, Level: summary.Level, Err: err}, nil
-}
-
-func broadcast(m *redis.Message) coordination.Observation {
-	level, err := coordination.ParseLevel(m.Payload)
-	if err != nil {
-		return coordination.Observation{Err: &coordination.ForeignValueError{Key: m.Channel, Field: coordination.FieldMessage, Value: m.Payload}}
-	}
-	return coordination.Observation{Level: level}
-}
 
 // watch is a subscription that is renewed whenever it is lost: subscribe, wait for the acknowledgement, read, and only
 // then take messages, so that no change falls between.

@@ -3,7 +3,6 @@ package worker
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -111,25 +110,20 @@ func (s *State) joinedAfter(i *instance) bool {
 	return slices.ContainsFunc(s.instances, func(o *instance) bool { return o.Born > i.Born && o.Round != NoRound })
 }
 
-// cause is what the leader shows of a death, in fields that are separated by blanks.
+// cause is what the leader shows of a death.
 func (s *State) cause(i *instance) string {
-	kind, reason := coordination.KindExit, i.reason
+	c := coordination.Cause{
+		Kind: coordination.KindExit, ExitCode: i.code, Signal: i.signal, Reason: i.reason,
+		Place: coordination.Place{PodName: s.config.PodName, Node: s.config.Node},
+	}
 	if i.order.hang {
-		kind, reason = coordination.KindHang, i.signs.hung.String()
+		c.Kind, c.Reason = coordination.KindHang, i.signs.hung.String()
 	}
-	return fmt.Sprintf("%s %d %d %s %s %s %d %d", kind, i.code, i.signal, word(reason), word(s.config.PodName), word(s.config.Node), i.failedAt, i.detectedAt)
-}
-
-// word is a text without blanks that is not empty.
-func word(text string) string {
-	if text = strings.Join(strings.Fields(text), "_"); text == "" {
-		return "-"
-	}
-	return text[:min(len(text), 64)]
+	return rounds.FormatFailure(coordination.Failure{Cause: c, FailedAt: i.failedAt, DetectedAt: i.detectedAt})
 }
 
 func (s *State) finish(i *instance) *call {
-	held := s.config.Barrier && !s.placed.Free
+	held := s.config.Barrier && !s.placed.Free()
 	return &call{
 		rounds.Finish(s.level.Incarnation, s.placed.Unit, s.config.Slot, i.ID, held),
 		func(reply string, now rounds.Level) {

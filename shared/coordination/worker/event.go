@@ -25,10 +25,7 @@ type Process struct {
 type Observed struct{ Processes []Process }
 
 // Placed says what the leader has written about the slot. It is due after every level that was read.
-type Placed struct {
-	rounds.Bounds
-	Limit int64 // highest round that the budget allows
-}
+type Placed struct{ rounds.Place }
 
 // Updated is what the store's Watch delivered.
 type Updated struct{ rounds.Observation }

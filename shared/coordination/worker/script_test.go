@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
@@ -31,7 +32,7 @@ func disconnected(err error) moment     { return at(0, Updated{rounds.Observatio
 func stopped(id string, e error) moment { return at(0, StopEnded{ID: id, Err: e}) }
 
 func read(text string) moment {
-	return at(0, Placed{rounds.Bounds{Prefix: "js-w", Jobs: 1, Pods: 1}, 9}, Updated{rounds.Observation{Level: level(text), Read: true}})
+	return at(0, Placed{rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 1}}, Limit: 9}}, Updated{rounds.Observation{Level: level(text), Read: true}})
 }
 
 // observed is an Observed of processes given as "a@10" (running, born at 10) or "a@10=1" (exited with 1).

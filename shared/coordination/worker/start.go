@@ -55,7 +55,7 @@ func (s *State) held() *instance {
 // runAgain lets go of a held worker when the group is in a later round: a new instance takes its place.
 func (s *State) runAgain() {
 	i := s.held()
-	if i == nil || !s.active() || s.placed.Free || s.level.Left.Has(s.placed.Unit) || s.level.Round <= i.Round {
+	if i == nil || !s.active() || s.placed.Free() || s.level.Left.Has(s.placed.Unit) || s.level.Round <= i.Round {
 		return
 	}
 	s.log(Info, "the finished worker runs again", "instance", i.ID, "round", i.Round, "desired", s.level.Round)
@@ -72,7 +72,7 @@ func (s *State) release() {
 	if !s.config.Barrier || s.released || i == nil || (i.Ran && !i.finished) || s.level.Generation != s.memory.Generation || s.placed == nil {
 		return
 	}
-	free := s.placed.Free && i.finished && i.reported
+	free := s.placed.Free() && i.finished && i.reported
 	if free || s.level.Phase == rounds.Done || s.level.Left.Has(s.placed.Unit) {
 		s.released = true
 		s.do(Release{})

@@ -2,9 +2,7 @@ package valkey
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -12,50 +10,38 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Rounds keeps groups by the functions of package rounds. It is safe for concurrent use.
-type Rounds struct{ store *Store }
-
 var (
-	_ rounds.Members = Rounds{}
-	_ rounds.Leader  = Rounds{}
+	_ rounds.Members = (*Store)(nil)
+	_ rounds.Leader  = (*Store)(nil)
 )
 
-// NewRounds checks the options; it does not connect.
-func NewRounds(o Options) (Rounds, error) {
-	s, err := New(o)
-	return Rounds{s}, err
-}
-
-// Close ends the connections for calls; a Watch ends with its context.
-func (r Rounds) Close() error { return r.store.Close() }
-
 // Load loads the functions into the server, in place of other ones of this protocol version.
-func (r Rounds) Load(ctx context.Context) error {
-	loaded, err := r.store.client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: rounds.LibraryName, WithCode: true}).Result()
+func (s *Store) Load(ctx context.Context) error {
+	loaded, err := s.client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: rounds.LibraryName, WithCode: true}).Result()
 	if err != nil {
 		return fmt.Errorf("listing the store's functions: %w", unreachable(err))
 	}
 	if len(loaded) == 1 && loaded[0].Code == rounds.Library {
 		return nil
 	}
-	if err := r.store.client.FunctionLoadReplace(ctx, rounds.Library).Err(); err != nil {
+	if err := s.client.FunctionLoadReplace(ctx, rounds.Library).Err(); err != nil {
 		return fmt.Errorf("loading the store's functions: %w", err)
 	}
 	return nil
 }
 
 // Call implements rounds.Members. The level is read in the same pipeline.
-func (r Rounds) Call(ctx context.Context, group string, c rounds.Call) (string, rounds.Level, error) {
+func (s *Store) Call(ctx context.Context, group string, c rounds.Call) (string, rounds.Level, error) {
 	var reply *redis.Cmd
 	var level *redis.StringCmd
 	state := rounds.KeysOf(group).State()
-	_, err := r.store.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		reply = p.FCall(ctx, c.Function, []string{state}, c.Arguments...)
 		level = p.GetRange(ctx, state, 0, rounds.MaxText)
 		return nil
 	})
 	if err != nil {
-		return "", rounds.Level{}, r.memberError(ctx, err)
+		return "", rounds.Level{}, s.memberError(ctx, err)
 	}
 	text, err := reply.Text()
 	if err != nil {
@@ -70,65 +56,46 @@ func (r Rounds) Call(ctx context.Context, group string, c rounds.Call) (string, 
 
 // memberError reads a missing function as an empty store, which the leader has not filled yet, unless the store serves another
 // version of the protocol.
-func (r Rounds) memberError(ctx context.Context, err error) error {
+func (s *Store) memberError(ctx context.Context, err error) error {
 	if !isMissingFunction(err) && !isNotPermitted(err) {
-		return roundsError(err)
+		return protocolError(err)
 	}
-	served, versionErr := r.store.client.FCall(ctx, rounds.FunctionVersion, nil).Text()
+	served, versionErr := s.client.FCall(ctx, rounds.FunctionVersion, nil).Text()
 	switch {
 	case versionErr == nil && served != rounds.Version:
 		return &coordination.VersionError{Store: served}
 	case isMissingFunction(err):
 		return coordination.ErrNoGroup
 	}
-	return roundsError(err)
-}
-
-func roundsError(err error) error {
-	var reply redis.Error
-	if errors.As(err, &reply) {
-		if known := rounds.Error(reply.Error()); known != nil {
-			return known
-		}
-	}
-	return unreachable(err)
+	return protocolError(err)
 }
 
 func foreign(group string, err error) error {
 	return &coordination.ForeignValueError{Key: rounds.KeysOf(group).State(), Value: err.Error()}
 }
 
-// Bounds implements rounds.Members.
-func (r Rounds) Bounds(ctx context.Context, group, slot string) (rounds.Bounds, error) {
-	prefix := slot
-	for range 2 { // -JOB-POD
-		prefix = prefix[:max(0, strings.LastIndex(prefix, "-"))]
-	}
-	fields, err := r.store.client.HMGet(ctx, rounds.KeysOf(group).Config(), "inc", "u:"+prefix).Result()
+// Place implements rounds.Members.
+func (s *Store) Place(ctx context.Context, group, slot string) (rounds.Place, error) {
+	stage := "u:" + rounds.StageOf(slot)
+	values, err := s.client.HMGet(ctx, rounds.KeysOf(group).Config(), "inc", "limit", stage).Result()
 	switch {
 	case err != nil:
-		return rounds.Bounds{}, roundsError(err)
-	case fields[0] == nil:
-		return rounds.Bounds{}, coordination.ErrNoGroup
-	case fields[1] == nil:
-		return rounds.Bounds{}, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, slot)
+		return rounds.Place{}, protocolError(err)
+	case values[0] == nil:
+		return rounds.Place{}, coordination.ErrNoGroup
 	}
-	b, err := rounds.ParseBounds(prefix, fields[1].(string))
-	if err != nil {
-		return rounds.Bounds{}, foreign(group, err)
-	}
-	if !b.Has(slot) {
-		return rounds.Bounds{}, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, slot)
-	}
-	return b, nil
+	return rounds.PlaceOf(slot, func(field string) (string, bool) {
+		text, found := values[map[string]int{"limit": 1, stage: 2}[field]].(string)
+		return text, found
+	})
 }
 
 // Watch implements rounds.Members. on runs in the caller's goroutine; while it blocks nothing is received.
-func (r Rounds) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
+func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
 	w := watch{
-		store: r.store, channel: rounds.KeysOf(group).Channel(), resync: true,
+		store: s, channel: rounds.KeysOf(group).Channel(), resync: true,
 		read: func(ctx context.Context) error {
-			text, err := r.store.client.GetRange(ctx, rounds.KeysOf(group).State(), 0, rounds.MaxText).Result()
+			text, err := s.client.GetRange(ctx, rounds.KeysOf(group).State(), 0, rounds.MaxText).Result()
 			switch {
 			case isWrongType(err):
 				on(rounds.Observation{Read: true, Err: foreign(group, err)})

@@ -1,0 +1,181 @@
+package group
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// Summary is a group as people and the leader's other rules see it.
+type Summary struct {
+	Level      rounds.Level
+	Phase      coordination.Phase
+	Generation int64
+	Round      int64
+	Size       int64 // slots that have to be in sync: of the units that have entered; before the first one, of the first step
+	Joined     int64 // of those
+	Done       int64 // finished slots of all units
+	Limit      int64
+	Died       bool // a worker died while the group waits for joins, and its peers may hang: one more round follows
+	Stages     []coordination.Stage
+	Units      []Unit
+	Fenced     []string            // UIDs of pods
+	Record     coordination.Record // of the restart in progress, or of the last one
+}
+
+// Unit is a set of stages that start together and leave together.
+type Unit struct {
+	Step          int64
+	Slots, Joined int64 // no slots: it has left
+	Entered, Left bool
+	Stages        []coordination.Stage
+}
+
+// Summarize reads what the store holds.
+func Summarize(s *rounds.Stored) Summary {
+	level := s.State.Level
+	g := Summary{
+		Level: level, Phase: phaseOf(level), Generation: level.Generation, Round: level.Round, Limit: s.Config.Limit, Died: s.State.Died(),
+		Fenced: s.Config.Fenced, Record: recordOf(s),
+	}
+	for u, unit := range s.Config.Units {
+		g.Units = append(g.Units, Unit{
+			Slots: unit.Slots, Joined: min(s.Joined[u], unit.Slots), Entered: u < level.Entered, Left: level.Left.Has(u),
+		})
+		g.Done += s.Finished[u]
+	}
+	for _, b := range s.Config.Stages {
+		g.Stages = append(g.Stages, b.Stage)
+		g.Units[b.Unit].Step = b.Step
+		g.Units[b.Unit].Stages = append(g.Units[b.Unit].Stages, b.Stage)
+	}
+	for u := range g.Waited() {
+		g.Size += g.Units[u].Slots
+		g.Joined += g.Units[u].Joined
+	}
+	return g
+}
+
+// Waited is how many leading units have to be in sync: those that have entered; before the first one, those of the first step.
+func (g Summary) Waited() int {
+	if g.Level.Entered > 0 {
+		return min(g.Level.Entered, len(g.Units))
+	}
+	n := 0
+	for n < len(g.Units) && g.Units[n].Step == g.Units[0].Step {
+		n++
+	}
+	return n
+}
+
+// UnitOf returns the unit of a slot; false: the group has no such slot.
+func (g Summary) UnitOf(slot string) (int, bool) {
+	for u, unit := range g.Units {
+		if slices.ContainsFunc(unit.Stages, func(s coordination.Stage) bool { return s.Has(slot) }) {
+			return u, true
+		}
+	}
+	return 0, false
+}
+
+// HasEntered reports whether workers of a stage have run in this generation.
+func (g Summary) HasEntered(stage coordination.Stage) bool {
+	return g.isIn(stage, func(u Unit) bool { return u.Entered && !u.Left })
+}
+
+// HasLeft reports whether a stage has finished and left the group.
+func (g Summary) HasLeft(stage coordination.Stage) bool {
+	return g.isIn(stage, func(u Unit) bool { return u.Left })
+}
+
+func (g Summary) isIn(stage coordination.Stage, which func(Unit) bool) bool {
+	return slices.ContainsFunc(g.Units, func(u Unit) bool { return which(u) && slices.Contains(u.Stages, stage) })
+}
+
+// SlotNames are all slots of a unit.
+func (u Unit) SlotNames() []string {
+	var names []string
+	for _, stage := range u.Stages {
+		for job := range stage.Jobs {
+			for pod := range stage.Pods {
+				names = append(names, stage.Slot(job, pod))
+			}
+		}
+	}
+	return names
+}
+
+func phaseOf(l rounds.Level) coordination.Phase {
+	switch {
+	case l.Phase == rounds.OverBudget:
+		return coordination.Terminal
+	case l.Phase == rounds.Recreate:
+		return coordination.Recreating
+	case l.Phase == rounds.Closed:
+		return coordination.Closed
+	case l.Phase == rounds.Done:
+		return coordination.Completed
+	case l.Forming():
+		return coordination.Forming
+	case l.Running():
+		return coordination.Running
+	}
+	return coordination.Restarting
+}
+
+// recordOf is the account of the restart in progress. A failure that was answered by no further round is the last thing that happened.
+func recordOf(s *rounds.Stored) coordination.Record {
+	level := s.State.Level
+	r := coordination.Record{Generation: level.Generation, Round: level.Round, InSyncAt: milliseconds(s.State.StartedAt)}
+	ended := level.Phase == rounds.OverBudget || level.Phase == rounds.Recreate
+	for _, line := range s.Lines {
+		current := line.Generation == level.Generation && line.Round == level.Round
+		last := line.Generation == level.Generation && line.Round == level.Round+1 && ended
+		if current || last {
+			r.Failure, r.ReportedAt = failureOf(line), milliseconds(line.OpenedAt)
+		}
+	}
+	return r
+}
+
+// failureOf is the cause of a line. The times of nodes are no later than that of the store.
+func failureOf(l rounds.Line) coordination.Failure {
+	f := l.Failure()
+	f.FailedAt, f.DetectedAt = min(f.FailedAt, milliseconds(l.OpenedAt)), min(f.DetectedAt, milliseconds(l.OpenedAt))
+	return f
+}
+
+// Records are the accounts of the last rounds, oldest first, from the lines of the history and the state.
+func Records(s *rounds.Stored, lines []rounds.Line) []coordination.Record {
+	lines = slices.Clone(lines)
+	slices.SortFunc(lines, func(a, b rounds.Line) int {
+		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Round, b.Round))
+	})
+	var list []coordination.Record
+	for i, line := range lines {
+		r := coordination.Record{Generation: line.Generation, Round: line.Round, Failure: failureOf(line), ReportedAt: milliseconds(line.OpenedAt)}
+		switch {
+		case s != nil && line.Generation == s.State.Generation && line.Round == s.State.Round:
+			r.InSyncAt = milliseconds(s.State.StartedAt)
+		case i+1 < len(lines) && lines[i+1].Generation == line.Generation && lines[i+1].Round == line.Round+1:
+			r.InSyncAt = milliseconds(lines[i+1].StartedBefore)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+func milliseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// opening is the line of the history for a round that the leader begins.
+func opening(s rounds.State, kind string) *rounds.Line {
+	return &rounds.Line{Generation: s.Generation, Round: s.Round, Slot: "-", Cause: kind}
+}

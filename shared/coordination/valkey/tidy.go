@@ -1,0 +1,70 @@
+package valkey
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// keysPerPage is how many keys are looked at in one round trip.
+const keysPerPage = 1000
+
+// Tidy removes tables of rounds that are over, which late reports have left, and returns how many bytes each group takes. It looks
+// at every key, because members may have made some.
+func (s *Store) Tidy(ctx context.Context) (map[string]int64, error) {
+	usage := map[string]int64{}
+	keys := s.client.Scan(ctx, 0, rounds.AllKeys, keysPerPage).Iterator()
+	var page []string
+	for keys.Next(ctx) {
+		if page = append(page, keys.Val()); len(page) == keysPerPage {
+			if err := s.tidy(ctx, page, usage); err != nil {
+				return nil, err
+			}
+			page = page[:0]
+		}
+	}
+	if err := keys.Err(); err != nil {
+		return nil, unreachable(err)
+	}
+	return usage, s.tidy(ctx, page, usage)
+}
+
+func (s *Store) tidy(ctx context.Context, keys []string, usage map[string]int64) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	sizes := make([]*redis.IntCmd, len(keys))
+	levels := map[string]*redis.StringCmd{}
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, key := range keys {
+			sizes[i] = p.MemoryUsage(ctx, key, allSamples)
+			if group := rounds.GroupOf(key); levels[group] == nil {
+				levels[group] = p.GetRange(ctx, rounds.KeysOf(group).State(), 0, rounds.MaxText)
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) && !isWrongType(err) {
+		return unreachable(err)
+	}
+	var over []string
+	for i, key := range keys {
+		group := rounds.GroupOf(key)
+		level, err := rounds.ParseLevel(levels[group].Val())
+		if err == nil && rounds.KeysOf(group).IsOver(key, level) {
+			over = append(over, key)
+			continue
+		}
+		usage[group] += sizes[i].Val()
+	}
+	for page := range slices.Chunk(over, keysPerPage) {
+		if err := s.client.Unlink(ctx, page...).Err(); err != nil {
+			return unreachable(err)
+		}
+	}
+	return nil
+}
