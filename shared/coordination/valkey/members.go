@@ -2,7 +2,6 @@ package valkey
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/redis/go-redis/v9"
 
@@ -14,21 +13,6 @@ var (
 	_ rounds.Members = (*Store)(nil)
 	_ rounds.Leader  = (*Store)(nil)
 )
-
-// Load loads the functions into the server, in place of other ones of this protocol version.
-func (s *Store) Load(ctx context.Context) error {
-	loaded, err := s.client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: rounds.LibraryName, WithCode: true}).Result()
-	if err != nil {
-		return fmt.Errorf("listing the store's functions: %w", unreachable(err))
-	}
-	if len(loaded) == 1 && loaded[0].Code == rounds.Library {
-		return nil
-	}
-	if err := s.client.FunctionLoadReplace(ctx, rounds.Library).Err(); err != nil {
-		return fmt.Errorf("loading the store's functions: %w", err)
-	}
-	return nil
-}
 
 // Call implements rounds.Members. The level is read in the same pipeline.
 func (s *Store) Call(ctx context.Context, group string, c rounds.Call) (string, rounds.Level, error) {
@@ -60,14 +44,21 @@ func (s *Store) memberError(ctx context.Context, err error) error {
 	if !isMissingFunction(err) && !isNotPermitted(err) {
 		return protocolError(err)
 	}
-	served, versionErr := s.client.FCall(ctx, rounds.FunctionVersion, nil).Text()
-	switch {
-	case versionErr == nil && served != rounds.Version:
-		return &coordination.VersionError{Store: served}
-	case isMissingFunction(err):
+	if other := s.otherVersion(ctx); other != nil {
+		return other
+	}
+	if isMissingFunction(err) {
 		return coordination.ErrNoGroup
 	}
 	return protocolError(err)
+}
+
+// noGroup is why the store holds no state of a group: it serves another version of the protocol, or it has no such group.
+func (s *Store) noGroup(ctx context.Context) error {
+	if other := s.otherVersion(ctx); other != nil {
+		return other
+	}
+	return coordination.ErrNoGroup
 }
 
 func foreign(group string, err error) error {
@@ -100,9 +91,9 @@ func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observat
 			case isWrongType(err):
 				on(rounds.Observation{Read: true, Err: foreign(group, err)})
 			case err != nil:
-				return unreachable(err)
+				return s.memberError(ctx, err)
 			case text == "":
-				on(rounds.Observation{Read: true, Err: coordination.ErrNoGroup})
+				on(rounds.Observation{Read: true, Err: s.noGroup(ctx)})
 			default:
 				on(observed(group, text, true))
 			}
