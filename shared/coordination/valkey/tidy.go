@@ -10,8 +10,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// keysPerPage is how many keys are looked at in one round trip.
-const keysPerPage = 1000
 
 // Tidy removes tables of rounds that are over, which late reports have left, and returns how many bytes each group takes. It looks
 // at every key, because members may have made some.
