@@ -201,6 +201,16 @@ func (s *Server) Drop(group string) {
 	}
 }
 
+// Tidy removes tables of rounds that are over.
+func (s *Server) Tidy() {
+	for _, key := range s.Keys() {
+		group := rounds.GroupOf(key)
+		if level, err := s.Level(group); err == nil && rounds.KeysOf(group).IsOver(key, level) {
+			s.Do("DEL", key)
+		}
+	}
+}
+
 // Groups lists the groups that are stored.
 func (s *Server) Groups() []string {
 	var groups []string

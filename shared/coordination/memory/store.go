@@ -123,6 +123,14 @@ func (s *Store) Drop(ctx context.Context, group string) error {
 	})
 }
 
+// Tidy implements rounds.Leader.
+func (s *Store) Tidy(ctx context.Context) (map[string]int64, error) {
+	return nil, s.locked(ctx, func(v *Server) error {
+		v.Tidy()
+		return nil
+	})
+}
+
 // Groups implements rounds.Leader.
 func (s *Store) Groups(ctx context.Context) (groups []string, err error) {
 	err = s.locked(ctx, func(v *Server) error {

@@ -57,6 +57,8 @@ type Leader interface {
 	History(ctx context.Context, group string) ([]Line, error)
 	// Drop removes all that is stored of a group.
 	Drop(ctx context.Context, group string) error
+	// Tidy removes tables of rounds that are over, which late reports have left, and returns how many bytes each group takes.
+	Tidy(ctx context.Context) (map[string]int64, error)
 	// Groups lists the UIDs of all groups that are stored.
 	Groups(ctx context.Context) ([]string, error)
 	// WatchAll calls on with the UID of each group that changes until ctx ends, and with "" after every (re)connection: whatever
