@@ -107,7 +107,7 @@ func (o *Options) register(ctx context.Context, mgr ctrl.Manager, store *valkey.
 func (o *Options) discover(mgr ctrl.Manager, rosters *orchestrator.Rosters, known *owners.Lister) error {
 	known.Expect()
 	return mgr.Add(&orchestrator.Discover{
-		Live: mgr.GetAPIReader(), Owners: known, Tidy: !o.ValkeyACL, Every: 10 * time.Second,
+		Live: mgr.GetAPIReader(), Owners: known, Every: 10 * time.Second,
 		Begin: func() error { return rosters.Register(mgr, o.Workers) },
 	})
 }
