@@ -61,6 +61,7 @@ type Failure struct {
 type Record struct {
 	Generation, Round int64
 	Failure
+	Ends       bool  // there was no such restart: the failure was the end of restarts in place
 	ReportedAt int64 // the store knew, opened the round and published the order, all in one step
 	InSyncAt   int64 // all had joined, and were started
 }

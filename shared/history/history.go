@@ -1,10 +1,10 @@
 // Package history is the account of a workload's last restarts as its annotation holds it: one line for each, the newest
 // last, for people who read `kubectl describe` and for programs alike. It is pure.
 //
-//	# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start+sync in ms
-//	1.3 2026-11-22T01:23:45.120Z in-place exit:137:SIGKILL workers-0-12/x7k2p@node-a 81=1+2+30+20+28
-//	1.4 2026-11-22T01:40:10.004Z in-place hang:137:SIGKILL:30s workers-0-3/bb2q9@node-b 30091=30004+7+31+21+28
-//	2.0 2026-11-22T01:52:00.731Z recreation timeout - 9120=0+0+0+9020+100 uncounted
+//	# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start in ms
+//	1.3 2026-11-22T01:23:45.120Z in-place exit:137:SIGKILL workers-0-12/x7k2p@node-a 81=1+2+0+78
+//	1.4 2026-11-22T01:40:10.004Z in-place hang:137:SIGKILL:30s workers-0-3/bb2q9@node-b 30091=30004+7+0+80
+//	2.0 2026-11-22T01:52:00.731Z recreation timeout - 9120=0+0+1100+8020 uncounted
 package history
 
 import "time"
@@ -22,21 +22,19 @@ const (
 // workers run again, so that they add up to the outage.
 type Phase int
 
-// The phases, in the order in which they are listed. Start and Sync come in either order: workers at a barrier are in sync
-// before they start.
+// The phases, in their order.
 const (
 	Detect Phase = iota // from the failure to the moment at which somebody knew of it
 	Order               // to the order to restart
-	Down                // to the end of the last old worker
-	Start               // the new workers' start
-	Sync                // the wait until all of them had joined
+	Down                // to the end of the last old worker; of restarts in place that is a part of start
+	Start               // until all workers run again
 	phases
 )
 
 // Phases lists them all.
-var Phases = [phases]Phase{Detect, Order, Down, Start, Sync}
+var Phases = [phases]Phase{Detect, Order, Down, Start}
 
-var phaseNames = [phases]string{"detect", "order", "down", "start", "sync"}
+var phaseNames = [phases]string{"detect", "order", "down", "start"}
 
 func (p Phase) String() string { return phaseNames[p] }
 

@@ -17,7 +17,7 @@ var (
 		"kind", "reason", "counted").of(JobSetManager, Orchestrator)
 	RestartDuration = histogram("holdfast_restart_duration_seconds",
 		"Parts of a restart, by kind (in-place, recreation): detect (from the failure to its detection), order (to the order), down "+
-			"(to the last old worker's end), start and sync (until all new workers run). They add up to the outage.",
+			"(to the last old worker's end, of recreations only), start (until all new workers run). They add up to the outage.",
 		"kind", "phase").of(JobSetManager, Orchestrator)
 	LostWorkerSeconds = counter("holdfast_lost_worker_seconds_total",
 		"Workers times seconds from a failure to the moment at which all of them run again, by what caused it.",
@@ -41,8 +41,6 @@ var (
 
 // What the orchestrator serves: groups of workers that restart in place.
 var (
-	BarrierWait = histogram("holdfast_barrier_wait_seconds",
-		"How long the first worker of a restart in place that was there waited for the last one.").of(Orchestrator)
 	FencingRejections = counter("holdfast_fencing_rejections_total",
 		"Calls of this orchestrator that the store refused because a newer leader or a later epoch has taken over.").of(Orchestrator)
 	Escalations = counter("holdfast_inplace_escalations_total",
@@ -74,7 +72,7 @@ var (
 		"waits_for").of(Orchestrator)
 
 	groups = []Metric{
-		BarrierWait, FencingRejections, Escalations, Evictions, ForcedDeletions, Groups, Replacements, Rounds, Timeouts, Leading,
+		FencingRejections, Escalations, Evictions, ForcedDeletions, Groups, Replacements, Rounds, Timeouts, Leading,
 		RunningWorkerSeconds, StoreErrors, OutOfSync, EarlyFailures, FormingTimeouts, WaitingToJoin,
 	}
 )

@@ -42,8 +42,8 @@ func TestNoLabelNamesAnObject(t *testing.T) {
 }
 
 func TestAHistogramIsStoredAsThree(t *testing.T) {
-	want := []string{"holdfast_barrier_wait_seconds_bucket", "holdfast_barrier_wait_seconds_count", "holdfast_barrier_wait_seconds_sum"}
-	if got := BarrierWait.Samples(); !slices.Equal(got, want) {
+	want := []string{"holdfast_restart_duration_seconds_bucket", "holdfast_restart_duration_seconds_count", "holdfast_restart_duration_seconds_sum"}
+	if got := RestartDuration.Samples(); !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
 	if got := Leading.Samples(); !slices.Equal(got, []string{"holdfast_orchestrator_leader"}) {

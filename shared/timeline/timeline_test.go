@@ -27,7 +27,7 @@ func restart(epoch, round int64, at time.Duration, change func(*history.Entry)) 
 		Attempt: history.Attempt{Epoch: epoch, Round: round}, FailedAt: after(at), Kind: history.InPlace, Counted: true,
 		Cause: history.Cause{Kind: "exit", ExitCode: 137, Signal: "SIGKILL"}, Worker: "workers-0-3", Pod: "x7k2p", Node: "node-a",
 	}
-	e.Took[history.Down], e.Took[history.Sync] = 30*time.Millisecond, 51*time.Millisecond
+	e.Took[history.Down], e.Took[history.Start] = 30*time.Millisecond, 51*time.Millisecond
 	if change != nil {
 		change(&e)
 	}
@@ -49,10 +49,10 @@ func ladderStory() Workload {
 			e.Cause = history.Cause{Kind: "pod"}
 			e.Took[history.Down] = 1300 * time.Millisecond
 		}),
-		restart(1, 3, 3*time.Minute, func(e *history.Entry) { e.Ended = history.GivenUp; e.Took[history.Sync] = time.Minute }),
+		restart(1, 3, 3*time.Minute, func(e *history.Entry) { e.Ended = history.GivenUp; e.Took[history.Start] = time.Minute - 30*time.Millisecond }),
 		restart(2, 0, 4*time.Minute+time.Second, func(e *history.Entry) {
 			e.Kind, e.Cause, e.Worker, e.Pod, e.Node = history.Recreation, history.Cause{Kind: "timeout"}, "", "", ""
-			e.Took[history.Start] = 9 * time.Second
+			e.Took[history.Start] += 9 * time.Second
 		}),
 	)
 	js.JobSet.MaxRestarts = 4

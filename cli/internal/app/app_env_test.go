@@ -146,7 +146,7 @@ metadata:
   annotations:
     alpha.jobset.sigs.k8s.io/inplace-timeout: 60s
     alpha.jobset.sigs.k8s.io/inplace-restarts: "1"
-    holdfast.dev/restart-history: "1.1 2026-11-22T12:20:00.120Z in-place exit:137:SIGKILL workers-0-3/x7k2p@node-a 81=1+2+30+20+28"
+    holdfast.dev/restart-history: "1.1 2026-11-22T12:20:00.120Z in-place exit:137:SIGKILL workers-0-3/x7k2p@node-a 81=1+2+30+48"
 spec:
   failurePolicy: {maxRestarts: 5}
   replicatedJobs: [{name: workers, template: {spec: {template: {spec: %s}}}}]`, aw.GetUID(), template), nil)

@@ -76,8 +76,8 @@ metadata:
     alpha.jobset.sigs.k8s.io/inplace-timeout: 60s
     alpha.jobset.sigs.k8s.io/inplace-restarts: "2"
     holdfast.dev/restart-history: |
-      1.1 2026-11-22T12:20:00.120Z in-place exit:137:SIGKILL workers-0-3/x7k2p@node-a 81=1+2+30+20+28
-      1.2 2026-11-22T12:30:00.000Z in-place pod workers-0-1/bb2q9@node-b 1300=0+2+30+1240+28
+      1.1 2026-11-22T12:20:00.120Z in-place exit:137:SIGKILL workers-0-3/x7k2p@node-a 81=1+2+30+48
+      1.2 2026-11-22T12:30:00.000Z in-place pod workers-0-1/bb2q9@node-b 1300=0+2+30+1268
 spec: {failurePolicy: {maxRestarts: 5}}
 status:
   conditions:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -12,39 +11,16 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/accounting"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/history"
-)
-
-const (
-	// startPatience bounds how long an account waits for the workers to say that they have started. They do within a second,
-	// but for those of agents that never say it.
-	startPatience = 3 * time.Second
-	startLook     = 300 * time.Millisecond
 )
 
 // accountMemory is what was accounted for: each restart becomes one entry of the history and one observation of the metrics, however
 // often it is observed and by any leader. The numbers stand in for an annotation that the cache does not show yet.
 type accountMemory struct {
-	counted int64              // number of the last restart that was accounted for
-	level   coordination.Level // when the history was last read; without a phase: it was not
-	waits   time.Time          // since when the group is in sync whose workers have not all reported that they have started
-}
-
-// due reports whether to read the history: the group has changed since, and nobody is waited for.
-func (a *accountMemory) due(g *coordination.Summary, now time.Time) (read bool, again time.Duration) {
-	if a.level == g.Level {
-		return false, 0
-	}
-	if g.Phase == coordination.Running && g.Record.Starts < g.Record.Ups {
-		if a.waits.IsZero() {
-			a.waits = now
-		}
-		if now.Sub(a.waits) < startPatience {
-			return false, startLook
-		}
-	}
-	a.waits = time.Time{}
-	return true, 0
+	counted int64        // number of the last restart that was accounted for
+	level   rounds.Level // when the history was last read; without a phase: it was not
 }
 
 // fresh leaves out what is accounted for.
@@ -54,7 +30,7 @@ func (a *accountMemory) fresh(last history.Attempt, list []accounting.Account) [
 }
 
 // close notes what is written, and the level at which the history was read.
-func (a *accountMemory) close(l coordination.Level, list []accounting.Account) {
+func (a *accountMemory) close(l rounds.Level, list []accounting.Account) {
 	a.level = l
 	for _, one := range list {
 		a.counted = max(a.counted, number(one.Attempt))
@@ -70,12 +46,8 @@ func (r *Reconciler) account(ctx context.Context, s *scope) error {
 	if s.group == nil {
 		return nil
 	}
-	look, again := s.state.account.due(s.group, s.now)
-	if again > 0 {
-		s.lookIn(again)
-	}
-	if !look {
-		return nil
+	if s.state.account.level == s.group.Level {
+		return nil // nothing has changed since
 	}
 	return r.accountFor(ctx, s, false)
 }
@@ -89,8 +61,8 @@ func (r *Reconciler) settleAccounts(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) accountFor(ctx context.Context, s *scope, over bool) error {
-	records, err := r.Store.History(ctx, string(s.js.UID))
-	if errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) {
+	lines, err := r.Store.History(ctx, string(s.js.UID))
+	if errors.Is(err, coordination.ErrForeignValue) {
 		return nil // the next reconcile reads the group anew
 	}
 	if err != nil {
@@ -104,7 +76,7 @@ func (r *Reconciler) accountFor(ctx context.Context, s *scope, over bool) error 
 	if n := len(written); n > 0 {
 		last = written[n-1].Attempt
 	}
-	fresh := s.state.account.fresh(last, accounting.Of(s.accounted(over), accounting.With(records, s.group.Record)))
+	fresh := s.state.account.fresh(last, accounting.Of(s.accounted(over), group.Records(s.stored, lines)))
 	level := s.group.Level
 	if len(fresh) > 0 {
 		r.locate(ctx, s, fresh)
@@ -160,7 +132,6 @@ func (r *Reconciler) observeRestart(s *scope, a accounting.Account) {
 	lostSeconds.WithLabelValues(reason).Add(a.Lost().Seconds() * float64(s.group.Size))
 	if a.Kind == history.InPlace {
 		roundsEnded.WithLabelValues(outcome(a.Ended)).Inc()
-		barrierWait.Observe(a.Waited.Seconds())
 	}
 	if a.Ended == history.Running {
 		r.event(s, corev1.EventTypeNormal, eventRestarted, "all %d workers run again, %s after %s (%s)",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
@@ -34,7 +34,6 @@ var reasons = map[coordination.Phase]string{
 	coordination.Forming:    "WaitingForWorkers",
 	coordination.Running:    "InSync",
 	coordination.Restarting: "RestartingInPlace",
-	coordination.Recovering: "AskingAgents",
 	coordination.Terminal:   "RestartsUsedUp",
 	coordination.Recreating: "FailingOver",
 	coordination.Closed:     "Suspended",
@@ -43,11 +42,11 @@ var reasons = map[coordination.Phase]string{
 
 // conditionOf says what the group is doing. It changes with the phase and the count, and
 // once more if a restart takes long, not with each worker that joins.
-func conditionOf(g *coordination.Summary, generation int64) metav1.Condition {
+func conditionOf(g *group.Summary, generation int64) metav1.Condition {
 	c := metav1.Condition{
 		Type: ConditionInSync, Status: metav1.ConditionFalse, Reason: reasons[g.Phase], ObservedGeneration: generation,
 	}
-	where := fmt.Sprintf("total restart count %d of epoch %d", g.Round, g.Epoch)
+	where := fmt.Sprintf("total restart count %d of epoch %d", g.Round, g.Generation)
 	switch g.Phase {
 	case coordination.Running:
 		c.Status = metav1.ConditionTrue
@@ -65,19 +64,19 @@ func conditionOf(g *coordination.Summary, generation int64) metav1.Condition {
 }
 
 // delayText says that workers wait before they start, which happens once in a round.
-func delayText(g *coordination.Summary) string {
-	if g.Delay == 0 {
+func delayText(g *group.Summary) string {
+	delay := g.Level.Pause
+	if delay == 0 {
 		return ""
 	}
-	delay := time.Duration(g.Delay) * time.Millisecond
 	return fmt.Sprintf("; they waited %s before they started, because the restarts before ended within a minute", delay)
 }
 
 // formingText names what has not started yet beside what has: it is not waited for, and no restart stops it.
-func formingText(g *coordination.Summary) string {
+func formingText(g *group.Summary) string {
 	var names []string
 	for _, stage := range g.Stages {
-		if _, entered := g.Entered(stage.Step); !entered && !g.Left(stage.Step) {
+		if !g.HasEntered(stage) && !g.HasLeft(stage) {
 			names = append(names, stage.Prefix)
 		}
 	}

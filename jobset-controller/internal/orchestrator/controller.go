@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=orchestrator-role paths=. output:rbac:dir=../../config/rbac/orchestrator
@@ -51,7 +52,7 @@ const (
 type Reconciler struct {
 	Client   client.Client
 	Live     client.Reader // reads past the cache
-	Store    coordination.Leader
+	Store    rounds.Leader
 	Tokens   Tokens
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
@@ -91,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	again, err := r.lead(ctx, js)
 	switch {
-	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch):
+	case errors.Is(err, coordination.ErrStaleLeader):
 		fencingRejections.Inc()
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next look is at the newer object
@@ -125,11 +126,18 @@ func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Durati
 
 // follow takes the group to where it should be, step by step.
 func (r *Reconciler) follow(ctx context.Context, s *scope) (time.Duration, error) {
-	if err := errors.Join(r.evictLost(ctx, s), r.inspect(ctx, s)); err != nil {
+	if err := errors.Join(r.evictLost(ctx, s), r.releaseAgain(ctx, s)); err != nil {
 		return 0, err
 	}
 	for range stepsPerLook {
-		step := leader.Next(s.input())
+		in, err := r.input(ctx, s)
+		if err != nil {
+			return 0, err
+		}
+		step, err := leader.Next(in)
+		if err != nil {
+			return 0, err
+		}
 		if step.Kind == leader.Nothing {
 			moved, err := r.form(ctx, s)
 			if moved {
@@ -148,7 +156,7 @@ func (r *Reconciler) follow(ctx context.Context, s *scope) (time.Duration, error
 
 // settle does what follows from a group that is as it should be.
 func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
-	err := errors.Join(r.deleteStaleJobs(ctx, s), r.replace(ctx, s), r.releaseDead(ctx, s), r.repair(ctx, s), r.releaseFenced(ctx, s), r.account(ctx, s), r.nameLate(ctx, s), r.writeCondition(ctx, s))
+	err := errors.Join(r.deleteStaleJobs(ctx, s), r.freeSlots(ctx, s), r.replace(ctx, s), r.releaseDead(ctx, s), r.repair(ctx, s), r.releaseFenced(ctx, s), r.account(ctx, s), r.nameLate(ctx, s), r.writeCondition(ctx, s))
 	r.reportForced(s)
 	r.states.observed(s.state, s.group, s.now)
 	if s.wanted == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/accounting"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
@@ -83,13 +84,13 @@ func (s *scope) left() time.Duration {
 	return s.clock.Remaining(s.now).Round(time.Second)
 }
 
-func (r *Reconciler) reportFailOver(s *scope, old coordination.Summary) {
+func (r *Reconciler) reportFailOver(s *scope, old group.Summary) {
 	escalations.WithLabelValues("group").Inc()
 	r.event(s, corev1.EventTypeWarning, eventFailOver, "%s; deleting all Jobs for a full recreation (epoch %d, restart %d of %d)",
 		failOverText(s, old), s.epoch.Epoch, s.inPlace.Restarts, s.budget())
 }
 
-func failOverText(s *scope, old coordination.Summary) string {
+func failOverText(s *scope, old group.Summary) string {
 	if old.Record.Cause.Kind == coordination.KindTimeout {
 		return fmt.Sprintf("the in-place restart to total restart count %d did not end within %s: %d of %d workers joined",
 			old.Round, s.inPlace.Timeout, old.Joined, old.Size)

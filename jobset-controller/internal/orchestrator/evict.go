@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,8 +10,8 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // evictLost tells the store of pods that are lost. An agent that could speak has reported the death itself; then nothing
@@ -36,27 +35,15 @@ func (r *Reconciler) evictLost(ctx context.Context, s *scope) error {
 
 // expected tells whether a pod had to go: with the Jobs of an earlier epoch, or after its worker had finished.
 func (s *scope) expected(pod *corev1.Pod) bool {
-	finished := slices.Contains(s.wanted.Done, inplace.SlotOf(pod)) && !ladder.Lost(pod)
+	finished := slices.Contains(s.wanted.Finished, inplace.SlotOf(pod)) && !ladder.Lost(pod)
 	return finished || s.epoch.Stale(epoch.OfJob(pod.Annotations))
 }
 
-// evict takes a pod out of its slot, and counts it if that made a difference.
+// evict takes a pod out of its slot.
 func (r *Reconciler) evict(ctx context.Context, s *scope, pod *corev1.Pod) error {
-	token, err := r.Tokens.Token(ctx)
-	if err != nil {
-		return err
-	}
-	before := *s.group
-	sum, err := r.Store.Evict(ctx, string(s.js.UID), token, inplace.SlotOf(pod), string(pod.UID))
-	if errors.Is(err, coordination.ErrUnknownSlot) {
-		return nil // the group does not count this pod
-	}
-	if err := r.sawGroup(s, sum, err); err != nil || s.group == nil {
-		return err
-	}
-	if sum.Seq != before.Seq || sum.Joined != before.Joined || sum.Record.Coalesced != before.Record.Coalesced {
-		evictions.Inc()
-		log.FromContext(ctx).Info("evicted a pod from its slot", "slot", inplace.SlotOf(pod), "pod", pod.Name, "uid", pod.UID)
-	}
-	return nil
+	return r.release(ctx, s, rounds.Slot{Name: inplace.SlotOf(pod), Pod: string(pod.UID)}, pod.Name)
+}
+
+func logReleased(ctx context.Context, slot rounds.Slot, pod string) {
+	log.FromContext(ctx).Info("released a pod from its slot", "slot", slot.Name, "pod", pod, "uid", slot.Pod)
 }

@@ -41,32 +41,16 @@ func (r *Reconciler) releaseFenced(ctx context.Context, s *scope) error {
 	if err != nil || len(alone) == 0 {
 		return err
 	}
-	uids := make([]string, len(alone))
-	for i, slot := range alone {
-		uids[i] = string(slot.Pod.UID)
-	}
-	shut, err := r.Store.Fenced(ctx, string(s.js.UID), uids)
-	if unreadable(err) {
-		return nil // the next reconcile reads the group anew
-	}
-	if err != nil {
-		return storeFailed(err)
-	}
-	return r.deleteFenced(ctx, s, alone, shut)
+	return r.deleteFenced(ctx, s, alone)
 }
 
 // waitsForSlots: pods of this epoch are to join, and not all have.
 func (s *scope) waitsForSlots() bool {
-	if s.wanted == nil || s.wanted.Suspended || s.group == nil || s.group.Epoch != int64(s.epoch.Epoch) {
+	if s.wanted == nil || s.wanted.Suspended || s.group == nil || s.group.Generation != int64(s.epoch.Epoch) {
 		return false
 	}
 	waits := s.group.Phase == coordination.Forming || s.group.Phase == coordination.Restarting
 	return waits && s.group.Joined < s.group.Size
-}
-
-// unreadable: there are no data to decide on.
-func unreadable(err error) bool {
-	return errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue)
 }
 
 // alone are the slots that have not joined and have one living pod, of the Job that there is now.
@@ -90,16 +74,12 @@ func (r *Reconciler) alone(ctx context.Context, s *scope) ([]ladder.Slot, error)
 
 func lives(pod *corev1.Pod) bool { return replace.StateOf([]*corev1.Pod{pod}) == replace.Held }
 
-func (r *Reconciler) deleteFenced(ctx context.Context, s *scope, alone []ladder.Slot, shut []string) error {
-	isShut := map[string]bool{}
-	for _, uid := range shut {
-		isShut[uid] = true
-	}
+func (r *Reconciler) deleteFenced(ctx context.Context, s *scope, alone []ladder.Slot) error {
 	var released []repaired
 	var errs []error
 	turn := r.turn()
 	for _, slot := range alone {
-		if !isShut[string(slot.Pod.UID)] || len(released) == repairsPerLook || turn.over(s) {
+		if !s.group.IsFenced(string(slot.Pod.UID)) || len(released) == repairsPerLook || turn.over(s) {
 			continue
 		}
 		ok, err := r.deleteFencedPod(ctx, s, slot)
@@ -132,7 +112,7 @@ func (r *Reconciler) deleteFencedPod(ctx context.Context, s *scope, slot ladder.
 	if job.UID != slot.Job.UID || !job.DeletionTimestamp.IsZero() {
 		return false, nil // its pods go with it
 	}
-	if err := r.confirmSlot(ctx, s, slot.Name, string(live.UID)); err != nil || !s.waitsForSlots() {
+	if err := r.confirmLead(ctx, s); err != nil || !s.waitsForSlots() {
 		return false, err
 	}
 	return r.delete(ctx, live, client.Preconditions{UID: &live.UID})

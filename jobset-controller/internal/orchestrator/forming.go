@@ -58,7 +58,7 @@ func (r *Reconciler) form(ctx context.Context, s *scope) (moved bool, err error)
 
 // forms reports whether a step of the group may be waiting for its workers.
 func (s *scope) forms() bool {
-	if s.wanted == nil || s.wanted.Suspended || s.group == nil || s.group.Epoch != int64(s.epoch.Epoch) {
+	if s.wanted == nil || s.wanted.Suspended || s.group == nil || s.group.Generation != int64(s.epoch.Epoch) {
 		return false
 	}
 	switch s.group.Phase {
@@ -93,7 +93,7 @@ func (r *Reconciler) chargeExits(ctx context.Context, s *scope, step *formingSte
 		return false, nil
 	}
 	failures := worst.Times
-	if s.group.Dirty {
+	if s.group.Died {
 		failures--
 	}
 	before := s.account()
@@ -147,7 +147,7 @@ func (r *Reconciler) nameMissing(s *scope, step *formingStep) {
 	text := step.Text()
 	s.forming = text
 	expected := !runs && s.group.Phase != coordination.Forming // a later step waits while the others run
-	if expected || !s.state.formation.in(s.group.Epoch).name(step.number) {
+	if expected || !s.state.formation.in(s.group.Generation).name(step.number) {
 		return
 	}
 	kind := corev1.EventTypeWarning
@@ -159,7 +159,7 @@ func (r *Reconciler) nameMissing(s *scope, step *formingStep) {
 
 // replaceMissing deletes the pods of the missing slots, once; their Job creates new ones.
 func (r *Reconciler) replaceMissing(ctx context.Context, s *scope, step *formingStep) error {
-	s.state.formation.in(s.group.Epoch).answered[step.number] = s.now
+	s.state.formation.in(s.group.Generation).answered[step.number] = s.now
 	var done []repaired
 	var errs []error
 	for _, slot := range step.Missing {

@@ -20,6 +20,7 @@ import (
 type formingStep struct {
 	forming.Step
 	number int64
+	units  []int     // of the step, whose workers have not all joined
 	since  time.Time // when somebody began to wait for it
 	named  bool      // long enough ago for its workers to be named
 }
@@ -28,37 +29,34 @@ func (f *formingStep) nameAfter() time.Duration { return min(namedAfter, f.Perio
 
 // formingSteps are the steps that have not entered, in order, and whose workers have not all joined.
 func (r *Reconciler) formingSteps(ctx context.Context, s *scope) ([]formingStep, error) {
-	stages := map[int64][]coordination.Stage{}
-	waiting := map[int64]int64{}
-	for i, stage := range s.group.Stages {
-		if _, entered := s.group.Entered(stage.Step); entered || s.group.StageLeft(stage.Step, int64(i)) || i >= len(s.group.Counts) {
+	var steps []formingStep
+	for u, unit := range s.group.Units {
+		if unit.Entered || unit.Left || unit.Joined == unit.Slots {
 			continue
 		}
-		stages[stage.Step] = append(stages[stage.Step], stage)
-		waiting[stage.Step] += stage.Slots() - s.group.Counts[i].Joined
+		if n := len(steps); n == 0 || steps[n-1].number != unit.Step {
+			steps = append(steps, formingStep{number: unit.Step, Step: forming.Step{
+				Period: s.inPlace.FormingTimeout, Now: s.now, Answered: s.state.formation.in(s.group.Generation).answered[unit.Step],
+			}})
+		}
+		step := &steps[len(steps)-1]
+		step.Waiting += unit.Slots - unit.Joined
+		step.units = append(step.units, u)
 	}
-	if len(stages) == 0 {
+	if len(steps) == 0 {
 		return nil, nil
 	}
 	slots, err := r.formingSlots(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	var steps []formingStep
-	for number, of := range stages {
-		if waiting[number] <= 0 {
-			continue
+	for i := range steps {
+		for _, stage := range s.group.Stages {
+			if stage.Step == steps[i].number {
+				steps[i].Slots = append(steps[i].Slots, slots.of(stage)...)
+			}
 		}
-		step := formingStep{number: number, Step: forming.Step{
-			Waiting: waiting[number], Period: s.inPlace.FormingTimeout, Now: s.now,
-			Answered: s.state.formation.in(s.group.Epoch).answered[number],
-		}}
-		for _, stage := range of {
-			step.Slots = append(step.Slots, slots.of(stage)...)
-		}
-		steps = append(steps, step)
 	}
-	slices.SortFunc(steps, func(a, b formingStep) int { return int(a.number - b.number) })
 	for i := range steps {
 		if err := r.dateStep(ctx, s, &steps[i]); err != nil {
 			return nil, err
@@ -88,20 +86,17 @@ func (r *Reconciler) dateStep(ctx context.Context, s *scope, step *formingStep) 
 	return err
 }
 
-// missingOf are the slots of a step that have not joined. Once another step has entered the store does not list those of a later one: then they
-// are those whose pods do not run.
-func (r *Reconciler) missingOf(ctx context.Context, s *scope, step *formingStep) (missing []forming.Slot, err error) {
-	if s.group.Phase == coordination.Forming {
-		names, err := r.missing(ctx, s)
-		waited := sets.New(names...)
-		return slices.DeleteFunc(slices.Clone(step.Slots), func(slot forming.Slot) bool { return !waited.Has(slot.Name) }), err
-	}
-	for _, slot := range step.Slots {
-		if kind := forming.WaitOf(slot, s.now).Kind; kind != forming.Store && kind != forming.Starting && int64(len(missing)) < step.Waiting {
-			missing = append(missing, slot)
+// missingOf are the slots of a step that have not joined.
+func (r *Reconciler) missingOf(ctx context.Context, s *scope, step *formingStep) ([]forming.Slot, error) {
+	waited := sets.New[string]()
+	for _, unit := range step.units {
+		names, err := s.group.MissingOf(ctx, r.Store, string(s.js.UID), unit)
+		if err != nil {
+			return nil, storeFailed(err)
 		}
+		waited.Insert(names...)
 	}
-	return missing, nil
+	return slices.DeleteFunc(slices.Clone(step.Slots), func(slot forming.Slot) bool { return !waited.Has(slot.Name) }), nil
 }
 
 // formingSlots are the Jobs and pods of a group by slot.

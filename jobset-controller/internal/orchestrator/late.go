@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 // lateAfter is how long a restart takes before somebody wants to know whom it waits for. Processes are back before that, and most
@@ -30,18 +28,15 @@ func (r *Reconciler) nameLate(ctx context.Context, s *scope) error {
 		if err != nil || len(missing) == 0 {
 			return err
 		}
-		restart.late, restart.asked = lateText(missing, s.group.Size-s.group.Joined), true
+		restart.late, restart.asked = lateText(missing), true
 	}
 	s.late = restart.late
 	return nil
 }
 
-// lateText is the end of the condition's message. The store lists so many; of more it is known how many there were.
-func lateText(missing []string, known int64) string {
-	n := int64(len(missing))
-	if n == coordination.MissingLimit {
-		n = max(n, known)
-	}
+// lateText is the end of the condition's message.
+func lateText(missing []string) string {
+	n := len(missing)
 	names, more := missing[:min(n, maxNamed)], ""
 	if n > maxNamed {
 		more = fmt.Sprintf(" and %d more", n-maxNamed)

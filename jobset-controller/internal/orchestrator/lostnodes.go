@@ -70,7 +70,7 @@ func (r *Reconciler) releaseDead(ctx context.Context, s *scope) error {
 	rand.Shuffle(len(stay), func(i, k int) { stay[i], stay[k] = stay[k], stay[i] })
 	var errs []error
 	for turn := r.turn(); len(stay) > 0 && !turn.spent() && s.wantsPods(); stay = stay[1:] {
-		errs = append(errs, r.release(ctx, s, stay[0]))
+		errs = append(errs, r.releaseFromNode(ctx, s, stay[0]))
 	}
 	return errors.Join(errs...)
 }
@@ -97,7 +97,7 @@ func (s *scope) wantsPods() bool {
 }
 
 // release deletes a pod by force with evidence that nothing of it runs, and leaves it alone without.
-func (r *Reconciler) release(ctx context.Context, s *scope, pod *corev1.Pod) error {
+func (r *Reconciler) releaseFromNode(ctx context.Context, s *scope, pod *corev1.Pod) error {
 	node, err := r.node(ctx, s, pod.Spec.NodeName)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
@@ -32,7 +33,7 @@ func (s *scope) mark(set bool) map[string]string {
 }
 
 // markRecreation says that all Jobs are being recreated: their pods come and go, and no pod of them has failed.
-func (s *scope) markRecreation(old coordination.Summary) map[string]string {
+func (s *scope) markRecreation(old group.Summary) map[string]string {
 	return s.place(recovering.State{Rung: recovering.RungRecreate, Reason: failOverText(s, old), Deadline: s.now.Add(recreationTime)})
 }
 
@@ -80,5 +81,5 @@ func (s *scope) recreating() bool {
 	if s.group == nil {
 		return s.undecided
 	}
-	return s.group.Phase == coordination.Forming || s.group.Phase == coordination.Recreating || s.group.Phase == coordination.Recovering
+	return s.group.Phase == coordination.Forming || s.group.Phase == coordination.Recreating
 }

@@ -18,7 +18,6 @@ import (
 var (
 	restarts          = meter.CounterVec(series.Restarts)
 	lostSeconds       = meter.CounterVec(series.LostWorkerSeconds)
-	barrierWait       = meter.Histogram(series.BarrierWait, buckets)
 	outOfSync         = meter.Gauge(series.OutOfSync)
 	fencingRejections = meter.Counter(series.FencingRejections)
 	evictions         = meter.Counter(series.Evictions)
@@ -47,7 +46,7 @@ var buckets = []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 
 
 func init() {
 	metrics.Registry.MustRegister(restarts, evictions, escalations, groups, roundsEnded, timeouts, storeErrors, leading,
-		restartSeconds, lostSeconds, barrierWait, outOfSync, fencingRejections, runningSeconds, waitingToJoin, earlyFailures, formingTimeouts)
+		restartSeconds, lostSeconds, outOfSync, fencingRejections, runningSeconds, waitingToJoin, earlyFailures, formingTimeouts)
 	meter.Zero(escalations, []string{string(ladder.Pod)}, []string{string(ladder.Job)}, []string{"group"})
 	for _, kind := range forming.Kinds {
 		waitingToJoin.WithLabelValues(string(kind)).Set(0)

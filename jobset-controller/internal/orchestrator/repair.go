@@ -48,7 +48,7 @@ func (r *Reconciler) missing(ctx context.Context, s *scope) ([]string, error) {
 	if s.missing != nil {
 		return s.missing, nil
 	}
-	missing, err := r.Store.Missing(ctx, string(s.js.UID))
+	missing, err := s.group.Missing(ctx, r.Store, string(s.js.UID))
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue):
 		return nil, nil
@@ -211,7 +211,7 @@ func (r *Reconciler) recreateJob(ctx context.Context, s *scope, slot ladder.Slot
 	if live.UID != job.UID || !live.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
-	if err := r.confirmLead(ctx, s, slot); err != nil || !s.restarting() {
+	if err := r.confirmLead(ctx, s); err != nil || !s.restarting() {
 		return false, err
 	}
 	for slot, pod := range s.pods {
@@ -225,19 +225,19 @@ func (r *Reconciler) recreateJob(ctx context.Context, s *scope, slot ladder.Slot
 	return r.delete(ctx, live, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
 }
 
-// confirmLead lets the store refuse a leader that has been replaced, where there may be no pod to evict. No pod has the UID
-// of a Job, so nothing is evicted.
-func (r *Reconciler) confirmLead(ctx context.Context, s *scope, slot ladder.Slot) error {
-	return r.confirmSlot(ctx, s, slot.Name, string(slot.Job.UID))
-}
-
-func (r *Reconciler) confirmSlot(ctx context.Context, s *scope, slot, nobody string) error {
+// confirmLead reads the group again, and refuses a leader that has been replaced, where there may be no pod to release.
+func (r *Reconciler) confirmLead(ctx context.Context, s *scope) error {
 	token, err := r.Tokens.Token(ctx)
 	if err != nil {
 		return err
 	}
-	sum, err := r.Store.Evict(ctx, string(s.js.UID), token, slot, nobody)
-	return r.sawGroup(s, sum, err)
+	if err := r.readGroup(ctx, s); err != nil {
+		return err
+	}
+	if s.stored != nil && token.Less(s.stored.Config.Token) {
+		return coordination.ErrStaleLeader
+	}
+	return nil
 }
 
 // restarting tells whether the round that was looked at still goes on; a step of the group ends the repair. While the agents

@@ -127,7 +127,7 @@ func (s *scope) dueForPod(p *place) bool {
 // replaces tells whether the group needs all of its workers now. One that forms for the first time has no clock, so that nothing
 // would end a row of pods that fail as soon as they start; the Job controller's back-off does.
 func (s *scope) replaces() bool {
-	if s.wanted == nil || s.wanted.Suspended || s.group == nil || s.group.Epoch != int64(s.epoch.Epoch) {
+	if s.wanted == nil || s.wanted.Suspended || s.group == nil || s.group.Generation != int64(s.epoch.Epoch) {
 		return false
 	}
 	return s.group.Phase == coordination.Running || s.group.Phase == coordination.Restarting
@@ -175,11 +175,10 @@ func (s *scope) indexes(job *batchv1.Job) int {
 		return 0
 	}
 	prefix := s.js.Name + "-" + job.Labels[v1alpha2.ReplicatedJobNameKey]
-	for i, stage := range s.group.Stages {
-		if _, entered := s.group.Entered(stage.Step); stage.Prefix != prefix || !entered || s.group.StageLeft(stage.Step, int64(i)) {
-			continue
+	for _, stage := range s.group.Stages {
+		if stage.Prefix == prefix && s.group.HasEntered(stage) {
+			return int(stage.Pods)
 		}
-		return int(stage.Pods)
 	}
 	return 0
 }
@@ -210,7 +209,7 @@ func (r *Reconciler) vacate(ctx context.Context, s *scope, v *vacancy) (*newPod,
 		return nil, err
 	}
 	// The group may have moved on by the eviction: this is the round that the pod is for.
-	round := []string{strconv.FormatInt(s.group.Epoch, 10), strconv.FormatInt(s.group.Round, 10)}
+	round := []string{strconv.FormatInt(s.group.Generation, 10), strconv.FormatInt(s.group.Round, 10)}
 	s.state.made.note(s, v.slot)
 	s.lookIn(s.state.made.wait(s, v.slot))
 	return &newPod{v.place, replace.Pod(v.job, v.index, append(round, lost...)...), lost}, nil
@@ -271,7 +270,7 @@ func (r *Reconciler) livePods(ctx context.Context, p *place, options ...client.L
 // a leader that has been replaced. It returns the UIDs of those that are left.
 func (r *Reconciler) fence(ctx context.Context, s *scope, p *place, live []corev1.Pod) ([]string, error) {
 	if len(live) == 0 {
-		return nil, r.confirmSlot(ctx, s, p.slot, string(p.job.UID))
+		return nil, r.confirmLead(ctx, s)
 	}
 	var lost []string
 	for i := range live {

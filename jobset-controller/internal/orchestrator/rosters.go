@@ -20,6 +20,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/grace"
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
@@ -30,7 +32,7 @@ import (
 // does not come back in place is in its report, and the owner's own program replaces the pod.
 type Rosters struct {
 	Client client.Client
-	Store  coordination.Leader
+	Store  rounds.Leader
 	Tokens Tokens
 	Clock  clock.PassiveClock
 	Users  Credentials // nil: agents have no users of their own
@@ -62,7 +64,7 @@ func (r *Rosters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	owner.SetGroupVersionKind(owners.ElasticJob)
 	again, err := r.lead(ctx, owner)
 	switch {
-	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch):
+	case errors.Is(err, coordination.ErrStaleLeader):
 		fencingRejections.Inc()
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next look is at the newer object
@@ -86,7 +88,7 @@ type roll struct {
 	state  *groupState
 	roster *roster.Roster
 	report *roster.Report // that was written last
-	group  *coordination.Summary
+	group  *group.Summary
 	bad    error // the store holds something unreadable
 	clock  *grace.Deadline
 	now    time.Time
@@ -120,7 +122,7 @@ func (r *Rosters) look(ctx context.Context, owner client.Object) (time.Duration,
 		return 0, nil
 	}
 	s.state = r.states.of(client.ObjectKeyFromObject(owner), owner.GetUID(), s.now)
-	if err := r.see(s)(r.Store.Summary(ctx, string(owner.GetUID()))); err != nil {
+	if err := r.see(s)(group.Read(ctx, r.Store, string(owner.GetUID()))); err != nil {
 		return 0, err
 	}
 	return r.follow(ctx, s)
@@ -146,39 +148,40 @@ func (r *Rosters) follow(ctx context.Context, s *roll) (time.Duration, error) {
 }
 
 func (s *roll) input() members.Input {
-	return members.Input{
-		Roster: s.roster, Group: s.group, Foreign: s.bad != nil,
-		Known: s.roster != nil && s.report != nil && s.report.Epoch == s.roster.Epoch,
+	in := members.Input{Roster: s.roster, Group: s.group, Foreign: s.bad != nil}
+	if s.roster != nil && s.report != nil && s.report.Epoch == s.roster.Epoch {
+		in.Known, in.Round = true, s.report.Round
 	}
+	return in
 }
 
-// apply does one step. The incarnation is used if the store holds no state.
+// apply does one step.
 func (r *Rosters) apply(ctx context.Context, s *roll, step members.Step) error {
 	token, err := r.Tokens.Token(ctx)
 	if err != nil {
 		return err
 	}
-	group := string(s.owner.GetUID())
+	uid := string(s.owner.GetUID())
 	switch step.Kind {
 	case members.Evict:
 		_, pod, _ := roster.ParseMember(step.Member)
 		evictions.Inc()
-		return r.see(s)(r.Store.Evict(ctx, group, token, roster.Slot(step.Member), pod))
+		return r.see(s)(s.group.Release(ctx, r.Store, uid, token, rounds.Slot{Name: roster.Slot(step.Member), Pod: pod}, coordination.KindPod))
 	case members.Open:
-		step.Open.Token, step.Open.Incarnation = token, incarnation()
-		return r.see(s)(r.Store.Open(ctx, group, step.Open))
+		step.Open.Token = token
+		return r.see(s)(group.Open(ctx, r.Store, uid, step.Open))
 	case members.Drop:
-		if err := r.Store.Drop(ctx, group, token); err != nil {
-			return r.see(s)(coordination.Summary{}, err)
+		if err := r.Store.Drop(ctx, uid); err != nil {
+			return r.see(s)(group.Summary{}, err)
 		}
-		return r.see(s)(coordination.Summary{}, coordination.ErrNoGroup)
+		return r.see(s)(group.Summary{}, coordination.ErrNoGroup)
 	}
 	return fmt.Errorf("unknown step %q", step.Kind)
 }
 
 // see takes over what a store call returned, and keeps the clock of the round.
-func (r *Rosters) see(s *roll) func(coordination.Summary, error) error {
-	return func(sum coordination.Summary, err error) error {
+func (r *Rosters) see(s *roll) func(group.Summary, error) error {
+	return func(sum group.Summary, err error) error {
 		s.group, s.bad, s.clock = nil, nil, nil
 		switch {
 		case err == nil:
@@ -189,7 +192,7 @@ func (r *Rosters) see(s *roll) func(coordination.Summary, error) error {
 		case errors.Is(err, coordination.ErrNoGroup):
 		case errors.Is(err, coordination.ErrForeignValue):
 			s.bad = err
-		case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch), errors.Is(err, coordination.ErrArgument):
+		case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrArgument):
 			return err
 		default:
 			return storeFailed(err)

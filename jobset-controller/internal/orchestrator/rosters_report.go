@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
@@ -14,7 +15,7 @@ import (
 func (r *Rosters) report(ctx context.Context, s *roll) (roster.Report, error) {
 	g := s.group
 	report := roster.Report{
-		Epoch: g.Epoch, Round: g.Round, Phase: g.Phase, Size: g.Size, Message: conditionOf(g, 0).Message,
+		Epoch: g.Generation, Round: g.Round, Phase: g.Phase, Size: g.Size, Message: conditionOf(g, 0).Message,
 	}
 	if s.clock != nil {
 		report.Deadline = s.clock.Start.Add(s.clock.Period)
@@ -34,17 +35,17 @@ func (r *Rosters) failures(ctx context.Context, s *roll) ([]roster.Failure, erro
 	if s.report != nil {
 		known = s.report.Failures
 	}
-	if s.report != nil && s.report.Epoch == s.group.Epoch && s.report.Round == s.group.Round && s.report.Phase == s.group.Phase {
+	if s.report != nil && s.report.Epoch == s.group.Generation && s.report.Round == s.group.Round && s.report.Phase == s.group.Phase {
 		return known, nil
 	}
-	records, err := r.Store.History(ctx, string(s.owner.GetUID()))
-	if errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) {
+	lines, err := r.Store.History(ctx, string(s.owner.GetUID()))
+	if errors.Is(err, coordination.ErrForeignValue) {
 		return known, nil // the next look reads the group anew
 	}
 	if err != nil {
 		return nil, storeFailed(err)
 	}
-	return merged(known, append(records, s.group.Record)), nil
+	return merged(known, group.Records(nil, lines)), nil
 }
 
 // merged adds the failures that are later than those that are known.
@@ -77,10 +78,7 @@ func (r *Rosters) lost(ctx context.Context, s *roll) ([]roster.Lost, error) {
 	if s.clock == nil || !s.clock.Passed(s.now) {
 		return nil, nil
 	}
-	slots, err := r.Store.Missing(ctx, string(s.owner.GetUID()))
-	if errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) {
-		return nil, nil
-	}
+	slots, err := s.group.Missing(ctx, r.Store, string(s.owner.GetUID()))
 	if err != nil {
 		return nil, storeFailed(err)
 	}

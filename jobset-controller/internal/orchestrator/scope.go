@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,10 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/grace"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
@@ -31,8 +35,9 @@ type scope struct {
 	epoch   epoch.Record
 	jobs    []batchv1.Job
 	wanted  *leader.Wanted
-	group   *coordination.Summary
-	foreign error // the store holds something unreadable
+	stored  *rounds.Stored // nil: the store holds no readable group
+	group   *group.Summary // of it
+	foreign error          // the store holds something unreadable
 	clock   *grace.Deadline
 	losses  []loss                 // pods that were lost since the last look
 	pods    map[string]*corev1.Pod // the newest pod of each slot, once they were read
@@ -46,7 +51,6 @@ type scope struct {
 	late    string                  // who is not back in a restart that takes long
 	soon    time.Duration           // when to look again, whatever is heard; 0: no need
 
-	opened    bool   // by this reconcile
 	refused   string // why a JobSet that asks for in-place restarts has no group
 	undecided bool   // whether agents are added is for the JobSet's first Job to say; a group that is there stays as it is
 }
@@ -105,8 +109,9 @@ func (s *scope) want() (*leader.Wanted, string) {
 	return &leader.Wanted{
 		Stages:    stages,
 		Suspended: ptr.Deref(s.js.Spec.Suspend, false),
-		Done:      finishedSlots(s.js.Name, jobs, stages),
-		MaxDelay:  s.inPlace.MaxRestartDelay,
+		Barrier:   !slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return inplace.HasSidecar(&job.Spec.Template.Spec) }),
+		Finished:  finishedSlots(s.js.Name, jobs, stages),
+		MaxPause:  s.inPlace.MaxRestartDelay,
 	}, ""
 }
 
@@ -132,22 +137,22 @@ func (s *scope) concerned() bool {
 }
 
 func (r *Reconciler) readGroup(ctx context.Context, s *scope) error {
-	sum, err := r.Store.Summary(ctx, string(s.js.UID))
-	return r.sawGroup(s, sum, err)
+	stored, err := r.Store.Read(ctx, string(s.js.UID))
+	return r.sawGroup(s, stored, err)
 }
 
 // sawGroup takes over what a store call returned, and keeps the clock of the round.
-func (r *Reconciler) sawGroup(s *scope, sum coordination.Summary, err error) error {
-	s.group, s.foreign, s.clock, s.missing = nil, nil, nil, nil
+func (r *Reconciler) sawGroup(s *scope, stored *rounds.Stored, err error) error {
+	s.stored, s.group, s.foreign, s.clock, s.missing = stored, nil, nil, nil, nil
 	switch {
-	case err == nil:
-		s.group = &sum
-		s.clock = s.state.clock(sum, s.inPlace.Timeout, r.Clock.Now()) // a look may be long
-	case errors.Is(err, coordination.ErrNoGroup):
+	case err == nil && stored != nil:
+		g := group.Summarize(stored)
+		s.group = &g
+		s.clock = s.state.clock(g, s.inPlace.Timeout, r.Clock.Now()) // a look may be long
+	case err == nil, errors.Is(err, coordination.ErrNoGroup):
 	case errors.Is(err, coordination.ErrForeignValue):
 		s.foreign = err
-	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrStaleEpoch),
-		errors.Is(err, coordination.ErrArgument):
+	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrArgument):
 		return err
 	default:
 		return storeFailed(err)
@@ -156,13 +161,39 @@ func (r *Reconciler) sawGroup(s *scope, sum coordination.Summary, err error) err
 	return nil
 }
 
-func (s *scope) input() leader.Input {
+// input is what the rules of package leader decide on. A JobSet that has no group and wants none needs no leader.
+func (r *Reconciler) input(ctx context.Context, s *scope) (leader.Input, error) {
 	_, counted := s.js.Annotations[v1alpha2.InPlaceRestartsKey]
-	return leader.Input{
-		Wanted: s.wanted, Group: s.group, Foreign: s.foreign != nil, Epoch: s.epoch,
+	in := leader.Input{
+		Wanted: s.wanted, Stored: s.stored, Foreign: s.foreign != nil, Epoch: s.epoch,
 		Charged: s.inPlace.Restarts, Counted: counted, Budget: s.budget(),
-		Overdue: s.clock != nil && s.clock.Passed(s.now), Mark: s.marked(), Opened: s.opened,
+		Overdue: s.clock != nil && s.clock.Passed(s.now), Mark: s.marked(), Incarnation: group.Incarnation(),
 	}
+	if s.wanted == nil {
+		return in, nil
+	}
+	s.wanted.Entered, s.wanted.Fenced = s.entered(), s.state.released.pods(int64(s.epoch.Epoch))
+	var err error
+	in.Token, err = r.Tokens.Token(ctx)
+	return in, err
+}
+
+// entered is how many steps have run in this generation, for a store that has lost the group: those whose Jobs exist, unless the
+// condition says that the first one has still to form.
+func (s *scope) entered() int64 {
+	condition := meta.FindStatusCondition(s.js.Status.Conditions, ConditionInSync)
+	if condition == nil || condition.Reason == reasons[coordination.Forming] || condition.Reason == reasonUnreachable {
+		return 0
+	}
+	var steps int64
+	for _, stage := range s.wanted.Stages {
+		if slices.ContainsFunc(s.currentJobs(), func(job *batchv1.Job) bool {
+			return s.js.Name+"-"+job.Labels[v1alpha2.ReplicatedJobNameKey] == stage.Prefix
+		}) {
+			steps = max(steps, stage.Step+1)
+		}
+	}
+	return steps
 }
 
 func (s *scope) budget() restart.Budget { return policy.Budget(&s.js.Spec) }

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/forming"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replace"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
@@ -19,7 +19,8 @@ import (
 //   - restart: the clock of a restart starts again, so that a time-out is late and never early; its late workers are read again
 //   - formation: one event is repeated, and the pods of a step may be deleted once more
 //   - made: one pod too many is tried for a slot
-//   - inspected, fencesChecked, nodesChecked: something that costs is checked early
+//   - released: the slots of such pods are freed again when a new pod asks for one, if the store has lost its data as well
+//   - holdersChecked, fencesChecked, nodesChecked: something that costs is checked early
 //   - account: the history is read once more; which restarts were counted is in the JobSet's annotation
 //   - use: worker-seconds since the last reconcile are not counted
 //
@@ -32,7 +33,9 @@ type groupState struct {
 	account accountMemory
 	use     use
 
-	inspected, fencesChecked, nodesChecked time.Time
+	released releasedPods
+
+	holdersChecked, fencesChecked, nodesChecked time.Time
 
 	restarting, forms atomic.Bool // for the pod watch
 }
@@ -88,14 +91,14 @@ func (m *groupStates) drop(uid types.UID, now time.Time) {
 }
 
 // observed brings the metrics of a group up to date; nil: there is none.
-func (m *groupStates) observed(one *groupState, g *coordination.Summary, now time.Time) {
+func (m *groupStates) observed(one *groupState, g *group.Summary, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.observe(one, g, now)
 }
 
 // observe is called with the lock held.
-func (m *groupStates) observe(one *groupState, g *coordination.Summary, now time.Time) {
+func (m *groupStates) observe(one *groupState, g *group.Summary, now time.Time) {
 	m.sum += one.use.seconds(now)
 	before := one.use
 	one.use = useOf(g, now)
@@ -104,13 +107,13 @@ func (m *groupStates) observe(one *groupState, g *coordination.Summary, now time
 }
 
 // observedPhase is observed for groups whose workers are not counted.
-func (m *groupStates) observedPhase(one *groupState, g *coordination.Summary) {
+func (m *groupStates) observedPhase(one *groupState, g *group.Summary) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	one.countPhase(g)
 }
 
-func (m *groupState) countPhase(g *coordination.Summary) {
+func (m *groupState) countPhase(g *group.Summary) {
 	before := m.phase
 	if m.phase = ""; g != nil {
 		m.phase = g.Phase
@@ -123,7 +126,7 @@ func (m *groupState) countPhase(g *coordination.Summary) {
 	}
 }
 
-func useOf(g *coordination.Summary, now time.Time) use {
+func useOf(g *group.Summary, now time.Time) use {
 	u := use{since: now}
 	if g == nil {
 		return u
@@ -131,7 +134,7 @@ func useOf(g *coordination.Summary, now time.Time) use {
 	switch g.Phase {
 	case coordination.Running:
 		u.running = g.Size - g.Done
-	case coordination.Forming, coordination.Restarting, coordination.Recovering:
+	case coordination.Forming, coordination.Restarting:
 		u.missing = g.Size - g.Joined
 	}
 	return u
@@ -198,15 +201,15 @@ type restartMemory struct {
 }
 
 // clock returns the deadline of the restart in progress, nil if there is none. No clock of another machine is trusted.
-func (m *groupState) clock(g coordination.Summary, timeout time.Duration, now time.Time) *grace.Deadline {
-	timed := leader.Timed(g)
+func (m *groupState) clock(g group.Summary, timeout time.Duration, now time.Time) *grace.Deadline {
+	timed := g.Phase == coordination.Restarting
 	m.restarting.Store(timed)
 	if !timed {
 		m.restart = nil
 		return nil
 	}
-	if r := m.restart; r == nil || r.phase != g.Phase || r.epoch != g.Epoch || r.round != g.Round {
-		m.restart = &restartMemory{phase: g.Phase, epoch: g.Epoch, round: g.Round, since: now}
+	if r := m.restart; r == nil || r.phase != g.Phase || r.epoch != g.Generation || r.round != g.Round {
+		m.restart = &restartMemory{phase: g.Phase, epoch: g.Generation, round: g.Round, since: now}
 	}
 	return &grace.Deadline{Start: m.restart.since, Period: timeout}
 }
@@ -263,9 +266,9 @@ type roundPods struct {
 	slots        map[string]replace.Pace
 }
 
-func (p *roundPods) in(g *coordination.Summary) map[string]replace.Pace {
-	if p.slots == nil || p.epoch != g.Epoch || p.round != g.Round {
-		*p = roundPods{g.Epoch, g.Round, map[string]replace.Pace{}}
+func (p *roundPods) in(g *group.Summary) map[string]replace.Pace {
+	if p.slots == nil || p.epoch != g.Generation || p.round != g.Round {
+		*p = roundPods{g.Generation, g.Round, map[string]replace.Pace{}}
 	}
 	return p.slots
 }

@@ -2,8 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"strconv"
@@ -13,25 +11,18 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
 // apply does one step and notes its effect in the scope.
 func (r *Reconciler) apply(ctx context.Context, s *scope, step leader.Step) error {
-	token, err := r.Tokens.Token(ctx)
-	if err != nil {
-		return err
-	}
 	switch step.Kind {
 	case leader.Drop:
-		return r.drop(ctx, s, token)
-	case leader.OpenGroup:
-		step.Open.Token = token
-		return r.open(ctx, s, step.Open)
-	case leader.GiveUp:
-		return r.giveUp(ctx, s, token)
+		return r.drop(ctx, s)
+	case leader.WriteGroup:
+		return r.write(ctx, s, step.Write)
 	case leader.RestoreEpoch:
 		return r.annotate(ctx, s, map[string]string{epoch.Annotation: step.Epoch.Format()})
 	case leader.Charge:
@@ -44,34 +35,26 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, step leader.Step) erro
 	return fmt.Errorf("unknown step %q", step.Kind)
 }
 
-func (r *Reconciler) open(ctx context.Context, s *scope, o coordination.Open) error {
-	o.Incarnation = incarnation()
+// write makes a write of the leader's rules. If the group has moved on meanwhile, the next step is decided on what it is then.
+func (r *Reconciler) write(ctx context.Context, s *scope, w group.Write) error {
 	if s.foreign != nil {
 		r.reportForeign(s)
 	}
-	sum, err := r.Store.Open(ctx, string(s.js.UID), o)
-	s.opened = true
-	return r.sawGroup(s, sum, err)
+	written, err := group.Apply(ctx, r.Store, string(s.js.UID), w)
+	if err != nil {
+		return r.sawGroup(s, nil, err)
+	}
+	if written && w.Reason == group.GivesUp {
+		timeouts.Inc()
+	}
+	return r.readGroup(ctx, s)
 }
 
-func (r *Reconciler) drop(ctx context.Context, s *scope, token coordination.Token) error {
+func (r *Reconciler) drop(ctx context.Context, s *scope) error {
 	if err := r.settleAccounts(ctx, s); err != nil {
 		return err
 	}
-	err := r.Store.Drop(ctx, string(s.js.UID), token)
-	if err == nil {
-		err = coordination.ErrNoGroup // the level after a drop
-	}
-	return r.sawGroup(s, coordination.Summary{}, err)
-}
-
-func (r *Reconciler) giveUp(ctx context.Context, s *scope, token coordination.Token) error {
-	g := s.group
-	sum, err := r.Store.Recreate(ctx, string(s.js.UID), token, g.Epoch, g.Round, coordination.KindTimeout)
-	if err == nil && sum.Phase == coordination.Recreating && sum.Round == g.Round {
-		timeouts.Inc()
-	}
-	return r.sawGroup(s, sum, err)
+	return r.sawGroup(s, nil, r.Store.Drop(ctx, string(s.js.UID)))
 }
 
 // charge raises inplace-restarts. The compare-and-set on the JobSet makes it count once, and never after the JobSet was
@@ -132,13 +115,4 @@ func annotated(ctx context.Context, c client.Client, owner client.Object, values
 		return owner, fmt.Errorf("annotating the %s: %w", owners.KindOf(owner).Kind, err)
 	}
 	return next, nil
-}
-
-// incarnation names one life of a group's data in the store.
-func incarnation() string {
-	b := make([]byte, 8)
-	if _, err := rand.Read(b); err != nil {
-		panic(err) // the kernel's source of randomness never fails
-	}
-	return hex.EncodeToString(b)
 }

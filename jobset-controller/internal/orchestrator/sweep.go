@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // Sweep drops the groups of JobSets, and of other owners, that are gone. A deletion is not waited for as an event, because it may have happened
@@ -18,9 +18,10 @@ import (
 type Sweep struct {
 	Cache  client.Reader
 	Live   client.Reader
-	Store  coordination.Leader
+	Store  rounds.Leader
 	Tokens Tokens
 	Owners *owners.Lister // nil: JobSets
+	Tidy   bool           // nobody else removes what late reports have left
 	Every  time.Duration
 }
 
@@ -36,6 +37,11 @@ func (s *Sweep) Start(ctx context.Context) error {
 
 // once asks the API server itself before it drops anything: the cache may be behind.
 func (s *Sweep) once(ctx context.Context) error {
+	if s.Tidy {
+		if _, err := s.Store.Tidy(ctx); err != nil {
+			return err
+		}
+	}
 	groups, err := s.Store.Groups(ctx)
 	if err != nil {
 		return err
@@ -51,9 +57,8 @@ func (s *Sweep) once(ctx context.Context) error {
 }
 
 func (s *Sweep) drop(ctx context.Context, groups []string, known map[string]bool) error {
-	token, err := s.Tokens.Token(ctx)
-	if err != nil {
-		return err
+	if _, err := s.Tokens.Token(ctx); err != nil {
+		return err // another one leads
 	}
 	var errs []error
 	for _, group := range groups {
@@ -61,7 +66,7 @@ func (s *Sweep) drop(ctx context.Context, groups []string, known map[string]bool
 			continue
 		}
 		log.FromContext(ctx).Info("dropping a group whose owner is gone", "group", group)
-		errs = append(errs, s.Store.Drop(ctx, group, token))
+		errs = append(errs, s.Store.Drop(ctx, group))
 	}
 	return errors.Join(errs...)
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // UIDIndex is the cache index that finds a JobSet by its UID.
@@ -22,7 +22,7 @@ func IndexByUID(obj client.Object) []string { return []string{string(obj.GetUID(
 // Wakeups turns what the store says into reconciles. It is a runnable of the leader.
 type Wakeups struct {
 	Client client.Reader
-	Store  coordination.Leader
+	Store  rounds.Leader
 	// Others, if set, is told of each group that no JobSet has, and of every (re)connection, with "".
 	Others func(ctx context.Context, group string)
 	// Connected, if set, is called after every (re)connection, before any group is looked at.
@@ -31,7 +31,7 @@ type Wakeups struct {
 }
 
 // NewWakeups returns a Wakeups whose Source feeds a controller.
-func NewWakeups(c client.Reader, s coordination.Leader) *Wakeups {
+func NewWakeups(c client.Reader, s rounds.Leader) *Wakeups {
 	return &Wakeups{Client: c, Store: s, events: make(chan event.TypedGenericEvent[client.Object], 1024)}
 }
 

@@ -204,13 +204,28 @@ func (p planner) close() (rounds.State, bool) {
 // resume has everybody join again: pods may have stayed, or new ones may come.
 func (p planner) resume() (rounds.State, bool) {
 	s := p.stored.State
-	return p.begin(s.Round, min(s.Entered, len(p.layout.units))), s.Phase == rounds.Closed && !p.want.Suspended
+	return p.begin(s.Round, p.entered()), s.Phase == rounds.Closed && !p.want.Suspended
 }
 
-// resize has everybody join again. If workers run and others are new, the next round opens when all have joined.
+// resize has everybody join again. If workers run and others of their unit are new, the next round opens when all have joined.
 func (p planner) resize() (rounds.State, bool) {
 	s := p.stored.State
-	return p.begin(s.Round, min(s.Entered, len(p.layout.units))), s.Phase == rounds.Active && p.resized()
+	return p.begin(s.Round, p.entered()), s.Phase == rounds.Active && p.resized()
+}
+
+// entered is how many leading units of the new layout have workers that have run in this generation.
+func (p planner) entered() int {
+	ran := map[string]bool{}
+	for _, b := range p.stored.Config.Stages {
+		ran[b.Prefix] = b.Unit < p.stored.State.Entered
+	}
+	n := 0
+	for _, b := range p.layout.bounds {
+		if ran[b.Prefix] {
+			n = max(n, b.Unit+1)
+		}
+	}
+	return n
 }
 
 func (p planner) giveUp() (rounds.State, bool) {

@@ -53,7 +53,7 @@ func TestNext(t *testing.T) {
 		level  string
 		config string // part of it
 	}{
-		"nothing is stored": {nil, wanted(), Opens, "2 i2 2 0 A 0 0 0 - 0", "n0 1 e0 1 n1 4 e1 2 u:js-driver 0 1 1 0 u:js-worker 1 2 2 0"},
+		"nothing is stored": {nil, wanted(), Opens, "2 i2 2 0 A 0 0 0 - 0", "n0 1 e0 1 n1 4 e1 2 u:js-driver 0 1 1 0 gate u:js-worker 1 2 2 1 held"},
 		"the store has lost it": {
 			nil, wanted(func(w *Wanted) { w.Round, w.Entered, w.Fenced = 3, 2, []string{"pod-a"} }), Opens, "2 i2 2 0 A 3 0 2 - 0", "x:pod-a 1",
 		},

@@ -126,15 +126,15 @@ func phaseOf(l rounds.Level) coordination.Phase {
 	return coordination.Restarting
 }
 
-// recordOf is the account of the restart in progress. A failure that was answered by no further round is the last thing that happened.
+// recordOf is the account of the restart in progress. A failure that ended restarts in place is the last thing that happened.
 func recordOf(s *rounds.Stored) coordination.Record {
 	level := s.State.Level
 	r := coordination.Record{Generation: level.Generation, Round: level.Round, InSyncAt: milliseconds(s.State.StartedAt)}
 	ended := level.Phase == rounds.OverBudget || level.Phase == rounds.Recreate
 	for _, line := range s.Lines {
-		current := line.Generation == level.Generation && line.Round == level.Round
-		last := line.Generation == level.Generation && line.Round == level.Round+1 && ended
-		if current || last {
+		current := line.Round == level.Round && !line.Ends
+		last := line.Round == level.Round+1 && line.Ends && ended
+		if line.Generation == level.Generation && (current || last) {
 			r.Failure, r.ReportedAt = failureOf(line), milliseconds(line.OpenedAt)
 		}
 	}
@@ -156,8 +156,9 @@ func Records(s *rounds.Stored, lines []rounds.Line) []coordination.Record {
 	})
 	var list []coordination.Record
 	for i, line := range lines {
-		r := coordination.Record{Generation: line.Generation, Round: line.Round, Failure: failureOf(line), ReportedAt: milliseconds(line.OpenedAt)}
+		r := coordination.Record{Generation: line.Generation, Round: line.Round, Failure: failureOf(line), Ends: line.Ends, ReportedAt: milliseconds(line.OpenedAt)}
 		switch {
+		case line.Ends:
 		case s != nil && line.Generation == s.State.Generation && line.Round == s.State.Round:
 			r.InSyncAt = milliseconds(s.State.StartedAt)
 		case i+1 < len(lines) && lines[i+1].Generation == line.Generation && lines[i+1].Round == line.Round+1:

@@ -164,6 +164,13 @@ func (s *Server) Release(group string, t coordination.Token, l rounds.Level, uni
 	return err
 }
 
+// Holders are the pods that hold slots.
+func (s *Server) Holders(group string, generation int64, slots []string) map[string]string {
+	holders := s.Hash(rounds.KeysOf(group).Holders(generation))
+	maps.DeleteFunc(holders, func(slot, _ string) bool { return !slices.Contains(slots, slot) })
+	return holders
+}
+
 // Missing are those of the slots that have not joined the round.
 func (s *Server) Missing(group string, l rounds.Level, unit int, slots []string) []string {
 	joined := s.Hash(rounds.KeysOf(group).Joined(l, unit))
@@ -187,6 +194,16 @@ func (s *Server) Drop(group string) {
 	base := strings.TrimSuffix(rounds.KeysOf(group).State(), "s")
 	for _, key := range s.Keys() {
 		if strings.HasPrefix(key, base) {
+			s.Do("DEL", key)
+		}
+	}
+}
+
+// Tidy removes tables of rounds that are over.
+func (s *Server) Tidy() {
+	for _, key := range s.Keys() {
+		group := rounds.GroupOf(key)
+		if level, err := s.Level(group); err == nil && rounds.KeysOf(group).IsOver(key, level) {
 			s.Do("DEL", key)
 		}
 	}

@@ -88,6 +88,15 @@ func (s *Store) Release(ctx context.Context, group string, t coordination.Token,
 	return s.locked(ctx, func(v *Server) error { return v.Release(group, t, l, unit, slot, cause) })
 }
 
+// Holders implements rounds.Leader.
+func (s *Store) Holders(ctx context.Context, group string, generation int64, slots []string) (holders map[string]string, err error) {
+	err = s.locked(ctx, func(v *Server) error {
+		holders = v.Holders(group, generation, slots)
+		return nil
+	})
+	return holders, err
+}
+
 // Missing implements rounds.Leader.
 func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit int, slots []string) (missing []string, err error) {
 	err = s.locked(ctx, func(v *Server) error {
@@ -110,6 +119,14 @@ func (s *Store) History(ctx context.Context, group string) (lines []rounds.Line,
 func (s *Store) Drop(ctx context.Context, group string) error {
 	return s.locked(ctx, func(v *Server) error {
 		v.Drop(group)
+		return nil
+	})
+}
+
+// Tidy implements rounds.Leader.
+func (s *Store) Tidy(ctx context.Context) (map[string]int64, error) {
+	return nil, s.locked(ctx, func(v *Server) error {
+		v.Tidy()
 		return nil
 	})
 }

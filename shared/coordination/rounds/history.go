@@ -15,8 +15,15 @@ type Line struct {
 	Generation, Round int64
 	StartedBefore     time.Time // when the round before it had started; zero: it had not
 	OpenedAt          time.Time
+	Ends              bool // there was no such round: restarts in place ended
 	Slot, Cause       string
 }
+
+// The kinds of lines.
+const (
+	lineNext = "next"
+	lineEnd  = "end"
+)
 
 // LinesOf are the fields of the history that hold the lines of a round and of the one after it.
 func LinesOf(round int64) []string {
@@ -29,13 +36,17 @@ func (l Line) String() string {
 	if !l.StartedBefore.IsZero() {
 		before = l.StartedBefore.UnixMilli()
 	}
-	return strings.TrimSpace(fmt.Sprintf("%d %d %d %d %s %s", l.Generation, l.Round, before, l.OpenedAt.UnixMilli(), word(l.Slot), l.Cause))
+	kind := lineNext
+	if l.Ends {
+		kind = lineEnd
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %d %d %d %s %s %s", l.Generation, l.Round, before, l.OpenedAt.UnixMilli(), kind, word(l.Slot), l.Cause))
 }
 
 // ParseLine reads a line. An error quotes the text.
 func ParseLine(text string) (Line, error) {
-	f := strings.SplitN(text, " ", 6)
-	if len(f) < 5 || len(text) > 2*MaxText {
+	f := strings.SplitN(text, " ", 7)
+	if len(f) < 6 || len(text) > 2*MaxText || (f[4] != lineNext && f[4] != lineEnd) {
 		return Line{}, fmt.Errorf("history: %.80q is not a line", text)
 	}
 	var numbers [4]int64
@@ -46,12 +57,12 @@ func ParseLine(text string) (Line, error) {
 		}
 		numbers[i] = n
 	}
-	l := Line{Generation: numbers[0], Round: numbers[1], OpenedAt: time.UnixMilli(numbers[3]), Slot: f[4]}
+	l := Line{Generation: numbers[0], Round: numbers[1], OpenedAt: time.UnixMilli(numbers[3]), Ends: f[4] == lineEnd, Slot: f[5]}
 	if numbers[2] > 0 {
 		l.StartedBefore = time.UnixMilli(numbers[2])
 	}
-	if len(f) == 6 {
-		l.Cause = f[5]
+	if len(f) == 7 {
+		l.Cause = f[6]
 	}
 	return l, nil
 }

@@ -103,10 +103,10 @@ local function begin(s, round)
   advance(s) -- units without slots, and after a loss units that have joined this round before
 end
 
--- record keeps why a round was opened and when the one before it had started.
-local function record(s, round, now, cause)
-  redis.call('HSET', s.base .. 'h', string.format('%d', round % 100),
-    string.format('%s %d %d %d %s', s.gen, round, s.startedAt, now, cause))
+-- record keeps why the next round was opened, or why restarts in place ended, and when the round before it had started.
+local function record(s, now, ends, cause)
+  redis.call('HSET', s.base .. 'h', string.format('%d', (s.round + 1) % 100),
+    string.format('%s %d %d %d %s %s', s.gen, s.round + 1, s.startedAt, now, ends and 'end' or 'next', cause))
 end
 
 -- pace makes the next round wait if rounds keep ending soon after they start.
@@ -121,7 +121,7 @@ end
 -- open answers a death: with the next round, or with the end of restarts in place.
 local function open(s, cause)
   local now = clock()
-  record(s, s.round + 1, now, cause)
+  record(s, now, s.round >= s.limit or s.finished == '1', cause)
   s.publish = true
   if s.round >= s.limit then
     s.phase = 'B'
@@ -324,7 +324,7 @@ end
 local function ask(base, a)
   local s = member(base, a)
   if not s then return '-' end
-  record(s, s.round, clock(), string.sub(a[3] .. ' ' .. a[5], 1, MAX_TEXT))
+  record(s, clock(), true, string.sub(a[3] .. ' ' .. a[5], 1, MAX_TEXT))
   s.phase, s.publish = 'R', true
   return save(s)
 end

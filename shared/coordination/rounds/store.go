@@ -66,12 +66,16 @@ type Leader interface {
 	Set(ctx context.Context, group string, seq int64, s State, c Config, finished []FinishedSlot, line *Line) (bool, error)
 	// Release fences a pod and answers the death of its instance.
 	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, cause string) error
+	// Holders returns the UID of the pod that holds each of the slots; a slot that nobody holds is left out.
+	Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error)
 	// Missing returns which of the slots have not joined the round.
 	Missing(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
 	// History returns the lines of the last rounds, in no order.
 	History(ctx context.Context, group string) ([]Line, error)
 	// Drop removes all that is stored of a group.
 	Drop(ctx context.Context, group string) error
+	// Tidy removes tables of rounds that are over, which late reports have left, and returns how many bytes each group takes.
+	Tidy(ctx context.Context) (map[string]int64, error)
 	// Groups lists the UIDs of all groups that are stored.
 	Groups(ctx context.Context) ([]string, error)
 	// WatchAll calls on with the UID of each group that changes until ctx ends, and with "" after every (re)connection: whatever

@@ -131,24 +131,46 @@ func (s *Store) lead(ctx context.Context, group string, c rounds.Call) (string, 
 	return reply, nil
 }
 
-// missingPage is how many slots are asked for at once.
-const missingPage = 1000
+// keysPerPage is how many slots are asked for at once.
+const keysPerPage = 1000
+
+// Holders implements rounds.Leader.
+func (s *Store) Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error) {
+	holders := map[string]string{}
+	err := s.lookUp(ctx, rounds.KeysOf(group).Holders(generation), slots, func(slot, pod string, found bool) {
+		if found {
+			holders[slot] = pod
+		}
+	})
+	return holders, err
+}
 
 // Missing implements rounds.Leader.
 func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit int, slots []string) ([]string, error) {
 	var missing []string
-	for page := range slices.Chunk(slots, missingPage) {
-		values, err := s.client.HMGet(ctx, rounds.KeysOf(group).Joined(l, unit), page...).Result()
+	err := s.lookUp(ctx, rounds.KeysOf(group).Joined(l, unit), slots, func(slot, _ string, found bool) {
+		if !found {
+			missing = append(missing, slot)
+		}
+	})
+	return missing, err
+}
+
+// fieldsPerPage is how many fields are asked for at once. Members have written them: the store does not read all of a large table.
+const fieldsPerPage = 1000
+
+func (s *Store) lookUp(ctx context.Context, key string, fields []string, on func(field, value string, found bool)) error {
+	for page := range slices.Chunk(fields, fieldsPerPage) {
+		values, err := s.client.HMGet(ctx, key, page...).Result()
 		if err != nil {
-			return nil, protocolError(err)
+			return protocolError(err)
 		}
 		for i, v := range values {
-			if v == nil {
-				missing = append(missing, page[i])
-			}
+			text, found := v.(string)
+			on(page[i], text, found)
 		}
 	}
-	return missing, nil
+	return nil
 }
 
 // maxHistory is more bytes than a history can have; what members have put there is not read.
@@ -179,7 +201,7 @@ func (s *Store) History(ctx context.Context, group string) ([]rounds.Line, error
 
 // Drop implements rounds.Leader. It looks for the group's keys page by page, because members may have made some.
 func (s *Store) Drop(ctx context.Context, group string) error {
-	keys := s.client.Scan(ctx, 0, rounds.KeysOf(group).All(), missingPage).Iterator()
+	keys := s.client.Scan(ctx, 0, rounds.KeysOf(group).All(), keysPerPage).Iterator()
 	for keys.Next(ctx) {
 		if err := s.client.Unlink(ctx, keys.Val()).Err(); err != nil {
 			return unreachable(err)

@@ -10,11 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// keysPerPage is how many keys are looked at in one round trip.
-const keysPerPage = 1000
 
-// Tidy removes tables of rounds that are over, which late reports have left, and returns how many bytes each group takes. It looks
-// at every key, because members may have made some.
+// Tidy implements rounds.Leader. It looks at every key, because members may have made some.
 func (s *Store) Tidy(ctx context.Context) (map[string]int64, error) {
 	usage := map[string]int64{}
 	keys := s.client.Scan(ctx, 0, rounds.AllKeys, keysPerPage).Iterator()

@@ -123,9 +123,8 @@ func (s *State) cause(i *instance) string {
 }
 
 func (s *State) finish(i *instance) *call {
-	held := s.config.Barrier && !s.placed.Free()
 	return &call{
-		rounds.Finish(s.level.Incarnation, s.placed.Unit, s.config.Slot, i.ID, held),
+		rounds.Finish(s.level.Incarnation, s.placed.Unit, s.config.Slot, i.ID, s.config.Barrier),
 		func(reply string, now rounds.Level) {
 			s.adoptAnswer(now)
 			if reply != string(rounds.AnswerOver) {

@@ -3,11 +3,8 @@
 //
 // The phases of a restart part the time from the failure to the moment at which all workers run, without gap or overlap:
 //
-//	failed     detected    reported       last old one down                              all run
-//	   |--detect--|--order---|------down--------|----start (CRI) / sync (exec)---|--sync / start--|
-//
-//	without a barrier a worker runs as soon as it is up, and the group is in sync when the last one has joined
-//	at a barrier the workers join first, and start when the group is in sync
+//	failed     detected    reported, and ordered     all have joined, and run
+//	   |--detect--|--order---|-----------start----------|
 //
 // What failed is the worker's exit by its node's clock; for a hang the last sign of progress; for a pod whose agent could not
 // speak the moment at which the orchestrator learnt of it, because nobody knows better: detect is then 0. Clocks of nodes
@@ -30,8 +27,6 @@ type Account struct {
 	history.Entry
 	Slot  string             // of the worker that caused it
 	Place coordination.Place // where it was
-	// Waited is how long the first worker of the new round waited for the last; not there for recreations.
-	Waited time.Duration
 }
 
 // Group is what the records are read with.
@@ -48,15 +43,6 @@ type Group struct {
 
 // KindPolicy is the cause of a recreation by the failure policy.
 const KindPolicy = "policy"
-
-// With is the history and the record in progress: what that one follows has ended.
-func With(past []coordination.Record, now coordination.Record) []coordination.Record {
-	n := len(past)
-	if n > 0 && past[n-1].Epoch == now.Epoch && past[n-1].Round == now.Round {
-		return past
-	}
-	return append(past[:n:n], now)
-}
 
 // Of makes accounts of records, oldest first. Records of what was no restart have none: the first formation, a resumption, a
 // failure that had no restart left. Nor has a restart that has not ended.
@@ -83,9 +69,9 @@ func (g Group) account(before *coordination.Record, r coordination.Record, after
 	}
 	end, ended := endOf(r, after)
 	if ended == history.Running && end == 0 && g.Over {
-		end, ended = latest(r), history.GivenUp
+		end, ended = r.ReportedAt, history.GivenUp
 	}
-	if end == 0 || isNone(r) {
+	if end == 0 || r.Ends {
 		return Account{}, false
 	}
 	a := g.inPlace(r)
@@ -97,10 +83,7 @@ func (g Group) account(before *coordination.Record, r coordination.Record, after
 
 func (g Group) inPlace(r coordination.Record) Account {
 	a := g.caused(r.Cause)
-	a.Kind, a.Attempt, a.Counted = history.InPlace, history.Attempt{Epoch: r.Epoch, Round: r.Round}, true
-	if r.FirstUpAt > 0 && r.InSyncAt > r.FirstUpAt {
-		a.Waited = milliseconds(r.InSyncAt - r.FirstUpAt)
-	}
+	a.Kind, a.Attempt, a.Counted = history.InPlace, history.Attempt{Epoch: r.Generation, Round: r.Round}, true
 	return a
 }
 
@@ -122,22 +105,14 @@ func (a Account) At(p coordination.Place) Account {
 	return a
 }
 
-// isNone tells whether a record is none of a restart: the failure had no restart left. A store that has lost its last moments
-// may have to ask around to learn of a restart that was over: it was charged, and all that is left of it is its number. One
-// that has only asked has the number of a restart that is accounted for.
-func isNone(r coordination.Record) bool {
-	learnt := r.Cause.Kind == coordination.KindRecovery && r.InSyncAt > 0
-	return r.Downs+r.Ups == 0 && !learnt
-}
-
 // endOf is when all ran again or, if that was not to be, when the next restart has begun; 0 while it goes on.
 func endOf(r coordination.Record, after *coordination.Record) (int64, history.End) {
 	switch {
 	case r.InSyncAt > 0:
-		return max(r.InSyncAt, r.LastStartAt), history.Running
+		return r.InSyncAt, history.Running
 	case after == nil:
 		return 0, history.Running
-	case after.Epoch == r.Epoch:
+	case after.Generation == r.Generation && !after.Ends:
 		return max(after.ReportedAt, r.ReportedAt), history.Overtaken
 	}
 	return max(after.ReportedAt, r.ReportedAt), history.GivenUp
@@ -170,24 +145,8 @@ func parts(r coordination.Record, begin, end int64) (took [len(history.Phases)]t
 	}
 	until(history.Detect, min(r.DetectedAt, r.ReportedAt))
 	until(history.Order, r.ReportedAt)
-	until(history.Down, r.LastDownAt)
-	started := r.LastStartAt
-	if started == 0 {
-		started = r.LastUpAt // nobody says when it starts
-	}
-	if r.InSyncAt > 0 && started > r.InSyncAt {
-		until(history.Sync, r.InSyncAt)
-		until(history.Start, end)
-		return took
-	}
-	until(history.Start, started)
-	until(history.Sync, end)
+	until(history.Start, end)
 	return took
 }
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-
-// latest is the last that is known of a restart.
-func latest(r coordination.Record) int64 {
-	return max(r.ReportedAt, r.LastDownAt, r.LastUpAt, r.LastStartAt)
-}

@@ -19,22 +19,13 @@ var victim = coordination.Cause{
 }
 
 func formed() coordination.Record {
-	return coordination.Record{Epoch: 1, ReportedAt: 100, FirstUpAt: 400, LastUpAt: 500, InSyncAt: 500, Ups: 2}
+	return coordination.Record{Generation: 1, ReportedAt: 100, InSyncAt: 500}
 }
 
-// container is a restart without a barrier.
-func container() coordination.Record {
+func restarted() coordination.Record {
 	return coordination.Record{
-		Epoch: 1, Round: 1, Cause: victim, FailedAt: 1000, DetectedAt: 1003, ReportedAt: 1010, LastDownAt: 1110,
-		FirstUpAt: 1900, LastUpAt: 2000, LastStartAt: 2000, InSyncAt: 2001, Downs: 2, Ups: 2, Starts: 2,
+		Generation: 1, Round: 1, Failure: coordination.Failure{Cause: victim, FailedAt: 1000, DetectedAt: 1003}, ReportedAt: 1010, InSyncAt: 2001,
 	}
-}
-
-// supervised is one with it.
-func supervised() coordination.Record {
-	r := container()
-	r.FirstUpAt, r.LastUpAt, r.InSyncAt, r.LastStartAt = 1020, 1115, 1116, 1130
-	return r
 }
 
 func changed(r coordination.Record, change func(*coordination.Record)) coordination.Record {
@@ -44,8 +35,11 @@ func changed(r coordination.Record, change func(*coordination.Record)) coordinat
 
 func TestAccounts(t *testing.T) {
 	failedOver := epoch.Record{Epoch: 2, Recreate: 2, Cause: "timeout/1/1"}
-	again := coordination.Record{Epoch: 2, ReportedAt: 61_100, FirstUpAt: 64_000, LastUpAt: 65_000, LastStartAt: 65_000, InSyncAt: 65_100, Ups: 2, Starts: 2}
-	givenUp := changed(container(), func(r *coordination.Record) { r.InSyncAt, r.Cause.Kind = 0, coordination.KindTimeout })
+	again := coordination.Record{Generation: 2, ReportedAt: 61_100, InSyncAt: 65_100}
+	slow := changed(restarted(), func(r *coordination.Record) { r.InSyncAt = 0 })
+	timeout := coordination.Record{
+		Generation: 1, Round: 2, Failure: coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindTimeout}}, Ends: true, ReportedAt: 61_010,
+	}
 	cases := map[string]struct {
 		group   Group
 		records []coordination.Record
@@ -54,59 +48,51 @@ func TestAccounts(t *testing.T) {
 		"a formation is no restart": {Group{}, []coordination.Record{formed()}, nil},
 		"a formation that was given up after a restart that was": {
 			Group{Epoch: epoch.Record{Epoch: 3, Recreate: 3, Cause: "forming/2/0"}},
-			[]coordination.Record{givenUp, changed(again, func(r *coordination.Record) { r.Epoch = 3 })},
+			[]coordination.Record{slow, timeout, changed(again, func(r *coordination.Record) { r.Generation = 3 })},
 			[]string{
-				"1.1 1970-01-01T00:00:01.000Z in-place timeout:137:SIGKILL w-0-1/abcde@n1 60100=3+7+100+890+59100 given-up",
-				"3.0 1970-01-01T00:01:01.100Z recreation forming - 4000=0+0+0+3900+100",
+				"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 60010=3+7+0+60000 given-up",
+				"3.0 1970-01-01T00:01:01.100Z recreation forming - 4000=0+0+0+4000",
 			}},
-		"containers are in sync when the last one has started": {Group{}, []coordination.Record{formed(), container()},
-			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+100+890+1"}},
-		"workers at a barrier start when all are in sync": {Group{}, []coordination.Record{formed(), supervised()},
-			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 130=3+7+100+14+6"}},
-		"agents that do not say when they start": {Group{},
-			[]coordination.Record{changed(supervised(), func(r *coordination.Record) { r.LastStartAt = 0 })},
-			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 116=3+7+100+5+1"}},
-		"a restart that goes on has no account yet": {Group{}, []coordination.Record{changed(container(), func(r *coordination.Record) { r.InSyncAt = 0 })}, nil},
-		"unless nothing follows any more": {Group{Over: true}, []coordination.Record{givenUp},
-			[]string{"1.1 1970-01-01T00:00:01.000Z in-place timeout:137:SIGKILL w-0-1/abcde@n1 1000=3+7+100+890+0 given-up"}},
+		"all run when all are in sync": {Group{}, []coordination.Record{formed(), restarted()},
+			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+0+991"}},
+		"a restart that goes on has no account yet": {Group{}, []coordination.Record{slow}, nil},
+		"unless nothing follows any more": {Group{Over: true}, []coordination.Record{slow},
+			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 10=3+7+0+0 given-up"}},
 		"a pod that nobody could speak for failed when it was reported": {Group{},
-			[]coordination.Record{changed(container(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt, r.Cause.Kind = 0, 0, coordination.KindPod })},
-			[]string{"1.1 1970-01-01T00:00:01.010Z in-place pod:137:SIGKILL w-0-1/abcde@n1 991=0+0+100+890+1"}},
+			[]coordination.Record{changed(restarted(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt, r.Cause.Kind = 0, 0, coordination.KindPod })},
+			[]string{"1.1 1970-01-01T00:00:01.010Z in-place pod:137:SIGKILL w-0-1/abcde@n1 991=0+0+0+991"}},
 		"a clock that is ahead": {Group{},
-			[]coordination.Record{changed(container(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt = 5000, 5003 })},
-			[]string{"1.1 1970-01-01T00:00:01.010Z in-place exit:137:SIGKILL w-0-1/abcde@n1 991=0+0+100+890+1"}},
+			[]coordination.Record{changed(restarted(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt = 5000, 5003 })},
+			[]string{"1.1 1970-01-01T00:00:01.010Z in-place exit:137:SIGKILL w-0-1/abcde@n1 991=0+0+0+991"}},
 		"a clock that is behind goes no further back than to when all ran": {Group{},
-			[]coordination.Record{formed(), changed(container(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt = 10, 13 })},
-			[]string{"1.1 1970-01-01T00:00:00.500Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1501=0+510+100+890+1"}},
+			[]coordination.Record{formed(), changed(restarted(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt = 10, 13 })},
+			[]string{"1.1 1970-01-01T00:00:00.500Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1501=0+510+0+991"}},
 		"a restart that was overtaken ends where the next one begins": {Group{}, []coordination.Record{
-			changed(container(), func(r *coordination.Record) { r.InSyncAt = 0 }),
-			changed(container(), func(r *coordination.Record) {
-				r.Round, r.FailedAt, r.DetectedAt, r.ReportedAt = 2, 1950, 1951, 2000
-				r.LastDownAt, r.LastUpAt, r.LastStartAt, r.InSyncAt = 2100, 2900, 2900, 2900
+			slow,
+			changed(restarted(), func(r *coordination.Record) {
+				r.Round, r.FailedAt, r.DetectedAt, r.ReportedAt, r.InSyncAt = 2, 1950, 1951, 2000, 2900
 			}),
 		}, []string{
-			"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1000=3+7+100+890+0 overtaken",
-			"1.2 1970-01-01T00:00:02.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 900=0+0+100+800+0",
+			"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1000=3+7+0+990 overtaken",
+			"1.2 1970-01-01T00:00:02.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 900=0+0+0+900",
 		}},
-		"a failure without a restart left is no restart": {Group{},
-			[]coordination.Record{{Epoch: 1, Round: 1, Cause: victim, FailedAt: 1, DetectedAt: 2, ReportedAt: 3}}, nil},
-		"of a restart that the store has learnt of from the agents only the number is left": {Group{},
-			[]coordination.Record{{Epoch: 1, Round: 1, Cause: coordination.Cause{Kind: coordination.KindRecovery}, ReportedAt: 3, InSyncAt: 9}},
-			[]string{"1.1 1970-01-01T00:00:00.003Z in-place recovery - 6=0+0+0+0+6"}},
-		"a recreation goes on where the restart in place was given up": {Group{Epoch: failedOver}, []coordination.Record{givenUp, again}, []string{
-			"1.1 1970-01-01T00:00:01.000Z in-place timeout:137:SIGKILL w-0-1/abcde@n1 60100=3+7+100+890+59100 given-up",
-			"2.0 1970-01-01T00:01:01.100Z recreation timeout:137:SIGKILL w-0-1/abcde@n1 4000=0+0+0+3900+100",
+		"a failure without a restart left is no restart": {Group{}, []coordination.Record{changed(slow, func(r *coordination.Record) { r.Ends = true })}, nil},
+		"a recreation goes on where the restart in place was given up": {Group{Epoch: failedOver}, []coordination.Record{slow, timeout, again}, []string{
+			"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 60010=3+7+0+60000 given-up",
+			"2.0 1970-01-01T00:01:01.010Z recreation timeout - 4090=0+90+0+4000",
 		}},
-		"a recreation whose restart in place never began": {Group{Epoch: epoch.Record{Epoch: 2, Recreate: 2, Cause: "finished/1/0"}},
-			[]coordination.Record{{Epoch: 1, Round: 1, Cause: changed(container(), func(r *coordination.Record) { r.Cause.Kind = "finished" }).Cause, FailedAt: 60_000, DetectedAt: 60_005, ReportedAt: 60_010}, again},
-			[]string{"2.0 1970-01-01T00:01:00.000Z recreation finished:137:SIGKILL w-0-1/abcde@n1 5100=5+1095+0+3900+100"}},
+		"a recreation whose restart in place never began": {Group{Epoch: epoch.Record{Epoch: 2, Recreate: 2, Cause: "exit/1/0"}},
+			[]coordination.Record{changed(slow, func(r *coordination.Record) {
+				r.Ends, r.FailedAt, r.DetectedAt, r.ReportedAt = true, 60_000, 60_005, 60_010
+			}), again},
+			[]string{"2.0 1970-01-01T00:01:00.000Z recreation exit:137:SIGKILL w-0-1/abcde@n1 5100=5+1095+0+4000"}},
 		"a recreation of a group whose store has forgotten why": {Group{Epoch: failedOver}, []coordination.Record{again},
-			[]string{"2.0 1970-01-01T00:01:01.100Z recreation timeout - 4000=0+0+0+3900+100"}},
-		"a resumption is no restart": {Group{Epoch: epoch.Record{Epoch: 2, Cause: "suspend/1"}}, []coordination.Record{container(), again},
-			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+100+890+1"}},
+			[]string{"2.0 1970-01-01T00:01:01.100Z recreation timeout - 4000=0+0+0+4000"}},
+		"a resumption is no restart": {Group{Epoch: epoch.Record{Epoch: 2, Cause: "suspend/1"}}, []coordination.Record{restarted(), again},
+			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+0+991"}},
 		"a restart of the failure policy": {
 			Group{Epoch: epoch.Record{Epoch: 2, Cause: "recreate/1"}, PolicyPrefix: "recreate/"}, []coordination.Record{again},
-			[]string{"2.0 1970-01-01T00:01:01.100Z recreation policy - 4000=0+0+0+3900+100 uncounted"}},
+			[]string{"2.0 1970-01-01T00:01:01.100Z recreation policy - 4000=0+0+0+4000 uncounted"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -138,14 +124,11 @@ func TestPhasesPartTheOutage(t *testing.T) {
 		for round := range int64(1 + r.IntN(5)) {
 			at += r.Int64N(1000)
 			one := coordination.Record{
-				Epoch: 1, Round: round + 1, FailedAt: moment(at), DetectedAt: moment(at), ReportedAt: at,
-				LastDownAt: moment(at + 100), LastUpAt: moment(at + 200), LastStartAt: moment(at + 250), Downs: 1,
+				Generation: 1, Round: round + 1, Failure: coordination.Failure{FailedAt: moment(at), DetectedAt: moment(at)}, ReportedAt: at,
 			}
 			if r.IntN(3) > 0 {
 				at += 1 + r.Int64N(500)
 				one.InSyncAt = at
-				one.LastStartAt = min(one.LastStartAt, at+50)
-				at += 50
 			}
 			records = append(records, one)
 		}
@@ -161,7 +144,7 @@ func TestPhasesPartTheOutage(t *testing.T) {
 			}
 			last = a.FailedAt.Add(a.Lost())
 			record := records[a.Round-1]
-			end := max(record.InSyncAt, record.LastStartAt)
+			end := record.InSyncAt
 			if a.Ended != history.Running {
 				end = records[a.Round].ReportedAt
 			}

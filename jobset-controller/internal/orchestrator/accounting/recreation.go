@@ -27,7 +27,7 @@ func (g Group) recreation(before *coordination.Record, r coordination.Record, af
 	default:
 		return Account{}, false
 	}
-	a.Kind, a.Attempt, a.Ended = history.Recreation, history.Attempt{Epoch: r.Epoch}, ended
+	a.Kind, a.Attempt, a.Ended = history.Recreation, history.Attempt{Epoch: r.Generation}, ended
 	return a, true
 }
 
@@ -41,29 +41,27 @@ const (
 
 // opened tells why an epoch was. Of an epoch that is over only the record before it can tell.
 func (g Group) opened(before *coordination.Record, r coordination.Record) opening {
-	switch current := int64(g.Epoch.Epoch) == r.Epoch; {
+	switch current := int64(g.Epoch.Epoch) == r.Generation; {
 	case current && g.Epoch.Recreate == g.Epoch.Epoch:
 		return byFailOver
 	case current && g.PolicyPrefix != "" && strings.HasPrefix(g.Epoch.Cause, g.PolicyPrefix):
 		return byPolicy
-	case !current && before != nil && before.Epoch < r.Epoch && before.InSyncAt == 0 && !isNone(*before):
+	case !current && before != nil && before.Generation < r.Generation && before.Ends:
 		return byFailOver
 	}
 	return otherwise
 }
 
-// failOver takes its cause from the restart that was given up or, if that never began, its times as well. A formation that was given up has
+// failOver takes its cause and its beginning from the failure that ended restarts in place. A formation that was given up has
 // no record: what is before it is of another epoch.
 func (g Group) failOver(before *coordination.Record, r coordination.Record, end int64) Account {
 	cause, _, _ := strings.Cut(g.Epoch.Cause, "/")
 	from, why := r, coordination.Cause{Kind: cause}
-	if cause != forming.KindForming && before != nil && before.Epoch < r.Epoch && before.InSyncAt == 0 {
+	if cause != forming.KindForming && before != nil && before.Generation < r.Generation && before.Ends {
 		why = before.Cause
-		if isNone(*before) {
-			from.FailedAt, from.DetectedAt = before.FailedAt, before.DetectedAt
-			if from.FailedAt == 0 {
-				from.FailedAt = before.ReportedAt
-			}
+		from.FailedAt, from.DetectedAt = before.FailedAt, before.DetectedAt
+		if from.FailedAt == 0 {
+			from.FailedAt = before.ReportedAt
 		}
 	}
 	a := g.caused(why)

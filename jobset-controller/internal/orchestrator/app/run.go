@@ -99,7 +99,7 @@ func (o *Options) register(ctx context.Context, mgr ctrl.Manager, store *valkey.
 		return err
 	}
 	return mgr.Add(&orchestrator.Sweep{
-		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Owners: known, Every: 30 * time.Second,
+		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Owners: known, Tidy: !o.ValkeyACL, Every: 30 * time.Second,
 	})
 }
 

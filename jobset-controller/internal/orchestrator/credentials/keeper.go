@@ -24,8 +24,8 @@ type Users interface {
 	SetUsers(ctx context.Context, hashes map[string][]string) error
 	Users(ctx context.Context) (map[string][]string, error)
 	DropUser(ctx context.Context, group string) error
-	Usage(ctx context.Context, groups []string) (map[string]int64, error)
-	Erase(ctx context.Context, group string) error
+	Tidy(ctx context.Context) (map[string]int64, error)
+	Drop(ctx context.Context, group string) error
 }
 
 // Keeper keeps the credentials of all groups. It is safe for concurrent use.

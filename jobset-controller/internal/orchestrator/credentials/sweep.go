@@ -113,17 +113,13 @@ func share(owner client.Object) int64 {
 // revokeLarge takes the user away from an owner whose group has outgrown its share: what is there was not written by the
 // functions, and the memory is that of all. The data go with it; the workers run on.
 func (k *Keeper) revokeLarge(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
-	groups := make([]string, 0, len(users))
-	for group := range users {
-		groups = append(groups, group)
-	}
-	usage, err := k.Users.Usage(ctx, groups)
+	usage, err := k.Users.Tidy(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for group, bytes := range usage {
-		if owner := known[group]; owner != nil && bytes > share(owner) {
+		if owner := known[group]; owner != nil && users[group] != nil && bytes > share(owner) {
 			errs = append(errs, k.revoke(ctx, owner, bytes))
 		}
 	}
@@ -135,7 +131,7 @@ const eventRevoked = "StoreAccessRevoked"
 // revoke ends the connections first, so that nothing more is written. The annotation keeps the user from coming back.
 func (k *Keeper) revoke(ctx context.Context, owner client.Object, bytes int64) error {
 	group := string(owner.GetUID())
-	if err := errors.Join(k.Users.DropUser(ctx, group), k.Users.Erase(ctx, group)); err != nil {
+	if err := errors.Join(k.Users.DropUser(ctx, group), k.Users.Drop(ctx, group)); err != nil {
 		return err
 	}
 	k.forget(owner.GetUID())

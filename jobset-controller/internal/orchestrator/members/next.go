@@ -5,15 +5,17 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
 // Input is all a decision rests on.
 type Input struct {
-	Roster  *roster.Roster        // nil: the owner wants no group
-	Group   *coordination.Summary // nil: the store holds none
-	Foreign bool                  // what the store holds is unreadable
-	Known   bool                  // the group was there before: a store without it has lost it
+	Roster  *roster.Roster // nil: the owner wants no group
+	Group   *group.Summary // nil: the store holds none
+	Foreign bool           // what the store holds is unreadable
+	Known   bool           // the group was there before: a store without it has lost it
+	Round   int64          // of the group that was there before
 }
 
 // Kind names a step.
@@ -29,8 +31,8 @@ const (
 // Step is one thing to do.
 type Step struct {
 	Kind   Kind
-	Member string            // Evict
-	Open   coordination.Open // Open, without token and incarnation
+	Member string       // Evict
+	Open   group.Wanted // Open, without token
 }
 
 // Next is the next step, Nothing when the group is as it should be.
@@ -44,9 +46,9 @@ func Next(in Input) Step {
 		return Step{} // nobody is there to be led; who comes finds the group as it was
 	case g == nil || in.Foreign:
 		return in.open(false)
-	case in.Roster.Epoch < g.Epoch:
+	case in.Roster.Epoch < g.Generation:
 		return Step{} // an older state of the owner
-	case in.Roster.Epoch > g.Epoch:
+	case in.Roster.Epoch > g.Generation:
 		return in.open(false)
 	case g.Phase == coordination.Closed:
 		return in.open(false)
@@ -63,7 +65,7 @@ func (in Input) follow() Step {
 	if gone := in.gone(); gone != "" {
 		return Step{Kind: Evict, Member: gone}
 	}
-	if o := in.open(false); in.Group.Limit != o.Open.Limit || !slices.Equal(in.Group.Stages, o.Open.Stages) {
+	if o := in.open(false); in.Group.Limit != o.Open.Limit || !sameStages(in.Group.Stages, o.Open.Stages) {
 		return o
 	}
 	return Step{}
@@ -90,21 +92,24 @@ func (in Input) gone() string {
 	if g.Phase != coordination.Running || g.Round >= in.Roster.Limit || g.Round >= g.Limit {
 		return ""
 	}
-	for i, s := range g.Stages {
-		if in.entered(i) && !g.StageLeft(s.Step, int64(i)) && !slices.Contains(in.Roster.Members, s.Prefix) {
+	for _, s := range g.Stages {
+		if g.HasEntered(s) && !slices.Contains(in.Roster.Members, s.Prefix) {
 			return s.Prefix
 		}
 	}
 	return ""
 }
 
-// maxDelay bounds how long members wait before they start, when restarts end early: what a JobSet has by default.
-const maxDelay = 32 * time.Second
+// maxPause bounds how long members wait before they start, when restarts end early: what a JobSet has by default.
+const maxPause = 32 * time.Second
 
 // open is the group as it is wanted.
 func (in Input) open(closed bool) Step {
-	return Step{Kind: Open, Open: coordination.Open{
-		Epoch: in.Roster.Epoch, Limit: in.Roster.Limit, Stages: in.stages(), Suspended: closed, Recover: in.Known, Reset: in.Foreign,
-		MaxDelay: maxDelay,
-	}}
+	want := group.Wanted{
+		Generation: in.Roster.Epoch, Limit: in.Roster.Limit, Stages: in.stages(), Suspended: closed, Barrier: true, MaxPause: maxPause,
+	}
+	if in.Known {
+		want.Round, want.Entered = min(in.Round, in.Roster.Limit), 1
+	}
+	return Step{Kind: Open, Open: want}
 }

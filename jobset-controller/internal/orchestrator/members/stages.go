@@ -1,6 +1,7 @@
 package members
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -45,7 +46,7 @@ func (in Input) stages() []coordination.Stage {
 // fresh: nobody is ahead of anybody, so all begin together.
 func (in Input) fresh() bool {
 	g := in.Group
-	return g == nil || in.Foreign || g.Epoch != in.Roster.Epoch || g.Phase == coordination.Forming || len(g.Stages) == 0
+	return g == nil || in.Foreign || g.Generation != in.Roster.Epoch || g.Phase == coordination.Forming || len(g.Stages) == 0
 }
 
 // same tells whether the group has the members of the roster.
@@ -54,12 +55,11 @@ func (in Input) same() bool {
 	return len(in.Group.Stages) == len(in.Roster.Members) && !slices.ContainsFunc(in.Roster.Members, missing)
 }
 
-// forming is the step that has not entered yet, or the one after the last. While the store collects what the agents know it does not say
-// which have entered.
+// forming is the step that has not entered yet, or the one after the last.
 func (in Input) forming() int64 {
 	var step int64
 	for i, s := range in.Group.Stages {
-		if s.Step > 0 && !in.entered(i) && in.Group.Phase != coordination.Recovering {
+		if s.Step > 0 && !in.entered(i) {
 			return s.Step
 		}
 		step = max(step, s.Step)
@@ -69,8 +69,7 @@ func (in Input) forming() int64 {
 
 // entered tells whether a stage is in step with the group.
 func (in Input) entered(stage int) bool {
-	_, entered := in.Group.Entered(in.Group.Stages[stage].Step)
-	return entered
+	return in.Group.HasEntered(in.Group.Stages[stage])
 }
 
 func (in Input) stageOf(member string) int {
@@ -83,4 +82,10 @@ func allIn(members []string, step int64) []coordination.Stage {
 		stages = append(stages, roster.Stage(member, step))
 	}
 	return stages
+}
+
+// sameStages compares stages in any order.
+func sameStages(a, b []coordination.Stage) bool {
+	byPrefix := func(a, b coordination.Stage) int { return cmp.Compare(a.Prefix, b.Prefix) }
+	return slices.Equal(slices.SortedFunc(slices.Values(a), byPrefix), slices.SortedFunc(slices.Values(b), byPrefix))
 }

@@ -1,0 +1,123 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replace"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// holdersLook is how often the store is asked at most who holds the slots that are waited for.
+const holdersLook = time.Second
+
+// releasedPods are the pods that this process has released in a generation, by UID, with their slots.
+type releasedPods struct {
+	generation int64
+	slots      map[string]string
+}
+
+func (p *releasedPods) note(generation int64, slot rounds.Slot) {
+	if p.slots == nil || p.generation != generation {
+		*p = releasedPods{generation, map[string]string{}}
+	}
+	p.slots[slot.Pod] = slot.Name
+}
+
+// pods are those of a generation.
+func (p *releasedPods) pods(generation int64) []string {
+	var pods []string
+	for pod := range p.slots {
+		if p.generation == generation {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// releaseAgain releases the pods whose fences the store has lost.
+func (r *Reconciler) releaseAgain(ctx context.Context, s *scope) error {
+	if s.wanted == nil || s.group == nil {
+		return nil
+	}
+	for _, pod := range s.state.released.pods(s.group.Generation) {
+		slot := rounds.Slot{Name: s.state.released.slots[pod], Pod: pod}
+		if err := r.release(ctx, s, slot, ""); err != nil || s.group == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeSlots releases slots that a pod holds which is gone, so that the pod that is there now can join: its agent may have had no time to
+// give the slot up, and nobody may have seen the pod go.
+func (r *Reconciler) freeSlots(ctx context.Context, s *scope) error {
+	if !s.waitsForSlots() || !due(&s.state.holdersChecked, holdersLook, s.now) {
+		return nil
+	}
+	waiting, err := r.alone(ctx, s)
+	if err != nil || len(waiting) == 0 {
+		return err
+	}
+	names := make([]string, len(waiting))
+	for i, slot := range waiting {
+		names[i] = slot.Name
+	}
+	holders, err := r.Store.Holders(ctx, string(s.js.UID), s.group.Generation, names)
+	if err != nil {
+		return storeFailed(err)
+	}
+	turn := r.turn()
+	var errs []error
+	for _, slot := range waiting {
+		holder := holders[slot.Name]
+		if holder == "" || holder == string(slot.Pod.UID) || !s.waitsForSlots() || turn.over(s) {
+			continue
+		}
+		errs = append(errs, r.freeSlot(ctx, s, slot, holder))
+	}
+	return errors.Join(errs...)
+}
+
+// freeSlot looks past the cache whether the pod that holds a slot is gone.
+func (r *Reconciler) freeSlot(ctx context.Context, s *scope, slot ladder.Slot, holder string) error {
+	_, index, _ := inplace.JobOf(slot.Name)
+	live, err := r.livePods(ctx, &place{slot: slot.Name, job: slot.Job, index: index})
+	if err != nil {
+		return err
+	}
+	there := slices.ContainsFunc(live, func(pod corev1.Pod) bool {
+		return pod.UID == types.UID(holder) && !replace.Over(&pod) && !ladder.Lost(&pod)
+	})
+	if there {
+		return nil
+	}
+	return r.release(ctx, s, rounds.Slot{Name: slot.Name, Pod: holder}, "")
+}
+
+// release takes a pod out of its slot, once.
+func (r *Reconciler) release(ctx context.Context, s *scope, slot rounds.Slot, pod string) error {
+	unit, found := s.group.UnitOf(slot.Name)
+	if !found || s.group.IsFenced(slot.Pod) {
+		return nil // the group does not count this pod, or counts it no more
+	}
+	token, err := r.Tokens.Token(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.Store.Release(ctx, string(s.js.UID), token, s.group.Level, unit, slot, coordination.KindPod); err != nil {
+		return r.sawGroup(s, nil, err)
+	}
+	s.state.released.note(s.group.Generation, slot)
+	evictions.Inc()
+	logReleased(ctx, slot, pod)
+	return r.readGroup(ctx, s)
+}

@@ -1,0 +1,107 @@
+package group
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// Apply makes a write. It reports false if the group has moved on: read it again.
+func Apply(ctx context.Context, store rounds.Leader, uid string, w Write) (bool, error) {
+	return store.Set(ctx, uid, w.Seq, w.State, w.Config, w.Finished, w.line())
+}
+
+// line is that of a generation that begins, and of a restart that is given up. Of a later round there is one already, unless the store has
+// lost it.
+func (w Write) line() *rounds.Line {
+	switch {
+	case w.Reason == Regenerates, w.Reason == Opens && w.State.Round == 0:
+		return opening(w.State, "")
+	case w.Reason == Opens:
+		return opening(w.State, coordination.KindRecovery)
+	case w.Reason == GivesUp:
+		return &rounds.Line{Generation: w.State.Generation, Round: w.State.Round + 1, Ends: true, Slot: "-", Cause: coordination.KindTimeout}
+	}
+	return nil
+}
+
+// Incarnation is a random name for the data of a group.
+func Incarnation() string { return rand.Text() }
+
+// Read returns a group; coordination.ErrNoGroup: the store holds none.
+func Read(ctx context.Context, store rounds.Leader, uid string) (Summary, error) {
+	stored, err := store.Read(ctx, uid)
+	switch {
+	case err != nil:
+		return Summary{}, err
+	case stored == nil:
+		return Summary{}, coordination.ErrNoGroup
+	}
+	return Summarize(stored), nil
+}
+
+// maxWrites bounds how many writes one Open makes; a group needs three at most, if its members do not interfere.
+const maxWrites = 20
+
+// Open makes a group what its owner wants.
+func Open(ctx context.Context, store rounds.Leader, uid string, want Wanted) (Summary, error) {
+	for range maxWrites {
+		stored, err := store.Read(ctx, uid)
+		if err != nil {
+			return Summary{}, err
+		}
+		write, needed, err := Next(stored, want, Incarnation())
+		if err != nil {
+			return Summary{}, err
+		}
+		if !needed {
+			return Summarize(stored), nil
+		}
+		if _, err := Apply(ctx, store, uid, write); err != nil {
+			return Summary{}, err
+		}
+	}
+	return Summary{}, fmt.Errorf("group %s does not settle after %d writes", uid, maxWrites)
+}
+
+// Release takes a pod out of its slot on evidence that it cannot run any more, and returns the group after that. kind is the reason.
+// coordination.ErrUnknownSlot: the group has no such slot.
+func (g Summary) Release(ctx context.Context, store rounds.Leader, uid string, t coordination.Token, slot rounds.Slot, kind string) (Summary, error) {
+	unit, found := g.UnitOf(slot.Name)
+	if !found {
+		return g, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, slot.Name)
+	}
+	if err := store.Release(ctx, uid, t, g.Level, unit, slot, kind); err != nil {
+		return g, err
+	}
+	return Read(ctx, store, uid)
+}
+
+// Missing are the slots that have not joined the round, of the leading units that are waited for.
+func (g Summary) Missing(ctx context.Context, store rounds.Leader, uid string) ([]string, error) {
+	var missing []string
+	for u := range g.Waited() {
+		of, err := g.MissingOf(ctx, store, uid, u)
+		if err != nil {
+			return nil, err
+		}
+		missing = append(missing, of...)
+	}
+	return missing, nil
+}
+
+// MissingOf are the slots of a unit that have not joined the round.
+func (g Summary) MissingOf(ctx context.Context, store rounds.Leader, uid string, unit int) ([]string, error) {
+	u := g.Units[unit]
+	if u.Left || u.Joined >= u.Slots {
+		return nil, nil
+	}
+	return store.Missing(ctx, uid, g.Level, unit, u.SlotNames())
+}
+
+// IsFenced reports whether a pod was released from its slot: whatever it reports is refused.
+func (g Summary) IsFenced(pod string) bool { return slices.Contains(g.Fenced, pod) }
