@@ -341,6 +341,8 @@ func (s *siege) cutOff() {
 func TestADeathIsAnsweredUnderAttack(t *testing.T) {
 	s := besiege(t)
 	calls := s.forge(uid)
+	key := rounds.KeysOf(uid).State()
+	state := s.do("GET", key)
 	ctx, stop := context.WithCancel(t.Context())
 	var attackers sync.WaitGroup
 	for range 4 {
@@ -348,7 +350,8 @@ func TestADeathIsAnsweredUnderAttack(t *testing.T) {
 		attackers.Go(func() {
 			for ctx.Err() == nil {
 				for _, c := range calls {
-					_ = mallory.client.Do(ctx, fcall(rounds.KeysOf(uid).State(), c)...).Err() // whatever it is told
+					_ = mallory.client.Set(ctx, key, state, 0).Err() // so that the next call has all its work to do again
+					_ = mallory.client.Do(ctx, fcall(key, c)...).Err()
 				}
 			}
 		})
