@@ -25,6 +25,8 @@ type Members interface {
 	Call(ctx context.Context, group string, c Call) (reply string, now Level, err error)
 	// Place returns what the leader says of a slot; coordination.ErrUnknownSlot: the group has no such slot.
 	Place(ctx context.Context, group, slot string) (Place, error)
+	// Level reads the level; coordination.ErrNoGroup: the store holds no such group.
+	Level(ctx context.Context, group string) (Level, error)
 	// Watch calls on until ctx ends: after every (re)connection and at intervals with a level that was read, in between with
 	// levels that were published. It reconnects by itself.
 	Watch(ctx context.Context, group string, on func(Observation))
