@@ -55,6 +55,8 @@ type Leader interface {
 	Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error)
 	// Missing returns which of the slots have not joined the round.
 	Missing(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
+	// HaveFinished returns those of the slots whose workers have finished in the round.
+	HaveFinished(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
 	// History returns the lines of the last rounds, in no order.
 	History(ctx context.Context, group string) ([]Line, error)
 	// Drop removes all that is stored of a group.
