@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,12 +121,11 @@ func (s *Server) Read(group string) (*rounds.Stored, error) {
 	if text == "" || len(hash) == 0 {
 		return nil, nil
 	}
-	state, stateErr := rounds.ParseState(text)
-	config, configErr := rounds.ParseConfig(hash)
-	if err := errors.Join(stateErr, configErr); err != nil {
+	stored, err := rounds.ParseStored(text, hash)
+	if err != nil {
 		return nil, foreign(group, err)
 	}
-	stored := &rounds.Stored{State: state, Config: config}
+	state, config := stored.State, stored.Config
 	for u := range config.Units {
 		stored.Joined = append(stored.Joined, int64(len(s.Hash(k.Joined(state.Level, u)))))
 		stored.Finished = append(stored.Finished, int64(len(s.Hash(k.Finished(state.Level, u)))))

@@ -2,6 +2,8 @@ package rounds
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
@@ -40,6 +42,21 @@ type Stored struct {
 	Finished []int64 // slots whose workers have finished, by unit
 	// Lines of the history: of the round, and of a failure that was answered by no further round. What is forged is left out.
 	Lines []Line
+}
+
+// ParseStored reads the state and the hash of the configuration, which have to fit each other as the functions demand. The counts and
+// the lines are left to the caller.
+func ParseStored(state string, config map[string]string) (*Stored, error) {
+	s, stateErr := ParseState(state)
+	c, configErr := ParseConfig(config)
+	if err := errors.Join(stateErr, configErr); err != nil {
+		return nil, err
+	}
+	units := len(c.Units)
+	if s.Incarnation != c.Incarnation || len(s.marks) != units || max(s.Started, s.Entered, s.Full) > units || max(s.Seq, s.Round) >= MaxCount {
+		return nil, fmt.Errorf("state %.80q does not fit the group's %d units in incarnation %s", state, units, c.Incarnation)
+	}
+	return &Stored{State: s, Config: c}, nil
 }
 
 // Leader is what the leader uses of a store.
