@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // countStatus counts the writes of conditions from now on.
@@ -29,13 +29,13 @@ func (g *rig) countStatus() *int {
 
 // asked counts how often the store is asked who is missing.
 type asked struct {
-	coordination.Leader
+	rounds.Leader
 	n int
 }
 
-func (a *asked) Missing(ctx context.Context, group string) ([]string, error) {
+func (a *asked) Missing(ctx context.Context, group string, l rounds.Level, unit int, slots []string) ([]string, error) {
 	a.n++
-	return a.Leader.Missing(ctx, group)
+	return a.Leader.Missing(ctx, group, l, unit, slots)
 }
 
 func (g *rig) message(kind string) string {
@@ -128,18 +128,16 @@ func TestAFewOfManyAreNamed(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		missing []string
-		known   int64
 		want    string
 	}{
-		"all are back by now":            {slots(0), 2, ""},
-		"one":                            {slots(1), 1, "; not back after 2s: s0"},
-		"as many as are named":           {slots(5), 5, "; not back after 2s: s0, s1, s2, s3, s4"},
-		"one more":                       {slots(6), 7, "; not back after 2s: s0, s1, s2, s3, s4 and 1 more"},
-		"more than the store will list":  {slots(coordination.MissingLimit), 12_000, "; not back after 2s: s0, s1, s2, s3, s4 and 11995 more"},
-		"as many as the store will list": {slots(coordination.MissingLimit), 9_000, "; not back after 2s: s0, s1, s2, s3, s4 and 9995 more"},
+		"all are back by now":  {slots(0), ""},
+		"one":                  {slots(1), "; not back after 2s: s0"},
+		"as many as are named": {slots(5), "; not back after 2s: s0, s1, s2, s3, s4"},
+		"one more":             {slots(6), "; not back after 2s: s0, s1, s2, s3, s4 and 1 more"},
+		"many more":            {slots(12_000), "; not back after 2s: s0, s1, s2, s3, s4 and 11995 more"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := lateText(tc.missing, tc.known); got != tc.want {
+			if got := lateText(tc.missing); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
