@@ -10,7 +10,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-
 // Tidy implements rounds.Leader. It looks at every key, because members may have made some.
 func (s *Store) Tidy(ctx context.Context) (map[string]int64, error) {
 	usage := map[string]int64{}
