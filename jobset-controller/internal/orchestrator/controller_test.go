@@ -113,12 +113,14 @@ func jobSet() *v1alpha2.JobSet {
 func childJob(js *v1alpha2.JobSet) *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: "js-w-0", UID: "job-uid", Labels: map[string]string{v1alpha2.JobSetNameKey: "js"},
+			Namespace: "ns", Name: "js-w-0", UID: "job-uid", Labels: map[string]string{
+				v1alpha2.JobSetNameKey: "js", v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "0", v1alpha2.RestartsKey: "0",
+			},
 			Annotations:     map[string]string{epoch.Annotation: "1"},
 			Finalizers:      []string{"foregroundDeletion"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(js, v1alpha2.GroupVersion.WithKind("JobSet"))},
 		},
-		Spec: batchv1.JobSpec{Template: *js.Spec.ReplicatedJobs[0].Template.Spec.Template.DeepCopy()},
+		Spec: *js.Spec.ReplicatedJobs[0].Template.Spec.DeepCopy(),
 	}
 }
 

@@ -7,12 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// release of the pod that runs: the leader has released it by mistake, or in a life of the store that is over.
+// Its node was taken for lost, or a leader that could not reach it released it.
 func TestAPodThatHasLostItsSlotForGoodIsReplaced(t *testing.T) {
 	g := fourPods(t)
 	g.release(1, slotOf("js-w-0-1", 1))
@@ -45,18 +43,6 @@ func TestAFencedPodBesideALivingOneIsLeftToTheJobController(t *testing.T) {
 	g.pass(6 * time.Second)
 	g.pass(6 * time.Second)
 	g.wantDeleted()
-}
-
-// It told no epoch, because its manifest is older than that, and joined the one before; nobody led.
-func TestAPodThatWasEarlyForItsEpochIsDeleted(t *testing.T) {
-	g := fourPods(t)
-	g.change(func(js *v1alpha2.JobSet) { js.Annotations[epoch.Annotation] = `{"epoch":2,"base":0}` })
-	g.reconcile()
-	g.wantPhase(coordination.Forming, 2, 0)
-	g.pass(resyncEvery - time.Second)
-	g.wantDeleted()
-	g.pass(2 * time.Second)
-	g.wantDeleted("pod js-w-0-0", "pod js-w-0-1", "pod js-w-0-2", "pod js-w-0-3")
 }
 
 func TestALeaderThatWasReplacedDeletesNoFencedPod(t *testing.T) {

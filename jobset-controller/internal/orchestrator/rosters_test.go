@@ -332,13 +332,13 @@ func TestOutOfRestarts(t *testing.T) {
 	k.kill(w1).enlist(w0, w2).work().want(coordination.Running, 0, map[string]int{w0: 1, w2: 1})
 }
 
-// Its worker may run again: the others, whom nobody has stopped, find each other as they do when a pod is replaced.
+// Nobody was stopped until then; now all restart for the failure.
 func TestMoreRestartsAreAllowed(t *testing.T) {
 	k := newCrew(t)
 	k.roster.Limit = 0
 	k.enlist(w0, w1).work().crash(w1, 3).work().want(coordination.Terminal, 0, nil)
 	k.roster.Limit = 1
-	k.enlist(w0, w1).work().want(coordination.Running, 0, map[string]int{w0: 1, w1: 2})
+	k.enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
 }
 
 // Who does not come back in its time is reported, and the others go on without it.

@@ -134,6 +134,7 @@ func TestAPodOfAStepThatHasLeftIsNoLoss(t *testing.T) {
 	g.join(1, 1)
 	g.joinSlot("js-b-0-0", 1, 1)
 	g.finish("js-w-0-0", "js-w-0-1")
+	g.reconcile()
 	before := g.group()
 	if !before.HasLeft(before.Stages[1]) || before.Size != 1 {
 		t.Fatalf("the first step is still counted: %+v", before)
@@ -167,8 +168,8 @@ func TestStepsWithoutJobsAreCountedIfTheFirstOnesHaveAgents(t *testing.T) {
 	g.changeJob(addAgent)
 	g.reconcile()
 	want := []coordination.Stage{
-		{Prefix: "js-w", Jobs: 1, Pods: 2, Release: coordination.ReleaseNeeded},
 		{Prefix: "js-b", Jobs: 1, Pods: 1, Step: 1, Release: coordination.ReleaseNeeded},
+		{Prefix: "js-w", Jobs: 1, Pods: 2, Release: coordination.ReleaseNeeded},
 	}
 	if diff := cmp.Diff(want, g.group().Stages); diff != "" {
 		t.Error(diff)
