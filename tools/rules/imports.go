@@ -68,9 +68,9 @@ var rules = []rule{
 	},
 	{
 		packages: []string{
-			"shared/restart", "shared/grace", "shared/recovering", "shared/coordination$", "shared/coordination/member",
+			"shared/restart", "shared/grace", "shared/recovering", "shared/coordination$", "shared/coordination/worker",
 			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "shared/coordination/epoch",
-			"jobset-controller/internal/inplace", "shared/coordination/leader", "shared/coordination/simulation",
+			"jobset-controller/internal/inplace", "shared/coordination/leader", "shared/coordination/rounds", "shared/coordination/group$", "shared/coordination/simulation",
 			"jobset-controller/internal/orchestrator/ladder", "jobset-controller/internal/orchestrator/accounting", "shared/history",
 			"shared/ladder", "shared/timeline", "shared/roster", "jobset-controller/internal/orchestrator/members",
 			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",

@@ -96,7 +96,7 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 		start = templates.Start
 	}
 	return supervisor.Run(c, supervisor.Parts{
-		Program: program, Start: start, Store: groups, Signals: signals, PodBorn: supervisor.PodBorn(time.Now()), Log: log,
+		Program: program, Start: start, Store: groups, Signals: signals, Log: log,
 	})
 }
 

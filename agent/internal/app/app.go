@@ -1,4 +1,4 @@
-// Package app is the sidecar: it listens for the startup probe and runs the member of its pod's slot.
+// Package app is the sidecar: it listens for the startup probe and speaks for the worker of its pod's slot.
 package app
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/loop"
 	"github.com/holdfast-project/holdfast/agent/internal/ready"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // runtimePatience is how long the runtime may be out of reach. Then the agent ends with an error: the kubelet starts it
@@ -27,7 +27,7 @@ const runtimePatience = 20 * time.Second
 type Parts struct {
 	Driver  loop.Driver
 	Watcher loop.Watcher
-	Store   coordination.Agent
+	Store   rounds.Members
 	Log     *slog.Logger
 
 	Patience time.Duration // with a runtime that does not answer; default runtimePatience
@@ -47,12 +47,12 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 	if err != nil {
 		p.Log.Warn("the start-up file is of no use: going on as in a new pod", "error", err)
 	}
-	state := member.New(member.Config{
-		Slot: c.WorkerID, Pod: c.PodUID, Epoch: c.PodEpoch, Grace: c.GracePeriod, RemoveStopped: c.RemoveStopped, Random: rand.Float64,
-		Place: c.Place,
+	state := worker.New(worker.Config{
+		Slot: rounds.Slot{Name: c.WorkerID, Pod: c.PodUID}, Generation: c.PodEpoch, Grace: c.GracePeriod, RemoveStopped: c.RemoveStopped, Random: rand.Float64,
+		PodName: c.Place.PodName, Node: c.Place.Node,
 	}, memory)
 	settings := loop.Config{
-		Group: c.JobSetUID, Pod: c.PodUID, StartupDir: c.StartupDir, PollingInterval: c.PollingInterval,
+		Group: c.JobSetUID, Slot: c.WorkerID, Pod: c.PodUID, StartupDir: c.StartupDir, PollingInterval: c.PollingInterval,
 		Patience: cmp.Or(p.Patience, runtimePatience),
 	}
 	return loop.Run(ctx, settings, loop.Parts{Driver: p.Driver, Watcher: p.Watcher, Gate: gate, Store: p.Store, Log: p.Log}, state)

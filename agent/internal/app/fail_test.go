@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 func TestARuntimeThatIsGoneEndsTheAgentWithOneClearError(t *testing.T) {
@@ -68,7 +68,7 @@ func TestARoundThatAFullVolumeHasRefusedIsWrittenLater(t *testing.T) {
 
 func TestAStartUpFileOfAnotherPodIsWarnedAboutOnce(t *testing.T) {
 	n := newNode(t, memory.New(time.Now), 0)
-	if err := startup.Save(n.config.StartupDir, "another", member.Memory{Epoch: 1, Round: member.Fresh().Round}); err != nil {
+	if err := startup.Save(n.config.StartupDir, "another", worker.Memory{Epoch: 1, Round: worker.Fresh().Round}); err != nil {
 		t.Fatal(err)
 	}
 	n.start()

@@ -16,14 +16,14 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
 	"github.com/holdfast-project/holdfast/agent/internal/cri/fake"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // node is one pod: a runtime on a socket, its kubelet, a volume, and the agent, which can be ended and started again.
 type node struct {
 	t       *testing.T
 	runtime *fake.Runtime
-	store   coordination.Agent
+	store   rounds.Members
 	socket  string
 	config  config.Config
 	log     *lines
@@ -51,7 +51,7 @@ func (l *lines) count(what string) int {
 	return strings.Count(l.all.String(), what)
 }
 
-func newNode(t *testing.T, store coordination.Agent, i int) *node {
+func newNode(t *testing.T, store rounds.Members, i int) *node {
 	uid := fmt.Sprint("pod", i)
 	dir := t.TempDir()
 	n := &node{t: t, runtime: fake.New(uid, "worker"), store: store, socket: filepath.Join(dir, "cri.sock"), log: &lines{}}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // What a worker may say with that it gets on.
@@ -28,7 +28,7 @@ type Exec struct {
 	PodGrace        time.Duration // of the pod
 	MaxStops        int           // in a minute
 	StartupDir      string        // empty: none
-	Progress        member.Progress
+	Progress        worker.Progress
 	RoundVariables  []string
 	ProgressFrom    string // FromFile, FromSocket or FromOutput
 	LogLevel        slog.Level
@@ -82,8 +82,8 @@ func (s settings) checkExec(p *problems) Exec {
 }
 
 // progress is asked for with a second or more: what is looked for more often than eight times in that costs too much.
-func (s settings) progress(p *problems) member.Progress {
-	return member.Progress{Timeout: s.period(p, progressTimeout), Start: s.period(p, progressStart)}
+func (s settings) progress(p *problems) worker.Progress {
+	return worker.Progress{Timeout: s.period(p, progressTimeout), Start: s.period(p, progressStart)}
 }
 
 // period is 0, or a second or more.

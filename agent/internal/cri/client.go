@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 const (
@@ -50,8 +50,8 @@ type Client struct {
 	conn    *grpc.ClientConn
 	rpc     runtime.RuntimeServiceClient
 
-	podBorn int64
-	exited  map[string]member.Worker // an exit does not change any more
+	found  bool                      // the pod
+	exited map[string]worker.Process // an exit does not change any more
 
 	live    atomic.Bool // events arrive
 	backoff time.Duration
@@ -71,7 +71,7 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("the socket path %q: %w", o.Socket, err)
 	}
 	return &Client{
-		options: o, conn: conn, rpc: runtime.NewRuntimeServiceClient(conn), exited: map[string]member.Worker{},
+		options: o, conn: conn, rpc: runtime.NewRuntimeServiceClient(conn), exited: map[string]worker.Process{},
 		backoff: time.Second, safety: max(safetyPoll, o.PollingInterval),
 	}, nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/agent/internal/cri/fake"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 func serve(t *testing.T, r *fake.Runtime, polling time.Duration) *Client {
@@ -37,13 +37,13 @@ func dial(t *testing.T, socket string, polling time.Duration) *Client {
 	return c
 }
 
-func observe(t *testing.T, c *Client) member.Observed {
+func observe(t *testing.T, c *Client) worker.Observed {
 	t.Helper()
 	o, err := c.Observe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(o.Workers, func(a, b member.Worker) int { return int(a.Born - b.Born) })
+	slices.SortFunc(o.Processes, func(a, b worker.Process) int { return int(a.Born - b.Born) })
 	return o
 }
 
@@ -51,7 +51,7 @@ func TestObserveTellsTheInstancesApart(t *testing.T) {
 	r := fake.New("pod", "worker")
 	r.Sandboxes = []int64{9_000_500, 7_000_500}
 	c := serve(t, r, time.Second)
-	if o := observe(t, c); o.PodBorn != 7_000 || len(o.Workers) != 0 {
+	if o := observe(t, c); o.PodBorn != 7_000 || len(o.Processes) != 0 {
 		t.Errorf("an empty pod is %+v, want the birth of its first sandbox in microseconds", o)
 	}
 	r.Start("a")
@@ -60,10 +60,10 @@ func TestObserveTellsTheInstancesApart(t *testing.T) {
 	r.Start("b")
 	r.Create("c")
 	o := observe(t, c)
-	if len(o.Workers) != 2 {
-		t.Fatalf("%+v, want the dead and the living, without the one that was only created", o.Workers)
+	if len(o.Processes) != 2 {
+		t.Fatalf("%+v, want the dead and the living, without the one that was only created", o.Processes)
 	}
-	a, b := o.Workers[0], o.Workers[1]
+	a, b := o.Processes[0], o.Processes[1]
 	if a.ID != "a" || a.Running || a.ExitCode != 3 || a.FinishedAt < before || a.FinishedAt > before+1000 {
 		t.Errorf("dead: %+v", a)
 	}
@@ -79,18 +79,18 @@ func TestStopAndRemove(t *testing.T) {
 	r.Exit("a", 1)
 	r.Start("b")
 	for _, id := range []string{"b", "gone"} {
-		if err := c.Stop(t.Context(), member.Stop{Instance: coordination.Instance{ID: id}, Grace: time.Second}); err != nil {
+		if err := c.Stop(t.Context(), worker.Stop{Instance: coordination.Instance{ID: id}, Grace: time.Second}); err != nil {
 			t.Errorf("stopping %s: %v", id, err)
 		}
 	}
-	if o := observe(t, c); o.Workers[1].ExitCode != 143 {
-		t.Errorf("after the stop: %+v", o.Workers[1])
+	if o := observe(t, c); o.Processes[1].ExitCode != 143 {
+		t.Errorf("after the stop: %+v", o.Processes[1])
 	}
 	if err := c.Remove(t.Context(), []string{"a", "gone", "b"}); err != nil {
 		t.Error(err)
 	}
-	if o := observe(t, c); len(o.Workers) != 0 || len(c.exited) != 0 {
-		t.Errorf("left: %+v, remembered: %v", o.Workers, c.exited)
+	if o := observe(t, c); len(o.Processes) != 0 || len(c.exited) != 0 {
+		t.Errorf("left: %+v, remembered: %v", o.Processes, c.exited)
 	}
 }
 

@@ -9,36 +9,35 @@ import (
 	"google.golang.org/grpc/status"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // Observe looks at all containers of the worker, dead ones included. The error is ErrNoPod or that of the runtime.
-func (c *Client) Observe(ctx context.Context) (member.Observed, error) {
+func (c *Client) Observe(ctx context.Context) (worker.Observed, error) {
 	if err := c.findPod(ctx); err != nil {
-		return member.Observed{}, err
+		return worker.Observed{}, err
 	}
 	list, err := c.list(ctx)
 	if err != nil {
-		return member.Observed{}, fmt.Errorf("listing the worker's containers: %w", err)
+		return worker.Observed{}, fmt.Errorf("listing the worker's containers: %w", err)
 	}
-	o := member.Observed{PodBorn: c.podBorn}
+	var o worker.Observed
 	for _, one := range list {
 		w, known, err := c.worker(ctx, one)
 		if err != nil {
-			return member.Observed{}, fmt.Errorf("asking for the status of container %s: %w", one.Id, err)
+			return worker.Observed{}, fmt.Errorf("asking for the status of container %s: %w", one.Id, err)
 		}
 		if known {
-			o.Workers = append(o.Workers, w)
+			o.Processes = append(o.Processes, w)
 		}
 	}
 	c.forget(list)
 	return o, nil
 }
 
-// findPod learns once when the pod's first sandbox was created.
+// findPod makes sure once that the runtime knows the pod.
 func (c *Client) findPod(ctx context.Context) error {
-	if c.podBorn != 0 {
+	if c.found {
 		return nil
 	}
 	ctx, cancel := within(ctx)
@@ -49,12 +48,7 @@ func (c *Client) findPod(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing the pod's sandboxes: %w", err)
 	}
-	for _, s := range r.Items {
-		if born := micros(s.CreatedAt); c.podBorn == 0 || born < c.podBorn {
-			c.podBorn = born
-		}
-	}
-	if c.podBorn == 0 {
+	if c.found = len(r.Items) > 0; !c.found {
 		return ErrNoPod
 	}
 	return nil
@@ -76,18 +70,18 @@ func (c *Client) list(ctx context.Context) ([]*runtime.Container, error) {
 
 // worker is what a container is to the agent; one that was not started yet, or has vanished since the list, is nothing.
 // A container whose state the runtime does not know is not known to have exited.
-func (c *Client) worker(ctx context.Context, one *runtime.Container) (w member.Worker, known bool, err error) {
+func (c *Client) worker(ctx context.Context, one *runtime.Container) (w worker.Process, known bool, err error) {
 	switch one.State {
 	case runtime.ContainerState_CONTAINER_CREATED:
-		return member.Worker{}, false, nil
+		return worker.Process{}, false, nil
 	case runtime.ContainerState_CONTAINER_EXITED:
 		return c.exit(ctx, one)
 	default:
-		return member.Worker{Instance: instance(one), Running: true}, true, nil
+		return worker.Process{ID: one.Id, Born: micros(one.CreatedAt), Running: true}, true, nil
 	}
 }
 
-func (c *Client) exit(ctx context.Context, one *runtime.Container) (w member.Worker, known bool, err error) {
+func (c *Client) exit(ctx context.Context, one *runtime.Container) (w worker.Process, known bool, err error) {
 	if w, ok := c.exited[one.Id]; ok {
 		return w, true, nil
 	}
@@ -95,13 +89,13 @@ func (c *Client) exit(ctx context.Context, one *runtime.Container) (w member.Wor
 	defer cancel()
 	r, err := c.rpc.ContainerStatus(ctx, &runtime.ContainerStatusRequest{ContainerId: one.Id})
 	if status.Code(err) == codes.NotFound {
-		return member.Worker{}, false, nil
+		return worker.Process{}, false, nil
 	}
 	if err != nil {
-		return member.Worker{}, false, err
+		return worker.Process{}, false, err
 	}
-	w = member.Worker{
-		Instance: instance(one), ExitCode: int64(r.GetStatus().GetExitCode()), FinishedAt: r.GetStatus().GetFinishedAt() / 1e6,
+	w = worker.Process{
+		ID: one.Id, Born: micros(one.CreatedAt), ExitCode: int64(r.GetStatus().GetExitCode()), FinishedAt: r.GetStatus().GetFinishedAt() / 1e6,
 		Reason: reasonOf(r.GetStatus().GetReason()),
 	}
 	c.exited[one.Id] = w
@@ -121,17 +115,13 @@ func reasonOf(reason string) string {
 
 // forget drops what is known of containers that are gone.
 func (c *Client) forget(list []*runtime.Container) {
-	kept := map[string]member.Worker{}
+	kept := map[string]worker.Process{}
 	for _, one := range list {
 		if w, ok := c.exited[one.Id]; ok {
 			kept[one.Id] = w
 		}
 	}
 	c.exited = kept
-}
-
-func instance(one *runtime.Container) coordination.Instance {
-	return coordination.Instance{ID: one.Id, Born: micros(one.CreatedAt)}
 }
 
 // micros makes microseconds of the runtime's nanoseconds.

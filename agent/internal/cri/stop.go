@@ -10,12 +10,12 @@ import (
 	"google.golang.org/grpc/status"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // Stop ends one container: its stop signal, and a kill after the grace period, in whole seconds rounded up. It returns
 // when the container has exited. One that is gone is stopped.
-func (c *Client) Stop(ctx context.Context, s member.Stop) error {
+func (c *Client) Stop(ctx context.Context, s worker.Stop) error {
 	seconds := int64((s.Grace + time.Second - 1) / time.Second)
 	ctx, cancel := context.WithTimeout(ctx, s.Grace+stopSlack)
 	defer cancel()

@@ -65,7 +65,7 @@ func Leader(t testing.TB, address string) *valkey.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	if err := s.EnsureLibrary(context.Background()); err != nil {
+	if err := s.Load(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -1,4 +1,4 @@
-// Package loop runs a member of a group: it feeds the core with what happens, and does what the core decides, with
+// Package loop speaks for a worker in its group: it feeds the core with what happens, and does what the core decides, with
 // whatever driver reaches the worker.
 package loop
 
@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 const (
@@ -20,18 +20,18 @@ const (
 	far = 24 * time.Hour
 )
 
-// loop is the one goroutine that owns the member. It never waits for anything but events: what takes time runs beside it.
+// loop is the one goroutine that owns the core. It never waits for anything but events: what takes time runs beside it.
 type loop struct {
 	Parts
 	config Config
-	state  *member.State
+	state  *worker.State
 
-	events  chan member.Event
+	events  chan worker.Event
 	looks   chan struct{} // one slot: a look is due
 	failure chan error    // the runtime is lost for good
 	timer   *time.Timer
-	unsaved *member.Memory     // not on the volume yet
-	untold  *member.WriteRound // neither
+	unsaved *worker.Memory    // not on the volume yet
+	untold  *worker.TellRound // neither
 
 	released bool // nothing will ask for this worker any more
 
@@ -41,12 +41,12 @@ type loop struct {
 	refused  refusal // of who has set removing
 }
 
-// Run runs the member until it is released or ctx ends, which are no errors, or until it cannot reach its worker any more.
+// Run speaks for the worker until it is released or ctx ends, which are no errors, or until it cannot reach its worker any more.
 // The worker is left alone in any case.
-func Run(ctx context.Context, c Config, p Parts, s *member.State) error {
+func Run(ctx context.Context, c Config, p Parts, s *worker.State) error {
 	l := &loop{
 		Parts: p, config: c, state: s,
-		events: make(chan member.Event, 64), looks: make(chan struct{}, 1), failure: make(chan error, 1), timer: time.NewTimer(far),
+		events: make(chan worker.Event, 64), looks: make(chan struct{}, 1), failure: make(chan error, 1), timer: time.NewTimer(far),
 	}
 	return l.run(ctx)
 }
@@ -58,15 +58,15 @@ func (l *loop) run(ctx context.Context) error {
 	defer cancel()
 	stopLooking := l.startLooking()
 	leaving := l.config.Leaving
-	l.beside.Go(func() { l.Store.Watch(work, l.config.Group, l.told) })
+	l.beside.Go(func() { l.Store.Watch(work, l.config.Group, l.updated) })
 	for !l.released {
 		select {
 		case e := <-l.events:
 			l.step(e)
 		case <-l.timer.C:
-			l.step(member.Tick{})
+			l.step(worker.Tick{})
 		case <-leaving:
-			l.step(member.Leaving{})
+			l.step(worker.Leaving{})
 			leaving = nil
 		case err := <-l.failure:
 			return err
@@ -81,7 +81,7 @@ func (l *loop) run(ctx context.Context) error {
 }
 
 // step lets the core decide and does it.
-func (l *loop) step(e member.Event) {
+func (l *loop) step(e worker.Event) {
 	now := time.Now()
 	for _, a := range l.state.Step(now, e) {
 		l.perform(a)
@@ -98,7 +98,7 @@ func (l *loop) step(e member.Event) {
 }
 
 // post hands an event to the loop, from beside it.
-func (l *loop) post(e member.Event) {
+func (l *loop) post(e worker.Event) {
 	select {
 	case l.events <- e:
 	case <-l.work.Done():
@@ -110,7 +110,7 @@ func (l *loop) leave() {
 	l.Log.Info("leaving: what is pending is reported")
 	ctx, cancel := context.WithTimeout(l.work, farewell)
 	defer cancel()
-	l.step(member.Leaving{})
+	l.step(worker.Leaving{})
 	if o, err := l.Driver.Observe(ctx); err == nil {
 		l.step(o)
 	}
@@ -119,7 +119,7 @@ func (l *loop) leave() {
 		case e := <-l.events:
 			l.step(e)
 		case <-l.timer.C:
-			l.step(member.Tick{})
+			l.step(worker.Tick{})
 		case <-ctx.Done():
 			l.Log.Warn("left before everything was reported")
 			return

@@ -5,15 +5,16 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// Config says whose member this is.
+// Config says for whom the agent speaks.
 type Config struct {
 	Group           string // UID of the JobSet
+	Slot            string
 	Pod             string // UID of the pod
-	StartupDir      string // where the member remembers; empty: nowhere, what it knows ends with the program
+	StartupDir      string // where the agent remembers; empty: nowhere, what it knows ends with the program
 	PollingInterval time.Duration
 	Leaving         <-chan struct{} // closed when the pod ends, before its worker is ended
 	Patience        time.Duration   // how long the worker may be out of reach before Run gives up
@@ -22,9 +23,9 @@ type Config struct {
 // Driver reaches the instances of the worker.
 type Driver interface {
 	// Observe looks at all instances, the dead ones included. It is never called concurrently.
-	Observe(context.Context) (member.Observed, error)
+	Observe(context.Context) (worker.Observed, error)
 	// Stop ends one instance and returns when it has exited.
-	Stop(ctx context.Context, s member.Stop) error
+	Stop(ctx context.Context, s worker.Stop) error
 	// Remove deletes the records of exited instances.
 	Remove(ctx context.Context, ids []string) error
 }
@@ -39,10 +40,10 @@ type Watcher interface {
 
 // Barrier is what a driver has whose instances wait for the group. None of its calls blocks.
 type Barrier interface {
-	// Begin puts the next instance at the barrier.
-	Begin()
-	// Lift lets one instance run, as a part of a round.
-	Lift(id string, epoch, round int64)
+	// Prepare puts the next instance at the barrier.
+	Prepare()
+	// Start lets one instance run, as a part of a round.
+	Start(id string, generation, round int64)
 }
 
 // Gate is told whether the worker can be reached.
@@ -51,12 +52,12 @@ type Gate interface {
 	Open()
 }
 
-// Parts are what a member works with.
+// Parts are what an agent works with.
 type Parts struct {
 	Driver  Driver
 	Watcher Watcher
-	Barrier Barrier // nil for a member without one
+	Barrier Barrier // nil for a driver without one
 	Gate    Gate
-	Store   coordination.Agent
+	Store   rounds.Members
 	Log     *slog.Logger
 }

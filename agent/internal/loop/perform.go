@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // removeRetry is the pause after the runtime refused to remove containers; it doubles so often.
@@ -21,56 +21,49 @@ const (
 const saveRetry = time.Second
 
 // perform does one action. Files are written at once, before the actions that follow; all else runs beside the loop.
-func (l *loop) perform(a member.Action) {
-	group := l.config.Group
+func (l *loop) perform(a worker.Action) {
 	switch a := a.(type) {
-	case member.Join:
-		l.call(func(ctx context.Context) (coordination.Reply, error) { return l.Store.Join(ctx, group, a.Join) })
-	case member.Down:
-		l.call(func(ctx context.Context) (coordination.Reply, error) { return l.Store.Down(ctx, group, a.Down) })
-	case member.Ask:
-		l.call(func(ctx context.Context) (coordination.Reply, error) {
-			return l.Store.Ask(ctx, group, a.Member, a.Kind)
-		})
-	case member.Stop:
+	case worker.Call:
+		l.beside.Go(func() { l.call(a.Call) })
+	case worker.Read:
+		l.beside.Go(l.read)
+	case worker.Stop:
 		l.beside.Go(func() { l.stop(a) })
-	case member.Remove:
+	case worker.Remove:
 		l.beside.Go(func() { l.remove(a) })
-	case member.Save:
+	case worker.Save:
 		l.save(a.Memory)
-	case member.WriteRound:
-		l.writeRound(a)
-	case member.Look:
+	case worker.TellRound:
+		l.tellRound(a)
+	case worker.Observe:
 		time.AfterFunc(l.config.PollingInterval, l.wake)
-	case member.Begin:
-		l.Barrier.Begin()
-	case member.Lift:
-		l.Barrier.Lift(a.ID, a.Epoch, a.Round)
-	case member.Release:
+	case worker.Prepare:
+		l.Barrier.Prepare()
+	case worker.Start:
+		l.Barrier.Start(a.ID, a.Generation, a.Round)
+	case worker.Release:
 		l.released = true
-	case member.Log:
+	case worker.Log:
 		l.Log.Log(l.work, severity(a.Severity), a.Message, a.Fields...)
 	}
 }
 
-func (l *loop) call(do func(context.Context) (coordination.Reply, error)) {
-	l.beside.Go(func() {
-		ctx, cancel := context.WithTimeout(l.work, callTimeout)
-		defer cancel()
-		reply, err := do(ctx)
-		l.post(member.Answered{Reply: reply, Err: err})
-	})
+func (l *loop) call(c rounds.Call) {
+	ctx, cancel := context.WithTimeout(l.work, callTimeout)
+	defer cancel()
+	reply, now, err := l.Store.Call(ctx, l.config.Group, c)
+	l.post(worker.Answered{Reply: reply, Now: now, Err: err})
 }
 
-func (l *loop) stop(s member.Stop) {
+func (l *loop) stop(s worker.Stop) {
 	start := time.Now()
 	err := l.Driver.Stop(l.work, s)
 	l.wake()
-	l.post(member.StopEnded{ID: s.ID, Took: time.Since(start), Err: err})
+	l.post(worker.StopEnded{ID: s.ID, Took: time.Since(start), Err: err})
 }
 
 // remove runs once at a time. A look during it asks for the same again, a look after it only if something is left.
-func (l *loop) remove(r member.Remove) {
+func (l *loop) remove(r worker.Remove) {
 	if !l.removing.CompareAndSwap(false, true) {
 		return
 	}
@@ -113,11 +106,11 @@ func (r *refusal) note(ids []string, now time.Time) (pause time.Duration) {
 	return pause
 }
 
-func (l *loop) writeRound(w member.WriteRound) {
+func (l *loop) tellRound(t worker.TellRound) {
 	if l.config.StartupDir == "" {
 		return
 	}
-	err := startup.SaveEnv(l.config.StartupDir, l.config.Group, w.Epoch, w.Round)
+	err := startup.SaveEnv(l.config.StartupDir, l.config.Group, t.Generation, t.Round)
 	if err == nil {
 		l.untold = nil
 		return
@@ -125,10 +118,10 @@ func (l *loop) writeRound(w member.WriteRound) {
 	if l.untold == nil {
 		l.Log.Warn("the worker cannot be told its round: trying again", "error", err)
 	}
-	l.untold = &w
+	l.untold = &t
 }
 
-func (l *loop) save(m member.Memory) {
+func (l *loop) save(m worker.Memory) {
 	if l.config.StartupDir == "" {
 		return
 	}
@@ -149,10 +142,10 @@ func (l *loop) saveAgain() {
 		l.save(*l.unsaved)
 	}
 	if l.untold != nil {
-		l.writeRound(*l.untold)
+		l.tellRound(*l.untold)
 	}
 }
 
-func severity(s member.Severity) slog.Level {
-	return map[member.Severity]slog.Level{member.Info: slog.LevelInfo, member.Warning: slog.LevelWarn, member.Error: slog.LevelError}[s]
+func severity(s worker.Severity) slog.Level {
+	return map[worker.Severity]slog.Level{worker.Info: slog.LevelInfo, worker.Warning: slog.LevelWarn, worker.Error: slog.LevelError}[s]
 }

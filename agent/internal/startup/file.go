@@ -10,41 +10,27 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 const (
 	// Version of the start-up file.
-	Version = 1
+	Version = 2
 	// FileName of what the agent remembers.
 	FileName = "agent.json"
 )
 
 // file is the start-up file. Its absence means a new pod.
 type file struct {
-	Version     int    `json:"version"`
-	PodUID      string `json:"podUID"`
-	PodBorn     int64  `json:"podBorn"`
-	Incarnation string `json:"incarnation,omitempty"`
-	Epoch       int64  `json:"epoch"`
-	Round       int64  `json:"round"`
-	Running     bool   `json:"running"`
-	Entered     bool   `json:"entered,omitempty"`
-	Instances   int64  `json:"instances"`
-	InstanceID  string `json:"instanceID,omitempty"`
-	Born        int64  `json:"instanceBorn,omitempty"`
-	Ordered     string `json:"ordered,omitempty"`
-	Finished    string `json:"finished,omitempty"`
+	Version int    `json:"version"`
+	PodUID  string `json:"podUID"`
+	worker.Memory
 }
 
 // Encode writes the memory of a pod's agent as JSON.
-func Encode(podUID string, m member.Memory) []byte {
-	out, err := json.Marshal(file{
-		Version: Version, PodUID: podUID, PodBorn: m.PodBorn, Incarnation: m.Incarnation, Epoch: m.Epoch, Round: m.Round,
-		Running: m.Running, Instances: m.Instances, InstanceID: m.Instance.ID, Born: m.Instance.Born, Ordered: m.Ordered,
-		Entered: m.Entered, Finished: m.Finished,
-	})
+func Encode(podUID string, m worker.Memory) []byte {
+	out, err := json.Marshal(file{Version: Version, PodUID: podUID, Memory: m})
 	if err != nil {
 		panic(err) // numbers, booleans and strings only
 	}
@@ -52,31 +38,29 @@ func Encode(podUID string, m member.Memory) []byte {
 }
 
 // Decode reads what Encode wrote for the same pod. The error says why the content is of no use.
-func Decode(podUID string, data []byte) (member.Memory, error) {
+func Decode(podUID string, data []byte) (worker.Memory, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		return member.Fresh(), fmt.Errorf("not a start-up file: %w", err)
+		return worker.Fresh(), fmt.Errorf("not a start-up file: %w", err)
 	}
 	if err := f.check(podUID); err != nil {
-		return member.Fresh(), err
+		return worker.Fresh(), err
 	}
-	return member.Memory{
-		PodBorn: f.PodBorn, Incarnation: f.Incarnation, Epoch: f.Epoch, Round: f.Round, Running: f.Running, Instances: f.Instances,
-		Instance: coordination.Instance{ID: f.InstanceID, Born: f.Born}, Ordered: f.Ordered, Entered: f.Entered, Finished: f.Finished,
-	}, nil
+	return f.Memory, nil
 }
 
 func (f file) check(podUID string) error {
+	m := f.Memory
 	switch {
 	case f.Version != Version:
 		return fmt.Errorf("start-up file of version %d, not %d", f.Version, Version)
 	case f.PodUID != podUID:
 		return fmt.Errorf("start-up file of another pod, UID %.80q", f.PodUID)
-	case f.Round < coordination.NoRound || (f.Round >= 0) != (f.InstanceID != ""):
-		return fmt.Errorf("start-up file with round %d and instance %.80q", f.Round, f.InstanceID)
+	case m.Instance.Round < worker.NoRound || (m.Instance.Round >= 0 && m.Instance.ID == ""):
+		return fmt.Errorf("start-up file with round %d and instance %.80q", m.Instance.Round, m.Instance.ID)
 	}
-	for _, n := range []int64{f.PodBorn, f.Epoch, f.Round + 1, f.Instances, f.Born} {
-		if n < 0 || n > coordination.MaxCount {
+	for _, n := range []int64{m.Generation, m.Highest, int64(m.Entered), m.Attempt, m.DiedIn + 1, m.Instance.Born, m.Instance.Attempt, m.Instance.Round + 1} {
+		if n < 0 || n > rounds.MaxCount {
 			return fmt.Errorf("start-up file: %d is not a count", n)
 		}
 	}
@@ -85,18 +69,18 @@ func (f file) check(podUID string) error {
 
 // Load reads the start-up file in dir. A missing file is a new pod and no error; with an error the memory is that of a
 // new pod as well.
-func Load(dir, podUID string) (member.Memory, error) {
+func Load(dir, podUID string) (worker.Memory, error) {
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return member.Fresh(), nil
+		return worker.Fresh(), nil
 	}
 	if err != nil {
-		return member.Fresh(), fmt.Errorf("reading the start-up file: %w", err)
+		return worker.Fresh(), fmt.Errorf("reading the start-up file: %w", err)
 	}
 	return Decode(podUID, data)
 }
 
 // Save writes the start-up file.
-func Save(dir, podUID string, m member.Memory) error {
+func Save(dir, podUID string, m worker.Memory) error {
 	return write(dir, FileName, Encode(podUID, m))
 }

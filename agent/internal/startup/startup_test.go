@@ -8,17 +8,17 @@ import (
 	"testing"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-var memory = member.Memory{
+var memory = worker.Memory{
 	PodBorn: 5, Incarnation: "inc", Epoch: 2, Round: 3, Running: true, Entered: true, Instances: 1,
 	Instance: coordination.Instance{ID: "abc", Born: 77}, Ordered: "abc", Finished: "abc",
 }
 
 func TestSaveAndLoad(t *testing.T) {
 	dir := t.TempDir()
-	for name, m := range map[string]member.Memory{"a round": memory, "no round yet": {PodBorn: 5, Round: coordination.NoRound}} {
+	for name, m := range map[string]worker.Memory{"a round": memory, "no round yet": {PodBorn: 5, Round: coordination.NoRound}} {
 		t.Run(name, func(t *testing.T) {
 			if err := Save(dir, "pod", m); err != nil {
 				t.Fatal(err)
@@ -58,7 +58,7 @@ func TestLoadWhatIsOfNoUse(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
-			if got != member.Fresh() {
+			if got != worker.Fresh() {
 				t.Errorf("memory %+v, want that of a new pod", got)
 			}
 		})
@@ -66,7 +66,7 @@ func TestLoadWhatIsOfNoUse(t *testing.T) {
 }
 
 func TestNoFileIsANewPod(t *testing.T) {
-	if got, err := Load(t.TempDir(), "pod"); err != nil || got != member.Fresh() {
+	if got, err := Load(t.TempDir(), "pod"); err != nil || got != worker.Fresh() {
 		t.Errorf("got %+v (%v)", got, err)
 	}
 }

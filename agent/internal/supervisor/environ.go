@@ -15,7 +15,7 @@ const CheckpointVariable = "HOLDFAST_CHECKPOINT_FILE"
 // program is what to run in a round.
 func (s *Supervisor) program(r round) process.Spec {
 	p := s.options.Program
-	added := strings.Fields(string(startup.Env(s.options.Group, r.epoch, r.round)))
+	added := strings.Fields(string(startup.Env(s.options.Group, r.generation, r.number)))
 	if s.options.CheckpointFile != "" {
 		added = append(added, CheckpointVariable+"="+s.options.CheckpointFile)
 	}
@@ -31,7 +31,7 @@ func (s *Supervisor) named(env []string, r round) []string {
 	var list []string
 	for _, v := range env {
 		if slices.Contains(s.options.RoundVariables, nameOf(v)) {
-			list = append(list, fmt.Sprintf("%s-%d-%d", v, r.epoch, r.round))
+			list = append(list, fmt.Sprintf("%s-%d-%d", v, r.generation, r.number))
 		}
 	}
 	return list

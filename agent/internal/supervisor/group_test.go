@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 func TestMain(m *testing.M) {
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 type group struct {
 	t       testing.TB
 	store   coordination.Store
-	connect func() coordination.Agent // how a pod reaches the store; nil: the same as everybody
+	connect func() rounds.Members // how a pod reaches the store; nil: the same as everybody
 	witness *drill.Witness
 	pods    []*pod
 	silence func() // cuts the store off; nil: nobody does
@@ -122,7 +123,7 @@ func (g *group) start() *group {
 // start runs a container of the pod.
 func (p *pod) start() {
 	p.signals, p.ended = make(chan os.Signal, 4), make(chan result, 1)
-	signals, ended, store := p.signals, p.ended, coordination.Agent(p.group.store)
+	signals, ended, store := p.signals, p.ended, rounds.Members(p.group.store)
 	if p.group.connect != nil {
 		store = p.group.connect()
 	}

@@ -6,23 +6,23 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/process"
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// instance is one life of the worker, from the barrier to its death. What is below the line is guarded by the
+// instance is one run of the worker, from the barrier to its death. What is below the line is guarded by the
 // Supervisor's lock.
 type instance struct {
-	coordination.Instance
-	lift chan round    // one slot
-	end  chan ending   // taken by its own goroutine
-	gone chan struct{} // closed when nothing of it is left
+	id    string
+	born  int64         // Unix microseconds; orders the instances of one pod
+	start chan round    // one slot
+	end   chan ending   // taken by its own goroutine
+	gone  chan struct{} // closed when nothing of it is left
 
 	// ---
-	lifted    bool
+	released  bool                 // from the barrier
 	told      bool                 // to end
 	signal    func(syscall.Signal) // nil while there is no process
-	early     []syscall.Signal     // came between the lift and the knowledge that the process is there
+	early     []syscall.Signal     // came between the release and the knowledge that the process is there
 	dead      bool
 	exit      process.Exit
 	reason    string    // beyond its exit code, in one word
@@ -34,8 +34,8 @@ type instance struct {
 
 // round is what an instance belongs to.
 type round struct {
-	epoch, round int64
-	at           time.Time // of the lift
+	generation, number int64
+	at                 time.Time // of the release
 }
 
 // ending tells an instance to end.
@@ -48,20 +48,17 @@ type ending struct {
 
 func newInstance(id string, born int64) *instance {
 	return &instance{
-		Instance: coordination.Instance{ID: id, Born: born},
-		lift:     make(chan round, 1), end: make(chan ending), gone: make(chan struct{}),
+		id: id, born: born,
+		start: make(chan round, 1), end: make(chan ending), gone: make(chan struct{}),
 	}
 }
 
 // seen is what the core is told. An instance that waits at the barrier lives.
-func (i *instance) seen() member.Worker {
-	w := member.Worker{Instance: i.Instance, Running: !i.dead, Progress: i.progress}
+func (i *instance) seen() worker.Process {
+	w := worker.Process{ID: i.id, Born: i.born, Running: !i.dead, Progress: i.progress}
 	if i.dead {
 		w.ExitCode, w.Signal, w.FinishedAt = int64(i.exit.Code), int64(i.exit.Signal), i.exit.At.UnixMilli()
 		w.Reason = i.reason
-	}
-	if !i.startedAt.IsZero() {
-		w.StartedAt = i.startedAt.UnixMilli()
 	}
 	return w
 }
@@ -71,7 +68,7 @@ func (i *instance) pass(s syscall.Signal) {
 	switch {
 	case i.signal != nil:
 		i.signal(s)
-	case i.lifted && !i.dead:
+	case i.released && !i.dead:
 		i.early = append(i.early, s)
 	}
 }

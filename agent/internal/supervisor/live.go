@@ -24,7 +24,7 @@ const outOfMemory = "OOMKilled"
 // live is the course of one instance.
 func (s *Supervisor) live(i *instance) {
 	select {
-	case r := <-i.lift:
+	case r := <-i.start:
 		s.run(i, r)
 	case e := <-i.end: // at the barrier, where nothing runs
 		s.died(i, process.Exit{Code: process.CodeOf(e.signal), At: time.Now()})
@@ -42,11 +42,11 @@ func (s *Supervisor) run(i *instance, r round) {
 	i.kills, _ = s.options.MemoryKills()
 	child, err := s.options.Start(s.program(r))
 	if err != nil {
-		s.options.Log.Error("the worker cannot be started", "instance", i.ID, "error", err)
+		s.options.Log.Error("the worker cannot be started", "instance", i.id, "error", err)
 		s.died(i, process.Exit{Code: startCode(err), At: time.Now()})
 		return
 	}
-	s.options.Log.Info("worker started", "instance", i.ID, "pid", child.PID(), "epoch", r.epoch, "round", r.round,
+	s.options.Log.Info("worker started", "instance", i.id, "pid", child.PID(), "generation", r.generation, "round", r.number,
 		"tookUs", time.Since(r.at).Microseconds())
 	s.mu.Lock()
 	i.startedAt = time.Now()
@@ -96,7 +96,7 @@ func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 // unkilled: a leader is dead and something of its tree cannot be killed. The death is told, so that the group restarts;
 // this slot keeps it at the barrier until nothing is left, or somebody recreates the pod.
 func (s *Supervisor) unkilled(i *instance, err error) {
-	s.options.Log.Error("something of the worker survived its kill: no new one starts before it is gone", "instance", i.ID, "error", err)
+	s.options.Log.Error("something of the worker survived its kill: no new one starts before it is gone", "instance", i.id, "error", err)
 	time.Sleep(unkilledRetry)
 }
 

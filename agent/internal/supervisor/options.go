@@ -21,8 +21,7 @@ type Options struct {
 	// RoundVariables of the program get the epoch and the round behind their values, so that no two rounds share what they name.
 	RoundVariables []string
 
-	PodBorn int64 // Unix microseconds
-	After   int64 // birth of the last instance that an earlier supervisor of this pod had, Unix microseconds
+	After int64 // birth of the last instance that an earlier supervisor of this pod had, Unix microseconds
 
 	// MemoryKills counts what the kernel has killed in this container for want of memory; process.OutOfMemoryKills if it is nil.
 	MemoryKills func() (n uint64, ok bool)

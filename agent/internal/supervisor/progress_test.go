@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // getOn is a group whose workers show progress.
@@ -24,7 +24,7 @@ func getOn(t *testing.T, size int, from string) *group {
 	g := newGroup(t, store, size, "gets on")
 	for _, p := range g.pods {
 		p.volume()
-		p.config.Progress, p.config.ProgressFrom = member.Progress{Timeout: 400 * time.Millisecond}, from
+		p.config.Progress, p.config.ProgressFrom = worker.Progress{Timeout: 400 * time.Millisecond}, from
 		p.config.PodGrace = 100 * time.Millisecond
 	}
 	g.open(limit)

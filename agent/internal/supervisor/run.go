@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/loop"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // farewell is what is kept of the pod's grace period for the kill and the report.
@@ -34,9 +34,8 @@ const (
 type Parts struct {
 	Program process.Spec
 	Start   func(process.Spec) (*process.Child, error)
-	Store   coordination.Agent
+	Store   rounds.Members
 	Signals <-chan os.Signal // to this process
-	PodBorn int64            // Unix microseconds
 	Output  [2]io.Writer     // of the worker, if it is looked at; nil: this process's
 	// MemoryKills is described with Options.
 	MemoryKills func() (n uint64, ok bool)
@@ -54,7 +53,7 @@ func Run(c config.Exec, p Parts) (code int, err error) {
 	defer cancel()
 	defer r.finish()
 	released := make(chan error, 1)
-	go func() { released <- r.member(ctx) }()
+	go func() { released <- r.speak(ctx) }()
 	left := make(chan struct{})
 	for {
 		select {
@@ -77,16 +76,16 @@ func Run(c config.Exec, p Parts) (code int, err error) {
 type run struct {
 	Parts
 	config     config.Exec
-	memory     member.Memory
+	memory     worker.Memory
 	supervisor *Supervisor
 	output     *outputProgress // nil: it is not looked at
 	leaving    chan struct{}
 }
 
 func newRun(c config.Exec, p Parts) (*run, error) {
-	r := &run{Parts: p, config: c, memory: member.Fresh(), leaving: make(chan struct{})}
+	r := &run{Parts: p, config: c, memory: worker.Fresh(), leaving: make(chan struct{})}
 	o := Options{
-		Group: c.JobSetUID, Program: p.Program, Start: p.Start, Log: p.Log, PodBorn: p.PodBorn,
+		Group: c.JobSetUID, Program: p.Program, Start: p.Start, Log: p.Log,
 		RoundVariables: c.RoundVariables,
 		GracePeriod:    c.GracePeriod, CheckpointGrace: c.CheckpointGrace, MemoryKills: p.MemoryKills,
 	}
@@ -141,13 +140,13 @@ func (r *run) load() {
 	}
 }
 
-// member speaks for the worker until it is released or ctx ends.
-func (r *run) member(ctx context.Context) error {
-	state := member.New(member.Config{
-		Slot: r.config.WorkerID, Pod: r.config.PodUID, Epoch: r.config.PodEpoch, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
-		Barrier: true, MaxStops: r.config.MaxStops, Random: rand.Float64, Place: r.config.Place, Progress: r.config.Progress,
+// speak speaks for the worker until it is released or ctx ends.
+func (r *run) speak(ctx context.Context) error {
+	state := worker.New(worker.Config{
+		Slot: rounds.Slot{Name: r.config.WorkerID, Pod: r.config.PodUID}, Generation: r.config.PodEpoch, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
+		Barrier: true, MaxStops: r.config.MaxStops, Random: rand.Float64, PodName: r.config.Place.PodName, Node: r.config.Place.Node, Progress: r.config.Progress,
 	}, r.memory)
-	settings := loop.Config{Group: r.config.JobSetUID, Pod: r.config.PodUID, StartupDir: r.config.StartupDir, Leaving: r.leaving}
+	settings := loop.Config{Group: r.config.JobSetUID, Slot: r.config.WorkerID, Pod: r.config.PodUID, StartupDir: r.config.StartupDir, Leaving: r.leaving}
 	return loop.Run(ctx, settings, loop.Parts{
 		Driver: r.supervisor, Barrier: r.supervisor, Watcher: r.supervisor, Gate: noGate{}, Store: r.Store, Log: r.Log,
 	}, state)

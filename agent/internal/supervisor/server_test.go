@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/agent/internal/store"
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // onServer gives each pod connections of its own.
 func (g *group) onServer(t testing.TB, address string) *group {
-	g.connect = func() coordination.Agent {
+	g.connect = func() rounds.Members {
 		s, err := store.Open(config.Store{Address: address}, "holdfast-exec")
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/process"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // remembered is how many instances can be observed: the newest, and the one before it, whose death may not be reported yet.
@@ -40,9 +40,9 @@ func New(o Options) *Supervisor {
 	return &Supervisor{options: o, prefix: rand.Text()[:10], changed: make(chan struct{}, 1), born: o.After}
 }
 
-// Begin implements loop.Barrier: the next instance waits at the barrier as soon as nothing of the one before is left. It may
+// Prepare implements loop.Barrier: the next instance waits at the barrier as soon as nothing of the one before is left. It may
 // be repeated: a core that has not seen the new instance yet asks again, which must not be taken for the one after it.
-func (s *Supervisor) Begin() {
+func (s *Supervisor) Prepare() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.newest(); i == nil || i.dead {
@@ -90,32 +90,32 @@ func (s *Supervisor) Watch(ctx context.Context, wake func()) {
 func (s *Supervisor) Explain(err error) string { return err.Error() }
 
 // Observe implements loop.Driver.
-func (s *Supervisor) Observe(context.Context) (member.Observed, error) {
+func (s *Supervisor) Observe(context.Context) (worker.Observed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := member.Observed{PodBorn: s.options.PodBorn}
+	var o worker.Observed
 	s.noteProgress()
 	for _, i := range s.lives {
-		o.Workers = append(o.Workers, i.seen())
+		o.Processes = append(o.Processes, i.seen())
 	}
 	return o, nil
 }
 
-// Lift implements loop.Barrier: an instance runs its program, as a part of the given round. It does nothing for one that
+// Start implements loop.Barrier: an instance runs its program, as a part of the given round. It does nothing for one that
 // runs, that is to end, or that is not there any more.
-func (s *Supervisor) Lift(id string, epoch, number int64) {
+func (s *Supervisor) Start(id string, generation, number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.find(id)
-	if i == nil || i.lifted || i.told || i.dead {
+	if i == nil || i.released || i.told || i.dead {
 		return
 	}
-	i.lifted = true
-	i.lift <- round{epoch, number, time.Now()}
+	i.released = true
+	i.start <- round{generation, number, time.Now()}
 }
 
 // Stop implements loop.Driver. The grace is the supervisor's own; who is in haste gets none.
-func (s *Supervisor) Stop(ctx context.Context, stop member.Stop) error {
+func (s *Supervisor) Stop(ctx context.Context, stop worker.Stop) error {
 	s.mu.Lock()
 	i := s.find(stop.ID)
 	if i != nil {
@@ -125,8 +125,8 @@ func (s *Supervisor) Stop(ctx context.Context, stop member.Stop) error {
 	if i == nil {
 		return nil
 	}
-	e := ending{signal: syscall.SIGTERM, grace: s.options.GracePeriod, checkpoint: stop.Haste != member.Hung}
-	if stop.Haste != member.Patient {
+	e := ending{signal: syscall.SIGTERM, grace: s.options.GracePeriod, checkpoint: stop.Haste != worker.Hung}
+	if stop.Haste != worker.Patient {
 		e.signal, e.grace = syscall.SIGKILL, 0
 	}
 	return i.finish(ctx, e)
@@ -168,7 +168,7 @@ func (s *Supervisor) newest() *instance {
 
 func (s *Supervisor) find(id string) *instance {
 	for _, i := range s.lives {
-		if i.ID == id {
+		if i.id == id {
 			return i
 		}
 	}

@@ -13,16 +13,16 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func nobody(process.Spec) (*process.Child, error) { return nil, os.ErrNotExist }
 
-func observe(s *Supervisor) []member.Worker {
+func observe(s *Supervisor) []worker.Process {
 	o, _ := s.Observe(context.Background())
-	return o.Workers
+	return o.Processes
 }
 
 // direct is a supervisor without a group.
@@ -41,7 +41,7 @@ func direct(t *testing.T, w *drill.Witness, role string, change ...func(*Options
 
 func mustStop(t *testing.T, s *Supervisor, id string) {
 	t.Helper()
-	if err := s.Stop(t.Context(), member.Stop{Instance: coordination.Instance{ID: id}}); err != nil {
+	if err := s.Stop(t.Context(), worker.Stop{Instance: coordination.Instance{ID: id}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -80,7 +80,7 @@ func TestALiftThatComesAfterTheStopIsNothing(t *testing.T) {
 func TestInstancesHaveNamesAndBirthsOfTheirOwn(t *testing.T) {
 	future := time.Now().Add(time.Hour).UnixMicro() // the clock was set back meanwhile
 	s := direct(t, drill.NewWitness(t), "trains", func(o *Options) { o.After = future })
-	var last member.Worker
+	var last worker.Process
 	last.Born = future
 	for range 3 {
 		s.Begin()
@@ -201,7 +201,7 @@ func TestALostStopIsNoStop(t *testing.T) {
 	w.Hear(1, "started", "0")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Stop(ctx, member.Stop{Instance: observe(s)[0].Instance}); err == nil {
+	if err := s.Stop(ctx, worker.Stop{Instance: observe(s)[0].Instance}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -268,7 +268,7 @@ func TestAPodsEndWaitsForNoCheckpointThatAnOrderWaitsFor(t *testing.T) {
 	w.Hear(1, "started", "0")
 	first := s.newest()
 	ordered := make(chan error, 1)
-	go func() { ordered <- s.Stop(t.Context(), member.Stop{Instance: first.Instance}) }()
+	go func() { ordered <- s.Stop(t.Context(), worker.Stop{Instance: first.Instance}) }()
 	eventually(t, "the order waits", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return first.told })
 	time.Sleep(50 * time.Millisecond) // for the goroutine of the instance to take it; if it does not, the test has shown nothing
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

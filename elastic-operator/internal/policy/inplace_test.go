@@ -158,7 +158,7 @@ func TestAWorkerThatMayStillFail(t *testing.T) {
 	if w.lookInPlace(); w.last.Roster.Limit != 2 || len(w.last.Delete) != 0 {
 		t.Errorf("%+v, deleted %v", w.last.Roster, w.last.Delete)
 	}
-	w.told(roster.Report{Phase: coordination.Recovering, Round: 1})
+	w.told(roster.Report{Phase: coordination.Restarting, Round: 1})
 	if w.lookInPlace(); w.last.Roster.Limit != 2 {
 		t.Errorf("the limit was lowered under way: %+v", w.last.Roster)
 	}

@@ -177,6 +177,12 @@ func (s *Server) Missing(group string, l rounds.Level, unit int, slots []string)
 	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { _, ok := joined[slot]; return ok })
 }
 
+// HaveFinished are those of the slots whose workers have finished in the round.
+func (s *Server) HaveFinished(group string, l rounds.Level, unit int, slots []string) []string {
+	finished := s.Hash(rounds.KeysOf(group).Finished(l, unit))
+	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { _, ok := finished[slot]; return !ok })
+}
+
 // History are the lines of the last rounds.
 func (s *Server) History(group string) []rounds.Line {
 	var lines []rounds.Line

@@ -63,6 +63,15 @@ func (s *Store) Place(ctx context.Context, group, slot string) (p rounds.Place, 
 	return p, err
 }
 
+// Level implements rounds.Members.
+func (s *Store) Level(ctx context.Context, group string) (l rounds.Level, err error) {
+	err = s.locked(ctx, func(v *Server) error {
+		l, err = v.Level(group)
+		return err
+	})
+	return l, err
+}
+
 // Read implements rounds.Leader.
 func (s *Store) Read(ctx context.Context, group string) (stored *rounds.Stored, err error) {
 	err = s.locked(ctx, func(v *Server) error {
@@ -104,6 +113,15 @@ func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit 
 		return nil
 	})
 	return missing, err
+}
+
+// HaveFinished implements rounds.Leader.
+func (s *Store) HaveFinished(ctx context.Context, group string, l rounds.Level, unit int, slots []string) (finished []string, err error) {
+	err = s.locked(ctx, func(v *Server) error {
+		finished = v.HaveFinished(group, l, unit, slots)
+		return nil
+	})
+	return finished, err
 }
 
 // History implements rounds.Leader.

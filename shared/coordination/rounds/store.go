@@ -27,6 +27,8 @@ type Members interface {
 	Call(ctx context.Context, group string, c Call) (reply string, now Level, err error)
 	// Place returns what the leader says of a slot; coordination.ErrUnknownSlot: the group has no such slot.
 	Place(ctx context.Context, group, slot string) (Place, error)
+	// Level reads the level; coordination.ErrNoGroup: the store holds no such group.
+	Level(ctx context.Context, group string) (Level, error)
 	// Watch calls on until ctx ends: after every (re)connection and at intervals with a level that was read, in between with
 	// levels that were published. It reconnects by itself.
 	Watch(ctx context.Context, group string, on func(Observation))
@@ -70,6 +72,8 @@ type Leader interface {
 	Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error)
 	// Missing returns which of the slots have not joined the round.
 	Missing(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
+	// HaveFinished returns those of the slots whose workers have finished in the round.
+	HaveFinished(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
 	// History returns the lines of the last rounds, in no order.
 	History(ctx context.Context, group string) ([]Line, error)
 	// Drop removes all that is stored of a group.

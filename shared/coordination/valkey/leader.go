@@ -156,6 +156,17 @@ func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit 
 	return missing, err
 }
 
+// HaveFinished implements rounds.Leader.
+func (s *Store) HaveFinished(ctx context.Context, group string, l rounds.Level, unit int, slots []string) ([]string, error) {
+	var finished []string
+	err := s.lookUp(ctx, rounds.KeysOf(group).Finished(l, unit), slots, func(slot, _ string, found bool) {
+		if found {
+			finished = append(finished, slot)
+		}
+	})
+	return finished, err
+}
+
 // fieldsPerPage is how many fields are asked for at once. Members have written them: the store does not read all of a large table.
 const fieldsPerPage = 1000
 

@@ -2,6 +2,7 @@ package valkey
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 
@@ -81,34 +82,50 @@ func (s *Store) Place(ctx context.Context, group, slot string) (rounds.Place, er
 	})
 }
 
+// Level implements rounds.Members.
+func (s *Store) Level(ctx context.Context, group string) (rounds.Level, error) {
+	text, err := s.client.GetRange(ctx, rounds.KeysOf(group).State(), 0, rounds.MaxText).Result()
+	switch {
+	case isWrongType(err):
+		return rounds.Level{}, foreign(group, err)
+	case err != nil:
+		return rounds.Level{}, s.memberError(ctx, err)
+	case text == "":
+		return rounds.Level{}, s.noGroup(ctx)
+	}
+	l, err := rounds.ParseLevel(text)
+	if err != nil {
+		return rounds.Level{}, foreign(group, err)
+	}
+	return l, nil
+}
+
 // Watch implements rounds.Members. on runs in the caller's goroutine; while it blocks nothing is received.
 func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
 	w := watch{
 		store: s, channel: rounds.KeysOf(group).Channel(), resync: true,
 		read: func(ctx context.Context) error {
-			text, err := s.client.GetRange(ctx, rounds.KeysOf(group).State(), 0, rounds.MaxText).Result()
-			switch {
-			case isWrongType(err):
-				on(rounds.Observation{Read: true, Err: foreign(group, err)})
-			case err != nil:
-				return s.memberError(ctx, err)
-			case text == "":
-				on(rounds.Observation{Read: true, Err: s.noGroup(ctx)})
-			default:
-				on(observed(group, text, true))
+			level, err := s.Level(ctx, group)
+			if err != nil && !isAnswer(err) {
+				return err
 			}
+			on(rounds.Observation{Level: level, Read: true, Err: err})
 			return nil
 		},
-		message: func(m *redis.Message) { on(observed(group, m.Payload, false)) },
-		lost:    func(err error) { on(rounds.Observation{Err: err}) },
+		message: func(m *redis.Message) {
+			level, err := rounds.ParseLevel(m.Payload)
+			if err != nil {
+				err = &coordination.ForeignValueError{Key: m.Channel, Field: coordination.FieldMessage, Value: m.Payload}
+			}
+			on(rounds.Observation{Level: level, Err: err})
+		},
+		lost: func(err error) { on(rounds.Observation{Err: err}) },
 	}
 	w.run(ctx)
 }
 
-func observed(group, text string, read bool) rounds.Observation {
-	level, err := rounds.ParseLevel(text)
-	if err != nil {
-		return rounds.Observation{Read: read, Err: foreign(group, err)}
-	}
-	return rounds.Observation{Level: level, Read: read}
+// isAnswer reports whether the store could be reached, though it has no level to read.
+func isAnswer(err error) bool {
+	var version *coordination.VersionError
+	return errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) || errors.As(err, &version)
 }

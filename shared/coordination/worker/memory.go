@@ -3,27 +3,27 @@ package worker
 // Memory is what survives a restart of the agent, on a volume that lives as long as the pod. It is saved before a stop takes
 // effect and after the store has answered.
 type Memory struct {
-	Generation int64 // of the group, that the rest is about
-	Highest    int64 // round of the generation that the agent has heard of
-	Entered    int   // most units that it has seen entered
-	Attempt    int64 // of the newest instance
-	Ran        bool  // an instance of this pod has run in the generation
-	DiedIn     int64 // the last round in which an instance of this pod ran and died; NoRound
-	Instance   Known // the newest instance
-	Ordered    string
-	Finished   string // ID of the instance that exited 0 and may have to run again
+	Generation int64  `json:"generation"` // of the group, that the rest is about
+	Highest    int64  `json:"highest"`    // round of the generation that the agent has heard of
+	Entered    int    `json:"entered"`    // most units that it has seen entered
+	Attempt    int64  `json:"attempt"`    // of the newest instance
+	Ran        bool   `json:"ran"`        // an instance of this pod has run in the generation
+	DiedIn     int64  `json:"diedIn"`     // the last round in which an instance of this pod ran and died; NoRound
+	Instance   Known  `json:"instance"`   // the newest instance
+	Ordered    string `json:"ordered"`
+	Finished   string `json:"finished"` // ID of the instance that exited 0 and may have to run again
 }
 
 // Known is what is remembered of an instance.
 type Known struct {
-	ID      string
-	Born    int64 // as the driver said, Unix microseconds; what was born before is accounted for
-	Attempt int64
-	Round   int64 // that it joined; NoRound
+	ID      string `json:"id"`
+	Born    int64  `json:"born"` // as the driver said, Unix microseconds; what was born before is accounted for
+	Attempt int64  `json:"attempt"`
+	Round   int64  `json:"round"` // that it joined; NoRound
 	// Incarnation of the stored data in which it joined: in another one it joins again before it starts.
-	Incarnation string
-	Ran         bool // its program was started
-	Saw         bool // its unit was seen started in that round
+	Incarnation string `json:"incarnation"`
+	Ran         bool   `json:"ran"` // its program was started
+	Saw         bool   `json:"saw"` // its unit was seen started in that round
 }
 
 // NoRound stands for no round.
