@@ -110,7 +110,7 @@ func (r *Reconciler) freeSlot(ctx context.Context, s *scope, slot ladder.Slot, h
 // release takes a pod out of its slot, once.
 func (r *Reconciler) release(ctx context.Context, s *scope, slot rounds.Slot, pod string) error {
 	unit, found := s.group.UnitOf(slot.Name)
-	if !found || s.group.IsFenced(slot.Pod) {
+	if !found || s.group.Units[unit].Left || s.group.IsFenced(slot.Pod) {
 		return nil // the group does not count this pod, or counts it no more
 	}
 	token, err := r.Tokens.Token(ctx)
