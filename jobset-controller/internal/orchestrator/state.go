@@ -20,6 +20,7 @@ import (
 //   - formation: one event is repeated, and the pods of a step may be deleted once more
 //   - made: one pod too many is tried for a slot
 //   - released: the slots of such pods are freed again when a new pod asks for one, if the store has lost its data as well
+//   - holdersKnown: the store is asked once about the slots of all pods
 //   - holdersChecked, fencesChecked, nodesChecked: something that costs is checked early
 //   - account: the history is read once more; which restarts were counted is in the JobSet's annotation
 //   - use: worker-seconds since the last reconcile are not counted
@@ -35,6 +36,7 @@ type groupState struct {
 
 	released releasedPods
 
+	holdersKnown                                time.Time // pods created before hold their slots
 	holdersChecked, fencesChecked, nodesChecked time.Time
 
 	restarting, forms atomic.Bool // for the pod watch
