@@ -238,6 +238,7 @@ func (a *agent) die(ctx context.Context, id string, code int64, at time.Time, th
 		for n := range a.instances {
 			if w := &a.instances[n]; w.ID == id && w.Running {
 				w.Running, w.ExitCode, w.FinishedAt = false, code, at.UnixMilli()
+				a.crew.died(a.worker)
 			}
 		}
 		a.look()

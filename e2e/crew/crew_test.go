@@ -142,6 +142,9 @@ func testGroup(t *testing.T, driver Driver) {
 	if first, last := watch.Order(0), watch.Order(1); first.Before(watch.From) || last.Before(first) {
 		t.Errorf("orders from %s to %s", first, last)
 	}
+	if down := watch.Down(); down.Before(watch.Order(0)) {
+		t.Errorf("the last program ended at %s, before the first order", down)
+	}
 	n.check(t, driver)
 
 	watch = c.Watch("train")

@@ -48,17 +48,17 @@ type command struct {
 }
 
 var commands = map[string]command{
-	"DEL":       {1, "", del},
-	"UNLINK":    {1, "", del},
-	"SET":       {2, "", set},
-	"GETRANGE":  {3, "string", getRange},
-	"HLEN":      {1, "hash", func(d data, args []string) any { return int64(len(d.hashes[args[0]])) }},
-	"HSTRLEN":   {2, "hash", func(d data, args []string) any { return int64(len(d.hashes[args[0]][args[1]])) }},
-	"HSETNX":    {3, "hash", hsetnx},
-	"HGET":      {2, "hash", func(d data, args []string) any { return field(d.hashes[args[0]], args[1]) }},
-	"HMGET":     {2, "hash", hmget},
-	"HSET":      {3, "hash", hset},
-	"HDEL":      {2, "hash", hdel},
+	"DEL":      {1, "", del},
+	"UNLINK":   {1, "", del},
+	"SET":      {2, "", set},
+	"GETRANGE": {3, "string", getRange},
+	"HLEN":     {1, "hash", func(d data, args []string) any { return int64(len(d.hashes[args[0]])) }},
+	"HSTRLEN":  {2, "hash", func(d data, args []string) any { return int64(len(d.hashes[args[0]][args[1]])) }},
+	"HSETNX":   {3, "hash", hsetnx},
+	"HGET":     {2, "hash", func(d data, args []string) any { return field(d.hashes[args[0]], args[1]) }},
+	"HMGET":    {2, "hash", hmget},
+	"HSET":     {3, "hash", hset},
+	"HDEL":     {2, "hash", hdel},
 }
 
 // do runs a command on the data. An error is what the server would reply.
