@@ -7,12 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-func (p Placed) apply(s *State) {
-	s.placed = &p
-	if s.memory.Layout != p.Layout { // the group was resized, and its units have other numbers
-		s.memory.Layout, s.memory.Entered = p.Layout, 0
-	}
-}
+func (p Placed) apply(s *State) { s.placed = &p }
 
 func (u Updated) apply(s *State) {
 	if u.Read {
