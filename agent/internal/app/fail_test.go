@@ -76,6 +76,14 @@ func TestAStartUpFileOfAnotherPodIsWarnedAboutOnce(t *testing.T) {
 	eventually(t, "warned", func() bool { return n.log.count("the start-up file is of no use") == 1 })
 }
 
+func TestASlotThatIsUnknownIsNamedOnce(t *testing.T) {
+	store := memory.New(time.Now)
+	openGroup(t, store, 1)
+	n := newNode(t, store, 5)
+	n.start()
+	eventually(t, "told", func() bool { return n.log.count("the group has no slot js-w-0-5: check --worker-id") == 1 })
+}
+
 func TestAPortInUseIsNamed(t *testing.T) {
 	n := newNode(t, memory.New(time.Now), 0)
 	other := newNode(t, n.store, 1)
