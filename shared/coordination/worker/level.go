@@ -65,9 +65,10 @@ func (s *State) adopt(l rounds.Level) {
 	s.memory.Entered = max(s.memory.Entered, l.Entered)
 }
 
-// adoptAnswer takes the level that came with an answer. One of another incarnation is read, with what the leader says in it.
+// adoptAnswer takes the level that came with an answer. One of another incarnation is read, with what the leader says in it. So is one
+// that is older than a message that came before the answer: a store that was set back has such levels as well.
 func (s *State) adoptAnswer(now rounds.Level) {
-	if now.Incarnation != s.level.Incarnation {
+	if now.Incarnation != s.level.Incarnation || now.Seq < s.level.Seq {
 		s.read()
 		return
 	}

@@ -96,6 +96,9 @@ func TestBarrier(t *testing.T) {
 			[]moment{read("i1/1.0 A 0/0 #2"), reply("J", "i1/1.1 A 0/0 #3"), reply("J", "i1/1.1 A 1/1 #4")},
 			"join js-w-0-0 as a.1 in 0 ran=0 n, join js-w-0-0 as a.1 in 1 ran=0 n, start a 1.1",
 		},
+		"an answer that is later than the message of the start undoes nothing": {
+			[]moment{cast("i1/1.1 A 0/0 #3"), cast("i1/1.1 A 1/1 #5"), reply("J", "i1/1.1 A 0/0 #4")}, "join js-w-0-0 as a.1 in 1 ran=0 n, read, start a 1.1",
+		},
 		"it does not start in an incarnation that it has not joined": {
 			[]moment{read("i2/1.0 A 1/1 #1"), reply("J", "i2/1.0 A 1/1 #1")}, "join js-w-0-0 as a.1 in 0 ran=0 n, start a 1.0",
 		},
