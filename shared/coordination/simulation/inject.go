@@ -77,7 +77,6 @@ var podFaults = map[Kind]func(*pod, Fault){
 			f.For = -f.For
 		}
 		p.node.skew += f.For
-		p.truth.skewed = true
 	},
 	NodeCrashes: func(p *pod, f Fault) {
 		p.node.crash()

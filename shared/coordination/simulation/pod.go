@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // pod is one pod: what the API server has of it, and what runs on its node. The two part ways when the node is cut off.
@@ -51,12 +51,12 @@ type pod struct {
 
 // volume lives as long as the pod.
 type volume struct {
-	memory member.Memory
+	memory worker.Memory
 	has    bool
 	told   rendezvous
 }
 
-func newVolume() volume { return volume{memory: member.Fresh()} }
+func newVolume() volume { return volume{memory: worker.Fresh()} }
 
 type podPhase string
 
@@ -146,15 +146,15 @@ func (p *pod) startWorker() {
 	p.waiting = false
 	p.births++
 	c := &instance{
-		Instance: coordination.Instance{ID: fmt.Sprintf("%s/c%d", p.uid, p.births), Born: p.node.wall().UnixMicro()},
-		pod:      p, running: true, lifted: true, rendezvous: p.volume.told,
+		id: fmt.Sprintf("%s/c%d", p.uid, p.births), born: p.node.wall().UnixMicro(),
+		pod: p, running: true, lifted: true, rendezvous: p.volume.told,
 	}
 	if dead := len(p.containers) - 1; dead > 0 {
 		p.containers = p.containers[dead:]
 	}
 	p.containers = append(p.containers, c)
 	p.truth.born(c)
-	p.note(p.uid, "worker %s starts", c.ID)
+	p.note(p.uid, "worker %s starts", c.id)
 	p.event()
 	if p.dieYoung > 0 {
 		p.dieYoung--
@@ -177,10 +177,7 @@ func (p *pod) exit(c *instance, code int64) {
 		return
 	}
 	c.running, c.code, c.exited, c.wallOut = false, code, p.now, p.node.wall().UnixMilli()
-	p.note(p.uid, "worker %s exits %d", c.ID, code)
-	if code == 0 && p.terminating && p.driver() == CRI {
-		p.truth.fooled = true
-	}
+	p.note(p.uid, "worker %s exits %d", c.id, code)
 	if p.over {
 		return
 	}
@@ -197,6 +194,8 @@ func (p *pod) toldEpoch() int64 {
 	}
 	return p.epoch
 }
+
+func (p *pod) asSlot() rounds.Slot { return rounds.Slot{Name: p.slot, Pod: p.uid} }
 
 func (p *pod) driver() Driver { return p.job.entry.Driver }
 
