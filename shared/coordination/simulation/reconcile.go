@@ -180,7 +180,7 @@ func (o *orchestrator) input(s *scope) leader.Input {
 	in := leader.Input{
 		Wanted: s.wanted, Stored: s.stored, Foreign: s.foreign, Epoch: s.js.epoch, Charged: s.js.charged, Counted: s.js.counted,
 		Budget: o.budget(), Overdue: o.round != (started{}) && o.now-o.round.at >= o.shape.Timeout, Token: o.token,
-		Incarnation: fmt.Sprintf("%s-%d", o.name, o.serialOf()),
+		Incarnation: fmt.Sprint("i", o.serialOf()),
 	}
 	in.Epoch.Base = max(in.Epoch.Base, s.js.recounts)
 	if s.js.marked {
