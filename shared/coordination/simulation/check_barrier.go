@@ -14,6 +14,7 @@ func (t *truth) lifted(c *instance) {
 				c.rendezvous.round, other.id, other.rendezvous.generation, other.rendezvous.round)
 		}
 	}
+	t.checkBeside(c)
 	if c.assigned && c.rendezvous.less(c.given) {
 		t.fail("S13", "%s of round %d.%d is let run as one of %d.%d", c.id, c.given.generation, c.given.round, c.rendezvous.generation, c.rendezvous.round)
 	}
@@ -24,4 +25,25 @@ func (t *truth) lifted(c *instance) {
 func (t *truth) counts(p *pod) bool {
 	v := t.store.first.view(p.job.owner)
 	return v != nil && v.holders[p.slot] == p.uid && (t.losses == 0 || v.hasEntered(p.slot))
+}
+
+// checkBeside is S6 at a barrier: no peer may hang on an earlier instance of the slot that has run in the same round and died.
+func (t *truth) checkBeside(c *instance) {
+	if t.losses > 0 {
+		return
+	}
+	for _, before := range t.instances {
+		if before == c || before.pod.slot != c.pod.slot || before.running || !before.lifted || before.rendezvous != c.rendezvous || before.pod.job.owner != c.pod.job.owner {
+			continue
+		}
+		for _, p := range t.pods {
+			peer := p.living()
+			if peer == nil || peer == c || p.driver() != Exec || p.job.owner != c.pod.job.owner || p.lost() || p.agent.isFenced() || !peer.lifted {
+				continue
+			}
+			if peer.rendezvous == c.rendezvous && peer.started < before.exited && t.counts(p) {
+				t.fail("S6", "%s and %s run in round %d of %s, and %s has run beside both", before.id, c.id, c.rendezvous.round, c.pod.slot, peer.id)
+			}
+		}
+	}
 }

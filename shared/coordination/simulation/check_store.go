@@ -133,8 +133,10 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 		if i.pod.job.owner != uid || slot != "" && i.pod.slot != slot {
 			continue
 		}
-		inRound := !i.assigned || i.given == round || t.losses > 0 || slot == ""
-		byItself := !i.ordered || t.losses > 0 || i.pod.killed || i.pod.over
+		// An agent that has lost its file, and a store that has gone back, cannot know in which round an instance has died, nor why.
+		unknown := t.losses > 0 || i.pod.forgot
+		inRound := !i.assigned || i.given == round || unknown || slot == ""
+		byItself := !i.ordered || unknown || i.pod.killed || i.pod.over
 		if inRound && byItself && !i.running {
 			return
 		}

@@ -54,7 +54,7 @@ func TestTheBackOffOfTheJobController(t *testing.T) {
 
 // TestShrinkFindsTheFewFaultsThatItTakes breaks the rule that needs a worker to die in a round that restarts.
 func TestShrinkFindsTheFewFaultsThatItTakes(t *testing.T) {
-	mutant := downNeverDirty
+	mutant := dirtyForgets
 	shape := shape("shrink", workers(CRI, 1, 3), everything(), 6)
 	for seed := range uint64(500) {
 		r := Run(seed, shape, mutant)

@@ -46,6 +46,7 @@ type pod struct {
 	blind     time.Duration // no events of the runtime until then
 	dieYoung  int           // so many of the next workers die as soon as they have started
 	duplicate bool          // a second pod of its slot: the Job controller knows nothing of it
+	forgot    bool          // its agent has lost its file once
 	surplus   bool          // the Job controller deletes it because it has another one of its slot
 }
 
@@ -185,6 +186,13 @@ func (p *pod) exit(c *instance, code int64) {
 	if p.driver() == CRI {
 		p.in(p.node.nextRelist(), p.sync)
 	}
+}
+
+// forgets is what a pod's agent does that crashes and loses its file.
+func (p *pod) forgets() {
+	p.forgot = true
+	p.volume = newVolume()
+	p.agent.crash()
 }
 
 // toldEpoch is what the agent is told of its pod's epoch.
