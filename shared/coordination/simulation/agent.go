@@ -45,7 +45,7 @@ func (a *agent) start() {
 	p := a.pod
 	a.tick, a.removing = 0, false
 	a.state = worker.New(worker.Config{
-		Slot: p.asSlot(), Generation: p.toldEpoch(), Node: p.node.name, Grace: p.shape.Grace, RemoveStopped: p.shape.RemoveStopped,
+		Slot: p.asSlot(), Generation: p.epoch, Node: p.node.name, Grace: p.shape.Grace, RemoveStopped: p.shape.RemoveStopped,
 		Random: p.random.Float64, Barrier: p.driver() == Exec, Progress: p.shape.Progress,
 	}, p.volume.memory)
 	a.sub = subscribe(a.link, p.job.owner, p.slot, func(e worker.Event) { a.take(e) })

@@ -195,14 +195,6 @@ func (p *pod) forgets() {
 	p.agent.crash()
 }
 
-// toldEpoch is what the agent is told of its pod's epoch.
-func (p *pod) toldEpoch() int64 {
-	if p.untold {
-		return 0
-	}
-	return p.epoch
-}
-
 func (p *pod) asSlot() rounds.Slot { return rounds.Slot{Name: p.slot, Pod: p.uid} }
 
 func (p *pod) driver() Driver { return p.job.entry.Driver }

@@ -15,14 +15,22 @@ const (
 	fenceLook = 5 * time.Second
 )
 
-// freeSlots releases slots that a pod holds which is gone, so that the pod that is there now can join.
+// freeSlots releases slots that a pod holds which is gone, so that the pod that is there now can join. While all run it looks at all slots:
+// a pod may have gone and come while nobody led.
 func (o *orchestrator) freeSlots(s *scope, then func()) {
-	if !o.waitsForSlots(s) || o.freed != 0 && o.now < o.freed+holdersLook {
+	every, ask := holdersLook, o.askWhoWaits
+	if o.runs(s) {
+		every, ask = resyncEvery/2, o.askWhoHolds
+	} else if !o.waitsForSlots(s) {
+		then()
+		return
+	}
+	if o.freed != 0 && o.now < o.freed+every {
 		then()
 		return
 	}
 	o.freed = o.now
-	o.askWhoWaits(s, func(w waiting) {
+	ask(s, func(w waiting) {
 		var gone []rounds.Slot
 		for _, slot := range w.slots {
 			holder, p := w.holders[slot], o.podOf(s.js.uid, slot)
@@ -35,7 +43,7 @@ func (o *orchestrator) freeSlots(s *scope, then func()) {
 }
 
 func (o *orchestrator) freeAll(s *scope, gone []rounds.Slot, then func()) {
-	if len(gone) == 0 || !o.waitsForSlots(s) {
+	if len(gone) == 0 || !o.runs(s) && !o.waitsForSlots(s) {
 		then()
 		return
 	}
@@ -49,7 +57,16 @@ func (w *world) exists(uid string) bool {
 
 // askWhoWaits asks the store for the slots that the round waits for, and who holds them; without an answer it goes on with then.
 func (o *orchestrator) askWhoWaits(s *scope, do func(waiting), then func()) {
-	request(o.link, func(v *server) (waiting, error) { return v.waiting(s.js.uid), nil }, func(w waiting, err error) {
+	o.askFor(func(v *server) waiting { return v.waiting(s.js.uid) }, do, then)
+}
+
+// askWhoHolds asks the store who holds any of the slots.
+func (o *orchestrator) askWhoHolds(s *scope, do func(waiting), then func()) {
+	o.askFor(func(v *server) waiting { return waiting{o.slots, v.holders(s.js.uid, o.slots), nil} }, do, then)
+}
+
+func (o *orchestrator) askFor(serve func(*server) waiting, do func(waiting), then func()) {
+	request(o.link, func(v *server) (waiting, error) { return serve(v), nil }, func(w waiting, err error) {
 		switch {
 		case err == nil && o.survives():
 			do(w)
@@ -85,6 +102,11 @@ func (o *orchestrator) deleteAllFenced(s *scope, then func()) {
 			then()
 		}
 	}, then)
+}
+
+// runs: all workers of this epoch are in sync.
+func (o *orchestrator) runs(s *scope) bool {
+	return s.wanted != nil && !s.wanted.Suspended && s.group != nil && s.group.Generation == int64(s.js.epoch.Epoch) && s.group.Phase == coordination.Running
 }
 
 func (o *orchestrator) waitsForSlots(s *scope) bool {

@@ -104,8 +104,15 @@ func (s *server) waiting(uid string) waiting {
 	if len(slots) == 0 {
 		return waiting{}
 	}
-	v := s.view(uid)
-	return waiting{slots, s.functions.Holders(uid, v.Generation, slots), v.Fenced}
+	return waiting{slots, s.holders(uid, slots), s.view(uid).Fenced}
+}
+
+func (s *server) holders(uid string, slots []string) map[string]string {
+	s.reads++
+	if v := s.view(uid); v != nil {
+		return s.functions.Holders(uid, v.Generation, slots)
+	}
+	return nil
 }
 
 // call makes a call of an agent.

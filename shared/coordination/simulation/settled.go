@@ -21,6 +21,8 @@ func (w *world) unsettled() string {
 		return "the JobSet is suspended"
 	case js.marked:
 		return "the JobSet is marked as recovering"
+	case !js.formed:
+		return "the condition says that the group has still to form"
 	case !js.counted:
 		return "inplace-restarts is not there yet"
 	}

@@ -95,7 +95,7 @@ func (t *truth) heard(did step, before *view) {
 		if answer, _ := rounds.ParseAnswer(did.reply); answer.Kind != rounds.AnswerJoined && answer.Kind != rounds.AnswerReplaced {
 			return
 		}
-		if c := t.instances[a[6].(string)]; c != nil && a[0] == before.Level.Incarnation {
+		if c := t.instances[a[6].(string)]; c != nil && a[0] == before.Level.Incarnation && a[2] == before.Round {
 			c.assigned, c.given = true, rendezvous{before.Generation, a[2].(int64)}
 		}
 	case rounds.FunctionDown:

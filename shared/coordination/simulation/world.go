@@ -33,8 +33,6 @@ type world struct {
 	truth  *truth
 	breach *Breach
 	calm   bool // the faults are over
-
-	untold bool // agents do not learn the epoch of their pods, as with the manifest of seed 000
 }
 
 // Breach is a broken invariant.
