@@ -29,9 +29,6 @@ func (t *truth) counts(p *pod) bool {
 
 // checkBeside is S6 at a barrier: no peer may hang on an earlier instance of the slot that has run in the same round and died.
 func (t *truth) checkBeside(c *instance) {
-	if t.losses > 0 {
-		return
-	}
 	for _, before := range t.instances {
 		if before == c || before.pod.slot != c.pod.slot || before.running || !before.lifted || before.rendezvous != c.rendezvous || before.pod.job.owner != c.pod.job.owner {
 			continue

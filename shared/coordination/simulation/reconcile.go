@@ -68,9 +68,13 @@ func (o *orchestrator) entered(js jobSet) int64 {
 	return steps
 }
 
-// finishedSlots are the completed indexes of the current Jobs.
+// finishedSlots are the completed indexes of the current Jobs. A restart by the failure policy has written its epoch before it counts, and
+// with it the Jobs are those of the attempt before.
 func (o *orchestrator) finishedSlots(js jobSet) []string {
 	var done []string
+	if o.controller.begun(js) {
+		return nil
+	}
 	for _, j := range o.controller.current(js) {
 		for _, s := range j.seats {
 			if s.completed {

@@ -186,6 +186,9 @@ func (s *server) checked(uid string, did step, before *view) {
 		return
 	case before == nil:
 		s.note(s.name, "%s: created", after.text())
+		if _, again := s.truth.rounds[roundKey{uid, after.Generation}]; again {
+			s.truth.lost() // by a drop, if nothing else: a leader that was replaced has not heard of it
+		}
 		s.truth.note(uid, after)
 		return
 	case after.Level != before.Level:
