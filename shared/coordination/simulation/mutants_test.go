@@ -34,7 +34,7 @@ var mutants = map[string]struct {
 	"store: a leader that was replaced may write":            {"S8", leadAnyone, leadership},
 	"store: a release strikes whoever holds the slot":        {"S2", releaseAnybody, leadership},
 	"store: a released pod keeps its slot":                   {"L1", releaseKeeps, losses},
-	"store: steps start one by one in a restart":             {"S13 S5", advanceStepwise, orderedStart},
+	"store: steps start one by one in a restart":             {"S13 S5 S2", advanceStepwise, orderedStart},
 	"store: a finished worker was never there":               {"S5 L1 S10", finishForgets, finishing},
 	"store: lost data are a failure":                         {"S12", settleHurts, func() Shape { return neutral(CRI) }},
 	"store: a round that was lost is not brought back":       {"L1", lostIgnored, nil},
@@ -182,7 +182,7 @@ var (
 	lostIgnored    = lua("  begin(s, tonumber(a[5]))\n", "")
 	finishForgets  = lua("  redis.call('HSET', tableOf(s, 'f:', u), a[3], a[5])\n", "")
 	leadAnyone     = lua("then fail('HFSTALELEADER') end", "then return end")
-	releaseAnybody = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n    local", "  if true then\n    local")
+	releaseAnybody = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n    local", "  if true then\n    redis.call('HDEL', holders, a[3])\n    local")
 	releaseKeeps   = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n", "  if read(holders, a[3]) == a[4] then\n")
 )
 
