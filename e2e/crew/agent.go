@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 const (
@@ -38,35 +40,34 @@ type agent struct {
 	todo    chan func()
 	stop    context.CancelFunc
 	beside  sync.WaitGroup
+	// readAgain ends the Watch, so that the next one begins with a read.
+	readAgain atomic.Pointer[context.CancelFunc]
 
 	// ---
-	state    *member.State
-	podBorn  int64
-	workers  []member.Worker // what a look shows: the instance that lives last, those that have a record before it
-	lives    int64
-	due      []member.Event
-	released bool
-	leaving  time.Time // when an agent that is told to leave does so; zero: it stays
+	state     *worker.State
+	instances []worker.Process // what a look shows: the instance that lives last, those that have a record before it
+	lives     int64
+	due       []worker.Event
+	released  bool
+	leaving   time.Time // when an agent that is told to leave does so; zero: it stays
 }
 
-func (c *Crew) newAgent(w Worker, pod *corev1.Pod, epoch int64) *agent {
+func (c *Crew) newAgent(w Worker, pod *corev1.Pod, generation int64) *agent {
 	a := &agent{
 		crew: c, worker: w, pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, barrier: w.Driver == Exec,
-		line: c.lines.take(), todo: make(chan func(), 64), podBorn: time.Now().UnixMicro(),
+		line: c.lines.take(), todo: make(chan func(), 64),
 	}
-	a.state = member.New(member.Config{
-		Slot: w.Slot, Pod: string(pod.UID), Epoch: epoch, Barrier: a.barrier, RemoveStopped: true, MaxStops: manyStops, Random: rand.Float64,
-		Place: coordination.Place{PodName: pod.Name, Node: pod.Spec.NodeName},
-	}, member.Fresh())
+	a.state = worker.New(worker.Config{
+		Slot: rounds.Slot{Name: w.Slot, Pod: string(pod.UID)}, Generation: generation, Barrier: a.barrier, RemoveStopped: true,
+		MaxStops: manyStops, Random: rand.Float64, PodName: pod.Name, Node: pod.Spec.NodeName,
+	}, worker.Fresh())
 	return a
 }
 
 // run is the agent's loop: one goroutine owns the core, what takes time runs beside it.
 func (a *agent) run(ctx context.Context) {
 	defer a.beside.Wait()
-	a.beside.Go(func() {
-		a.line.Watch(ctx, a.worker.Group, func(o coordination.Observation) { a.post(ctx, member.Told{Observation: o}) })
-	})
+	a.beside.Go(func() { a.watch(ctx) })
 	timer := time.NewTimer(far)
 	defer timer.Stop()
 	if a.barrier {
@@ -83,11 +84,34 @@ func (a *agent) run(ctx context.Context) {
 		case do := <-a.todo:
 			do()
 		case <-timer.C:
-			a.due = append(a.due, member.Tick{})
+			a.due = append(a.due, worker.Tick{})
 		}
 		a.settle(ctx)
 	}
 	a.stop()
+}
+
+// watch follows the level. An agent reads by watching anew.
+func (a *agent) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		watching, end := context.WithCancel(ctx)
+		a.readAgain.Store(&end)
+		a.line.Watch(watching, a.worker.Group, func(o rounds.Observation) { a.observe(ctx, o) })
+		end()
+	}
+}
+
+// observe passes on an observation; after a level that was read, the place of the slot comes first.
+func (a *agent) observe(ctx context.Context, o rounds.Observation) {
+	if o.Read && o.Err == nil {
+		place, err := a.line.Place(ctx, a.worker.Group, a.worker.Slot)
+		if err != nil {
+			o = rounds.Observation{Read: true, Err: err}
+		} else {
+			a.post(ctx, worker.Placed{Place: place})
+		}
+	}
+	a.post(ctx, worker.Updated{Observation: o})
 }
 
 func (a *agent) over() bool {
@@ -117,7 +141,7 @@ func (a *agent) hand(ctx context.Context, do func()) {
 	}
 }
 
-func (a *agent) post(ctx context.Context, e member.Event) {
+func (a *agent) post(ctx context.Context, e worker.Event) {
 	a.hand(ctx, func() { a.due = append(a.due, e) })
 }
 
@@ -132,53 +156,47 @@ func (a *agent) settle(ctx context.Context) {
 	}
 }
 
-func (a *agent) perform(ctx context.Context, action member.Action) {
-	group := a.worker.Group
+func (a *agent) perform(ctx context.Context, action worker.Action) {
 	switch action := action.(type) {
-	case member.Join:
-		a.call(ctx, func(ctx context.Context) (coordination.Reply, error) { return a.line.Join(ctx, group, action.Join) })
-	case member.Down:
-		a.call(ctx, func(ctx context.Context) (coordination.Reply, error) { return a.line.Down(ctx, group, action.Down) })
-	case member.Ask:
-		a.call(ctx, func(ctx context.Context) (coordination.Reply, error) {
-			return a.line.Ask(ctx, group, action.Member, action.Kind)
-		})
-	case member.Stop:
+	case worker.Call:
+		a.call(ctx, action.Call)
+	case worker.Read:
+		(*a.readAgain.Load())()
+	case worker.Stop:
 		a.crew.ordered(a.worker)
-		a.kill(ctx, action.Instance)
-	case member.Remove:
+		a.kill(ctx, action.ID)
+	case worker.Remove:
 		a.later(ctx, a.crew.timing.Removed.Draw(), func() { a.remove(action.IDs) })
-	case member.Begin:
+	case worker.Prepare:
 		a.live(false)
-	case member.Lift:
+	case worker.Start:
 		a.later(ctx, a.crew.timing.Execs.Draw(), func() { a.exec(action.ID) })
-	case member.Look:
+	case worker.Observe:
 		a.later(ctx, lookAgain, a.look)
-	case member.Release:
+	case worker.Release:
 		a.released = true
 	}
 }
 
-func (a *agent) call(ctx context.Context, do func(context.Context) (coordination.Reply, error)) {
+func (a *agent) call(ctx context.Context, c rounds.Call) {
 	a.beside.Go(func() {
 		calling, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		reply, err := do(calling)
-		a.post(ctx, member.Answered{Reply: reply, Err: err})
+		reply, now, err := a.line.Call(calling, a.worker.Group, c)
+		a.post(ctx, worker.Answered{Reply: reply, Now: now, Err: err})
 	})
 }
 
 // look is one at the whole machine.
 func (a *agent) look() {
-	a.due = append(a.due, member.Observed{PodBorn: a.podBorn, Workers: append([]member.Worker(nil), a.workers...)})
+	a.due = append(a.due, worker.Observed{Processes: slices.Clone(a.instances)})
 }
 
 // live is a new instance: a container that runs, or one that waits at the barrier.
 func (a *agent) live(runs bool) {
 	a.lives++
-	born := time.Now().UnixMicro()
-	a.workers = append(a.workers, member.Worker{
-		Instance: coordination.Instance{ID: fmt.Sprintf("%s/%d", a.pod.Name, a.lives), Born: born}, Running: true,
+	a.instances = append(a.instances, worker.Process{
+		ID: fmt.Sprintf("%s/%d", a.pod.Name, a.lives), Born: time.Now().UnixMicro(), Running: true,
 	})
 	if runs {
 		a.crew.began(a.worker)
@@ -188,17 +206,15 @@ func (a *agent) live(runs bool) {
 
 // exec is the program of an instance that has waited.
 func (a *agent) exec(id string) {
-	if w := a.living(); w != nil && w.ID == id && w.StartedAt == 0 {
-		w.StartedAt = time.Now().UnixMilli()
+	if p := a.living(); p != nil && p.ID == id {
 		a.crew.began(a.worker)
-		a.look()
 	}
 }
 
 // living is the instance that lives, or nil.
-func (a *agent) living() *member.Worker {
-	if n := len(a.workers); n > 0 && a.workers[n-1].Running {
-		return &a.workers[n-1]
+func (a *agent) living() *worker.Process {
+	if n := len(a.instances); n > 0 && a.instances[n-1].Running {
+		return &a.instances[n-1]
 	}
 	return nil
 }
@@ -210,18 +226,19 @@ const (
 )
 
 // kill carries out an order.
-func (a *agent) kill(ctx context.Context, i coordination.Instance) {
+func (a *agent) kill(ctx context.Context, id string) {
 	a.later(ctx, a.crew.timing.Dies.Draw(), func() {
-		a.die(ctx, i.ID, exitKilled, time.Now(), func() { a.due = append(a.due, member.StopEnded{ID: i.ID}) })
+		a.die(ctx, id, exitKilled, time.Now(), func() { a.due = append(a.due, worker.StopEnded{ID: id}) })
 	})
 }
 
 // die is the end of an instance's process: its supervisor reaps it, or the runtime tells kubelet and sidecar.
 func (a *agent) die(ctx context.Context, id string, code int64, at time.Time, then func()) {
 	known := func() {
-		for n := range a.workers {
-			if w := &a.workers[n]; w.ID == id && w.Running {
+		for n := range a.instances {
+			if w := &a.instances[n]; w.ID == id && w.Running {
 				w.Running, w.ExitCode, w.FinishedAt = false, code, at.UnixMilli()
+				a.crew.died(a.worker)
 			}
 		}
 		a.look()
@@ -244,8 +261,8 @@ func (a *agent) forget() {
 	if a.barrier {
 		keep = 1
 	}
-	if n := len(a.workers); n > keep {
-		a.workers = a.workers[n-keep:]
+	if n := len(a.instances); n > keep {
+		a.instances = a.instances[n-keep:]
 	}
 }
 
@@ -254,13 +271,13 @@ func (a *agent) remove(ids []string) {
 	for _, id := range ids {
 		gone[id] = true
 	}
-	var left []member.Worker
-	for _, w := range a.workers {
+	var left []worker.Process
+	for _, w := range a.instances {
 		if w.Running || !gone[w.ID] {
 			left = append(left, w)
 		}
 	}
-	a.workers = left
+	a.instances = left
 	_ = a.crew.kubelet.RemoveRecord(a.pod, a.worker.container)
 	a.look()
 }
@@ -268,7 +285,7 @@ func (a *agent) remove(ids []string) {
 // leave is the end of the pod: its worker has ended.
 func (a *agent) leave() {
 	a.leaving = time.Now().Add(farewell)
-	a.due = append(a.due, member.Leaving{})
+	a.due = append(a.due, worker.Leaving{})
 	if w := a.living(); w != nil {
 		w.Running, w.ExitCode, w.FinishedAt = false, exitTerminated, time.Now().UnixMilli()
 	}

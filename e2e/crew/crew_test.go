@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/simulated"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	groups "github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -118,7 +119,7 @@ func testGroup(t *testing.T, driver Driver) {
 		t.Fatal(err)
 	}
 	defer server.Stop()
-	leader := open(t, server.Address)
+	leader := open(t, server.Address, driver)
 	c := New(Options{Address: server.Address, Share: 5, Timing: Measured()})
 	defer c.Close()
 	n := &node{crew: c, pods: map[string]*corev1.Pod{}}
@@ -141,6 +142,9 @@ func testGroup(t *testing.T, driver Driver) {
 	if first, last := watch.Order(0), watch.Order(1); first.Before(watch.From) || last.Before(first) {
 		t.Errorf("orders from %s to %s", first, last)
 	}
+	if down := watch.Down(); down.Before(watch.Order(0)) {
+		t.Errorf("the last program ended at %s, before the first order", down)
+	}
 	n.check(t, driver)
 
 	watch = c.Watch("train")
@@ -161,15 +165,15 @@ func testGroup(t *testing.T, driver Driver) {
 	}
 }
 
-func open(t *testing.T, address string) *valkey.Store {
+func open(t *testing.T, address string, driver Driver) *valkey.Store {
 	t.Helper()
 	leader, err := valkey.New(valkey.Options{Address: address})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = leader.Close() })
-	_, err = leader.Open(t.Context(), group, coordination.Open{
-		Token: coordination.Token{LeaseCreated: 1, Transitions: 1}, Incarnation: "crew", Epoch: 1, Limit: math.MaxInt32,
+	_, err = groups.Open(t.Context(), leader, group, groups.Wanted{
+		Token: coordination.Token{LeaseCreated: 1, Transitions: 1}, Generation: 1, Limit: math.MaxInt32, Barrier: driver == Exec,
 		Stages: []coordination.Stage{{Prefix: "train-w", Jobs: 1, Pods: workers}},
 	})
 	if err != nil {
@@ -181,9 +185,9 @@ func open(t *testing.T, address string) *valkey.Store {
 // await returns when all programs have started and the group runs in the round.
 func await(t *testing.T, leader *valkey.Store, watch *Stopwatch, phase coordination.Phase, round int64) {
 	t.Helper()
-	var last coordination.Summary
+	var last groups.Summary
 	for {
-		sum, err := leader.Summary(t.Context(), group)
+		sum, err := groups.Read(t.Context(), leader, group)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ type Stopwatch struct {
 	mu      sync.Mutex
 	starts  map[string]time.Time // last start of each slot's program
 	orders  []time.Time
+	down    time.Time // the last program has ended, and its agent knows
 	ended   int
 	lastEnd time.Time
 }
@@ -51,6 +52,15 @@ func (c *Crew) ordered(w Worker) {
 	}
 }
 
+// died notes that an agent knows of the end of its worker's program.
+func (c *Crew) died(w Worker) {
+	if s := c.watchOf(w); s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.down = time.Now()
+	}
+}
+
 func (s *Stopwatch) podEnded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,6 +89,13 @@ func (s *Stopwatch) FirstStart() (first time.Time) {
 		}
 	}
 	return first
+}
+
+// Down is when the last end of a program was known to its agent; zero without any.
+func (s *Stopwatch) Down() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.down
 }
 
 // Ended is how many pods have ended, and when the last did.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -30,15 +31,14 @@ func (o Options) stores() int { return (o.Members + o.Share - 1) / o.Share }
 // Fleet is one running group. Its methods are for one goroutine.
 type Fleet struct {
 	group   string
-	workers []*worker
+	members []*member
 	leader  *valkey.Store
 	stores  []*valkey.Store
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
-	round   atomic.Int64    // the round that members note the times of; stored after lifted
-	lifted  *sync.WaitGroup // the members that do not know yet that it runs
-	skipped atomic.Int64    // virtual time, so that the guard against too many orders does not see a bench as an attack
+	round   atomic.Int64    // the round that members note the times of; stored after started
+	started *sync.WaitGroup // the members that do not know yet that it runs
 }
 
 // Start opens the group and returns when every member knows that it runs, with how long that took.
@@ -50,12 +50,12 @@ func Start(ctx context.Context, address string, o Options) (*Fleet, time.Duratio
 		return nil, 0, err
 	}
 	for i := range o.Members {
-		f.workers = append(f.workers, f.newWorker(i, f.stores[i/o.Share], o.Barrier))
+		f.members = append(f.members, f.newMember(i, f.stores[i/o.Share], o.Barrier))
 	}
 	f.expect(0)
 	began := time.Now()
-	for _, w := range f.workers {
-		f.running.Go(func() { w.run(ctx) })
+	for _, m := range f.members {
+		f.running.Go(func() { m.run(ctx) })
 	}
 	if err := f.await(ctx); err != nil {
 		f.Stop()
@@ -75,8 +75,8 @@ func (f *Fleet) open(ctx context.Context, address string, o Options) (err error)
 	if f.leader, err = valkey.New(valkey.Options{Address: address}); err != nil {
 		return err
 	}
-	_, err = f.leader.Open(ctx, f.group, coordination.Open{
-		Token: coordination.Token{LeaseCreated: 1, Transitions: 1}, Incarnation: "fleet", Epoch: 1, Limit: math.MaxInt32,
+	_, err = group.Open(ctx, f.leader, f.group, group.Wanted{
+		Token: coordination.Token{LeaseCreated: 1, Transitions: 1}, Generation: 1, Limit: math.MaxInt32, Barrier: o.Barrier,
 		Stages: []coordination.Stage{{Prefix: prefix, Jobs: 1, Pods: int64(o.Members)}},
 	})
 	return err
@@ -98,21 +98,9 @@ const patience = time.Minute
 
 var errLate = errors.New("not every member knows that the round runs")
 
-// Quiet lets the members tell what they do not tell at once: since when their workers run.
-func (f *Fleet) Quiet(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(noticeTime):
-	}
-}
-
-// noticeTime is longer than a member waits with that.
-const noticeTime = 1500 * time.Millisecond
-
 // Restart lets one member's worker die and returns when every member knows that the next round runs.
 func (f *Fleet) Restart(ctx context.Context) (Round, error) {
-	f.skipped.Add(int64(time.Minute))
-	victim := f.workers[int(f.round.Load())%len(f.workers)]
+	victim := f.members[int(f.round.Load())%len(f.members)]
 	f.expect(f.round.Load() + 1)
 	died := time.Now()
 	victim.kills <- 1
@@ -124,28 +112,28 @@ func (f *Fleet) Restart(ctx context.Context) (Round, error) {
 
 func (f *Fleet) account(died time.Time) Round {
 	var all []times
-	for _, w := range f.workers {
-		w.mu.Lock()
-		all = append(all, w.times)
-		w.mu.Unlock()
+	for _, m := range f.members {
+		m.mu.Lock()
+		all = append(all, m.times)
+		m.mu.Unlock()
 	}
 	return Round{
 		Order: spread(died, all, func(t times) time.Time { return t.ordered }),
 		Join:  spread(died, all, func(t times) time.Time { return t.joined }),
-		Lift:  spread(died, all, func(t times) time.Time { return t.lifted }),
+		Start: spread(died, all, func(t times) time.Time { return t.started }),
 	}
 }
 
 // expect makes the members note the times of a round.
 func (f *Fleet) expect(round int64) {
-	f.lifted = &sync.WaitGroup{}
-	f.lifted.Add(len(f.workers))
+	f.started = &sync.WaitGroup{}
+	f.started.Add(len(f.members))
 	f.round.Store(round)
 }
 
 func (f *Fleet) await(ctx context.Context) error {
 	all := make(chan struct{})
-	go func() { f.lifted.Wait(); close(all) }()
+	go func() { f.started.Wait(); close(all) }()
 	select {
 	case <-all:
 		return nil
@@ -155,5 +143,3 @@ func (f *Fleet) await(ctx context.Context) error {
 		return errLate
 	}
 }
-
-func (f *Fleet) clock() time.Time { return time.Now().Add(time.Duration(f.skipped.Load())) }

@@ -27,7 +27,7 @@ func testRestart(t *testing.T, o Options) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inOrder := 0 < r.Order.P50 && r.Order.Last <= r.Join.Last && r.Join.P50 <= r.Lift.P50
+		inOrder := 0 < r.Order.P50 && r.Order.Last <= r.Join.Last && r.Join.P50 <= r.Start.P50
 		if !inOrder {
 			t.Errorf("a round's times are out of order: %+v", r)
 		}

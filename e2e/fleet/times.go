@@ -5,58 +5,64 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // times is when one member saw what of a round.
 type times struct {
-	round                   int64
-	ordered, joined, lifted time.Time
+	round                    int64
+	ordered, joined, started time.Time
 }
 
 // note takes the times from the events of a member, and tells the fleet once the member has joined the round and knows
 // that it runs.
-func (w *worker) note(e member.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t := w.current()
+func (m *member) note(e worker.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.current()
 	complete := t.complete()
 	switch e := e.(type) {
-	case member.Answered:
-		if e.Err == nil && e.Reply.Round == t.round {
+	case worker.Answered:
+		if isJoin(e) && e.Now.Round == t.round {
 			stamp(&t.joined)
 		}
-		t.see(e.Reply.Level)
-	case member.Told:
+		t.see(e.Now)
+	case worker.Updated:
 		t.see(e.Level)
 	}
 	if !complete && t.complete() {
-		w.fleet.lifted.Done()
+		m.fleet.started.Done()
 	}
 }
 
-func (w *worker) noteOrder() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	stamp(&w.current().ordered)
+// isJoin reports whether the store has answered a join with a yes.
+func isJoin(e worker.Answered) bool {
+	answer, err := rounds.ParseAnswer(e.Reply)
+	return e.Err == nil && err == nil && (answer.Kind == rounds.AnswerJoined || answer.Kind == rounds.AnswerReplaced)
+}
+
+func (m *member) noteOrder() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	stamp(&m.current().ordered)
 }
 
 // current are the times of the round that the fleet looks at.
-func (w *worker) current() *times {
-	if round := w.fleet.round.Load(); w.times.round != round {
-		w.times = times{round: round}
+func (m *member) current() *times {
+	if round := m.fleet.round.Load(); m.times.round != round {
+		m.times = times{round: round}
 	}
-	return &w.times
+	return &m.times
 }
 
-func (t *times) see(l coordination.Level) {
-	if l.Phase == coordination.Running && l.Round == t.round {
-		stamp(&t.lifted)
+func (t *times) see(l rounds.Level) {
+	if l.Running() && l.Round == t.round {
+		stamp(&t.started)
 	}
 }
 
-func (t *times) complete() bool { return !t.joined.IsZero() && !t.lifted.IsZero() }
+func (t *times) complete() bool { return !t.joined.IsZero() && !t.started.IsZero() }
 
 func stamp(t *time.Time) {
 	if t.IsZero() {
@@ -73,7 +79,7 @@ type Spread struct {
 type Round struct {
 	Order Spread // the order reached the member; the worker that failed needs none
 	Join  Spread // the store had answered the join of its next instance
-	Lift  Spread // it knew that all have joined
+	Start Spread // it knew that all have joined
 }
 
 func spread(from time.Time, members []times, of func(times) time.Time) Spread {
@@ -92,14 +98,14 @@ func spread(from time.Time, members []times, of func(times) time.Time) Spread {
 }
 
 // Median is the round whose every figure is the median of the rounds.
-func Median(rounds []Round) Round {
+func Median(all []Round) Round {
 	pick := func(of func(Round) time.Duration) time.Duration {
-		var all []time.Duration
-		for _, r := range rounds {
-			all = append(all, of(r))
+		var times []time.Duration
+		for _, r := range all {
+			times = append(times, of(r))
 		}
-		slices.Sort(all)
-		return all[len(all)/2]
+		slices.Sort(times)
+		return times[len(times)/2]
 	}
 	of := func(s func(Round) Spread) Spread {
 		return Spread{
@@ -111,6 +117,6 @@ func Median(rounds []Round) Round {
 	return Round{
 		Order: of(func(r Round) Spread { return r.Order }),
 		Join:  of(func(r Round) Spread { return r.Join }),
-		Lift:  of(func(r Round) Spread { return r.Lift }),
+		Start: of(func(r Round) Spread { return r.Start }),
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
 // JobSet reads a JobSet.
@@ -19,17 +20,38 @@ func (l *Lab) JobSet(ctx context.Context, namespace, name string) (*v1alpha2.Job
 	return js, nil
 }
 
-// AwaitPhase returns the group of a JobSet once it is in the phase, epoch and round.
-func (l *Lab) AwaitPhase(ctx context.Context, js *v1alpha2.JobSet, phase coordination.Phase, epoch, round int64) (coordination.Summary, error) {
-	var sum coordination.Summary
-	what := fmt.Sprintf("the group of %s is %s at total restart count %d of epoch %d", js.Name, phase, round, epoch)
+// Summary of a group.
+type Summary = group.Summary
+
+// Summary reads the group of a JobSet, given its UID; coordination.ErrNoGroup: the store holds none.
+func (l *Lab) Summary(ctx context.Context, uid string) (Summary, error) {
+	return group.Read(ctx, l.Store, uid)
+}
+
+// Records are the accounts of the last restarts of a JobSet, given its UID, oldest first.
+func (l *Lab) Records(ctx context.Context, uid string) ([]coordination.Record, error) {
+	stored, err := l.Store.Read(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := l.Store.History(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	return group.Records(stored, lines), nil
+}
+
+// AwaitPhase returns the group of a JobSet once it is in the phase, generation and round.
+func (l *Lab) AwaitPhase(ctx context.Context, js *v1alpha2.JobSet, phase coordination.Phase, generation, round int64) (Summary, error) {
+	var sum Summary
+	what := fmt.Sprintf("the group of %s is %s at total restart count %d of generation %d", js.Name, phase, round, generation)
 	err := Until(ctx, what, func(ctx context.Context) error {
 		var err error
-		if sum, err = l.Store.Summary(ctx, string(js.UID)); err != nil {
+		if sum, err = l.Summary(ctx, string(js.UID)); err != nil {
 			return err
 		}
-		if sum.Phase != phase || sum.Epoch != epoch || sum.Round != round {
-			return fmt.Errorf("it is %s at %d of epoch %d, %d of %d joined", sum.Phase, sum.Round, sum.Epoch, sum.Joined, sum.Size)
+		if sum.Phase != phase || sum.Generation != generation || sum.Round != round {
+			return fmt.Errorf("it is %s at %d of generation %d, %d of %d joined", sum.Phase, sum.Round, sum.Generation, sum.Joined, sum.Size)
 		}
 		return nil
 	})

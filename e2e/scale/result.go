@@ -160,7 +160,7 @@ const (
 	OrderP50  = "order at half"     // of the agents that have to restart their workers
 	OrderP99  = "order at 99 %"     // of them
 	OrderLast = "order at all"      // of them
-	AllDown   = "all down"          // the store has heard of the end of the last worker of the old round
+	AllDown   = "all down"          // the agent of the last worker of the old round knows that it has ended
 	InSync    = "in sync"           // the last worker has joined
 	Decided   = "restart decided"   // the JobSet's status counts the restart
 	FirstUp   = "first new pod"     // a worker of the next attempt runs

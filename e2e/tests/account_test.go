@@ -168,7 +168,7 @@ func addsUp(t *testing.T, tr *trial.Trial) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := shared.AwaitEntry(t.Context(), tr.JobSet, history.Attempt{Epoch: f.Account.Epoch, Round: f.Account.Round})
+	e, err := shared.AwaitEntry(t.Context(), tr.JobSet, history.Attempt{Epoch: f.Account.Generation, Round: f.Account.Round})
 	if err != nil {
 		t.Fatal(err)
 	}

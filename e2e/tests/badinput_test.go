@@ -25,7 +25,7 @@ func TestAnUnreadableTimeoutIsOneEventAndTheJobSetRuns(t *testing.T) {
 		}
 	}
 	g.stay(workers, 3*time.Second)
-	if _, err := g.Store.Summary(g.ctx, string(g.js.UID)); !errors.Is(err, coordination.ErrNoGroup) {
+	if _, err := g.Summary(g.ctx, string(g.js.UID)); !errors.Is(err, coordination.ErrNoGroup) {
 		t.Errorf("the group: %v, want none", err)
 	}
 	g.awaitEvent("InvalidInPlaceTimeout")

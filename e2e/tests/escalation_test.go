@@ -120,12 +120,12 @@ func TestAWorkerThatExits0WhenItsPodIsDeletedHasNotFinished(t *testing.T) {
 	g.deletePod(gone)
 	g.awaitEvent("InPlaceJobRecreated")
 	g.must(lab.Until(g.ctx, "the group is in sync again, and each of its rounds is charged", func(ctx context.Context) error {
-		sum, err := g.Store.Summary(ctx, string(g.js.UID))
+		sum, err := g.Summary(ctx, string(g.js.UID))
 		if err != nil {
 			return err
 		}
-		if sum.Phase != coordination.Running || sum.Round == 0 || sum.Epoch != 1 || sum.Done != 0 {
-			return fmt.Errorf("it is %s at %d of epoch %d, %d of %d joined", sum.Phase, sum.Round, sum.Epoch, sum.Joined, sum.Size)
+		if sum.Phase != coordination.Running || sum.Round == 0 || sum.Generation != 1 || sum.Done != 0 {
+			return fmt.Errorf("it is %s at %d of epoch %d, %d of %d joined", sum.Phase, sum.Round, sum.Generation, sum.Joined, sum.Size)
 		}
 		js, err := g.JobSet(ctx, g.js.Namespace, g.js.Name)
 		if err != nil {

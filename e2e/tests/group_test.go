@@ -106,7 +106,7 @@ func (g *group) cleanUp() {
 
 // dump shows what a reader of a red run needs.
 func (g *group) dump(ctx context.Context) {
-	sum, err := g.Store.Summary(ctx, string(g.js.UID))
+	sum, err := g.Summary(ctx, string(g.js.UID))
 	g.Logf("the group: %+v %v", sum, err)
 	for _, args := range [][]string{
 		{"get", "jobset,job,pod", "-o", "wide"}, {"get", "events"}, {"logs", "-l", "jobset.sigs.k8s.io/jobset-name=js", "-c", "agent", "--tail=30", "--prefix"},
@@ -135,7 +135,7 @@ func (g *group) awaitWorkers() map[string]lab.Worker {
 	return workers
 }
 
-func (g *group) awaitPhase(p coordination.Phase, epoch, round int64) coordination.Summary {
+func (g *group) awaitPhase(p coordination.Phase, epoch, round int64) lab.Summary {
 	g.Helper()
 	sum, err := g.AwaitPhase(g.ctx, g.js, p, epoch, round)
 	g.must(err)

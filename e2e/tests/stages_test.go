@@ -80,7 +80,7 @@ func startStages(t *testing.T) *group {
 // awaitStages returns once driver and workers are in sync at a total restart count.
 func (g *group) awaitStages(round int64) {
 	g.Helper()
-	g.awaitSummary(fmt.Sprintf("%d workers are in sync at %d", staged, round), func(s coordination.Summary) bool {
+	g.awaitSummary(fmt.Sprintf("%d workers are in sync at %d", staged, round), func(s lab.Summary) bool {
 		return s.Phase == coordination.Running && s.Round == round && s.Size == staged && s.Joined == staged
 	})
 	g.must(lab.Until(g.ctx, "all of them run", func(ctx context.Context) error {
@@ -100,15 +100,15 @@ func (g *group) awaitStages(round int64) {
 
 func (g *group) awaitDone(n int64) {
 	g.Helper()
-	g.awaitSummary(fmt.Sprintf("%d have finished", n), func(s coordination.Summary) bool {
+	g.awaitSummary(fmt.Sprintf("%d have finished", n), func(s lab.Summary) bool {
 		return s.Phase == coordination.Running && s.Done == n
 	})
 }
 
-func (g *group) awaitSummary(what string, is func(coordination.Summary) bool) {
+func (g *group) awaitSummary(what string, is func(lab.Summary) bool) {
 	g.Helper()
 	g.must(lab.Until(g.ctx, what, func(ctx context.Context) error {
-		s, err := g.Store.Summary(ctx, string(g.js.UID))
+		s, err := g.Summary(ctx, string(g.js.UID))
 		if err == nil && !is(s) {
 			err = fmt.Errorf("it is %s, %d of %d joined, %d finished", s.Level, s.Joined, s.Size, s.Done)
 		}

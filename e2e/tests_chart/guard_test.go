@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -117,37 +118,39 @@ func (c *installation) checkStrangers(stranger, js *v1alpha2.JobSet) {
 	c.Helper()
 	store := c.asAgent(stranger)
 	defer store.Close()
-	if _, err := store.Summary(c.ctx, string(stranger.UID)); err != nil {
+	if _, err := store.Place(c.ctx, string(stranger.UID), firstWorker(stranger)); err != nil {
 		c.Errorf("its own group: %v", err)
 	}
 	before := c.summary(js)
-	report := coordination.Join{
-		Member:   coordination.Member{Slot: js.Name + "-workers-0-0", Pod: "forged", PodBorn: time.Now().UnixMicro()},
-		Instance: coordination.Instance{ID: "forged", Born: time.Now().UnixMicro()}, Seen: coordination.Unseen(),
-	}
-	_, joined := store.Join(c.ctx, string(js.UID), report)
-	_, read := store.Summary(c.ctx, string(js.UID))
+	report := rounds.Join(before.Level.Incarnation, 0, before.Round, before.Level.Entered, rounds.Member{
+		Slot: rounds.Slot{Name: firstWorker(js), Pod: "forged"}, ID: "forged", Attempt: 1, Past: rounds.Past{Kind: rounds.PastNew},
+	})
+	_, _, joined := store.Call(c.ctx, string(js.UID), report)
+	_, read := store.Place(c.ctx, string(js.UID), firstWorker(js))
 	_, all := store.Groups(c.ctx)
 	for what, err := range map[string]error{"a forged report": joined, "a look at the other group": read, "a list of all groups": all} {
 		if err == nil || !strings.Contains(err.Error(), "NOPERM") {
 			c.Errorf("%s: %v, want NOPERM", what, err)
 		}
 	}
-	if after := c.summary(js); after.Seq != before.Seq {
+	if after := c.summary(js); after.Level != before.Level {
 		c.Errorf("the other group is %+v, was %+v", after, before)
 	}
 	wrong := c.store(coordination.UserOf(string(js.UID)), c.agentsSecret(stranger))
 	defer wrong.Close()
-	if _, err := wrong.Summary(c.ctx, string(js.UID)); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+	if _, err := wrong.Place(c.ctx, string(js.UID), firstWorker(js)); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		c.Errorf("the other user with its own password: %v, want WRONGPASS", err)
 	}
 }
 
-func (c *installation) summary(js *v1alpha2.JobSet) coordination.Summary {
+// firstWorker is a slot of the JobSet.
+func firstWorker(js *v1alpha2.JobSet) string { return js.Name + "-workers-0-0" }
+
+func (c *installation) summary(js *v1alpha2.JobSet) lab.Summary {
 	c.Helper()
 	store := c.store(orchestratorUser, c.secret(namespace, fullname+"-valkey-password"))
 	defer store.Close()
-	sum, err := store.Summary(c.ctx, string(js.UID))
+	sum, err := group.Read(c.ctx, store, string(js.UID))
 	c.must(err)
 	return sum
 }
@@ -189,7 +192,7 @@ func (c *installation) rotate(js *v1alpha2.JobSet) {
 	}))
 	for name, secret := range map[string]map[string][]byte{"the old password": before, "the new password": after} {
 		store := c.store(string(secret["username"]), secret)
-		if _, err := store.Summary(c.ctx, string(js.UID)); err != nil {
+		if _, err := store.Place(c.ctx, string(js.UID), firstWorker(js)); err != nil {
 			c.Errorf("%s: %v", name, err)
 		}
 		_ = store.Close()

@@ -10,9 +10,9 @@ import (
 
 // dump shows what a reader of a red run needs.
 func (g *group) dump(ctx context.Context) {
-	sum, err := g.Store.Summary(ctx, string(g.js.UID))
+	sum, err := g.Summary(ctx, string(g.js.UID))
 	g.Logf("the group: %+v %v", sum, err)
-	history, err := g.Store.History(ctx, string(g.js.UID))
+	history, err := g.Records(ctx, string(g.js.UID))
 	g.Logf("its restarts: %+v %v", history, err)
 	for _, args := range [][]string{
 		{"-n", g.js.Namespace, "get", "jobset,job,pod", "-o", "wide"},

@@ -63,7 +63,7 @@ func (g *group) create(w workload) {
 func (g *group) breakOff() time.Time {
 	g.Helper()
 	at := g.kill(g.nth(0))
-	g.awaitGroup("restarting", func(s coordination.Summary) bool { return s.Round > g.round })
+	g.awaitGroup("restarting", func(s lab.Summary) bool { return s.Round > g.round })
 	return at
 }
 
@@ -150,25 +150,25 @@ func (g *group) awaitReady() map[string]instance {
 }
 
 // awaitSync returns once the group is in sync in the epoch, with the round or a later one.
-func (g *group) awaitSync(epoch, round int64) coordination.Summary {
+func (g *group) awaitSync(epoch, round int64) lab.Summary {
 	g.Helper()
-	return g.awaitGroup(fmt.Sprintf("in sync at %d or more of epoch %d", round, epoch), func(s coordination.Summary) bool {
-		return s.Phase == coordination.Running && s.Epoch == epoch && s.Round >= round && s.Joined == s.Size
+	return g.awaitGroup(fmt.Sprintf("in sync at %d or more of epoch %d", round, epoch), func(s lab.Summary) bool {
+		return s.Phase == coordination.Running && s.Generation == epoch && s.Round >= round && s.Joined == s.Size
 	})
 }
 
-func (g *group) awaitPhase(phase coordination.Phase) coordination.Summary {
+func (g *group) awaitPhase(phase coordination.Phase) lab.Summary {
 	g.Helper()
-	return g.awaitGroup(string(phase), func(s coordination.Summary) bool { return s.Phase == phase })
+	return g.awaitGroup(string(phase), func(s lab.Summary) bool { return s.Phase == phase })
 }
 
-func (g *group) awaitGroup(what string, is func(coordination.Summary) bool) coordination.Summary {
+func (g *group) awaitGroup(what string, is func(lab.Summary) bool) lab.Summary {
 	g.Helper()
-	var sum coordination.Summary
+	var sum lab.Summary
 	g.must(lab.Until(g.ctx, "the group of "+g.js.Name+" is "+what, func(ctx context.Context) error {
 		var err error
-		if sum, err = g.Store.Summary(ctx, string(g.js.UID)); err == nil && !is(sum) {
-			err = fmt.Errorf("it is %s at %d of epoch %d, %d of %d joined", sum.Phase, sum.Round, sum.Epoch, sum.Joined, sum.Size)
+		if sum, err = g.Summary(ctx, string(g.js.UID)); err == nil && !is(sum) {
+			err = fmt.Errorf("it is %s at %d of epoch %d, %d of %d joined", sum.Phase, sum.Round, sum.Generation, sum.Joined, sum.Size)
 		}
 		return err
 	}))

@@ -105,7 +105,7 @@ func TestAJobSetOfTheSameNameStartsAnew(t *testing.T) {
 			t.Fatal("it is the same")
 		}
 		g.must(lab.Until(g.ctx, "the store has forgotten the old one", func(ctx context.Context) error {
-			if _, err := g.Store.Summary(ctx, old); !errors.Is(err, coordination.ErrNoGroup) {
+			if _, err := g.Summary(ctx, old); !errors.Is(err, coordination.ErrNoGroup) {
 				return fmt.Errorf("it has not: %v", err)
 			}
 			return nil

@@ -49,7 +49,7 @@ func TestAWorkerThatDiesAgainDuringARestart(t *testing.T) {
 
 func (g *group) awaitOneJoined() {
 	g.Helper()
-	g.awaitGroup("restarting, and one has joined", func(s coordination.Summary) bool {
+	g.awaitGroup("restarting, and one has joined", func(s lab.Summary) bool {
 		return s.Phase == coordination.Restarting && s.Joined == 1
 	})
 }

@@ -196,7 +196,7 @@ func (r *run) stands(ctx context.Context) (standing, error) {
 	if err != nil {
 		return standing{}, err
 	}
-	sum, err := r.Store.Summary(ctx, string(js.UID))
+	sum, err := r.Summary(ctx, string(js.UID))
 	if err != nil {
 		return standing{}, err
 	}
@@ -217,7 +217,7 @@ func (r *run) stands(ctx context.Context) (standing, error) {
 	}
 	charged, err := strconv.ParseInt(js.Annotations[v1alpha2.InPlaceRestartsKey], 10, 64)
 	return standing{
-		epoch: sum.Epoch, round: sum.Round, charged: charged, resets: aw.Status.Retries, evacuations: aw.Status.Evacuations,
+		epoch: sum.Generation, round: sum.Round, charged: charged, resets: aw.Status.Retries, evacuations: aw.Status.Evacuations,
 		jobSet: string(js.UID), workers: there,
 	}, err
 }

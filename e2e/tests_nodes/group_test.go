@@ -98,7 +98,7 @@ func (g *group) restore(ctx context.Context) {
 }
 
 func (g *group) dump(ctx context.Context) {
-	sum, err := g.Store.Summary(ctx, string(g.js.UID))
+	sum, err := g.Summary(ctx, string(g.js.UID))
 	g.Logf("the group: %+v %v", sum, err)
 	for _, args := range [][]string{{"get", "node,jobset,job,pod", "-o", "wide"}, {"get", "events"}} {
 		args = append([]string{"--kubeconfig", g.Cluster.KubeconfigPath(), "-n", g.js.Namespace}, args...)
@@ -193,7 +193,7 @@ func (g *group) stay(round int64) {
 	g.Helper()
 	was := g.places()
 	for end := time.Now().Add(quiet); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		sum, err := g.Store.Summary(g.ctx, string(g.js.UID))
+		sum, err := g.Summary(g.ctx, string(g.js.UID))
 		g.must(err)
 		if sum.Phase != coordination.Running || sum.Round != round {
 			g.Fatalf("the group is %s at %d", sum.Phase, sum.Round)

@@ -217,12 +217,12 @@ func (k *soak) awaitRest() {
 		if err != nil {
 			return err
 		}
-		sum, err := shared.Store.Summary(ctx, string(k.js.UID))
+		sum, err := shared.Summary(ctx, string(k.js.UID))
 		if err != nil {
 			return err
 		}
 		if sum.Phase != coordination.Running || sum.Joined != size {
-			return fmt.Errorf("it is %s at %d of epoch %d, %d joined", sum.Phase, sum.Round, sum.Epoch, sum.Joined)
+			return fmt.Errorf("it is %s at %d of epoch %d, %d joined", sum.Phase, sum.Round, sum.Generation, sum.Joined)
 		}
 		for _, w := range workers {
 			if _, err := shared.Program(ctx, w); err != nil || !w.Ready {
@@ -234,12 +234,12 @@ func (k *soak) awaitRest() {
 }
 
 // accounted tells whether the newest restart is in the history.
-func (k *soak) accounted(ctx context.Context, sum coordination.Summary) error {
+func (k *soak) accounted(ctx context.Context, sum lab.Summary) error {
 	list, err := shared.RestartHistory(ctx, k.js)
 	if err != nil {
 		return err
 	}
-	want := history.Attempt{Epoch: sum.Epoch, Round: sum.Round}
+	want := history.Attempt{Epoch: sum.Generation, Round: sum.Round}
 	if len(list) == 0 || list[len(list)-1].Attempt != want {
 		return fmt.Errorf("the history ends before restart %d.%d: %v", want.Epoch, want.Round, list[max(0, len(list)-1):])
 	}
@@ -263,7 +263,7 @@ func (k *soak) agree() {
 	k.must(err)
 	now, err := epoch.Of(js.Annotations)
 	k.must(err)
-	sum, err := shared.Store.Summary(k.Context(), string(k.js.UID))
+	sum, err := shared.Summary(k.Context(), string(k.js.UID))
 	k.must(err)
 	charged := 0
 	for _, e := range k.history {
@@ -274,8 +274,8 @@ func (k *soak) agree() {
 	if got := js.Annotations[v1alpha2.InPlaceRestartsKey]; got != strconv.Itoa(charged) {
 		k.Errorf("%s is %q, the history has %d restarts that count", v1alpha2.InPlaceRestartsKey, got, charged)
 	}
-	if int64(now.Epoch) != sum.Epoch || int64(now.Base)+sum.Round != int64(charged) {
-		k.Errorf("the store is at %d of epoch %d, the JobSet at %+v, and %d were charged", sum.Round, sum.Epoch, now, charged)
+	if int64(now.Epoch) != sum.Generation || int64(now.Base)+sum.Round != int64(charged) {
+		k.Errorf("the store is at %d of epoch %d, the JobSet at %+v, and %d were charged", sum.Round, sum.Generation, now, charged)
 	}
 	k.compareShown(js)
 	k.compareRecords()
@@ -299,14 +299,14 @@ func (k *soak) compareShown(js *v1alpha2.JobSet) {
 
 // compareRecords: each record that the store still has of a restart is in the history.
 func (k *soak) compareRecords() {
-	records, err := shared.Store.History(k.Context(), string(k.js.UID))
+	records, err := shared.Records(k.Context(), string(k.js.UID))
 	k.must(err)
 	for _, r := range records {
-		e, known := k.history[history.Attempt{Epoch: r.Epoch, Round: r.Round}]
+		e, known := k.history[history.Attempt{Epoch: r.Generation, Round: r.Round}]
 		switch {
-		case r.Round == 0 || r.Downs+r.Ups == 0:
+		case r.Round == 0:
 		case !known:
-			k.Errorf("restart %d.%d is in the store and not in the history: %+v", r.Epoch, r.Round, r)
+			k.Errorf("restart %d.%d is in the store and not in the history: %+v", r.Generation, r.Round, r)
 		case r.InSyncAt > 0 && e.FailedAt.Add(e.Lost()).UnixMilli() < r.InSyncAt:
 			k.Errorf("%s ends before the group was in sync, at %d", e, r.InSyncAt)
 		}

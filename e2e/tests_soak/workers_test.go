@@ -42,7 +42,7 @@ func (k *soak) comparePods() {
 
 // comparePrograms: what runs belongs to one round, that of the store and of the JobSet.
 func (k *soak) comparePrograms(now epoch.Record) {
-	sum, err := shared.Store.Summary(k.Context(), string(k.js.UID))
+	sum, err := shared.Summary(k.Context(), string(k.js.UID))
 	k.must(err)
 	want := fmt.Sprintf("%s-%d-%d", k.js.UID, now.Epoch, sum.Round)
 	workers, err := shared.Workers(k.Context(), namespace, k.js.Name)

@@ -7,7 +7,6 @@ import "time"
 type Phases struct {
 	Detected time.Duration // the agent, or the supervisor, knew that the worker had exited
 	Ordered  time.Duration // the store knew, and had published the order in the same step
-	Down     time.Duration // the last worker of the old round was down
 	InSync   time.Duration // the last worker had joined
 	Again    time.Duration // the last worker's program had started again
 }
@@ -25,6 +24,6 @@ func (f Failure) Phases() Phases {
 		return time.UnixMilli(unixMilli).Sub(f.Killed)
 	}
 	p.Detected, p.Ordered = since(f.Account.DetectedAt), since(f.Account.ReportedAt)
-	p.Down, p.InSync = since(f.Account.LastDownAt), since(f.Account.InSyncAt)
+	p.InSync = since(f.Account.InSyncAt)
 	return p
 }

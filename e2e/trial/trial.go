@@ -168,7 +168,7 @@ func (t *Trial) charged(ctx context.Context) error {
 var errNoAccount = errors.New("the store has no account of the restart")
 
 func (t *Trial) account(ctx context.Context) (*coordination.Record, error) {
-	history, err := t.lab.Store.History(ctx, string(t.JobSet.UID))
+	history, err := t.lab.Records(ctx, string(t.JobSet.UID))
 	if err != nil {
 		return nil, err
 	}

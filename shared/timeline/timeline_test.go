@@ -49,7 +49,10 @@ func ladderStory() Workload {
 			e.Cause = history.Cause{Kind: "pod"}
 			e.Took[history.Down] = 1300 * time.Millisecond
 		}),
-		restart(1, 3, 3*time.Minute, func(e *history.Entry) { e.Ended = history.GivenUp; e.Took[history.Start] = time.Minute - 30*time.Millisecond }),
+		restart(1, 3, 3*time.Minute, func(e *history.Entry) {
+			e.Ended = history.GivenUp
+			e.Took[history.Start] = time.Minute - 30*time.Millisecond
+		}),
 		restart(2, 0, 4*time.Minute+time.Second, func(e *history.Entry) {
 			e.Kind, e.Cause, e.Worker, e.Pod, e.Node = history.Recreation, history.Cause{Kind: "timeout"}, "", "", ""
 			e.Took[history.Start] += 9 * time.Second

@@ -47,7 +47,6 @@ func measure(ctx context.Context, members int, driver string, rounds int) (resul
 	if _, err := f.Restart(ctx); err != nil {
 		return r, fmt.Errorf("the first restart: %w", err)
 	}
-	f.Quiet(ctx)
 	return r, r.restarts(ctx, f, server, rounds)
 }
 
@@ -62,7 +61,6 @@ func (r *result) restarts(ctx context.Context, f *fleet.Fleet, server *fleet.Ser
 			return fmt.Errorf("restart %d: %w", i+2, err)
 		}
 		r.Rounds = append(r.Rounds, round)
-		f.Quiet(ctx)
 	}
 	if r.Server, err = server.Usage(ctx); err != nil {
 		return err

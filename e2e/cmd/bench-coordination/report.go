@@ -16,7 +16,7 @@ func printTable(w io.Writer, all []result) {
 	fmt.Fprintln(w, "| members | order at the member | joined again | knows that all have | formed from nothing |")
 	fmt.Fprintln(w, "|---|---|---|---|---|")
 	for _, r := range all {
-		fmt.Fprintf(w, "| %d | %s | %s | %s | %d |\n", r.Members, spread(r.Median.Order), spread(r.Median.Join), spread(r.Median.Lift),
+		fmt.Fprintf(w, "| %d | %s | %s | %s | %d |\n", r.Members, spread(r.Median.Order), spread(r.Median.Join), spread(r.Median.Start),
 			r.Formed.Milliseconds())
 	}
 	fmt.Fprintf(w, "\n| members | connections | store, KiB a member | commands a restart, with those inside functions | store CPU a restart, s | member here, KiB |\n")

@@ -20,7 +20,6 @@ var (
 	phases      = []part{
 		func(p trial.Phases) time.Duration { return p.Detected },
 		func(p trial.Phases) time.Duration { return p.Ordered },
-		func(p trial.Phases) time.Duration { return p.Down },
 		func(p trial.Phases) time.Duration { return p.InSync },
 		again,
 	}
@@ -49,7 +48,7 @@ func printTables(w io.Writer, rows []row, o options) {
 
 func printPhases(w io.Writer, which string, rows []row, of func(row) []trial.Phases) {
 	fmt.Fprintf(w, "\nthe phases of the %s failure, milliseconds from the kill\n\n", which)
-	fmt.Fprintf(w, "| workers | %-36s | detected | ordered | all down | in sync | all run |\n|---|---|---|---|---|---|---|\n", "answer")
+	fmt.Fprintf(w, "| workers | %-36s | detected | ordered | in sync | all run |\n|---|---|---|---|---|---|\n", "answer")
 	for _, r := range rows {
 		fmt.Fprintf(w, "| %d | %-36s |", r.Workers, r.Answer)
 		for _, p := range phases {

@@ -155,14 +155,14 @@ func (g *group) phases(ctx context.Context, at, last time.Time, watch *crew.Stop
 	add(scale.OrderP50, watch.Order(0.5))
 	add(scale.OrderP99, watch.Order(0.99))
 	add(scale.OrderLast, watch.Order(1))
-	add(scale.AllDown, time.UnixMilli(record.LastDownAt))
+	add(scale.AllDown, watch.Down())
 	add(scale.InSync, time.UnixMilli(record.InSyncAt))
 	add(scale.AllUp, last)
 	return phases, nil
 }
 
 func (g *group) account(ctx context.Context) (coordination.Record, error) {
-	history, err := g.lab.Store.History(ctx, string(g.js.UID))
+	history, err := g.lab.Records(ctx, string(g.js.UID))
 	if err != nil || len(history) == 0 {
 		return coordination.Record{}, fmt.Errorf("the store has no account of the restart: %w", err)
 	}

@@ -108,12 +108,12 @@ func (g *group) awaitUp(ctx context.Context, watch *crew.Stopwatch) (last time.T
 		if !inPlace(g.way) {
 			return nil
 		}
-		sum, err := g.lab.Store.Summary(ctx, string(g.js.UID))
+		sum, err := g.lab.Summary(ctx, string(g.js.UID))
 		if err != nil {
 			return err
 		}
-		if sum.Phase != coordination.Running || sum.Epoch != 1 {
-			return fmt.Errorf("the group is %s in epoch %d, %d of %d joined", sum.Phase, sum.Epoch, sum.Joined, sum.Size)
+		if sum.Phase != coordination.Running || sum.Generation != 1 {
+			return fmt.Errorf("the group is %s in epoch %d, %d of %d joined", sum.Phase, sum.Generation, sum.Joined, sum.Size)
 		}
 		g.round = sum.Round
 		return nil

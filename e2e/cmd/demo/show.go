@@ -50,8 +50,7 @@ func timeline(f trial.Failure, a trial.Answer) {
 	if f.Account != nil {
 		line("detected", p.Detected, "its own node saw it exit")
 		line("ordered", p.Ordered, fmt.Sprintf("by the store: total restart count %d for all", f.Account.Round))
-		line("workers down", p.Down, "the last of the old round")
-		line("in sync", p.InSync, fmt.Sprintf("%d workers joined", f.Account.Ups))
+		line("in sync", p.InSync, fmt.Sprintf("all %d workers joined", workers))
 	}
 	line("running again", p.Again, "the last worker printed its first line; it keeps "+a.Keeps)
 }

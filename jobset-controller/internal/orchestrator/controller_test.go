@@ -25,7 +25,10 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 const uid = "uid-1"
@@ -40,6 +43,7 @@ type rig struct {
 	clock   *clocktesting.FakePassiveClock
 	events  *events.FakeRecorder
 	r       *Reconciler
+	agents  map[rounds.Slot]*worker.Memory
 }
 
 // patchCounter counts what is written to JobSets, the status apart.
@@ -109,12 +113,14 @@ func jobSet() *v1alpha2.JobSet {
 func childJob(js *v1alpha2.JobSet) *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: "js-w-0", UID: "job-uid", Labels: map[string]string{v1alpha2.JobSetNameKey: "js"},
+			Namespace: "ns", Name: "js-w-0", UID: "job-uid", Labels: map[string]string{
+				v1alpha2.JobSetNameKey: "js", v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "0", v1alpha2.RestartsKey: "0",
+			},
 			Annotations:     map[string]string{epoch.Annotation: "1"},
 			Finalizers:      []string{"foregroundDeletion"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(js, v1alpha2.GroupVersion.WithKind("JobSet"))},
 		},
-		Spec: batchv1.JobSpec{Template: *js.Spec.ReplicatedJobs[0].Template.Spec.Template.DeepCopy()},
+		Spec: *js.Spec.ReplicatedJobs[0].Template.Spec.DeepCopy(),
 	}
 }
 
@@ -145,49 +151,10 @@ func (g *rig) change(f func(*v1alpha2.JobSet)) {
 	}
 }
 
-func (g *rig) group() coordination.Summary {
-	g.Helper()
-	sum, err := g.store.Summary(g.ctx, uid)
-	if err != nil {
-		g.Fatalf("the group: %v", err)
-	}
-	return sum
-}
-
-// join lets both slots join with their n-th instance; the pods are those of the epoch.
-func (g *rig) join(epochNumber, life int64) {
-	g.Helper()
-	for _, slot := range []string{"js-w-0-0", "js-w-0-1"} {
-		g.joinSlot(slot, epochNumber, life)
-	}
-}
-
-func member(slot string, e, life int64) (coordination.Member, coordination.Instance) {
-	pod := slot + "/" + epoch.FormatNumber(int32(e))
-	return coordination.Member{Slot: slot, Pod: pod, PodBorn: e},
-		coordination.Instance{ID: pod + "/" + epoch.FormatNumber(int32(life)), Born: e*100 + life}
-}
-
-func (g *rig) joinSlot(slot string, e, life int64) {
-	g.Helper()
-	m, i := member(slot, e, life)
-	if _, err := g.store.Join(g.ctx, uid, coordination.Join{Member: m, Instance: i, Seen: coordination.Unseen()}); err != nil {
-		g.Fatalf("join %s: %v", slot, err)
-	}
-}
-
-func (g *rig) fail(slot string, e, life int64) {
-	g.Helper()
-	m, i := member(slot, e, life)
-	if _, err := g.store.Down(g.ctx, uid, coordination.Down{Member: m, Instance: i, ExitCode: 1, Seen: coordination.Unseen()}); err != nil {
-		g.Fatalf("down %s: %v", slot, err)
-	}
-}
-
 func (g *rig) wantPhase(p coordination.Phase, epochNumber, round int64) {
 	g.Helper()
-	if sum := g.group(); sum.Phase != p || sum.Epoch != epochNumber || sum.Round != round {
-		g.Fatalf("group is %s, epoch %d, round %d; want %s, %d, %d", sum.Phase, sum.Epoch, sum.Round, p, epochNumber, round)
+	if sum := g.group(); sum.Phase != p || sum.Generation != epochNumber || sum.Round != round {
+		g.Fatalf("group is %s, epoch %d, round %d; want %s, %d, %d", sum.Phase, sum.Generation, sum.Round, p, epochNumber, round)
 	}
 }
 
@@ -271,12 +238,7 @@ func TestTheBudgetUsedUpIsWrittenAndNobodyIsStopped(t *testing.T) {
 
 func TestACompletedGroupIsLeftAloneUntilItsJobSetEnds(t *testing.T) {
 	g := formed(t)
-	for _, slot := range []string{"js-w-0-0", "js-w-0-1"} {
-		m, i := member(slot, 1, 1)
-		if _, err := g.store.Down(g.ctx, uid, coordination.Down{Member: m, Instance: i, Seen: coordination.Unseen()}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	g.finish("js-w-0-0", "js-w-0-1")
 	g.reconcile()
 	g.wantPhase(coordination.Completed, 1, 0)
 	g.wantReason("Completed")
@@ -344,8 +306,7 @@ func TestAnEmptyStoreIsFilledFromTheAgents(t *testing.T) {
 	g := formed(t)
 	g.store.Wipe()
 	g.reconcile()
-	g.wantPhase(coordination.Recovering, 1, 0)
-	g.wantReason("AskingAgents")
+	g.wantPhase(coordination.Restarting, 1, 0)
 	g.join(1, 1)
 	g.reconcile()
 	g.wantPhase(coordination.Running, 1, 0)
@@ -399,11 +360,10 @@ func TestASupersededLeaderIsRefused(t *testing.T) {
 
 func TestTheSweepDropsGroupsOfJobSetsThatAreGone(t *testing.T) {
 	g := formed(t)
-	if _, err := g.store.Open(g.ctx, "gone", coordination.Open{
-		Epoch: 1, Limit: 1, Incarnation: "x", Stages: []coordination.Stage{{Prefix: "a-b", Jobs: 1, Pods: 1}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := group.Open(g.ctx, g.store, "gone", group.Wanted{
+		Generation: 1, Limit: 1, Stages: []coordination.Stage{{Prefix: "a-b", Jobs: 1, Pods: 1}},
+	})
+	g.must(err)
 	s := &Sweep{Cache: g.c, Live: g.c, Store: g.store, Tokens: fixedToken{1, 1}}
 	if err := s.once(g.ctx); err != nil {
 		t.Fatal(err)

@@ -19,14 +19,13 @@ import (
 const fenceLook = 5 * time.Second
 
 // fenced is why a pod is deleted that runs and will never join.
-const fenced = "has lost its slot for good, to a younger pod that is gone or to an earlier epoch"
+const fenced = "has lost its slot for good"
 
-// releaseFenced deletes pods that hold their group up because the store listens to them no more, and nobody else is there for
-// their slots: the elder of two pods of a slot when the younger one has gone, or a pod that joined the epoch before its own. The pod that
-// follows is younger and of this epoch, so it joins.
+// releaseFenced deletes pods that hold their group up because a leader has released them from their slots, so that the store listens to them
+// no more, and nobody else is there for the slots.
 func (r *Reconciler) releaseFenced(ctx context.Context, s *scope) error {
 	if !s.waitsForSlots() {
-		s.state.fencesChecked = time.Time{}
+		s.state.fencesChecked, s.state.holdersChecked = time.Time{}, time.Time{}
 		return nil
 	}
 	every := resyncEvery // pods that form a group may be hours away
@@ -65,7 +64,7 @@ func (r *Reconciler) alone(ctx context.Context, s *scope) ([]ladder.Slot, error)
 	}
 	var alone []ladder.Slot
 	for _, slot := range slots {
-		if slot.Pod != nil && slot.Job != nil && slot.Job.DeletionTimestamp.IsZero() && lives(slot.Pod) {
+		if slot.Pod != nil && slot.Job != nil && slot.Job.DeletionTimestamp.IsZero() && isOf(slot.Pod, slot.Job) && lives(slot.Pod) {
 			alone = append(alone, slot)
 		}
 	}

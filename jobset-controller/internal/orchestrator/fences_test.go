@@ -7,26 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// joinAs lets another pod than the slot's own join.
-func (g *rig) joinAs(slot, pod string, born int64) error {
-	g.Helper()
-	m, i := member(slot, 1, 1)
-	m.Pod, m.PodBorn, i.ID, i.Born = pod, born, pod+"/1", born*100
-	_, err := g.store.Join(g.ctx, uid, coordination.Join{Member: m, Instance: i, Seen: coordination.Unseen()})
-	return err
-}
-
-// Somebody else made the younger one, and took it away. The store listened to it, so the elder can never join again.
-func TestTheElderOfTwoPodsIsReplacedWhenTheYoungerHasGone(t *testing.T) {
+// Its node was taken for lost, or a leader that could not reach it released it.
+func TestAPodThatHasLostItsSlotForGoodIsReplaced(t *testing.T) {
 	g := fourPods(t)
-	g.must(g.joinAs("js-w-0-1", "twin", 2))
-	_, err := g.store.Evict(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: 1}, "js-w-0-1", "twin")
-	g.must(err)
+	g.release(1, slotOf("js-w-0-1", 1))
 	g.reconcile()
 	g.wantPhase(coordination.Restarting, 1, 1)
 	g.pass(4 * time.Second)
@@ -44,38 +31,25 @@ func TestTheElderOfTwoPodsIsReplacedWhenTheYoungerHasGone(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// As long as the younger one is there, the slot has somebody.
-func TestTheElderOfTwoPodsIsLeftToTheJobController(t *testing.T) {
+// As long as a younger one is there, the slot has somebody.
+func TestAFencedPodBesideALivingOneIsLeftToTheJobController(t *testing.T) {
 	g := fourPods(t)
 	g.makePod(0, 1, func(p *corev1.Pod) {
 		ofJob(p)
 		p.Name, p.UID, p.CreationTimestamp = "twin", "twin", metav1.NewTime(g.clock.Now())
 	})
-	g.must(g.joinAs("js-w-0-1", "twin", 2))
+	g.release(1, slotOf("js-w-0-1", 1))
 	g.reconcile()
 	g.pass(6 * time.Second)
 	g.pass(6 * time.Second)
 	g.wantDeleted()
-}
-
-// It told no epoch, because its manifest is older than that, and joined the one before; nobody led.
-func TestAPodThatWasEarlyForItsEpochIsDeleted(t *testing.T) {
-	g := fourPods(t)
-	g.change(func(js *v1alpha2.JobSet) { js.Annotations[epoch.Annotation] = `{"epoch":2,"base":0}` })
-	g.reconcile()
-	g.wantPhase(coordination.Forming, 2, 0)
-	g.pass(resyncEvery - time.Second)
-	g.wantDeleted()
-	g.pass(2 * time.Second)
-	g.wantDeleted("pod js-w-0-0", "pod js-w-0-1", "pod js-w-0-2", "pod js-w-0-3")
 }
 
 func TestALeaderThatWasReplacedDeletesNoFencedPod(t *testing.T) {
 	g := fourPods(t)
-	g.must(g.joinAs("js-w-0-1", "twin", 2))
+	g.release(1, slotOf("js-w-0-1", 1))
 	g.reconcile()
-	_, err := g.store.Evict(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: 9}, "js-w-0-1", "twin")
-	g.must(err)
+	g.takeOver(9)
 	g.clock.SetTime(g.clock.Now().Add(10 * time.Second))
 	_, _ = g.r.Reconcile(g.ctx, request())
 	g.wantDeleted()

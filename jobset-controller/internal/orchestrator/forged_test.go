@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // deletion is one deletion, and the JobSet as the API server had it then.
@@ -82,21 +83,21 @@ func TestNothingOfAnotherJobSetIsDeleted(t *testing.T) {
 			joinAllBut11(g, 2)
 		},
 		"the store says that another JobSet's pod holds it": func(g *rig) {
-			forged := coordination.Member{Slot: "js-w-1-1", Pod: "other-pod-1", PodBorn: 1 << 30}
-			instance := coordination.Instance{ID: "forged", Born: 1 << 30}
-			_, err := g.store.Join(g.ctx, uid, coordination.Join{Member: forged, Instance: instance, Seen: coordination.Unseen()})
-			g.must(err)
+			g.fail("js-w-0-0", 1, 1)
 			g.reconcile()
 			joinAllBut11(g, 2)
-			_, err = g.store.Down(g.ctx, uid, coordination.Down{Member: forged, Instance: instance, ExitCode: 1, Seen: coordination.Unseen()})
-			g.must(err)
+			forged := rounds.Slot{Name: "js-w-1-1", Pod: "other-pod-1"}
+			own := slotOf("js-w-1-1", 1)
+			level, unit, _ := g.at(own, 1)
+			g.call(rounds.Down(level.Incarnation, unit, rounds.Death{Slot: own, ID: "forged", Leaves: true, Cause: "exit"}))
+			g.joinPod(forged, 1, 1)
+			g.reconcile()
+			g.down(forged, 1, 1, false, coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindExit}})
 			g.reconcile()
 			joinAllBut11(g, 3)
 		},
 		"a member asks for recreation": func(g *rig) {
-			m, _ := member("js-w-0-0", 1, 1)
-			_, err := g.store.Ask(g.ctx, uid, m, coordination.KindGap)
-			g.must(err)
+			g.ask("js-w-0-0", coordination.KindGap)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,9 +150,7 @@ func TestAReplacedLeaderDeletesNothing(t *testing.T) {
 	g.pass(0)
 	g.r = g.leader(8)
 	g.clock.SetTime(g.clock.Now().Add(time.Second))
-	m, _ := member("js-w-0-0", 1, 2)
-	_, err := g.store.Evict(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: 8}, m.Slot, "nobody")
-	g.must(err)
+	g.takeOver(8)
 	seen := g.watchDeletions()
 	old.Client, g.r = g.c, old
 	g.clock.SetTime(g.clock.Now().Add(25 * time.Second))

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replace"
@@ -16,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// holdersLook is how often the store is asked at most who holds the slots that are waited for.
+// holdersLook is how long slots are waited for before the store is asked who holds them, and how often then. Most restarts are over before.
 const holdersLook = time.Second
 
 // releasedPods are the pods that this process has released in a generation, by UID, with their slots.
@@ -60,7 +61,7 @@ func (r *Reconciler) releaseAgain(ctx context.Context, s *scope) error {
 // freeSlots releases slots that a pod holds which is gone, so that the pod that is there now can join: its agent may have had no time to
 // give the slot up, and nobody may have seen the pod go.
 func (r *Reconciler) freeSlots(ctx context.Context, s *scope) error {
-	if !s.waitsForSlots() || !due(&s.state.holdersChecked, holdersLook, s.now) {
+	if !s.waitsForSlots() || !dueLater(&s.state.holdersChecked, holdersLook, s.now) {
 		return nil
 	}
 	waiting, err := r.alone(ctx, s)
@@ -89,6 +90,9 @@ func (r *Reconciler) freeSlots(ctx context.Context, s *scope) error {
 
 // freeSlot looks past the cache whether the pod that holds a slot is gone.
 func (r *Reconciler) freeSlot(ctx context.Context, s *scope, slot ladder.Slot, holder string) error {
+	if slot.Job.Spec.Template.Labels[v1alpha2.JobKey] == "" {
+		return nil // the pods of the slot could not be found
+	}
 	_, index, _ := inplace.JobOf(slot.Name)
 	live, err := r.livePods(ctx, &place{slot: slot.Name, job: slot.Job, index: index})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // countStatus counts the writes of conditions from now on.
@@ -29,13 +29,13 @@ func (g *rig) countStatus() *int {
 
 // asked counts how often the store is asked who is missing.
 type asked struct {
-	coordination.Leader
+	rounds.Leader
 	n int
 }
 
-func (a *asked) Missing(ctx context.Context, group string) ([]string, error) {
+func (a *asked) Missing(ctx context.Context, group string, l rounds.Level, unit int, slots []string) ([]string, error) {
 	a.n++
-	return a.Leader.Missing(ctx, group)
+	return a.Leader.Missing(ctx, group, l, unit, slots)
 }
 
 func (g *rig) message(kind string) string {
@@ -67,10 +67,15 @@ func TestARestartThatTakesLongNamesOnceWhoIsNotBack(t *testing.T) {
 		t.Errorf("next look after %s", next)
 	}
 	g.wantLate("")
-	g.pass(lateAfter - time.Millisecond)
+	g.pass(holdersLook - time.Millisecond)
 	g.wantLate("")
 	if *writes != 1 || store.n != 0 {
 		t.Fatalf("%d writes and %d looks into the store before it is late", *writes, store.n)
+	}
+	g.pass(lateAfter - holdersLook)
+	g.wantLate("")
+	if *writes != 1 || store.n != 1 {
+		t.Fatalf("%d writes and %d looks into the store when slots may be held", *writes, store.n)
 	}
 	g.pass(time.Millisecond)
 	g.wantLate("; not back after 2s: js-w-0-0, js-w-0-1")
@@ -79,8 +84,8 @@ func TestARestartThatTakesLongNamesOnceWhoIsNotBack(t *testing.T) {
 		g.pass(time.Millisecond) // others ask from time to time too
 	}
 	g.wantLate("; not back after 2s: js-w-0-0, js-w-0-1")
-	if *writes != 2 || store.n != 1 {
-		t.Errorf("%d writes and %d looks into the store, want 2 and 1", *writes, store.n)
+	if *writes != 2 || store.n != 2 {
+		t.Errorf("%d writes and %d looks into the store, want 2 and 2", *writes, store.n)
 	}
 	g.joinSlot("js-w-0-1", 1, 2)
 	g.pass(time.Second)
@@ -128,18 +133,16 @@ func TestAFewOfManyAreNamed(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		missing []string
-		known   int64
 		want    string
 	}{
-		"all are back by now":            {slots(0), 2, ""},
-		"one":                            {slots(1), 1, "; not back after 2s: s0"},
-		"as many as are named":           {slots(5), 5, "; not back after 2s: s0, s1, s2, s3, s4"},
-		"one more":                       {slots(6), 7, "; not back after 2s: s0, s1, s2, s3, s4 and 1 more"},
-		"more than the store will list":  {slots(coordination.MissingLimit), 12_000, "; not back after 2s: s0, s1, s2, s3, s4 and 11995 more"},
-		"as many as the store will list": {slots(coordination.MissingLimit), 9_000, "; not back after 2s: s0, s1, s2, s3, s4 and 9995 more"},
+		"all are back by now":  {slots(0), ""},
+		"one":                  {slots(1), "; not back after 2s: s0"},
+		"as many as are named": {slots(5), "; not back after 2s: s0, s1, s2, s3, s4"},
+		"one more":             {slots(6), "; not back after 2s: s0, s1, s2, s3, s4 and 1 more"},
+		"many more":            {slots(12_000), "; not back after 2s: s0, s1, s2, s3, s4 and 11995 more"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := lateText(tc.missing, tc.known); got != tc.want {
+			if got := lateText(tc.missing); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})

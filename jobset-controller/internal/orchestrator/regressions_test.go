@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"context"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
 // job is the child Job; finished marks worker 0 of it as succeeded.
@@ -85,7 +85,7 @@ func TestAWorkerFoundFinishedLaterCountsToo(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 }
 
-func TestADeathWhileTheAgentsAreAskedIsNotWaitedForWithoutEnd(t *testing.T) {
+func TestADeathAfterALossOfDataIsNotWaitedForWithoutEnd(t *testing.T) {
 	g := formed(t)
 	g.store.Wipe()
 	g.reconcile()
@@ -93,7 +93,7 @@ func TestADeathWhileTheAgentsAreAskedIsNotWaitedForWithoutEnd(t *testing.T) {
 	g.fail("js-w-0-0", 1, 1)
 	g.joinSlot("js-w-0-0", 1, 2)
 	g.reconcile()
-	g.wantPhase(coordination.Recovering, 1, 0)
+	g.wantPhase(coordination.Restarting, 1, 0)
 	g.waitHours(2)
 	g.wantPhase(coordination.Forming, 2, 0)
 }
@@ -102,9 +102,14 @@ func TestLostDataAloneAreNoReasonToStopAnybody(t *testing.T) {
 	g := formed(t)
 	g.store.Wipe()
 	g.reconcile()
+	g.waitHours(2)
 	g.joinSlot("js-w-0-0", 1, 1)
 	g.waitHours(100)
-	g.wantPhase(coordination.Recovering, 1, 0)
+	g.wantPhase(coordination.Restarting, 1, 0)
+	g.joinSlot("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.wantPhase(coordination.Running, 1, 0)
+	g.wantCharged("0")
 }
 
 func TestRestartsOfBeforeTheAnnotationCount(t *testing.T) {
@@ -119,7 +124,7 @@ func TestRestartsOfBeforeTheAnnotationCount(t *testing.T) {
 func TestAJobSetOfAnotherControllerIsLeftAlone(t *testing.T) {
 	g := newRig(t, func(js *v1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") })
 	g.reconcile()
-	if _, err := g.store.Summary(g.ctx, uid); err == nil {
+	if _, err := group.Read(g.ctx, g.store, uid); err == nil {
 		t.Error("a group was opened")
 	}
 }
@@ -174,38 +179,6 @@ func TestFinishedWorkersOfThePreviousAttemptDoNotCount(t *testing.T) {
 	g.reconcile()
 	g.join(2, 1)
 	g.wantPhase(coordination.Running, 2, 0)
-}
-
-// damaged is a store in which one slot's record is unreadable until the group is opened anew.
-type damaged struct {
-	coordination.Leader
-	unreadable bool
-}
-
-func (d *damaged) Missing(ctx context.Context, group string) ([]string, error) {
-	if d.unreadable {
-		return nil, &coordination.ForeignValueError{Key: "w", Field: "js-w-0-1", Value: "x"}
-	}
-	return d.Leader.Missing(ctx, group)
-}
-
-func (d *damaged) Open(ctx context.Context, group string, o coordination.Open) (coordination.Summary, error) {
-	d.unreadable = d.unreadable && !o.Reset
-	return d.Leader.Open(ctx, group, o)
-}
-
-func TestAnUnreadableSlotOfAGroupAtRestIsFound(t *testing.T) {
-	g := formed(t)
-	g.wantEvents()
-	g.r.Store = &damaged{Leader: g.store, unreadable: true}
-	g.reconcile()
-	g.wantPhase(coordination.Running, 1, 0) // not looked at again so soon
-	g.clock.SetTime(g.clock.Now().Add(inspectEvery))
-	g.reconcile()
-	g.wantPhase(coordination.Recovering, 1, 0)
-	g.wantEvents("js-w-0-1")
-	g.join(1, 1)
-	g.wantPhase(coordination.Running, 1, 0)
 }
 
 func TestAStaleCacheDoesNotTellTheEndOfARestartTwice(t *testing.T) {

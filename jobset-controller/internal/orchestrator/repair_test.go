@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
@@ -57,10 +58,10 @@ func (g *rig) must(err error) {
 // makePod creates a slot's pod with the UID that the slot's agent gives, of a worker that runs.
 func (g *rig) makePod(job, index int, change func(*corev1.Pod)) *corev1.Pod {
 	g.Helper()
-	m, _ := member(slotName(job, index), 1, 1)
+	uidOfPod := slotOf(slotName(job, index), 1).Pod
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: slotName(job, index), UID: types.UID(m.Pod), Finalizers: []string{"batch.kubernetes.io/job-tracking"},
+			Namespace: "ns", Name: slotName(job, index), UID: types.UID(uidOfPod), Finalizers: []string{"batch.kubernetes.io/job-tracking"},
 			CreationTimestamp: metav1.NewTime(g.clock.Now().Add(-time.Hour)),
 			OwnerReferences:   []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: fmt.Sprint("js-w-", job), UID: jobUID(job), Controller: ptr.To(true)}},
 			Annotations: map[string]string{
@@ -175,10 +176,7 @@ func TestAStuckPodIsRecreatedAloneAndOnce(t *testing.T) {
 	g.pass(25 * time.Second)
 	g.wantDeleted("pod js-w-1-1")
 	g.wantEvents()
-	m, i := member("js-w-1-1", 1, 1)
-	m.Pod, m.PodBorn, i.ID = "new", 2, "new"
-	_, err := g.store.Join(g.ctx, uid, coordination.Join{Member: m, Instance: i, Seen: coordination.Unseen()})
-	g.must(err)
+	g.joinPod(rounds.Slot{Name: "js-w-1-1", Pod: "new"}, 1, 1)
 	g.reconcile()
 	g.wantPhase(coordination.Running, 1, 1)
 	g.wantCharged("1")
@@ -198,7 +196,7 @@ func TestASmallJobIsRecreatedWhenItsPodDoesNotHelp(t *testing.T) {
 	g.pass(11 * time.Second)
 	g.wantDeleted("job js-w-1")
 	g.wantEvents("worker js-w-1-1 waits: ImagePullBackOff; deleting Job js-w-1, which is made again in epoch 1")
-	if sum := g.group(); !sum.Dirty || sum.Joined != 2 {
+	if sum := g.group(); !sum.Died || sum.Joined != 2 {
 		t.Errorf("the Job's other worker still counts: %+v", sum)
 	}
 	g.pass(5 * time.Second)
@@ -276,9 +274,7 @@ func TestALostPodIsADeath(t *testing.T) {
 // The agent cannot know that the exit was a deletion's; the store believes that the worker has finished.
 func TestAWorkerThatExits0BecauseItsPodIsDeletedHasNotFinished(t *testing.T) {
 	g := twoJobs(t)
-	m, i := member("js-w-1-1", 1, 1)
-	_, err := g.store.Down(g.ctx, uid, coordination.Down{Member: m, Instance: i, Seen: coordination.Unseen()})
-	g.must(err)
+	g.finish("js-w-1-1")
 	if sum := g.group(); sum.Done != 1 {
 		t.Fatalf("%+v", sum)
 	}
@@ -316,10 +312,10 @@ func TestNobodyIsEvictedFromASuspendedGroup(t *testing.T) {
 }
 
 // deafStore answers reads, but no eviction.
-type deafStore struct{ coordination.Leader }
+type deafStore struct{ rounds.Leader }
 
-func (deafStore) Evict(context.Context, string, coordination.Token, string, string) (coordination.Summary, error) {
-	return coordination.Summary{}, memory.ErrUnreachable
+func (deafStore) Release(context.Context, string, coordination.Token, rounds.Level, int, rounds.Slot, string) error {
+	return memory.ErrUnreachable
 }
 
 func TestALossOutlivesAnOutageOfTheStore(t *testing.T) {
@@ -337,9 +333,9 @@ func TestALossOutlivesAnOutageOfTheStore(t *testing.T) {
 }
 
 // silentStore does not say who is missing.
-type silentStore struct{ coordination.Leader }
+type silentStore struct{ rounds.Leader }
 
-func (silentStore) Missing(context.Context, string) ([]string, error) {
+func (silentStore) Missing(context.Context, string, rounds.Level, int, []string) ([]string, error) {
 	return nil, memory.ErrUnreachable
 }
 
@@ -491,13 +487,10 @@ func TestASupersededLeaderDeletesNothing(t *testing.T) {
 	g.r = old
 	g.reconcile()
 	g.r = g.leader(2)
-	_, err := g.store.Open(g.ctx, uid, coordination.Open{
-		Token: coordination.Token{LeaseCreated: 1, Transitions: 2}, Epoch: 1, Limit: 2, Stages: g.group().Stages,
-	})
-	g.must(err)
+	g.takeOver(2)
 	g.clock.SetTime(g.clock.Now().Add(25 * time.Second))
 	g.r = old
-	_, err = old.Reconcile(g.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}})
+	_, err := old.Reconcile(g.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}})
 	if !errors.Is(err, coordination.ErrStaleLeader) {
 		t.Errorf("error %v, want %v", err, coordination.ErrStaleLeader)
 	}
@@ -521,12 +514,9 @@ func TestASupersededLeaderDeletesNoJobWithoutPods(t *testing.T) {
 	g.must(g.c.Status().Update(g.ctx, job))
 	old := g.r
 	g.reconcile()
-	_, err := g.store.Open(g.ctx, uid, coordination.Open{
-		Token: coordination.Token{LeaseCreated: 1, Transitions: 2}, Epoch: 1, Limit: 2, Stages: g.group().Stages,
-	})
-	g.must(err)
+	g.takeOver(2)
 	g.clock.SetTime(g.clock.Now().Add(45 * time.Second))
-	_, err = old.Reconcile(g.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}})
+	_, err := old.Reconcile(g.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}})
 	if !errors.Is(err, coordination.ErrStaleLeader) {
 		t.Errorf("error %v, want %v", err, coordination.ErrStaleLeader)
 	}
@@ -536,25 +526,6 @@ func TestASupersededLeaderDeletesNoJobWithoutPods(t *testing.T) {
 	g.pass(45 * time.Second)
 	g.wantDeleted("job js-w-1")
 	g.wantEvents("worker js-w-1-1 has no pod, and its Job makes a new one too late; deleting Job js-w-1")
-}
-
-func TestNobodyIsRepairedWhileTheAgentsAreAsked(t *testing.T) {
-	g := twoJobs(t)
-	g.store.Wipe()
-	g.reconcile()
-	g.joinSlot("js-w-0-0", 1, 1)
-	g.fail("js-w-0-0", 1, 1)
-	g.joinSlot("js-w-0-0", 1, 2)
-	g.joinSlot("js-w-0-1", 1, 1)
-	g.joinSlot("js-w-1-0", 1, 1)
-	g.changePod(1, 1, cannotPull)
-	g.reconcile()
-	for range 2 {
-		g.pass(25 * time.Second)
-	}
-	g.wantPhase(coordination.Recovering, 1, 0)
-	g.wantDeleted()
-	g.wantEvents()
 }
 
 func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {

@@ -24,6 +24,8 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // fourPods is a group in sync of one Job with four pods, as the Job controller makes them.
@@ -120,10 +122,7 @@ func TestALostPodIsReplacedAndChargedOnce(t *testing.T) {
 	for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-0-3"} {
 		g.joinSlot(slot, 1, 2)
 	}
-	m, i := member("js-w-0-2", 1, 2)
-	m.Pod, m.PodBorn = "new", 2
-	_, err := g.store.Join(g.ctx, uid, coordination.Join{Member: m, Instance: i, Seen: coordination.Unseen()})
-	g.must(err)
+	g.joinPod(rounds.Slot{Name: "js-w-0-2", Pod: "new"}, 1, 1)
 	g.reconcile()
 	g.wantPhase(coordination.Running, 1, 1)
 	g.wantCharged("1")
@@ -181,8 +180,7 @@ func TestNothingIsMadeFor(t *testing.T) {
 			g.reconcile()
 		}, coordination.Terminal},
 		"a leader that was replaced": {func(g *rig) {
-			_, err := g.store.Evict(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: 9}, "js-w-0-0", "nobody")
-			g.must(err)
+			g.takeOver(9)
 		}, coordination.Running},
 		"a Job that is about to make its pods": {func(g *rig) {
 			g.changeJob(func(job *batchv1.Job) { job.Status.Active = 3 })
@@ -202,7 +200,7 @@ func TestNothingIsMadeFor(t *testing.T) {
 			if pods := g.podsOf("2"); len(pods) > 0 && pods[0].Name != "js-w-0-2" {
 				t.Errorf("made %s", pods[0].Name)
 			}
-			if sum, _ := g.store.Summary(g.ctx, uid); sum.Phase != c.phase {
+			if sum, _ := group.Read(g.ctx, g.store, uid); sum.Phase != c.phase {
 				t.Errorf("phase %s, want %s", sum.Phase, c.phase)
 			}
 		})
@@ -301,8 +299,7 @@ func TestALostSlotIsReadAsOfItsLoss(t *testing.T) {
 func TestALeaderThatWasReplacedMakesNoPodThoughNoneIsLeft(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 3, func(p *corev1.Pod) { p.Finalizers = nil })))
-	_, err := g.store.Evict(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: 9}, "js-w-0-0", "nobody")
-	g.must(err)
+	g.takeOver(9)
 	if _, err := g.r.Reconcile(g.ctx, request()); err == nil {
 		t.Error("it was not refused")
 	}

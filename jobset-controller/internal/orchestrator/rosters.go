@@ -135,7 +135,11 @@ func wantsUser(owner client.Object) bool {
 
 func (r *Rosters) follow(ctx context.Context, s *roll) (time.Duration, error) {
 	for range stepsPerLook {
-		step := members.Next(s.input())
+		in, err := r.input(ctx, s)
+		if err != nil {
+			return 0, err
+		}
+		step := members.Next(in)
 		if step.Kind == members.Nothing {
 			return r.settle(ctx, s)
 		}
@@ -147,12 +151,26 @@ func (r *Rosters) follow(ctx context.Context, s *roll) (time.Duration, error) {
 	return 0, fmt.Errorf("the group of %s/%s does not settle after %d steps", s.owner.GetNamespace(), s.owner.GetName(), stepsPerLook)
 }
 
-func (s *roll) input() members.Input {
+func (r *Rosters) input(ctx context.Context, s *roll) (members.Input, error) {
 	in := members.Input{Roster: s.roster, Group: s.group, Foreign: s.bad != nil}
 	if s.roster != nil && s.report != nil && s.report.Epoch == s.roster.Epoch {
 		in.Known, in.Round = true, s.report.Round
 	}
-	return in
+	if s.roster == nil || s.group == nil {
+		return in, nil
+	}
+	for _, gone := range members.Gone(s.roster, s.group) {
+		slot := roster.Slot(gone.Prefix)
+		unit, _ := s.group.UnitOf(slot)
+		finished, err := r.Store.HaveFinished(ctx, string(s.owner.GetUID()), s.group.Level, unit, []string{slot})
+		if err != nil {
+			return in, storeFailed(err)
+		}
+		if len(finished) > 0 {
+			in.Finished = append(in.Finished, gone.Prefix)
+		}
+	}
+	return in, nil
 }
 
 // apply does one step.

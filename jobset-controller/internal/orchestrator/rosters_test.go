@@ -17,7 +17,10 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
@@ -32,16 +35,13 @@ type crew struct {
 	roster roster.Roster
 }
 
-// crewman is an agent with a barrier, without a mind of its own about time: it does what the level says.
+// crewman is the pod of a member: the shipped core of its agent, with a barrier, and the processes of its worker.
 type crewman struct {
-	member   string
-	instance int64
-	seen     coordination.Seen
-	under    coordination.Level
-	round    int64
-	started  int // how often its worker has run
-	running  bool
-	dead     bool
+	rounds.Slot
+	core      *worker.State
+	processes []worker.Process // by birth
+	started   int              // how often its worker has run
+	dead      bool
 }
 
 func newCrew(t *testing.T) *crew {
@@ -77,7 +77,7 @@ func (k *crew) enlist(members ...string) *crew {
 	k.roster.Members = members
 	for _, m := range members {
 		if k.agents[m] == nil {
-			k.agents[m] = &crewman{member: m, instance: 1, seen: coordination.Unseen(), round: coordination.NoRound}
+			k.agents[m] = newCrewman(m, k.roster.Epoch)
 		}
 	}
 	return k.annotate(k.roster.Format())
@@ -135,84 +135,92 @@ func mapsKeys(m map[string]*crewman) func(func(string) bool) {
 	}
 }
 
-func (k *crew) group() coordination.Summary {
+func (k *crew) group() group.Summary {
 	k.Helper()
-	sum, err := k.store.Summary(k.Context(), uid)
+	sum, err := group.Read(k.Context(), k.store, uid)
 	if err != nil {
 		k.Fatal(err)
 	}
 	return sum
 }
 
-func (k *crew) memberOf(a *crewman) coordination.Member {
-	_, pod, _ := roster.ParseMember(a.member)
-	return coordination.Member{Slot: roster.Slot(a.member), Pod: pod, PodBorn: 1}
+func newCrewman(member string, generation int64) *crewman {
+	_, pod, _ := roster.ParseMember(member)
+	a := &crewman{Slot: rounds.Slot{Name: roster.Slot(member), Pod: pod}}
+	a.core = worker.New(worker.Config{Slot: a.Slot, Generation: generation, Barrier: true, MaxStops: 1000}, worker.Fresh())
+	return a
 }
 
-func (k *crew) instanceOf(a *crewman) coordination.Instance {
-	return coordination.Instance{ID: fmt.Sprintf("%s-%d", a.member, a.instance), Born: a.instance}
-}
-
-// act is one look of an agent at the level.
+// act lets an agent read the level and do all that follows from it.
 func (k *crew) act(a *crewman) {
 	k.Helper()
-	if a.dead {
-		return
+	if !a.dead {
+		k.play(a, worker.Observed{Processes: slices.Clone(a.processes)})
+		k.play(a, k.read(a)...)
 	}
-	level := k.group().Level
-	if a.running && level.Phase == coordination.Restarting && a.round < level.Round && a.under.SameLife(level) {
-		k.next(a)
-	}
-	if !a.under.SameLife(level) || a.round == coordination.NoRound {
-		k.join(a)
-		level = k.group().Level
-	}
-	i := slices.IndexFunc(k.group().Stages, func(s coordination.Stage) bool { return s.Prefix == a.member })
-	if i < 0 || level.Phase != coordination.Running || !a.under.SameLife(level) {
-		return
-	}
-	entered, is := level.Entered(k.group().Stages[i].Step)
-	if a.round = max(a.round, entered); is && a.round == level.Round {
-		a.seen = coordination.Seen{Epoch: level.Epoch, Round: a.round, Holds: true, Running: true, Entered: true, Instances: 1}
-		if !a.running {
-			a.running = true
-			a.started++
+}
+
+// play hands events to an agent, and what its answers to them bring about.
+func (k *crew) play(a *crewman, events ...worker.Event) {
+	k.Helper()
+	for len(events) > 0 {
+		actions := a.core.Step(k.clock.Now(), events[0])
+		events = events[1:]
+		for _, action := range actions {
+			events = append(events, k.perform(a, action)...)
 		}
 	}
 }
 
-// next instance of the worker: the one before was stopped on an order.
-func (k *crew) next(a *crewman) {
-	a.instance++
-	a.running, a.round = false, coordination.NoRound
-	a.seen.Holds = false
+func (k *crew) perform(a *crewman, action worker.Action) []worker.Event {
+	k.Helper()
+	switch do := action.(type) {
+	case worker.Call:
+		reply, now, err := k.store.Call(k.Context(), uid, do.Call)
+		return []worker.Event{worker.Answered{Reply: reply, Now: now, Err: err}}
+	case worker.Read:
+		return k.read(a)
+	case worker.Prepare:
+		born := int64(len(a.processes) + 1)
+		a.processes = append(a.processes, worker.Process{ID: fmt.Sprintf("%s-%d", a.Pod, born), Born: born, Running: true})
+		return []worker.Event{worker.Observed{Processes: slices.Clone(a.processes)}}
+	case worker.Start:
+		a.started++
+	case worker.Stop:
+		return []worker.Event{a.exit(143), worker.StopEnded{ID: do.ID}}
+	}
+	return nil
 }
 
-func (k *crew) join(a *crewman) {
-	reply, err := k.store.Join(k.Context(), uid, coordination.Join{Member: k.memberOf(a), Instance: k.instanceOf(a), Barrier: true, Seen: a.seen})
+func (k *crew) read(a *crewman) []worker.Event {
+	k.Helper()
+	stored, err := k.store.Read(k.Context(), uid)
+	if err == nil && stored == nil {
+		err = coordination.ErrNoGroup
+	}
 	if err != nil {
-		return // not its turn yet
+		return []worker.Event{worker.Updated{Observation: rounds.Observation{Read: true, Err: err}}}
 	}
-	a.under = reply.Level
-	if reply.Round != coordination.NoRound {
-		a.round = reply.Round
-		if !a.seen.Holds {
-			a.seen = coordination.Seen{Epoch: reply.Level.Epoch, Round: reply.Round, Holds: true, Instances: 1}
-		}
+	place, err := k.store.Place(k.Context(), uid, a.Name)
+	if err != nil { // it is not its turn yet
+		return []worker.Event{worker.Updated{Observation: rounds.Observation{Read: true, Err: err}}}
 	}
+	return []worker.Event{
+		worker.Placed{Place: place}, worker.Updated{Observation: rounds.Observation{Level: stored.State.Level, Read: true}},
+	}
+}
+
+// exit ends the worker.
+func (a *crewman) exit(code int64) worker.Event {
+	last := &a.processes[len(a.processes)-1]
+	last.Running, last.ExitCode = false, code
+	return worker.Observed{Processes: slices.Clone(a.processes)}
 }
 
 // crash ends the worker of a member, and its agent says so.
 func (k *crew) crash(member string, code int64) *crew {
 	k.Helper()
-	a := k.agents[member]
-	_, err := k.store.Down(k.Context(), uid, coordination.Down{
-		Member: k.memberOf(a), Instance: k.instanceOf(a), Barrier: true, ExitCode: code, Seen: a.seen,
-	})
-	if err != nil {
-		k.Fatal(err)
-	}
-	k.next(a)
+	k.play(k.agents[member], k.agents[member].exit(code))
 	return k
 }
 
@@ -324,13 +332,13 @@ func TestOutOfRestarts(t *testing.T) {
 	k.kill(w1).enlist(w0, w2).work().want(coordination.Running, 0, map[string]int{w0: 1, w2: 1})
 }
 
-// Its worker may run again: the others, whom nobody has stopped, find each other as they do when a pod is replaced.
+// Nobody was stopped until then; now all restart for the failure.
 func TestMoreRestartsAreAllowed(t *testing.T) {
 	k := newCrew(t)
 	k.roster.Limit = 0
 	k.enlist(w0, w1).work().crash(w1, 3).work().want(coordination.Terminal, 0, nil)
 	k.roster.Limit = 1
-	k.enlist(w0, w1).work().want(coordination.Running, 0, map[string]int{w0: 1, w1: 2})
+	k.enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
 }
 
 // Who does not come back in its time is reported, and the others go on without it.
@@ -354,7 +362,8 @@ func TestAWorkerThatDoesNotComeBack(t *testing.T) {
 // An agent that cannot stop its worker asks for its pod to be replaced.
 func TestAWorkerThatCannotBeStopped(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work()
-	if _, err := k.store.Ask(k.Context(), uid, k.memberOf(k.agents[w1]), coordination.KindUnkilled); err != nil {
+	unit, _ := k.group().UnitOf(k.agents[w1].Name)
+	if _, _, err := k.store.Call(k.Context(), uid, rounds.Ask(k.group().Level.Incarnation, unit, k.agents[w1].Slot, coordination.KindUnkilled)); err != nil {
 		t.Fatal(err)
 	}
 	k.look()
@@ -383,7 +392,7 @@ func TestAnEpochBeginsAnew(t *testing.T) {
 // A store that has lost its data stops nobody who is healthy.
 func TestAStoreThatForgets(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().crash(w0, 1).work().want(coordination.Running, 1, nil)
-	if err := k.store.Drop(context.Background(), uid, coordination.Token{LeaseCreated: 1, Transitions: 1}); err != nil {
+	if err := k.store.Drop(context.Background(), uid); err != nil {
 		t.Fatal(err)
 	}
 	k.work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
@@ -391,7 +400,7 @@ func TestAStoreThatForgets(t *testing.T) {
 
 func TestNoRosterNoGroup(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().annotate("").look()
-	if _, err := k.store.Summary(t.Context(), uid); err == nil {
+	if _, err := group.Read(t.Context(), k.store, uid); err == nil {
 		t.Error("the group is still there")
 	}
 	if r := roster.ReportOf(k.owner().Annotations); r != nil {

@@ -109,7 +109,7 @@ func TestAStepThatFormsIsNotAgainstTheClock(t *testing.T) {
 	g.join(1, 2)
 	g.waitHours(3)
 	g.wantPhase(coordination.Running, 1, 1)
-	missing, err := g.store.Missing(g.ctx, uid)
+	missing, err := g.group().Missing(g.ctx, g.store, uid)
 	if err != nil || len(missing) > 0 {
 		t.Errorf("missing %v (%v)", missing, err)
 	}
@@ -134,25 +134,15 @@ func TestAPodOfAStepThatHasLeftIsNoLoss(t *testing.T) {
 	g.join(1, 1)
 	g.joinSlot("js-b-0-0", 1, 1)
 	g.finish("js-w-0-0", "js-w-0-1")
+	g.reconcile()
 	before := g.group()
-	if !before.Left(0) || before.Size != 1 {
+	if !before.HasLeft(before.Stages[1]) || before.Size != 1 {
 		t.Fatalf("the first step is still counted: %+v", before)
 	}
 	g.see(g.makePod(0, 0, func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }), false)
 	g.reconcile()
 	if diff := cmp.Diff(before.Level, g.group().Level); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// finish lets workers end by themselves.
-func (g *rig) finish(slots ...string) {
-	g.Helper()
-	for _, slot := range slots {
-		m, i := member(slot, 1, 1)
-		if _, err := g.store.Down(g.ctx, uid, coordination.Down{Member: m, Instance: i, Seen: coordination.Unseen()}); err != nil {
-			g.Fatal(err)
-		}
 	}
 }
 
@@ -178,8 +168,8 @@ func TestStepsWithoutJobsAreCountedIfTheFirstOnesHaveAgents(t *testing.T) {
 	g.changeJob(addAgent)
 	g.reconcile()
 	want := []coordination.Stage{
-		{Prefix: "js-w", Jobs: 1, Pods: 2, Release: coordination.ReleaseNeeded},
 		{Prefix: "js-b", Jobs: 1, Pods: 1, Step: 1, Release: coordination.ReleaseNeeded},
+		{Prefix: "js-w", Jobs: 1, Pods: 2, Release: coordination.ReleaseNeeded},
 	}
 	if diff := cmp.Diff(want, g.group().Stages); diff != "" {
 		t.Error(diff)
@@ -193,12 +183,12 @@ func TestAGroupOutlivesTheRecreationOfItsJobs(t *testing.T) {
 	g.reconcile()
 	g.join(1, 1)
 	g.reconcile()
-	incarnation := g.group().Incarnation
 	g.change(func(js *v1alpha2.JobSet) {
 		js.Annotations[epoch.Annotation] = `{"epoch":2,"base":1,"recreate":2,"cause":"timeout/1/1"}`
 	})
 	g.reconcile()
 	g.wantPhase(coordination.Forming, 2, 0)
+	incarnation := g.group().Level.Incarnation
 	g.changeJob(func(job *batchv1.Job) { job.Finalizers = nil })
 	g.reconcile()
 	g.wantPhase(coordination.Forming, 2, 0)
@@ -210,7 +200,7 @@ func TestAGroupOutlivesTheRecreationOfItsJobs(t *testing.T) {
 	g.join(2, 1)
 	g.reconcile()
 	g.wantPhase(coordination.Running, 2, 0)
-	if got := g.group().Incarnation; got != incarnation {
+	if got := g.group().Level.Incarnation; got != incarnation {
 		t.Error("the group was dropped and opened again")
 	}
 }

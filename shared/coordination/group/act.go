@@ -19,7 +19,7 @@ func Apply(ctx context.Context, store rounds.Leader, uid string, w Write) (bool,
 // lost it.
 func (w Write) Line() *rounds.Line {
 	switch {
-	case w.Reason == Regenerates, w.Reason == Opens && w.State.Round == 0:
+	case w.Reason == Regenerates, w.Reason == Opens && w.State.Round == 0 && w.State.Entered == 0:
 		return opening(w.State, "")
 	case w.Reason == Opens:
 		return opening(w.State, coordination.KindRecovery)

@@ -3,7 +3,6 @@ package interpreter
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 )
 
@@ -11,12 +10,10 @@ import (
 type data struct {
 	strings map[string]string
 	hashes  map[string]map[string]string
-	sets    map[string]map[string]bool
-	lists   map[string][]string
 }
 
 func newData() data {
-	return data{strings: map[string]string{}, hashes: map[string]map[string]string{}, sets: map[string]map[string]bool{}, lists: map[string][]string{}}
+	return data{strings: map[string]string{}, hashes: map[string]map[string]string{}}
 }
 
 func (d data) clone() data {
@@ -24,12 +21,6 @@ func (d data) clone() data {
 	maps.Copy(c.strings, d.strings)
 	for key, h := range d.hashes {
 		c.hashes[key] = maps.Clone(h)
-	}
-	for key, s := range d.sets {
-		c.sets[key] = maps.Clone(s)
-	}
-	for key, l := range d.lists {
-		c.lists[key] = slices.Clone(l)
 	}
 	return c
 }
@@ -42,10 +33,6 @@ func (d data) typeOf(key string) string {
 		return "string"
 	case d.hashes[key] != nil:
 		return "hash"
-	case d.sets[key] != nil:
-		return "set"
-	case d.lists[key] != nil:
-		return "list"
 	}
 	return "none"
 }
@@ -61,25 +48,17 @@ type command struct {
 }
 
 var commands = map[string]command{
-	"TYPE":      {1, "", func(d data, args []string) any { return status(d.typeOf(args[0])) }},
-	"DEL":       {1, "", del},
-	"UNLINK":    {1, "", del},
-	"SET":       {2, "", set},
-	"GETRANGE":  {3, "string", getRange},
-	"HLEN":      {1, "hash", func(d data, args []string) any { return int64(len(d.hashes[args[0]])) }},
-	"HSTRLEN":   {2, "hash", func(d data, args []string) any { return int64(len(d.hashes[args[0]][args[1]])) }},
-	"HSETNX":    {3, "hash", hsetnx},
-	"HGET":      {2, "hash", func(d data, args []string) any { return field(d.hashes[args[0]], args[1]) }},
-	"HMGET":     {2, "hash", hmget},
-	"HGETALL":   {1, "hash", hgetall},
-	"HSET":      {3, "hash", hset},
-	"HDEL":      {2, "hash", hdel},
-	"SISMEMBER": {2, "set", func(d data, args []string) any { return count(d.sets[args[0]][args[1]]) }},
-	"SADD":      {2, "set", sadd},
-	"LLEN":      {1, "list", func(d data, args []string) any { return int64(len(d.lists[args[0]])) }},
-	"RPUSH":     {2, "list", rpush},
-	"LSET":      {3, "list", lset},
-	"LTRIM":     {3, "list", ltrim},
+	"DEL":      {1, "", del},
+	"UNLINK":   {1, "", del},
+	"SET":      {2, "", set},
+	"GETRANGE": {3, "string", getRange},
+	"HLEN":     {1, "hash", func(d data, args []string) any { return int64(len(d.hashes[args[0]])) }},
+	"HSTRLEN":  {2, "hash", func(d data, args []string) any { return int64(len(d.hashes[args[0]][args[1]])) }},
+	"HSETNX":   {3, "hash", hsetnx},
+	"HGET":     {2, "hash", func(d data, args []string) any { return field(d.hashes[args[0]], args[1]) }},
+	"HMGET":    {2, "hash", hmget},
+	"HSET":     {3, "hash", hset},
+	"HDEL":     {2, "hash", hdel},
 }
 
 // do runs a command on the data. An error is what the server would reply.
@@ -117,8 +96,6 @@ func del(d data, keys []string) any {
 		removed += count(d.typeOf(key) != "none")
 		delete(d.strings, key)
 		delete(d.hashes, key)
-		delete(d.sets, key)
-		delete(d.lists, key)
 	}
 	return removed
 }
@@ -129,16 +106,6 @@ func hmget(d data, args []string) any {
 		values[i] = field(d.hashes[args[0]], name)
 	}
 	return values
-}
-
-// hgetall returns the fields in order, so that what is decided by them can be repeated.
-func hgetall(d data, args []string) any {
-	h := d.hashes[args[0]]
-	flat := make([]any, 0, 2*len(h))
-	for _, name := range slices.Sorted(maps.Keys(h)) {
-		flat = append(flat, name, h[name])
-	}
-	return flat
 }
 
 func hset(d data, args []string) any {
@@ -190,38 +157,7 @@ func hdel(d data, args []string) any {
 	return int64(before - len(h))
 }
 
-func sadd(d data, args []string) any {
-	s := d.sets[args[0]]
-	if s == nil {
-		s = map[string]bool{}
-		d.sets[args[0]] = s
-	}
-	before := len(s)
-	for _, member := range args[1:] {
-		s[member] = true
-	}
-	return int64(len(s) - before)
-}
-
-func rpush(d data, args []string) any {
-	d.lists[args[0]] = append(d.lists[args[0]], args[1:]...)
-	return int64(len(d.lists[args[0]]))
-}
-
-func lset(d data, args []string) any {
-	l := d.lists[args[0]]
-	l[position(args[1], len(l))] = args[2]
-	return status("OK")
-}
-
-func ltrim(d data, args []string) any {
-	l := d.lists[args[0]]
-	from, to := max(0, position(args[1], len(l))), position(args[2], len(l))
-	d.lists[args[0]] = slices.Clone(l[min(from, len(l)):min(to+1, len(l))])
-	return status("OK")
-}
-
-// position reads an index into a list; from the end if it is negative.
+// position reads an index; from the end if it is negative.
 func position(text string, length int) int {
 	i, _ := strconv.Atoi(text)
 	if i < 0 {

@@ -3,7 +3,6 @@
 package interpreter
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -71,9 +70,6 @@ func New(o Options) (*Server, error) {
 		redis.RawSetString(name, p.state.NewFunction(function))
 	}
 	p.state.SetGlobal("redis", redis)
-	cjson := p.state.NewTable()
-	cjson.RawSetString("encode", p.state.NewFunction(encode))
-	p.state.SetGlobal("cjson", cjson)
 	p.state.SetGlobal("tonumber", p.state.NewFunction(number))
 	p.state.GetGlobal("string").(*lua.LTable).RawSetString("format", p.state.NewFunction(format))
 	p.state.Push(p.state.NewFunctionFromProto(library))
@@ -163,7 +159,7 @@ func (p *Server) Do(name string, args ...string) any {
 // Keys are all keys, in order.
 func (p *Server) Keys() []string {
 	var keys []string
-	for _, of := range []iter.Seq[string]{maps.Keys(p.data.strings), maps.Keys(p.data.hashes), maps.Keys(p.data.sets), maps.Keys(p.data.lists)} {
+	for _, of := range []iter.Seq[string]{maps.Keys(p.data.strings), maps.Keys(p.data.hashes)} {
 		keys = slices.AppendSeq(keys, of)
 	}
 	slices.Sort(keys)
@@ -172,12 +168,6 @@ func (p *Server) Keys() []string {
 
 // Hash is a copy of a hash; nil if there is none.
 func (p *Server) Hash(key string) map[string]string { return maps.Clone(p.data.hashes[key]) }
-
-// Set is a copy of a set; nil if there is none.
-func (p *Server) Set(key string) map[string]bool { return maps.Clone(p.data.sets[key]) }
-
-// List is a copy of a list; nil if there is none.
-func (p *Server) List(key string) []string { return slices.Clone(p.data.lists[key]) }
 
 // Dump is a copy of all that a server holds. The zero value is empty.
 type Dump struct{ data }
@@ -234,24 +224,6 @@ func errorReply(l *lua.LState) int {
 	t := l.NewTable()
 	t.RawSetString("err", lua.LString(l.CheckString(1)))
 	l.Push(t)
-	return 1
-}
-
-// encode is cjson.encode for a list of strings and numbers.
-func encode(l *lua.LState) int {
-	var values []any
-	l.CheckTable(1).ForEach(func(_, v lua.LValue) {
-		if n, ok := v.(lua.LNumber); ok {
-			values = append(values, float64(n))
-		} else {
-			values = append(values, v.String())
-		}
-	})
-	text, err := json.Marshal(values)
-	if err != nil {
-		l.RaiseError("%v", err)
-	}
-	l.Push(lua.LString(text))
 	return 1
 }
 

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,12 +121,11 @@ func (s *Server) Read(group string) (*rounds.Stored, error) {
 	if text == "" || len(hash) == 0 {
 		return nil, nil
 	}
-	state, stateErr := rounds.ParseState(text)
-	config, configErr := rounds.ParseConfig(hash)
-	if err := errors.Join(stateErr, configErr); err != nil {
+	stored, err := rounds.ParseStored(text, hash)
+	if err != nil {
 		return nil, foreign(group, err)
 	}
-	stored := &rounds.Stored{State: state, Config: config}
+	state, config := stored.State, stored.Config
 	for u := range config.Units {
 		stored.Joined = append(stored.Joined, int64(len(s.Hash(k.Joined(state.Level, u)))))
 		stored.Finished = append(stored.Finished, int64(len(s.Hash(k.Finished(state.Level, u)))))
@@ -177,6 +175,12 @@ func (s *Server) Holders(group string, generation int64, slots []string) map[str
 func (s *Server) Missing(group string, l rounds.Level, unit int, slots []string) []string {
 	joined := s.Hash(rounds.KeysOf(group).Joined(l, unit))
 	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { _, ok := joined[slot]; return ok })
+}
+
+// HaveFinished are those of the slots whose workers have finished in the round.
+func (s *Server) HaveFinished(group string, l rounds.Level, unit int, slots []string) []string {
+	finished := s.Hash(rounds.KeysOf(group).Finished(l, unit))
+	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { _, ok := finished[slot]; return !ok })
 }
 
 // History are the lines of the last rounds.

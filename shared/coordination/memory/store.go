@@ -115,6 +115,15 @@ func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit 
 	return missing, err
 }
 
+// HaveFinished implements rounds.Leader.
+func (s *Store) HaveFinished(ctx context.Context, group string, l rounds.Level, unit int, slots []string) (finished []string, err error) {
+	err = s.locked(ctx, func(v *Server) error {
+		finished = v.HaveFinished(group, l, unit, slots)
+		return nil
+	})
+	return finished, err
+}
+
 // History implements rounds.Leader.
 func (s *Store) History(ctx context.Context, group string) (lines []rounds.Line, err error) {
 	err = s.locked(ctx, func(v *Server) error {

@@ -191,7 +191,9 @@ end
 -- again answers a join in a slot that has joined already: a repetition, or the death before it was not reported.
 local function again(base, key, a, i)
   local id, attempt, ran = joined(key, a[i])
-  if id == a[i + 2] then
+  if not id then
+    fail('HFFOREIGN')
+  elseif id == a[i + 2] then
     return 'J'
   elseif tonumber(attempt) >= number(a[i + 3], 0) then
     return 'N' .. attempt -- the start-up file was lost: continue after this attempt

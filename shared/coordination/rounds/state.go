@@ -42,7 +42,7 @@ func ParseState(text string) (State, error) {
 	}
 	_, own, _ := strings.Cut(text, "|")
 	f := strings.Split(own, " ")
-	if len(f) != 5 || len(f[4]) > MaxUnits {
+	if len(f) != 5 || len(f[4]) > MaxUnits || strings.Trim(f[4], "01234567") != "" {
 		return State{}, fmt.Errorf("state %.80q has no part of the functions' own", text)
 	}
 	var numbers [4]int64

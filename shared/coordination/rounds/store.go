@@ -2,6 +2,8 @@ package rounds
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
@@ -42,6 +44,21 @@ type Stored struct {
 	Lines []Line
 }
 
+// ParseStored reads the state and the hash of the configuration, which have to fit each other as the functions demand. The counts and
+// the lines are left to the caller.
+func ParseStored(state string, config map[string]string) (*Stored, error) {
+	s, stateErr := ParseState(state)
+	c, configErr := ParseConfig(config)
+	if err := errors.Join(stateErr, configErr); err != nil {
+		return nil, err
+	}
+	units := len(c.Units)
+	if s.Incarnation != c.Incarnation || len(s.marks) != units || max(s.Started, s.Entered, s.Full) > units || max(s.Seq, s.Round) >= MaxCount {
+		return nil, fmt.Errorf("state %.80q does not fit the group's %d units in incarnation %s", state, units, c.Incarnation)
+	}
+	return &Stored{State: s, Config: c}, nil
+}
+
 // Leader is what the leader uses of a store.
 type Leader interface {
 	// Read returns a group; nil if the store holds none. Unreadable data are coordination.ErrForeignValue.
@@ -55,6 +72,8 @@ type Leader interface {
 	Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error)
 	// Missing returns which of the slots have not joined the round.
 	Missing(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
+	// HaveFinished returns those of the slots whose workers have finished in the round.
+	HaveFinished(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
 	// History returns the lines of the last rounds, in no order.
 	History(ctx context.Context, group string) ([]Line, error)
 	// Drop removes all that is stored of a group.

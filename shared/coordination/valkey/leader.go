@@ -29,12 +29,11 @@ func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) 
 	case text.Val() == "" || len(hash.Val()) == 0:
 		return nil, nil
 	}
-	state, stateErr := rounds.ParseState(text.Val())
-	config, configErr := rounds.ParseConfig(hash.Val())
-	if err := errors.Join(stateErr, configErr); err != nil {
+	stored, err := rounds.ParseStored(text.Val(), hash.Val())
+	if err != nil {
 		return nil, foreign(group, err)
 	}
-	stored := &rounds.Stored{State: state, Config: config}
+	state, config := stored.State, stored.Config
 	counts := make([]*redis.IntCmd, 0, 2*len(config.Units))
 	var long []*redis.IntCmd
 	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -155,6 +154,17 @@ func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit 
 		}
 	})
 	return missing, err
+}
+
+// HaveFinished implements rounds.Leader.
+func (s *Store) HaveFinished(ctx context.Context, group string, l rounds.Level, unit int, slots []string) ([]string, error) {
+	var finished []string
+	err := s.lookUp(ctx, rounds.KeysOf(group).Finished(l, unit), slots, func(slot, _ string, found bool) {
+		if found {
+			finished = append(finished, slot)
+		}
+	})
+	return finished, err
 }
 
 // fieldsPerPage is how many fields are asked for at once. Members have written them: the store does not read all of a large table.

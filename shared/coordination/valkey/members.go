@@ -3,7 +3,6 @@ package valkey
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,21 +14,6 @@ var (
 	_ rounds.Members = (*Store)(nil)
 	_ rounds.Leader  = (*Store)(nil)
 )
-
-// Load loads the functions into the server, in place of other ones of this protocol version.
-func (s *Store) Load(ctx context.Context) error {
-	loaded, err := s.client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: rounds.LibraryName, WithCode: true}).Result()
-	if err != nil {
-		return fmt.Errorf("listing the store's functions: %w", unreachable(err))
-	}
-	if len(loaded) == 1 && loaded[0].Code == rounds.Library {
-		return nil
-	}
-	if err := s.client.FunctionLoadReplace(ctx, rounds.Library).Err(); err != nil {
-		return fmt.Errorf("loading the store's functions: %w", err)
-	}
-	return nil
-}
 
 // Call implements rounds.Members. The level is read in the same pipeline.
 func (s *Store) Call(ctx context.Context, group string, c rounds.Call) (string, rounds.Level, error) {
@@ -61,14 +45,21 @@ func (s *Store) memberError(ctx context.Context, err error) error {
 	if !isMissingFunction(err) && !isNotPermitted(err) {
 		return protocolError(err)
 	}
-	served, versionErr := s.client.FCall(ctx, rounds.FunctionVersion, nil).Text()
-	switch {
-	case versionErr == nil && served != rounds.Version:
-		return &coordination.VersionError{Store: served}
-	case isMissingFunction(err):
+	if other := s.otherVersion(ctx); other != nil {
+		return other
+	}
+	if isMissingFunction(err) {
 		return coordination.ErrNoGroup
 	}
 	return protocolError(err)
+}
+
+// noGroup is why the store holds no state of a group: it serves another version of the protocol, or it has no such group.
+func (s *Store) noGroup(ctx context.Context) error {
+	if other := s.otherVersion(ctx); other != nil {
+		return other
+	}
+	return coordination.ErrNoGroup
 }
 
 func foreign(group string, err error) error {
@@ -98,9 +89,9 @@ func (s *Store) Level(ctx context.Context, group string) (rounds.Level, error) {
 	case isWrongType(err):
 		return rounds.Level{}, foreign(group, err)
 	case err != nil:
-		return rounds.Level{}, unreachable(err)
+		return rounds.Level{}, s.memberError(ctx, err)
 	case text == "":
-		return rounds.Level{}, coordination.ErrNoGroup
+		return rounds.Level{}, s.noGroup(ctx)
 	}
 	l, err := rounds.ParseLevel(text)
 	if err != nil {
@@ -115,7 +106,7 @@ func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observat
 		store: s, channel: rounds.KeysOf(group).Channel(), resync: true,
 		read: func(ctx context.Context) error {
 			level, err := s.Level(ctx, group)
-			if err != nil && !errors.Is(err, coordination.ErrNoGroup) && !errors.Is(err, coordination.ErrForeignValue) {
+			if err != nil && !isAnswer(err) {
 				return err
 			}
 			on(rounds.Observation{Level: level, Read: true, Err: err})
@@ -131,4 +122,10 @@ func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observat
 		lost: func(err error) { on(rounds.Observation{Err: err}) },
 	}
 	w.run(ctx)
+}
+
+// isAnswer reports whether the store could be reached, though it has no level to read.
+func isAnswer(err error) bool {
+	var version *coordination.VersionError
+	return errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) || errors.As(err, &version)
 }

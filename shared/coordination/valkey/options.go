@@ -62,7 +62,8 @@ func (o Options) client() *redis.Options {
 		Addr:     o.Address, ClientName: o.ClientName, TLSConfig: o.tls(),
 		CredentialsProviderContext: o.credentials,
 		PoolSize:                   o.PoolSize,
-		MaxRetries:                 1, // a pooled connection may have died unnoticed
+		PipelinePoolSize:           -1, // pipelines share those connections
+		MaxRetries:                 1,  // a pooled connection may have died unnoticed
 		DialerRetries:              1,
 		DialTimeout:                o.Timeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout,
 		ContextTimeoutEnabled:    true,

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/holdfast-project/holdfast/shared/coordination/contract"
 )
 
 func TestAddress(t *testing.T) {
@@ -62,12 +60,12 @@ func TestAWrongPasswordIsToldAndTheRightOneIsReadLater(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		t.Fatalf("error %v, want WRONGPASS", err)
 	}
-	w := contract.Watch(t, store, uid)
-	if first := w.AwaitCount(t, 1)[0]; !isLoss(first) || !strings.Contains(first.Err.Error(), "WRONGPASS") {
+	w := watchGroup(t, store, uid)
+	if first := w.awaitCount(t, 1)[0]; !isLoss(first) || !strings.Contains(first.Err.Error(), "WRONGPASS") {
 		t.Errorf("first observation %+v, want WRONGPASS", first)
 	}
 	writeFile(t, file, "right\n")
-	if second := w.AwaitCount(t, 2)[1]; !second.Read {
+	if second := w.awaitCount(t, 2)[1]; !second.Read {
 		t.Errorf("second observation %+v, want a read", second)
 	}
 	if _, err := store.Groups(t.Context()); err != nil {

@@ -18,7 +18,7 @@ func OpenRules() []string { return rounds.MemberRules("*") }
 // on all channels, because a rule has to name the very pattern that is listened to.
 func LeaderRules() []string {
 	rules := []string{
-		"-@all", "+subscribe", "+psubscribe", "+ping", "+hello", "+auth", "+client|setname", "+fcall", "+function", "+acl", "+info",
+		"-@all", "+subscribe", "+psubscribe", "+ping", "+hello", "+auth", "+client|setname", "+fcall", "+function", "+acl",
 		"+multi", "+exec", "+scan", "+memory", "+smembers", "+sadd", "+srem", "+hgetall", "+del",
 	}
 	for _, command := range rounds.FunctionCommands {

@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/holdfast-project/holdfast/shared/coordination/contract"
 )
 
 // pair writes a certificate that is its own authority, for a name and for 127.0.0.1, and its key.
@@ -104,12 +102,12 @@ func TestANewAuthorityIsReadAtTheNextConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := contract.Watch(t, server.store(t, func(o *Options) { o.TLS = secure }), uid)
-	if first := w.AwaitCount(t, 1)[0]; !isLoss(first) {
+	w := watchGroup(t, server.store(t, func(o *Options) { o.TLS = secure }), uid)
+	if first := w.awaitCount(t, 1)[0]; !isLoss(first) {
 		t.Errorf("first observation %+v, want a loss", first)
 	}
 	writeFile(t, file, readFile(t, cert))
-	if second := w.AwaitCount(t, 2)[1]; !second.Read {
+	if second := w.awaitCount(t, 2)[1]; !second.Read {
 		t.Errorf("second observation %+v, want a read", second)
 	}
 }

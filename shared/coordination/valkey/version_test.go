@@ -5,66 +5,77 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/contract"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// ofAnotherVersion is a library as another version of this package would load it.
-const ofAnotherVersion = `#!lua name=holdfast
-redis.register_function({ function_name = 'hf_version', flags = { 'no-writes' }, callback = function() return '2' end })
-redis.register_function('hf2_join', function() return 'joined' end)
-`
+// otherLibraries are what other versions load.
+var otherLibraries = map[string]string{
+	"1": libraryOf("holdfast", "1"),
+	"3": libraryOf("holdfast3", "3"),
+}
 
-func wantOtherVersion(t *testing.T, of string, err error) {
+func libraryOf(name, version string) string {
+	return strings.NewReplacer("NAME", name, "VERSION", version).Replace(`#!lua name=NAME
+redis.register_function({ function_name = 'hf_version', flags = { 'no-writes' }, callback = function() return 'VERSION' end })
+redis.register_function('hfVERSION_join', function() return 'joined' end)
+`)
+}
+
+func wantVersion(t *testing.T, of string, err error, store string) {
 	t.Helper()
 	var version *coordination.VersionError
 	if !errors.As(err, &version) {
 		t.Fatalf("%s: %v, want a version error", of, err)
 	}
-	const want = "the store serves protocol version 2, this program speaks version 1"
-	if diff := cmp.Diff(want, version.Error()); diff != "" {
-		t.Errorf("%s (-want +got)\n%s", of, diff)
+	if want := "the store serves protocol version " + store + ", this program speaks version " + rounds.Version; version.Error() != want {
+		t.Errorf("%s: %v, want %s", of, version, want)
 	}
 }
 
 func TestALeaderLeavesAStoreOfAnotherVersionAlone(t *testing.T) {
-	server := newServer(t)
-	server.do("FUNCTION", "LOAD", ofAnotherVersion)
-	before := server.dump()
-	leader := server.store(t)
-	wantOtherVersion(t, "loading the library", leader.EnsureLibrary(t.Context()))
-	_, err := leader.Open(t.Context(), uid, anOpening())
-	wantOtherVersion(t, "opening", err)
-	expectDump(t, server, before)
-	if got := server.do("FCALL", "hf2_join", 0); got != "joined" {
-		t.Errorf("the library of the other version returns %v", got)
+	for version, library := range otherLibraries {
+		t.Run(version, func(t *testing.T) {
+			server := newServer(t)
+			server.do("FUNCTION", "LOAD", library)
+			leader := server.store(t)
+			wantVersion(t, "loading the library", leader.Load(t.Context()), version)
+			_, err := leader.Set(t.Context(), uid, rounds.AnySeq, aState(), aConfig(2), nil, nil)
+			wantVersion(t, "opening", err, version)
+			if dump := server.dump(); len(dump) != 0 {
+				t.Errorf("stored: %v", dump)
+			}
+			if got := server.do("FCALL", "hf"+version+"_join", 0); got != "joined" {
+				t.Errorf("the library of the other version returns %v", got)
+			}
+		})
 	}
 }
 
 // The leader of the other version has made the rules of the agent's user.
 func TestAnAgentIsRefusedByAStoreOfAnotherVersion(t *testing.T) {
-	server := newServer(t)
-	server.do("FUNCTION", "LOAD", ofAnotherVersion)
-	for user, agent := range map[string]*Store{
-		"with the rights of this version":  server.asUser(t, AgentRules(uid)),
-		"with the rights of the other one": server.asUser(t, []string{"-@all", "+subscribe", "+ping", "+hello", "+auth", "+client|setname", "+fcall|hf_version", "+fcall|hf2_join", "&*"}),
-	} {
-		t.Run(user, func(t *testing.T) {
-			_, err := agent.Join(t.Context(), uid, aJoin("0"))
-			wantOtherVersion(t, "joining", err)
-			observed := contract.Watch(t, agent, uid).AwaitCount(t, 1)
-			wantOtherVersion(t, "watching", observed[0].Err)
-		})
+	for version, library := range otherLibraries {
+		server := newServer(t)
+		server.do("FUNCTION", "LOAD", library)
+		theirs := []string{
+			"-@all", "+subscribe", "+ping", "+hello", "+auth", "+client|setname", "+fcall|hf_version", "+fcall|hf" + version + "_join", "&hf" + version + ":*",
+		}
+		for user, rules := range map[string][]string{"the rights of this version": rounds.MemberRules(uid), "the rights of the other one": theirs} {
+			t.Run(version+" with "+user, func(t *testing.T) {
+				agent := server.asUser(t, rules)
+				_, _, err := agent.Call(t.Context(), uid, aJoin(0))
+				wantVersion(t, "joining", err, version)
+				wantVersion(t, "watching", watchGroup(t, agent, uid).awaitCount(t, 1)[0].Err, version)
+			})
+		}
 	}
 }
 
-// What the contract is tested on has to be what it is said to be.
+// What the store is tested on has to be what it is said to be.
 func TestTheStoreIsTheOneThatIsAskedFor(t *testing.T) {
 	want, known := map[string]string{"valkey-server": "valkey_version:8.1.", "redis-server": "redis_version:7.0."}[program()]
 	if !known {
-		t.Fatalf("the contract is not tested on %s", program())
+		t.Fatalf("the store is not tested on %s", program())
 	}
 	if info := newServer(t).do("INFO", "server").(string); !strings.Contains(info, want) || program() == "redis-server" && strings.Contains(info, "valkey") {
 		t.Errorf("%s says\n%s", program(), info)

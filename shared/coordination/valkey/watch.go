@@ -45,7 +45,7 @@ func (w *watch) run(ctx context.Context) {
 func (w *watch) session(ctx context.Context) error {
 	sub, err := w.store.subscribe(ctx, w.pattern, w.channel)
 	if err != nil {
-		return unreachable(err)
+		return w.store.memberError(ctx, err)
 	}
 	defer sub.close()
 	if err := w.read(ctx); err != nil {

@@ -3,173 +3,189 @@ package valkey
 import (
 	"context"
 	"errors"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/contract"
-	"github.com/holdfast-project/holdfast/shared/coordination/functions"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-const uid = "uid-1"
-
-func anOpening() coordination.Open {
-	return coordination.Open{
-		Token: coordination.Token{LeaseCreated: 1, Transitions: 1}, Incarnation: "A", Epoch: 1, Limit: 5,
-		Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 2}},
+func TestEachChangeOfTheLevelIsPublished(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	w := watchGroup(t, store, uid)
+	if first := w.awaitCount(t, 1)[0]; !first.Read || !errors.Is(first.Err, coordination.ErrNoGroup) {
+		t.Fatalf("observation %+v, want that there is no group", first)
+	}
+	mustOpen(t, store)
+	mustJoin(t, store)
+	mustCall(t, store, aJoin(0)) // changes nothing
+	mustCall(t, store, aDeath(0))
+	all := w.awaitCount(t, 4)
+	if opened, runs, restarts := all[1], all[2], all[3]; !opened.Level.Forming() || !runs.Level.Running() || !restarts.Level.Restarting() || restarts.Level.Round != 1 {
+		t.Errorf("observations %+v; want forming, running, restarting", all)
+	}
+	if slices.ContainsFunc(all[1:], func(o rounds.Observation) bool { return o.Read || o.Err != nil }) {
+		t.Errorf("observations %+v; want messages", all)
 	}
 }
 
-func aJoin(slot string) coordination.Join {
-	return coordination.Join{
-		Member:   coordination.Member{Slot: "js-w-0-" + slot, Pod: "pod-" + slot, PodBorn: 1},
-		Instance: coordination.Instance{ID: "i-" + slot, Born: 1}, Seen: coordination.Unseen(),
+func TestTheLeaderHearsOfEveryGroup(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	heard, ended := make(chan string, 100), make(chan struct{})
+	go func() {
+		defer close(ended)
+		store.WatchAll(ctx, func(group string) { heard <- group })
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	next := func(want string) {
+		t.Helper()
+		select {
+		case got := <-heard:
+			if got != want {
+				t.Fatalf("heard of %q, want %q", got, want)
+			}
+		case <-time.After(patience):
+			t.Fatalf("did not hear of %q", want)
+		}
 	}
-}
-
-func mustOpen(t testing.TB, s *Store, o coordination.Open) {
-	t.Helper()
-	if _, err := s.Open(context.Background(), uid, o); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// isLoss tells an observation that the store is out of reach.
-func isLoss(o coordination.Observation) bool {
-	return o.Err != nil && !o.Read && !errors.Is(o.Err, coordination.ErrForeignValue)
+	next("")
+	mustOpen(t, store, "uid-1", "uid-2")
+	next("uid-1")
+	next("uid-2")
+	mustJoin(t, store)
+	next("uid-1")
+	mustCall(t, store, rounds.Join("A", 0, 0, 0, rounds.Member{Slot: rounds.Slot{Name: slotOf(0).Name, Pod: "another"}, ID: "i", Attempt: 1}))
+	next("uid-1") // two pods want one slot: only the leader can tell which is right
 }
 
 func TestAnOutageWithDataIsOneErrorThenARead(t *testing.T) {
 	server := newServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	store := server.store(t)
-	mustOpen(t, store, anOpening())
-	w := contract.Watch(t, store, uid)
-	before := w.AwaitCount(t, 1)[0]
+	mustOpen(t, store)
+	w := watchGroup(t, store, uid)
+	before := w.awaitCount(t, 1)[0]
 	server.stop()
-	w.AwaitCount(t, 2)
+	w.awaitCount(t, 2)
 	server.start()
-	seen := w.AwaitCount(t, 3)
-	if len(seen) != 3 || !isLoss(seen[1]) || seen[2] != before {
-		t.Errorf("observations %+v; want a read, one loss, and the same read", seen)
+	all := w.awaitCount(t, 3)
+	if len(all) != 3 || !isLoss(all[1]) || all[2] != before {
+		t.Errorf("observations %+v; want a read, one loss, and the same read", all)
 	}
 }
 
 func TestAnOutageWithoutDataIsOneErrorThenNoGroup(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
-	mustOpen(t, store, anOpening())
-	w := contract.Watch(t, store, uid)
-	w.AwaitCount(t, 1)
+	mustOpen(t, store)
+	w := watchGroup(t, store, uid)
+	w.awaitCount(t, 1)
 	server.stop()
-	w.AwaitCount(t, 2)
+	w.awaitCount(t, 2)
 	server.start()
-	seen := w.AwaitCount(t, 3)
-	if !isLoss(seen[1]) || !seen[2].Read || !errors.Is(seen[2].Err, coordination.ErrNoGroup) {
-		t.Fatalf("observations %+v; want a read, one loss, and no group", seen)
+	all := w.awaitCount(t, 3)
+	if !isLoss(all[1]) || !all[2].Read || !errors.Is(all[2].Err, coordination.ErrNoGroup) {
+		t.Fatalf("observations %+v; want a read, one loss, and no group", all)
 	}
-	if _, err := store.Join(t.Context(), uid, aJoin("0")); !errors.Is(err, coordination.ErrNoGroup) {
+	if _, _, err := store.Call(t.Context(), uid, aJoin(0)); !errors.Is(err, coordination.ErrNoGroup) {
 		t.Errorf("join: %v, want %v", err, coordination.ErrNoGroup)
 	}
-	o := anOpening()
-	o.Recover, o.Incarnation = true, "B"
-	mustOpen(t, store, o) // the functions are lost too: the leader brings them back
-	if last := w.AwaitCount(t, 4)[3]; last.Level.Phase != coordination.Recovering {
-		t.Errorf("last observation %+v, want Recovering", last)
+	mustOpen(t, store) // the functions are lost too: the leader brings them back
+	if last := w.awaitCount(t, 4)[3]; !last.Level.Forming() {
+		t.Errorf("last observation %+v, want that the group forms", last)
 	}
 }
 
 func TestACallsPooledConnectionMayDieUnnoticed(t *testing.T) {
 	server := newServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	store := server.store(t)
-	mustOpen(t, store, anOpening())
+	mustOpen(t, store)
 	server.stop()
 	server.start()
-	if _, err := store.Join(t.Context(), uid, aJoin("0")); err != nil {
-		t.Error(err)
-	}
+	mustCall(t, store, aJoin(0))
 }
 
 func TestAServerThatHangsIsNoticedByThePing(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
-	mustOpen(t, store, anOpening())
-	w := contract.Watch(t, store, uid)
-	w.AwaitCount(t, 1)
+	mustOpen(t, store)
+	w := watchGroup(t, store, uid)
+	w.awaitCount(t, 1)
 	if err := server.process.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	w.AwaitCount(t, 2)
+	w.awaitCount(t, 2)
 	if err := server.process.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	seen := w.AwaitCount(t, 3)
-	if !isLoss(seen[1]) || !seen[2].Read || seen[2].Err != nil {
-		t.Errorf("observations %+v; want a read, one loss, a read", seen)
+	all := w.awaitCount(t, 3)
+	if !isLoss(all[1]) || !all[2].Read || all[2].Err != nil {
+		t.Errorf("observations %+v; want a read, one loss, a read", all)
 	}
 }
 
-func TestAWatchOfAServerThatIsAwayTellsOnce(t *testing.T) {
+func TestAWatchOfAnUnreachableServerSaysSoOnce(t *testing.T) {
 	server := newServer(t)
 	server.stop()
 	store := server.store(t)
-	w := contract.Watch(t, store, uid)
-	w.AwaitCount(t, 1)
+	w := watchGroup(t, store, uid)
+	w.awaitCount(t, 1)
 	server.start()
-	seen := w.AwaitCount(t, 2)
-	if !isLoss(seen[0]) || !seen[1].Read || !errors.Is(seen[1].Err, coordination.ErrNoGroup) {
-		t.Errorf("observations %+v; want one loss, then no group", seen)
+	all := w.awaitCount(t, 2)
+	if !isLoss(all[0]) || !all[1].Read || !errors.Is(all[1].Err, coordination.ErrNoGroup) {
+		t.Errorf("observations %+v; want one loss, then no group", all)
 	}
 }
 
 func TestALostMessageIsMadeUpForByTheNextRead(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t, func(o *Options) { o.Resync = 50 * time.Millisecond })
-	mustOpen(t, store, anOpening())
-	w := contract.Watch(t, store, uid)
-	w.AwaitCount(t, 1)
-	server.do("HSET", functions.StateKey(uid), "phase", "Closed", "seq", "9") // as if its broadcast had been lost
-	found := w.Await(func(seen []coordination.Observation) bool {
-		last := seen[len(seen)-1]
-		return last.Read && last.Level.Seq == 9
+	mustOpen(t, store)
+	w := watchGroup(t, store, uid)
+	w.awaitCount(t, 1)
+	later := aState()
+	later.Phase, later.Seq = rounds.Closed, 9
+	server.do("SET", rounds.KeysOf(uid).State(), later.String()) // as if its message had been lost
+	w.await(t, "the level", func(all []rounds.Observation) bool {
+		last := all[len(all)-1]
+		return last.Read && last.Level == later.Level
 	})
-	if !found {
-		t.Error("the level was not read again")
-	}
 }
 
 func TestAMessageThatIsNoLevelIsForeign(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
-	mustOpen(t, store, anOpening())
-	w := contract.Watch(t, store, uid)
-	w.AwaitCount(t, 1)
-	server.do("PUBLISH", functions.Channel(uid), "1 A 0 1 -999 Running 7")
-	server.do("PUBLISH", functions.Channel(uid), "1 A 0 1 0 Running 7 0 0")
-	seen := w.AwaitCount(t, 3)
-	if !errors.Is(seen[1].Err, coordination.ErrForeignValue) || seen[1].Level != (coordination.Level{}) {
-		t.Errorf("got %+v, want a foreign value", seen[1])
+	mustOpen(t, store)
+	w := watchGroup(t, store, uid)
+	w.awaitCount(t, 1)
+	later := aState().Level
+	later.Seq = 7
+	server.do("PUBLISH", rounds.KeysOf(uid).Channel(), "2 A 1 -999 A 0 0 0 - 0")
+	server.do("PUBLISH", rounds.KeysOf(uid).Channel(), later.String())
+	all := w.awaitCount(t, 3)
+	if !errors.Is(all[1].Err, coordination.ErrForeignValue) || all[1].Level != (rounds.Level{}) {
+		t.Errorf("got %+v, want a foreign value", all[1])
 	}
-	if seen[2].Err != nil || seen[2].Level.Seq != 7 {
-		t.Errorf("got %+v, want the next level", seen[2])
+	if all[2].Err != nil || all[2].Level != later {
+		t.Errorf("got %+v, want the next level", all[2])
 	}
 }
 
 func TestAnAgentHasTwoConnections(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t, func(o *Options) { o.Resync = 20 * time.Millisecond; o.ClientName = "agent" })
-	mustOpen(t, store, anOpening())
-	w := contract.Watch(t, store, uid)
-	for _, slot := range []string{"0", "1"} {
-		if _, err := store.Join(t.Context(), uid, aJoin(slot)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.AwaitCount(t, 5)
+	mustOpen(t, store)
+	w := watchGroup(t, store, uid)
+	mustJoin(t, store)
+	w.awaitCount(t, 5)
 	if n := server.clients("name=agent"); n != 2 {
-		t.Errorf("%d connections, want 2", n)
+		t.Errorf("%d connections, want 2:\n%s", n, server.do("CLIENT", "LIST"))
 	}
-	w.Stop()
+	w.stop()
 	for server.clients("cmd=subscribe") > 0 {
 		time.Sleep(time.Millisecond)
 	}
@@ -178,20 +194,16 @@ func TestAnAgentHasTwoConnections(t *testing.T) {
 func TestASlowObserverStallsOnlyItself(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
-	mustOpen(t, store, anOpening())
+	mustOpen(t, store)
 	release, entered := make(chan struct{}), make(chan struct{}, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		store.Watch(ctx, uid, func(coordination.Observation) { entered <- struct{}{}; <-release })
+		store.Watch(ctx, uid, func(rounds.Observation) { entered <- struct{}{}; <-release })
 	}()
 	<-entered
-	for _, slot := range []string{"0", "1"} {
-		if _, err := store.Join(t.Context(), uid, aJoin(slot)); err != nil {
-			t.Error(err)
-		}
-	}
+	mustJoin(t, store)
 	close(release)
 	cancel()
 	<-done

@@ -62,11 +62,11 @@ func (f *fakeUsers) DropUser(_ context.Context, group string) error {
 	return f.do(func() { delete(f.users, group) })
 }
 
-func (f *fakeUsers) Usage(context.Context, []string) (map[string]int64, error) {
+func (f *fakeUsers) Tidy(context.Context) (map[string]int64, error) {
 	return f.sizes, f.do(func() {})
 }
 
-func (f *fakeUsers) Erase(_ context.Context, group string) error {
+func (f *fakeUsers) Drop(_ context.Context, group string) error {
 	return f.do(func() { delete(f.sizes, group) })
 }
 

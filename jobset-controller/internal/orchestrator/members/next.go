@@ -16,6 +16,8 @@ type Input struct {
 	Foreign bool           // what the store holds is unreadable
 	Known   bool           // the group was there before: a store without it has lost it
 	Round   int64          // of the group that was there before
+	// Finished members are no loss when they go.
+	Finished []string
 }
 
 // Kind names a step.
@@ -92,12 +94,19 @@ func (in Input) gone() string {
 	if g.Phase != coordination.Running || g.Round >= in.Roster.Limit || g.Round >= g.Limit {
 		return ""
 	}
-	for _, s := range g.Stages {
-		if g.HasEntered(s) && !slices.Contains(in.Roster.Members, s.Prefix) {
+	for _, s := range Gone(in.Roster, g) {
+		if !slices.Contains(in.Finished, s.Prefix) {
 			return s.Prefix
 		}
 	}
 	return ""
+}
+
+// Gone are the members that run in the group and are not on the roster any more.
+func Gone(on *roster.Roster, g *group.Summary) []coordination.Stage {
+	return slices.DeleteFunc(slices.Clone(g.Stages), func(s coordination.Stage) bool {
+		return !g.HasEntered(s) || slices.Contains(on.Members, s.Prefix)
+	})
 }
 
 // maxPause bounds how long members wait before they start, when restarts end early: what a JobSet has by default.

@@ -1,7 +1,6 @@
 package valkey
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,17 +16,17 @@ import (
 type club struct {
 	*testing.T
 	*server
-	Rounds
+	*Store
 	want group.Wanted
 }
 
 func newClub(t *testing.T) *club {
 	t.Helper()
 	c := &club{T: t, server: newServer(t)}
-	c.Rounds = Rounds{c.server.store(t)}
+	c.Store = c.server.store(t)
 	c.want = group.Wanted{
 		Token: coordination.Token{LeaseCreated: 1}, Generation: 1, Limit: 9, MaxPause: time.Second, Barrier: true,
-		Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 2, Pods: 1}},
+		Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 2}},
 	}
 	return c
 }
@@ -42,7 +41,7 @@ func (c *club) lead() group.Reason {
 	if !found {
 		return ""
 	}
-	written, err := c.Set(c.Context(), uid, w.Seq, w.State, w.Config, w.Finished)
+	written, err := c.Set(c.Context(), uid, w.Seq, w.State, w.Config, w.Finished, nil)
 	if c.ok(err); !written {
 		c.Fatalf("%s: the state has moved on", w.Reason)
 	}
@@ -69,10 +68,6 @@ func (c *club) level() rounds.Level {
 	stored, err := c.Read(c.Context(), uid)
 	c.ok(err)
 	return stored.State.Level
-}
-
-func slotOf(n int) rounds.Slot {
-	return rounds.Slot{Name: fmt.Sprintf("js-w-%d-0", n), Pod: fmt.Sprint("pod-", n)}
 }
 
 // join has both workers join the round of the level.
@@ -106,7 +101,7 @@ func TestAGroupOnARealServer(t *testing.T) {
 	if _, l = c.call(rounds.Down(l.Incarnation, 0, rounds.Death{Slot: slotOf(0), ID: "id-0-1", Ran: true, Cause: "exit 1"})); !l.Restarting() || l.Round != 1 {
 		t.Fatalf("a death: %s", l)
 	}
-	if missing, err := c.Missing(t.Context(), uid, l, 0, []string{"js-w-0-0", "js-w-1-0"}); err != nil || len(missing) != 2 {
+	if missing, err := c.Missing(t.Context(), uid, l, 0, []string{"js-w-0-0", "js-w-0-1"}); err != nil || len(missing) != 2 {
 		t.Errorf("missing: %v, %v", missing, err)
 	}
 	c.join(2)
@@ -126,7 +121,7 @@ func TestAGroupOnARealServer(t *testing.T) {
 		t.Errorf("suspended: %q", why)
 	}
 	c.ok(c.Drop(t.Context(), uid))
-	if left := c.server.contents(); left != "" {
+	if left := c.contents(); left != "" {
 		t.Errorf("left after the drop:\n%s", left)
 	}
 }
@@ -140,7 +135,7 @@ func TestALostGroupComesBack(t *testing.T) {
 	if _, _, err := c.Call(t.Context(), uid, rounds.Lost("i1", 0, slotOf(0), 1, 1)); !errors.Is(err, coordination.ErrNoGroup) {
 		t.Errorf("a call without functions: %v", err)
 	}
-	c.want.Round, c.want.Entered, c.want.Finished = 2, 1, []string{"js-w-1-0"}
+	c.want.Round, c.want.Entered, c.want.Finished = 2, 1, []string{"js-w-0-1"}
 	if why := c.lead(); why != group.Opens {
 		t.Fatalf("a lost group: %q", why)
 	}
@@ -156,61 +151,20 @@ func TestALostGroupComesBack(t *testing.T) {
 	}
 }
 
-func TestBoundsOfASlot(t *testing.T) {
+func TestThePlaceOfASlot(t *testing.T) {
 	c := newClub(t)
 	c.lead()
-	if b, err := c.Bounds(t.Context(), uid, "js-w-1-0"); err != nil || b.Unit != 0 || b.Jobs != 2 || b.Free {
+	if b, err := c.Place(t.Context(), uid, "js-w-0-1"); err != nil || b.Unit != 0 || b.Pods != 2 || b.Free() {
 		t.Errorf("%+v, %v", b, err)
 	}
-	for _, slot := range []string{"js-w-2-0", "js-v-0-0", "w", "", "js-w-01-0"} {
-		if _, err := c.Bounds(t.Context(), uid, slot); !errors.Is(err, coordination.ErrUnknownSlot) {
+	for _, slot := range []string{"js-w-0-2", "js-w-1-0", "js-v-0-0", "w", "", "js-w-00-0"} {
+		if _, err := c.Place(t.Context(), uid, slot); !errors.Is(err, coordination.ErrUnknownSlot) {
 			t.Errorf("slot %q: %v", slot, err)
 		}
 	}
-	if _, err := c.Bounds(t.Context(), "another", "js-w-1-0"); !errors.Is(err, coordination.ErrNoGroup) {
+	if _, err := c.Place(t.Context(), "another", "js-w-0-1"); !errors.Is(err, coordination.ErrNoGroup) {
 		t.Errorf("another group: %v", err)
 	}
-}
-
-// TestARoundIsWatched: what is read, what is published, a loss of the connection, and values that are not levels.
-func TestARoundIsWatched(t *testing.T) {
-	c := newClub(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	seen, ended := make(chan rounds.Observation, 100), make(chan struct{})
-	go func() {
-		defer close(ended)
-		c.Watch(ctx, uid, func(o rounds.Observation) { seen <- o })
-	}()
-	t.Cleanup(func() { cancel(); <-ended })
-	next := func(what string, is func(rounds.Observation) bool) {
-		t.Helper()
-		var all []rounds.Observation
-		for {
-			select {
-			case o := <-seen:
-				if is(o) {
-					return
-				}
-				all = append(all, o)
-			case <-time.After(10 * time.Second):
-				t.Fatalf("%s was not observed; observed: %+v", what, all)
-			}
-		}
-	}
-	next("an empty store", func(o rounds.Observation) bool { return o.Read && errors.Is(o.Err, coordination.ErrNoGroup) })
-	c.lead()
-	next("the opening", func(o rounds.Observation) bool { return !o.Read && o.Level.Forming() })
-	c.join(1)
-	next("the start", func(o rounds.Observation) bool { return o.Level.Running() })
-	c.server.do("PUBLISH", rounds.KeysOf(uid).Channel(), "nonsense")
-	next("a foreign message", func(o rounds.Observation) bool { return errors.Is(o.Err, coordination.ErrForeignValue) })
-	c.server.stop()
-	next("the loss", func(o rounds.Observation) bool {
-		return o.Err != nil && !errors.Is(o.Err, coordination.ErrForeignValue)
-	})
-	c.server.start()
-	c.lead()
-	next("the group after the restart", func(o rounds.Observation) bool { return o.Level.Forming() })
 }
 
 func TestTheLeaderOfBeforeIsRefused(t *testing.T) {
@@ -220,20 +174,20 @@ func TestTheLeaderOfBeforeIsRefused(t *testing.T) {
 	stored, err := c.Read(t.Context(), uid)
 	c.ok(err)
 	stored.Config.Token.Transitions = 1
-	if _, err := c.Set(t.Context(), uid, stored.State.Seq, stored.State, stored.Config, nil); !errors.Is(err, coordination.ErrStaleLeader) {
+	if _, err := c.Set(t.Context(), uid, stored.State.Seq, stored.State, stored.Config, nil, nil); !errors.Is(err, coordination.ErrStaleLeader) {
 		t.Errorf("a write: %v", err)
 	}
 	if err := c.Release(t.Context(), uid, coordination.Token{LeaseCreated: 1, Transitions: 1}, stored.State.Level, 0, slotOf(0), "pod"); !errors.Is(err, coordination.ErrStaleLeader) {
 		t.Errorf("a release: %v", err)
 	}
 	stored.Config.Token.Transitions = 2
-	if written, err := c.Set(t.Context(), uid, stored.State.Seq-1, stored.State, stored.Config, nil); written || err != nil {
+	if written, err := c.Set(t.Context(), uid, stored.State.Seq-1, stored.State, stored.Config, nil, nil); written || err != nil {
 		t.Errorf("a write on an old observation: %t, %v", written, err)
 	}
 }
 
 // What is stored in place of a group is named, and the leader can replace it.
-func TestForeignRounds(t *testing.T) {
+func TestTheLeaderReplacesAForeignGroup(t *testing.T) {
 	for name, spoil := range map[string][]any{
 		"text in the state":     {"SET", rounds.KeysOf(uid).State(), "nonsense"},
 		"a state of other type": {"HSET", rounds.KeysOf(uid).State(), "a", "b"},
@@ -254,7 +208,7 @@ func TestForeignRounds(t *testing.T) {
 			w, _, err := group.Next(nil, c.want, "i9")
 			c.ok(err)
 			c.server.do("DEL", rounds.KeysOf(uid).State())
-			if written, err := c.Set(t.Context(), uid, w.Seq, w.State, w.Config, nil); err != nil || !written {
+			if written, err := c.Set(t.Context(), uid, w.Seq, w.State, w.Config, nil, nil); err != nil || !written {
 				t.Errorf("the leader replaces it: %t, %v", written, err)
 			}
 		})

@@ -1,0 +1,207 @@
+package orchestrator
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
+)
+
+// The tests play agents through the store's functions. Their pods have no barrier, so each instance has run its program when it joins. Of each
+// pod they remember what an agent remembers, and they call the store only when an agent would.
+
+// slotOf is the slot of a generation's own pod, whose UID is made of both.
+func slotOf(slot string, generation int64) rounds.Slot {
+	return rounds.Slot{Name: slot, Pod: slot + "/" + epoch.FormatNumber(int32(generation))}
+}
+
+// instanceID names the n-th instance of a pod.
+func instanceID(s rounds.Slot, life int64) string { return fmt.Sprintf("%s/%d", s.Pod, life) }
+
+// agent returns what the agent of a pod remembers.
+func (g *rig) agent(s rounds.Slot, generation int64) *worker.Memory {
+	if g.agents == nil {
+		g.agents = map[rounds.Slot]*worker.Memory{}
+	}
+	if g.agents[s] == nil {
+		memory := worker.Fresh()
+		memory.Generation = generation
+		g.agents[s] = &memory
+	}
+	return g.agents[s]
+}
+
+// at returns the level and the unit of a slot; false: an agent of this generation has nothing to say.
+func (g *rig) at(s rounds.Slot, generation int64) (level rounds.Level, unit int, active bool) {
+	g.Helper()
+	stored, err := g.store.Read(g.ctx, uid)
+	if err != nil || stored == nil {
+		return level, 0, false
+	}
+	place, err := g.store.Place(g.ctx, uid, s.Name)
+	if errors.Is(err, coordination.ErrUnknownSlot) {
+		return level, 0, false
+	}
+	g.must(err)
+	level = stored.State.Level
+	g.heard(level)
+	return level, place.Unit, level.Phase == rounds.Active && level.Generation == generation
+}
+
+// heard is what all agents remember of a level.
+func (g *rig) heard(level rounds.Level) {
+	g.Helper()
+	for s, a := range g.agents {
+		if a.Generation != level.Generation {
+			continue
+		}
+		a.Highest, a.Entered = max(a.Highest, level.Round), max(a.Entered, level.Entered)
+		place, err := g.store.Place(g.ctx, uid, s.Name)
+		if err == nil && a.Instance.Round == level.Round && level.Started > place.Unit {
+			a.Instance.Saw, a.Ran = true, true
+		}
+	}
+}
+
+func (g *rig) call(c rounds.Call) string {
+	g.Helper()
+	reply, level, err := g.store.Call(g.ctx, uid, c)
+	g.must(err)
+	g.heard(level)
+	return reply
+}
+
+// tryJoin lets the n-th instance of a pod join, and returns the store's answer; AnswerOver: its agent does not call.
+func (g *rig) tryJoin(s rounds.Slot, generation, life int64) rounds.AnswerKind {
+	g.Helper()
+	a := g.agent(s, generation)
+	level, unit, active := g.at(s, generation)
+	if active && a.Highest > level.Round {
+		g.call(rounds.Lost(level.Incarnation, unit, s, a.Highest, a.Entered))
+		level, unit, active = g.at(s, generation)
+	}
+	if !active {
+		return rounds.AnswerOver
+	}
+	if id := instanceID(s, life); a.Instance.ID != id {
+		a.DiedIn = max(a.DiedIn, a.Instance.Round)
+		a.Instance = worker.Known{ID: id, Attempt: life, Round: worker.NoRound, Ran: true}
+	}
+	past := rounds.Past{Kind: rounds.PastNew, MoreEntered: a.Entered > level.Entered}
+	switch {
+	case a.Instance.Saw && a.Instance.Round == level.Round:
+		past.Kind = rounds.PastRuns
+	case a.DiedIn == level.Round:
+		past.Kind = rounds.PastDied
+	case a.Ran:
+		past.Kind = rounds.PastRan
+	}
+	member := rounds.Member{Slot: s, ID: a.Instance.ID, Attempt: life, Ran: true, Past: past}
+	answer, err := rounds.ParseAnswer(g.call(rounds.Join(level.Incarnation, unit, level.Round, a.Entered, member)))
+	g.must(err)
+	if answer.Kind == rounds.AnswerJoined {
+		a.Instance.Round = level.Round
+		g.at(s, generation)
+	}
+	return answer.Kind
+}
+
+// joinSlot lets a slot's own pod join with its n-th instance.
+func (g *rig) joinSlot(slot string, generation, life int64) {
+	g.Helper()
+	g.joinPod(slotOf(slot, generation), generation, life)
+}
+
+// joinPod lets a pod join that is to be let in.
+func (g *rig) joinPod(s rounds.Slot, generation, life int64) {
+	g.Helper()
+	if answer := g.tryJoin(s, generation, life); answer != rounds.AnswerJoined && answer != rounds.AnswerReplaced {
+		g.Fatalf("the join of %s is answered %q", s.Pod, answer)
+	}
+}
+
+// join lets both slots join with their n-th instance; the pods are those of the generation.
+func (g *rig) join(generation, life int64) {
+	g.Helper()
+	for _, slot := range []string{"js-w-0-0", "js-w-0-1"} {
+		g.joinSlot(slot, generation, life)
+	}
+}
+
+// fail lets an instance exit with code 1.
+func (g *rig) fail(slot string, generation, life int64) {
+	g.Helper()
+	g.down(slotOf(slot, generation), generation, life, false, coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindExit, ExitCode: 1}})
+}
+
+// leave lets the agent of a pod that ends report it and give up the slot.
+func (g *rig) leave(slot string, generation, life int64) {
+	g.Helper()
+	g.down(slotOf(slot, generation), generation, life, true, coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindExit, ExitCode: 143}})
+}
+
+// down reports the death of an instance in the round of the level; of one in another round an agent says nothing.
+func (g *rig) down(s rounds.Slot, generation, life int64, leaves bool, f coordination.Failure) {
+	g.Helper()
+	a, id := g.agent(s, generation), instanceID(s, life)
+	level, unit, active := g.at(s, generation)
+	round := level.Round // it died before it could join
+	if a.Instance.ID == id && a.Instance.Round != worker.NoRound {
+		round = a.Instance.Round
+	}
+	if a.Instance.ID == id {
+		a.Instance = worker.Known{Round: worker.NoRound}
+	}
+	a.DiedIn = max(a.DiedIn, round)
+	if active && (round == level.Round || leaves) {
+		g.call(rounds.Down(level.Incarnation, unit, rounds.Death{
+			Slot: s, ID: id, Round: round, Ran: true, Leaves: leaves, Cause: rounds.FormatFailure(f),
+		}))
+	}
+}
+
+// finish lets the first instances of slots exit 0 by themselves.
+func (g *rig) finish(slots ...string) {
+	g.Helper()
+	for _, slot := range slots {
+		s := slotOf(slot, 1)
+		level, unit, active := g.at(s, 1)
+		if !active || g.call(rounds.Finish(level.Incarnation, unit, s, instanceID(s, 1), false)) == string(rounds.AnswerOver) {
+			g.Fatalf("the store does not take the end of %s", slot)
+		}
+	}
+}
+
+// ask for the recreation of the group.
+func (g *rig) ask(slot, kind string) {
+	g.Helper()
+	s := slotOf(slot, 1)
+	level, unit, _ := g.at(s, 1)
+	g.call(rounds.Ask(level.Incarnation, unit, s, kind))
+}
+
+// release takes a pod out of its slot as another leader would.
+func (g *rig) release(transitions int64, s rounds.Slot) {
+	g.Helper()
+	level, unit, _ := g.at(s, 1)
+	g.must(g.store.Release(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: transitions}, level, unit, s, coordination.KindPod))
+}
+
+// takeOver has another leader write the group.
+func (g *rig) takeOver(transitions int64) {
+	g.Helper()
+	g.release(transitions, rounds.Slot{Name: "js-w-0-0", Pod: "nobody"})
+}
+
+func (g *rig) group() group.Summary {
+	g.Helper()
+	sum, err := group.Read(g.ctx, g.store, uid)
+	if err != nil {
+		g.Fatalf("the group: %v", err)
+	}
+	return sum
+}

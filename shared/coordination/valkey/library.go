@@ -1,0 +1,59 @@
+package valkey
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// allLibraries is a pattern of the libraries of all versions.
+const allLibraries = "holdfast*"
+
+// versionedName is the name of a function in any version, but for the one that returns the version.
+var versionedName = regexp.MustCompile(`^hf(\d+)_`)
+
+// Load loads the functions unless the server has exactly these. Only leaders may. A library of another protocol version is
+// refused and left alone: the agents of running pods call it, and what it has stored is not understood here.
+func (s *Store) Load(ctx context.Context) error {
+	loaded, err := s.client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: allLibraries, WithCode: true}).Result()
+	if err != nil {
+		return fmt.Errorf("listing the store's functions: %w", unreachable(err))
+	}
+	for _, library := range loaded {
+		if other := versionOf(library); other != "" {
+			return &coordination.VersionError{Store: other}
+		}
+	}
+	if slices.ContainsFunc(loaded, func(library redis.Library) bool { return library.Code == rounds.Library }) {
+		return nil
+	}
+	if err := s.client.FunctionLoadReplace(ctx, rounds.Library).Err(); err != nil {
+		return fmt.Errorf("loading the store's functions: %w", unreachable(err))
+	}
+	return nil
+}
+
+// versionOf returns the version of the protocol that a library serves; empty: this one, or none.
+func versionOf(library redis.Library) string {
+	for _, function := range library.Functions {
+		if name := versionedName.FindStringSubmatch(function.Name); name != nil && name[1] != rounds.Version {
+			return name[1]
+		}
+	}
+	return ""
+}
+
+// otherVersion returns a coordination.VersionError if the store serves another version of the protocol.
+func (s *Store) otherVersion(ctx context.Context) error {
+	served, err := s.client.FCall(ctx, rounds.FunctionVersion, nil).Text()
+	if err != nil || served == rounds.Version {
+		return nil
+	}
+	return &coordination.VersionError{Store: served}
+}

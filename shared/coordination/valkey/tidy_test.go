@@ -1,0 +1,127 @@
+package valkey
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// A write of the leader begins a new incarnation of the data, and a late report fills a table of a round that is over. Nobody reads
+// those tables.
+func TestTidyRemovesTablesOfTheRoundsBefore(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	mustOpen(t, store, uid, "uid-2")
+	mustJoin(t, store)
+	mustCall(t, store, rounds.Finish("A", 0, slotOf(1), memberOf(1).ID, true))
+	mustCall(t, store, aDeath(0))
+	late := memberOf(0)
+	late.ID = "late"
+	mustCall(t, store, rounds.Join("A", 0, 0, 0, late)) // round 1 waits for joins
+	state, config := aState(), aConfig(2)
+	state.Incarnation, config.Incarnation, state.Generation, config.Generation, state.Entered = "B", "B", 2, 2, 1
+	finished := []rounds.FinishedSlot{{Slot: slotOf(1).Name}}
+	if _, err := store.Set(t.Context(), uid, rounds.AnySeq, state, config, finished, nil); err != nil {
+		t.Fatal(err)
+	}
+	mustCall(t, store, rounds.Join("B", 0, 0, 1, memberOf(0)))
+	k := rounds.KeysOf(uid)
+	over := []string{k.Holders(1), k.Joined(aState().Level, 0)}
+	current := []string{k.Holders(2), k.Joined(state.Level, 0), k.Finished(state.Level, 0)}
+	before := server.dump()
+	for _, key := range slices.Concat(over, current) {
+		if before[key] == "" {
+			t.Fatalf("%s is not stored: %v", key, slices.Sorted(maps.Keys(before)))
+		}
+	}
+	usage, err := store.Tidy(t.Context())
+	if err != nil || usage[uid] == 0 || usage["uid-2"] == 0 || len(usage) != 2 {
+		t.Errorf("usage %v, %v", usage, err)
+	}
+	for _, key := range over {
+		delete(before, key)
+	}
+	if diff := cmp.Diff(before, server.dump()); diff != "" {
+		t.Errorf("not only what is over was removed: %s", diff)
+	}
+}
+
+// What cannot be attributed to a round that is over stays: a group whose state is lost, foreign or of another type, and what is not
+// of a group.
+func TestTidyLeavesWhatItCannotRead(t *testing.T) {
+	k := rounds.KeysOf(uid)
+	for name, damage := range map[string][]any{
+		"no state":                {"DEL", k.State()},
+		"a state that is foreign": {"SET", k.State(), "nonsense"},
+		"a state of another type": {"HSET", k.State(), "a", "b"},
+		"a value beside":          {"SET", "hf2:other", "x"},
+		"a table without a name":  {"HSET", strings.TrimSuffix(k.State(), "s") + "j", "a", "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newServer(t)
+			store := server.store(t)
+			mustOpen(t, store)
+			mustJoin(t, store)
+			if name == "a state of another type" {
+				server.do("DEL", k.State())
+			}
+			server.do(damage...)
+			before := server.dump()
+			if _, err := store.Tidy(t.Context()); err != nil {
+				t.Error(err)
+			}
+			expectDump(t, server, before)
+		})
+	}
+}
+
+// TestTidyAmongRestarts: groups restart all the time while tables are removed. A table that is in use would be missed: its round would
+// not start.
+func TestTidyAmongRestarts(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t, func(o *Options) { o.PoolSize = 4 })
+	mustOpen(t, store)
+	mustJoin(t, store)
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			default:
+			}
+			if _, err := store.Tidy(t.Context()); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	for round := range int64(300) {
+		died := memberOf(0).ID
+		if round > 0 {
+			died = fmt.Sprint(died, "-", round)
+		}
+		d := rounds.Death{Slot: slotOf(0), ID: died, Round: round, Ran: true, Cause: "exit 1"}
+		if l := mustCall(t, store, rounds.Down("A", 0, d)); l.Round != round+1 {
+			t.Fatalf("a death in round %d: %s", round, l)
+		}
+		for n := range 2 {
+			m := memberOf(n)
+			m.ID, m.Attempt = fmt.Sprint(m.ID, "-", round+1), round+2
+			if l := mustCall(t, store, rounds.Join("A", 0, round+1, 1, m)); n == 1 && !l.Running() {
+				t.Fatalf("both have joined round %d: %s", round+1, l)
+			}
+		}
+	}
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
