@@ -195,7 +195,7 @@ func (p *pod) read() {
 	}
 	for _, b := range stored.Config.Stages {
 		if b.Has(p.Name) {
-			p.take(worker.Placed{Place: rounds.Place{Bounds: b, Limit: stored.Config.Limit, Layout: stored.Config.Layout()}})
+			p.take(worker.Placed{Place: rounds.Place{Bounds: b, Limit: stored.Config.Limit}})
 			p.take(worker.Updated{Observation: rounds.Observation{Level: stored.State.Level, Read: true}})
 			return
 		}

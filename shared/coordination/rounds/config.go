@@ -3,7 +3,6 @@ package rounds
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
@@ -51,7 +50,6 @@ const held = coordination.Release("held")
 func (c Config) fields() []any {
 	f := []any{
 		"inc", c.Incarnation, "gen", c.Generation, "limit", c.Limit, "delay", c.MaxPause.Milliseconds(), "units", len(c.Units),
-		"layout", c.Layout(),
 	}
 	for i, u := range c.Units {
 		f = append(f, "n"+strconv.Itoa(i), u.Slots, "e"+strconv.Itoa(i), u.End)
@@ -63,15 +61,6 @@ func (c Config) fields() []any {
 		f = append(f, "x:"+pod, 1)
 	}
 	return f
-}
-
-// Layout is a name that differs if the stages, or their units, do.
-func (c Config) Layout() string {
-	h := fnv.New64a()
-	for _, b := range c.Stages {
-		_, _ = fmt.Fprintln(h, b.Prefix, b.text())
-	}
-	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 // ParseConfig reads the hash. An error names the field.
@@ -150,9 +139,8 @@ func PlaceOf(slot string, lookup func(field string) (string, bool)) (Place, erro
 		return Place{}, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, slot)
 	}
 	limit, _ := lookup("limit")
-	layout, _ := lookup("layout")
 	p := parser{hash: map[string]string{"limit": limit}}
-	return Place{Bounds: b, Limit: p.count("limit"), Layout: layout}, p.err
+	return Place{Bounds: b, Limit: p.count("limit")}, p.err
 }
 
 // StageOf is the prefix of the stage that a slot is of: without -JOB-POD.

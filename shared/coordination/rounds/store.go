@@ -18,8 +18,7 @@ type Observation struct {
 // Place is what the leader says of a slot.
 type Place struct {
 	Bounds
-	Limit  int64  // highest round that the budget allows
-	Layout string // names how the group is divided into units; numbers of units mean something in one layout only
+	Limit int64 // highest round that the budget allows
 }
 
 // Members is what agents use of a store. A group is named by the UID of its owner. Calls are atomic and safe to repeat.

@@ -69,7 +69,7 @@ func foreign(group string, err error) error {
 // Place implements rounds.Members.
 func (s *Store) Place(ctx context.Context, group, slot string) (rounds.Place, error) {
 	stage := "u:" + rounds.StageOf(slot)
-	values, err := s.client.HMGet(ctx, rounds.KeysOf(group).Config(), "inc", "limit", stage, "layout").Result()
+	values, err := s.client.HMGet(ctx, rounds.KeysOf(group).Config(), "inc", "limit", stage).Result()
 	switch {
 	case err != nil:
 		return rounds.Place{}, protocolError(err)
@@ -77,7 +77,7 @@ func (s *Store) Place(ctx context.Context, group, slot string) (rounds.Place, er
 		return rounds.Place{}, coordination.ErrNoGroup
 	}
 	return rounds.PlaceOf(slot, func(field string) (string, bool) {
-		text, found := values[map[string]int{"limit": 1, stage: 2, "layout": 3}[field]].(string)
+		text, found := values[map[string]int{"limit": 1, stage: 2}[field]].(string)
 		return text, found
 	})
 }

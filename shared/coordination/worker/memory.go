@@ -5,8 +5,8 @@ package worker
 type Memory struct {
 	Generation int64  `json:"generation"` // of the group, that the rest is about
 	Highest    int64  `json:"highest"`    // round of the generation that the agent has heard of
-	Entered    int    `json:"entered"`    // most units that it has seen entered, in this layout
-	Layout     string `json:"layout"`
+	Entered    int    `json:"entered"`    // most units that it has seen entered in the incarnation EnteredIn: a resize numbers units anew
+	EnteredIn  string `json:"enteredIn"`
 	Attempt    int64  `json:"attempt"`  // of the newest instance
 	Ran        bool   `json:"ran"`      // an instance of this pod has run in the generation
 	DiedIn     int64  `json:"diedIn"`   // the last round in which an instance of this pod ran and died; NoRound
@@ -36,7 +36,7 @@ func Fresh() Memory { return Memory{DiedIn: NoRound, Instance: Known{Round: NoRo
 // enter begins the memory of a generation.
 func (m *Memory) enter(generation int64) {
 	if m.Generation != generation {
-		*m = Memory{Generation: generation, Layout: m.Layout, Attempt: m.Attempt, DiedIn: NoRound, Instance: m.Instance, Ordered: m.Ordered, Finished: m.Finished}
+		*m = Memory{Generation: generation, Attempt: m.Attempt, DiedIn: NoRound, Instance: m.Instance, Ordered: m.Ordered, Finished: m.Finished}
 		m.Instance.Round, m.Instance.Saw = NoRound, false
 	}
 }
