@@ -115,11 +115,8 @@ func (s *scope) want() (*leader.Wanted, string) {
 	}, ""
 }
 
-// maxSlots and maxSteps are what the store's functions take in one call.
-const (
-	maxSlots = 1 << 20
-	maxSteps = 256
-)
+// maxSlots bounds what one group takes of the store.
+const maxSlots = 1 << 20
 
 func slotsOf(stages []coordination.Stage) int64 {
 	var n int64
