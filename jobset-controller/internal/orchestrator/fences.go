@@ -25,7 +25,7 @@ const fenced = "has lost its slot for good"
 // no more, and nobody else is there for the slots.
 func (r *Reconciler) releaseFenced(ctx context.Context, s *scope) error {
 	if !s.waitsForSlots() {
-		s.state.fencesChecked, s.state.holdersChecked = time.Time{}, time.Time{}
+		s.state.fencesChecked = time.Time{}
 		return nil
 	}
 	every := resyncEvery // pods that form a group may be hours away

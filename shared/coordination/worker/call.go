@@ -65,7 +65,7 @@ func (s *State) callAbout(i *instance) *call {
 // lost brings back a round that the store has lost.
 func (s *State) lost() *call {
 	return &call{
-		rounds.Lost(s.level.Incarnation, s.placed.Unit, s.config.Slot, s.memory.Highest, s.memory.Entered),
+		rounds.Lost(s.level.Incarnation, s.placed.Unit, s.config.Slot, s.memory.Highest, s.entered()),
 		func(reply string, now rounds.Level) {
 			s.adoptAnswer(now)
 			if now.Round < s.memory.Highest {
@@ -149,14 +149,14 @@ func (s *State) join(i *instance) *call {
 	}
 	made := s.here()
 	m := rounds.Member{Slot: s.config.Slot, ID: i.ID, Attempt: i.Attempt, Ran: i.Ran, Past: s.past(i)}
-	return &call{rounds.Join(made.incarnation, s.placed.Unit, made.round, s.memory.Entered, m), func(reply string, now rounds.Level) {
+	return &call{rounds.Join(made.incarnation, s.placed.Unit, made.round, s.entered(), m), func(reply string, now rounds.Level) {
 		s.adoptAnswer(now)
 		s.joined(i, made, reply)
 	}}
 }
 
 func (s *State) past(i *instance) rounds.Past {
-	p := rounds.Past{Kind: rounds.PastNew, MoreEntered: s.memory.Entered > s.level.Entered}
+	p := rounds.Past{Kind: rounds.PastNew, MoreEntered: s.entered() > s.level.Entered}
 	switch {
 	case i.Saw && i.Round == s.level.Round:
 		p.Kind = rounds.PastRuns

@@ -140,7 +140,7 @@ func TestBarrier(t *testing.T) {
 // What is on disk before an action takes effect lets the next agent go on.
 func TestTheFileIsSavedFirst(t *testing.T) {
 	s := New(config(true), Fresh())
-	want := "save 1.0 .0 in -1, prepare, save 1.0 a.1 in -1, join js-w-0-0 as a.1 in 0 ran=0 n, save 1.0 a.1 in 0, save 1.0 a.1 in 0, start a 1.0, save 1.1 a.1 in 0, stop a 10s"
+	want := "save 1.0 .0 in -1, prepare, save 1.0 a.1 in -1, save 1.0 a.1 in -1, join js-w-0-0 as a.1 in 0 ran=0 n, save 1.0 a.1 in 0, save 1.0 a.1 in 0, start a 1.0, save 1.1 a.1 in 0, stop a 10s"
 	if got := play(s, true, append(waiting, cast("i1/1.0 A 1/1 #3"), cast("i1/1.1 A 0/1 #4"))...); got != want {
 		t.Errorf("does   %s\nwanted %s", got, want)
 	}
