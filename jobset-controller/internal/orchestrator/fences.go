@@ -55,10 +55,18 @@ func (s *scope) waitsForSlots() bool {
 // alone are the slots that have not joined and have one living pod, of the Job that there is now.
 func (r *Reconciler) alone(ctx context.Context, s *scope) ([]ladder.Slot, error) {
 	missing, err := r.missing(ctx, s)
-	if err != nil || len(missing) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	slots, err := r.slots(ctx, s, missing)
+	return r.withOnePod(ctx, s, missing)
+}
+
+// withOnePod are those of the slots that have one living pod, of the Job that there is now.
+func (r *Reconciler) withOnePod(ctx context.Context, s *scope, names []string) ([]ladder.Slot, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	slots, err := r.slots(ctx, s, names)
 	if err != nil {
 		return nil, err
 	}

@@ -61,10 +61,7 @@ func (r *Reconciler) releaseAgain(ctx context.Context, s *scope) error {
 // freeSlots releases slots that a pod holds which is gone, so that the pod that is there now can join: its agent may have had no time to
 // give the slot up, and nobody may have seen the pod go.
 func (r *Reconciler) freeSlots(ctx context.Context, s *scope) error {
-	if !s.waitsForSlots() || !dueLater(&s.state.holdersChecked, holdersLook, s.now) {
-		return nil
-	}
-	waiting, err := r.alone(ctx, s)
+	waiting, err := r.refused(ctx, s)
 	if err != nil || len(waiting) == 0 {
 		return err
 	}
@@ -80,12 +77,33 @@ func (r *Reconciler) freeSlots(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, slot := range waiting {
 		holder := holders[slot.Name]
-		if holder == "" || holder == string(slot.Pod.UID) || !s.waitsForSlots() || turn.over(s) {
+		if holder == "" || holder == string(slot.Pod.UID) || s.group == nil || turn.over(s) {
 			continue
 		}
 		errs = append(errs, r.freeSlot(ctx, s, slot, holder))
 	}
 	return errors.Join(errs...)
+}
+
+// refused are slots whose pods the store may refuse because another pod holds the slot: those that are waited for. While all run, it is any
+// slot, because a pod may have gone and come while nobody led.
+func (r *Reconciler) refused(ctx context.Context, s *scope) ([]ladder.Slot, error) {
+	switch {
+	case s.runs() && dueLater(&s.state.holdersChecked, resyncEvery, s.now):
+		var names []string
+		for u := range s.group.Waited() {
+			names = append(names, s.group.Units[u].SlotNames()...)
+		}
+		return r.withOnePod(ctx, s, names)
+	case s.waitsForSlots() && dueLater(&s.state.holdersChecked, holdersLook, s.now):
+		return r.alone(ctx, s)
+	}
+	return nil, nil
+}
+
+// runs: all workers of this epoch are in sync.
+func (s *scope) runs() bool {
+	return s.wanted != nil && !s.wanted.Suspended && s.group != nil && s.group.Generation == int64(s.epoch.Epoch) && s.group.Phase == coordination.Running
 }
 
 // freeSlot looks past the cache whether the pod that holds a slot is gone.

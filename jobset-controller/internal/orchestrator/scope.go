@@ -106,11 +106,15 @@ func (s *scope) want() (*leader.Wanted, string) {
 	if len(stages) == 0 {
 		return nil, refused
 	}
+	finished := finishedSlots(s.js.Name, jobs, stages)
+	if s.epoch.Cause == policy.RestartCause(s.js.Status.Restarts+1) {
+		finished = nil // the failure policy has begun a restart and not counted it yet: these are the Jobs of the attempt before
+	}
 	return &leader.Wanted{
 		Stages:    stages,
 		Suspended: ptr.Deref(s.js.Spec.Suspend, false),
 		Barrier:   !slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return inplace.HasSidecar(&job.Spec.Template.Spec) }),
-		Finished:  finishedSlots(s.js.Name, jobs, stages),
+		Finished:  finished,
 		MaxPause:  s.inPlace.MaxRestartDelay,
 	}, ""
 }
