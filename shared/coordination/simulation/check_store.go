@@ -122,8 +122,8 @@ func (t *truth) checkRound(uid string, did step, before, after *view) {
 // checkCause is S2: a round is opened for an instance of the round before that has really died, or for a pod that was lost.
 func (t *truth) checkCause(uid string, did step, before, after *view) {
 	if did.why == lostPod {
-		if holder := t.podByUID(did.slot.Pod); holder != nil && !holder.lost() {
-			t.fail("S2", "round %d was opened by the release of %s, which is there", after.Round, holder.uid)
+		if struck := t.instances[before.joined[did.slot.Name].id]; struck != nil && !struck.pod.lost() {
+			t.fail("S2", "round %d was opened by the release of %s, and %s is there", after.Round, did.slot.Pod, struck.pod.uid)
 		}
 		return
 	}
@@ -148,15 +148,6 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 		}
 	}
 	t.fail("S2", "round %d was opened for %s of %q, where nothing of round %d has died", after.Round, after.Record.Cause.Kind, slot, before.Round)
-}
-
-func (t *truth) podByUID(uid string) *pod {
-	for _, p := range t.pods {
-		if p.uid == uid {
-			return p
-		}
-	}
-	return nil
 }
 
 // checkBarrier is S5: each slot of the units that run in a round has a live instance of the round, or one that finished by itself.

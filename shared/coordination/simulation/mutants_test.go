@@ -22,7 +22,6 @@ var mutants = map[string]struct {
 	"store: a repeated join counts as a new instance":        {"S2 S5 L1 L7", joinRepeats, nil},
 	"store: any pod takes a slot":                            {"S14", joinTakes, losses},
 	"store: a pod that was released may join":                {"S14", joinUnfences, losses},
-	"store: what agents remember is not believed":            {"S2 S6 S12 L7 S13", Mutant{Call: joinForgets}, nil},
 	"store: one missing worker is close enough":              {"S5", joinAlmostAll, nil},
 	"store: the level changes without a number of its own":   {"S1 L1", neverCounts, nil},
 	"store: no budget":                                       {"S7", openWithoutBudget, poor},
@@ -185,15 +184,6 @@ var (
 	releaseAnybody = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n    local", "  if true then\n    redis.call('HDEL', holders, a[3])\n    local")
 	releaseKeeps   = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n", "  if read(holders, a[3]) == a[4] then\n")
 )
-
-// joinForgets lets every instance join as one of a pod that knows nothing.
-func joinForgets(c rounds.Call) rounds.Call {
-	if c.Function == rounds.FunctionJoin {
-		c.Arguments = slices.Clone(c.Arguments)
-		c.Arguments[3], c.Arguments[9] = 0, string(rounds.PastNew)
-	}
-	return c
-}
 
 func stopTwice(actions []worker.Action) []worker.Action {
 	for _, a := range actions {
