@@ -63,5 +63,5 @@ type Record struct {
 	Failure
 	Ends       bool  // there was no such restart: the failure was the end of restarts in place
 	ReportedAt int64 // the store knew, opened the round and published the order, all in one step
-	InSyncAt   int64 // all had joined, and were started
+	InSyncAt   int64 // all had joined, and were started after the pause of the round
 }

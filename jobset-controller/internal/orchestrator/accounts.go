@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -48,6 +49,10 @@ func (r *Reconciler) account(ctx context.Context, s *scope) error {
 	}
 	if s.state.account.level == s.group.Level {
 		return nil // nothing has changed since
+	}
+	if pause := time.UnixMilli(s.group.Record.InSyncAt).Sub(s.now); pause > 0 && s.group.Phase == coordination.Running {
+		s.lookIn(pause) // the workers are about to start
+		return nil
 	}
 	return r.accountFor(ctx, s, false)
 }

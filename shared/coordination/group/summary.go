@@ -133,7 +133,7 @@ func PhaseOf(l rounds.Level) coordination.Phase {
 // recordOf is the account of the restart in progress. A failure that ended restarts in place is the last thing that happened.
 func recordOf(s *rounds.Stored) coordination.Record {
 	level := s.State.Level
-	r := coordination.Record{Generation: level.Generation, Round: level.Round, InSyncAt: milliseconds(s.State.StartedAt)}
+	r := coordination.Record{Generation: level.Generation, Round: level.Round, InSyncAt: runsAt(s.State)}
 	ended := level.Phase == rounds.OverBudget || level.Phase == rounds.Recreate
 	for _, line := range s.Lines {
 		current := line.Round == level.Round && !line.Ends
@@ -164,13 +164,21 @@ func Records(s *rounds.Stored, lines []rounds.Line) []coordination.Record {
 		switch {
 		case line.Ends:
 		case s != nil && line.Generation == s.State.Generation && line.Round == s.State.Round:
-			r.InSyncAt = milliseconds(s.State.StartedAt)
+			r.InSyncAt = runsAt(s.State)
 		case i+1 < len(lines) && lines[i+1].Generation == line.Generation && lines[i+1].Round == line.Round+1:
-			r.InSyncAt = milliseconds(lines[i+1].StartedBefore)
+			r.InSyncAt = min(milliseconds(lines[i+1].StartedBefore), milliseconds(lines[i+1].OpenedAt))
 		}
 		list = append(list, r)
 	}
 	return list
+}
+
+// runsAt is when the workers of the round run: after its pause.
+func runsAt(s rounds.State) int64 {
+	if s.StartedAt.IsZero() {
+		return 0
+	}
+	return s.StartedAt.Add(s.Pause).UnixMilli()
 }
 
 func milliseconds(t time.Time) int64 {

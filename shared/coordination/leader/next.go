@@ -44,6 +44,9 @@ func (in Input) write(giveUp bool) (Step, bool, error) {
 		Stages: in.Wanted.Stages, Suspended: in.Wanted.Suspended, Barrier: in.Wanted.Barrier, GiveUp: giveUp,
 		Fenced: in.Wanted.Fenced, Finished: in.Wanted.Finished,
 	}
+	if !in.Wanted.Barrier {
+		want.MaxPause = 0 // nothing waits before it starts
+	}
 	if in.Counted {
 		want.Round, want.Entered = int64(max(0, in.Charged-in.Epoch.Base)), in.Wanted.Entered
 	}

@@ -13,7 +13,7 @@ import (
 // with what the member or the leader has said: it may be forged.
 type Line struct {
 	Generation, Round int64
-	StartedBefore     time.Time // when the round before it had started; zero: it had not
+	StartedBefore     time.Time // when the round before it had started, after its pause; zero: it had not
 	OpenedAt          time.Time
 	Ends              bool // there was no such round: restarts in place ended
 	Slot, Cause       string

@@ -2,9 +2,7 @@
 -- The store's part of the protocol: the two moments of a restart that cannot wait for a leader. A death in the running
 -- round opens the next round. The last join of a round starts the workers. The leader decides everything else in Go and
 -- writes it with `set`. The cost of a call depends neither on the size of the group nor on anything that a member stored.
---
 -- KEYS[1] is the key of the state, s. The other keys of the group have the same prefix:
---
 -- g          hash, written by the leader, read by members: token, inc (incarnation of the stored data), gen (generation of
 --            the group), limit (highest round of the budget), delay (longest pause, ms), units (how many); n<u>: slots of
 --            unit u; e<u>: units up to the end of its step; u:<prefix>: unit, Jobs, pods, free of a stage; x:<pod>: fenced
@@ -16,7 +14,6 @@
 -- d          string: the first death of this round that peers may hang on
 -- h          hash: a line for each of the last 100 rounds
 -- c, l       channels: the level; a wake-up of the leader
---
 -- Units are sets of stages, numbered in start order. Units below `started` run in this round. Units below `entered` have run
 -- in some round of this generation. A restart is in progress while started < entered. The first `full` units have all joined.
 -- Phases: A active, B over budget, R recreate, C closed, D done.
@@ -38,8 +35,6 @@ local function clock()
   local t = redis.call('TIME')
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
-
--- Loading and saving.
 
 local function load(base)
   local g = redis.call('HMGET', base .. 'g', 'inc', 'limit', 'units', 'delay')
@@ -106,7 +101,7 @@ end
 -- record keeps why the next round was opened, or why restarts in place ended, and when the round before it had started.
 local function record(s, now, ends, cause)
   redis.call('HSET', s.base .. 'h', string.format('%d', (s.round + 1) % 100),
-    string.format('%s %d %d %d %s %s', s.gen, s.round + 1, s.startedAt, now, ends and 'end' or 'next', cause))
+    string.format('%s %d %d %d %s %s', s.gen, s.round + 1, s.startedAt > 0 and s.startedAt + s.pause or 0, now, ends and 'end' or 'next', cause))
 end
 
 -- pace makes the next round wait if rounds keep ending soon after they start.
@@ -191,11 +186,9 @@ end
 -- again answers a join in a slot that has joined already: a repetition, or the death before it was not reported.
 local function again(base, key, a, i)
   local id, attempt, ran = joined(key, a[i])
-  if not id then
-    fail('HFFOREIGN')
-  elseif id == a[i + 2] then
+  if id == a[i + 2] then
     return 'J'
-  elseif tonumber(attempt) >= number(a[i + 3], 0) then
+  elseif tonumber(attempt or fail('HFFOREIGN')) >= number(a[i + 3], 0) then
     return 'N' .. attempt -- the start-up file was lost: continue after this attempt
   end
   local s = load(base)
@@ -204,12 +197,6 @@ local function again(base, key, a, i)
   if s.round == tonumber(a[3]) then redis.call('HSETNX', key, a[i], table.concat(a, ' ', i + 2, i + 4)) end
   save(s)
   return 'R'
-end
-
--- holds gives a free slot to the pod and reports whether the pod holds it.
-local function holds(base, key, slot, pod, holder)
-  if not holder then redis.call('HSET', key, slot, pod) else wakeLeader(base) end
-  return not holder
 end
 
 -- remember takes a member's word that units have entered which the store has lost. Their joins may be from before that: any
@@ -259,9 +246,10 @@ local function join(base, a)
     at = at + 1
     if g[3 + at] or #entry + #a[i] + #a[i + 1] > MAX_TEXT then
       reply = 'X'
-    elseif holder ~= a[i + 1] and not holds(base, holders, a[i], a[i + 1], holder) then
+    elseif holder and holder ~= a[i + 1] then
       reply = 'H'
-    elseif redis.call('HSETNX', key, a[i], entry) == 1 then
+      wakeLeader(base)
+    elseif (holder or redis.call('HSET', holders, a[i], a[i + 1])) and redis.call('HSETNX', key, a[i], entry) == 1 then
       reply = 'J'
     else
       reply = again(base, key, a, i)
@@ -328,8 +316,6 @@ local function ask(base, a)
   s.phase, s.publish = 'R', true
   return save(s)
 end
-
--- The leader.
 
 -- lead refuses the token of a leader that was replaced. A token is "created transitions".
 local function lead(base, token)
