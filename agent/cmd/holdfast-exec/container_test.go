@@ -51,7 +51,7 @@ type container struct {
 	starts  chan start // of the worker, as the log tells
 }
 
-// start is when a worker was started, and how long that took from the lift on.
+// start is when a worker was started, and how long that took from the release on.
 type start struct {
 	at   time.Time
 	took time.Duration

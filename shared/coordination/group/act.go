@@ -12,12 +12,12 @@ import (
 
 // Apply makes a write. It reports false if the group has moved on: read it again.
 func Apply(ctx context.Context, store rounds.Leader, uid string, w Write) (bool, error) {
-	return store.Set(ctx, uid, w.Seq, w.State, w.Config, w.Finished, w.line())
+	return store.Set(ctx, uid, w.Seq, w.State, w.Config, w.Finished, w.Line())
 }
 
-// line is that of a generation that begins, and of a restart that is given up. Of a later round there is one already, unless the store has
+// Line of the history: that of a generation that begins, and of a restart that is given up. Of a later round there is one already, unless the store has
 // lost it.
-func (w Write) line() *rounds.Line {
+func (w Write) Line() *rounds.Line {
 	switch {
 	case w.Reason == Regenerates, w.Reason == Opens && w.State.Round == 0 && w.State.Entered == 0:
 		return opening(w.State, "")

@@ -40,7 +40,7 @@ type Unit struct {
 func Summarize(s *rounds.Stored) Summary {
 	level := s.State.Level
 	g := Summary{
-		Level: level, Phase: phaseOf(level), Generation: level.Generation, Round: level.Round, Limit: s.Config.Limit, Died: s.State.Died(),
+		Level: level, Phase: PhaseOf(level), Generation: level.Generation, Round: level.Round, Limit: s.Config.Limit, Died: s.State.Died(),
 		Runs:   s.State.Runs(),
 		Fenced: s.Config.Fenced, Record: recordOf(s),
 	}
@@ -111,7 +111,8 @@ func (u Unit) SlotNames() []string {
 	return names
 }
 
-func phaseOf(l rounds.Level) coordination.Phase {
+// PhaseOf is the phase in the words of conditions and metrics.
+func PhaseOf(l rounds.Level) coordination.Phase {
 	switch {
 	case l.Phase == rounds.OverBudget:
 		return coordination.Terminal

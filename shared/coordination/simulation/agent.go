@@ -5,20 +5,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// agent is the sidecar: the shipped member.State, fed and obeyed as agent/internal/app does it.
+// agent is the sidecar: the shipped worker.State, fed and obeyed as agent/internal/loop does it.
 type agent struct {
 	process
 	pod      *pod
 	link     *link
 	sub      *subscription
-	state    *member.State
+	state    *worker.State
 	tick     time.Duration // when the planned Tick is due; 0: none
 	removing bool
-	fenced   bool // the store has told it so
 }
 
 const (
@@ -43,17 +43,20 @@ func (a *agent) start() {
 	}
 	a.begin()
 	p := a.pod
-	a.tick, a.removing, a.fenced = 0, false, false
-	a.state = member.New(member.Config{
-		Slot: p.slot, Pod: p.uid, Grace: p.shape.Grace, RemoveStopped: p.shape.RemoveStopped, Random: p.random.Float64,
-		Barrier: p.driver() == Exec, Progress: p.shape.Progress, Epoch: p.toldEpoch(),
+	a.tick, a.removing = 0, false
+	a.state = worker.New(worker.Config{
+		Slot: p.asSlot(), Generation: p.epoch, Node: p.node.name, Grace: p.shape.Grace, RemoveStopped: p.shape.RemoveStopped,
+		Random: p.random.Float64, Barrier: p.driver() == Exec, Progress: p.shape.Progress,
 	}, p.volume.memory)
-	a.sub = subscribe(a.link, p.job.owner, func(o coordination.Observation) { a.take(member.Told{Observation: o}) })
+	a.sub = subscribe(a.link, p.job.owner, p.slot, func(e worker.Event) { a.take(e) })
 	a.look()
 	if p.driver() == CRI {
 		a.poll()
 	}
 }
+
+// isFenced tells whether the agent keeps quiet for good.
+func (a *agent) isFenced() bool { return a.state != nil && a.state.Fenced() }
 
 // startAgain is the kubelet's answer to a crash.
 func (a *agent) startAgain() {
@@ -77,7 +80,7 @@ func (a *agent) quit() {
 // leave reports what is pending before the agent ends.
 func (a *agent) leave() {
 	if a.up {
-		a.take(member.Leaving{})
+		a.take(worker.Leaving{})
 		a.look()
 	}
 }
@@ -95,15 +98,15 @@ func (a *agent) look() {
 	if a.pod.born == 0 {
 		return
 	}
-	o := member.Observed{PodBorn: a.pod.born, Workers: make([]member.Worker, 0, len(a.pod.containers))}
+	o := worker.Observed{Processes: make([]worker.Process, 0, len(a.pod.containers))}
 	for _, c := range a.pod.containers {
-		o.Workers = append(o.Workers, a.pod.observed(c))
+		o.Processes = append(o.Processes, a.pod.observed(c))
 	}
 	a.take(o)
 }
 
 // take hands an event to the core and does what it decides, until it crashes on the way.
-func (a *agent) take(e member.Event) {
+func (a *agent) take(e worker.Event) {
 	if !a.up {
 		return
 	}
@@ -115,7 +118,7 @@ func (a *agent) take(e member.Event) {
 		actions = change(actions)
 	}
 	for _, action := range actions {
-		if _, quiet := action.(member.Log); !quiet && !a.survives() {
+		if _, quiet := action.(worker.Log); !quiet && !a.survives() {
 			return
 		}
 		a.perform(action)
@@ -138,64 +141,65 @@ func (a *agent) plan() {
 	a.later(due-a.now, func() {
 		if a.tick == due {
 			a.tick = 0
-			a.take(member.Tick{})
+			a.take(worker.Tick{})
 		}
 	})
 }
 
-func (a *agent) perform(action member.Action) {
+func (a *agent) perform(action worker.Action) {
 	p := a.pod
 	switch action := action.(type) {
-	case member.Join:
-		a.say("join %s %s%s", action.ID, seenText(action.Seen), runsText(action.RunsFor))
-		a.call(action.ID, func(s *server) (coordination.Reply, error) { return s.join(p, action.Join) })
-	case member.Down:
-		a.say("down %s code=%d ordered=%t", action.ID, action.ExitCode, action.Ordered)
-		a.call(action.ID, func(s *server) (coordination.Reply, error) { return s.down(p, action.Down) })
-	case member.Ask:
-		a.say("asks for recreation: %s", action.Kind)
-		a.call("", func(s *server) (coordination.Reply, error) { return s.ask(p, action.Member, action.Kind) })
-	case member.Stop:
-		if action.Haste == member.Hung {
+	case worker.Call:
+		a.call(action.Call)
+	case worker.Read:
+		a.sub.readNow()
+	case worker.Stop:
+		if action.Haste == worker.Hung {
 			a.killHung(action)
 		} else {
 			a.stop(action)
 		}
-	case member.Begin:
+	case worker.Prepare:
 		a.later(p.random.between(time.Millisecond, 5*time.Millisecond), p.makeInstance)
-	case member.Lift:
+	case worker.Start:
 		p.lift(action)
-	case member.Release:
+	case worker.Release:
 		a.say("is released")
 		p.in(p.node.nextRelist(), p.succeed)
-	case member.Remove:
+	case worker.Remove:
 		a.remove(action.IDs)
-	case member.Save:
+	case worker.Save:
 		a.truth.saved(p, action.Memory)
 		p.volume.memory, p.volume.has = action.Memory, true
-	case member.WriteRound:
-		p.volume.told = rendezvous{action.Epoch, action.Round}
-	case member.Look:
+	case worker.TellRound:
+		p.volume.told = rendezvous{action.Generation, action.Round}
+	case worker.Observe:
 		wait := time.Second
 		if p.driver() == Exec {
 			wait = 0 // it asks nobody
 		}
 		a.later(wait, a.look)
-	case member.Log:
+	case worker.Log:
 		a.tell(action)
 	}
 }
 
+// reply is what the store says to a call, and the level right after it.
+type reply struct {
+	text string
+	now  rounds.Level
+}
+
 // call asks the store. Exactly one answer comes back, be it that there is none in time.
-func (a *agent) call(instance string, serve func(*server) (coordination.Reply, error)) {
-	request(a.link, serve, func(r coordination.Reply, err error) {
-		if err == nil && instance != "" {
-			a.say("is answered: %s, round %d", r.Level, r.Round)
-		} else if err != nil {
+func (a *agent) call(c rounds.Call) {
+	a.say("%s", callText(c))
+	request(a.link, func(s *server) (reply, error) { return s.call(a.pod, c) }, func(r reply, err error) {
+		if err != nil {
 			a.say("is answered: %v", err)
+		} else {
+			a.say("is answered: %s", answerText(c, r))
 		}
-		a.fenced = a.fenced || errors.Is(err, coordination.ErrFenced)
-		a.take(member.Answered{Reply: r, Err: err})
+		a.take(worker.Answered{Reply: r.text, Now: r.now, Err: err})
 	})
 }
 
@@ -206,7 +210,7 @@ func (a *agent) say(format string, args ...any) {
 }
 
 // tell is one line of the agent's own log.
-func (a *agent) tell(l member.Log) {
+func (a *agent) tell(l worker.Log) {
 	if !a.log.on {
 		return
 	}
@@ -217,16 +221,49 @@ func (a *agent) tell(l member.Log) {
 	a.note(a.name, "\"%s\"", text)
 }
 
-func runsText(ms int64) string {
-	if ms == 0 {
-		return ""
+// callText is a call in words.
+func callText(c rounds.Call) string {
+	a := c.Arguments
+	switch c.Function {
+	case rounds.FunctionJoin:
+		return fmt.Sprintf("join round %v with %v, %s", a[2], a[6], pasts[fmt.Sprint(a[9])[:1]])
+	case rounds.FunctionDown:
+		text := fmt.Sprintf("%v of round %v has died", a[4], a[5])
+		if a[7] == 1 {
+			text += ", and its pod leaves"
+		}
+		return text
+	case rounds.FunctionLost:
+		return fmt.Sprintf("the store has lost round %v", a[4])
+	case rounds.FunctionFinish:
+		return fmt.Sprintf("%v has finished", a[4])
 	}
-	return fmt.Sprintf(", runs for %d ms", ms)
+	return fmt.Sprintf("asks for recreation: %v", a[4])
 }
 
-func seenText(s coordination.Seen) string {
-	if s.Round == coordination.NoRound {
-		return "unseen"
+// pasts are what a join says of the pod, in words.
+var pasts = map[string]string{
+	"n": "nothing of this pod has run", "h": "this pod has run before", "r": "it runs in this round", "d": "another one of this pod has died in this round",
+}
+
+// answers are the store's answers to a join, in words.
+var answers = map[rounds.AnswerKind]string{
+	rounds.AnswerJoined: "joined", rounds.AnswerReplaced: "joined in place of one that died", rounds.AnswerHeld: "another pod holds the slot",
+	rounds.AnswerFenced: "the pod is fenced", rounds.AnswerAttempt: "a later instance has joined", rounds.AnswerOver: "the round is over",
+}
+
+func answerText(c rounds.Call, r reply) string {
+	if answer, err := rounds.ParseAnswer(r.text); err == nil && c.Function == rounds.FunctionJoin {
+		return fmt.Sprintf("%s; %s", answers[answer.Kind], levelText(r.now))
 	}
-	return fmt.Sprintf("seen %d.%d holds=%t running=%t instances=%d", s.Epoch, s.Round, s.Holds, s.Running, s.Instances)
+	return levelText(r.now)
+}
+
+// levelText is a level in words.
+func levelText(l rounds.Level) string {
+	text := fmt.Sprintf("%s, generation %d, round %d", group.PhaseOf(l), l.Generation, l.Round)
+	if l.Phase == rounds.Active {
+		text += fmt.Sprintf(", %d of %d started", l.Started, max(1, l.Entered))
+	}
+	return text
 }

@@ -24,6 +24,7 @@ type jobSet struct {
 	counted  bool  // that annotation is there
 	marked   bool
 	deadline time.Duration // of the mark
+	formed   bool          // the condition says that the first step has run in this generation
 	restarts int32         // by the failure policy
 	recounts int32         // those of them that the budget pays for
 }

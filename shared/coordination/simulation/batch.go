@@ -10,7 +10,6 @@ import (
 // Batch is what many histories add up to.
 type Batch struct {
 	Seeds, Faults, Orders, Rounds, Events int64
-	Helped                                int64    // that an operator had to help, see intervene
 	Broken                                []Result // the first few, in no order
 }
 
@@ -51,7 +50,6 @@ func (b *Batch) Merge(other Batch) {
 	b.Orders += other.Orders
 	b.Rounds += other.Rounds
 	b.Events += other.Events
-	b.Helped += other.Helped
 	b.Broken = append(b.Broken, other.Broken...)
 }
 
@@ -62,9 +60,6 @@ func (b *Batch) add(r Result) bool {
 	b.Orders += int64(r.Orders)
 	b.Rounds += r.Rounds
 	b.Events += int64(r.Events)
-	if r.Interventions > 0 {
-		b.Helped++
-	}
 	if r.Breach != nil {
 		b.Broken = append(b.Broken, r)
 	}

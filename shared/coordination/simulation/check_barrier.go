@@ -6,24 +6,41 @@ func (t *truth) lifted(c *instance) {
 	uid := c.pod.job.owner
 	for _, p := range t.pods {
 		other := p.living()
-		if other == nil || other == c || p.driver() != Exec || p.job.owner != uid || !other.lifted || p.lost() || p.agent.fenced {
+		if other == nil || other == c || p.driver() != Exec || p.job.owner != uid || !other.lifted || p.lost() || p.agent.isFenced() {
 			continue
 		}
-		// Known gaps, all after the store has lost data: it gives an instance that it forgot, or heard of by a late message, the
-		// next round though it runs one already; and it runs one step before it has heard of the next (TestKnownGaps).
-		forgotten := t.losses > 0
-		if other.rendezvous.less(c.rendezvous) && t.holds(p) && !forgotten {
-			t.fail("S13", "%s starts in round %d.%d while %s still runs in round %d.%d", c.ID, c.rendezvous.epoch,
-				c.rendezvous.round, other.ID, other.rendezvous.epoch, other.rendezvous.round)
+		if other.rendezvous.less(c.rendezvous) && other.rendezvous.generation == c.rendezvous.generation && t.counts(p) {
+			t.fail("S13", "%s starts in round %d.%d while %s still runs in round %d.%d", c.id, c.rendezvous.generation,
+				c.rendezvous.round, other.id, other.rendezvous.generation, other.rendezvous.round)
 		}
 	}
+	t.checkBeside(c)
 	if c.assigned && c.rendezvous.less(c.given) {
-		t.fail("S13", "%s of round %d.%d is let run as one of %d.%d", c.ID, c.given.epoch, c.given.round, c.rendezvous.epoch, c.rendezvous.round)
+		t.fail("S13", "%s of round %d.%d is let run as one of %d.%d", c.id, c.given.generation, c.given.round, c.rendezvous.generation, c.rendezvous.round)
 	}
 }
 
-// holds tells whether a pod holds its slot in the store.
-func (t *truth) holds(p *pod) bool {
-	g := t.store.first.view(p.job.owner)
-	return g != nil && g.Slots[p.slot].Pod == p.uid
+// counts tells whether a pod holds its slot in the store, and the store knows that its unit has run. One of the two known gaps: a
+// store that has gone back behind the first start of a later step does not, until one of the step's agents has connected again.
+func (t *truth) counts(p *pod) bool {
+	v := t.store.first.view(p.job.owner)
+	return v != nil && v.holders[p.slot] == p.uid && (t.losses == 0 || v.hasEntered(p.slot))
+}
+
+// checkBeside is S6 at a barrier: no peer may hang on an earlier instance of the slot that has run in the same round and died.
+func (t *truth) checkBeside(c *instance) {
+	for _, before := range t.instances {
+		if before == c || before.pod.slot != c.pod.slot || before.running || !before.lifted || before.rendezvous != c.rendezvous || before.pod.job.owner != c.pod.job.owner {
+			continue
+		}
+		for _, p := range t.pods {
+			peer := p.living()
+			if peer == nil || peer == c || p.driver() != Exec || p.job.owner != c.pod.job.owner || p.lost() || p.agent.isFenced() || !peer.lifted {
+				continue
+			}
+			if peer.rendezvous == c.rendezvous && peer.started < before.exited && t.counts(p) {
+				t.fail("S6", "%s and %s run in round %d of %s, and %s has run beside both", before.id, c.id, c.rendezvous.round, c.pod.slot, peer.id)
+			}
+		}
+	}
 }

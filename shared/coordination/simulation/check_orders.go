@@ -19,14 +19,11 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 		c.ordered = true
 	}
 	desired, mine := t.desired[a.pod.job.owner], i.given
-	if i.lifted && i.pod.driver() == Exec { // its user code is of that round, even if a store that lost it takes it for a new one of the next
-		mine = i.rendezvous
-	}
 	switch {
 	case !i.assigned:
-		t.fail("S3", "%s is ordered to stop before the store gave it a round", id)
-	case mine.epoch != desired.epoch:
-		// the order of an epoch that was left meanwhile
+		t.fail("S3", "%s is ordered to stop before it has joined a round", id)
+	case mine.generation != desired.generation:
+		// the order of a generation that was left meanwhile
 	case mine.round >= desired.round:
 		t.fail("S3", "%s of round %d is ordered to stop, the desired round is %d", id, mine.round, desired.round)
 	}
@@ -34,8 +31,8 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 }
 
 func (t *truth) checkNeedless(a *agent, id string) {
-	g := t.store.first.view(a.pod.job.owner)
-	if g != nil && g.Phase == coordination.Completed {
+	v := t.store.first.view(a.pod.job.owner)
+	if v != nil && v.Phase == coordination.Completed {
 		t.fail("S10", "%s is ordered to stop though every worker has finished", id)
 	}
 	if js := t.api.current; t.shape.Neutral && js != nil && !js.deleted {

@@ -1,208 +1,182 @@
 package simulation
 
 import (
+	"maps"
+
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/functions"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // called checks one call of the store: who may change what, and which steps a group may take.
-func (t *truth) called(s *server, uid string, g *memory.Group, c call, before view, err error) {
-	after := t.look(g, c.slot)
-	if c.pod == nil && err == nil && c.token.Less(before.token) {
-		t.fail("S8", "%s with the token of a leader that was replaced is obeyed", c.verb)
+func (t *truth) called(s *server, uid string, did step, before, after *view) {
+	if did.pod == nil && did.err == nil && did.why != "" && did.token.Less(before.stored.Config.Token) {
+		t.fail("S8", "%s with the token of a leader that was replaced is obeyed", did.why)
 	}
-	if before.changed(after) {
-		t.checkFencing(uid, g, c, before)
-	}
+	t.heard(did, before)
+	t.checkHolder(uid, did, before, after)
 	if after.Level != before.Level {
-		t.checkStep(uid, g, c, before)
+		t.checkStep(uid, did, before, after)
 	}
-	if g.Phase == coordination.Running && (before.Phase != coordination.Running || before.Round != g.Round) {
-		t.checkBarrier(uid, g)
-		t.checkPeers(uid, g)
+	started := after.Level.Started > before.Level.Started || before.Round != after.Round || before.Level.Incarnation != after.Level.Incarnation
+	if after.Level.Phase == rounds.Active && after.Level.Started > 0 && started {
+		t.checkBarrier(uid, after)
+		t.checkPeers(uid, after)
 	}
 	t.checkBystander(s)
-	t.note(uid, g)
-	if held, ok := g.Slots[c.slot]; ok && c.pod != nil && held.Pod == c.pod.uid {
-		t.held[c.pod.uid] = holding{uid, g.Epoch}
-	}
+	t.note(uid, after)
 }
 
 // checkBystander is S11: what happens to one group changes no other.
 func (t *truth) checkBystander(s *server) {
-	g := s.view(otherUID)
-	if g == nil {
+	l, err := s.functions.Level(otherUID)
+	if err != nil {
 		return
 	}
-	if t.other == (coordination.Level{}) {
-		t.other = g.Level
+	if t.other == (rounds.Level{}) {
+		t.other = l
 	}
-	if g.Level != t.other || g.Joined != 0 || len(g.Slots) != 0 {
-		t.fail("S11", "the group of another JobSet has changed: %s", g.Level)
+	if l != t.other {
+		t.fail("S11", "the group of another JobSet has changed: %s", l)
 	}
 }
 
-// checkFencing is S9, S11 and S14: which pods may change a group.
-func (t *truth) checkFencing(uid string, g *memory.Group, c call, before view) {
-	if c.pod == nil {
+// checkHolder is S9, S11 and S14: which pods may change a group.
+func (t *truth) checkHolder(uid string, did step, before, after *view) {
+	p := did.pod
+	if p == nil || after.Level == before.Level && maps.Equal(before.joined, after.joined) && maps.Equal(before.holders, after.holders) {
 		return
 	}
-	if c.pod.job.owner != uid {
-		t.fail("S11", "a pod of JobSet %s changed the group of %s", c.pod.job.owner, uid)
-	}
-	if holder := t.podByUID(before.slot.Pod); before.has && holder != nil && holder.serial > c.pod.serial && !t.skewed {
-		if c.pod.born < holder.born {
-			t.fail("S14", "%s of %s changed the group, whose slot %s holds", c.verb, c.pod.uid, holder.uid)
-		}
-	}
-	if h, ok := t.held[c.pod.uid]; ok && h.uid == uid && h.epoch < before.Epoch {
-		t.fail("S9", "%s of %s, a pod of epoch %d, changed the group in epoch %d", c.verb, c.pod.uid, h.epoch, before.Epoch)
-	}
-}
-
-// podByUID finds a pod by an instance of it.
-func (t *truth) podByUID(uid string) *pod {
-	for _, p := range t.pods {
-		if p.uid == uid {
-			return p
-		}
-	}
-	return nil
-}
-
-// checkStep is S2, S6 and S7: which steps a group may take, and why.
-func (t *truth) checkStep(uid string, g *memory.Group, c call, before view) {
-	sameLife := g.Incarnation == before.Incarnation && g.Generation == before.Generation && g.Epoch == before.Epoch
 	switch {
-	case g.Epoch < before.Epoch:
-		t.fail("S1", "the epoch fell from %d to %d", before.Epoch, g.Epoch)
-	case g.Incarnation == before.Incarnation && g.Seq <= before.Seq:
-		t.fail("S1", "the level changed from %s to %s without a sequence number of its own", before.Level, g.Level)
-	case sameLife && before.Phase != coordination.Recovering && g.Round < before.Round:
-		t.fail("S1", "the round fell from %d to %d", before.Round, g.Round)
+	case p.job.owner != uid:
+		t.fail("S11", "a pod of JobSet %s changed the group of %s", p.job.owner, uid)
+	case p.epoch < before.Generation:
+		t.fail("S9", "%s, a pod of generation %d, changed the group in generation %d", p.uid, p.epoch, before.Generation)
+	case before.IsFenced(p.uid) && !(did.call.Function == rounds.FunctionDown):
+		t.fail("S14", "%s changed the group, though the leader has released its slot", p.uid)
+	case before.joined[p.slot] != after.joined[p.slot] && after.joined[p.slot].id != "" && after.holders[p.slot] != p.uid:
+		t.fail("S14", "%s joined, though %s holds %s", p.uid, after.holders[p.slot], p.slot)
+	case before.holders[p.slot] != "" && before.holders[p.slot] != p.uid && before.holders[p.slot] != after.holders[p.slot]:
+		t.fail("S14", "%s took %s, which %s held", p.uid, p.slot, before.holders[p.slot])
 	}
-	if g.Phase == coordination.Recreating && before.Phase != g.Phase && g.Record.Cause.Kind == coordination.KindGap && t.losses == 0 {
+}
+
+// checkStep is S1, S2, S6 and S7: which steps a group may take, and why.
+func (t *truth) checkStep(uid string, did step, before, after *view) {
+	was, is := before.Level, after.Level
+	same := is.Incarnation == was.Incarnation
+	switch {
+	case is.Generation < was.Generation:
+		t.fail("S1", "the generation fell from %d to %d", was.Generation, is.Generation)
+	case is.Generation == was.Generation && is.Round < was.Round:
+		t.fail("S1", "the round fell from %d to %d", was.Round, is.Round)
+	case same && is.Seq <= was.Seq:
+		t.fail("S1", "the level changed from %s to %s without a sequence number of its own", was, is)
+	case same && is.Round == was.Round && is.Started < was.Started:
+		t.fail("S1", "units that run in round %d are waited for again", is.Round)
+	}
+	if is.Phase == rounds.Recreate && was.Phase == rounds.Active {
+		t.checkEnd(did, before, after)
+	}
+	if is.Round > was.Round && is.Generation == was.Generation {
+		t.checkRound(uid, did, before, after)
+	}
+}
+
+// checkEnd: restarts in place end for a reason.
+func (t *truth) checkEnd(did step, before, after *view) {
+	switch {
+	case did.why == string(group.GivesUp) && before.Phase != coordination.Restarting:
+		t.fail("S2", "round %d was given up, and nobody had failed", before.Round)
+	case did.call.Function == rounds.FunctionAsk && did.call.Arguments[4] == coordination.KindGap && t.losses == 0:
 		t.fail("S2", "the guard against a gap fired though no data were lost")
-	}
-	if g.Round > before.Round && g.Epoch == before.Epoch {
-		t.checkRound(uid, g, c, before)
-	}
-	if g.Phase == coordination.Recreating && before.Phase == coordination.Running && c.verb == "recreate" {
-		t.fail("S2", "Running(%d) was given up, and nobody had failed", before.Round)
 	}
 }
 
 // checkRound is about a round that has just been opened.
-func (t *truth) checkRound(uid string, g *memory.Group, c call, before view) {
-	if g.Round > max(before.limit, before.Round) && t.losses == 0 {
-		t.fail("S7", "round %d was opened, the budget ends at %d", g.Round, before.limit)
+func (t *truth) checkRound(uid string, did step, before, after *view) {
+	if after.Round > max(before.Limit, before.Round) && t.losses == 0 {
+		t.fail("S7", "round %d was opened, the budget ends at %d", after.Round, before.Limit)
 	}
-	if before.done == int64(len(t.slots)) {
-		t.fail("S10", "round %d was opened though every worker has finished", g.Round)
+	if len(before.finished) == len(t.slots) {
+		t.fail("S10", "round %d was opened though every worker has finished", after.Round)
 	}
-	if before.Phase == coordination.Recovering || g.Generation != before.Generation {
+	if did.call.Function == rounds.FunctionLost {
+		if t.losses == 0 {
+			t.fail("S2", "round %d was brought back though no data were lost", after.Round)
+		}
 		return // the rounds of the agents are believed; what they add up to is checked by L4
 	}
-	if g.Round != before.Round+1 {
-		t.fail("S6", "one call took the round from %d to %d", before.Round, g.Round)
+	if after.Round != before.Round+1 {
+		t.fail("S6", "one call took the round from %d to %d", before.Round, after.Round)
 	}
-	unfinished := before.Phase == coordination.Restarting || before.Phase == coordination.Forming
-	if unfinished && oneStep(g) && before.joined < g.Size-1 {
-		t.fail("S6", "round %d was opened while %d of %d had joined round %d", g.Round, before.joined, g.Size, before.Round)
+	if before.Level.Started < max(1, before.Level.Entered) && before.oneUnit() && before.Joined < before.Size-1 {
+		t.fail("S6", "round %d was opened while %d of %d had joined round %d", after.Round, before.Joined, before.Size, before.Round)
 	}
-	if c.verb == repair {
-		return // a known gap: the worker may join between the look and the eviction, see TestKnownGaps
+	if did.why == repair {
+		return // a known gap: the worker may join between the look and the release, see TestKnownGaps
 	}
-	t.checkCause(uid, g, c, before)
+	t.checkCause(uid, did, before, after)
 }
 
-// checkCause is S2: a round is opened for an instance of the round before that has really died, or was replaced.
-func (t *truth) checkCause(uid string, g *memory.Group, c call, before view) {
-	if c.verb == lostPod {
-		if holder := t.instances[before.slot.ID]; holder != nil && !holder.pod.lost() {
-			t.fail("S2", "round %d was opened by the eviction of %s, which is there", g.Round, holder.pod.uid)
+// checkCause is S2: a round is opened for an instance of the round before that has really died, or for a pod that was lost.
+func (t *truth) checkCause(uid string, did step, before, after *view) {
+	if did.why == lostPod {
+		if struck := t.instances[before.joined[did.slot.Name].id]; struck != nil && !struck.pod.lost() {
+			t.fail("S2", "round %d was opened by the release of %s, and %s is there", after.Round, did.slot.Pod, struck.pod.uid)
 		}
 		return
 	}
-	cause := g.Record.Cause
-	d := rendezvous{before.Epoch, before.Round}
+	slot := after.lineSlot()
+	if slot == "" && t.losses > 0 {
+		return // the store cannot tell a pod that is new from one that has run since
+	}
+	round := rendezvous{before.Generation, before.Round}
 	for _, i := range t.instances {
-		if i.pod.slot != cause.Slot || i.pod.job.owner != uid {
+		if i.pod.job.owner != uid || slot != "" && i.pod.slot != slot {
 			continue
 		}
-		early := !oneStep(g) && !d.less(i.given) // it died while its step formed, at the round of that time
-		inRound := !i.assigned || i.given == d || early || t.losses > 0
-		byItself := !i.ordered || t.losses > 0 || i.pod.killed || i.pod.over
-		if inRound && !i.running && byItself {
+		// An agent that has lost its file, and a store that has gone back, cannot know in which round an instance has died, nor why.
+		unknown := t.losses > 0 || i.pod.forgot
+		inRound := !i.assigned || i.given == round || unknown || slot == ""
+		byItself := !i.ordered || unknown || i.pod.killed || i.pod.over
+		if inRound && byItself && !i.running {
 			return
 		}
-		if cause.Kind == coordination.KindPod && (i.pod.gone || i.pod.over || i.pod.duplicate || i.pod.deleting || t.replaced(i.pod)) {
-			return
+		if (after.Record.Cause.Kind == coordination.KindPod || slot == "") && i.pod.lost() {
+			return // nobody can say what its instance does
 		}
 	}
-	t.fail("S2", "round %d was opened for %s of %s, where nothing of round %d has died", g.Round, cause.Kind, cause.Slot, before.Round)
+	t.fail("S2", "round %d was opened for %s of %q, where nothing of round %d has died", after.Round, after.Record.Cause.Kind, slot, before.Round)
 }
 
-// replaced tells whether a younger pod of the same slot is there.
-func (t *truth) replaced(p *pod) bool {
-	for _, other := range t.pods {
-		if other.slot == p.slot && other.job.owner == p.job.owner && other.serial > p.serial {
-			return true
-		}
-	}
-	return false
-}
-
-// checkBarrier is S5: in Running each slot of the steps that have entered has a live instance of the round, or one that
-// finished by itself.
-func (t *truth) checkBarrier(uid string, g *memory.Group) {
+// checkBarrier is S5: each slot of the units that run in a round has a live instance of the round, or one that finished by itself.
+func (t *truth) checkBarrier(uid string, v *view) {
 	for _, slot := range t.slots {
-		step := t.stepOf(slot)
-		held, joined := g.Slots[slot]
-		entered, ok := g.Entered(step)
+		if !v.isStarted(slot) || v.finished[slot] != "" {
+			continue
+		}
+		m, joined := v.joined[slot]
+		i := t.instances[m.id]
 		switch {
-		case !ok: // it forms, or it has left
 		case !joined:
-			t.fail("S5", "Running(%d), and nobody has joined for %s", g.Round, slot)
-		case held.Finished:
-		case held.Dead || max(held.Round, entered) != g.Round || held.Generation != g.Generation || g.Fenced[held.Pod]:
-			t.fail("S5", "Running(%d) with %+v in %s", g.Round, held, slot)
-		default:
-			t.checkLife(uid, g, slot, held)
+			t.fail("S5", "round %d runs, and nobody has joined for %s", v.Round, slot)
+		case i == nil || i.pod.slot != slot || i.pod.job.owner != uid:
+			t.fail("S5", "round %d runs with an instance %q in %s that never was there", v.Round, m.id, slot)
+		case i.known:
+			t.fail("S5", "round %d runs with %s in %s, whose death was reported", v.Round, m.id, slot)
 		}
-	}
-}
-
-// stepOf is the step of a slot.
-func (w *world) stepOf(slot string) int64 {
-	for _, stage := range w.shape.stages() {
-		if stage.Has(slot) {
-			return stage.Step
-		}
-	}
-	return 0
-}
-
-func (t *truth) checkLife(uid string, g *memory.Group, slot string, held functions.Slot) {
-	i := t.instances[held.ID]
-	switch {
-	case i == nil || i.pod.uid != held.Pod || i.pod.slot != slot || i.pod.job.owner != uid:
-		t.fail("S5", "Running(%d) with an instance %q in %s that never was there", g.Round, held.ID, slot)
-	case i.known:
-		t.fail("S5", "Running(%d) with %s in %s, whose death was reported", g.Round, held.ID, slot)
 	}
 }
 
 // checkPeers is S6 for workers without a barrier: one that died in this round may have left its peers in a rendezvous that
 // never ends, so the round must not be taken for a good one. An exit 0 is taken for success until a new pod comes.
-func (t *truth) checkPeers(uid string, g *memory.Group) {
-	d := rendezvous{g.Epoch, g.Round}
+func (t *truth) checkPeers(uid string, v *view) {
+	round := rendezvous{v.Generation, v.Round}
 	for _, i := range t.instances {
-		mine := i.pod.job.owner == uid && i.given == d && i.under.SameLife(g.Level) && i.pod.driver() == CRI
-		_, entered := g.Entered(t.stepOf(i.pod.slot))
-		if mine && entered && i.known && i.code != 0 && !i.ordered && t.store.second == nil {
-			t.fail("S6", "Running(%d), though %s of this round died before all had joined", g.Round, i.ID)
+		mine := i.pod.job.owner == uid && i.given == round && i.pod.driver() == CRI
+		if mine && v.isStarted(i.pod.slot) && i.known && i.code != 0 && !i.ordered && t.store.second == nil && t.losses == 0 {
+			t.fail("S6", "round %d runs, though %s of this round died before all had joined", v.Round, i.id)
 		}
 	}
 }

@@ -3,17 +3,17 @@ package simulation
 import (
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // stop is the runtime's StopContainer.
-func (a *agent) stop(s member.Stop) {
+func (a *agent) stop(s worker.Stop) {
 	p := a.pod
 	a.say("stops %s", s.ID)
 	c := p.find(s.ID)
 	p.truth.ordered(a, s.ID, c)
 	ended := func(took time.Duration, err error) {
-		a.later(took, func() { a.take(member.StopEnded{ID: s.ID, Took: took, Err: err}) })
+		a.later(took, func() { a.take(worker.StopEnded{ID: s.ID, Took: took, Err: err}) })
 	}
 	if p.refuses > 0 {
 		p.refuses--
@@ -49,7 +49,7 @@ func (a *agent) stop(s member.Stop) {
 
 func (p *pod) find(id string) *instance {
 	for _, c := range p.containers {
-		if c.ID == id {
+		if c.id == id {
 			return c
 		}
 	}
@@ -76,7 +76,7 @@ func (p *pod) forget(ids []string) {
 	for _, c := range p.containers {
 		gone := false
 		for _, id := range ids {
-			gone = gone || (c.ID == id && !c.running)
+			gone = gone || (c.id == id && !c.running)
 		}
 		if !gone {
 			kept = append(kept, c)

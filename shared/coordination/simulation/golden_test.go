@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 var update = flag.Bool("update", false, "write the golden transcripts anew")
@@ -34,7 +32,7 @@ func TestGoldenStories(t *testing.T) {
 		"an-empty-store-kills-nobody": func() *scene {
 			s := enter(t, pair(Exec))
 			s.faults(Fault{Kind: StoreWiped, Count: 10})
-			s.until(time.Minute, "recovering", s.at(coordination.Recovering))
+			s.passes(5 * time.Second)
 			s.settles(time.Minute)
 			return s
 		},

@@ -12,8 +12,6 @@ type Result struct {
 	Orders     int // to stop a worker
 	Rounds     int64
 	Events     uint64
-	// Interventions of an operator, see intervene.
-	Interventions int
 }
 
 const (
@@ -45,7 +43,7 @@ func play(seed uint64, shape Shape, faults []Fault, mutant Mutant, record bool) 
 	}
 	return Result{
 		Seed: seed, Shape: shape, Faults: faults, Breach: w.breach, Transcript: log.String(), Orders: w.truth.orders, Rounds: rounds,
-		Events: w.order, Interventions: w.interventions,
+		Events: w.order,
 	}
 }
 
@@ -79,7 +77,6 @@ func (w *world) settle() {
 		if w.unsettled() == "" {
 			return
 		}
-		w.intervene()
 	}
 	w.fail("L1", "%s after the last fault: %s", patience, w.unsettled())
 }

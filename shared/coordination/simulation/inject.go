@@ -77,7 +77,6 @@ var podFaults = map[Kind]func(*pod, Fault){
 			f.For = -f.For
 		}
 		p.node.skew += f.For
-		p.truth.skewed = true
 	},
 	NodeCrashes: func(p *pod, f Fault) {
 		p.node.crash()
@@ -103,8 +102,7 @@ var podFaults = map[Kind]func(*pod, Fault){
 	AgentCrashes: func(p *pod, _ Fault) { p.agent.crash() },
 	AgentFuse:    func(p *pod, f Fault) { p.agent.fuse = f.Count },
 	AgentForgets: func(p *pod, _ Fault) {
-		p.volume = newVolume()
-		p.agent.crash()
+		p.forgets()
 	},
 	AgentPauses:  func(p *pod, f Fault) { p.agent.pause(f.For) },
 	RequestsLost: func(p *pod, f Fault) { p.agent.link.loseRequests = f.Count },

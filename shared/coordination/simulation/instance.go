@@ -1,14 +1,11 @@
 package simulation
 
-import (
-	"time"
-
-	"github.com/holdfast-project/holdfast/shared/coordination"
-)
+import "time"
 
 // instance is one life of a worker, as it truly was: what the checks hold the protocol against.
 type instance struct {
-	coordination.Instance
+	id      string
+	born    int64 // by the clock of its node, Unix microseconds
 	pod     *pod
 	running bool
 	lifted  bool          // its user code runs; without a barrier from the start
@@ -20,9 +17,8 @@ type instance struct {
 	wallOut int64 // Unix milliseconds of the node, when it exited
 
 	rendezvous rendezvous // what it was told when it started
-	given      rendezvous // the newest round that the store gave it
+	given      rendezvous // the newest round that it has joined
 	assigned   bool
-	under      coordination.Level // that it was given under
 
 	orders  int  // how often it was ordered to stop, by one run of its agent and without an error between
 	runs    int  // the run of the agent that gave the last order
@@ -32,8 +28,8 @@ type instance struct {
 }
 
 // rendezvous is what a worker of a round meets its peers under.
-type rendezvous struct{ epoch, round int64 }
+type rendezvous struct{ generation, round int64 }
 
 func (r rendezvous) less(o rendezvous) bool {
-	return r.epoch < o.epoch || (r.epoch == o.epoch && r.round < o.round)
+	return r.generation < o.generation || (r.generation == o.generation && r.round < o.round)
 }

@@ -3,7 +3,7 @@ package simulation
 import (
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // sync is what the kubelet does after a look at the containers of a pod (reference 2.1).
@@ -109,7 +109,7 @@ func (p *pod) terminate() {
 	}
 	p.terminating = true
 	if p.driver() == Exec {
-		p.agent.take(member.Leaving{}) // the supervisor gets the signal, and passes it on
+		p.agent.take(worker.Leaving{}) // the supervisor gets the signal, and passes it on
 	}
 	took := p.random.between(5*time.Millisecond, 300*time.Millisecond)
 	if c := p.living(); c != nil {

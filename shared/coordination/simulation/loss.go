@@ -3,7 +3,7 @@ package simulation
 import (
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
@@ -67,12 +67,14 @@ func (st *store) split(d time.Duration, keepSecond bool) {
 	})
 }
 
-// addBystander opens a group that nothing in a history is about.
+// addBystander writes a group that nothing in a history is about.
 func (s *server) addBystander() {
-	_, err := s.functions.Open(otherUID, coordination.Open{
-		Incarnation: "other", Epoch: 1, Limit: 1, Stages: s.shape.stages(),
-	})
+	want := group.Wanted{Generation: 1, Limit: 1, Stages: s.shape.stages()}
+	w, _, err := group.Next(nil, want, "other")
 	if err != nil {
+		panic(err)
+	}
+	if _, err := s.functions.Set(otherUID, w.Seq, w.State, w.Config, w.Finished, w.Line()); err != nil {
 		panic(err)
 	}
 }

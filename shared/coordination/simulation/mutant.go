@@ -1,19 +1,19 @@
 package simulation
 
 import (
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // Mutant replaces parts of what a history runs by broken ones, to show that the checks see it. The zero value runs
 // everything as it is shipped.
 type Mutant struct {
 	Library string // the source of the store's functions; empty: as shipped
-	Join    func(coordination.Join) coordination.Join
-	Event   func(member.Event) member.Event
-	Actions func([]member.Action) []member.Action
-	Next    func(leader.Input) leader.Step
+	Call    func(rounds.Call) rounds.Call
+	Event   func(worker.Event) worker.Event
+	Actions func([]worker.Action) []worker.Action
+	Next    func(leader.Input) (leader.Step, error)
 
 	BlindWrites  bool // the leader writes annotations without the compare-and-set
 	DeleteFirst  bool // a fail-over deletes the Jobs before it writes the epoch

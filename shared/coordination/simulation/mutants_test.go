@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/functions"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // mutants are broken variants of the protocol. Each names the invariants of which one has to catch it.
@@ -20,41 +19,37 @@ var mutants = map[string]struct {
 	Mutant
 	on func() Shape // nil: all of them
 }{
-	"store: a repeated join counts as a new instance":  {"S2 S5", joinRepeats, nil},
-	"store: a pod that lost its slot may come back":    {"S14 S9 S5 L1", joinUnfences, nil},
-	"store: what agents remember is not believed":      {"S1 S5", Mutant{Join: joinForgets}, nil},
-	"store: one missing worker is close enough":        {"S5", joinAlmostAll, nil},
-	"store: a round of its own for every new instance": {"S6 S2 S5", joinOpensRounds, nil},
-	"store: the level changes without a broadcast":     {"S1 L1", downSilently, nil},
-	"store: no budget": {"S7", downWithoutBudget, poor},
-	"store: a death in the round in progress is forgotten":   {"S6", downNeverDirty, nil},
-	"store: a failure takes the round two further":           {"S6 S2", downTwice, nil},
-	"store: every ordered death is a failure":                {"S2 S6", downBlamesOrders, nil},
-	"store: dead workers stay counted":                       {"S5 L1", downKeepsCount, nil},
-	"store: the next epoch keeps who is there":               {"S9 S5 L1", openKeepsSlots, nil},
-	"store: a leader that was replaced may open":             {"S8", openForAnyone, leadership},
-	"store: a leader that was replaced may evict":            {"S8", evictForAnyone, leadership},
-	"store: an eviction strikes whoever holds the slot":      {"S2", evictAnybody, leadership},
-	"store: a round that has ended can still be given up":    {"S2", recreateAlways, hasty},
+	"store: a repeated join counts as a new instance":        {"S2 S5 L1 L7", joinRepeats, nil},
+	"store: any pod takes a slot":                            {"S14", joinTakes, losses},
+	"store: a pod that was released may join":                {"S14", joinUnfences, losses},
+	"store: one missing worker is close enough":              {"S5", joinAlmostAll, nil},
+	"store: the level changes without a number of its own":   {"S1 L1", neverCounts, nil},
+	"store: no budget":                                       {"S7", openWithoutBudget, poor},
+	"store: a death in the round in progress is forgotten":   {"S6", dirtyForgets, nil},
+	"store: a new pod may join peers that run on":            {"S6", startForgetsNew, execStorm},
+	"store: a failure takes the round two further":           {"S6 S2", openTwice, nil},
+	"store: dead workers stay counted":                       {"S5 L1", diesCounted, nil},
+	"store: a late report of a death opens one more round":   {"S2", downLate, nil},
+	"store: a leader that was replaced may write":            {"S8", leadAnyone, leadership},
+	"store: a release strikes whoever holds the slot":        {"S2", releaseAnybody, leadership},
+	"store: a released pod keeps its slot":                   {"L1", releaseKeeps, losses},
+	"store: steps start one by one in a restart":             {"S13 S5 S2", advanceStepwise, orderedStart},
+	"store: a finished worker was never there":               {"S5 L1 S10", finishForgets, finishing},
+	"store: lost data are a failure":                         {"S12", settleHurts, func() Shape { return neutral(CRI) }},
+	"store: a round that was lost is not brought back":       {"L1", lostIgnored, nil},
+	"store: groups go by the name of their JobSet":           {"S11", Mutant{ByName: true}, leadership},
 	"agent: an order is carried out twice":                   {"S4", Mutant{Actions: stopTwice}, nil},
 	"agent: a peer's worker is stopped":                      {"S3", Mutant{Actions: stopAnother}, nil},
 	"agent: every broadcast is an order":                     {"S3", Mutant{Event: everyBroadcastOrders}, nil},
-	"agent: the barrier is lifted before all have joined":    {"S13", Mutant{Event: liftsEarly}, execStorm},
-	"agent: the worker is let run whatever its round":        {"S13", Mutant{Actions: liftsOldRound}, execStorm},
-	"store: a step enters before all of it has joined":       {"S5", joinEntersEarly, orderedStart},
-	"store: a step that forms is restarted with the others":  {"S5 S3 S6 L1 L2", downDragsSteps, orderedStart},
-	"store: a finished worker that is held was never there":  {"S5 L1 S10", downForgetsFinished, execStorm},
-	"store: an elder pod takes its slot back":                {"S14", joinUnfences, twins},
-	"store: lost data are a failure of their own":            {"S12", joinHurts, func() Shape { return neutral(CRI) }},
-	"store: groups go by the name of their JobSet":           {"S11", Mutant{ByName: true}, leadership},
-	"leader: groups are not dropped":                         {"L1 L8", Mutant{Next: never(leader.Drop)}, poor},
-	"controller: finished Jobs are cleaned up":               {"S10", Mutant{CleansUp: true}, finishing},
-	"agent: orders are ignored":                              {"L2 L1", Mutant{Actions: drop[member.Stop]}, nil},
+	"agent: workers are started before all have joined":      {"S13", Mutant{Event: startsEarly}, execStorm},
+	"agent: workers are started in another round":            {"S13", Mutant{Actions: startsInOldRound}, execStorm},
+	"agent: orders are ignored":                              {"L2 L1", Mutant{Actions: drop[worker.Stop]}, nil},
 	"agent: a worker that hangs is left alone":               {"L1 L2", Mutant{Actions: sparesTheHung}, stuck},
 	"agent: a worker that gets on is killed as if it hung":   {"S2", Mutant{Event: seesNoProgress}, hangs},
-	"agent: deaths are not reported":                         {"L1", Mutant{Actions: drop[member.Down]}, nil},
+	"agent: deaths are not reported":                         {"L1", Mutant{Actions: dropsDeaths}, nil},
 	"agent: its file goes back":                              {"S1", Mutant{Actions: saveOld}, nil},
 	"agent: reads of the store are not looked at":            {"L1", Mutant{Event: neverReads}, nil},
+	"leader: groups are not dropped":                         {"L1 L8", Mutant{Next: never(leader.Drop)}, poor},
 	"leader: restarts are not charged":                       {"S7 L1", Mutant{Next: never(leader.Charge)}, nil},
 	"leader: every restart is charged twice":                 {"S7", Mutant{Next: chargesTwice}, nil},
 	"leader: the budget has one more":                        {"S7 L1 L7", Mutant{Next: limitPlusOne}, poor},
@@ -64,9 +59,10 @@ var mutants = map[string]struct {
 	"leader: annotations are written without a precondition": {"S7 S9", Mutant{BlindWrites: true}, leadership},
 	"leader: Jobs are deleted before the epoch is written":   {"S9", Mutant{DeleteFirst: true}, nil},
 	"leader: a fail-over deletes the Jobs of any JobSet":     {"S9", Mutant{AnyOwner: true}, reborn},
-	"controller: a suspend comes before its epoch":           {"S9", Mutant{SuspendFirst: true}, nil},
 	"leader: a pod is replaced while it ends":                {"S15", Mutant{Hasty: true}, losses},
 	"leader: a pod is replaced by what a stale cache says":   {"S15", Mutant{Blind: true}, losses},
+	"controller: finished Jobs are cleaned up":               {"S10", Mutant{CleansUp: true}, finishing},
+	"controller: a suspend comes before its epoch":           {"S9", Mutant{SuspendFirst: true}, nil},
 }
 
 func execStorm() Shape {
@@ -76,12 +72,6 @@ func execStorm() Shape {
 func orderedStart() Shape {
 	s := shape("steps", steps(CRI), append(everything(), chances(20, WorkerDies, PeersDie)...), 6)
 	s.Start = time.Second
-	return s
-}
-
-func twins() Shape {
-	s := shape("twins", workers(CRI, 1, 2), chances(1, PodDuplicated, WorkerDies), 4)
-	s.Timeout = time.Hour // no epoch but the first
 	return s
 }
 
@@ -143,18 +133,18 @@ func hunt(m Mutant, on func() Shape) (uint64, *Breach) {
 	return 0, nil
 }
 
-func sparesTheHung(actions []member.Action) []member.Action {
-	return slices.DeleteFunc(actions, func(a member.Action) bool {
-		s, isStop := a.(member.Stop)
-		return isStop && s.Haste == member.Hung
+func sparesTheHung(actions []worker.Action) []worker.Action {
+	return slices.DeleteFunc(actions, func(a worker.Action) bool {
+		s, isStop := a.(worker.Stop)
+		return isStop && s.Haste == worker.Hung
 	})
 }
 
 // seesNoProgress is a driver that has seen one sign, and no other.
-func seesNoProgress(e member.Event) member.Event {
-	if o, ok := e.(member.Observed); ok {
-		for i := range o.Workers {
-			o.Workers[i].Progress = min(1, o.Workers[i].Progress)
+func seesNoProgress(e worker.Event) worker.Event {
+	if o, ok := e.(worker.Observed); ok {
+		for i := range o.Processes {
+			o.Processes[i].Progress = min(1, o.Processes[i].Progress)
 		}
 	}
 	return e
@@ -162,7 +152,7 @@ func seesNoProgress(e member.Event) member.Event {
 
 // lua is a mutant of the store's functions: in their source, each text that is given is replaced by the one behind it.
 func lua(pairs ...string) Mutant {
-	library := functions.Library
+	library := rounds.Library
 	for i := 0; i < len(pairs); i += 2 {
 		if n := strings.Count(library, pairs[i]); n != 1 {
 			panic(fmt.Sprintf("the library has %d of: %s", n, pairs[i]))
@@ -173,64 +163,40 @@ func lua(pairs ...string) Mutant {
 }
 
 var (
-	joinRepeats     = lua("held.id == call.id and held.generation == self.gen\nend", "held.dead\nend")
-	joinUnfences    = lua("if not holds and (older or fromEarlier) then", "if false then", "if self:isFenced(call.pod) then", "if false then")
-	joinHurts       = lua("    self:see(i, call,", "    self:lazy('recovery').hurt = true\n    self:see(i, call,")
-	joinAlmostAll   = lua("c.joined >= self:slotsOf(i)", "c.joined >= self:slotsOf(i) - 1")
-	joinOpensRounds = lua("    return self:reply(call.slot, call.id)\n  end\n  self:settle(now)\n", `    return self:reply(call.slot, call.id)
-  end
-  self:settle(now)
-  if self.phase == Restarting and self:joined() > 1 and self.round < self.limit then
-    self.round, self.seq = self.round + 1, self.seq + 1
-  end
-`)
-	joinEntersEarly = lua("        return\n      end\n      step.entered = self.round", "        if k == 1 then\n          return\n        end\n      end\n      step.entered = self.round")
+	joinRepeats   = lua("if id == a[i + 2] then\n    return 'J'\n  elseif", "if")
+	joinTakes     = lua("return not holder\nend", "return true\nend")
+	joinUnfences  = lua("if g[3 + at] or", "if")
+	joinAlmostAll = lua("< tonumber(unit[1]) then break", "< tonumber(unit[1]) - 1 then break")
+	settleHurts   = lua("if string.find(past, 'r') then mark(s, u, RAN) end", "if string.find(past, 'r') then mark(s, u, DIED) end")
 
-	downSilently      = lua("  self:die(i, held, call, now)\n  self:settle(now)", "  local seq = self.seq\n  self:die(i, held, call, now)\n  self:settle(now)\n  self.seq = seq")
-	downWithoutBudget = lua("if self.round + 1 > self.limit then", "if false then")
-	downNeverDirty    = lua("elseif self.dirty.kind then", "elseif false then")
-	downTwice         = lua("self.round = self.round + 1", "self.round = self.round + 2")
-	downBlamesOrders  = lua("  checkDown(call, now)\n", `  checkDown(call, now)
-  if call.ordered and self.phase == Restarting and self.round < self.limit then
-    self.round, self.seq = self.round + 1, self.seq + 1
-  end
-`)
-	downKeepsCount = lua("  checkDown(call, now)\n", `  checkDown(call, now)
-  if self.phase == Restarting or self.phase == Forming then
-    return self:reply(call.slot, call.id)
-  end
-`)
-	downDragsSteps = lua("    self:nextRound()\n", `    self:nextRound()
-    for _, step in ipairs(self.steps) do
-      step.entered = math.max(step.entered, self.round - 1)
-    end
-`)
-	downForgetsFinished = lua("    s.dead, s.finished = true, true\n    self:count(i, s, 1)\n", "    s.dead, s.finished = true, true\n    self:count(i, s, 1)\n    s.finished = false\n")
+	neverCounts       = lua("s.seq = s.seq + 1", "s.seq = s.seq")
+	openWithoutBudget = lua("if s.round >= s.limit then\n    s.phase", "if false then\n    s.phase")
+	openTwice         = lua("begin(s, s.round + 1)", "begin(s, s.round + 2)")
+	startForgetsNew   = lua("if died or (ran and new) then", "if died then")
+	advanceStepwise   = lua("if edge > s.started and edge >= s.entered then", "if edge > s.started then")
+	dirtyForgets      = lua("  mark(s, u, DIED)\nend", "end")
+	diesCounted       = lua("  redis.call('HDEL', tableOf(s, 'j:', u), slot)\n", "")
 
-	openKeepsSlots = lua("    if s.pod ~= '' then\n      self:fence(s.pod)\n    end\n", "", "  self:forgetSlots()\n", "")
-	openForAnyone  = lua("  self:lead(o.token)\n", "")
-	evictForAnyone = lua("  self:lead(token)\n  local i = self:stage(slot)\n", "  local i = self:stage(slot)\n")
-	evictAnybody   = lua("  local held = self:slot(slot)\n  if self.phase == Closed", "  local held = self:slot(slot)\n  pod = held and held.pod ~= '' and held.pod or pod\n  if self.phase == Closed")
-	recreateAlways = lua("local stuck = self.phase == Restarting or", "local stuck = self.phase == Running or self.phase == Restarting or")
+	downLate       = lua("  if number(a[6], 0) ~= s.round then return '-' end", "")
+	lostIgnored    = lua("  begin(s, tonumber(a[5]))\n", "")
+	finishForgets  = lua("  redis.call('HSET', tableOf(s, 'f:', u), a[3], a[5])\n", "")
+	leadAnyone     = lua("then fail('HFSTALELEADER') end", "then return end")
+	releaseAnybody = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n    local", "  if true then\n    redis.call('HDEL', holders, a[3])\n    local")
+	releaseKeeps   = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n", "  if read(holders, a[3]) == a[4] then\n")
 )
 
-func joinForgets(j coordination.Join) coordination.Join {
-	j.Seen = coordination.Unseen()
-	return j
-}
-
-func stopTwice(actions []member.Action) []member.Action {
+func stopTwice(actions []worker.Action) []worker.Action {
 	for _, a := range actions {
-		if stop, ok := a.(member.Stop); ok {
+		if stop, ok := a.(worker.Stop); ok {
 			return append(actions, stop)
 		}
 	}
 	return actions
 }
 
-func stopAnother(actions []member.Action) []member.Action {
+func stopAnother(actions []worker.Action) []worker.Action {
 	for i, a := range actions {
-		if stop, ok := a.(member.Stop); ok {
+		if stop, ok := a.(worker.Stop); ok {
 			stop.ID = strings.Replace(stop.ID, "pod", "other", 1)
 			actions[i] = stop
 		}
@@ -238,97 +204,105 @@ func stopAnother(actions []member.Action) []member.Action {
 	return actions
 }
 
-// everyBroadcastOrders lets an agent take each broadcast of a running group for the order to restart.
-func everyBroadcastOrders(e member.Event) member.Event {
-	told, ok := e.(member.Told)
-	if ok && !told.Read && told.Level.Phase == coordination.Running {
-		told.Level.Phase = coordination.Restarting
+// everyBroadcastOrders lets an agent take each broadcast of a group that runs for the order to restart.
+func everyBroadcastOrders(e worker.Event) worker.Event {
+	told, ok := e.(worker.Updated)
+	if ok && !told.Read && told.Level.Running() {
 		told.Level.Round++
+		told.Level.Started = 0
 		return told
 	}
 	return e
 }
 
-// liftsEarly lets a supervisor take a group that restarts for one that runs.
-func liftsEarly(e member.Event) member.Event {
-	told, ok := e.(member.Told)
-	if ok && told.Level.Phase == coordination.Restarting {
-		told.Level.Phase = coordination.Running
+// startsEarly lets a supervisor take a group that restarts for one that runs.
+func startsEarly(e worker.Event) worker.Event {
+	told, ok := e.(worker.Updated)
+	if ok && told.Level.Restarting() {
+		told.Level.Started = told.Level.Entered
 		return told
 	}
 	return e
 }
 
-func liftsOldRound(actions []member.Action) []member.Action {
+func startsInOldRound(actions []worker.Action) []worker.Action {
 	for i, a := range actions {
-		if lift, ok := a.(member.Lift); ok && lift.Round > 0 {
-			lift.Round--
-			actions[i] = lift
+		if start, ok := a.(worker.Start); ok && start.Round > 0 {
+			start.Round--
+			actions[i] = start
 		}
 	}
 	return actions
 }
 
-func drop[T member.Action](actions []member.Action) []member.Action {
-	return slices.DeleteFunc(actions, func(a member.Action) bool { _, is := a.(T); return is })
+// dropsDeaths reports finished workers only.
+func dropsDeaths(actions []worker.Action) []worker.Action {
+	return slices.DeleteFunc(actions, func(a worker.Action) bool {
+		c, is := a.(worker.Call)
+		return is && c.Function == rounds.FunctionDown
+	})
 }
 
-func saveOld(actions []member.Action) []member.Action {
+func drop[T worker.Action](actions []worker.Action) []worker.Action {
+	return slices.DeleteFunc(actions, func(a worker.Action) bool { _, is := a.(T); return is })
+}
+
+func saveOld(actions []worker.Action) []worker.Action {
 	for i, a := range actions {
-		if save, ok := a.(member.Save); ok && save.Round > 1 {
-			save.Round = 0
+		if save, ok := a.(worker.Save); ok && save.Highest > 1 {
+			save.Highest = 0
 			actions[i] = save
 		}
 	}
 	return actions
 }
 
-func neverReads(e member.Event) member.Event {
-	if told, ok := e.(member.Told); ok && told.Read {
-		return member.Tick{}
+func neverReads(e worker.Event) worker.Event {
+	if told, ok := e.(worker.Updated); ok && told.Read {
+		return worker.Tick{}
 	}
 	return e
 }
 
-func never(k leader.Kind) func(leader.Input) leader.Step {
-	return func(in leader.Input) leader.Step {
-		if s := leader.Next(in); s.Kind != k || !in.Counted {
-			return s
+func never(k leader.Kind) func(leader.Input) (leader.Step, error) {
+	return func(in leader.Input) (leader.Step, error) {
+		if s, err := leader.Next(in); s.Kind != k || !in.Counted {
+			return s, err
 		}
-		return leader.Step{}
+		return leader.Step{}, nil
 	}
 }
 
-func chargesTwice(in leader.Input) leader.Step {
-	s := leader.Next(in)
+func chargesTwice(in leader.Input) (leader.Step, error) {
+	s, err := leader.Next(in)
 	if s.Kind == leader.Charge && in.Counted {
 		s.Charged++
 	}
-	return s
+	return s, err
 }
 
-func limitPlusOne(in leader.Input) leader.Step {
+func limitPlusOne(in leader.Input) (leader.Step, error) {
 	in.Budget++
 	return leader.Next(in)
 }
 
-func failsOverForFree(in leader.Input) leader.Step {
-	s := leader.Next(in)
+func failsOverForFree(in leader.Input) (leader.Step, error) {
+	s, err := leader.Next(in)
 	if s.Kind == leader.FailOver {
 		s.Charged--
 		s.Epoch.Base--
 	}
-	return s
+	return s, err
 }
 
-func neverReopens(in leader.Input) leader.Step {
-	if s := leader.Next(in); s.Kind != leader.OpenGroup || in.Group != nil || !in.Counted {
-		return s
+func neverReopens(in leader.Input) (leader.Step, error) {
+	if s, err := leader.Next(in); s.Kind != leader.WriteGroup || in.Stored != nil || !in.Counted {
+		return s, err
 	}
-	return leader.Step{}
+	return leader.Step{}, nil
 }
 
-func neverCloses(in leader.Input) leader.Step {
+func neverCloses(in leader.Input) (leader.Step, error) {
 	if in.Wanted != nil {
 		wanted := *in.Wanted
 		wanted.Suspended = false

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // orchestrator is one of the two processes of which one leads. It runs the shipped leader.Next on what it has observed,
@@ -30,8 +31,10 @@ type orchestrator struct {
 	lags              random          // of the informer of pods
 	busy              bool
 	again             bool
-	next              time.Duration // the planned look
-	fenceDue          time.Duration // when the fence is looked at; 0: nobody is waited for
+	next              time.Duration      // the planned look
+	fenceDue          time.Duration      // when the fence is looked at; 0: nobody is waited for
+	freed             time.Duration      // when the holders of slots were looked at last
+	released          map[string]release // pods, by UID
 }
 
 // loss is a pod that was lost; gap if that leaves its slot without a worker that finished.
@@ -40,12 +43,17 @@ type loss struct {
 	gap bool
 }
 
+// release is the slot that a pod was taken out of.
+type release struct {
+	slot       string
+	generation int64
+}
+
 // started is since when this leader has seen a round.
 type started struct {
-	uid          string
-	phase        coordination.Phase
-	epoch, round int64
-	at           time.Duration
+	uid               string
+	generation, round int64
+	at                time.Duration
 }
 
 const (
@@ -69,7 +77,7 @@ func (o *orchestrator) start() {
 	}
 	o.begin()
 	o.leading, o.busy, o.again, o.round, o.losses, o.cache, o.next = false, false, false, started{}, nil, nil, 0
-	o.paces, o.vacated, o.fenceDue = nil, map[string]bool{}, 0
+	o.paces, o.vacated, o.fenceDue, o.freed, o.released = nil, map[string]bool{}, 0, 0, map[string]release{}
 	o.seen, o.seenAt = lease{}, o.now
 	o.notice()
 	o.elect()
@@ -117,7 +125,7 @@ func (o *orchestrator) tryLease() error {
 func (o *orchestrator) lead(token coordination.Token) {
 	o.leading, o.token = true, token
 	o.note(o.name, "leads with token %d", token.Transitions)
-	o.sub = subscribe(o.link, "", func(coordination.Observation) { o.wake(0) })
+	o.sub = subscribe(o.link, "", "", func(worker.Event) { o.wake(0) })
 	o.sweep()
 	o.wake(0)
 }
@@ -197,7 +205,7 @@ func (o *orchestrator) sweep() {
 			if uid == otherUID || o.api.current != nil && o.api.current.uid == uid {
 				continue
 			}
-			request(o.link, func(s *server) (struct{}, error) { return struct{}{}, s.drop(uid, o.token) }, func(struct{}, error) {})
+			request(o.link, func(s *server) (struct{}, error) { s.drop(uid); return struct{}{}, nil }, func(struct{}, error) {})
 		}
 		wait := sweepEvery
 		if err != nil {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // pod is one pod: what the API server has of it, and what runs on its node. The two part ways when the node is cut off.
@@ -46,17 +46,18 @@ type pod struct {
 	blind     time.Duration // no events of the runtime until then
 	dieYoung  int           // so many of the next workers die as soon as they have started
 	duplicate bool          // a second pod of its slot: the Job controller knows nothing of it
+	forgot    bool          // its agent has lost its file once
 	surplus   bool          // the Job controller deletes it because it has another one of its slot
 }
 
 // volume lives as long as the pod.
 type volume struct {
-	memory member.Memory
+	memory worker.Memory
 	has    bool
 	told   rendezvous
 }
 
-func newVolume() volume { return volume{memory: member.Fresh()} }
+func newVolume() volume { return volume{memory: worker.Fresh()} }
 
 type podPhase string
 
@@ -146,15 +147,15 @@ func (p *pod) startWorker() {
 	p.waiting = false
 	p.births++
 	c := &instance{
-		Instance: coordination.Instance{ID: fmt.Sprintf("%s/c%d", p.uid, p.births), Born: p.node.wall().UnixMicro()},
-		pod:      p, running: true, lifted: true, rendezvous: p.volume.told,
+		id: fmt.Sprintf("%s/c%d", p.uid, p.births), born: p.node.wall().UnixMicro(),
+		pod: p, running: true, lifted: true, rendezvous: p.volume.told,
 	}
 	if dead := len(p.containers) - 1; dead > 0 {
 		p.containers = p.containers[dead:]
 	}
 	p.containers = append(p.containers, c)
 	p.truth.born(c)
-	p.note(p.uid, "worker %s starts", c.ID)
+	p.note(p.uid, "worker %s starts", c.id)
 	p.event()
 	if p.dieYoung > 0 {
 		p.dieYoung--
@@ -177,10 +178,7 @@ func (p *pod) exit(c *instance, code int64) {
 		return
 	}
 	c.running, c.code, c.exited, c.wallOut = false, code, p.now, p.node.wall().UnixMilli()
-	p.note(p.uid, "worker %s exits %d", c.ID, code)
-	if code == 0 && p.terminating && p.driver() == CRI {
-		p.truth.fooled = true
-	}
+	p.note(p.uid, "worker %s exits %d", c.id, code)
 	if p.over {
 		return
 	}
@@ -190,13 +188,14 @@ func (p *pod) exit(c *instance, code int64) {
 	}
 }
 
-// toldEpoch is what the agent is told of its pod's epoch.
-func (p *pod) toldEpoch() int64 {
-	if p.untold {
-		return 0
-	}
-	return p.epoch
+// forgets is what a pod's agent does that crashes and loses its file.
+func (p *pod) forgets() {
+	p.forgot = true
+	p.volume = newVolume()
+	p.agent.crash()
 }
+
+func (p *pod) asSlot() rounds.Slot { return rounds.Slot{Name: p.slot, Pod: p.uid} }
 
 func (p *pod) driver() Driver { return p.job.entry.Driver }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // TestDefectsOfThePrototype are the 26 known defects of the first prototype (seed 000), each as the story that led there,
@@ -137,8 +138,8 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			s.until(time.Minute, "another one leads", func() bool { l := s.leader(); return l != nil && l != old })
 			s.worker(0).fail() // the new leader tells the store so, and shows its token with it
 			s.settles(2 * time.Minute)
-			uid := s.api.current.uid
-			_, err := s.store.first.openGroup(uid, coordination.Open{Token: old.token, Epoch: 9, Limit: 1, Stages: s.shape.stages()})
+			v := s.group()
+			_, err := s.store.first.release(s.api.current.uid, old.token, rounds.Slot{Name: s.slots[0], Pod: v.holders[s.slots[0]]}, lostPod)
 			if !errors.Is(err, coordination.ErrStaleLeader) {
 				s.lose("the old leader is answered %v", err)
 			}
@@ -170,13 +171,14 @@ func TestDefectsOfThePrototype(t *testing.T) {
 		},
 		"D15 an agent of the epoch before has no say in the next": func(t *testing.T) {
 			s := enter(t, plain())
-			old := s.worker(0)
+			old, before := s.worker(0), s.group().Level
 			s.suspendAndResume(5 * time.Second)
 			s.settles(time.Minute)
 			level := s.group().Level
-			j := coordination.Join{Member: old.member(), Instance: coordination.Instance{ID: "late", Born: 1 << 50}, Seen: coordination.Unseen()}
-			if _, err := s.store.first.join(old, j); !errors.Is(err, coordination.ErrFenced) || s.group().Level != level {
-				s.lose("it is answered %v, the group is %v", err, s.group().Level)
+			late := rounds.Member{Slot: old.asSlot(), ID: "late", Attempt: 9, Ran: true, Past: rounds.Past{Kind: rounds.PastRan}}
+			r, err := s.store.first.call(old, rounds.Join(before.Incarnation, 0, before.Round, 1, late))
+			if r.text != string(rounds.AnswerOver) || err != nil || s.group().Level != level {
+				s.lose("it is answered %q, %v, the group is %v", r.text, err, s.group().Level)
 			}
 			s.wants(2, 0, 0, 0)
 		},
@@ -186,14 +188,14 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			zombie.node.cut = true
 			zombie.forceDelete()
 			s.settles(time.Minute)
-			orders, level := s.truth.orders, s.group().Level
+			level := s.group().Level
 			zombie.node.cut = false // it is back, and its kubelet has not noticed yet
 			if zombie.over {
 				s.lose("the zombie is gone, the story tells nothing")
 			}
 			s.passes(time.Minute)
-			if s.group().Level != level || s.truth.orders != orders {
-				s.lose("the group is %v, %d orders; it was %v, %d", s.group().Level, s.truth.orders, level, orders)
+			if s.group().Level != level {
+				s.lose("the group is %v, it was %v", s.group().Level, level)
 			}
 		},
 		"D17 a new pod whose agent dies before its file is written counts once": func(t *testing.T) {
@@ -211,7 +213,7 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: LeadersGone, For: 10 * time.Minute})
 			w := s.worker(0)
-			if _, err := s.store.first.ask(w, w.member(), "bad-gpu"); err != nil {
+			if _, err := s.store.first.call(w, rounds.Ask(s.group().Level.Incarnation, 0, w.asSlot(), "bad-gpu")); err != nil {
 				t.Fatal(err)
 			}
 			s.passes(time.Minute)
@@ -224,8 +226,8 @@ func TestDefectsOfThePrototype(t *testing.T) {
 		"D19 nonsense in a report deletes nothing": func(t *testing.T) {
 			s := enter(t, plain())
 			level, w := s.group().Level, s.worker(0)
-			j := coordination.Join{Member: w.member(), Instance: w.living().Instance, Seen: coordination.Seen{Epoch: 1, Round: -999}}
-			if _, err := s.store.first.join(w, j); !errors.Is(err, coordination.ErrForeignValue) {
+			nonsense := rounds.Member{Slot: w.asSlot(), ID: w.living().id, Attempt: -1}
+			if _, err := s.store.first.call(w, rounds.Join(level.Incarnation, 0, -999, 1, nonsense)); !errors.Is(err, coordination.ErrArgument) {
 				s.lose("it is answered %v", err)
 			}
 			s.passes(time.Minute)
@@ -337,8 +339,4 @@ func (s *scene) suspendAndResume(d time.Duration) {
 	s.passes(d)
 	s.api.spec("queue", func(js *jobSet) { js.suspended = false })
 	s.passes(time.Second)
-}
-
-func (p *pod) member() coordination.Member {
-	return coordination.Member{Slot: p.slot, Pod: p.uid, PodBorn: p.born}
 }

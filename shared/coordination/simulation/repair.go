@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Why a pod is evicted: it was lost, or it is about to be deleted because its slot holds a round up.
+// Why a pod is released: it was lost, it is about to be deleted because its slot holds a round up, or the store has lost its fence.
 const (
-	lostPod = "evict lost"
-	repair  = "evict to repair"
+	lostPod = "the release of a lost pod"
+	repair  = "the release to repair"
+	again   = "the release once more"
 )
 
 // repair tries for the slots that hold a round up what is cheaper than to recreate the group: a simpler ladder than that
@@ -24,7 +26,7 @@ func (o *orchestrator) repair(s *scope, then func()) {
 		then()
 		return
 	}
-	request(o.link, func(v *server) ([]string, error) { return v.missing(s.js.uid) }, func(missing []string, err error) {
+	request(o.link, func(v *server) ([]string, error) { return v.missing(s.js.uid), nil }, func(missing []string, err error) {
 		if err == nil && o.survives() {
 			o.repairAll(s, missing)
 		}
@@ -53,12 +55,12 @@ func (o *orchestrator) repairAll(s *scope, missing []string) {
 		case p == nil || p.job.deleting:
 		case p.phase == podSucceeded:
 			o.note(o.name, "%s has Succeeded in the middle of a round", p.uid)
-			o.evictAndRemove(s, p.job)
+			o.releaseAndRemove(s, p.job)
 		case p.deleting || p.ended() || !o.past(1) || 2*len(missing) > int(s.group.Size) || p.created >= o.round.at:
 		case o.past(2) && int64(len(p.job.seats)) < s.group.Size:
-			o.evictAndRemove(s, p.job)
+			o.releaseAndRemove(s, p.job)
 		case o.past(2) || p.waiting:
-			o.evictAndDelete(s, p)
+			o.releaseAndDelete(s, p)
 		}
 	}
 }
@@ -74,33 +76,30 @@ func (w *world) podOf(uid, slot string) *pod {
 	return newest
 }
 
-// evictAndDelete comes in this order, so that a worker that exits 0 when it is stopped is not taken for finished.
-func (o *orchestrator) evictAndDelete(s *scope, p *pod) {
-	p.note(o.name, "evicts and deletes %s", p.uid)
-	request(o.link, func(v *server) (coordination.Summary, error) {
-		return v.evict(s.js.uid, o.token, p.slot, p.uid, repair)
-	},
-		func(sum coordination.Summary, err error) {
-			if err == nil && sum.Phase == coordination.Restarting && o.survives() {
-				o.deletePod(p)
-			}
-		})
+// releaseAndDelete comes in this order, so that a worker that exits 0 when it is stopped is not taken for finished.
+func (o *orchestrator) releaseAndDelete(s *scope, p *pod) {
+	p.note(o.name, "releases and deletes %s", p.uid)
+	request(o.link, func(v *server) (*rounds.Stored, error) {
+		return v.release(s.js.uid, o.token, p.asSlot(), repair)
+	}, func(stored *rounds.Stored, err error) {
+		if err == nil && stored != nil && stored.State.Restarting() && o.survives() {
+			o.deletePod(p)
+		}
+	})
 }
 
-// evictAndRemove does the same for all pods of a Job; the JobSet controller makes it again.
-func (o *orchestrator) evictAndRemove(s *scope, j *job) {
+// releaseAndRemove does the same for all pods of a Job; the JobSet controller makes it again.
+func (o *orchestrator) releaseAndRemove(s *scope, j *job) {
 	pods := slices.DeleteFunc(slices.Clone(o.pods), func(p *pod) bool { return p.job != j })
-	request(o.link, func(v *server) (coordination.Summary, error) {
-		var sum coordination.Summary
-		var err error
+	request(o.link, func(v *server) (stored *rounds.Stored, err error) {
 		for _, p := range pods {
-			if sum, err = v.evict(s.js.uid, o.token, p.slot, p.uid, repair); err != nil {
-				return sum, err
+			if stored, err = v.release(s.js.uid, o.token, p.asSlot(), repair); err != nil {
+				return nil, err
 			}
 		}
-		return sum, err
-	}, func(sum coordination.Summary, err error) {
-		if err == nil && sum.Phase == coordination.Restarting && o.survives() {
+		return stored, nil
+	}, func(stored *rounds.Stored, err error) {
+		if err == nil && stored != nil && stored.State.Restarting() && o.survives() {
 			j.remove(o.name, "to bring a slot back")
 		}
 	})

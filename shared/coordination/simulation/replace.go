@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // vacancy is a slot that has lost its pod, as the leader has seen it.
@@ -35,7 +36,7 @@ func (o *orchestrator) replace(s *scope, then func()) {
 }
 
 func (o *orchestrator) replaces(s *scope) bool {
-	if s.wanted == nil || s.wanted.Suspended || s.group == nil || s.group.Epoch != int64(s.js.epoch.Epoch) {
+	if s.wanted == nil || s.wanted.Suspended || s.group == nil || s.group.Generation != int64(s.js.epoch.Epoch) {
 		return false
 	}
 	return s.group.Phase == coordination.Running || s.group.Phase == coordination.Restarting
@@ -45,7 +46,7 @@ func (o *orchestrator) replaces(s *scope) bool {
 func (o *orchestrator) vacancies(s *scope) []vacancy {
 	var list []vacancy
 	for _, j := range o.controller.current(s.js) {
-		if _, entered := s.group.Entered(j.entry.Step); !entered || j.suspended || j.failed || !j.made {
+		if !s.group.HasEntered(j.entry.stage()) || j.suspended || j.failed || !j.made {
 			continue
 		}
 		for _, seat := range j.seats {
@@ -114,19 +115,21 @@ func (o *orchestrator) lostPod(v vacancy) *pod {
 // fenceAndFill: the store refuses a leader that has been replaced.
 func (o *orchestrator) fenceAndFill(s *scope, v vacancy, next func()) {
 	uid := "nobody"
+	fence := func(then func()) {
+		o.store(s, func(server *server) (*rounds.Stored, error) { return server.confirmLead(s.js.uid, o.token) }, then)
+	}
 	if v.lost != nil {
 		uid = v.lost.uid
+		fence = func(then func()) { o.releasePod(s, v.lost.asSlot(), lostPod, then) }
 	}
-	o.store(s, func(server *server) (coordination.Summary, error) {
-		return server.evict(s.js.uid, o.token, v.slot, uid, lostPod)
-	}, func() {
+	fence(func() {
 		if !o.replaces(s) || !o.survives() {
 			next()
 			return
 		}
-		round := rendezvous{s.group.Epoch, s.group.Round}
+		round := rendezvous{s.group.Generation, s.group.Round}
 		o.paced(round, v.slot)
-		o.create(v, fmt.Sprintf("%s %d.%d after %s", v.slot, round.epoch, round.round, uid), next)
+		o.create(v, fmt.Sprintf("%s %d.%d after %s", v.slot, round.generation, round.round, uid), next)
 	})
 }
 
@@ -177,7 +180,7 @@ func (o *orchestrator) giveWay(v vacancy, made *pod, next func()) {
 
 func (o *orchestrator) paceOf(s *scope, slot string) pace {
 	p := o.paces[slot]
-	if p.round != (rendezvous{s.group.Epoch, s.group.Round}) {
+	if p.round != (rendezvous{s.group.Generation, s.group.Round}) {
 		return pace{}
 	}
 	return p

@@ -13,7 +13,7 @@ func TestSeeds(t *testing.T) {
 	for _, r := range b.Broken {
 		t.Error(Shrink(r, Mutant{}).Report())
 	}
-	t.Logf("%d seeds, %d faults, %d rounds, %d orders to stop, %d events, %d helped", b.Seeds, b.Faults, b.Rounds, b.Orders, b.Events, b.Helped)
+	t.Logf("%d seeds, %d faults, %d rounds, %d orders to stop, %d events", b.Seeds, b.Faults, b.Rounds, b.Orders, b.Events)
 	if b.Orders < b.Seeds/10 {
 		t.Errorf("%d orders in %d histories: they test nothing", b.Orders, b.Seeds)
 	}

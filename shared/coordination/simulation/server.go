@@ -1,10 +1,13 @@
 package simulation
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // store is what stands behind the address that programs connect to: one server, two for a while if a partition splits it.
@@ -23,15 +26,16 @@ type server struct {
 	name      string
 	up        bool
 	functions *memory.Server
-	views     map[string]*memory.Group // by JobSet UID: what is stored, as it was read since the last change
+	views     map[string]*view // by JobSet UID: what is stored, as it was read since the last change
 }
 
 func newServer(st *store, name string) *server {
-	s := &server{store: st, name: name, up: true, views: map[string]*memory.Group{}}
+	s := &server{store: st, name: name, up: true, views: map[string]*view{}}
 	functions, err := memory.NewServer(memory.Options{
 		Library: st.mutant.Library,
 		Now:     func() time.Time { return beginning.Add(s.now + s.skew) },
 		Publish: s.publish,
+		Wake:    s.wakeLeader,
 	})
 	if err != nil {
 		panic(err)
@@ -40,140 +44,167 @@ func newServer(st *store, name string) *server {
 	return s
 }
 
-// view is what is stored of a group, nil if nothing is.
-func (s *server) view(uid string) *memory.Group {
-	if g, known := s.views[uid]; known {
-		return g
+// view is what is stored of a group, nil if nothing that can be read is.
+func (s *server) view(uid string) *view {
+	if v, known := s.views[uid]; known {
+		return v
 	}
-	g, err := s.functions.Group(uid)
-	if err != nil {
-		s.fail("S5", "the functions wrote what they cannot read: %v", err)
-		g = &memory.Group{}
-	}
-	s.views[uid] = g
-	return g
+	v := s.look(uid)
+	s.views[uid] = v
+	return v
 }
 
-func (s *server) level(uid string) (coordination.Level, error) {
+func (s *server) level(uid string) (rounds.Level, error) {
 	s.reads++
-	g := s.view(uid)
-	if g == nil || s.now < s.foreign {
-		return coordination.Level{}, coordination.ErrNoGroup
+	if s.now < s.foreign {
+		return rounds.Level{}, coordination.ErrNoGroup
 	}
-	return g.Level, nil
+	return s.functions.Level(uid)
 }
 
-func (s *server) summary(uid string) (coordination.Summary, error) {
+func (s *server) place(uid, slot string) (rounds.Place, error) {
 	s.reads++
-	g := s.view(uid)
-	if g == nil {
-		return coordination.Summary{}, coordination.ErrNoGroup
+	if s.now < s.foreign {
+		return rounds.Place{}, coordination.ErrNoGroup
 	}
-	return g.Summary, nil
+	return s.functions.Place(uid, slot)
 }
 
-func (s *server) missing(uid string) ([]string, error) {
+// group reads what the leader reads.
+func (s *server) group(uid string) (*rounds.Stored, error) {
 	s.reads++
-	return s.functions.Missing(uid)
+	return s.functions.Read(uid)
 }
 
-// call is who asks for what: what the checks need to know beside the states before and after.
-type call struct {
-	verb     string
-	pod      *pod // nil: the leader
-	slot     string
-	instance string
-	token    coordination.Token
-	seen     coordination.Seen
-	ordered  bool
+// missing are the slots that the round waits for.
+func (s *server) missing(uid string) []string {
+	s.reads++
+	v := s.view(uid)
+	if v == nil {
+		return nil
+	}
+	var missing []string
+	for u := range v.Waited() {
+		if unit := v.Units[u]; !unit.Left && unit.Joined < unit.Slots {
+			missing = append(missing, s.functions.Missing(uid, v.Level, u, unit.SlotNames())...)
+		}
+	}
+	return missing
 }
 
-// run makes a call and has the step that it takes checked.
-func run[T any](s *server, uid string, c call, do func(uid string) (T, error)) (T, error) {
+// waiting is who holds the slots that have not joined.
+type waiting struct {
+	slots   []string
+	holders map[string]string
+	fenced  []string
+}
+
+func (s *server) waiting(uid string) waiting {
+	slots := s.missing(uid)
+	if len(slots) == 0 {
+		return waiting{}
+	}
+	return waiting{slots, s.holders(uid, slots), s.view(uid).Fenced}
+}
+
+func (s *server) holders(uid string, slots []string) map[string]string {
+	s.reads++
+	if v := s.view(uid); v != nil {
+		return s.functions.Holders(uid, v.Generation, slots)
+	}
+	return nil
+}
+
+// call makes a call of an agent.
+func (s *server) call(p *pod, c rounds.Call) (reply, error) {
+	uid := p.job.owner
 	if s.mutant.ByName && s.api.current != nil {
 		uid = s.api.current.uid
 	}
-	g := s.view(uid)
-	if g == nil || (c.pod != nil && s.now < s.foreign) {
-		var none T
-		return none, coordination.ErrNoGroup
+	if s.mutant.Call != nil {
+		c = s.mutant.Call(c)
+	}
+	if s.now < s.foreign {
+		return reply{}, coordination.ErrNoGroup
+	}
+	before := s.view(uid)
+	s.writes++
+	text, now, err := s.functions.Call(uid, c)
+	s.checked(uid, step{call: c, pod: p, reply: text, err: err}, before)
+	return reply{text, now}, err
+}
+
+// release takes a pod out of its slot, and returns the group after that.
+func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, why string) (*rounds.Stored, error) {
+	before := s.view(uid)
+	if before == nil {
+		return s.group(uid)
+	}
+	unit, found := before.UnitOf(slot.Name)
+	if !found || before.IsFenced(slot.Pod) {
+		return s.group(uid)
 	}
 	s.writes++
-	before := s.truth.look(g, c.slot)
-	result, err := do(uid)
-	delete(s.views, uid)
-	g = s.view(uid)
-	if g.Level != before.Level {
-		s.note(s.name, "%s: joined %d of %d", g.Level, g.Joined, g.Size)
-	}
-	s.truth.called(s, uid, g, c, before, err)
-	return result, err
-}
-
-func (s *server) join(p *pod, j coordination.Join) (coordination.Reply, error) {
-	c := call{verb: "join", pod: p, slot: p.slot, instance: j.ID, seen: j.Seen}
-	if s.mutant.Join != nil {
-		j = s.mutant.Join(j)
-	}
-	r, err := run(s, p.job.owner, c, func(uid string) (coordination.Reply, error) { return s.functions.Join(uid, j) })
-	s.truth.answered(s, p, j.ID, r, err)
-	return r, err
-}
-
-func (s *server) down(p *pod, d coordination.Down) (coordination.Reply, error) {
-	c := call{verb: "down", pod: p, slot: p.slot, instance: d.ID, seen: d.Seen, ordered: d.Ordered}
-	r, err := run(s, p.job.owner, c, func(uid string) (coordination.Reply, error) { return s.functions.Down(uid, d) })
-	if err == nil {
-		s.truth.reported(d.ID)
-	}
-	return r, err
-}
-
-func (s *server) ask(p *pod, m coordination.Member, kind string) (coordination.Reply, error) {
-	c := call{verb: "ask", pod: p, slot: p.slot}
-	return run(s, p.job.owner, c, func(uid string) (coordination.Reply, error) { return s.functions.Ask(uid, m, kind) })
-}
-
-func (s *server) evict(uid string, t coordination.Token, slot, pod, why string) (coordination.Summary, error) {
-	c := call{verb: why, slot: slot, token: t}
-	return run(s, uid, c, func(uid string) (coordination.Summary, error) { return s.functions.Evict(uid, t, slot, pod) })
-}
-
-func (s *server) recreate(uid string, t coordination.Token, epoch, round int64, kind string) (coordination.Summary, error) {
-	c := call{verb: "recreate", token: t}
-	return run(s, uid, c, func(uid string) (coordination.Summary, error) {
-		return s.functions.Recreate(uid, t, epoch, round, kind)
-	})
-}
-
-// openGroup creates the group or makes it what the leader wants.
-func (s *server) openGroup(uid string, o coordination.Open) (coordination.Summary, error) {
-	if s.view(uid) != nil {
-		c := call{verb: "open", token: o.Token}
-		return run(s, uid, c, func(uid string) (coordination.Summary, error) { return s.functions.Open(uid, o) })
-	}
-	s.writes++
-	summary, err := s.functions.Open(uid, o)
+	err := s.functions.Release(uid, t, before.Level, unit, slot, coordination.KindPod)
+	s.checked(uid, step{why: why, slot: slot, token: t, err: err}, before)
 	if err != nil {
-		return coordination.Summary{}, err
+		return nil, err
 	}
-	delete(s.views, uid)
-	s.note(s.name, "%s: created", summary.Level)
-	s.truth.opened(uid, s.view(uid))
-	return summary, nil
+	return s.group(uid)
 }
 
-func (s *server) drop(uid string, t coordination.Token) error {
+// confirmLead refuses a leader that has been replaced, where there is no pod to release.
+func (s *server) confirmLead(uid string, t coordination.Token) (*rounds.Stored, error) {
+	stored, err := s.group(uid)
+	if stored != nil && t.Less(stored.Config.Token) {
+		return nil, coordination.ErrStaleLeader
+	}
+	return stored, err
+}
+
+// write makes a write of the leader's rules, and returns the group after that.
+func (s *server) write(uid string, w group.Write) (*rounds.Stored, error) {
+	before := s.view(uid)
 	s.writes++
-	if s.view(uid) == nil {
-		return nil
+	written, err := s.functions.Set(uid, w.Seq, w.State, w.Config, w.Finished, w.Line())
+	if err != nil || !written {
+		w.Reason = ""
 	}
-	if err := s.functions.Drop(uid, t); err != nil {
-		return err
+	s.checked(uid, step{why: string(w.Reason), token: w.Config.Token, err: err}, before)
+	if err != nil {
+		return nil, err
 	}
+	return s.group(uid)
+}
+
+// checked has the step that a call took looked at.
+func (s *server) checked(uid string, did step, before *view) {
+	delete(s.views, uid)
+	after := s.view(uid)
+	switch {
+	case after == nil:
+		return
+	case before == nil:
+		s.note(s.name, "%s: created", after.text())
+		if _, again := s.truth.rounds[roundKey{uid, after.Generation}]; again {
+			s.truth.lost() // by a drop, if nothing else: a leader that was replaced has not heard of it
+		}
+		s.truth.note(uid, after)
+		return
+	case after.Level != before.Level:
+		s.note(s.name, "%s", after.text())
+	}
+	s.truth.called(s, uid, did, before, after)
+}
+
+func (s *server) drop(uid string) {
+	s.writes++
+	if _, err := s.functions.Level(uid); err == coordination.ErrNoGroup {
+		return
+	}
+	s.functions.Drop(uid)
 	delete(s.views, uid)
 	s.note(s.name, "drops %s", uid)
-	return nil
 }
 
 // restore sets the server back to what a dump holds.
@@ -183,12 +214,18 @@ func (s *server) restore(d memory.Dump) {
 }
 
 // publish broadcasts a level: late, and not at all to those who cannot hear.
-func (s *server) publish(uid string, level coordination.Level) {
+func (s *server) publish(uid string, level rounds.Level) {
+	s.send(func(sub *subscription) bool { return sub.uid == "" || sub.uid == uid }, level)
+}
+
+// wakeLeader reaches those who listen to all groups.
+func (s *server) wakeLeader(string) {
+	s.send(func(sub *subscription) bool { return sub.uid == "" }, rounds.Level{})
+}
+
+func (s *server) send(to func(*subscription) bool, level rounds.Level) {
 	for _, sub := range s.subscribers {
-		if !sub.open || sub.server != s || (sub.uid != "" && sub.uid != uid) {
-			continue
-		}
-		if sub.link.cut() || s.now < sub.link.deaf {
+		if !sub.open || sub.server != s || !to(sub) || sub.link.cut() || s.now < sub.link.deaf {
 			continue
 		}
 		session := sub.session
@@ -198,3 +235,8 @@ func (s *server) publish(uid string, level coordination.Level) {
 
 // names of the stored groups, in order.
 func (s *server) names() []string { return s.functions.Groups() }
+
+// text is a group in words.
+func (v *view) text() string {
+	return fmt.Sprintf("%s, %d of %d joined", levelText(v.Level), v.Joined, v.Size)
+}

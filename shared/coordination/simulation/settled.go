@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
 // unsettled says what is missing for the world to be at rest, or nothing: a group in sync with all that really runs, or a
@@ -22,6 +21,8 @@ func (w *world) unsettled() string {
 		return "the JobSet is suspended"
 	case js.marked:
 		return "the JobSet is marked as recovering"
+	case !js.formed:
+		return "the condition says that the group has still to form"
 	case !js.counted:
 		return "inplace-restarts is not there yet"
 	}
@@ -29,11 +30,9 @@ func (w *world) unsettled() string {
 	switch {
 	case g == nil:
 		return "the store holds no group"
-	case g.Phase == coordination.Completed && w.truth.fooled:
-		return "" // a known gap, see TestKnownGaps
 	case g.Phase != coordination.Running:
-		return fmt.Sprintf("the group is in %s, %d of %d have joined", g.Level, g.Joined, g.Size)
-	case int64(js.epoch.Epoch) != g.Epoch:
+		return fmt.Sprintf("the group is in %s", g.text())
+	case int64(js.epoch.Epoch) != g.Generation:
 		return "the group is of another epoch than the JobSet"
 	case int64(js.charged) < int64(js.epoch.Base)+g.Round:
 		return fmt.Sprintf("%d restarts are charged, base %d and round %d", js.charged, js.epoch.Base, g.Round)
@@ -73,28 +72,27 @@ func (w *world) leftBehind(js *jobSet) string {
 	return ""
 }
 
-func (w *world) unsettledSlot(g *memory.Group, slot string) string {
-	held, joined := g.Slots[slot]
+func (w *world) unsettledSlot(g *view, slot string) string {
 	p := w.podOf(w.api.current.uid, slot)
-	switch {
-	case !joined:
-		return "nobody has joined"
-	case held.Finished:
+	m, joined := g.joined[slot]
+	if u, found := g.UnitOf(slot); found && g.Units[u].Left {
 		return ""
-	case w.completed(slot):
+	}
+	switch {
+	case !g.hasEntered(slot):
+		return "its step has not entered"
+	case g.finished[slot] != "", w.completed(slot):
 		return "" // its Job knows, though the report was lost; the leader finds out when a round needs the slot
 	case p == nil || p.deleting || p.living() == nil:
 		return "no worker runs"
-	case w.truth.losses > 0 && held.ID != p.living().ID && !held.Dead && w.roundOf(g, slot) == g.Round:
-		return w.unsettledAgent(g, p) // the store forgot a death and a join of the same round: the next report sets it right
-	case held.ID != p.living().ID || held.Dead || w.roundOf(g, slot) != g.Round:
-		return fmt.Sprintf("%s runs, the store has %+v", p.living().ID, held)
+	case !joined || m.id != p.living().id:
+		return fmt.Sprintf("%s runs, the store has %+v", p.living().id, m)
 	}
 	return w.unsettledAgent(g, p)
 }
 
 // unsettledAgent says what an agent has left to do.
-func (w *world) unsettledAgent(g *memory.Group, p *pod) string {
+func (w *world) unsettledAgent(g *view, p *pod) string {
 	switch {
 	case p.living().hangs:
 		return "its worker hangs"
@@ -102,7 +100,7 @@ func (w *world) unsettledAgent(g *memory.Group, p *pod) string {
 		return "its barrier is not lifted"
 	case !p.agent.up || !p.agent.state.Settled():
 		return "its agent is not settled"
-	case p.volume.memory.Round != g.Round || p.volume.memory.Instance.ID != p.living().ID || !p.volume.memory.Running:
+	case p.volume.memory.Highest != g.Round || p.volume.memory.Instance.ID != p.living().id || p.volume.memory.Instance.Round != g.Round:
 		return fmt.Sprintf("its file says %+v", p.volume.memory)
 	}
 	return ""
@@ -118,10 +116,4 @@ func (w *world) completed(slot string) bool {
 		}
 	}
 	return false
-}
-
-// roundOf is the round of a slot's instance: the one it was given, or the one its step entered at.
-func (w *world) roundOf(g *memory.Group, slot string) int64 {
-	entered, _ := g.Entered(w.stepOf(slot))
-	return max(g.Slots[slot].Round, entered)
 }

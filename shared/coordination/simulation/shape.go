@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // Shape is what a history is about: a JobSet, what may go wrong with it, and for how long.
@@ -17,7 +17,7 @@ type Shape struct {
 	Grace   time.Duration // between the signal and the kill
 	// RemoveStopped is the agents' setting of that name.
 	RemoveStopped bool
-	Progress      member.Progress // that workers with a supervisor have to show
+	Progress      worker.Progress // that workers with a supervisor have to show
 	Faults        []Chance
 	Most          int           // faults in one history, at least one
 	Horizon       time.Duration // the last fault comes before it

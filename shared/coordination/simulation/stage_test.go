@@ -78,12 +78,12 @@ func (s *scene) lose(format string, args ...any) {
 	s.t.Fatalf(format, args...)
 }
 
-// wants checks the epoch, the round, what was charged, and how many orders to stop were given so far.
-func (s *scene) wants(epoch, round int64, charged int32, orders int) {
+// wants checks the generation, the round, what was charged, and how many orders to stop were given so far.
+func (s *scene) wants(generation, round int64, charged int32, orders int) {
 	s.t.Helper()
 	g, js := s.group(), s.api.current
-	if g == nil || g.Epoch != epoch || g.Round != round || js.charged != charged || s.truth.orders != orders {
-		s.lose("level %v, %d charged, %d orders; want round %d.%d, %d charged, %d orders", g.Level, js.charged, s.truth.orders, epoch, round, charged, orders)
+	if g == nil || g.Generation != generation || g.Round != round || js.charged != charged || s.truth.orders != orders {
+		s.lose("level %v, %d charged, %d orders; want round %d.%d, %d charged, %d orders", g.Level, js.charged, s.truth.orders, generation, round, charged, orders)
 	}
 }
 

@@ -1,12 +1,12 @@
 package simulation
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // apply does one step and goes on with the next.
@@ -15,17 +15,9 @@ func (o *orchestrator) apply(s *scope, step leader.Step) {
 	switch step.Kind {
 	case leader.Drop:
 		o.drop(s, again)
-	case leader.OpenGroup:
-		step.Open.Token, step.Open.Incarnation = o.token, fmt.Sprintf("%s-%d", o.name, o.serialOf())
-		s.opened = true
-		o.note(o.name, "opens epoch %d, limit %d, suspended %t", step.Open.Epoch, step.Open.Limit, step.Open.Suspended)
-		o.store(s, func(v *server) (coordination.Summary, error) { return v.openGroup(uid, step.Open) }, again)
-	case leader.GiveUp:
-		g := *s.group
-		o.note(o.name, "gives round %d up", g.Round)
-		o.store(s, func(v *server) (coordination.Summary, error) {
-			return v.recreate(uid, o.token, g.Epoch, g.Round, coordination.KindTimeout)
-		}, again)
+	case leader.WriteGroup:
+		o.note(o.name, "writes the group: %s", step.Write.Reason)
+		o.store(s, func(v *server) (*rounds.Stored, error) { return v.write(uid, step.Write) }, again)
 	case leader.RestoreEpoch:
 		o.annotate(s, func(js *jobSet) { js.epoch = step.Epoch })
 	case leader.Charge:
@@ -55,11 +47,9 @@ func (o *orchestrator) mark(js *jobSet, set bool) {
 
 func (o *orchestrator) drop(s *scope, then func()) {
 	uid := s.js.uid
-	o.store(s, func(v *server) (coordination.Summary, error) {
-		if err := v.drop(uid, o.token); err != nil {
-			return coordination.Summary{}, err
-		}
-		return coordination.Summary{}, coordination.ErrNoGroup
+	o.store(s, func(v *server) (*rounds.Stored, error) {
+		v.drop(uid)
+		return nil, nil
 	}, then)
 }
 
@@ -86,7 +76,20 @@ func (o *orchestrator) annotate(s *scope, change func(*jobSet)) {
 // settle does what follows from a group that is as it should be, and plans the next look.
 func (o *orchestrator) settle(s *scope) {
 	o.deleteStale(s)
-	o.replace(s, func() { o.repair(s, func() { o.release(s, o.rest) }) })
+	o.freeSlots(s, func() {
+		o.replace(s, func() { o.repair(s, func() { o.deleteAllFenced(s, func() { o.writeCondition(s, o.rest) }) }) })
+	})
+}
+
+// writeCondition says whether the group has still to form; nothing is said of a group that has ended.
+func (o *orchestrator) writeCondition(s *scope, then func()) {
+	if s.wanted == nil || s.group == nil || s.js.formed == (s.group.Phase != coordination.Forming) {
+		then()
+		return
+	}
+	ask(&o.process, o.random, func() error {
+		return o.api.update(s.js, o.name, func(js *jobSet) { js.formed = s.group.Phase != coordination.Forming })
+	}, func(error) { then() })
 }
 
 // rest plans the next look.

@@ -1,10 +1,13 @@
 package simulation
 
 import (
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // subscription is a program's Watch: subscribe, read, then take messages; read again at intervals; begin anew whenever
@@ -12,12 +15,13 @@ import (
 type subscription struct {
 	link    *link
 	uid     string // "" for all groups
-	on      func(coordination.Observation)
+	slot    string // that the leader's decisions are read of; "" for all groups
+	on      func(worker.Event)
 	session int
 	open    bool
 	server  *server
 	reading bool
-	inbox   []coordination.Level
+	inbox   []rounds.Level
 	isLost  bool
 	closed  bool
 	attempt int
@@ -28,8 +32,8 @@ const (
 	pingEvery  = 10 * time.Second
 )
 
-func subscribe(l *link, uid string, on func(coordination.Observation)) *subscription {
-	s := &subscription{link: l, uid: uid, on: on}
+func subscribe(l *link, uid, slot string, on func(worker.Event)) *subscription {
+	s := &subscription{link: l, uid: uid, slot: slot, on: on}
 	l.store.subscribers = append(l.store.subscribers, s)
 	s.connect()
 	return s
@@ -67,6 +71,8 @@ func (s *subscription) connect() {
 	})
 }
 
+func (s *subscription) observe(o rounds.Observation) { s.on(worker.Updated{Observation: o}) }
+
 // lost ends a session; the next one begins after a pause.
 func (s *subscription) lost(session int, err error) {
 	if s.session != session || s.closed {
@@ -76,7 +82,7 @@ func (s *subscription) lost(session int, err error) {
 	s.session++
 	if !s.isLost {
 		s.isLost = true
-		s.on(coordination.Observation{Err: err})
+		s.observe(rounds.Observation{Err: err})
 	}
 	next := s.session
 	s.attempt++
@@ -88,34 +94,72 @@ func (s *subscription) lost(session int, err error) {
 	})
 }
 
+// read is one of the Watch: if it fails, the connection is lost.
 func (s *subscription) read(session int) {
 	s.reading = true
 	if s.uid == "" {
-		s.isRead(session, coordination.Observation{Read: true})
+		s.observe(rounds.Observation{Read: true})
+		s.isRead(session)
 		return
 	}
-	request(s.link, func(v *server) (coordination.Level, error) { return v.level(s.uid) }, func(l coordination.Level, err error) {
-		if s.session != session {
-			return
-		}
-		if err != nil && err != coordination.ErrNoGroup {
+	s.fetch(session, func(err error) bool {
+		if isTransport(err) {
 			s.lost(session, err)
+		}
+		return !isTransport(err)
+	}, func() { s.isRead(session) })
+}
+
+// readNow is one that the agent has asked for.
+func (s *subscription) readNow() {
+	s.fetch(s.session, func(error) bool { return true }, func() {})
+}
+
+// fetch reads the level, and then what the leader says of the slot. It is given up if the level cannot be read and is not to be passed on.
+func (s *subscription) fetch(session int, passOn func(error) bool, done func()) {
+	request(s.link, func(v *server) (rounds.Level, error) { return v.level(s.uid) }, func(l rounds.Level, err error) {
+		switch {
+		case s.closed:
+			return
+		case err != nil:
+			if passOn(err) {
+				s.observe(rounds.Observation{Read: true, Err: err})
+				done()
+			}
 			return
 		}
-		s.isRead(session, coordination.Observation{Level: l, Read: true, Err: err})
+		request(s.link, func(v *server) (rounds.Place, error) { return v.place(s.uid, s.slot) }, func(p rounds.Place, err error) {
+			switch {
+			case s.closed:
+				return
+			case err != nil:
+				s.observe(rounds.Observation{Read: true, Err: err})
+			default:
+				s.on(worker.Placed{Place: p})
+				s.observe(rounds.Observation{Level: l, Read: true})
+			}
+			done()
+		})
 	})
 }
 
-func (s *subscription) isRead(session int, o coordination.Observation) {
+// isTransport tells whether the store was not reached.
+func isTransport(err error) bool {
+	return err != nil && !errors.Is(err, coordination.ErrNoGroup) && !errors.Is(err, coordination.ErrForeignValue)
+}
+
+func (s *subscription) isRead(session int) {
+	if s.session != session {
+		return
+	}
 	s.reading, s.isLost, s.attempt = false, false, 0
-	s.on(o)
 	inbox := s.inbox
 	s.inbox = nil
 	for _, level := range inbox {
 		if s.session != session {
 			return
 		}
-		s.on(coordination.Observation{Level: level})
+		s.observe(rounds.Observation{Level: level})
 	}
 	s.link.owner.later(s.link.random.between(resyncMost/2, resyncMost), func() {
 		if s.session == session {
@@ -125,13 +169,13 @@ func (s *subscription) isRead(session int, o coordination.Observation) {
 }
 
 // receive takes a message of this session.
-func (s *subscription) receive(session int, level coordination.Level) {
+func (s *subscription) receive(session int, level rounds.Level) {
 	switch {
 	case s.session != session || s.closed:
 	case s.reading:
 		s.inbox = append(s.inbox, level)
 	default:
-		s.on(coordination.Observation{Level: level})
+		s.observe(rounds.Observation{Level: level})
 	}
 }
 

@@ -4,44 +4,42 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/member"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // The supervisor is the agent of a pod with the exec driver: the worker's container is the agent's own process, and the
 // instances are its children.
 //
-//	Begin    an instance that waits: no process yet
-//	Lift     its user code runs
+//	Prepare  an instance that waits: no process yet
+//	Start    its user code runs
 //	Stop     the end of either
 //	Release  the container exits 0
 //
 // When the container dies, so does the child, and the kubelet starts the container again.
 
-// makeInstance answers Begin.
+// makeInstance answers Prepare.
 func (p *pod) makeInstance() {
 	if p.over || p.terminating || p.living() != nil {
 		return
 	}
 	p.births++
 	c := &instance{
-		Instance: coordination.Instance{ID: fmt.Sprintf("%s/p%d", p.uid, p.births), Born: p.node.wall().UnixMicro()},
-		pod:      p, running: true,
+		id: fmt.Sprintf("%s/p%d", p.uid, p.births), born: p.node.wall().UnixMicro(), pod: p, running: true,
 	}
 	p.containers = append(p.containers[:0:0], c)
 	p.truth.born(c)
-	p.note(p.uid, "%s waits at the barrier", c.ID)
+	p.note(p.uid, "%s waits at the barrier", c.id)
 	p.agent.look()
 }
 
 // lift runs the user code of an instance, if it is still the newest.
-func (p *pod) lift(l member.Lift) {
+func (p *pod) lift(l worker.Start) {
 	c := p.living()
-	if c == nil || c.ID != l.ID || c.lifted || p.terminating {
+	if c == nil || c.id != l.ID || c.lifted || p.terminating {
 		return
 	}
-	c.lifted, c.started, c.rendezvous = true, p.now, rendezvous{l.Epoch, l.Round}
-	p.note(p.uid, "worker %s starts in round %d.%d", c.ID, l.Epoch, l.Round)
+	c.lifted, c.started, c.rendezvous = true, p.now, rendezvous{l.Generation, l.Round}
+	p.note(p.uid, "worker %s starts in round %d.%d", c.id, l.Generation, l.Round)
 	p.truth.lifted(c)
 	p.agent.later(0, p.agent.look)
 	if p.dieYoung > 0 {

@@ -3,8 +3,6 @@ package simulation
 import (
 	"fmt"
 	"time"
-
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
 // beginning is the wall clock at the start of every history.
@@ -35,9 +33,6 @@ type world struct {
 	truth  *truth
 	breach *Breach
 	calm   bool // the faults are over
-
-	untold        bool // agents do not learn the epoch of their pods, as with the manifest of seed 000
-	interventions int  // of an operator
 }
 
 // Breach is a broken invariant.
@@ -103,7 +98,7 @@ func (w *world) run(d time.Duration) {
 }
 
 // group is the group of the current JobSet as the primary has it, or nil.
-func (w *world) group() *memory.Group {
+func (w *world) group() *view {
 	if w.api.current == nil {
 		return nil
 	}

@@ -42,8 +42,8 @@ func play(first, seeds uint64) bool {
 	}
 	fmt.Printf("%d histories in %s, %.0f seeds/s: %d broke an invariant\n", all.Seeds, time.Since(begun).Round(time.Second),
 		rate(all, begun), len(all.Broken))
-	fmt.Printf("%d faults, %d rounds, %d orders to stop, %d events; %d histories needed an operator\n", all.Faults, all.Rounds,
-		all.Orders, all.Events, all.Helped)
+	fmt.Printf("%d faults, %d rounds, %d orders to stop, %d events\n", all.Faults, all.Rounds,
+		all.Orders, all.Events)
 	return len(all.Broken) == 0
 }
 

@@ -1,0 +1,71 @@
+package simulation
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// view is what a server holds of a group, with its tables.
+type view struct {
+	group.Summary
+	stored   *rounds.Stored
+	joined   map[string]member // by slot, of this round
+	finished map[string]string // ID of the instance by slot, of this round
+	holders  map[string]string // UID of the pod by slot
+}
+
+// member is who has joined in a slot.
+type member struct {
+	id      string
+	attempt int64
+	ran     bool
+}
+
+// look reads a group past all caches; nil if there is none that can be read.
+func (s *server) look(uid string) *view {
+	stored, err := s.functions.Read(uid)
+	if err != nil || stored == nil {
+		return nil
+	}
+	keys, l := rounds.KeysOf(uid), stored.State.Level
+	v := &view{
+		Summary: group.Summarize(stored), stored: stored, joined: map[string]member{}, finished: map[string]string{},
+		holders: s.functions.Hash(keys.Holders(l.Generation)),
+	}
+	for u := range stored.Config.Units {
+		for slot, text := range s.functions.Hash(keys.Joined(l, u)) {
+			v.joined[slot] = memberOf(text)
+		}
+		for slot, id := range s.functions.Hash(keys.Finished(l, u)) {
+			v.finished[slot] = id
+		}
+	}
+	return v
+}
+
+func memberOf(text string) member {
+	f := strings.Fields(text)
+	if len(f) != 3 {
+		return member{id: text}
+	}
+	attempt, _ := strconv.ParseInt(f[1], 10, 64)
+	return member{f[0], attempt, f[2] == "1"}
+}
+
+// hasEntered tells whether workers of a slot's unit have run in this generation.
+func (v *view) hasEntered(slot string) bool {
+	u, found := v.UnitOf(slot)
+	return found && u < v.Level.Entered && !v.Units[u].Left
+}
+
+// isStarted tells whether a slot's unit runs in this round.
+func (v *view) isStarted(slot string) bool {
+	u, found := v.UnitOf(slot)
+	return found && u < v.Level.Started && !v.Units[u].Left
+}
+
+// oneUnit reports whether all slots start together.
+func (v *view) oneUnit() bool { return len(v.Units) == 1 }
