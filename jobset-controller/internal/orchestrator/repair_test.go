@@ -528,6 +528,32 @@ func TestASupersededLeaderDeletesNoJobWithoutPods(t *testing.T) {
 	g.wantEvents("worker js-w-1-1 has no pod, and its Job makes a new one too late; deleting Job js-w-1")
 }
 
+// The other one takes over while a look is in progress, between the last write of the group and the deletion.
+func TestALeaderThatIsReplacedInALookDeletesNoJobWithoutPods(t *testing.T) {
+	g := oneHangs(t)
+	for index := range 2 {
+		g.must(g.c.Delete(g.ctx, g.changePod(1, index, func(p *corev1.Pod) { p.Finalizers = nil })))
+	}
+	job := &batchv1.Job{}
+	g.must(g.c.Get(g.ctx, types.NamespacedName{Namespace: "ns", Name: "js-w-1"}, job))
+	job.Status.Failed = 9
+	g.must(g.c.Status().Update(g.ctx, job))
+	g.reconcile()
+	g.clock.SetTime(g.clock.Now().Add(45 * time.Second))
+	g.r.Live = g.through(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if _, is := obj.(*batchv1.Job); is {
+				g.takeOver(2)
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+	})
+	if _, err := g.r.Reconcile(g.ctx, request()); !errors.Is(err, coordination.ErrStaleLeader) {
+		t.Errorf("error %v, want %v", err, coordination.ErrStaleLeader)
+	}
+	g.wantDeleted()
+}
+
 func TestNobodyIsRepairedWhileOnlyDataAreMissing(t *testing.T) {
 	g := twoJobs(t)
 	g.store.Wipe()
