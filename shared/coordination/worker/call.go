@@ -191,8 +191,6 @@ func (s *State) joined(i *instance, made place, reply string) {
 		i.joined, i.Round, i.Incarnation = made, made.round, made.incarnation
 		s.remember(i)
 		s.log(Info, "joined", "instance", i.ID, "generation", s.level.Generation, "round", i.Round)
-	case rounds.AnswerReplaced:
-		s.mayHaveJoined(i, made)
 	case rounds.AnswerFenced:
 		s.fence("the leader has released the slot")
 	case rounds.AnswerHeld:
