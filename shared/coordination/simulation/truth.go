@@ -92,8 +92,8 @@ func (t *truth) heard(did step, before *view) {
 	a := did.call.Arguments
 	switch did.call.Function {
 	case rounds.FunctionJoin:
-		if answer, _ := rounds.ParseAnswer(did.reply); answer.Kind != rounds.AnswerJoined && answer.Kind != rounds.AnswerReplaced {
-			return
+		if answer, _ := rounds.ParseAnswer(did.reply); answer.Kind != rounds.AnswerJoined {
+			return // one that replaces a dead instance joins again, in the round that this death has opened
 		}
 		if c := t.instances[a[6].(string)]; c != nil && a[0] == before.Level.Incarnation && a[2] == before.Round {
 			now := rendezvous{before.Generation, before.Round}
