@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,7 @@ const (
 
 // TestEveryPanelHasData lets the programs work, and asks Prometheus what each panel of each board asks.
 func TestEveryPanelHasData(t *testing.T) {
+	defer explain(t) // before the objects are cleaned up
 	must(t, shared.Namespace(t.Context(), ns))
 	suite.MakeQueue(t, k8s, suite.QueueOf(ns, suite.Quota{Resource: "cpu", Most: "200m"})...)
 	server, err := shared.Cluster.Prometheus(t.Context(), targets(kueueProxy(t))...)
@@ -67,6 +69,17 @@ func TestEveryPanelHasData(t *testing.T) {
 	}
 	countsAll(t, server, began)
 	draw(t, server, all["reliability.json"], began)
+}
+
+// explain logs what a failure leaves behind: the pods, the events, and what the rescheduler wrote last.
+func explain(t *testing.T) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	t.Log(suite.State(context.Background(), k8s, ns))
+	out, err := exec.Command("tail", "-n", "60", shared.Cluster.ProgramLog(lab.Rescheduler)).CombinedOutput()
+	t.Logf("%s %v\n%s", lab.Rescheduler, err, out)
 }
 
 // countsAll: Prometheus sees the first restart of each kind, too, though nothing was counted before it.

@@ -28,32 +28,8 @@ type bench struct{ *suite.Namespace }
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{suite.NewNamespace(t, k8s, "e2e-rescheduler-")}
-	b.State = b.state
+	b.State = func() string { return suite.State(context.Background(), k8s, b.NS) }
 	return b
-}
-
-// state is for whoever reads a failure.
-func (b *bench) state() string {
-	var lines []string
-	var pods corev1.PodList
-	_ = k8s.List(context.Background(), &pods, client.InNamespace(b.NS))
-	for _, pod := range pods.Items {
-		lines = append(lines, fmt.Sprintf("pod %s on %q: %s %s %s %v", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.Reason,
-			pod.Annotations[memory.HostsAnnotation], states(&pod)))
-	}
-	var list eventsv1.EventList
-	_ = k8s.List(context.Background(), &list, client.InNamespace(b.NS))
-	for _, e := range list.Items {
-		lines = append(lines, fmt.Sprintf("event %s %s/%s: %s", e.Reason, e.Regarding.Kind, e.Regarding.Name, e.Note))
-	}
-	return strings.Join(lines, "\n")
-}
-
-func states(pod *corev1.Pod) (all []string) {
-	for _, c := range pod.Status.ContainerStatuses {
-		all = append(all, fmt.Sprintf("%d restarts, now %+v, before %+v", c.RestartCount, c.State, c.LastTerminationState))
-	}
-	return all
 }
 
 func (b *bench) pods() []corev1.Pod {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	rules "github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -51,7 +51,7 @@ type container struct {
 	starts  chan start // of the worker, as the log tells
 }
 
-// start is when a worker was started, and how long that took from the lift on.
+// start is when a worker was started, and how long that took from the release on.
 type start struct {
 	at   time.Time
 	took time.Duration
@@ -145,12 +145,9 @@ type group struct {
 func newGroup(t testing.TB, size int64) *group {
 	address := drill.Redis(t)
 	g := &group{t: t, address: address, store: drill.Leader(t, address), witness: drill.NewWitness(t)}
-	_, err := g.store.Open(context.Background(), "uid", coordination.Open{
-		Incarnation: "i", Epoch: 1, Limit: 1 << 40, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: size}},
+	drill.Lead(t, g.store, "uid", rules.Wanted{
+		Generation: 1, Limit: 1 << 40, Barrier: true, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: size}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return g
 }
 

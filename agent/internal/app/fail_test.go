@@ -38,6 +38,7 @@ func TestAVolumeThatIsFullIsWrittenLater(t *testing.T) {
 	n := newNode(t, memory.New(time.Now), 0)
 	dir := n.config.StartupDir
 	n.config.StartupDir = filepath.Join(dir, "later")
+	n.runtime.Start("a")
 	n.start()
 	eventually(t, "trouble is told", func() bool { return n.log.count("the start-up file cannot be written") == 1 })
 	if err := os.Mkdir(n.config.StartupDir, 0o755); err != nil {
@@ -45,7 +46,7 @@ func TestAVolumeThatIsFullIsWrittenLater(t *testing.T) {
 	}
 	eventually(t, "written", func() bool {
 		m, err := startup.Load(n.config.StartupDir, "pod0")
-		return err == nil && m.PodBorn != 0
+		return err == nil && m.Attempt != 0
 	})
 }
 
@@ -68,11 +69,19 @@ func TestARoundThatAFullVolumeHasRefusedIsWrittenLater(t *testing.T) {
 
 func TestAStartUpFileOfAnotherPodIsWarnedAboutOnce(t *testing.T) {
 	n := newNode(t, memory.New(time.Now), 0)
-	if err := startup.Save(n.config.StartupDir, "another", worker.Memory{Epoch: 1, Round: worker.Fresh().Round}); err != nil {
+	if err := startup.Save(n.config.StartupDir, "another", worker.Fresh()); err != nil {
 		t.Fatal(err)
 	}
 	n.start()
 	eventually(t, "warned", func() bool { return n.log.count("the start-up file is of no use") == 1 })
+}
+
+func TestASlotThatIsUnknownIsNamedOnce(t *testing.T) {
+	store := memory.New(time.Now)
+	openGroup(t, store, 1)
+	n := newNode(t, store, 5)
+	n.start()
+	eventually(t, "told", func() bool { return n.log.count("the group has no slot js-w-0-5: check --worker-id") == 1 })
 }
 
 func TestAPortInUseIsNamed(t *testing.T) {

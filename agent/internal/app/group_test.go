@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
@@ -29,17 +31,12 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func openGroup(t *testing.T, s *memory.Store, size int64) {
 	t.Helper()
-	_, err := s.Open(t.Context(), "uid", coordination.Open{
-		Incarnation: "i", Epoch: 1, Limit: 10, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: size}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	drill.Lead(t, s, "uid", group.Wanted{Generation: 1, Limit: 10, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: size}}})
 }
 
 func running(t *testing.T, s *memory.Store, round int64) func() bool {
 	return func() bool {
-		sum, err := s.Summary(t.Context(), "uid")
+		sum, err := group.Read(t.Context(), s, "uid")
 		return err == nil && sum.Phase == coordination.Running && sum.Round == round
 	}
 }
@@ -62,7 +59,7 @@ func TestAGroupRestartsTogetherInPlace(t *testing.T) {
 
 	nodes[1].end()
 	nodes[1].start()
-	eventually(t, "the new agent joins", func() bool { return nodes[1].log.count(`"msg":"joined"`) == 2 })
+	eventually(t, "the new agent is there", func() bool { return nodes[1].log.count(`"msg":"agent started"`) == 2 })
 
 	nodes[0].runtime.Exit("pod0-c1", 9)
 	eventually(t, "Running(1)", running(t, store, 1))
@@ -70,7 +67,6 @@ func TestAGroupRestartsTogetherInPlace(t *testing.T) {
 		if id, _ := n.runtime.Newest(); id != fmt.Sprintf("pod%d-c2", i) {
 			t.Errorf("pod%d runs %s, want its second container", i, id)
 		}
-		eventually(t, "in sync", func() bool { return n.log.count(`"msg":"in sync"`) == 2 })
 		env, err := os.ReadFile(filepath.Join(n.config.StartupDir, startup.EnvName))
 		if err != nil || !strings.Contains(string(env), "HOLDFAST_RENDEZVOUS_ID=uid-1-1\n") {
 			t.Errorf("the worker may read %q (%v)", env, err)
@@ -101,7 +97,7 @@ func TestALeavingAgentReportsADeathItDidNotSeeYet(t *testing.T) {
 	if took := time.Since(start); took > time.Second {
 		t.Errorf("took %v", took)
 	}
-	if sum, err := store.Summary(t.Context(), "uid"); err != nil || sum.Round != 1 {
+	if sum, err := group.Read(t.Context(), store, "uid"); err != nil || sum.Round != 1 {
 		t.Errorf("the store knows %+v (%v), want the death", sum.Level, err)
 	}
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
-	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // lookRetry is the pause after a look that failed.
@@ -81,41 +78,4 @@ func (l *loop) lookWorked(failing time.Time) {
 		l.Log.Info("the container runtime answers again", "afterMs", time.Since(failing).Milliseconds())
 	}
 	l.Gate.Open()
-}
-
-// updated passes on what the store's Watch saw. What was read is due after what the leader says of the slot, which may have changed with it.
-func (l *loop) updated(o rounds.Observation) {
-	switch {
-	case errors.Is(o.Err, context.Canceled):
-		return
-	case o.Read && o.Err == nil:
-		ctx, cancel := context.WithTimeout(l.work, callTimeout)
-		defer cancel()
-		l.place(ctx, o)
-		return
-	}
-	l.post(worker.Updated{Observation: o})
-}
-
-// place passes on what the leader says of the slot, and then the level that was read before it.
-func (l *loop) place(ctx context.Context, o rounds.Observation) {
-	p, err := l.Store.Place(ctx, l.config.Group, l.config.Slot)
-	if err != nil {
-		l.post(worker.Updated{Observation: rounds.Observation{Read: true, Err: err}})
-		return
-	}
-	l.post(worker.Placed{Place: p})
-	l.post(worker.Updated{Observation: o})
-}
-
-// read reads the level when the core asks for it.
-func (l *loop) read() {
-	ctx, cancel := context.WithTimeout(l.work, callTimeout)
-	defer cancel()
-	level, err := l.Store.Level(ctx, l.config.Group)
-	if err != nil {
-		l.post(worker.Updated{Observation: rounds.Observation{Read: true, Err: err}})
-		return
-	}
-	l.place(ctx, rounds.Observation{Level: level, Read: true})
 }

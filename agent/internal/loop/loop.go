@@ -29,6 +29,8 @@ type loop struct {
 	events  chan worker.Event
 	looks   chan struct{} // one slot: a look is due
 	failure chan error    // the runtime is lost for good
+	updates sync.Mutex    // held while what belongs together is handed on
+	heard   int           // updates so far, guarded by it
 	timer   *time.Timer
 	unsaved *worker.Memory    // not on the volume yet
 	untold  *worker.TellRound // neither

@@ -7,18 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 var memory = worker.Memory{
-	PodBorn: 5, Incarnation: "inc", Epoch: 2, Round: 3, Running: true, Entered: true, Instances: 1,
-	Instance: coordination.Instance{ID: "abc", Born: 77}, Ordered: "abc", Finished: "abc",
+	Generation: 2, Highest: 4, Entered: 1, Attempt: 5, Ran: true, DiedIn: 2, Ordered: "abc", Finished: "abc",
+	Instance: worker.Known{ID: "abc", Born: 77, Attempt: 5, Round: 3, Incarnation: "inc", Ran: true, Saw: true},
 }
 
 func TestSaveAndLoad(t *testing.T) {
 	dir := t.TempDir()
-	for name, m := range map[string]worker.Memory{"a round": memory, "no round yet": {PodBorn: 5, Round: coordination.NoRound}} {
+	for name, m := range map[string]worker.Memory{"a round": memory, "no round yet": worker.Fresh()} {
 		t.Run(name, func(t *testing.T) {
 			if err := Save(dir, "pod", m); err != nil {
 				t.Fatal(err)
@@ -41,12 +41,12 @@ func TestLoadWhatIsOfNoUse(t *testing.T) {
 		"an empty file":           {"", "not a start-up file"},
 		"half a file":             {string(Encode("pod", memory)[:30]), "not a start-up file"},
 		"another pod's file":      {string(Encode("old", memory)), `another pod, UID "old"`},
-		"a later version":         {with(`"version":1`, `"version":2`), "version 2, not 1"},
-		"a negative epoch":        {with(`"epoch":2`, `"epoch":-2`), "-2 is not a count"},
+		"an earlier version":      {with(`"version":2`, `"version":1`), "version 1, not 2"},
+		"a negative generation":   {with(`"generation":2`, `"generation":-2`), "-2 is not a count"},
 		"a round out of range":    {with(`"round":3`, `"round":-7`), "round -7"},
 		"a round that is huge":    {with(`"round":3`, `"round":9007199254740993`), "not a count"},
-		"a round of no instance":  {with(`"instanceID":"abc"`, `"instanceID":""`), "round 3 and instance"},
-		"a number that is a text": {with(`"epoch":2`, `"epoch":"2"`), "not a start-up file"},
+		"a round of no instance":  {with(`"id":"abc"`, `"id":""`), "round 3 and instance"},
+		"a number that is a text": {with(`"generation":2`, `"generation":"2"`), "not a start-up file"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestDamagedFiles(t *testing.T) {
 		if err != nil {
 			refused++
 		}
-		if m.Round < coordination.NoRound || m.Round > coordination.MaxCount || m.Epoch < 0 || m.Instances < 0 || m.PodBorn < 0 {
+		if m.Instance.Round < worker.NoRound || m.Highest < 0 || m.Highest > rounds.MaxCount || m.Generation < 0 || m.Attempt < 0 {
 			t.Fatalf("%q gave %+v", data, m)
 		}
 	}

@@ -60,7 +60,7 @@ func ask(t *testing.T, c config.Store) error {
 		return err
 	}
 	defer s.Close()
-	_, err = s.Ask(t.Context(), "uid", coordination.Member{Slot: "js-w-0-0", Pod: "p"}, "gap")
+	_, err = s.Level(t.Context(), "uid")
 	return err
 }
 

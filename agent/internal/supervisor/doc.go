@@ -1,7 +1,7 @@
 // Package supervisor is the exec driver: it runs the worker as a tree of processes below this one, and restarts that
 // instead of a container. An instance of the worker begins at a barrier, without a process:
 //
-//	Begin           Lift                    the leader exits, or Stop
+//	Prepare         Start                   the leader exits, or Stop
 //	-----> WAITING ------> RUNNING process ---------------------------> DEAD
 //	          |                                                           ^
 //	          +--------------------- Stop --------------------------------+

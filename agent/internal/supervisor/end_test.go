@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	rules "github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
@@ -26,7 +27,7 @@ func TestAFinishedWorkerIsHeldUntilAllHaveFinished(t *testing.T) {
 	g.start()
 	pids := g.witness.Hear(2, "started", "0")
 	finish(t, pids, "js-w-0-0")
-	eventually(t, "one has finished", func() bool { s, err := store.Summary(t.Context(), "uid"); return err == nil && s.Done == 1 })
+	eventually(t, "one has finished", func() bool { return g.summary().Done == 1 })
 	if !g.pods[0].runs() {
 		t.Fatal("the supervisor did not hold its worker")
 	}
@@ -45,7 +46,7 @@ func TestAHeldWorkerRunsAgainInTheNextRound(t *testing.T) {
 	g.start()
 	pids := g.witness.Hear(2, "started", "0")
 	finish(t, pids, "js-w-0-0")
-	eventually(t, "one has finished", func() bool { s, err := store.Summary(t.Context(), "uid"); return err == nil && s.Done == 1 })
+	eventually(t, "one has finished", func() bool { return g.summary().Done == 1 })
 	kill(t, pids["js-w-0-1"], syscall.SIGKILL)
 	pids = g.witness.Hear(2, "started", "1")
 	finish(t, pids, "js-w-0-0", "js-w-0-1")
@@ -58,7 +59,7 @@ func TestAHeldWorkerRunsAgainInTheNextRound(t *testing.T) {
 
 func TestAWorkerOfAPolicyThatNeedsItNoMoreIsReleased(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
-	g.open(limit, func(o *coordination.Open) { o.Stages[0].Release = coordination.ReleaseFree })
+	g.open(limit, func(w *rules.Wanted) { w.Stages[0].Release = coordination.ReleaseFree })
 	g.start()
 	pids := g.witness.Hear(2, "started", "0")
 	finish(t, pids, "js-w-0-0")
@@ -96,8 +97,8 @@ func TestThePodsEnd(t *testing.T) {
 			if syscall.Kill(pid, 0) == nil {
 				t.Error("the worker is still there")
 			}
-			eventually(t, "its peer restarts", func() bool { return g.level().Round == 1 })
-			if s := g.level(); s.Phase != coordination.Restarting {
+			eventually(t, "its peer restarts", func() bool { return g.summary().Round == 1 })
+			if s := g.summary(); s.Phase != coordination.Restarting {
 				t.Errorf("the group is %s: the next round needs the pod that is to come", s.Phase)
 			}
 		})
@@ -171,9 +172,10 @@ func TestAnEmptiedStoreRestartsNobody(t *testing.T) {
 	pids := g.witness.Hear(2, "started", "0")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
 	pids = g.witness.Hear(2, "started", "1")
+	g.unled()
 	store.Wipe()
-	g.open(limit, func(o *coordination.Open) { o.Incarnation, o.Recover = "j", true })
-	eventually(t, "Running(1) again", func() bool { l := g.level(); return l.Phase == coordination.Running && l.Round == 1 })
+	g.open(limit, func(w *rules.Wanted) { w.Round, w.Entered = 1, 1 })
+	eventually(t, "Running(1) again", func() bool { l := g.summary(); return l.Phase == coordination.Running && l.Round == 1 })
 	kill(t, pids["js-w-0-1"], syscall.SIGKILL)
 	g.witness.Hear(2, "started", "2")
 }
@@ -227,7 +229,7 @@ func TestTheVolumeKeepsWhatIsKnown(t *testing.T) {
 	g.start()
 	g.witness.Hear(1, "started", "0")
 	m, err := startup.Load(dir, "pod0")
-	if err != nil || m.Round != 0 || !m.Running || m.PodBorn != g.pods[0].born {
+	if err != nil || m.Instance.Round != 0 || !m.Instance.Ran {
 		t.Errorf("the volume holds %+v (%v)", m, err)
 	}
 	if g.pods[0].log.count("worker started") != 1 {

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	rules "github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
@@ -27,14 +28,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// bothSides of a store.
+type bothSides interface {
+	rounds.Members
+	rounds.Leader
+}
+
 // group is a JobSet of one replicated job whose pods run below supervisors in this process.
 type group struct {
 	t       testing.TB
-	store   coordination.Store
+	store   bothSides
 	connect func() rounds.Members // how a pod reaches the store; nil: the same as everybody
 	witness *drill.Witness
 	pods    []*pod
 	silence func() // cuts the store off; nil: nobody does
+	unled   func() // ends its leader; nil: it has none yet
 }
 
 // pod is one supervisor. Its container can be started again.
@@ -44,7 +52,6 @@ type pod struct {
 	role    string
 	program *process.Spec                              // instead of the role
 	run     func(process.Spec) (*process.Child, error) // instead of process.Start
-	born    int64
 	signals chan os.Signal
 	ended   chan result
 	log     *lines
@@ -81,7 +88,7 @@ func (l *lines) String() string {
 	return l.all.String()
 }
 
-func newGroup(t testing.TB, store coordination.Store, size int, role string) *group {
+func newGroup(t testing.TB, store bothSides, size int, role string) *group {
 	g := &group{t: t, store: store, witness: drill.NewWitness(t)}
 	for i := range size {
 		p := g.pod(i, role)
@@ -92,7 +99,7 @@ func newGroup(t testing.TB, store coordination.Store, size int, role string) *gr
 
 func (g *group) pod(i int, role string) *pod {
 	return &pod{
-		group: g, role: role, born: time.Now().UnixMicro(), log: &lines{}, output: &lines{},
+		group: g, role: role, log: &lines{}, output: &lines{},
 		config: config.Exec{
 			Identity: config.Identity{JobSetUID: "uid", WorkerID: fmt.Sprint("js-w-0-", i), PodUID: fmt.Sprint("pod", i)},
 			PodGrace: 10 * time.Second, MaxStops: 60, LogLevel: slog.LevelDebug,
@@ -100,17 +107,15 @@ func (g *group) pod(i int, role string) *pod {
 	}
 }
 
-func (g *group) open(limit int64, change ...func(*coordination.Open)) {
+func (g *group) open(limit int64, change ...func(*rules.Wanted)) {
 	g.t.Helper()
-	o := coordination.Open{
-		Incarnation: "i", Epoch: 1, Limit: limit, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: int64(len(g.pods))}},
+	want := rules.Wanted{
+		Generation: 1, Limit: limit, Barrier: true, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: int64(len(g.pods))}},
 	}
 	for _, c := range change {
-		c(&o)
+		c(&want)
 	}
-	if _, err := g.store.Open(context.Background(), "uid", o); err != nil {
-		g.t.Fatal(err)
-	}
+	g.unled = drill.Lead(g.t, g.store, "uid", want)
 }
 
 func (g *group) start() *group {
@@ -138,7 +143,7 @@ func (p *pod) start() {
 	go func() {
 		code, err := Run(p.config, Parts{
 			Program: program,
-			Start:   run, Store: store, Signals: signals, PodBorn: p.born, Output: [2]io.Writer{p.output, p.output},
+			Start:   run, Store: store, Signals: signals, Output: [2]io.Writer{p.output, p.output},
 			MemoryKills: func() (uint64, bool) { return p.killed.Load(), true },
 			Log:         journal.New(p.log, p.config.LogLevel).With("pod", p.config.PodUID),
 		})
@@ -204,11 +209,11 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-func (g *group) level() coordination.Level {
+func (g *group) summary() rules.Summary {
 	g.t.Helper()
-	s, err := g.store.Summary(context.Background(), "uid")
+	s, err := rules.Read(context.Background(), g.store, "uid")
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	return s.Level
+	return s
 }

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"regexp"
@@ -41,11 +40,7 @@ func (g *group) quiet() *group {
 
 func (g *group) cause() coordination.Cause {
 	g.t.Helper()
-	s, err := g.store.Summary(context.Background(), "uid")
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	return s.Record.Cause
+	return g.summary().Record.Cause
 }
 
 func TestAWorkerThatHangsRestartsItsGroup(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	rules "github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
@@ -62,7 +63,7 @@ func TestNobodyRunsBeforeTheLastOneIsThere(t *testing.T) {
 
 func TestTheWorkerLearnsItsRound(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 1, "trains")
-	g.open(limit, func(o *coordination.Open) { o.Epoch = 7 })
+	g.open(limit, func(w *rules.Wanted) { w.Generation = 7 })
 	g.start()
 	e := g.witness.Next()
 	if e.Rendezvous != "uid-7-0" {
@@ -96,7 +97,7 @@ func TestTheBudgetEndsInTerminalAndNobodyIsKilled(t *testing.T) {
 	kill(t, g.witness.Hear(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
 	pids := g.witness.Hear(2, "started", "1")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
-	eventually(t, "Terminal", func() bool { return g.level().Phase == coordination.Terminal })
+	eventually(t, "Terminal", func() bool { return g.summary().Phase == coordination.Terminal })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
 	g.witness.Hear(1, "hangup", "1")
 	if !g.pods[0].runs() || !g.pods[1].runs() {
@@ -112,16 +113,16 @@ func TestMoreOrdersThanAMinuteMayHaveAreRefusedAndTold(t *testing.T) {
 	kill(t, g.witness.Hear(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
 	pids := g.witness.Hear(2, "started", "1")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
-	eventually(t, "the group is asked to be recreated", func() bool { return g.level().Phase == coordination.Recreating })
+	eventually(t, "the group is asked to be recreated", func() bool { return g.summary().Phase == coordination.Recreating })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
 	g.witness.Hear(1, "hangup", "1")
 }
 
 func TestAProgramThatCannotBeStartedIsADeath(t *testing.T) {
 	s := New(Options{Start: nobody, Log: quiet()})
-	s.Begin()
+	s.Prepare()
 	id := observe(s)[0].ID
-	s.Lift(id, 1, 0)
+	s.Start(id, 1, 0)
 	eventually(t, "dead", func() bool { w := observe(s)[0]; return !w.Running && w.ExitCode == notFound })
 }
 

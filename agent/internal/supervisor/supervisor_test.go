@@ -12,7 +12,6 @@ import (
 
 	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
@@ -41,39 +40,39 @@ func direct(t *testing.T, w *drill.Witness, role string, change ...func(*Options
 
 func mustStop(t *testing.T, s *Supervisor, id string) {
 	t.Helper()
-	if err := s.Stop(t.Context(), worker.Stop{Instance: coordination.Instance{ID: id}}); err != nil {
+	if err := s.Stop(t.Context(), worker.Stop{ID: id}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestNothingRunsBeforeItsLift(t *testing.T) {
+func TestNothingRunsBeforeItsStart(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "trains")
 	if got := observe(s); len(got) != 0 {
 		t.Fatalf("%+v before the core asked", got)
 	}
-	s.Begin()
+	s.Prepare()
 	first := observe(s)[0]
-	s.Lift("another", 1, 0)
+	s.Start("another", 1, 0)
 	w.Silent(50 * time.Millisecond)
-	s.Lift(first.ID, 1, 0)
-	s.Lift(first.ID, 1, 0)
+	s.Start(first.ID, 1, 0)
+	s.Start(first.ID, 1, 0)
 	w.Hear(1, "started", "0")
 	w.Silent(50 * time.Millisecond)
 }
 
-func TestALiftThatComesAfterTheStopIsNothing(t *testing.T) {
+func TestAStartThatComesAfterTheStopIsNothing(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "trains")
-	s.Begin()
+	s.Prepare()
 	first := observe(s)[0]
 	mustStop(t, s, first.ID)
 	if got := observe(s)[0]; got.Running || got.ExitCode != 143 {
 		t.Errorf("an instance that was stopped at the barrier is %+v", got)
 	}
-	s.Lift(first.ID, 1, 0)
-	s.Begin()
-	s.Lift(first.ID, 1, 0)
+	s.Start(first.ID, 1, 0)
+	s.Prepare()
+	s.Start(first.ID, 1, 0)
 	w.Silent(50 * time.Millisecond)
 }
 
@@ -83,7 +82,7 @@ func TestInstancesHaveNamesAndBirthsOfTheirOwn(t *testing.T) {
 	var last worker.Process
 	last.Born = future
 	for range 3 {
-		s.Begin()
+		s.Prepare()
 		all := observe(s)
 		next := all[len(all)-1]
 		if next.ID == last.ID || next.Born <= last.Born || strings.ContainsAny(next.ID, " \t") || len(all) > remembered {
@@ -98,18 +97,18 @@ func TestInstancesHaveNamesAndBirthsOfTheirOwn(t *testing.T) {
 func TestTheNextInstanceWaitsUntilNothingIsLeftOfTheOneBefore(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "trains")
-	s.Begin()
-	s.Lift(observe(s)[0].ID, 1, 0)
+	s.Prepare()
+	s.Start(observe(s)[0].ID, 1, 0)
 	w.Hear(1, "started", "0")
 	first := s.newest()
 	s.mu.Lock()
 	first.dead = true // its leader; the rest of it lives
 	s.mu.Unlock()
-	s.Begin()
+	s.Prepare()
 	if got := observe(s); len(got) != 1 {
 		t.Fatalf("%+v while something of the first one lives", got)
 	}
-	mustStop(t, s, first.ID)
+	mustStop(t, s, first.id)
 	eventually(t, "the next one waits", func() bool { return len(observe(s)) == 2 && observe(s)[1].Running })
 }
 
@@ -129,15 +128,15 @@ func TestAFailureIsToldBeforeItsTreeIsGone(t *testing.T) {
 					return c.End(first, grace)
 				}
 			})
-			s.Begin()
+			s.Prepare()
 			first := s.newest()
-			s.Lift(first.ID, 1, 0)
+			s.Start(first.id, 1, 0)
 			kill(t, w.Hear(1, "started", "0")["slot"], end.signal)
 			<-ending
 			if got := observe(s)[0]; got.Running == end.dead {
 				t.Errorf("%+v while its tree is being ended", got)
 			}
-			s.Begin()
+			s.Prepare()
 			if got := observe(s); len(got) != 1 {
 				t.Errorf("%+v while something of the first one lives", got)
 			}
@@ -162,11 +161,11 @@ func TestWhatSurvivesItsKillHasNoSuccessor(t *testing.T) {
 			return c.End(first, grace)
 		}
 	})
-	s.Begin()
-	s.Lift(observe(s)[0].ID, 1, 0)
+	s.Prepare()
+	s.Start(observe(s)[0].ID, 1, 0)
 	kill(t, w.Hear(1, "started", "0")["slot"], syscall.SIGKILL)
 	eventually(t, "the death is told", func() bool { return !observe(s)[0].Running })
-	s.Begin()
+	s.Prepare()
 	if got := observe(s); len(got) != 1 {
 		t.Errorf("%+v while something of the first one lives", got)
 	}
@@ -179,9 +178,9 @@ func TestWhatSurvivesItsKillHasNoSuccessor(t *testing.T) {
 func TestARepeatedBeginIsOneBegin(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "trains")
-	s.Begin()
-	s.Begin()
-	s.Lift(observe(s)[0].ID, 1, 0)
+	s.Prepare()
+	s.Prepare()
+	s.Start(observe(s)[0].ID, 1, 0)
 	kill(t, w.Hear(1, "started", "0")["slot"], syscall.SIGUSR1)
 	<-s.newest().gone
 	if got := observe(s); len(got) != 1 || got[0].Running {
@@ -196,12 +195,12 @@ func TestAnInstanceThatIsNotThereIsStopped(t *testing.T) {
 func TestALostStopIsNoStop(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "ignores TERM", func(o *Options) { o.GracePeriod = 100 * time.Millisecond })
-	s.Begin()
-	s.Lift(observe(s)[0].ID, 1, 0)
+	s.Prepare()
+	s.Start(observe(s)[0].ID, 1, 0)
 	w.Hear(1, "started", "0")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Stop(ctx, worker.Stop{Instance: observe(s)[0].Instance}); err == nil {
+	if err := s.Stop(ctx, worker.Stop{ID: observe(s)[0].ID}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -218,9 +217,9 @@ func TestASignalDuringTheStartIsNotLost(t *testing.T) {
 		}
 	})
 	s.Signal(syscall.SIGHUP) // nobody is there
-	s.Begin()
+	s.Prepare()
 	s.Signal(syscall.SIGHUP) // nor at the barrier
-	s.Lift(observe(s)[0].ID, 1, 0)
+	s.Start(observe(s)[0].ID, 1, 0)
 	<-up
 	w.Hear(1, "started", "0")
 	s.Signal(syscall.SIGHUP)
@@ -232,8 +231,8 @@ func TestASignalDuringTheStartIsNotLost(t *testing.T) {
 func TestWhoIsToldToEndHasNotFinished(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "exits 0 on TERM")
-	s.Begin()
-	s.Lift(observe(s)[0].ID, 1, 0)
+	s.Prepare()
+	s.Start(observe(s)[0].ID, 1, 0)
 	w.Hear(1, "started", "0")
 	if err := s.Leave(t.Context(), syscall.SIGTERM, time.Minute); err != nil {
 		t.Fatal(err)
@@ -241,7 +240,7 @@ func TestWhoIsToldToEndHasNotFinished(t *testing.T) {
 	if got := observe(s)[0]; got.Running || got.ExitCode != 143 {
 		t.Errorf("%+v, want a death", got)
 	}
-	s.Begin()
+	s.Prepare()
 	if got := observe(s); len(got) != 1 {
 		t.Errorf("%+v follow", got)
 	}
@@ -252,8 +251,8 @@ func TestACheckpointInProgressIsWaitedFor(t *testing.T) {
 	s := direct(t, w, "checkpoints", func(o *Options) {
 		o.CheckpointFile, o.CheckpointGrace, o.GracePeriod = w.Dir+"/checkpoint", time.Minute, 10*time.Second
 	})
-	s.Begin()
-	s.Lift(observe(s)[0].ID, 1, 0)
+	s.Prepare()
+	s.Start(observe(s)[0].ID, 1, 0)
 	w.Hear(1, "started", "0")
 	mustStop(t, s, observe(s)[0].ID)
 	w.Hear(1, "saved", "0")
@@ -263,12 +262,12 @@ func TestACheckpointInProgressIsWaitedFor(t *testing.T) {
 func TestAPodsEndWaitsForNoCheckpointThatAnOrderWaitsFor(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "never saves", func(o *Options) { o.CheckpointFile, o.CheckpointGrace = w.Dir+"/checkpoint", time.Hour })
-	s.Begin()
-	s.Lift(observe(s)[0].ID, 1, 0)
+	s.Prepare()
+	s.Start(observe(s)[0].ID, 1, 0)
 	w.Hear(1, "started", "0")
 	first := s.newest()
 	ordered := make(chan error, 1)
-	go func() { ordered <- s.Stop(t.Context(), worker.Stop{Instance: first.Instance}) }()
+	go func() { ordered <- s.Stop(t.Context(), worker.Stop{ID: first.id}) }()
 	eventually(t, "the order waits", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return first.told })
 	time.Sleep(50 * time.Millisecond) // for the goroutine of the instance to take it; if it does not, the test has shown nothing
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -294,16 +293,16 @@ func TestACheckpointIsNotWaitedForForever(t *testing.T) {
 			return process.Start(p)
 		}
 	})
-	s.Begin()
-	s.Lift(observe(s)[0].ID, 1, 0)
+	s.Prepare()
+	s.Start(observe(s)[0].ID, 1, 0)
 	w.Hear(1, "started", "0")
 	mustStop(t, s, observe(s)[0].ID)
 	if _, err := os.Stat(file); err != nil {
 		t.Fatalf("the worker did not leave its file: %v", err)
 	}
-	s.Begin()
+	s.Prepare()
 	eventually(t, "the next one waits", func() bool { return len(observe(s)) == 2 && observe(s)[1].Running })
-	s.Lift(observe(s)[1].ID, 1, 1)
+	s.Start(observe(s)[1].ID, 1, 1)
 	eventually(t, "the file of the killed worker is removed", func() bool { _, err := os.Stat(file); return os.IsNotExist(err) })
 }
 
@@ -314,33 +313,17 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-func TestIsMounted(t *testing.T) {
-	const info = "30 23 0:26 / /sys rw - sysfs sysfs rw\n812 790 254:1 /x/hostname /etc/hostname rw,relatime - ext4 /dev/vda rw\n"
-	for path, want := range map[string]bool{"/etc/hostname": true, "/sys": true, "/etc/hosts": false, "/x/hostname": false} {
-		if got := isMounted([]byte(info), path); got != want {
-			t.Errorf("%s: %v", path, got)
-		}
-	}
-}
-
-func TestThePodWasBornBeforeItsContainers(t *testing.T) {
-	now := time.Now()
-	if got := PodBorn(now); got <= 0 || got > now.UnixMicro() {
-		t.Errorf("born at %d, it is %d", got, now.UnixMicro())
-	}
-}
-
 // Workers of two restarts must not meet under one name.
 func TestVariablesThatNameARound(t *testing.T) {
 	s := New(Options{
 		Group: "uid", Program: process.Spec{Env: []string{"PET_RDZV_ID=run", "PET_RDZV_BACKEND=c10d"}}, RoundVariables: []string{"PET_RDZV_ID", "ABSENT"},
 	})
-	got := strings.Join(s.program(round{epoch: 2, round: 5}).Env, " ")
+	got := strings.Join(s.program(round{generation: 2, number: 5}).Env, " ")
 	want := "PET_RDZV_BACKEND=c10d HOLDFAST_RESTART_EPOCH=2 HOLDFAST_RESTART_ROUND=5 HOLDFAST_RENDEZVOUS_ID=uid-2-5 PET_RDZV_ID=run-2-5"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if again := strings.Join(s.program(round{epoch: 2, round: 6}).Env, " "); !strings.HasSuffix(again, " PET_RDZV_ID=run-2-6") {
+	if again := strings.Join(s.program(round{generation: 2, number: 6}).Env, " "); !strings.HasSuffix(again, " PET_RDZV_ID=run-2-6") {
 		t.Errorf("the next one: %s", again)
 	}
 }

@@ -32,11 +32,8 @@ func cost() Row {
 			named("kind", mean("kind", series.RestartDuration.Sum(), outages))),
 		stacked("Outage by phase", "Where the time of a restart goes, on average: see docs/in-place-restart.md.", Seconds,
 			named("phase", mean("phase", series.RestartDuration.Sum(), parts))),
-		lines("Start of the last worker, 90th percentile", "From the last old worker's end to the last new worker's start.", Seconds,
+		lines("Start of the last worker, 90th percentile", "From the order, or in a recreation from the last old worker's end, until all workers run.", Seconds,
 			named("kind", quantile("0.9", "kind", series.RestartDuration.Bucket(), `phase="start"`))),
-		lines("Wait at the barrier", "How long the first worker of a restart waited for the last one.", Seconds,
-			Query{quantile("0.5", "", series.BarrierWait.Bucket()), "median"},
-			Query{quantile("0.99", "", series.BarrierWait.Bucket()), "99th percentile"}),
 		lines("Workers out of sync", "Workers that groups wait for. Minutes above zero: a slot does not come back.", Count,
 			Query{"sum(" + from(series.OutOfSync.Name) + ")", "workers"}),
 	}}

@@ -25,7 +25,9 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // staged is the example of an ordered start on an API server, with a manager, an orchestrator and a store. The test plays the
@@ -132,22 +134,26 @@ func ready(pods int32) func(*batchv1.JobStatus) {
 func (s *staged) join(entry string, job, pod int) {
 	s.Helper()
 	slot := fmt.Sprintf("%s-%s-%d-%d", s.key.Name, entry, job, pod)
-	j := coordination.Join{
-		Member:   coordination.Member{Slot: slot, Pod: slot, PodBorn: 1},
-		Instance: coordination.Instance{ID: slot + "/1", Born: 1}, Barrier: true, Seen: coordination.Unseen(),
-	}
-	if _, err := s.store.Join(s.Context(), string(s.jobSet().UID), j); err != nil {
+	uid := string(s.jobSet().UID)
+	group, err := group.Read(s.Context(), s.store, uid)
+	if err != nil {
 		s.Fatal(err)
+	}
+	unit, found := group.UnitOf(slot)
+	member := rounds.Member{Slot: rounds.Slot{Name: slot, Pod: slot}, ID: slot + "/1", Attempt: 1, Past: rounds.Past{Kind: rounds.PastNew}}
+	answer, _, err := s.store.Call(s.Context(), uid, rounds.Join(group.Level.Incarnation, unit, group.Round, 0, member))
+	if err != nil || !found || answer != string(rounds.AnswerJoined) {
+		s.Fatalf("the join of %s is answered %q (%v)", slot, answer, err)
 	}
 }
 
-// is checks the steps of the group, and that the condition says the rest.
-func (s *staged) is(steps, message string) {
+// is checks how many steps have entered, and that the condition says the rest.
+func (s *staged) is(entered int, message string) {
 	s.Helper()
 	s.lead()
-	group, err := s.store.Summary(s.Context(), string(s.jobSet().UID))
-	if err != nil || group.Steps != steps {
-		s.Fatalf("steps %q (%v), want %q", group.Steps, err, steps)
+	group, err := group.Read(s.Context(), s.store, string(s.jobSet().UID))
+	if err != nil || group.Level.Entered != entered {
+		s.Fatalf("%d units have entered (%v), want %d", group.Level.Entered, err, entered)
 	}
 	c := meta.FindStatusCondition(s.jobSet().Status.Conditions, orchestrator.ConditionInSync)
 	if c == nil || c.Message != message {
@@ -159,15 +165,15 @@ func TestAnOrderedStartOfAgentsThatAreAdded(t *testing.T) {
 	s := newStaged(t)
 	s.lead()
 	s.await("fetch", 0, completed)
-	s.is("-,-", "9 workers, total restart count 0 of epoch 1")
+	s.is(0, "9 workers, total restart count 0 of epoch 1")
 	s.await("driver", 0, ready(1))
 	s.join("driver", 0, 0)
-	s.is("0,-", "all 1 workers have total restart count 0 of epoch 1; one-annotation-stages-workers still to start")
+	s.is(1, "all 1 workers have total restart count 0 of epoch 1; one-annotation-stages-workers still to start")
 	for job := range 2 {
 		s.await("workers", job, ready(4))
 		for pod := range 4 {
 			s.join("workers", job, pod)
 		}
 	}
-	s.is("0,0", "all 9 workers have total restart count 0 of epoch 1")
+	s.is(2, "all 9 workers have total restart count 0 of epoch 1")
 }

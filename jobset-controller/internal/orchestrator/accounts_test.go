@@ -80,7 +80,7 @@ func ended(t *testing.T, outcome string) func() float64 {
 
 func TestEachRestartIsObservedOnce(t *testing.T) {
 	g := formed(t)
-	inSync, sync, detect := newMeter(t, ended(t, "in_sync")), newMeter(t, observations(t, "sync")), newMeter(t, observations(t, "detect"))
+	inSync, start, detect := newMeter(t, ended(t, "in_sync")), newMeter(t, observations(t, "start")), newMeter(t, observations(t, "detect"))
 	byExit := newMeter(t, counted(t, "in-place", "exit"))
 	g.fail("js-w-0-1", 1, 1)
 	g.pass(time.Second)
@@ -88,7 +88,7 @@ func TestEachRestartIsObservedOnce(t *testing.T) {
 	g.pass(time.Second)
 	g.reconcile()
 	inSync.want(1)
-	sync.want(1)
+	start.want(1)
 	detect.want(1)
 	byExit.want(1)
 	g.r = g.leader(2)

@@ -59,12 +59,23 @@ func (g *rig) heard(level rounds.Level) {
 		if a.Generation != level.Generation {
 			continue
 		}
+		if a.EnteredIn != level.Incarnation {
+			a.EnteredIn, a.Entered = level.Incarnation, 0
+		}
 		a.Highest, a.Entered = max(a.Highest, level.Round), max(a.Entered, level.Entered)
 		place, err := g.store.Place(g.ctx, uid, s.Name)
 		if err == nil && a.Instance.Round == level.Round && level.Started > place.Unit {
 			a.Instance.Saw, a.Ran = true, true
 		}
 	}
+}
+
+// entered is how many leading units have run, as far as an agent knows.
+func entered(a *worker.Memory, unit int) int {
+	if a.Ran {
+		return max(a.Entered, unit+1)
+	}
+	return a.Entered
 }
 
 func (g *rig) call(c rounds.Call) string {
@@ -81,7 +92,7 @@ func (g *rig) tryJoin(s rounds.Slot, generation, life int64) rounds.AnswerKind {
 	a := g.agent(s, generation)
 	level, unit, active := g.at(s, generation)
 	if active && a.Highest > level.Round {
-		g.call(rounds.Lost(level.Incarnation, unit, s, a.Highest, a.Entered))
+		g.call(rounds.Lost(level.Incarnation, unit, s, a.Highest, entered(a, unit)))
 		level, unit, active = g.at(s, generation)
 	}
 	if !active {
@@ -91,7 +102,8 @@ func (g *rig) tryJoin(s rounds.Slot, generation, life int64) rounds.AnswerKind {
 		a.DiedIn = max(a.DiedIn, a.Instance.Round)
 		a.Instance = worker.Known{ID: id, Attempt: life, Round: worker.NoRound, Ran: true}
 	}
-	past := rounds.Past{Kind: rounds.PastNew, MoreEntered: a.Entered > level.Entered}
+	entered := entered(a, unit)
+	past := rounds.Past{Kind: rounds.PastNew, MoreEntered: entered > level.Entered}
 	switch {
 	case a.Instance.Saw && a.Instance.Round == level.Round:
 		past.Kind = rounds.PastRuns
@@ -101,7 +113,7 @@ func (g *rig) tryJoin(s rounds.Slot, generation, life int64) rounds.AnswerKind {
 		past.Kind = rounds.PastRan
 	}
 	member := rounds.Member{Slot: s, ID: a.Instance.ID, Attempt: life, Ran: true, Past: past}
-	answer, err := rounds.ParseAnswer(g.call(rounds.Join(level.Incarnation, unit, level.Round, a.Entered, member)))
+	answer, err := rounds.ParseAnswer(g.call(rounds.Join(level.Incarnation, unit, level.Round, entered, member)))
 	g.must(err)
 	if answer.Kind == rounds.AnswerJoined {
 		a.Instance.Round = level.Round

@@ -52,6 +52,10 @@ func conditionOf(g *group.Summary, generation int64) metav1.Condition {
 		c.Status = metav1.ConditionTrue
 		c.Message = fmt.Sprintf("all %d workers have %s%s%s", g.Size, where, delayText(g), formingText(g))
 	case coordination.Restarting:
+		if g.Record.Cause.Kind == coordination.KindRecovery {
+			c.Message = fmt.Sprintf("%s; %d workers join again with %s%s", causeText(g.Record.Cause), g.Size, where, formingText(g))
+			break
+		}
 		c.Message = fmt.Sprintf("%s; restarting %d workers to %s%s", causeText(g.Record.Cause), g.Size, where, formingText(g))
 	case coordination.Terminal, coordination.Recreating:
 		c.Message = fmt.Sprintf("%s at %s", causeText(g.Record.Cause), where)

@@ -121,7 +121,7 @@ func causeText(c coordination.Cause) string {
 	case coordination.KindUnkilled:
 		return fmt.Sprintf("worker %s could not be stopped", c.Slot)
 	case coordination.KindRecovery:
-		return "workers differed after the store had lost its data"
+		return "the store has lost its data"
 	case coordination.KindTimeout:
 		return "the restart was out of time"
 	default:

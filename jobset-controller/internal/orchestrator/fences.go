@@ -25,7 +25,7 @@ const fenced = "has lost its slot for good"
 // no more, and nobody else is there for the slots.
 func (r *Reconciler) releaseFenced(ctx context.Context, s *scope) error {
 	if !s.waitsForSlots() {
-		s.state.fencesChecked, s.state.holdersChecked = time.Time{}, time.Time{}
+		s.state.fencesChecked = time.Time{}
 		return nil
 	}
 	every := resyncEvery // pods that form a group may be hours away
@@ -55,18 +55,10 @@ func (s *scope) waitsForSlots() bool {
 // alone are the slots that have not joined and have one living pod, of the Job that there is now.
 func (r *Reconciler) alone(ctx context.Context, s *scope) ([]ladder.Slot, error) {
 	missing, err := r.missing(ctx, s)
-	if err != nil {
+	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
-	return r.withOnePod(ctx, s, missing)
-}
-
-// withOnePod are those of the slots that have one living pod, of the Job that there is now.
-func (r *Reconciler) withOnePod(ctx context.Context, s *scope, names []string) ([]ladder.Slot, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	slots, err := r.slots(ctx, s, names)
+	slots, err := r.slots(ctx, s, missing)
 	if err != nil {
 		return nil, err
 	}

@@ -54,20 +54,3 @@ func TestALeaderThatWasReplacedDeletesNoFencedPod(t *testing.T) {
 	_, _ = g.r.Reconcile(g.ctx, request())
 	g.wantDeleted()
 }
-
-// Its node crashed and its Job made the next one, all while nobody led.
-func TestASlotWhosePodWasLostUnseenIsReleasedWhileAllRun(t *testing.T) {
-	g := fourPods(t)
-	gone := g.pod(0, 1)
-	gone.Finalizers = nil
-	g.must(g.c.Update(g.ctx, gone))
-	g.must(g.c.Delete(g.ctx, gone))
-	g.makePod(0, 1, func(p *corev1.Pod) {
-		ofJob(p)
-		p.Name, p.UID, p.CreationTimestamp = "next", "next", metav1.NewTime(g.clock.Now())
-	})
-	g.pass(holdersLook)
-	g.pass(resyncEvery)
-	g.wantPhase(coordination.Restarting, 1, 1)
-	g.wantCharged("1")
-}

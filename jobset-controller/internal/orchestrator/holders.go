@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,8 +18,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// holdersLook is how long slots are waited for before the store is asked who holds them, and how often then. Most restarts are over before.
-const holdersLook = time.Second
+const (
+	// holdersLook is how often the store is asked at most who holds the slots of new pods.
+	holdersLook = time.Second
+	// createdWithin is more than a pod's creation may be ahead of the time at which its slot is asked for: clocks differ, and caches lag.
+	createdWithin = time.Minute
+)
 
 // releasedPods are the pods that this process has released in a generation, by UID, with their slots.
 type releasedPods struct {
@@ -59,51 +64,70 @@ func (r *Reconciler) releaseAgain(ctx context.Context, s *scope) error {
 }
 
 // freeSlots releases slots that a pod holds which is gone, so that the pod that is there now can join: its agent may have had no time to
-// give the slot up, and nobody may have seen the pod go.
+// give the slot up, and nobody may have seen the pod go. The store is asked about pods that were created since it was last asked.
 func (r *Reconciler) freeSlots(ctx context.Context, s *scope) error {
-	waiting, err := r.refused(ctx, s)
-	if err != nil || len(waiting) == 0 {
+	if !s.takesJoins() {
+		return nil
+	}
+	newcomers, err := r.newcomers(ctx, s)
+	if err != nil || len(newcomers) == 0 {
 		return err
 	}
-	names := make([]string, len(waiting))
-	for i, slot := range waiting {
+	s.lookIn(holdersLook)
+	if !due(&s.state.holdersChecked, holdersLook, s.now) {
+		return nil
+	}
+	names := make([]string, len(newcomers))
+	for i, slot := range newcomers {
 		names[i] = slot.Name
 	}
 	holders, err := r.Store.Holders(ctx, string(s.js.UID), s.group.Generation, names)
 	if err != nil {
 		return storeFailed(err)
 	}
+	shut := slices.DeleteFunc(newcomers, func(slot ladder.Slot) bool {
+		return holders[slot.Name] == "" || holders[slot.Name] == string(slot.Pod.UID)
+	})
+	if len(shut) == 0 {
+		s.state.holdersKnown = s.now.Add(-createdWithin)
+		return nil
+	}
 	turn := r.turn()
 	var errs []error
-	for _, slot := range waiting {
-		holder := holders[slot.Name]
-		if holder == "" || holder == string(slot.Pod.UID) || s.group == nil || turn.over(s) {
-			continue
+	for _, slot := range shut {
+		if !s.takesJoins() || turn.over(s) {
+			break
 		}
-		errs = append(errs, r.freeSlot(ctx, s, slot, holder))
+		errs = append(errs, r.freeSlot(ctx, s, slot, holders[slot.Name]))
 	}
 	return errors.Join(errs...)
 }
 
-// refused are slots whose pods the store may refuse because another pod holds the slot: those that are waited for. While all run, it is any
-// slot, because a pod may have gone and come while nobody led.
-func (r *Reconciler) refused(ctx context.Context, s *scope) ([]ladder.Slot, error) {
-	switch {
-	case s.runs() && dueLater(&s.state.holdersChecked, resyncEvery, s.now):
-		var names []string
-		for u := range s.group.Waited() {
-			names = append(names, s.group.Units[u].SlotNames()...)
-		}
-		return r.withOnePod(ctx, s, names)
-	case s.waitsForSlots() && dueLater(&s.state.holdersChecked, holdersLook, s.now):
-		return r.alone(ctx, s)
+// takesJoins reports whether pods of this generation may join.
+func (s *scope) takesJoins() bool {
+	if s.wanted == nil || s.wanted.Suspended || s.group == nil || s.group.Generation != int64(s.epoch.Epoch) {
+		return false
 	}
-	return nil, nil
+	return s.group.Level.Phase == rounds.Active
 }
 
-// runs: all workers of this epoch are in sync.
-func (s *scope) runs() bool {
-	return s.wanted != nil && !s.wanted.Suspended && s.group != nil && s.group.Generation == int64(s.epoch.Epoch) && s.group.Phase == coordination.Running
+// newcomers are the slots whose living pods may not have joined yet.
+func (r *Reconciler) newcomers(ctx context.Context, s *scope) ([]ladder.Slot, error) {
+	if err := r.readPods(ctx, s); err != nil {
+		return nil, err
+	}
+	jobs := map[string]*batchv1.Job{}
+	for _, job := range s.currentJobs() {
+		jobs[job.Name] = job
+	}
+	var list []ladder.Slot
+	for name, pod := range s.pods {
+		job, _, _ := inplace.JobOf(name)
+		if pod.CreationTimestamp.After(s.state.holdersKnown) && isOf(pod, jobs[job]) && lives(pod) {
+			list = append(list, ladder.Slot{Name: name, Job: jobs[job], Pod: pod})
+		}
+	}
+	return list, nil
 }
 
 // freeSlot looks past the cache whether the pod that holds a slot is gone.
@@ -128,7 +152,7 @@ func (r *Reconciler) freeSlot(ctx context.Context, s *scope, slot ladder.Slot, h
 // release takes a pod out of its slot, once.
 func (r *Reconciler) release(ctx context.Context, s *scope, slot rounds.Slot, pod string) error {
 	unit, found := s.group.UnitOf(slot.Name)
-	if !found || s.group.IsFenced(slot.Pod) {
+	if !found || s.group.Units[unit].Left || s.group.IsFenced(slot.Pod) {
 		return nil // the group does not count this pod, or counts it no more
 	}
 	token, err := r.Tokens.Token(ctx)

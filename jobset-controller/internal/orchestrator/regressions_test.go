@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // job is the child Job; finished marks worker 0 of it as succeeded.
@@ -224,13 +225,13 @@ func TestWhatCannotBeDoneIsSaidAndLeftAlone(t *testing.T) {
 		},
 		"more steps than the store takes": {
 			change: func(js *v1alpha2.JobSet) {
-				for i := range maxSteps {
+				for i := range rounds.MaxUnits {
 					js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, *js.Spec.ReplicatedJobs[0].DeepCopy())
 					js.Spec.ReplicatedJobs[i+1].Name = "w" + strconv.Itoa(i)
 				}
 				js.Spec.StartupPolicy = &v1alpha2.StartupPolicy{StartupPolicyOrder: v1alpha2.InOrder}
 			},
-			says: "more than the 256 steps",
+			says: "the stages have 65 combinations of step and release; restarts in place support 64",
 		},
 		"more workers than the store takes": {
 			change: func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 1 << 20 },

@@ -528,6 +528,23 @@ func TestASupersededLeaderDeletesNoJobWithoutPods(t *testing.T) {
 	g.wantEvents("worker js-w-1-1 has no pod, and its Job makes a new one too late; deleting Job js-w-1")
 }
 
+func TestNobodyIsRepairedWhileOnlyDataAreMissing(t *testing.T) {
+	g := twoJobs(t)
+	g.store.Wipe()
+	g.reconcile()
+	g.wantMessage("the store has lost its data; 4 workers join again with total restart count 0 of epoch 1")
+	for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-1-0"} {
+		g.joinSlot(slot, 1, 1)
+	}
+	g.changePod(1, 1, cannotPull)
+	for range 5 {
+		g.pass(14 * time.Second)
+	}
+	g.wantPhase(coordination.Restarting, 1, 0)
+	g.wantDeleted()
+	g.wantEvents()
+}
+
 func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {
 	full := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -106,24 +106,17 @@ func (s *scope) want() (*leader.Wanted, string) {
 	if len(stages) == 0 {
 		return nil, refused
 	}
-	finished := finishedSlots(s.js.Name, jobs, stages)
-	if s.epoch.Cause == policy.RestartCause(s.js.Status.Restarts+1) {
-		finished = nil // the failure policy has begun a restart and not counted it yet: these are the Jobs of the attempt before
-	}
 	return &leader.Wanted{
 		Stages:    stages,
 		Suspended: ptr.Deref(s.js.Spec.Suspend, false),
 		Barrier:   !slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return inplace.HasSidecar(&job.Spec.Template.Spec) }),
-		Finished:  finished,
+		Finished:  finishedSlots(s.js.Name, jobs, stages),
 		MaxPause:  s.inPlace.MaxRestartDelay,
 	}, ""
 }
 
-// maxSlots and maxSteps are what the store's functions take in one call.
-const (
-	maxSlots = 1 << 20
-	maxSteps = 256
-)
+// maxSlots bounds what one group takes of the store.
+const maxSlots = 1 << 20
 
 func slotsOf(stages []coordination.Stage) int64 {
 	var n int64

@@ -2,13 +2,13 @@ package orchestrator
 
 import (
 	"fmt"
-	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
 // stages of the group, or why there are none. The manager says by the first Job of an attempt whether it adds agents; until
@@ -37,9 +37,8 @@ func tooLarge(stages []coordination.Stage) string {
 	if n := slotsOf(stages); n > maxSlots {
 		return fmt.Sprintf("%d workers are more than the %d that a group can have", n, maxSlots)
 	}
-	later := func(s coordination.Stage) bool { return s.Step >= maxSteps }
-	if slices.ContainsFunc(stages, later) {
-		return fmt.Sprintf("the replicatedJobs start in more than the %d steps that a group can have", maxSteps)
+	if err := group.Fits(stages); err != nil {
+		return err.Error()
 	}
 	return ""
 }

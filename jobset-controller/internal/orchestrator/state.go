@@ -20,6 +20,7 @@ import (
 //   - formation: one event is repeated, and the pods of a step may be deleted once more
 //   - made: one pod too many is tried for a slot
 //   - released: the slots of such pods are freed again when a new pod asks for one, if the store has lost its data as well
+//   - holdersKnown: the store is asked once about the slots of all pods
 //   - holdersChecked, fencesChecked, nodesChecked: something that costs is checked early
 //   - account: the history is read once more; which restarts were counted is in the JobSet's annotation
 //   - use: worker-seconds since the last reconcile are not counted
@@ -35,6 +36,7 @@ type groupState struct {
 
 	released releasedPods
 
+	holdersKnown                                time.Time // pods created before hold their slots
 	holdersChecked, fencesChecked, nodesChecked time.Time
 
 	restarting, forms atomic.Bool // for the pod watch
@@ -200,7 +202,8 @@ type restartMemory struct {
 	asked        bool
 }
 
-// clock returns the deadline of the restart in progress, nil if there is none. No clock of another machine is trusted.
+// clock returns the deadline of the restart in progress, nil if there is none. No clock of another machine is trusted. It stands still while
+// nothing but data is missing.
 func (m *groupState) clock(g group.Summary, timeout time.Duration, now time.Time) *grace.Deadline {
 	timed := g.Phase == coordination.Restarting
 	m.restarting.Store(timed)
@@ -208,7 +211,9 @@ func (m *groupState) clock(g group.Summary, timeout time.Duration, now time.Time
 		m.restart = nil
 		return nil
 	}
-	if r := m.restart; r == nil || r.phase != g.Phase || r.epoch != g.Generation || r.round != g.Round {
+	r := m.restart
+	stands := r != nil && onlyCollects(g) && now.Sub(r.since) >= timeout/4 // before the first repair
+	if r == nil || r.phase != g.Phase || r.epoch != g.Generation || r.round != g.Round || stands {
 		m.restart = &restartMemory{phase: g.Phase, epoch: g.Generation, round: g.Round, since: now}
 	}
 	return &grace.Deadline{Start: m.restart.since, Period: timeout}
@@ -286,3 +291,9 @@ func (p *roundPods) note(s *scope, slot string) {
 
 // first reports whether no more than one pod was tried for a slot.
 func (p *roundPods) first(s *scope, slot string) bool { return p.in(s.group)[slot].Made <= 1 }
+
+// onlyCollects reports whether the store has lost the group, and nobody is known to wait for those that have not joined again: an agent that
+// is late is no reason to stop workers that run.
+func onlyCollects(g group.Summary) bool {
+	return g.Record.Cause.Kind == coordination.KindRecovery && !g.Died && (g.Runs || g.Joined == 0)
+}

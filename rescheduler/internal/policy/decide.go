@@ -47,8 +47,8 @@ func recovering(f Facts) (Decision, bool) {
 // disturbs: what follows takes a pod away.
 func (f Facts) disturbs() bool { return f.Match.Row.Action == signals.Move && !f.Pod.Failed }
 
-// Settled is how old the status of a pod may be: what it says until so long after a recovery may be what was recovered.
-const Settled = 10 * time.Second
+// Settled is how long after a recovery the status of a pod may still say what was recovered.
+const Settled = signals.StatusAge
 
 // recovered: the kubelet says of a container that it runs up to some seconds after its group has said so.
 func recovered(f Facts) (Decision, bool) {

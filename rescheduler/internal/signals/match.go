@@ -19,7 +19,7 @@ type Match struct {
 	Reason string // as the pod says it
 	// Since is when the trouble began; zero if the pod does not say it, and the observer has to remember.
 	Since time.Time
-	// Down: the trouble is there now. A container in a loop runs for a moment between two failures; that is no time to act.
+	// Down: the trouble is there now. A container in a loop runs between two failures; once it has run for StatusAge that is no time to act.
 	Down bool
 	// OwnLimit: the container was killed for its memory, and has a limit of its own. Unless the node is short of memory it has exceeded that.
 	OwnLimit bool
@@ -123,6 +123,9 @@ func ended(pod *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	return t.FinishedAt.Time
 }
 
+// StatusAge is how old the status of a pod may be, by which the kubelet says what happened to it.
+const StatusAge = 10 * time.Second
+
 // steady is how long a container has to run for the kubelet to begin its back-off anew: a loop is over then.
 const steady = 10 * time.Minute
 
@@ -143,10 +146,17 @@ func (r Row) loop(pod *corev1.Pod, now time.Time) (Match, bool) {
 			return Match{Reason: last.Reason, Down: true, OwnLimit: limited(pod, c.Name, last)}, true
 		}
 		if running := c.State.Running; running != nil && now.Sub(running.StartedAt.Time) < steady {
-			return Match{Reason: last.Reason, OwnLimit: limited(pod, c.Name, last)}, true
+			return Match{Reason: last.Reason, Down: justFailed(pod, last, now), OwnLimit: limited(pod, c.Name, last)}, true
 		}
 	}
 	return Match{}, false
+}
+
+// justFailed reports whether a container that runs again failed within StatusAge. A status that shows it down may never be published: the
+// kubelet kills a container that fails its liveness probe and starts it again in the same sync, unless its back-off is longer than the
+// container ran. Restarts in place, which end healthy containers too, do not count.
+func justFailed(pod *corev1.Pod, last *corev1.ContainerStateTerminated, now time.Time) bool {
+	return !InPlace(pod) && now.Sub(last.FinishedAt.Time) < StatusAge
 }
 
 // limited reports whether a container that was killed for its memory had a limit, of its own or of its pod.

@@ -239,6 +239,35 @@ func TestALoopGoesOnWhileTheContainerRuns(t *testing.T) {
 	}
 }
 
+// The kubelet kills a container that fails its liveness probe and starts it again in one sync, so that its status never shows it down.
+func TestALoopIsDownAfterEachFailure(t *testing.T) {
+	for name, c := range map[string]struct {
+		pod  *pods.Pod
+		down bool
+	}{
+		"it failed a second ago":              {pod().Again("Error", 137, 5, noon.Add(-time.Second)), true},
+		"the clock of its node is ahead":      {pod().Again("Error", 137, 5, noon.Add(time.Second)), true},
+		"it has run for ten seconds":          {pod().Again("Error", 137, 5, noon.Add(-10*time.Second)), false},
+		"its group restarts it in place":      {pod().Again("Error", 137, 5, noon.Add(-time.Second)).Change(member), false},
+		"its last failure was its own memory": {pod().Again("OOMKilled", 137, 5, noon.Add(-time.Second)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := loops(everything()).Matches(c.pod.Obj(), noon)
+			if len(found) == 0 || found[0].Down != c.down {
+				t.Errorf("got %+v, want down: %t", found, c.down)
+			}
+		})
+	}
+	if found := loops(everything()).Matches(pod().Again("Error", 137, 4, noon).Obj(), noon); len(found) != 0 {
+		t.Errorf("a container that has not failed often enough matches %v", rows(found))
+	}
+}
+
+// loops are the rows of a table about containers that fail again and again.
+func loops(table signals.Table) signals.Table {
+	return slices.DeleteFunc(table, func(r signals.Row) bool { return r.Where != signals.Loop })
+}
+
 // Such a pod stays where it is for days, and is looked at again by each process that begins.
 func TestALostContainerOfAFailedPodWasLostWhenThePodFailed(t *testing.T) {
 	lost := rejected("").Terminated("ContainerStatusUnknown", 137, time.Time{}).Condition(corev1.PodReady, corev1.ConditionFalse, "PodFailed", noon.Add(-time.Minute))

@@ -20,6 +20,7 @@ type Summary struct {
 	Done       int64 // finished slots of all units
 	Limit      int64
 	Died       bool // a worker died while the group waits for joins, and its peers may hang: one more round follows
+	Runs       bool // a worker that has joined runs in this round already: the store has lost what it knew
 	Stages     []coordination.Stage
 	Units      []Unit
 	Fenced     []string            // UIDs of pods
@@ -30,6 +31,7 @@ type Summary struct {
 type Unit struct {
 	Step          int64
 	Slots, Joined int64 // no slots: it has left
+	Done          int64 // slots whose workers have finished
 	Entered, Left bool
 	Stages        []coordination.Stage
 }
@@ -39,11 +41,12 @@ func Summarize(s *rounds.Stored) Summary {
 	level := s.State.Level
 	g := Summary{
 		Level: level, Phase: PhaseOf(level), Generation: level.Generation, Round: level.Round, Limit: s.Config.Limit, Died: s.State.Died(),
+		Runs:   s.State.Runs(),
 		Fenced: s.Config.Fenced, Record: recordOf(s),
 	}
 	for u, unit := range s.Config.Units {
 		g.Units = append(g.Units, Unit{
-			Slots: unit.Slots, Joined: min(s.Joined[u], unit.Slots), Entered: u < level.Entered, Left: level.Left.Has(u),
+			Slots: unit.Slots, Joined: min(s.Joined[u], unit.Slots), Done: s.Finished[u], Entered: u < level.Entered, Left: level.Left.Has(u),
 		})
 		g.Done += s.Finished[u]
 	}

@@ -36,6 +36,12 @@ type layout struct {
 	bounds []rounds.Bounds
 }
 
+// Fits fails if the stages are more than a group can have.
+func Fits(stages []coordination.Stage) error {
+	_, err := layoutOf(stages)
+	return err
+}
+
 // layoutOf fails if there are more units than a group can have.
 func layoutOf(stages []coordination.Stage) (layout, error) {
 	slots := map[unitKey]int64{}

@@ -340,6 +340,15 @@ local function lead(base, token)
   if created < c or (created == c and transitions < t) then fail('HFSTALELEADER') end
 end
 
+-- unfinish takes back that a worker has finished: its pod was ended. If no other has, a failure needs no new Jobs.
+local function unfinish(s, u, slot)
+  if s.finished == '0' or redis.call('HDEL', tableOf(s, 'f:', u), slot) == 0 then return end
+  for other = 0, s.units - 1 do
+    if redis.call('HLEN', tableOf(s, 'f:', other)) > 0 then return end
+  end
+  s.finished = '0'
+end
+
 -- release: inc unit slot pod token cause. Fences a pod that cannot run any more, frees its slot in any phase, and answers the
 -- death of its instance.
 local function release(base, a)
@@ -353,7 +362,10 @@ local function release(base, a)
   if read(holders, a[3]) == a[4] then
     redis.call('HDEL', holders, a[3])
     local id, _, ran = joined(tableOf(s, 'j:', u), a[3])
-    if id and s.inc == a[1] and s.phase == 'A' then dies(s, u, a[3], ran == '1', a[3] .. ' ' .. a[6]) end
+    if id and s.inc == a[1] and s.phase == 'A' then
+      unfinish(s, u, a[3])
+      dies(s, u, a[3], ran == '1', a[3] .. ' ' .. a[6])
+    end
   end
   return save(s)
 end

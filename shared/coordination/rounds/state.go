@@ -2,6 +2,7 @@ package rounds
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,8 +59,16 @@ func ParseState(text string) (State, error) {
 	return s, nil
 }
 
-// markDied is the mark of a unit in which a death was reported that peers may hang on.
-const markDied = 4
+// Marks of a unit: a member runs in this round; a death was reported that peers may hang on.
+const (
+	markRuns = 1
+	markDied = 4
+)
+
+// Runs reports whether a member that has joined runs in this round already.
+func (s State) Runs() bool {
+	return slices.ContainsFunc([]byte(s.marks), func(mark byte) bool { return mark >= '0' && (mark-'0')/markRuns%2 == 1 })
+}
 
 // Died reports whether an instance has died in a unit that waits for joins after its program had started: its peers may hang.
 func (s State) Died() bool {

@@ -25,11 +25,6 @@ func loadedServer(t testing.TB) *server {
 	return s
 }
 
-func (s *server) fcall(c *redis.Client, group string, call rounds.Call) (any, error) {
-	args := []any{"FCALL", call.Function, 1, rounds.KeysOf(group).State()}
-	return c.Do(context.Background(), append(args, call.Arguments...)...).Result()
-}
-
 // someCall is a random call: most fit the group, some are late, forged or of another incarnation.
 func someCall(r *rand.Rand, seq int64) rounds.Call {
 	pick := func(texts ...string) string { return texts[r.IntN(len(texts))] }
@@ -90,7 +85,7 @@ func TestTheInterpreterPlaysTheFunctions(t *testing.T) {
 				seq = s.Seq
 			}
 			call := someCall(r, seq)
-			got, gotErr := real.fcall(real.admin, "g", call)
+			got, gotErr := real.admin.Do(t.Context(), fcall(keys.State(), call)...).Result()
 			args := make([]string, len(call.Arguments))
 			for i, a := range call.Arguments {
 				args[i] = fmt.Sprint(a)

@@ -22,7 +22,7 @@ const (
 )
 
 // newGuardedServer has a default user that nobody can be, one for the leader, and one for the test. The default user has all rights:
-// Valkey up to 8.1 and Redis up to 8.2 replay transactions of the append-only file, which the effects of a function are, with its
+// Valkey 8.1 and Redis 7.0 replay transactions of the append-only file, which the effects of a function are, with its
 // rights, and drop what it may not do (valkey-io/valkey#3983).
 func newGuardedServer(t testing.TB, args ...string) *server {
 	t.Helper()

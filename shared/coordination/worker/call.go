@@ -66,7 +66,7 @@ func (s *State) callAbout(i *instance) *call {
 // lost brings back a round that the store has lost.
 func (s *State) lost() *call {
 	return &call{
-		Call: rounds.Lost(s.level.Incarnation, s.placed.Unit, s.config.Slot, s.memory.Highest, s.memory.Entered),
+		Call: rounds.Lost(s.level.Incarnation, s.placed.Unit, s.config.Slot, s.memory.Highest, s.entered()),
 		answered: func(reply string, now rounds.Level) {
 			s.adoptAnswer(now)
 			if now.Round < s.memory.Highest {
@@ -151,7 +151,7 @@ func (s *State) join(i *instance) *call {
 	made := s.here()
 	m := rounds.Member{Slot: s.config.Slot, ID: i.ID, Attempt: i.Attempt, Ran: i.Ran, Past: s.past(i)}
 	return &call{
-		Call: rounds.Join(made.incarnation, s.placed.Unit, made.round, s.memory.Entered, m),
+		Call: rounds.Join(made.incarnation, s.placed.Unit, made.round, s.entered(), m),
 		answered: func(reply string, now rounds.Level) {
 			s.adoptAnswer(now)
 			s.joined(i, made, reply)
@@ -161,7 +161,7 @@ func (s *State) join(i *instance) *call {
 }
 
 func (s *State) past(i *instance) rounds.Past {
-	p := rounds.Past{Kind: rounds.PastNew, MoreEntered: s.memory.Entered > s.level.Entered}
+	p := rounds.Past{Kind: rounds.PastNew, MoreEntered: s.entered() > s.level.Entered}
 	switch {
 	case i.Saw && i.Round == s.level.Round:
 		p.Kind = rounds.PastRuns

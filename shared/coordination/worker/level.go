@@ -58,12 +58,17 @@ func (s *State) adopt(l rounds.Level) {
 	case l.Generation < generation:
 		return // the leader has not come to the pod's generation yet
 	}
-	s.memory.Highest, s.memory.Entered = max(s.memory.Highest, l.Round), max(s.memory.Entered, l.Entered)
+	s.memory.Highest = max(s.memory.Highest, l.Round)
+	if s.memory.EnteredIn != l.Incarnation {
+		s.memory.EnteredIn, s.memory.Entered = l.Incarnation, 0
+	}
+	s.memory.Entered = max(s.memory.Entered, l.Entered)
 }
 
-// adoptAnswer takes the level that came with an answer. One of another incarnation is read, with what the leader says in it.
+// adoptAnswer takes the level that came with an answer. One of another incarnation is read, with what the leader says in it. So is one
+// that is older than a message that came before the answer: a store that was set back has such levels as well.
 func (s *State) adoptAnswer(now rounds.Level) {
-	if now.Incarnation != s.level.Incarnation {
+	if now.Incarnation != s.level.Incarnation || now.Seq < s.level.Seq {
 		s.read()
 		return
 	}
@@ -93,6 +98,14 @@ func (s *State) confirm() {
 // active reports whether reports are taken: the group is active in the pod's own generation, and the slot is known.
 func (s *State) active() bool {
 	return s.level.Phase == rounds.Active && s.level.Generation == s.memory.Generation && s.placed != nil
+}
+
+// entered is how many leading units have run in this generation, as far as the agent knows: that of its own slot if a worker of it has.
+func (s *State) entered() int {
+	if s.memory.Ran {
+		return max(s.memory.Entered, s.placed.Unit+1)
+	}
+	return s.memory.Entered
 }
 
 func (s *State) here() place { return place{s.level.Incarnation, s.level.Round} }

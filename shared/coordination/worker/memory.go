@@ -5,11 +5,12 @@ package worker
 type Memory struct {
 	Generation int64  `json:"generation"` // of the group, that the rest is about
 	Highest    int64  `json:"highest"`    // round of the generation that the agent has heard of
-	Entered    int    `json:"entered"`    // most units that it has seen entered
-	Attempt    int64  `json:"attempt"`    // of the newest instance
-	Ran        bool   `json:"ran"`        // an instance of this pod has run in the generation
-	DiedIn     int64  `json:"diedIn"`     // the last round in which an instance of this pod ran and died; NoRound
-	Instance   Known  `json:"instance"`   // the newest instance
+	Entered    int    `json:"entered"`    // most units that it has seen entered in the incarnation EnteredIn: a resize numbers units anew
+	EnteredIn  string `json:"enteredIn"`
+	Attempt    int64  `json:"attempt"`  // of the newest instance
+	Ran        bool   `json:"ran"`      // an instance of this pod has run in the generation
+	DiedIn     int64  `json:"diedIn"`   // the last round in which an instance of this pod ran and died; NoRound
+	Instance   Known  `json:"instance"` // the newest instance
 	Ordered    string `json:"ordered"`
 	Finished   string `json:"finished"` // ID of the instance that exited 0 and may have to run again
 }

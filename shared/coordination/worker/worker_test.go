@@ -104,6 +104,9 @@ func TestBarrier(t *testing.T) {
 			[]moment{read("i1/1.0 A 0/0 #2"), reply("J", "i1/1.1 A 0/0 #3"), reply("J", "i1/1.1 A 1/1 #4")},
 			"join js-w-0-0 as a.1 in 0 ran=0 n, join js-w-0-0 as a.1 in 1 ran=0 n, start a 1.1",
 		},
+		"an answer that is later than the message of the start undoes nothing": {
+			[]moment{cast("i1/1.1 A 0/0 #3"), cast("i1/1.1 A 1/1 #5"), reply("J", "i1/1.1 A 0/0 #4")}, "join js-w-0-0 as a.1 in 1 ran=0 n, read, start a 1.1",
+		},
 		"it does not start in an incarnation that it has not joined": {
 			[]moment{read("i2/1.0 A 1/1 #1"), reply("J", "i2/1.0 A 1/1 #1")}, "join js-w-0-0 as a.1 in 0 ran=0 n, start a 1.0",
 		},
@@ -145,7 +148,7 @@ func TestBarrier(t *testing.T) {
 // What is on disk before an action takes effect lets the next agent go on.
 func TestTheFileIsSavedFirst(t *testing.T) {
 	s := New(config(true), Fresh())
-	want := "save 1.0 .0 in -1, prepare, save 1.0 a.1 in -1, join js-w-0-0 as a.1 in 0 ran=0 n, save 1.0 a.1 in 0, save 1.0 a.1 in 0, start a 1.0, save 1.1 a.1 in 0, stop a 10s"
+	want := "save 1.0 .0 in -1, prepare, save 1.0 a.1 in -1, save 1.0 a.1 in -1, join js-w-0-0 as a.1 in 0 ran=0 n, save 1.0 a.1 in 0, save 1.0 a.1 in 0, start a 1.0, save 1.1 a.1 in 0, stop a 10s"
 	if got := play(s, true, append(waiting, cast("i1/1.0 A 1/1 #3"), cast("i1/1.1 A 0/1 #4"))...); got != want {
 		t.Errorf("does   %s\nwanted %s", got, want)
 	}

@@ -32,7 +32,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
@@ -219,16 +219,23 @@ func TestUsersThroughTheLifeOfAJobSet(t *testing.T) {
 		secret, err = g.secret()
 		return err
 	})
-	join := coordination.Join{
-		Member: coordination.Member{Slot: "js-w-0-0", Pod: "p", PodBorn: 1}, Instance: coordination.Instance{ID: "i", Born: 1},
-		Seen: coordination.Unseen(),
-	}
+	member := rounds.Member{Slot: rounds.Slot{Name: "js-w-0-0", Pod: "p"}, ID: "i", Attempt: 1, Ran: true, Past: rounds.Past{Kind: rounds.PastRan}}
 	agent := g.agent(secret)
 	joins := func(agent *valkey.Store) func() error {
-		return func() error { _, err := agent.Join(t.Context(), uid, join); return err }
+		return func() error {
+			level, err := agent.Level(t.Context(), uid)
+			if err != nil {
+				return err
+			}
+			answer, _, err := agent.Call(t.Context(), uid, rounds.Join(level.Incarnation, 0, level.Round, 0, member))
+			if err == nil && answer != string(rounds.AnswerJoined) {
+				return fmt.Errorf("the answer is %q", answer)
+			}
+			return err
+		}
 	}
 	g.eventually("an agent joins", joins(agent))
-	if _, err := agent.Join(t.Context(), "other", join); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+	if _, _, err := agent.Call(t.Context(), "other", rounds.Join("inc", 0, 0, 0, member)); err == nil || !strings.Contains(err.Error(), "NOPERM") {
 		t.Errorf("a join in another group: %v, want NOPERM", err)
 	}
 
@@ -255,7 +262,7 @@ func TestUsersThroughTheLifeOfAJobSet(t *testing.T) {
 	g.must(g.admin.Delete(t.Context(), js))
 	late := g.agent(rotated)
 	g.eventually("the user is gone", func() error {
-		if _, err := late.Summary(t.Context(), uid); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+		if _, err := late.Level(t.Context(), uid); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 			return fmt.Errorf("an agent that connects: %v", err)
 		}
 		return nil

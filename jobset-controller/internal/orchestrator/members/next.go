@@ -67,10 +67,19 @@ func (in Input) follow() Step {
 	if gone := in.gone(); gone != "" {
 		return Step{Kind: Evict, Member: gone}
 	}
-	if o := in.open(false); in.Group.Limit != o.Open.Limit || !sameStages(in.Group.Stages, o.Open.Stages) {
+	if o := in.open(false); in.complete() || in.Group.Limit != o.Open.Limit || !sameStages(in.Group.Stages, o.Open.Stages) {
 		return o
 	}
 	return Step{}
+}
+
+// complete reports whether all workers have finished.
+func (in Input) complete() bool {
+	if in.Group.Phase == coordination.Completed {
+		return false
+	}
+	works := func(u group.Unit) bool { return !u.Left && u.Done < u.Slots }
+	return !slices.ContainsFunc(in.Group.Units, works)
 }
 
 // stuck tells whether the group is in a phase that only ends by closing it, though it can go on: the member that brought it there is gone,

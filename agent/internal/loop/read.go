@@ -1,0 +1,120 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
+)
+
+// readRetry is the pause after the store could not be reached.
+const readRetry = time.Second
+
+// updated passes on what the store's Watch saw. What was read is due after what the leader says of the slot, which may have changed with it.
+func (l *loop) updated(o rounds.Observation) {
+	if errors.Is(o.Err, context.Canceled) {
+		return
+	}
+	events := []worker.Event{worker.Updated{Observation: o}}
+	for o.Read && o.Err == nil {
+		p, err := l.place()
+		if isReply(err) {
+			events = placed(p, o.Level, err)
+			break
+		}
+		l.postUpdate(worker.Updated{Observation: rounds.Observation{Err: err}})
+		if !l.sleep(readRetry) {
+			return
+		}
+	}
+	l.postUpdate(events...)
+}
+
+// read reads the level when the core asks for it. It begins again if the Watch has passed something on meanwhile, which may be later.
+func (l *loop) read() {
+	for {
+		heard := l.heardSoFar()
+		level, err := l.level()
+		var p rounds.Place
+		if err == nil {
+			p, err = l.place()
+		}
+		if !isReply(err) {
+			l.postUpdate(worker.Updated{Observation: rounds.Observation{Err: err}})
+			if !l.sleep(readRetry) {
+				return
+			}
+			continue
+		}
+		if l.postUnless(heard, placed(p, level, err)) {
+			return
+		}
+	}
+}
+
+// placed is what a read means to the core.
+func placed(p rounds.Place, level rounds.Level, err error) []worker.Event {
+	if err != nil {
+		return []worker.Event{worker.Updated{Observation: rounds.Observation{Read: true, Err: err}}}
+	}
+	return []worker.Event{worker.Placed{Place: p}, worker.Updated{Observation: rounds.Observation{Level: level, Read: true}}}
+}
+
+func (l *loop) level() (rounds.Level, error) {
+	ctx, cancel := context.WithTimeout(l.work, callTimeout)
+	defer cancel()
+	return l.Store.Level(ctx, l.config.Group)
+}
+
+func (l *loop) place() (rounds.Place, error) {
+	ctx, cancel := context.WithTimeout(l.work, callTimeout)
+	defer cancel()
+	return l.Store.Place(ctx, l.config.Group, l.config.Slot)
+}
+
+// isReply tells an answer of the store from a store that could not be reached.
+func isReply(err error) bool {
+	return err == nil || errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
+}
+
+// postUpdate hands on what belongs together.
+func (l *loop) postUpdate(events ...worker.Event) {
+	l.updates.Lock()
+	defer l.updates.Unlock()
+	l.heard++
+	for _, e := range events {
+		l.post(e)
+	}
+}
+
+// postUnless hands events on unless something was heard since; it reports false then. With the end of the work there is nothing left to do.
+func (l *loop) postUnless(heard int, events []worker.Event) bool {
+	l.updates.Lock()
+	defer l.updates.Unlock()
+	if l.heard != heard && l.work.Err() == nil {
+		return false
+	}
+	for _, e := range events {
+		l.post(e)
+	}
+	return true
+}
+
+func (l *loop) heardSoFar() int {
+	l.updates.Lock()
+	defer l.updates.Unlock()
+	return l.heard
+}
+
+// sleep reports false if the work has ended.
+func (l *loop) sleep(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-l.work.Done():
+		return false
+	}
+}
