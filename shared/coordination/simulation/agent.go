@@ -193,6 +193,9 @@ type reply struct {
 // call asks the store. Exactly one answer comes back, be it that there is none in time.
 func (a *agent) call(c rounds.Call) {
 	a.say("%s", callText(c))
+	if i := a.truth.instances[fmt.Sprint(c.Arguments[min(6, len(c.Arguments)-1)])]; i != nil && c.Function == rounds.FunctionJoin {
+		i.asked = true
+	}
 	request(a.link, func(s *server) (reply, error) { return s.call(a.pod, c) }, func(r reply, err error) {
 		if err != nil {
 			a.say("is answered: %v", err)

@@ -20,8 +20,10 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 	}
 	desired, mine := t.desired[a.pod.job.owner], i.given
 	switch {
+	case !i.assigned && !i.asked:
+		t.fail("S3", "%s is ordered to stop before it has asked to join a round", id)
 	case !i.assigned:
-		t.fail("S3", "%s is ordered to stop before it has joined a round", id)
+		// nobody knows whether its join was taken
 	case mine.generation != desired.generation:
 		// the order of a generation that was left meanwhile
 	case mine.round >= desired.round:

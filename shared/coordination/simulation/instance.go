@@ -19,6 +19,8 @@ type instance struct {
 	rendezvous rendezvous // what it was told when it started
 	given      rendezvous // the newest round that it has joined
 	assigned   bool
+	joinedBy   int  // the run of the agent that has joined with it: one that crashes before it has saved that does not know
+	asked      bool // its agent has asked to join
 
 	orders  int  // how often it was ordered to stop, by one run of its agent and without an error between
 	runs    int  // the run of the agent that gave the last order

@@ -19,7 +19,6 @@ type Mutant struct {
 	DeleteFirst  bool // a fail-over deletes the Jobs before it writes the epoch
 	AnyOwner     bool // a fail-over deletes Jobs by their epoch, whichever JobSet they are of
 	SuspendFirst bool // a suspend stops the Jobs before it writes the epoch
-	ByName       bool // the store knows groups by the name of their JobSet
 	Blind        bool // the leader makes a new pod by what its cache says
 	Hasty        bool // the leader makes a new pod while the old one ends
 	CleansUp     bool // the controller deletes finished Jobs of a JobSet that has completed

@@ -118,9 +118,6 @@ func (s *server) holders(uid string, slots []string) map[string]string {
 // call makes a call of an agent.
 func (s *server) call(p *pod, c rounds.Call) (reply, error) {
 	uid := p.job.owner
-	if s.mutant.ByName && s.api.current != nil {
-		uid = s.api.current.uid
-	}
 	if s.mutant.Call != nil {
 		c = s.mutant.Call(c)
 	}

@@ -92,15 +92,15 @@ func (t *truth) heard(did step, before *view) {
 	a := did.call.Arguments
 	switch did.call.Function {
 	case rounds.FunctionJoin:
-		if answer, _ := rounds.ParseAnswer(did.reply); answer.Kind != rounds.AnswerJoined && answer.Kind != rounds.AnswerReplaced {
-			return
+		if answer, _ := rounds.ParseAnswer(did.reply); answer.Kind != rounds.AnswerJoined {
+			return // one that replaces a dead instance joins again, in the round that this death has opened
 		}
 		if c := t.instances[a[6].(string)]; c != nil && a[0] == before.Level.Incarnation && a[2] == before.Round {
 			now := rendezvous{before.Generation, before.Round}
-			if c.assigned && c.lifted && c.given.generation == now.generation && c.given.round < now.round && t.losses == 0 && !c.pod.forgot {
+			if c.assigned && c.lifted && c.given.generation == now.generation && c.given.round < now.round && t.losses == 0 && c.joinedBy == did.pod.agent.run {
 				t.fail("S5", "%s runs in round %d and joins round %d", c.id, c.given.round, now.round)
 			}
-			c.assigned, c.given = true, now
+			c.assigned, c.given, c.joinedBy = true, now, did.pod.agent.run
 		}
 	case rounds.FunctionDown:
 		if c := t.instances[a[4].(string)]; c != nil && t.store.second == nil && did.reply != string(rounds.AnswerOver) {

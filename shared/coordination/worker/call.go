@@ -13,6 +13,7 @@ import (
 type call struct {
 	rounds.Call
 	answered func(reply string, now rounds.Level)
+	lost     func() // no answer came, but the store may have carried it out; nil: nothing to do
 }
 
 // callNext makes the next call if none is in flight and none has to wait.
@@ -65,8 +66,8 @@ func (s *State) callAbout(i *instance) *call {
 // lost brings back a round that the store has lost.
 func (s *State) lost() *call {
 	return &call{
-		rounds.Lost(s.level.Incarnation, s.placed.Unit, s.config.Slot, s.memory.Highest, s.entered()),
-		func(reply string, now rounds.Level) {
+		Call: rounds.Lost(s.level.Incarnation, s.placed.Unit, s.config.Slot, s.memory.Highest, s.entered()),
+		answered: func(reply string, now rounds.Level) {
 			s.adoptAnswer(now)
 			if now.Round < s.memory.Highest {
 				s.retry.at = s.now.Add(s.jitter(lastRetry))
@@ -88,7 +89,7 @@ func (s *State) down(i *instance) *call {
 	}
 	d := rounds.Death{Slot: s.config.Slot, ID: i.ID, Round: max(0, i.Round), Ran: i.Ran, Leaves: s.leaving, Cause: s.cause(i)}
 	incarnation := s.level.Incarnation
-	return &call{rounds.Down(incarnation, s.placed.Unit, d), func(reply string, now rounds.Level) {
+	return &call{Call: rounds.Down(incarnation, s.placed.Unit, d), answered: func(reply string, now rounds.Level) {
 		s.adoptAnswer(now)
 		if reply == string(rounds.AnswerOver) && now.Incarnation != incarnation {
 			return // it is repeated in the new incarnation
@@ -124,8 +125,8 @@ func (s *State) cause(i *instance) string {
 
 func (s *State) finish(i *instance) *call {
 	return &call{
-		rounds.Finish(s.level.Incarnation, s.placed.Unit, s.config.Slot, i.ID, s.config.Barrier),
-		func(reply string, now rounds.Level) {
+		Call: rounds.Finish(s.level.Incarnation, s.placed.Unit, s.config.Slot, i.ID, s.config.Barrier),
+		answered: func(reply string, now rounds.Level) {
 			s.adoptAnswer(now)
 			if reply != string(rounds.AnswerOver) {
 				i.reported = true
@@ -149,10 +150,14 @@ func (s *State) join(i *instance) *call {
 	}
 	made := s.here()
 	m := rounds.Member{Slot: s.config.Slot, ID: i.ID, Attempt: i.Attempt, Ran: i.Ran, Past: s.past(i)}
-	return &call{rounds.Join(made.incarnation, s.placed.Unit, made.round, s.entered(), m), func(reply string, now rounds.Level) {
-		s.adoptAnswer(now)
-		s.joined(i, made, reply)
-	}}
+	return &call{
+		Call: rounds.Join(made.incarnation, s.placed.Unit, made.round, s.entered(), m),
+		answered: func(reply string, now rounds.Level) {
+			s.adoptAnswer(now)
+			s.joined(i, made, reply)
+		},
+		lost: func() { s.mayHaveJoined(i, made) },
+	}
 }
 
 func (s *State) past(i *instance) rounds.Past {
@@ -180,6 +185,7 @@ func (s *State) joined(i *instance, made place, reply string) {
 	switch answer.Kind {
 	case rounds.AnswerJoined:
 		if s.fenced || s.here() != made {
+			s.mayHaveJoined(i, made)
 			return
 		}
 		i.joined, i.Round, i.Incarnation = made, made.round, made.incarnation
@@ -198,6 +204,15 @@ func (s *State) joined(i *instance, made place, reply string) {
 	}
 }
 
+// mayHaveJoined notes the round of an instance whose program runs though its join is not confirmed: its peers of that round may have met it, so
+// that it cannot be in place for a later one.
+func (s *State) mayHaveJoined(i *instance, made place) {
+	if i.Ran && i.Round == NoRound && made.incarnation == s.level.Incarnation {
+		i.Round = made.round
+		s.remember(i)
+	}
+}
+
 func (a Answered) apply(s *State) {
 	c := s.call
 	s.call = nil
@@ -205,6 +220,9 @@ func (a Answered) apply(s *State) {
 		return
 	}
 	if a.Err != nil {
+		if c.lost != nil {
+			c.lost()
+		}
 		s.callFailed(a.Err)
 		return
 	}
@@ -236,7 +254,7 @@ func (s *State) ask(kind, about string) *call {
 	if s.asked[id] {
 		return nil
 	}
-	return &call{rounds.Ask(s.level.Incarnation, s.placed.Unit, s.config.Slot, kind), func(_ string, now rounds.Level) {
+	return &call{Call: rounds.Ask(s.level.Incarnation, s.placed.Unit, s.config.Slot, kind), answered: func(_ string, now rounds.Level) {
 		s.asked[id] = true
 		s.adoptAnswer(now)
 	}}

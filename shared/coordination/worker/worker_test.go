@@ -27,6 +27,14 @@ func TestContainers(t *testing.T) {
 			[]moment{observed("a@10=1", "b@20"), reply("-", "i1/1.2 A 0/1 #7"), reply("J", "i1/1.2 A 1/1 #8")},
 			"down a in 1 ran=1 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, tell 1.2, join js-w-0-0 as b.2 in 2 ran=1 h",
 		},
+		"a running worker whose join may have been taken is in place for that round alone: the answer is lost": {
+			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil), fails(errUnavailable), cast("i1/1.3 A 0/1 #8")},
+			"tell 1.2, stop a 10s, join js-w-0-0 as b.2 in 2 ran=1 h, tell 1.3, stop b 10s",
+		},
+		"and so it is if the group has moved on with the answer": {
+			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil), reply("J", "i1/1.3 A 0/1 #8")},
+			"tell 1.2, stop a 10s, join js-w-0-0 as b.2 in 2 ran=1 h, tell 1.3, stop b 10s",
+		},
 		"the death that was ordered is not reported": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil)}, "tell 1.2, stop a 10s, join js-w-0-0 as b.2 in 2 ran=1 h",
 		},
