@@ -24,6 +24,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replace"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
@@ -130,17 +131,25 @@ func ready(pods int32) func(*batchv1.JobStatus) {
 	return func(status *batchv1.JobStatus) { status.Active, status.Ready = pods, &pods }
 }
 
-// join is what a supervisor does when its container runs.
+// join creates a pod as the Job controller does, and is what its supervisor does when its container runs.
 func (s *staged) join(entry string, job, pod int) {
 	s.Helper()
 	slot := fmt.Sprintf("%s-%s-%d-%d", s.key.Name, entry, job, pod)
+	owner := &batchv1.Job{}
+	if err := s.k8s.Get(s.Context(), client.ObjectKey{Namespace: s.key.Namespace, Name: fmt.Sprintf("%s-%s-%d", s.key.Name, entry, job)}, owner); err != nil {
+		s.Fatal(err)
+	}
+	made := replace.Pod(owner, pod)
+	if err := s.k8s.Create(s.Context(), made); err != nil {
+		s.Fatal(err)
+	}
 	uid := string(s.jobSet().UID)
 	group, err := group.Read(s.Context(), s.store, uid)
 	if err != nil {
 		s.Fatal(err)
 	}
 	unit, found := group.UnitOf(slot)
-	member := rounds.Member{Slot: rounds.Slot{Name: slot, Pod: slot}, ID: slot + "/1", Attempt: 1, Past: rounds.Past{Kind: rounds.PastNew}}
+	member := rounds.Member{Slot: rounds.Slot{Name: slot, Pod: string(made.UID)}, ID: slot + "/1", Attempt: 1, Past: rounds.Past{Kind: rounds.PastNew}}
 	answer, _, err := s.store.Call(s.Context(), uid, rounds.Join(group.Level.Incarnation, unit, group.Round, 0, member))
 	if err != nil || !found || answer != string(rounds.AnswerJoined) {
 		s.Fatalf("the join of %s is answered %q (%v)", slot, answer, err)
@@ -165,7 +174,7 @@ func TestAnOrderedStartOfAgentsThatAreAdded(t *testing.T) {
 	s := newStaged(t)
 	s.lead()
 	s.await("fetch", 0, completed)
-	s.is(0, "9 workers, total restart count 0 of epoch 1")
+	s.is(0, "1 workers, total restart count 0 of epoch 1")
 	s.await("driver", 0, ready(1))
 	s.join("driver", 0, 0)
 	s.is(1, "all 1 workers have total restart count 0 of epoch 1; one-annotation-stages-workers still to start")
