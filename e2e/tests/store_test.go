@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // outage stops the store while the function runs.
@@ -81,20 +82,24 @@ func TestAFailureDuringAnOutageIsAnsweredAfterIt(t *testing.T) {
 }
 
 func TestAForeignValueIsOneErrorAndNothingIsLost(t *testing.T) {
-	cases := map[string]func(g *group) (key, field string){
-		"in the state": func(g *group) (string, string) { return fmt.Sprintf("hf1:{%s}:s", g.js.UID), "round" },
-		"in a slot":    func(g *group) (string, string) { return fmt.Sprintf("hf1:{%s}:w", g.js.UID), "js-workers-0-2" },
+	cases := map[string]func(ctx context.Context, to *goredis.Client, keys rounds.Keys) error{
+		"in the state": func(ctx context.Context, to *goredis.Client, keys rounds.Keys) error {
+			return to.Set(ctx, keys.State(), "many", 0).Err()
+		},
+		"in what the leader has decided": func(ctx context.Context, to *goredis.Client, keys rounds.Keys) error {
+			return to.HSet(ctx, keys.Config(), "units", "many").Err()
+		},
+		"in place of the history": func(ctx context.Context, to *goredis.Client, keys rounds.Keys) error {
+			return to.Set(ctx, keys.History(), "many", 0).Err()
+		},
 	}
-	for name, place := range cases {
+	for name, write := range cases {
 		t.Run(name, func(t *testing.T) {
 			g, workers := startInSync(t, nil)
 			workers = g.restartOnce(workers)
 			redis := goredis.NewClient(&goredis.Options{Addr: g.Cluster.RedisAddress()})
 			defer redis.Close()
-			key, field := place(g)
-			if err := redis.HSet(g.ctx, key, field, "many").Err(); err != nil {
-				t.Fatal(err)
-			}
+			g.must(write(g.ctx, redis, rounds.KeysOf(string(g.js.UID))))
 			e := g.awaitEvent("ForeignStoreValue")
 			t.Logf("the event says: %s", e.Note)
 			g.awaitPhase(coordination.Running, 1, 1)

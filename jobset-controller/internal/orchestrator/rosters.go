@@ -186,6 +186,11 @@ func (r *Rosters) apply(ctx context.Context, s *roll, step members.Step) error {
 		evictions.Inc()
 		return r.see(s)(s.group.Release(ctx, r.Store, uid, token, rounds.Slot{Name: roster.Slot(step.Member), Pod: pod}, coordination.KindPod))
 	case members.Open:
+		if s.bad != nil {
+			if err := r.Store.Drop(ctx, uid); err != nil {
+				return r.see(s)(group.Summary{}, err)
+			}
+		}
 		step.Open.Token = token
 		return r.see(s)(group.Open(ctx, r.Store, uid, step.Open))
 	case members.Drop:

@@ -39,6 +39,9 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, step leader.Step) erro
 func (r *Reconciler) write(ctx context.Context, s *scope, w group.Write) error {
 	if s.foreign != nil {
 		r.reportForeign(s)
+		if err := r.Store.Drop(ctx, string(s.js.UID)); err != nil {
+			return r.sawGroup(s, nil, err)
+		}
 	}
 	written, err := group.Apply(ctx, r.Store, string(s.js.UID), w)
 	if err != nil {
