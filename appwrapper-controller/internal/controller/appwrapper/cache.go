@@ -3,6 +3,7 @@ package appwrapper
 import (
 	"context"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,7 +28,8 @@ const (
 	nodeIndex = "holdfast.node"
 )
 
-// CacheOptions keep of the cluster's pods only those of AppWrappers, and of these and of the nodes only what is looked at.
+// CacheOptions keep of the cluster's pods only those of AppWrappers, of its Jobs only those of JobSets, and of these and of the nodes only what
+// is looked at. The Jobs are watched from the first time that a JobSet is met.
 func CacheOptions() cache.Options {
 	kept := podcache.Strip(stripPod)
 	return cache.Options{
@@ -35,6 +37,7 @@ func CacheOptions() cache.Options {
 		NewInformer:      kept.NewInformer,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Label: labelled(v1beta2.AppWrapperLabel), Transform: kept.Transform},
+			&batchv1.Job{}: {Label: labelled(jobSetName), Transform: stripJob},
 			&corev1.Node{}: {Transform: stripNode},
 		},
 	}
@@ -80,6 +83,15 @@ func stripPod(full *corev1.Pod) *corev1.Pod {
 		ContainerStatuses: onlyState(full.Status.ContainerStatuses), InitContainerStatuses: onlyState(full.Status.InitContainerStatuses),
 	}
 	return pod
+}
+
+// stripJob leaves of a Job of a JobSet how many of its pods have succeeded.
+func stripJob(o any) (any, error) {
+	full, ok := o.(*batchv1.Job)
+	if !ok {
+		return o, nil
+	}
+	return &batchv1.Job{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta), Status: batchv1.JobStatus{Succeeded: full.Status.Succeeded}}, nil
 }
 
 func bare(m *metav1.ObjectMeta) *metav1.ObjectMeta {
