@@ -2,12 +2,14 @@ package appwrapper
 
 import (
 	"context"
+	"maps"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
@@ -46,7 +48,7 @@ func CacheOptions() cache.Options {
 // WrappedCacheOptions are those of the cache of wrapped objects, whose kinds are not known beforehand.
 func WrappedCacheOptions(scheme *runtime.Scheme, mapper meta.RESTMapper) cache.Options {
 	return cache.Options{
-		Scheme: scheme, Mapper: mapper, DefaultLabelSelector: labelled(v1beta2.AppWrapperLabel), DefaultTransform: cache.TransformStripManagedFields(),
+		Scheme: scheme, Mapper: mapper, DefaultLabelSelector: labelled(v1beta2.AppWrapperLabel), DefaultTransform: stripWrapped,
 	}
 }
 
@@ -83,6 +85,31 @@ func stripPod(full *corev1.Pod) *corev1.Pod {
 		ContainerStatuses: onlyState(full.Status.ContainerStatuses), InitContainerStatuses: onlyState(full.Status.InitContainerStatuses),
 	}
 	return pod
+}
+
+// stripWrapped drops the specs of the pods in templates: of a wrapped object its metadata, its counts and its status are read.
+func stripWrapped(o any) (any, error) {
+	if full, ok := o.(*unstructured.Unstructured); ok {
+		dropPodSpecs(full.Object)
+	}
+	return cache.TransformStripManagedFields()(o)
+}
+
+func dropPodSpecs(value any) {
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			dropPodSpecs(item)
+		}
+	case map[string]any:
+		maps.DeleteFunc(value, func(_ string, field any) bool {
+			spec, _ := field.(map[string]any)
+			return spec["containers"] != nil
+		})
+		for _, field := range value {
+			dropPodSpecs(field)
+		}
+	}
 }
 
 // stripJob leaves of a Job of a JobSet how many of its pods have succeeded.
