@@ -34,8 +34,9 @@ type Report struct {
 	Pods *int32
 	// Active is how many pods should be at work at this moment, besides those that have succeeded. Nil: the object does not tell.
 	Active *int32
-	// ChildJobs of a JobSet whose turn has come, if some of them have more completions than pods at a time: Active follows from their status. Nil
-	// for all others.
+	// Succeeded is how many pods have succeeded, of which some may have been deleted. 0 if the object does not tell.
+	Succeeded int32
+	// ChildJobs of a JobSet whose turn has come: Active and Succeeded follow from their status. Nil for all others.
 	ChildJobs []ChildJobs
 }
 

@@ -4,6 +4,7 @@ package health
 // time works in waves: its status tells how many pods are still to come.
 func job(o object) Report {
 	r := o.terminal("Complete", "Failed")
+	r.Succeeded = *count(o.number(0, "status", "succeeded"))
 	parallelism := o.number(1, "spec", "parallelism")
 	completions := o.number(-1, "spec", "completions")
 	if completions < 0 {
@@ -11,6 +12,6 @@ func job(o object) Report {
 	}
 	// Pods that have succeeded count as ready, hence towards what is wanted.
 	r.Pods = count(min(parallelism, completions))
-	r.Active = count(min(parallelism, completions-o.number(0, "status", "succeeded")))
+	r.Active = count(min(parallelism, completions-int64(r.Succeeded)))
 	return r
 }

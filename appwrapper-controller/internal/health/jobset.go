@@ -4,12 +4,10 @@ func jobSet(o object) Report {
 	r := o.terminal("Completed", "Failed")
 	r.Restarting, _ = o.condition("RestartingJobSet")
 	jobs, waits := begunJobs(o)
+	r.ChildJobs = jobs
 	var wanted int64
 	for _, j := range jobs {
 		wanted += j.Count * min(j.Parallelism, j.Completions)
-		if j.Completions > j.Parallelism {
-			r.ChildJobs = jobs
-		}
 	}
 	if waits {
 		r.Pods = count(wanted)

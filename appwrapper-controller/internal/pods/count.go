@@ -31,7 +31,8 @@ type Summary struct {
 	ByComponent map[int]Count
 	// Failed pods that nobody has replaced, oldest first.
 	Failed []*corev1.Pod
-	// Progress is when a pod succeeded last; zero if none has.
+	// Progress is when a pod succeeded last, or when the oldest pod was created that does not run yet: that was for one that had succeeded, and
+	// may have been deleted. Zero if there is neither.
 	Progress time.Time
 }
 
@@ -39,6 +40,7 @@ type Summary struct {
 func Summarize(list []*corev1.Pod) Summary {
 	s := Summary{ByComponent: map[int]Count{}}
 	var failed, alive []*corev1.Pod
+	var waiting time.Time
 	for _, pod := range list {
 		gone := !pod.DeletionTimestamp.IsZero()
 		switch {
@@ -57,7 +59,13 @@ func Summarize(list []*corev1.Pod) Summary {
 			alive = append(alive, pod)
 		case pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "":
 			s.add(pod, func(c *Count) { c.Pending++ })
+			if created := pod.CreationTimestamp.Time; waiting.IsZero() || created.Before(waiting) {
+				waiting = created
+			}
 		}
+	}
+	if waiting.After(s.Progress) {
+		s.Progress = waiting
 	}
 	s.Failed = unreplaced(failed, alive)
 	for _, pod := range s.Failed {

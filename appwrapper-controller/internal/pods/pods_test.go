@@ -117,3 +117,20 @@ func TestExitCodesOfFailedPods(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Of the last wave, which may be deleted, the pods that replaced it still tell.
+func TestProgressOfAJobInWaves(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		want int // seconds after the beginning
+	}{
+		"a pod that succeeded":                         {[]*corev1.Pod{ended(pod("a", succeeded, 0, "job", ""), 60, 0), pod("b", pending, 61, "job", "")}, 61},
+		"the pods that succeeded are deleted":          {[]*corev1.Pod{pod("b", pending, 61, "job", ""), pod("c", pending, 70, "job", "")}, 61},
+		"a pod succeeded while others waited":          {[]*corev1.Pod{ended(pod("a", succeeded, 0, "job", ""), 90, 0), pod("b", pending, 61, "job", "")}, 90},
+		"one that runs has not waited for this moment": {[]*corev1.Pod{pod("b", running, 61, "job", "")}, -1000},
+	} {
+		if got := Summarize(tc.pods).Progress; !got.Equal(time.Unix(int64(1000+tc.want), 0)) && !(got.IsZero() && tc.want < 0) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

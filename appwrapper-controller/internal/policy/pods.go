@@ -121,11 +121,15 @@ type tally struct {
 	active, wantedActive int32
 }
 
-// tally counts pods. Those of one component do not stand in for those of another where it is known whose they are.
+// tally counts pods. Those of one component do not stand in for those of another where it is known whose they are. Pods that succeeded count
+// also when they have been deleted, which a cluster does when it has many.
 func (f *Facts) tally() tally {
 	var t tally
+	var succeeded int32
 	for i, c := range f.Components {
 		want, have := c.wanted(), f.Pods.ByComponent[i]
+		have.Succeeded = max(have.Succeeded, c.Report.Succeeded)
+		succeeded += c.Report.Succeeded
 		t.wanted += want
 		t.exist += min(want, have.Exist())
 		t.ready += min(want, have.Ready())
@@ -136,7 +140,9 @@ func (f *Facts) tally() tally {
 		}
 	}
 	if f.unlabelled() {
-		t.exist, t.ready, t.active = f.Pods.All.Exist(), f.Pods.All.Ready(), min(t.wantedActive, f.Pods.All.Running)
+		all := f.Pods.All
+		all.Succeeded = max(all.Succeeded, succeeded)
+		t.exist, t.ready, t.active = all.Exist(), all.Ready(), min(t.wantedActive, all.Running)
 	}
 	return t
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -463,6 +464,46 @@ func TestEachWaveOfAJobHasToRun(t *testing.T) {
 		if d := Decide(tc.facts); condition(d, v1beta2.Unhealthy) != tc.says || d.After != tc.again {
 			t.Errorf("%s: %s, again after %s", name, condition(d, v1beta2.Unhealthy), d.After)
 		}
+	}
+}
+
+// A cluster deletes succeeded pods when it has many. The Job's status still counts them.
+func TestSucceededPodsMayBeDeleted(t *testing.T) {
+	job := func(parallelism, completions, succeeded int64, ago time.Duration, phases ...corev1.PodPhase) *Facts {
+		return facts(have(phases...), func(f *Facts) {
+			o := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "batch/v1", "kind": "Job",
+				"spec": map[string]any{"parallelism": parallelism, "completions": completions}, "status": map[string]any{"succeeded": succeeded},
+			}}
+			f.Components[0].Report, f.Components[0].Pods, f.Pods.Progress = health.Of(o), int32(parallelism), now
+			f.Clocks.AttemptStart, f.Clocks.NotReadySince = now.Add(-100*time.Hour), time.Time{}
+			f.Ready = ago == 0
+			if !f.Ready {
+				f.Clocks.NotReadySince = now.Add(-ago)
+			}
+		})
+	}
+	for name, tc := range map[string]struct {
+		facts         *Facts
+		ready, unwell string
+	}{
+		"the last wave is smaller":             {job(4, 6, 4, 0, "Running", "Running"), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
+		"not all of those that succeeded are":  {job(4, 6, 5, 0, "Succeeded", "Running"), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
+		"the last pods of a Job without waves": {job(4, 4, 3, 0, "Running"), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
+		"a pod of the last wave is not there":  {job(4, 4, 2, 10*time.Minute, "Running"), "False/InsufficientPodsReady", "True/InsufficientPodsReady"},
+		"pods that do not say whose they are": {func() *Facts {
+			f := job(4, 6, 4, 0, "Running", "Running")
+			f.Pods.ByComponent = map[int]pods.Count{pods.Anywhere: f.Pods.All}
+			return f
+		}(), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
+		"a pod that succeeded is not counted yet": {job(4, 4, 2, 0, "Succeeded", "Succeeded", "Succeeded", "Running"), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(tc.facts)
+			if ready, unwell := condition(d, v1beta2.PodsReady), condition(d, v1beta2.Unhealthy); ready != tc.ready || unwell != tc.unwell {
+				t.Errorf("PodsReady %s, Unhealthy %s", ready, unwell)
+			}
+		})
 	}
 }
 

@@ -22,7 +22,7 @@ const playedIntroduction = `
 
 The same manager with more AppWrappers, each around a Job of %d pods. The benchmark creates these pods and writes that they run: neither the Job
 controller nor a kubelet takes part, because only what the manager keeps is measured. Memory is the peak, without the GOMEMLIMIT that the chart
-sets: at a start the manager decodes all objects at once, and most of its peak is garbage. At rest nothing changes for %s.
+sets; at a start the manager lists pods in pages. At rest nothing changes for %s.
 
 | AppWrappers | pods | s | CPU, s | API calls | memory, MiB | memory at rest, MiB | API calls at rest | CPU at rest, s | memory of a start with all of it, MiB |
 |---|---|---|---|---|---|---|---|---|---|

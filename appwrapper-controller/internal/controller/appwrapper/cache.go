@@ -2,10 +2,14 @@ package appwrapper
 
 import (
 	"context"
+	"maps"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
@@ -14,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/pods"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
@@ -24,12 +30,16 @@ const (
 	nodeIndex = "holdfast.node"
 )
 
-// CacheOptions keep of the cluster's pods only those of AppWrappers, and of these and of the nodes only what is looked at.
+// CacheOptions keep of the cluster's pods only those of AppWrappers, of its Jobs only those of JobSets, and of these and of the nodes only what
+// is looked at. The Jobs are watched from the first time that a JobSet is met.
 func CacheOptions() cache.Options {
+	kept := podcache.Strip(stripPod)
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
+		NewInformer:      kept.NewInformer,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:  {Label: wrappedOnly(), Transform: stripPod},
+			&corev1.Pod{}:  {Label: labelled(v1beta2.AppWrapperLabel), Transform: kept.Transform},
+			&batchv1.Job{}: {Label: labelled(jobSetName), Transform: stripJob},
 			&corev1.Node{}: {Transform: stripNode},
 		},
 	}
@@ -38,12 +48,12 @@ func CacheOptions() cache.Options {
 // WrappedCacheOptions are those of the cache of wrapped objects, whose kinds are not known beforehand.
 func WrappedCacheOptions(scheme *runtime.Scheme, mapper meta.RESTMapper) cache.Options {
 	return cache.Options{
-		Scheme: scheme, Mapper: mapper, DefaultLabelSelector: wrappedOnly(), DefaultTransform: cache.TransformStripManagedFields(),
+		Scheme: scheme, Mapper: mapper, DefaultLabelSelector: labelled(v1beta2.AppWrapperLabel), DefaultTransform: stripWrapped,
 	}
 }
 
-func wrappedOnly() labels.Selector {
-	exists, err := labels.NewRequirement(v1beta2.AppWrapperLabel, selection.Exists, nil)
+func labelled(key string) labels.Selector {
+	exists, err := labels.NewRequirement(key, selection.Exists, nil)
 	utilruntime.Must(err)
 	return labels.NewSelector().Add(*exists)
 }
@@ -63,24 +73,52 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	})
 }
 
-func stripPod(o any) (any, error) {
-	full, ok := o.(*corev1.Pod)
-	if !ok {
-		return o, nil
-	}
+func stripPod(full *corev1.Pod) *corev1.Pod {
 	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}
 	if said, found := full.Annotations[recovering.Annotation]; found {
 		pod.Annotations = map[string]string{recovering.Annotation: said}
 	}
 	pod.Spec.NodeName = full.Spec.NodeName
-	pod.Spec.Resources = full.Spec.Resources
-	pod.Spec.Containers = onlyResources(full.Spec.Containers)
-	pod.Spec.InitContainers = onlyResources(full.Spec.InitContainers)
+	pod.Spec.Resources = requested(&full.Spec)
 	pod.Status = corev1.PodStatus{
 		Phase: full.Status.Phase, Reason: full.Status.Reason,
 		ContainerStatuses: onlyState(full.Status.ContainerStatuses), InitContainerStatuses: onlyState(full.Status.InitContainerStatuses),
 	}
-	return pod, nil
+	return pod
+}
+
+// stripWrapped drops the specs of the pods in templates: of a wrapped object its metadata, its counts and its status are read.
+func stripWrapped(o any) (any, error) {
+	if full, ok := o.(*unstructured.Unstructured); ok {
+		dropPodSpecs(full.Object)
+	}
+	return cache.TransformStripManagedFields()(o)
+}
+
+func dropPodSpecs(value any) {
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			dropPodSpecs(item)
+		}
+	case map[string]any:
+		maps.DeleteFunc(value, func(_ string, field any) bool {
+			spec, _ := field.(map[string]any)
+			return spec["containers"] != nil
+		})
+		for _, field := range value {
+			dropPodSpecs(field)
+		}
+	}
+}
+
+// stripJob leaves of a Job of a JobSet how many of its pods have succeeded.
+func stripJob(o any) (any, error) {
+	full, ok := o.(*batchv1.Job)
+	if !ok {
+		return o, nil
+	}
+	return &batchv1.Job{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta), Status: batchv1.JobStatus{Succeeded: full.Status.Succeeded}}, nil
 }
 
 func bare(m *metav1.ObjectMeta) *metav1.ObjectMeta {
@@ -89,14 +127,13 @@ func bare(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	return &kept
 }
 
-func onlyResources(containers []corev1.Container) []corev1.Container {
-	var kept []corev1.Container
-	for _, c := range containers {
-		if len(c.Resources.Requests)+len(c.Resources.Limits) > 0 {
-			kept = append(kept, corev1.Container{Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests, Limits: c.Resources.Limits}})
-		}
+// requested names the resources that the pod requests, without their quantities.
+func requested(spec *corev1.PodSpec) *corev1.ResourceRequirements {
+	requests := corev1.ResourceList{}
+	for name := range pods.Requests(spec) {
+		requests[name] = *resource.NewQuantity(1, resource.DecimalSI)
 	}
-	return kept
+	return &corev1.ResourceRequirements{Requests: requests}
 }
 
 func onlyState(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
@@ -104,11 +141,19 @@ func onlyState(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	for _, s := range statuses {
 		if s.State.Terminated != nil || len(s.AllocatedResourcesStatus) > 0 {
 			kept = append(kept, corev1.ContainerStatus{
-				Name: s.Name, State: corev1.ContainerState{Terminated: s.State.Terminated}, AllocatedResourcesStatus: s.AllocatedResourcesStatus,
+				Name: s.Name, State: corev1.ContainerState{Terminated: onlyEnd(s.State.Terminated)}, AllocatedResourcesStatus: s.AllocatedResourcesStatus,
 			})
 		}
 	}
 	return kept
+}
+
+// onlyEnd leaves out what a container wrote at its end.
+func onlyEnd(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
+	if t == nil {
+		return nil
+	}
+	return &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, FinishedAt: t.FinishedAt}
 }
 
 func stripNode(o any) (any, error) {

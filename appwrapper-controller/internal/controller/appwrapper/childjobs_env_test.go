@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
@@ -65,13 +67,20 @@ func TestEachWaveOfAJobSetHasToRun(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Resetting)
 }
 
-// Succeeded pods may be deleted before their Job completes: the status of the Job has them.
+// Succeeded pods may be deleted before their Job completes: the status of the Job has them. The controller starts again, so that it cannot have
+// seen them.
 func TestSucceededPodsThatAreDeletedAreStillCounted(t *testing.T) {
 	w := newWorld(t)
 	w.inWaves(4)
-	w.awaitCondition("a", "Unhealthy=True/InsufficientPodsReady")
-	w.Always(func() string {
-		aw := w.get("a")
-		return sandbox.Differs("phase and resets", "Running 0", fmt.Sprintf("%s %d", aw.Status.Phase, aw.Status.Retries))
-	})
+	w.Stop()
+	w.OK(w.DeleteAllOf(w.Context(), &corev1.Pod{}, client.InNamespace(w.Namespace), client.GracePeriodSeconds(0)))
+	w.start()
+	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); { // longer than all grace periods together
+		w.Always(func() string {
+			aw := w.get("a")
+			conditions := []string{sandbox.ConditionOf(aw.Status.Conditions, "PodsReady"), sandbox.ConditionOf(aw.Status.Conditions, "Unhealthy")}
+			return sandbox.Differs("state", "Running 0 [PodsReady=True/SufficientPodsReady Unhealthy=False/FoundNoFailedPods]",
+				fmt.Sprint(aw.Status.Phase, " ", aw.Status.Retries, " ", conditions))
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/pods"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
 	"github.com/holdfast-project/holdfast/shared/recovering"
@@ -391,9 +394,10 @@ func TestB18TheCacheIsSelected(t *testing.T) {
 		}
 	}
 	full := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"a": "b"}}, Spec: corev1.PodSpec{NodeName: "n", Volumes: []corev1.Volume{{Name: "v"}}}}
-	got, err := stripPod(full)
-	if pod := got.(*corev1.Pod); err != nil || pod.Spec.NodeName != "n" || pod.Spec.Volumes != nil || pod.Annotations != nil {
-		t.Errorf("%+v", got)
+	full.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}}}}
+	pod := stripPod(full)
+	if pod.Spec.NodeName != "n" || pod.Spec.Volumes != nil || pod.Annotations != nil || !maps.Equal(pods.Requests(&pod.Spec), pods.Requests(&full.Spec)) {
+		t.Errorf("%+v", pod)
 	}
 }
 

@@ -4,19 +4,17 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
 // ownerIndex finds pods by the UID of their controller.
@@ -32,42 +30,15 @@ func CacheOptions(namespaces ...string) cache.Options {
 		}
 		only[name] = cache.Config{}
 	}
+	pods := podcache.Strip(stripPod)
 	return cache.Options{
 		DefaultNamespaces: only,
 		DefaultTransform:  stripMetadata,
-		NewInformer:       newInformer,
+		NewInformer:       pods.NewInformer,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:  {Transform: stripPod},
+			&corev1.Pod{}:  {Transform: pods.Transform},
 			&corev1.Node{}: {Transform: stripNode},
 		},
-	}
-}
-
-// newInformer is client-go's, but for pods it lists page by page.
-func newInformer(lw toolscache.ListerWatcher, o runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	if _, ok := o.(*corev1.Pod); ok {
-		lw = paged(toolscache.ToListerWatcherWithContext(lw))
-	}
-	return toolscache.NewSharedIndexInformer(lw, o, resync, indexers)
-}
-
-// paged lists pods in pages and strips each page at once. An API server that cannot stream a list sends all pods in one answer otherwise,
-// because its cache ignores the limit of a request for any version, 0: whole, they take several times the memory of the stripped ones.
-func paged(lw toolscache.ListerWatcherWithContext) *toolscache.ListWatch {
-	return &toolscache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			if options.Limit > 0 {
-				options.ResourceVersion = ""
-			}
-			list, err := lw.ListWithContext(ctx, options)
-			if pods, ok := list.(*corev1.PodList); ok {
-				for i := range pods.Items {
-					pods.Items[i] = *slim(&pods.Items[i])
-				}
-			}
-			return list, err
-		},
-		WatchFuncWithContext: lw.WatchWithContext,
 	}
 }
 
@@ -98,21 +69,9 @@ var kept = []string{
 	"descheduler.alpha.kubernetes.io/", memory.RetriesAnnotation,
 }
 
-func stripPod(o any) (any, error) {
-	if pod, ok := o.(*corev1.Pod); ok {
-		return slim(pod), nil
-	}
-	return o, nil
-}
-
-// slim is a pod with what decisions need. The informer strips what a page has stripped once more, and two copies of all pods are not to be
-// there at a time: one without a grace period, which the API server gives to each, comes out as it is.
-func slim(full *corev1.Pod) *corev1.Pod {
-	if full.Spec.TerminationGracePeriodSeconds == nil {
-		return full
-	}
+// stripPod returns a pod with what decisions need.
+func stripPod(full *corev1.Pod) *corev1.Pod {
 	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
-	pod.ManagedFields = nil
 	pod.Annotations = some(full.Annotations)
 	spec := full.Spec
 	pod.Spec = corev1.PodSpec{
@@ -132,7 +91,6 @@ func slim(full *corev1.Pod) *corev1.Pod {
 		Phase: status.Phase, Reason: status.Reason, Message: status.Message, StartTime: status.StartTime, Conditions: decisive(status.Conditions),
 		ContainerStatuses: states(status.ContainerStatuses), InitContainerStatuses: states(status.InitContainerStatuses),
 	}
-	shareTexts(pod)
 	return pod
 }
 

@@ -1,7 +1,6 @@
 package rescheduling
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -11,10 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
-	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
 // full is a pod as the API server sends it, with what makes pods large.
@@ -55,7 +53,7 @@ func TestAPodInTheCacheIsSmall(t *testing.T) {
 		if err := json.Unmarshal(content, &pod); err != nil {
 			t.Fatal(err)
 		}
-		slim, err := stripPod(&pod)
+		slim, err := podcache.Strip(stripPod).Transform(&pod)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,43 +65,6 @@ func TestAPodInTheCacheIsSmall(t *testing.T) {
 		t.Errorf("a pod takes %d bytes, at most %d", each, most)
 	}
 	runtime.KeepAlive(kept)
-}
-
-func TestAPodIsStrippedOnce(t *testing.T) {
-	once := slim(full("p"))
-	if once.Spec.Containers[0].Image != "" || slim(once) != once {
-		t.Errorf("got %+v", slim(once))
-	}
-}
-
-// An API server that cannot stream lists is asked for pages, and no page keeps what is not needed.
-func TestPodsAreListedInPages(t *testing.T) {
-	var asked metav1.ListOptions
-	lw := paged(&toolscache.ListWatch{ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (k8sruntime.Object, error) {
-		asked = options
-		return &corev1.PodList{Items: []corev1.Pod{*full("a"), *full("b")}}, nil
-	}})
-	for name, c := range map[string]struct {
-		limit int64
-		want  string
-	}{
-		"any version in pages is the newest, or there are no pages": {500, ""},
-		"any version at once may come from the cache":               {0, "0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			list, err := lw.ListWithContextFunc(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: c.limit, Continue: "next"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if asked.ResourceVersion != c.want || asked.Limit != c.limit || asked.Continue != "next" {
-				t.Errorf("asked for %+v", asked)
-			}
-			items := list.(*corev1.PodList).Items
-			if len(items) != 2 || items[1].Name != "b" || items[1].Spec.Containers[0].Image != "" {
-				t.Errorf("got %+v", items)
-			}
-		})
-	}
 }
 
 func heap() int {

@@ -1,4 +1,4 @@
-package rescheduling
+package podcache
 
 import (
 	"unique"
