@@ -163,7 +163,7 @@ func lua(pairs ...string) Mutant {
 
 var (
 	joinRepeats   = lua("if id == a[i + 2] then\n    return 'J'\n  elseif", "if")
-	joinTakes     = lua("return not holder\nend", "return true\nend")
+	joinTakes     = lua("elseif holder and holder ~= a[i + 1] then", "elseif false then")
 	joinUnfences  = lua("if g[3 + at] or", "if")
 	joinAlmostAll = lua("< tonumber(unit[1]) then break", "< tonumber(unit[1]) - 1 then break")
 	settleHurts   = lua("if string.find(past, 'r') then mark(s, u, RAN) end", "if string.find(past, 'r') then mark(s, u, DIED) end")
