@@ -9,14 +9,10 @@ import (
 var (
 	// ErrNoGroup: the store holds no such group (not opened yet, finished, or the data were lost).
 	ErrNoGroup = errors.New("no group is open under this JobSet UID")
-	// ErrFenced: the pod lost its slot to a younger pod, or belongs to an earlier epoch. It must not act any more.
-	ErrFenced = errors.New("this pod no longer holds its slot")
 	// ErrUnknownSlot: the worker ID is not a slot of the group.
 	ErrUnknownSlot = errors.New("not a slot of this group")
 	// ErrStaleLeader: another leader has a higher token.
 	ErrStaleLeader = errors.New("a newer leader has taken over")
-	// ErrStaleEpoch: the group is in a later epoch.
-	ErrStaleEpoch = errors.New("the group is in a later epoch")
 	// ErrArgument: a call that no state could make right.
 	ErrArgument = errors.New("argument out of range")
 	// ErrForeignValue: the store holds something this protocol did not write. Nothing was changed.

@@ -26,19 +26,6 @@ const (
 	ReleaseFree   Release = "free"   // not at all
 )
 
-// releases is how the store writes them.
-var releases = map[Release]string{ReleaseHeld: "held", ReleaseNeeded: "needed", ReleaseGate: "gate", ReleaseFree: "free"}
-
-// ParseRelease reads how the store writes a release.
-func ParseRelease(s string) (Release, error) {
-	for r, text := range releases {
-		if text == s {
-			return r, nil
-		}
-	}
-	return ReleaseHeld, fmt.Errorf("no release: %.80q", s)
-}
-
 // Slots is the number of slots of a stage.
 func (s Stage) Slots() int64 { return s.Jobs * s.Pods }
 
@@ -56,17 +43,4 @@ func (s Stage) Has(slot string) bool {
 func isIndex(text string, n int64) bool {
 	index, err := strconv.ParseInt(text, 10, 64)
 	return err == nil && index >= 0 && index < n && strconv.FormatInt(index, 10) == text
-}
-
-// String is the stage as the store keeps it.
-func (s Stage) String() string {
-	return fmt.Sprintf("%s %d %d %d %s", s.Prefix, s.Jobs, s.Pods, s.Step, releases[s.Release])
-}
-
-// Count is what a stage's slots add up to. One that has left counts no more, and is not looked at again.
-type Count struct {
-	Joined int64 // in sync with the desired round; while its step forms, alive. Finished ones included
-	Done   int64 // of those, finished
-	Gone   int64 // of those, with nobody left to run them again
-	Left   bool
 }
