@@ -167,6 +167,9 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error
 		}
 		return 0, err
 	}
+	if s.group == nil {
+		s.lookIn(time.Millisecond) // the store has lost the group during this reconcile
+	}
 	return s.nextLook(), err
 }
 

@@ -78,6 +78,9 @@ func (r *Reconciler) deleteFenced(ctx context.Context, s *scope, alone []ladder.
 	var errs []error
 	turn := r.turn()
 	for _, slot := range alone {
+		if !s.waitsForSlots() {
+			break
+		}
 		if !s.group.IsFenced(string(slot.Pod.UID)) || len(released) == repairsPerLook || turn.over(s) {
 			continue
 		}

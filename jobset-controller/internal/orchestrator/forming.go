@@ -43,6 +43,9 @@ func (r *Reconciler) form(ctx context.Context, s *scope) (moved bool, err error)
 	s.state.forms.Store(true)
 	waits := map[forming.Kind]int{}
 	for i := range steps {
+		if !s.forms() {
+			return false, nil
+		}
 		if moved, err := r.formStep(ctx, s, &steps[i]); moved || err != nil {
 			return moved, err
 		}
@@ -163,7 +166,7 @@ func (r *Reconciler) replaceMissing(ctx context.Context, s *scope, step *forming
 	var done []repaired
 	var errs []error
 	for _, slot := range step.Missing {
-		if len(done) == repairsPerLook {
+		if len(done) == repairsPerLook || !s.forms() {
 			break
 		}
 		deleted, err := r.deleteMissing(ctx, s, slot)
