@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
@@ -92,9 +93,16 @@ func (r *Reconciler) freeSlots(ctx context.Context, s *scope) error {
 		s.state.holdersKnown = s.now.Add(-createdWithin)
 		return nil
 	}
+	present, err := r.presentPods(ctx, s)
+	if err != nil {
+		return err
+	}
 	turn := r.turn()
 	var errs []error
 	for _, slot := range shut {
+		if present.Has(holders[slot.Name]) {
+			continue
+		}
 		if !s.takesJoins() || turn.over(s) {
 			break
 		}
@@ -102,6 +110,24 @@ func (r *Reconciler) freeSlots(ctx context.Context, s *scope) error {
 	}
 	return errors.Join(errs...)
 }
+
+// presentPods are the UIDs of the pods that may still run, as far as the cache knows.
+func (r *Reconciler) presentPods(ctx context.Context, s *scope) (sets.Set[string], error) {
+	pods, err := r.listPods(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	present := sets.New[string]()
+	for i := range pods {
+		if mayRun(&pods[i]) {
+			present.Insert(string(pods[i].UID))
+		}
+	}
+	return present, nil
+}
+
+// mayRun reports whether something of a pod may still run.
+func mayRun(pod *corev1.Pod) bool { return !replace.Over(pod) && !ladder.Lost(pod) }
 
 // takesJoins reports whether pods of this generation may join.
 func (s *scope) takesJoins() bool {
@@ -122,8 +148,10 @@ func (r *Reconciler) newcomers(ctx context.Context, s *scope) ([]ladder.Slot, er
 	}
 	var list []ladder.Slot
 	for name, pod := range s.pods {
-		job, _, _ := inplace.JobOf(name)
-		if pod.CreationTimestamp.After(s.state.holdersKnown) && isOf(pod, jobs[job]) && lives(pod) {
+		if !pod.CreationTimestamp.After(s.state.holdersKnown) {
+			continue
+		}
+		if job, _, _ := inplace.JobOf(name); isOf(pod, jobs[job]) && lives(pod) {
 			list = append(list, ladder.Slot{Name: name, Job: jobs[job], Pod: pod})
 		}
 	}
@@ -141,7 +169,7 @@ func (r *Reconciler) freeSlot(ctx context.Context, s *scope, slot ladder.Slot, h
 		return err
 	}
 	there := slices.ContainsFunc(live, func(pod corev1.Pod) bool {
-		return pod.UID == types.UID(holder) && !replace.Over(&pod) && !ladder.Lost(&pod)
+		return pod.UID == types.UID(holder) && mayRun(&pod)
 	})
 	if there {
 		return nil

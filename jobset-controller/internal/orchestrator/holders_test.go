@@ -106,6 +106,13 @@ func TestAPodThatLivesKeepsItsSlot(t *testing.T) {
 				g.must(g.c.Delete(g.ctx, pod)) // its finalizer keeps it
 			}
 			g.r = g.leader(2)
+			liveLists := 0
+			g.r.Live = g.through(interceptor.Funcs{
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+					liveLists++
+					return c.List(ctx, list, opts...)
+				},
+			})
 			next := g.successor(2)
 			for range 5 {
 				g.wantAnswer(next, rounds.AnswerHeld)
@@ -115,7 +122,28 @@ func TestAPodThatLivesKeepsItsSlot(t *testing.T) {
 			if g.group().IsFenced(string(pod.UID)) {
 				t.Error("it is fenced")
 			}
+			if liveLists > 0 {
+				t.Errorf("%d lists past the cache, which has the pod", liveLists)
+			}
 		})
+	}
+}
+
+// A reconcile copies the pods of the cache: 5,000 of them are some megabytes.
+func TestAReconcileListsThePodsOnce(t *testing.T) {
+	g := fourPods(t)
+	lists := 0
+	g.r.Client = g.through(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, ok := list.(*corev1.PodList); ok {
+				lists++
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	g.reconcile()
+	if lists != 1 {
+		t.Errorf("%d lists, want 1", lists)
 	}
 }
 
