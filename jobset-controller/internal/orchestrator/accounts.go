@@ -50,11 +50,20 @@ func (r *Reconciler) account(ctx context.Context, s *scope) error {
 	if s.state.account.level == s.group.Level {
 		return nil // nothing has changed since
 	}
-	if pause := time.UnixMilli(s.group.Record.InSyncAt).Sub(s.now); pause > 0 && s.group.Phase == coordination.Running {
-		s.lookIn(pause) // the workers are about to start
+	if pause := s.pauseLeft(); pause > 0 {
+		s.lookIn(pause)
 		return nil
 	}
 	return r.accountFor(ctx, s, false)
+}
+
+// pauseLeft is how long the workers wait before they start; none if the store's clock is ahead of ours, which would take it for longer than it is.
+func (s *scope) pauseLeft() time.Duration {
+	left := time.UnixMilli(s.group.Record.InSyncAt).Sub(s.now)
+	if s.group.Phase != coordination.Running || left > s.group.Level.Pause {
+		return 0
+	}
+	return left
 }
 
 // settleAccounts is account for a group that is about to be dropped: nothing follows any more.

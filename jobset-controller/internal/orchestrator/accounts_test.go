@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -95,6 +96,16 @@ func TestEachRestartIsObservedOnce(t *testing.T) {
 	g.reconcile()
 	inSync.want(1)
 	byExit.want(1)
+}
+
+func TestAStoreWhoseClockIsAheadDelaysNoAccount(t *testing.T) {
+	g := formed(t)
+	g.r.Clock = clocktesting.NewFakePassiveClock(g.clock.Now().Add(-time.Minute))
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.join(1, 2)
+	g.reconcile()
+	g.wantEvents("restarting all 2 workers in place", "all 2 workers run again")
 }
 
 func TestARestartThatEndsWhileNobodyLeadsIsObserved(t *testing.T) {
