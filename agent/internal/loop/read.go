@@ -18,19 +18,19 @@ func (l *loop) updated(o rounds.Observation) {
 	if errors.Is(o.Err, context.Canceled) {
 		return
 	}
-	events := []worker.Event{worker.Updated{Observation: o}}
-	for o.Read && o.Err == nil {
-		p, err := l.place()
-		if isReply(err) {
-			events = placed(p, o.Level, err)
-			break
-		}
-		l.postUpdate(worker.Updated{Observation: rounds.Observation{Err: err}})
-		if !l.sleep(readRetry) {
-			return
-		}
+	if !o.Read || o.Err != nil {
+		l.postUpdate(worker.Updated{Observation: o})
+		return
 	}
-	l.postUpdate(events...)
+	p, err := l.place()
+	if isReply(err) {
+		l.postUpdate(placed(p, o.Level, err)...)
+		return
+	}
+	l.postUpdate(worker.Updated{Observation: rounds.Observation{Err: err}})
+	if l.sleep(readRetry) {
+		l.read() // the level may be another one by now
+	}
 }
 
 // read reads the level when the core asks for it. It begins again if the Watch has passed something on meanwhile, which may be later.
