@@ -17,7 +17,7 @@ const (
 	// maxLine is more than a line has: six names, and numbers.
 	maxLine = 6*maxWord + 250
 
-	title   = "# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start+sync in ms"
+	title   = "# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start in ms"
 	nothing = "-"
 	stamp   = "2006-01-02T15:04:05.000Z"
 )

@@ -239,8 +239,7 @@ func (r *Reconciler) confirmLead(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// restarting tells whether the round that was looked at still goes on; a step of the group ends the repair. While the agents
-// are asked nobody is known to be behind, and no worker is touched.
+// restarting reports whether the restart that was observed still goes on. A step of the group ends the repair.
 func (s *scope) restarting() bool {
 	return s.group != nil && s.clock != nil && s.group.Phase == coordination.Restarting
 }
