@@ -96,7 +96,7 @@ func (s *scope) wantsPods() bool {
 	return s.wanted != nil && !s.wanted.Suspended && s.group != nil
 }
 
-// release deletes a pod by force with evidence that nothing of it runs, and leaves it alone without.
+// releaseFromNode deletes a pod by force with evidence that nothing of it runs, and leaves it alone without.
 func (r *Reconciler) releaseFromNode(ctx context.Context, s *scope, pod *corev1.Pod) error {
 	node, err := r.node(ctx, s, pod.Spec.NodeName)
 	if err != nil {
