@@ -19,6 +19,7 @@ import (
 func (r *Reconciler) evictLost(ctx context.Context, s *scope) error {
 	taken := r.losses.take(client.ObjectKeyFromObject(s.js))
 	s.losses = slices.DeleteFunc(taken, func(l loss) bool { return jobSetOf(l.pod) != s.js.UID })
+	released := false
 	for _, lost := range s.losses {
 		if s.wanted == nil || s.wanted.Suspended || s.group == nil {
 			return nil
@@ -26,11 +27,13 @@ func (r *Reconciler) evictLost(ctx context.Context, s *scope) error {
 		if !lost.evict || s.expected(lost.pod) {
 			continue
 		}
-		if err := r.evict(ctx, s, lost.pod); err != nil {
+		one, err := r.releaseUnread(ctx, s, slotOfPod(lost.pod), lost.pod.Name)
+		if err != nil {
 			return err
 		}
+		released = released || one
 	}
-	return nil
+	return r.readIf(ctx, s, released)
 }
 
 // expected tells whether a pod had to go: with the Jobs of an earlier epoch, or after its worker had finished.
@@ -41,7 +44,11 @@ func (s *scope) expected(pod *corev1.Pod) bool {
 
 // evict takes a pod out of its slot.
 func (r *Reconciler) evict(ctx context.Context, s *scope, pod *corev1.Pod) error {
-	return r.release(ctx, s, rounds.Slot{Name: inplace.SlotOf(pod), Pod: string(pod.UID)}, pod.Name)
+	return r.release(ctx, s, slotOfPod(pod), pod.Name)
+}
+
+func slotOfPod(pod *corev1.Pod) rounds.Slot {
+	return rounds.Slot{Name: inplace.SlotOf(pod), Pod: string(pod.UID)}
 }
 
 func logReleased(ctx context.Context, slot rounds.Slot, pod string) {

@@ -55,13 +55,18 @@ func (r *Reconciler) releaseAgain(ctx context.Context, s *scope) error {
 	if s.wanted == nil || s.group == nil {
 		return nil
 	}
+	fenced, released := sets.New(s.group.Fenced...), false
 	for _, pod := range s.state.released.pods(s.group.Generation) {
-		slot := rounds.Slot{Name: s.state.released.slots[pod], Pod: pod}
-		if err := r.release(ctx, s, slot, ""); err != nil || s.group == nil {
+		if fenced.Has(pod) {
+			continue
+		}
+		one, err := r.releaseUnread(ctx, s, rounds.Slot{Name: s.state.released.slots[pod], Pod: pod}, "")
+		if err != nil || s.group == nil {
 			return err
 		}
+		released = released || one
 	}
-	return nil
+	return r.readIf(ctx, s, released)
 }
 
 // freeSlots releases slots that a pod holds which is gone, so that the pod that is there now can join: its agent may have had no time to
@@ -177,21 +182,38 @@ func (r *Reconciler) freeSlot(ctx context.Context, s *scope, slot ladder.Slot, h
 	return r.release(ctx, s, rounds.Slot{Name: slot.Name, Pod: holder}, "")
 }
 
-// release takes a pod out of its slot, once.
+// release takes a pod out of its slot, once, and reads the group after it.
 func (r *Reconciler) release(ctx context.Context, s *scope, slot rounds.Slot, pod string) error {
-	unit, found := s.group.UnitOf(slot.Name)
-	if !found || s.group.Units[unit].Left || s.group.IsFenced(slot.Pod) {
-		return nil // the group does not count this pod, or counts it no more
-	}
-	token, err := r.Tokens.Token(ctx)
+	released, err := r.releaseUnread(ctx, s, slot, pod)
 	if err != nil {
 		return err
 	}
+	return r.readIf(ctx, s, released)
+}
+
+// readIf reads the group if pods were released since it was read.
+func (r *Reconciler) readIf(ctx context.Context, s *scope, released bool) error {
+	if !released {
+		return nil
+	}
+	return r.readGroup(ctx, s)
+}
+
+// releaseUnread takes a pod out of its slot, once. It reports whether the group has to be read again.
+func (r *Reconciler) releaseUnread(ctx context.Context, s *scope, slot rounds.Slot, pod string) (bool, error) {
+	unit, found := s.group.UnitOf(slot.Name)
+	if !found || s.group.Units[unit].Left || s.group.IsFenced(slot.Pod) {
+		return false, nil // the group does not count this pod, or counts it no more
+	}
+	token, err := r.Tokens.Token(ctx)
+	if err != nil {
+		return false, err
+	}
 	if err := r.Store.Release(ctx, string(s.js.UID), token, s.group.Level, unit, slot, coordination.KindPod); err != nil {
-		return r.sawGroup(s, nil, err)
+		return false, r.sawGroup(s, nil, err)
 	}
 	s.state.released.note(s.group.Generation, slot)
 	evictions.Inc()
 	logReleased(ctx, slot, pod)
-	return r.readGroup(ctx, s)
+	return true, nil
 }
