@@ -33,3 +33,20 @@ func TestPodsThatAreLostTogetherCostOneRead(t *testing.T) {
 		t.Errorf("%d reads, the store fences %q and the leader knows of %q", reads.n, g.group().Fenced, s.group.Fenced)
 	}
 }
+
+func TestPodsThatAreReplacedTogetherCostOneRead(t *testing.T) {
+	g := fourPods(t)
+	for index := range 3 {
+		g.see(g.remove(index), true)
+	}
+	s, err := g.r.observe(g.ctx, g.jobSet())
+	g.must(err)
+	g.must(g.r.evictLost(g.ctx, s))
+	reads := &countedReads{Leader: g.store}
+	g.r.Store = reads
+	g.must(g.r.replace(g.ctx, s))
+	g.wantPods("2", 1)
+	if reads.n != 1 {
+		t.Errorf("%d reads, want 1", reads.n)
+	}
+}

@@ -58,24 +58,25 @@ func (r *Reconciler) replace(ctx context.Context, s *scope) error {
 	return errors.Join(errs...)
 }
 
-// replaceChunk confirms slots at once, takes the lost pods out of them one after the other, and makes the new ones at once.
+// replaceChunk confirms slots in parallel, takes the lost pods out of them one after the other, and creates the new ones in parallel. The store
+// is asked once whether this process still leads.
 func (r *Reconciler) replaceChunk(ctx context.Context, s *scope, lost []*place) ([]replaced, error) {
-	vacancies := make([]*vacancy, len(lost))
-	errs := []error{inParallel(len(lost), func(i int) (err error) {
-		vacancies[i], err = r.confirm(ctx, s, lost[i])
-		return err
-	})}
+	vacancies, err := r.vacancies(ctx, s, lost)
+	if len(vacancies) == 0 {
+		return nil, err
+	}
+	errs := []error{err}
+	if err := r.confirmLead(ctx, s); err != nil {
+		return nil, errors.Join(append(errs, err)...)
+	}
 	var pods []*newPod
 	for _, v := range vacancies {
-		switch {
-		case v == nil:
-		case v.refused:
-			s.lookIn(lookAtJobs)
-		case s.replaces():
-			pod, err := r.vacate(ctx, s, v)
-			if errs = append(errs, err); pod != nil {
-				pods = append(pods, pod)
-			}
+		if !s.replaces() {
+			break
+		}
+		pod, err := r.vacate(ctx, s, v)
+		if errs = append(errs, err); pod != nil {
+			pods = append(pods, pod)
 		}
 	}
 	made := make([]*replaced, len(pods))
@@ -90,6 +91,26 @@ func (r *Reconciler) replaceChunk(ctx context.Context, s *scope, lost []*place) 
 		}
 	}
 	return list, errors.Join(errs...)
+}
+
+// vacancies are those of the lost slots that need a pod.
+func (r *Reconciler) vacancies(ctx context.Context, s *scope, lost []*place) ([]*vacancy, error) {
+	all := make([]*vacancy, len(lost))
+	err := inParallel(len(lost), func(i int) (err error) {
+		all[i], err = r.confirm(ctx, s, lost[i])
+		return err
+	})
+	var list []*vacancy
+	for _, v := range all {
+		switch {
+		case v == nil:
+		case v.refused:
+			s.lookIn(lookAtJobs)
+		default:
+			list = append(list, v)
+		}
+	}
+	return list, err
 }
 
 // lost are the slots that have lost their pods and are due for new ones. The nodes of pods that end are checked.
@@ -204,7 +225,7 @@ type newPod struct {
 
 // vacate takes the lost pods out of the slot. Nothing is made if the group does not need the worker any more.
 func (r *Reconciler) vacate(ctx context.Context, s *scope, v *vacancy) (*newPod, error) {
-	lost, err := r.fence(ctx, s, v.place, v.live)
+	lost, err := r.fence(ctx, s, v.live)
 	if err != nil || !s.replaces() {
 		return nil, err
 	}
@@ -266,12 +287,9 @@ func (r *Reconciler) livePods(ctx context.Context, p *place, options ...client.L
 	return list.Items, nil
 }
 
-// fence takes the lost pods out of the slot, so that what may still run of them moves the group no more, and lets the store refuse
-// a leader that has been replaced. It returns the UIDs of those that are left.
-func (r *Reconciler) fence(ctx context.Context, s *scope, p *place, live []corev1.Pod) ([]string, error) {
-	if len(live) == 0 {
-		return nil, r.confirmLead(ctx, s)
-	}
+// fence takes the lost pods out of the slot, so that what may still run of them moves the group no more. It returns the UIDs of those that are
+// left.
+func (r *Reconciler) fence(ctx context.Context, s *scope, live []corev1.Pod) ([]string, error) {
 	var lost []string
 	for i := range live {
 		if err := r.evict(ctx, s, &live[i]); err != nil || s.group == nil {
