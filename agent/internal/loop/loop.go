@@ -59,6 +59,7 @@ func (l *loop) run(ctx context.Context) error {
 	defer l.beside.Wait()
 	defer cancel()
 	stopLooking := l.startLooking()
+	defer stopLooking()
 	leaving := l.config.Leaving
 	l.beside.Go(func() { l.Store.Watch(work, l.config.Group, l.updated) })
 	for !l.released {
@@ -78,7 +79,6 @@ func (l *loop) run(ctx context.Context) error {
 			return nil
 		}
 	}
-	stopLooking()
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,5 +142,45 @@ func TestTheStartUpFileIsWrittenBeforeTheStart(t *testing.T) {
 	}
 	if len(b.saw) != 1 || !strings.Contains(b.saw[0], `"ran":true`) {
 		t.Errorf("at the start the file holds %q", b.saw)
+	}
+}
+
+// lost is a worker that cannot be reached.
+type lost struct {
+	rounds.Members
+	watching chan struct{}
+	ended    atomic.Bool
+}
+
+func (*lost) Watch(ctx context.Context, _ string, _ func(rounds.Observation)) { <-ctx.Done() }
+
+func (d *lost) Observe(context.Context) (worker.Observed, error) {
+	<-d.watching
+	return worker.Observed{}, errAway
+}
+func (*lost) Stop(context.Context, worker.Stop) error { return nil }
+func (*lost) Remove(context.Context, []string) error  { return nil }
+func (*lost) Wait(string)                             {}
+func (*lost) Open()                                   {}
+
+// watcher takes its time to end.
+type watcher struct{ *lost }
+
+func (w watcher) Watch(ctx context.Context, _ func()) {
+	close(w.watching)
+	<-ctx.Done()
+	time.Sleep(20 * time.Millisecond)
+	w.ended.Store(true)
+}
+func (watcher) Explain(err error) string { return err.Error() }
+
+func TestNobodyWatchesAWorkerThatWasGivenUp(t *testing.T) {
+	d := &lost{watching: make(chan struct{})}
+	parts := Parts{Driver: d, Watcher: watcher{d}, Gate: d, Store: d, Log: slog.New(slog.DiscardHandler)}
+	if err := Run(t.Context(), Config{}, parts, worker.New(worker.Config{}, worker.Fresh())); err == nil {
+		t.Error("no error")
+	}
+	if !d.ended.Load() {
+		t.Error("the watcher runs on")
 	}
 }
