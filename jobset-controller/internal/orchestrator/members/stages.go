@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// maxSteps is how many a group can have; see package coordination.
+// maxSteps bounds the numbers of steps.
 const maxSteps = 256
 
 // stages of the group. Those who are in step with it are its first step. Those who come later are a step of their own, which enters by
