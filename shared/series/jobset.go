@@ -42,7 +42,7 @@ var (
 // What the orchestrator serves: groups of workers that restart in place.
 var (
 	FencingRejections = counter("holdfast_fencing_rejections_total",
-		"Calls of this orchestrator that the store refused because a newer leader or a later epoch has taken over.").of(Orchestrator)
+		"Calls of this orchestrator that the store refused because a newer leader has taken over.").of(Orchestrator)
 	Escalations = counter("holdfast_inplace_escalations_total",
 		"What was recreated because a slot did not join a round: pod, job or group.", "rung").of(Orchestrator)
 	EarlyFailures = counter("holdfast_inplace_early_failures_total",
