@@ -5,8 +5,7 @@ const (
 	MaxCount int64 = 1<<53 - 1
 )
 
-// Place is where a worker runs, in the words of people. Nothing is decided by it, and both names may be missing: agents of
-// earlier versions do not give them.
+// Place is where a worker runs, for people. Nothing is decided by it, and either name may be missing.
 type Place struct {
 	PodName string
 	Node    string
@@ -31,9 +30,9 @@ type Cause struct {
 	Slot     string
 	Kind     string // one of the Kind constants, or what an agent asked for
 	ExitCode int64
-	Place          // of the worker, as far as it is known
-	Signal   int64 // as in Exit, and so is Reason
-	Reason   string
+	Place           // of the worker, as far as it is known
+	Signal   int64  // that ended the worker; 0: none, or unknown
+	Reason   string // what is known besides, such as OOMKilled; for a hang the time without progress
 }
 
 // Kinds of causes.
@@ -41,8 +40,8 @@ const (
 	KindExit     = "exit"     // the worker exited
 	KindHang     = "hang"     // it made no progress, and was ended for it
 	KindReplaced = "replaced" // a new instance appeared; the death of the old one was not reported
-	KindPod      = "pod"      // a new pod took the slot
-	KindRecovery = "recovery" // found while recovering from lost data
+	KindPod      = "pod"      // its pod was lost, and the leader released it from the slot
+	KindRecovery = "recovery" // the store has lost its data
 	KindFinished = "finished" // a finished worker cannot run again
 	KindGap      = "gap"      // the seed's guard: more than one round apart
 	KindTimeout  = "timeout"  // the round did not end in time
