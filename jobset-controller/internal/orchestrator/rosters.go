@@ -187,14 +187,14 @@ func (r *Rosters) apply(ctx context.Context, s *roll, step members.Step) error {
 		return r.see(s)(s.group.Release(ctx, r.Store, uid, token, rounds.Slot{Name: roster.Slot(step.Member), Pod: pod}, coordination.KindPod))
 	case members.Open:
 		if s.bad != nil {
-			if err := r.Store.Drop(ctx, uid); err != nil {
+			if err := group.Drop(ctx, r.Store, uid, token); err != nil {
 				return r.see(s)(group.Summary{}, err)
 			}
 		}
 		step.Open.Token = token
 		return r.see(s)(group.Open(ctx, r.Store, uid, step.Open))
 	case members.Drop:
-		if err := r.Store.Drop(ctx, uid); err != nil {
+		if err := group.Drop(ctx, r.Store, uid, token); err != nil {
 			return r.see(s)(group.Summary{}, err)
 		}
 		return r.see(s)(group.Summary{}, coordination.ErrNoGroup)

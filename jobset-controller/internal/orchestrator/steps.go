@@ -39,7 +39,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, step leader.Step) erro
 func (r *Reconciler) write(ctx context.Context, s *scope, w group.Write) error {
 	if s.foreign != nil {
 		r.reportForeign(s)
-		if err := r.Store.Drop(ctx, string(s.js.UID)); err != nil {
+		if err := group.Drop(ctx, r.Store, string(s.js.UID), w.Config.Token); err != nil {
 			return r.sawGroup(s, nil, err)
 		}
 	}
@@ -54,10 +54,14 @@ func (r *Reconciler) write(ctx context.Context, s *scope, w group.Write) error {
 }
 
 func (r *Reconciler) drop(ctx context.Context, s *scope) error {
+	token, err := r.Tokens.Token(ctx)
+	if err != nil {
+		return err
+	}
 	if err := r.settleAccounts(ctx, s); err != nil {
 		return err
 	}
-	return r.sawGroup(s, nil, r.Store.Drop(ctx, string(s.js.UID)))
+	return r.sawGroup(s, nil, group.Drop(ctx, r.Store, string(s.js.UID), token))
 }
 
 // charge raises inplace-restarts. The compare-and-set on the JobSet makes it count once, and never after the JobSet was

@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -42,6 +43,18 @@ func Read(ctx context.Context, store rounds.Leader, uid string) (Summary, error)
 		return Summary{}, coordination.ErrNoGroup
 	}
 	return Summarize(stored), nil
+}
+
+// Drop removes a group. coordination.ErrStaleLeader: a newer leader has written it.
+func Drop(ctx context.Context, store rounds.Leader, uid string, t coordination.Token) error {
+	stored, err := store.Read(ctx, uid)
+	switch {
+	case err != nil && !errors.Is(err, coordination.ErrForeignValue):
+		return err
+	case stored != nil && t.Less(stored.Config.Token):
+		return coordination.ErrStaleLeader
+	}
+	return store.Drop(ctx, uid)
 }
 
 // maxWrites bounds how many writes one Open makes; a group needs three at most, if its members do not interfere.
