@@ -47,6 +47,19 @@ func (r *Reconciler) evict(ctx context.Context, s *scope, pod *corev1.Pod) error
 	return r.release(ctx, s, slotOfPod(pod), pod.Name)
 }
 
+// evictToDelete takes a pod out of its slot before it is deleted. It refuses a leader that has been replaced, also for a pod that was released
+// before, about which the store is not asked again.
+func (r *Reconciler) evictToDelete(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	released, err := r.releaseUnread(ctx, s, slotOfPod(pod), pod.Name)
+	switch {
+	case err != nil || s.group == nil:
+		return err
+	case released:
+		return r.readGroup(ctx, s)
+	}
+	return r.confirmLead(ctx, s)
+}
+
 func slotOfPod(pod *corev1.Pod) rounds.Slot {
 	return rounds.Slot{Name: inplace.SlotOf(pod), Pod: string(pod.UID)}
 }

@@ -192,7 +192,7 @@ func (r *Reconciler) deleteMissing(ctx context.Context, s *scope, slot forming.S
 	if live.UID != slot.Pod.UID || !isOf(live, slot.Job) || !live.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
-	if err := r.evict(ctx, s, live); err != nil || !s.forms() {
+	if err := r.evictToDelete(ctx, s, live); err != nil || !s.forms() {
 		return false, err
 	}
 	return r.delete(ctx, live, client.Preconditions{UID: &live.UID})

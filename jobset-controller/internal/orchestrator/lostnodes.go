@@ -155,7 +155,7 @@ func (r *Reconciler) forceAway(ctx context.Context, s *scope, pod *corev1.Pod, w
 	if live.UID != pod.UID || live.DeletionTimestamp.IsZero() || replace.Over(live) {
 		return nil
 	}
-	if err := r.evict(ctx, s, pod); err != nil || !s.wantsPods() {
+	if err := r.evictToDelete(ctx, s, pod); err != nil || !s.wantsPods() {
 		return err
 	}
 	ok, err := r.delete(ctx, live, client.Preconditions{UID: &pod.UID}, client.GracePeriodSeconds(0))

@@ -165,7 +165,7 @@ func (r *Reconciler) recreatePods(ctx context.Context, s *scope, pods []repaired
 		if pod == nil || !s.restarting() {
 			continue
 		}
-		if err := r.evict(ctx, s, pod); err != nil {
+		if err := r.evictToDelete(ctx, s, pod); err != nil {
 			errs = append(errs, err)
 		} else if s.restarting() {
 			evicted = append(evicted, i)
