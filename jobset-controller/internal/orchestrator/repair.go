@@ -93,17 +93,16 @@ func (r *Reconciler) readPods(ctx context.Context, s *scope) error {
 	if s.pods != nil {
 		return nil
 	}
-	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, client.InNamespace(s.js.Namespace),
-		client.MatchingFields{PodsOfJobSet: string(s.js.UID)}, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing the pods: %w", err)
+	list, err := r.listPods(ctx, s)
+	if err != nil {
+		return err
 	}
 	s.pods = map[string]*corev1.Pod{}
 	for _, lost := range s.losses {
 		s.newest(lost.pod)
 	}
-	for i := range list.Items {
-		s.newest(&list.Items[i])
+	for i := range list {
+		s.newest(&list[i])
 	}
 	return nil
 }
