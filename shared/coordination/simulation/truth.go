@@ -76,14 +76,6 @@ type step struct {
 	err   error
 }
 
-// slotName is the slot that a call is about; empty: none.
-func (s step) slotName() string {
-	if s.pod != nil {
-		return s.pod.slot
-	}
-	return s.slot.Name
-}
-
 // heard notes what a call and its answer mean for the instance that they are about.
 func (t *truth) heard(did step, before *view) {
 	if did.pod == nil || did.err != nil {
