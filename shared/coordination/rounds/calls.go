@@ -65,13 +65,14 @@ type Death struct {
 	ID     string
 	Round  int64 // of the instance
 	Ran    bool  // its program had been started
+	Saw    bool  // and so had the round: the store has lost that if it waits for joins
 	Leaves bool  // its pod ends and gives up the slot
 	Cause  string
 }
 
 // Down reports a death.
 func Down(incarnation string, unit int, d Death) Call {
-	return Call{FunctionDown, []any{incarnation, unit, d.Name, d.Pod, d.ID, d.Round, bit(d.Ran), bit(d.Leaves), d.Cause}}
+	return Call{FunctionDown, []any{incarnation, unit, d.Name, d.Pod, d.ID, d.Round, bit(d.Ran) + bit(d.Ran && d.Saw), bit(d.Leaves), d.Cause}}
 }
 
 // Lost reports that the store has gone back behind a round.

@@ -174,11 +174,12 @@ local function dirty(s, u, cause)
   mark(s, u, DIED)
 end
 
--- dies takes a slot's instance out of the round and answers its death.
-local function dies(s, u, slot, ran, cause)
+-- dies takes a slot's instance out of the round and answers its death. saw: the round has run, though the store has lost that.
+local function dies(s, u, slot, ran, cause, saw)
   redis.call('HDEL', tableOf(s, 'j:', u), slot)
   redis.call('HDEL', tableOf(s, 'f:', u), slot)
-  if u < s.started then return open(s, cause) end
+  if saw then s.entered = math.max(s.entered, u + 1) end
+  if saw or u < s.started then return open(s, cause) end
   if u < s.full then s.full, s.changed = u, true end
   if ran then dirty(s, u, cause) end
 end
@@ -271,8 +272,8 @@ local function member(base, a)
   return s and s.phase == 'A' and s, tonumber(a[2]), tonumber(g[2])
 end
 
--- down: inc unit slot pod id round ran leaves cause. An instance has died. ran: its program had started. leaves: its pod ends
--- and gives up the slot.
+-- down: inc unit slot pod id round ran leaves cause. An instance has died. ran: its program had started; 2: and the round as
+-- well. leaves: its pod ends and gives up the slot.
 local function down(base, a)
   local s, u = member(base, a)
   if not s then return '-' end
@@ -282,9 +283,9 @@ local function down(base, a)
   if number(a[6], 0) ~= s.round then return '-' end -- this round has replaced its own
   local id, cause = joined(tableOf(s, 'j:', u), a[3]), string.sub(a[3] .. ' ' .. a[9], 1, MAX_TEXT)
   if holder and holder ~= a[4] then
-    if a[7] == '1' and u >= s.started then dirty(s, u, cause) end -- the store has lost who held the slot
-  elseif id == a[5] or (not id and a[7] == '1') then
-    dies(s, u, a[3], a[7] == '1', cause)
+    if a[7] ~= '0' and u >= s.started then dirty(s, u, cause) end -- the store has lost who held the slot
+  elseif id == a[5] or (not id and a[7] ~= '0') then
+    dies(s, u, a[3], a[7] ~= '0', cause, a[7] == '2')
   end
   return save(s)
 end

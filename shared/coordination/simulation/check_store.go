@@ -110,6 +110,9 @@ func (t *truth) checkRound(uid string, did step, before, after *view) {
 	if after.Round != before.Round+1 {
 		t.fail("S6", "one call took the round from %d to %d", before.Round, after.Round)
 	}
+	if t.losses > 0 && did.call.Function == rounds.FunctionDown && did.call.Arguments[6] == 2 {
+		return // the round that the store has lost had run
+	}
 	if before.Level.Started < max(1, before.Level.Entered) && before.oneUnit() && before.Joined < before.Size-1 {
 		t.fail("S6", "round %d was opened while %d of %d had joined round %d", after.Round, before.Joined, before.Size, before.Round)
 	}

@@ -87,7 +87,7 @@ func (s *State) down(i *instance) *call {
 		s.forget(i)
 		return nil
 	}
-	d := rounds.Death{Slot: s.config.Slot, ID: i.ID, Round: max(0, i.Round), Ran: i.Ran, Leaves: s.leaving, Cause: s.cause(i)}
+	d := rounds.Death{Slot: s.config.Slot, ID: i.ID, Round: max(0, i.Round), Ran: i.Ran, Saw: i.Saw, Leaves: s.leaving, Cause: s.cause(i)}
 	incarnation := s.level.Incarnation
 	return &call{Call: rounds.Down(incarnation, s.placed.Unit, d), answered: func(reply string, now rounds.Level) {
 		s.adoptAnswer(now)

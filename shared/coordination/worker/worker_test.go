@@ -25,7 +25,7 @@ func TestContainers(t *testing.T) {
 		},
 		"a death is reported with its cause, and the next instance joins the round it has opened": {
 			[]moment{observed("a@10=1", "b@20"), reply("-", "i1/1.2 A 0/1 #7"), reply("J", "i1/1.2 A 1/1 #8")},
-			"down a in 1 ran=1 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, tell 1.2, join js-w-0-0 as b.2 in 2 ran=1 h",
+			"down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, tell 1.2, join js-w-0-0 as b.2 in 2 ran=1 h",
 		},
 		"a running worker whose join may have been taken is in place for that round alone: the answer is lost": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil), fails(errUnavailable), cast("i1/1.3 A 0/1 #8")},
@@ -63,18 +63,18 @@ func TestContainers(t *testing.T) {
 		},
 		"an answer that is lost is asked for again, later each time": {
 			[]moment{observed("a@10=1"), fails(errUnavailable), tick(50 * time.Millisecond), tick(50 * time.Millisecond), fails(errUnavailable), tick(100 * time.Millisecond), tick(100 * time.Millisecond)},
-			"tell 1.2, " + strings.Repeat("down a in 1 ran=1 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, ", 2) + "down a in 1 ran=1 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000",
+			"tell 1.2, " + strings.Repeat("down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, ", 2) + "down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000",
 		},
 		"a record that is missing once is looked for": {[]moment{observed(), observed("a@10")}, "observe"},
 		"a record that is missing twice is a death": {
-			[]moment{observed(), observed()}, "observe, tell 1.2, down a in 1 ran=1 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000",
+			[]moment{observed(), observed()}, "observe, tell 1.2, down a in 1 ran=2 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000",
 		},
 		"a stop that failed is repeated, and a worker that survives it is reported once": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), stopped("a", errUnavailable), tick(time.Second), tick(time.Second), stopped("a", nil), tick(time.Minute), reply("x", "i1/1.2 R 0/1 #8"), tick(time.Hour)},
 			"tell 1.2, stop a 10s, stop a 10s, ask unkilled",
 		},
 		"a pod that ends gives up its slot": {
-			[]moment{at(0, Leaving{}), observed("a@10=143")}, "down a in 1 ran=1 leaves=1: exit 143 0 - js-w-0-0-abc n1 1000000 1000000",
+			[]moment{at(0, Leaving{}), observed("a@10=143")}, "down a in 1 ran=2 leaves=1: exit 143 0 - js-w-0-0-abc n1 1000000 1000000",
 		},
 		"success is reported and not held": {
 			[]moment{observed("a@10=0"), reply("x", "i1/1.1 A 1/1 #6"), tick(time.Hour)}, "finish a held=0",
@@ -135,7 +135,7 @@ func TestBarrier(t *testing.T) {
 			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), read("i1/1.0 A 1/1 #3")}, "start a 1.0, finish a held=1, finish a held=1",
 		},
 		"exit 0 because the pod ends is no success": {
-			[]moment{cast("i1/1.0 A 1/1 #3"), at(0, Leaving{}), observed("a@10=0")}, "start a 1.0, down a in 0 ran=1 leaves=1: exit 143 0 - js-w-0-0-abc n1 1000000 1000000",
+			[]moment{cast("i1/1.0 A 1/1 #3"), at(0, Leaving{}), observed("a@10=0")}, "start a 1.0, down a in 0 ran=2 leaves=1: exit 143 0 - js-w-0-0-abc n1 1000000 1000000",
 		},
 		"a worker that never ran is released with the rest": {[]moment{cast("i1/1.0 D 0/0 #3")}, "release"},
 	} {
@@ -159,7 +159,7 @@ func TestARestartOfTheAgent(t *testing.T) {
 	file := Memory{Generation: 1, Highest: 3, Entered: 1, Attempt: 7, Ran: true, DiedIn: 2, Instance: Known{ID: "a", Attempt: 7, Round: 3, Incarnation: "i1", Ran: true, Saw: true}}
 	expect(t, New(config(true), file), nil,
 		[]moment{observed(), observed("b@20"), read("i1/1.3 A 1/1 #5"), reply("-", "i1/1.4 A 0/1 #6")},
-		"prepare, down a in 3 ran=1 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.8 in 4 ran=0 h")
+		"prepare, down a in 3 ran=2 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.8 in 4 ran=0 h")
 	finished := file
 	finished.Finished = "a"
 	expect(t, New(config(true), finished), nil, []moment{observed(), read("i1/1.3 A 1/1 #5"), reply("x", "i1/1.3 D 1/1 #6")}, "finish a held=1, release")
@@ -210,7 +210,7 @@ func TestHangs(t *testing.T) {
 		want     string // without observe
 	}{
 		"progress":                              {Progress{Timeout: 8 * time.Second}, join(silent(7, 1), silent(7, 2), silent(7, 3)), ""},
-		"silence is killed and reported":        {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(8, 1), one(killed)), "stop a 0s hung, prepare, down a in 0 ran=1 leaves=0: hang 137 9 8s js-w-0-0-abc n1 1000000 1008000"},
+		"silence is killed and reported":        {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(8, 1), one(killed)), "stop a 0s hung, prepare, down a in 0 ran=2 leaves=0: hang 137 9 8s js-w-0-0-abc n1 1000000 1008000"},
 		"the time begins with the first sign":   {Progress{Timeout: 8 * time.Second}, silent(20, 0), ""},
 		"unless the start has a time":           {Progress{Timeout: 8 * time.Second, Start: 16 * time.Second}, silent(16, 0), "stop a 0s hung"},
 		"a frozen node was not silent":          {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1), tick(time.Hour), shows(0, 1)), silent(6, 1), one(shows(0, 2))), ""},
