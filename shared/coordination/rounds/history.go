@@ -25,9 +25,13 @@ const (
 	lineEnd  = "end"
 )
 
-// LinesOf are the fields of the history that hold the lines of a round and of the one after it.
-func LinesOf(round int64) []string {
-	return []string{strconv.FormatInt(round%HistoryLength, 10), strconv.FormatInt((round+1)%HistoryLength, 10)}
+// LinesOf are the fields of the history that hold the lines of so many rounds from this one on.
+func LinesOf(round int64, n int) []string {
+	fields := make([]string, n)
+	for i := range fields {
+		fields[i] = strconv.FormatInt((round+int64(i))%HistoryLength, 10)
+	}
+	return fields
 }
 
 // String is the line as it is stored.

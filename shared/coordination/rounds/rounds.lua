@@ -373,10 +373,20 @@ local function set(base, a)
   return save(s)
 end
 
+-- look: table, then fields. Returns the values to the leader, '' for one that is too long for a function to have written. The table
+-- is named by what follows the prefix of the group's keys.
+local function look(base, a)
+  local key, values = base .. a[1], {}
+  for i = 2, #a do
+    values[i - 1] = redis.call('HSTRLEN', key, a[i]) > 2 * MAX_TEXT and '' or redis.call('HGET', key, a[i])
+  end
+  return values
+end
+
 -- register wraps a function: it checks the number and the lengths of the arguments, and takes the prefix of the group's keys
 -- from the key of the state.
-local function register(name, arity, body)
-  redis.register_function('hf' .. VERSION .. '_' .. name, function(keys, a)
+local function register(name, arity, body, flag)
+  redis.register_function({ function_name = 'hf' .. VERSION .. '_' .. name, flags = { flag }, callback = function(keys, a)
     if #keys ~= 1 or string.sub(keys[1], -2) ~= ':s' or #a < arity then
       return redis.error_reply('HFARGUMENT')
     end
@@ -384,7 +394,7 @@ local function register(name, arity, body)
       if #a[i] > MAX_TEXT then return redis.error_reply('HFARGUMENT') end
     end
     return body(string.sub(keys[1], 1, -2), a)
-  end)
+  end })
 end
 
 register('join', 10, join)
@@ -394,4 +404,5 @@ register('finish', 6, finish)
 register('ask', 5, ask)
 register('release', 6, release)
 register('set', 11, set)
+register('look', 2, look, 'no-writes')
 redis.register_function({ function_name = 'hf_version', flags = { 'no-writes' }, callback = function() return VERSION end })

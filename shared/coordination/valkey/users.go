@@ -98,10 +98,6 @@ func (s *Store) DropUser(ctx context.Context, group string) error {
 	return inUsers(s.client.Do(ctx, "ACL", "DELUSER", coordination.UserOf(group)).Err())
 }
 
-// allSamples has the server add up every element of a key. By default it looks at five, of a list the first ones, and a member that knows
-// that hides any number of large ones behind five small ones.
-const allSamples = 0
-
 func inUsers(err error) error {
 	if err == nil {
 		return nil
