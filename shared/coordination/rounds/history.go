@@ -56,7 +56,7 @@ func ParseLine(text string) (Line, error) {
 	var numbers [4]int64
 	for i := range numbers {
 		n, err := strconv.ParseInt(f[i], 10, 64)
-		if err != nil || n < 0 || n > MaxCount {
+		if err != nil || n < 0 || n > MaxCount || (i > 1 && n > maxMoment) {
 			return Line{}, fmt.Errorf("history: line %.80q: %q is not a count", text, f[i])
 		}
 		numbers[i] = n
@@ -94,9 +94,12 @@ func (l Line) Failure() coordination.Failure {
 	return f
 }
 
+// maxMoment bounds every time, in Unix milliseconds: the year 2248, so that a time.Duration holds the difference of any two.
+const maxMoment = 1 << 43
+
 func moment(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n > MaxCount {
+	if err != nil || n < 0 || n > maxMoment {
 		return 0
 	}
 	return n

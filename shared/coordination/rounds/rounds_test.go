@@ -87,3 +87,19 @@ func TestALostStartIsRepeated(t *testing.T) {
 		t.Errorf("both are there: %s, want round 0", l)
 	}
 }
+
+// A member can write any time; differences of two would not fit in a time.Duration.
+func TestTimesAreBounded(t *testing.T) {
+	far := fmt.Sprint(MaxCount)
+	for _, text := range []string{"1 1 0 " + far + " next w-0 exit", "1 1 " + far + " 1 next w-0 exit"} {
+		if line, err := ParseLine(text); err == nil {
+			t.Errorf("%s was read as %+v", text, line)
+		}
+	}
+	if f := (Line{Cause: "exit 1 0 - - - " + far + " " + far}).Failure(); f.FailedAt != 0 || f.DetectedAt != 0 {
+		t.Errorf("%+v", f)
+	}
+	if s, err := ParseState("2 i1 1 1 A 0 1 1 - 0|1 0 " + far + " 0 0"); err == nil {
+		t.Errorf("read as %+v", s)
+	}
+}

@@ -53,6 +53,9 @@ func ParseState(text string) (State, error) {
 		}
 	}
 	s := State{Level: level, Full: int(numbers[0]), Early: int(numbers[1]), Finished: numbers[3] == 1, marks: f[4]}
+	if numbers[2] > maxMoment {
+		return State{}, fmt.Errorf("state %.80q: the round starts after the year 2248", text)
+	}
 	if numbers[2] > 0 {
 		s.StartedAt = time.UnixMilli(numbers[2])
 	}
