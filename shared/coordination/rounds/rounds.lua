@@ -37,7 +37,7 @@ local function clock()
 end
 
 local function load(base)
-  local g = redis.call('HMGET', base .. 'g', 'inc', 'limit', 'units', 'delay')
+  local g = redis.call('HMGET', base .. 'g', 'inc', 'limit', 'units', 'delay', 'gen')
   local raw = redis.call('GETRANGE', base .. 's', 0, MAX_TEXT)
   local inc, gen, seq, phase, round, started, entered, left, pause, full, early, at, finished, marks = string.match(raw, STATE)
   local s = {
@@ -46,7 +46,7 @@ local function load(base)
     early = tonumber(early), startedAt = tonumber(at), finished = finished, marks = marks,
     limit = tonumber(g[2]), units = tonumber(g[3]), delay = tonumber(g[4]),
   }
-  if inc ~= g[1] or s.seq >= MAX_COUNT or s.round >= MAX_COUNT or s.started > s.units or s.entered > s.units or
+  if inc ~= g[1] or gen ~= g[5] or s.seq >= MAX_COUNT or s.round >= MAX_COUNT or s.started > s.units or s.entered > s.units or
     s.full > s.units or #marks ~= s.units then
     fail('HFFOREIGN')
   end

@@ -103,3 +103,17 @@ func TestTimesAreBounded(t *testing.T) {
 		t.Errorf("read as %+v", s)
 	}
 }
+
+// The leader takes the generation of the state for the epoch of the JobSet: a member must not be able to change it.
+func TestAForgedGenerationIsForeign(t *testing.T) {
+	s := newStore(t, 1)
+	forged := Fresh(Level{Incarnation: "i1", Generation: 1 << 40, Phase: Active, Left: NoUnits}, 1)
+	if stored, err := ParseStored(forged.String(), s.Hash(KeysOf("g").Config())); err == nil {
+		t.Errorf("read as generation %d", stored.State.Generation)
+	}
+	s.Do("SET", KeysOf("g").State(), forged.String())
+	args := []string{"i1", "0", "w-0", "a", "gap"}
+	if _, err := s.FCall(FunctionAsk, []string{KeysOf("g").State()}, args); err == nil || Error(err.Error()) != coordination.ErrForeignValue {
+		t.Errorf("a call: %v", err)
+	}
+}

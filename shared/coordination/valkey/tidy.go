@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// samples is how many fields of a table the server measures, about 3 ms of its time; it estimates the rest. A member that hides large
-	// values among that many small ones takes more than its share with the small ones.
-	samples = 10_000
+	// samples is how many fields of a table the server measures, in about 1 ms; it estimates the rest. A member that hides large values
+	// among many more small ones takes more than its share with the small ones.
+	samples = 5000
 	// keysPerMeasurement is how many keys the server measures before it turns to other clients.
-	keysPerMeasurement = 20
+	keysPerMeasurement = 8
 )
 
 // Tidy implements rounds.Leader. It looks at every key, because members may have made some.
