@@ -157,7 +157,7 @@ func ParseAnswer(text string) (Answer, error) {
 			return Answer{Kind: kind}, nil
 		}
 	case AnswerAttempt:
-		if n, err := strconv.ParseInt(rest, 10, 64); err == nil && n >= 0 && n <= MaxCount {
+		if n, err := parseCount(rest); err == nil {
 			return Answer{kind, n}, nil
 		}
 	}

@@ -96,7 +96,8 @@ func TestTimesAreBounded(t *testing.T) {
 			t.Errorf("%s was read as %+v", text, line)
 		}
 	}
-	if f := (Line{Cause: "exit 1 0 - - - " + far + " " + far}).Failure(); f.FailedAt != 0 || f.DetectedAt != 0 {
+	line := Line{OpenedAt: time.UnixMilli(9), Cause: "exit 1 0 - - - " + far + " " + far}
+	if f := line.Failure(); f.FailedAt != 9 || f.DetectedAt != 9 {
 		t.Errorf("%+v", f)
 	}
 	if s, err := ParseState("2 i1 1 1 A 0 1 1 - 0|1 0 " + far + " 0 0"); err == nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
@@ -51,8 +52,8 @@ func (s *Store) tidy(ctx context.Context, keys []string, usage map[string]int64)
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) && !isWrongType(err) {
-		return unreachable(err)
+	if known := protocolError(err); err != nil && !errors.Is(err, redis.Nil) && !errors.Is(known, coordination.ErrForeignValue) {
+		return known
 	}
 	var over []string
 	for i, key := range keys {
