@@ -5,8 +5,7 @@ const (
 	MaxCount int64 = 1<<53 - 1
 )
 
-// Place is where a worker runs, in the words of people. Nothing is decided by it, and both names may be missing: agents of
-// earlier versions do not give them.
+// Place is where a worker runs, in the words of people. Nothing is decided by it, and both names may be missing.
 type Place struct {
 	PodName string
 	Node    string

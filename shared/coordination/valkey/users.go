@@ -35,9 +35,10 @@ func (s *Store) SetUsers(ctx context.Context, hashes map[string][]string) error 
 	return inUsers(err)
 }
 
+// checkUser refuses names with which a rule would say something else.
 func checkUser(group string, hashes []string) error {
-	if err := checkGroup(group); err != nil {
-		return err
+	if !groupName.MatchString(group) {
+		return fmt.Errorf("%.80q cannot name a group in an access rule", group)
 	}
 	for _, hash := range hashes {
 		if !passwordHash.MatchString(hash) {
