@@ -259,7 +259,7 @@ func (h *history) write() bool {
 	h.incarnations++
 	h.entered = int64(len(h.stages)) // all Jobs are created once the group is open
 	h.note("leader: %s", w.Reason)
-	if reply, err := h.call(w.Call()); err != nil || reply == "-" {
+	if reply, err := h.call(rounds.Set(w.Seq, w.State, w.Config)); err != nil || reply == "-" {
 		h.fail("%s: %s, %v", w.Reason, reply, err)
 	}
 	return true

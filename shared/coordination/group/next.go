@@ -34,9 +34,6 @@ type Write struct {
 	Finished []rounds.FinishedSlot // to be entered before the state is written
 }
 
-// Call is the store function that carries out the write.
-func (w Write) Call() rounds.Call { return rounds.Set(w.Seq, w.State, w.Config) }
-
 // Reason for a write.
 type Reason string
 

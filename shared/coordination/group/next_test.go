@@ -124,7 +124,7 @@ func seqOf(o *rounds.Stored) int64 {
 // textOf is the configuration as the function is given it.
 func textOf(w Write) string {
 	var words []string
-	for _, a := range w.Call().Arguments[3:] {
+	for _, a := range rounds.Set(w.Seq, w.State, w.Config).Arguments[3:] {
 		words = append(words, strings.TrimSpace(strings.Join(strings.Fields(fmt.Sprint(a)), " ")))
 	}
 	return strings.Join(words, " ")

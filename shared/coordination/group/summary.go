@@ -3,7 +3,6 @@ package group
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
@@ -139,17 +138,10 @@ func recordOf(s *rounds.Stored) coordination.Record {
 		current := line.Round == level.Round && !line.Ends
 		last := line.Round == level.Round+1 && line.Ends && ended
 		if line.Generation == level.Generation && (current || last) {
-			r.Failure, r.ReportedAt = failureOf(line), milliseconds(line.OpenedAt)
+			r.Failure, r.ReportedAt = line.Failure(), rounds.Milliseconds(line.OpenedAt)
 		}
 	}
 	return r
-}
-
-// failureOf is the cause of a line. The times of nodes are no later than that of the store.
-func failureOf(l rounds.Line) coordination.Failure {
-	f := l.Failure()
-	f.FailedAt, f.DetectedAt = min(f.FailedAt, milliseconds(l.OpenedAt)), min(f.DetectedAt, milliseconds(l.OpenedAt))
-	return f
 }
 
 // Records are the accounts of the last rounds, oldest first, from the lines of the history and the state.
@@ -160,13 +152,13 @@ func Records(s *rounds.Stored, lines []rounds.Line) []coordination.Record {
 	})
 	var list []coordination.Record
 	for i, line := range lines {
-		r := coordination.Record{Generation: line.Generation, Round: line.Round, Failure: failureOf(line), Ends: line.Ends, ReportedAt: milliseconds(line.OpenedAt)}
+		r := coordination.Record{Generation: line.Generation, Round: line.Round, Failure: line.Failure(), Ends: line.Ends, ReportedAt: rounds.Milliseconds(line.OpenedAt)}
 		switch {
 		case line.Ends:
 		case s != nil && line.Generation == s.State.Generation && line.Round == s.State.Round:
 			r.InSyncAt = runsAt(s.State)
 		case i+1 < len(lines) && lines[i+1].Generation == line.Generation && lines[i+1].Round == line.Round+1:
-			r.InSyncAt = min(milliseconds(lines[i+1].StartedBefore), milliseconds(lines[i+1].OpenedAt))
+			r.InSyncAt = min(rounds.Milliseconds(lines[i+1].StartedBefore), rounds.Milliseconds(lines[i+1].OpenedAt))
 		}
 		list = append(list, r)
 	}
@@ -178,14 +170,7 @@ func runsAt(s rounds.State) int64 {
 	if s.StartedAt.IsZero() {
 		return 0
 	}
-	return s.StartedAt.Add(s.Pause).UnixMilli()
-}
-
-func milliseconds(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
+	return rounds.Milliseconds(s.StartedAt.Add(s.Pause))
 }
 
 // opening is the line of the history for a round that the leader begins.

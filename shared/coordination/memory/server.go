@@ -131,7 +131,7 @@ func (s *Server) Read(group string) (*rounds.Stored, error) {
 		stored.Finished = append(stored.Finished, int64(len(s.Hash(k.Finished(state.Level, u)))))
 	}
 	lines := s.Hash(k.History())
-	for _, field := range rounds.LinesOf(state.Round) {
+	for _, field := range rounds.LinesOf(state.Round, 2) {
 		if line, err := rounds.ParseLine(lines[field]); err == nil {
 			stored.Lines = append(stored.Lines, line)
 		}
@@ -153,7 +153,7 @@ func (s *Server) Set(group string, seq int64, state rounds.State, c rounds.Confi
 	if line != nil {
 		l := *line
 		l.OpenedAt = s.now()
-		s.Do("HSET", k.History(), rounds.LinesOf(l.Round)[0], l.String())
+		s.Do("HSET", k.History(), rounds.LinesOf(l.Round, 1)[0], l.String())
 	}
 	return true, nil
 }

@@ -110,6 +110,15 @@ func Set(seq int64, s State, c Config) Call {
 	return Call{FunctionSet, append([]any{formatToken(c.Token), expected, s.String()}, c.fields()...)}
 }
 
+// Look returns values of a hash that members may have written, given its key.
+func (k Keys) Look(key string, fields ...string) Call {
+	args := []any{strings.TrimPrefix(key, k.base)}
+	for _, field := range fields {
+		args = append(args, field)
+	}
+	return Call{FunctionLook, args}
+}
+
 func formatToken(t coordination.Token) string {
 	return fmt.Sprintf("%d %d", t.LeaseCreated, t.Transitions)
 }
@@ -149,7 +158,7 @@ func ParseAnswer(text string) (Answer, error) {
 			return Answer{Kind: kind}, nil
 		}
 	case AnswerAttempt:
-		if n, err := strconv.ParseInt(rest, 10, 64); err == nil && n >= 0 && n <= MaxCount {
+		if n, err := parseCount(rest); err == nil {
 			return Answer{kind, n}, nil
 		}
 	}

@@ -110,9 +110,9 @@ type parser struct {
 }
 
 func (p *parser) count(field string) int64 {
-	n, err := strconv.ParseInt(p.hash[field], 10, 64)
-	if err != nil || n < 0 || n > MaxCount {
-		p.err = cmp.Or(p.err, fmt.Errorf("reading the group: field %s holds %.80q", field, p.hash[field]))
+	n, err := parseCount(p.hash[field])
+	if err != nil {
+		p.err = cmp.Or(p.err, fmt.Errorf("reading the group: field %s: %w", field, err))
 	}
 	return n
 }

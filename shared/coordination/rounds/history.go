@@ -25,22 +25,22 @@ const (
 	lineEnd  = "end"
 )
 
-// LinesOf are the fields of the history that hold the lines of a round and of the one after it.
-func LinesOf(round int64) []string {
-	return []string{strconv.FormatInt(round%HistoryLength, 10), strconv.FormatInt((round+1)%HistoryLength, 10)}
+// LinesOf are the fields of the history that hold the lines of so many rounds from this one on.
+func LinesOf(round int64, n int) []string {
+	fields := make([]string, n)
+	for i := range fields {
+		fields[i] = strconv.FormatInt((round+int64(i))%HistoryLength, 10)
+	}
+	return fields
 }
 
 // String is the line as it is stored.
 func (l Line) String() string {
-	var before int64
-	if !l.StartedBefore.IsZero() {
-		before = l.StartedBefore.UnixMilli()
-	}
 	kind := lineNext
 	if l.Ends {
 		kind = lineEnd
 	}
-	return strings.TrimSpace(fmt.Sprintf("%d %d %d %d %s %s %s", l.Generation, l.Round, before, l.OpenedAt.UnixMilli(), kind, word(l.Slot), l.Cause))
+	return strings.TrimSpace(fmt.Sprintf("%d %d %d %d %s %s %s", l.Generation, l.Round, Milliseconds(l.StartedBefore), Milliseconds(l.OpenedAt), kind, word(l.Slot), l.Cause))
 }
 
 // ParseLine reads a line. An error quotes the text.
@@ -51,15 +51,14 @@ func ParseLine(text string) (Line, error) {
 	}
 	var numbers [4]int64
 	for i := range numbers {
-		n, err := strconv.ParseInt(f[i], 10, 64)
-		if err != nil || n < 0 || n > MaxCount {
-			return Line{}, fmt.Errorf("history: line %.80q: %q is not a count", text, f[i])
+		n, err := parseCount(f[i])
+		if err != nil || (i > 1 && n > maxMoment) {
+			return Line{}, fmt.Errorf("history: line %.80q: %q is out of range", text, f[i])
 		}
 		numbers[i] = n
 	}
-	l := Line{Generation: numbers[0], Round: numbers[1], OpenedAt: time.UnixMilli(numbers[3]), Ends: f[4] == lineEnd, Slot: f[5]}
-	if numbers[2] > 0 {
-		l.StartedBefore = time.UnixMilli(numbers[2])
+	l := Line{
+		Generation: numbers[0], Round: numbers[1], StartedBefore: moment(numbers[2]), OpenedAt: moment(numbers[3]), Ends: f[4] == lineEnd, Slot: f[5],
 	}
 	if len(f) == 7 {
 		l.Cause = f[6]
@@ -86,16 +85,33 @@ func (l Line) Failure() coordination.Failure {
 	f.ExitCode, _ = strconv.ParseInt(words[1], 10, 64)
 	f.Signal, _ = strconv.ParseInt(words[2], 10, 64)
 	f.Reason, f.PodName, f.Node = unword(words[3]), unword(words[4]), unword(words[5])
-	f.FailedAt, f.DetectedAt = moment(words[6]), moment(words[7])
+	f.FailedAt, f.DetectedAt = l.before(words[6]), l.before(words[7])
 	return f
 }
 
-func moment(text string) int64 {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n > MaxCount {
+// before reads a time of a node, in Unix milliseconds: no later than that of the line, 0 if it cannot be read.
+func (l Line) before(text string) int64 {
+	n, _ := parseCount(text)
+	return min(n, Milliseconds(l.OpenedAt))
+}
+
+// maxMoment bounds every time, in Unix milliseconds: the year 2248, so that a time.Duration holds the difference of any two.
+const maxMoment = 1 << 43
+
+// Milliseconds are Unix milliseconds; 0 for the zero time.
+func Milliseconds(t time.Time) int64 {
+	if t.IsZero() {
 		return 0
 	}
-	return n
+	return t.UnixMilli()
+}
+
+// moment is the inverse of Milliseconds.
+func moment(milliseconds int64) time.Time {
+	if milliseconds == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(milliseconds)
 }
 
 // maxWord bounds each text of a cause, in bytes: names of pods and nodes have 253 at most, and all have to fit.

@@ -43,7 +43,8 @@ func (k Keys) ofRound(kind string, l Level, unit int) string {
 	return k.base + kind + l.Incarnation + "." + strconv.FormatInt(l.Round, 10) + "." + strconv.Itoa(unit)
 }
 
-// IsOver reports whether a key is a table of another round or generation than that of the level.
+// IsOver reports whether a key is a table of another generation or incarnation than that of the level, or of an earlier round. A store
+// that was set back has tables of later rounds, which its members return to.
 func (k Keys) IsOver(key string, l Level) bool {
 	kind, of, isTable := strings.Cut(strings.TrimPrefix(key, k.base), ":")
 	if !isTable {
@@ -52,7 +53,10 @@ func (k Keys) IsOver(key string, l Level) bool {
 	if kind == "w" {
 		return of != strconv.FormatInt(l.Generation, 10)
 	}
-	return !strings.HasPrefix(of, l.Incarnation+"."+strconv.FormatInt(l.Round, 10)+".")
+	incarnation, rest, _ := strings.Cut(of, ".")
+	round, _, _ := strings.Cut(rest, ".")
+	n, err := strconv.ParseInt(round, 10, 64)
+	return incarnation != l.Incarnation || err != nil || n < l.Round
 }
 
 // FirstDeath is a string: the first death of the round that peers may hang on.

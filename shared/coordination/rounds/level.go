@@ -5,11 +5,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 const (
-	// MaxCount bounds every count: 2^53-1, which the store's numbers hold exactly.
-	MaxCount int64 = 1<<53 - 1
+	// MaxCount bounds every count.
+	MaxCount = coordination.MaxCount
 	// MaxText bounds every text that a function reads or writes, in bytes.
 	MaxText = 512
 	// MaxUnits bounds how many units a group has.
@@ -106,9 +108,9 @@ func ParseLevel(text string) (Level, error) {
 	for field, value := range map[*int64]string{
 		&l.Generation: f[2], &l.Seq: f[3], &l.Round: f[5], &started: f[6], &entered: f[7], &pause: f[9],
 	} {
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n < 0 || n > MaxCount {
-			return Level{}, fmt.Errorf("level %.80q: %q is not a count", text, value)
+		n, err := parseCount(value)
+		if err != nil {
+			return Level{}, fmt.Errorf("level %.80q: %w", text, err)
 		}
 		*field = n
 	}
@@ -118,6 +120,14 @@ func ParseLevel(text string) (Level, error) {
 	}
 	l.Started, l.Entered, l.Pause = int(started), int(entered), time.Duration(pause)*time.Millisecond
 	return l, nil
+}
+
+func parseCount(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > MaxCount {
+		return 0, fmt.Errorf("%.80q is not a count", text)
+	}
+	return n, nil
 }
 
 // maxPause is longer than any pause that a JobSet can ask for. A forged pause must not hold a worker for ever.

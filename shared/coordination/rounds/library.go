@@ -30,6 +30,7 @@ const (
 	FunctionAsk     = "hf" + Version + "_ask"
 	FunctionRelease = "hf" + Version + "_release"
 	FunctionSet     = "hf" + Version + "_set"
+	FunctionLook    = "hf" + Version + "_look"
 	// FunctionVersion exists in every version of the library and returns the version of the protocol.
 	FunctionVersion = "hf_version"
 )

@@ -25,7 +25,6 @@ local RAN, NEW, DIED = 1, 2, 4 -- marks of a unit: a member ran in this round; a
 local EARLY, FREE, MOST, FIRST = 60000, 2, 16, 1000 -- ms until a round counts as healthy; free early ends; bound; first pause, ms
 
 local function fail(code) error({ err = code }, 0) end
-
 local function number(text, least)
   local n = #text < 17 and tonumber(text)
   return n and n >= least and n <= MAX_COUNT and n % 1 == 0 and n or fail('HFARGUMENT')
@@ -37,7 +36,7 @@ local function clock()
 end
 
 local function load(base)
-  local g = redis.call('HMGET', base .. 'g', 'inc', 'limit', 'units', 'delay')
+  local g = redis.call('HMGET', base .. 'g', 'inc', 'limit', 'units', 'delay', 'gen')
   local raw = redis.call('GETRANGE', base .. 's', 0, MAX_TEXT)
   local inc, gen, seq, phase, round, started, entered, left, pause, full, early, at, finished, marks = string.match(raw, STATE)
   local s = {
@@ -46,7 +45,7 @@ local function load(base)
     early = tonumber(early), startedAt = tonumber(at), finished = finished, marks = marks,
     limit = tonumber(g[2]), units = tonumber(g[3]), delay = tonumber(g[4]),
   }
-  if inc ~= g[1] or s.seq >= MAX_COUNT or s.round >= MAX_COUNT or s.started > s.units or s.entered > s.units or
+  if inc ~= g[1] or gen ~= g[5] or s.seq >= MAX_COUNT or s.round >= MAX_COUNT or s.started > s.units or s.entered > s.units or
     s.full > s.units or #marks ~= s.units then
     fail('HFFOREIGN')
   end
@@ -73,9 +72,7 @@ local function save(s)
 end
 
 local function tableOf(s, kind, u) return s.base .. kind .. s.inc .. '.' .. string.format('%d.%d', s.round, u) end
-
 local function wakeLeader(base) redis.call('PUBLISH', base .. 'l', '') end
-
 local function has(s, u, mark) return (string.byte(s.marks, u + 1) - 48) % (2 * mark) >= mark end
 
 local function mark(s, u, m)
@@ -374,25 +371,30 @@ local function set(base, a)
   return save(s)
 end
 
+-- look: table, then fields. Returns the values to the leader, '' for one that is too long for a function to have written. The table
+-- is named by what follows the prefix of the group's keys.
+local function look(base, a)
+  local key, values = base .. a[1], {}
+  for i = 2, #a do
+    values[i - 1] = redis.call('HSTRLEN', key, a[i]) > 2 * MAX_TEXT and '' or redis.call('HGET', key, a[i])
+  end
+  return values
+end
+
 -- register wraps a function: it checks the number and the lengths of the arguments, and takes the prefix of the group's keys
 -- from the key of the state.
-local function register(name, arity, body)
-  redis.register_function('hf' .. VERSION .. '_' .. name, function(keys, a)
-    if #keys ~= 1 or string.sub(keys[1], -2) ~= ':s' or #a < arity then
-      return redis.error_reply('HFARGUMENT')
-    end
+local function register(name, arity, body, flag)
+  redis.register_function({ function_name = 'hf' .. VERSION .. '_' .. name, flags = { flag }, callback = function(keys, a)
+    if #keys ~= 1 or string.sub(keys[1], -2) ~= ':s' or #a < arity then return redis.error_reply('HFARGUMENT') end
     for i = 1, #a do
       if #a[i] > MAX_TEXT then return redis.error_reply('HFARGUMENT') end
     end
     return body(string.sub(keys[1], 1, -2), a)
-  end)
+  end })
 end
 
-register('join', 10, join)
-register('down', 9, down)
-register('lost', 6, lost)
-register('finish', 6, finish)
-register('ask', 5, ask)
-register('release', 6, release)
-register('set', 11, set)
+for name, f in pairs({
+  join = { 10, join }, down = { 9, down }, lost = { 6, lost }, finish = { 6, finish }, ask = { 5, ask },
+  release = { 6, release }, set = { 11, set }, look = { 2, look, 'no-writes' },
+}) do register(name, unpack(f)) end
 redis.register_function({ function_name = 'hf_version', flags = { 'no-writes' }, callback = function() return VERSION end })

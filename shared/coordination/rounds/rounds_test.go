@@ -87,3 +87,34 @@ func TestALostStartIsRepeated(t *testing.T) {
 		t.Errorf("both are there: %s, want round 0", l)
 	}
 }
+
+// A member can write any time; differences of two would not fit in a time.Duration.
+func TestTimesAreBounded(t *testing.T) {
+	far := fmt.Sprint(MaxCount)
+	for _, text := range []string{"1 1 0 " + far + " next w-0 exit", "1 1 " + far + " 1 next w-0 exit"} {
+		if line, err := ParseLine(text); err == nil {
+			t.Errorf("%s was read as %+v", text, line)
+		}
+	}
+	line := Line{OpenedAt: time.UnixMilli(9), Cause: "exit 1 0 - - - " + far + " " + far}
+	if f := line.Failure(); f.FailedAt != 9 || f.DetectedAt != 9 {
+		t.Errorf("%+v", f)
+	}
+	if s, err := ParseState("2 i1 1 1 A 0 1 1 - 0|1 0 " + far + " 0 0"); err == nil {
+		t.Errorf("read as %+v", s)
+	}
+}
+
+// The leader takes the generation of the state for the epoch of the JobSet: a member must not be able to change it.
+func TestAForgedGenerationIsForeign(t *testing.T) {
+	s := newStore(t, 1)
+	forged := Fresh(Level{Incarnation: "i1", Generation: 1 << 40, Phase: Active, Left: NoUnits}, 1)
+	if stored, err := ParseStored(forged.String(), s.Hash(KeysOf("g").Config())); err == nil {
+		t.Errorf("read as generation %d", stored.State.Generation)
+	}
+	s.Do("SET", KeysOf("g").State(), forged.String())
+	args := []string{"i1", "0", "w-0", "a", "gap"}
+	if _, err := s.FCall(FunctionAsk, []string{KeysOf("g").State()}, args); err == nil || Error(err.Error()) != coordination.ErrForeignValue {
+		t.Errorf("a call: %v", err)
+	}
+}

@@ -3,7 +3,6 @@ package rounds
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -24,15 +23,7 @@ func Fresh(l Level, units int) State { return State{Level: l, marks: strings.Rep
 
 // String is the state as it is stored.
 func (s State) String() string {
-	var at int64
-	if !s.StartedAt.IsZero() {
-		at = s.StartedAt.UnixMilli()
-	}
-	finished := 0
-	if s.Finished {
-		finished = 1
-	}
-	return fmt.Sprintf("%s|%d %d %d %d %s", s.Level, s.Full, s.Early, at, finished, s.marks)
+	return fmt.Sprintf("%s|%d %d %d %d %s", s.Level, s.Full, s.Early, Milliseconds(s.StartedAt), bit(s.Finished), s.marks)
 }
 
 // ParseState reads a stored state. An error quotes the text.
@@ -48,15 +39,16 @@ func ParseState(text string) (State, error) {
 	}
 	var numbers [4]int64
 	for i := range numbers {
-		if numbers[i], err = strconv.ParseInt(f[i], 10, 64); err != nil || numbers[i] < 0 || numbers[i] > MaxCount {
-			return State{}, fmt.Errorf("state %.80q: %q is not a count", text, f[i])
+		if numbers[i], err = parseCount(f[i]); err != nil {
+			return State{}, fmt.Errorf("state %.80q: %w", text, err)
 		}
 	}
-	s := State{Level: level, Full: int(numbers[0]), Early: int(numbers[1]), Finished: numbers[3] == 1, marks: f[4]}
-	if numbers[2] > 0 {
-		s.StartedAt = time.UnixMilli(numbers[2])
+	if numbers[2] > maxMoment {
+		return State{}, fmt.Errorf("state %.80q: the round starts after the year 2248", text)
 	}
-	return s, nil
+	return State{
+		Level: level, Full: int(numbers[0]), Early: int(numbers[1]), StartedAt: moment(numbers[2]), Finished: numbers[3] == 1, marks: f[4],
+	}, nil
 }
 
 // Marks of a unit: a member runs in this round; a death was reported that peers may hang on.

@@ -53,8 +53,9 @@ func ParseStored(state string, config map[string]string) (*Stored, error) {
 		return nil, err
 	}
 	units := len(c.Units)
-	if s.Incarnation != c.Incarnation || len(s.marks) != units || max(s.Started, s.Entered, s.Full) > units || max(s.Seq, s.Round) >= MaxCount {
-		return nil, fmt.Errorf("state %.80q does not fit the group's %d units in incarnation %s", state, units, c.Incarnation)
+	same := s.Incarnation == c.Incarnation && s.Generation == c.Generation
+	if !same || len(s.marks) != units || max(s.Started, s.Entered, s.Full) > units || max(s.Seq, s.Round) >= MaxCount {
+		return nil, fmt.Errorf("state %.80q does not fit the group's %d units in incarnation %s of generation %d", state, units, c.Incarnation, c.Generation)
 	}
 	return &Stored{State: s, Config: c}, nil
 }

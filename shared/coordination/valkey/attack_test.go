@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -253,8 +255,45 @@ func TestWhatIsLargeBehindWhatIsSmallIsCounted(t *testing.T) {
 	if err != nil || usage[uid] < large<<20 {
 		t.Errorf("usage %v, error %v; want more than %d", usage, err, large<<20)
 	}
-	if _, err := s.leader.History(t.Context(), uid); !errors.Is(err, coordination.ErrForeignValue) || !strings.Contains(err.Error(), "bytes") {
-		t.Errorf("history: %v, want that it was refused by its size", err)
+	lines, err := s.leader.History(t.Context(), uid)
+	if err != nil || len(lines) != 0 {
+		t.Errorf("history %v, error %v; want none", lines, err)
+	}
+}
+
+// TestTheLeaderReadsNoLargeValues: what a member has put in the place of pods, joins and lines reaches neither the leader nor the network.
+func TestTheLeaderReadsNoLargeValues(t *testing.T) {
+	s := besiege(t)
+	k, level, slots := rounds.KeysOf(uid), aState().Level, []string{slotOf(0).Name, slotOf(1).Name}
+	for key, field := range map[string]string{k.Holders(1): slots[0], k.Joined(level, 0): slots[0], k.Finished(level, 0): slots[0], k.History(): "0"} {
+		if err := s.mallory.client.HSet(t.Context(), key, field, strings.Repeat("x", largeValue)).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.do("CONFIG", "RESETSTAT")
+	holders, err := s.leader.Holders(t.Context(), uid, 1, slots)
+	if want := map[string]string{slots[1]: slotOf(1).Pod}; err != nil || !maps.Equal(holders, want) {
+		t.Errorf("holders %.80v, %v; want %v", holders, err, want)
+	}
+	missing, err := s.leader.Missing(t.Context(), uid, level, 0, slots)
+	if err != nil || !slices.Equal(missing, slots[:1]) {
+		t.Errorf("missing %v, %v", missing, err)
+	}
+	finished, err := s.leader.HaveFinished(t.Context(), uid, level, 0, slots)
+	if err != nil || len(finished) != 0 {
+		t.Errorf("finished %v, %v", finished, err)
+	}
+	lines, err := s.leader.History(t.Context(), uid)
+	if err != nil || len(lines) != 0 {
+		t.Errorf("history %.80v, %v", lines, err)
+	}
+	if _, err := s.leader.Read(t.Context(), uid); err != nil {
+		t.Error(err)
+	}
+	var sent int
+	_, after, _ := strings.Cut(s.admin.Info(t.Context(), "stats").Val(), "total_net_output_bytes:")
+	if _, err := fmt.Sscan(after, &sent); err != nil || sent > 1<<16 {
+		t.Errorf("the server has sent %d bytes, %v", sent, err)
 	}
 }
 
@@ -265,9 +304,13 @@ func TestAMillionWrites(t *testing.T) {
 	s := besiege(t)
 	s.flood(manyWrites, 1000, "x")
 	s.expectVictimUnharmed()
+	s.do("CONFIG", "RESETSTAT")
 	usage, err := s.leader.Tidy(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if m := s.stats()["memory|usage"]; float64(m.calls)*m.usec > 50_000 { // 160 ms if all is measured
+		t.Errorf("%d keys were measured in %.0f us each", m.calls, m.usec)
 	}
 	if usage[uid] < manyWrites*10 || usage[victim] > 1<<20 || len(usage) != 2 {
 		t.Errorf("usage %v", usage)

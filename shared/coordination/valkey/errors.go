@@ -29,8 +29,3 @@ func isNotPermitted(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "NOPERM")
 }
-
-func isWrongType(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "WRONGTYPE")
-}

@@ -2,9 +2,6 @@ package valkey
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
@@ -13,8 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Read implements rounds.Leader. Three round trips: the second counts what the first has named and measures the lines of the history,
-// which members may have written.
+// Read implements rounds.Leader. Three round trips: the second counts what the first has named.
 func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) {
 	keys := rounds.KeysOf(group)
 	var text *redis.StringCmd
@@ -35,13 +31,9 @@ func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) 
 	}
 	state, config := stored.State, stored.Config
 	counts := make([]*redis.IntCmd, 0, 2*len(config.Units))
-	var long []*redis.IntCmd
 	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for u := range config.Units {
 			counts = append(counts, p.HLen(ctx, keys.Joined(state.Level, u)), p.HLen(ctx, keys.Finished(state.Level, u)))
-		}
-		for _, field := range rounds.LinesOf(state.Round) {
-			long = append(long, p.HStrLen(ctx, keys.History(), field))
 		}
 		return nil
 	})
@@ -51,38 +43,22 @@ func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) 
 	for u := range config.Units {
 		stored.Joined, stored.Finished = append(stored.Joined, counts[2*u].Val()), append(stored.Finished, counts[2*u+1].Val())
 	}
-	for i, field := range rounds.LinesOf(state.Round) {
-		if n := long[i].Val(); n == 0 || n > 2*rounds.MaxText {
-			continue
-		}
-		text, err := s.client.HGet(ctx, keys.History(), field).Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, protocolError(err)
-		}
-		if line, err := rounds.ParseLine(text); err == nil {
-			stored.Lines = append(stored.Lines, line)
-		}
-	}
-	return stored, nil
+	stored.Lines, err = s.lines(ctx, group, rounds.LinesOf(state.Round, 2))
+	return stored, err
 }
 
-// Set implements rounds.Leader. The index is on another node of a cluster: a crash in between is repaired by the next call.
+// Set implements rounds.Leader. Finished workers are entered together with the state: before that, Tidy would take their tables for those
+// of a round that is over. The index is on another node of a cluster: a crash in between is repaired by the next call.
 func (s *Store) Set(ctx context.Context, group string, seq int64, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
 	keys := rounds.KeysOf(group)
-	if len(finished) > 0 {
-		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for _, f := range finished {
-				p.HSetNX(ctx, keys.Joined(state.Level, f.Unit), f.Slot, rounds.FinishedInstance)
-				p.HSetNX(ctx, keys.Finished(state.Level, f.Unit), f.Slot, rounds.FinishedInstance)
-			}
-			return nil
-		})
-		if err != nil {
-			return false, protocolError(err)
+	enter := func(p redis.Pipeliner) {
+		for _, f := range finished {
+			p.HSetNX(ctx, keys.Joined(state.Level, f.Unit), f.Slot, rounds.FinishedInstance)
+			p.HSetNX(ctx, keys.Finished(state.Level, f.Unit), f.Slot, rounds.FinishedInstance)
 		}
 	}
-	reply, err := s.lead(ctx, group, rounds.Set(seq, state, c))
-	if err != nil || reply == "-" {
+	reply, err := s.lead(ctx, group, rounds.Set(seq, state, c), enter)
+	if err != nil || reply == string(rounds.AnswerOver) {
 		return false, err
 	}
 	if err := s.client.SAdd(ctx, rounds.IndexKey, group).Err(); err != nil {
@@ -101,7 +77,7 @@ func (s *Store) addLine(ctx context.Context, group string, l rounds.Line) error 
 		return protocolError(err)
 	}
 	l.OpenedAt = now
-	if err := s.client.HSet(ctx, rounds.KeysOf(group).History(), rounds.LinesOf(l.Round)[0], l.String()).Err(); err != nil {
+	if err := s.client.HSet(ctx, rounds.KeysOf(group).History(), rounds.LinesOf(l.Round, 1)[0], l.String()).Err(); err != nil {
 		return protocolError(err)
 	}
 	return nil
@@ -109,24 +85,32 @@ func (s *Store) addLine(ctx context.Context, group string, l rounds.Line) error 
 
 // Release implements rounds.Leader.
 func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string) error {
-	_, err := s.lead(ctx, group, rounds.Release(t, l.Incarnation, unit, slot, cause))
+	_, err := s.lead(ctx, group, rounds.Release(t, l.Incarnation, unit, slot, cause), nil)
 	return err
 }
 
-// lead runs a function; if the server lacks it the library is loaded.
-func (s *Store) lead(ctx context.Context, group string, c rounds.Call) (string, error) {
-	call := func() (string, error) {
-		return s.client.FCall(ctx, c.Function, []string{rounds.KeysOf(group).State()}, c.Arguments...).Text()
+// lead runs a function, in one transaction with the commands before it; if the server lacks the function the library is loaded.
+func (s *Store) lead(ctx context.Context, group string, c rounds.Call, before func(redis.Pipeliner)) (any, error) {
+	call := func() (any, error) {
+		var reply *redis.Cmd
+		_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			if before != nil {
+				before(p)
+			}
+			reply = p.FCall(ctx, c.Function, []string{rounds.KeysOf(group).State()}, c.Arguments...)
+			return nil
+		})
+		return reply.Val(), err
 	}
 	reply, err := call()
 	if isMissingFunction(err) {
 		if err := s.Load(ctx); err != nil {
-			return "", err
+			return nil, err
 		}
 		reply, err = call()
 	}
 	if err != nil {
-		return "", protocolError(err)
+		return nil, protocolError(err)
 	}
 	return reply, nil
 }
@@ -136,78 +120,61 @@ const keysPerPage = 1000
 
 // Holders implements rounds.Leader.
 func (s *Store) Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error) {
-	holders := map[string]string{}
-	err := s.lookUp(ctx, rounds.KeysOf(group).Holders(generation), slots, func(slot, pod string, found bool) {
-		if found {
-			holders[slot] = pod
-		}
-	})
-	return holders, err
+	return s.look(ctx, group, rounds.KeysOf(group).Holders(generation), slots)
 }
 
 // Missing implements rounds.Leader.
 func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit int, slots []string) ([]string, error) {
-	var missing []string
-	err := s.lookUp(ctx, rounds.KeysOf(group).Joined(l, unit), slots, func(slot, _ string, found bool) {
-		if !found {
-			missing = append(missing, slot)
-		}
-	})
-	return missing, err
+	joined, err := s.look(ctx, group, rounds.KeysOf(group).Joined(l, unit), slots)
+	return without(slots, joined, true), err
 }
 
 // HaveFinished implements rounds.Leader.
 func (s *Store) HaveFinished(ctx context.Context, group string, l rounds.Level, unit int, slots []string) ([]string, error) {
-	var finished []string
-	err := s.lookUp(ctx, rounds.KeysOf(group).Finished(l, unit), slots, func(slot, _ string, found bool) {
-		if found {
-			finished = append(finished, slot)
-		}
-	})
-	return finished, err
+	finished, err := s.look(ctx, group, rounds.KeysOf(group).Finished(l, unit), slots)
+	return without(slots, finished, false), err
 }
 
-// fieldsPerPage is how many fields are asked for at once. Members have written them: the store does not read all of a large table.
-const fieldsPerPage = 1000
+// without leaves out the slots that are found, or those that are not.
+func without(slots []string, values map[string]string, found bool) []string {
+	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { return (values[slot] != "") == found })
+}
 
-func (s *Store) lookUp(ctx context.Context, key string, fields []string, on func(field, value string, found bool)) error {
+// fieldsPerPage is how many fields are asked for at once.
+const fieldsPerPage = 500
+
+// look returns the values of those fields that have one. Members have written them: neither the store nor the leader reads large ones.
+func (s *Store) look(ctx context.Context, group, key string, fields []string) (map[string]string, error) {
+	found := map[string]string{}
 	for page := range slices.Chunk(fields, fieldsPerPage) {
-		values, err := s.client.HMGet(ctx, key, page...).Result()
+		reply, err := s.lead(ctx, group, rounds.KeysOf(group).Look(key, page...), nil)
 		if err != nil {
-			return protocolError(err)
+			return nil, err
 		}
+		values, _ := reply.([]any)
 		for i, v := range values {
-			text, found := v.(string)
-			on(page[i], text, found)
+			if text, is := v.(string); is && text != "" {
+				found[page[i]] = text
+			}
 		}
 	}
-	return nil
+	return found, nil
 }
-
-// maxHistory is more bytes than a history can have; what members have put there is not read.
-const maxHistory = 1 << 20
 
 // History implements rounds.Leader. What members have written in place of lines is left out.
 func (s *Store) History(ctx context.Context, group string) ([]rounds.Line, error) {
-	key := rounds.KeysOf(group).History()
-	size, err := s.client.MemoryUsage(ctx, key, allSamples).Result()
-	if err != nil && err != redis.Nil {
-		return nil, unreachable(err)
-	}
-	if size > maxHistory {
-		return nil, &coordination.ForeignValueError{Key: key, Value: fmt.Sprint(size, " bytes")}
-	}
-	texts, err := s.client.HGetAll(ctx, key).Result()
-	if err != nil {
-		return nil, protocolError(err)
-	}
+	return s.lines(ctx, group, rounds.LinesOf(0, rounds.HistoryLength))
+}
+
+func (s *Store) lines(ctx context.Context, group string, fields []string) ([]rounds.Line, error) {
+	texts, err := s.look(ctx, group, rounds.KeysOf(group).History(), fields)
 	var lines []rounds.Line
-	for _, field := range slices.Sorted(maps.Keys(texts)) {
+	for _, field := range fields {
 		if line, err := rounds.ParseLine(texts[field]); err == nil {
 			lines = append(lines, line)
 		}
 	}
-	return lines, nil
+	return lines, err
 }
 
 // Drop implements rounds.Leader. It looks for the group's keys page by page, because members may have made some.

@@ -45,11 +45,8 @@ func (s *Store) memberError(ctx context.Context, err error) error {
 	if !isMissingFunction(err) && !isNotPermitted(err) {
 		return protocolError(err)
 	}
-	if other := s.otherVersion(ctx); other != nil {
+	if other := s.noGroup(ctx); isMissingFunction(err) || other != coordination.ErrNoGroup {
 		return other
-	}
-	if isMissingFunction(err) {
-		return coordination.ErrNoGroup
 	}
 	return protocolError(err)
 }
@@ -86,8 +83,6 @@ func (s *Store) Place(ctx context.Context, group, slot string) (rounds.Place, er
 func (s *Store) Level(ctx context.Context, group string) (rounds.Level, error) {
 	text, err := s.client.GetRange(ctx, rounds.KeysOf(group).State(), 0, rounds.MaxText).Result()
 	switch {
-	case isWrongType(err):
-		return rounds.Level{}, foreign(group, err)
 	case err != nil:
 		return rounds.Level{}, s.memberError(ctx, err)
 	case text == "":

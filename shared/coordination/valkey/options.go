@@ -20,7 +20,7 @@ type Options struct {
 	Address      string      // host:port
 	Username     string      // ACL user; empty is the default user
 	PasswordFile string      // read again for each connection, so that a rotated password needs no restart
-	TLS          *tls.Config // nil: no TLS; an empty ServerName becomes the host of Address
+	TLS          *tls.Config // nil: no TLS; see TLSFiles
 	ClientName   string      // shown in CLIENT LIST
 
 	PoolSize     int           // connections for calls, next to one for each Watch; default 1, leaders want more
@@ -59,7 +59,7 @@ func (o Options) check() error {
 func (o Options) client() *redis.Options {
 	return &redis.Options{
 		Protocol: 2, // no pushes: a subscription has a connection of its own
-		Addr:     o.Address, ClientName: o.ClientName, TLSConfig: o.tls(),
+		Addr:     o.Address, ClientName: o.ClientName, TLSConfig: o.TLS,
 		CredentialsProviderContext: o.credentials,
 		PoolSize:                   o.PoolSize,
 		PipelinePoolSize:           -1, // pipelines share those connections
@@ -70,15 +70,6 @@ func (o Options) client() *redis.Options {
 		DisableIdentity:          true, // no CLIENT SETINFO: a worker's user may not call it
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
-}
-
-func (o Options) tls() *tls.Config {
-	if o.TLS == nil || o.TLS.ServerName != "" {
-		return o.TLS
-	}
-	c := o.TLS.Clone()
-	c.ServerName, _, _ = net.SplitHostPort(o.Address)
-	return c
 }
 
 func (o Options) credentials(context.Context) (username, password string, err error) {

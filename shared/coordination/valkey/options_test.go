@@ -1,7 +1,6 @@
 package valkey
 
 import (
-	"crypto/tls"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,17 +35,6 @@ func TestAddress(t *testing.T) {
 				t.Errorf("error %q does not say what is wanted", err)
 			}
 		})
-	}
-}
-
-func TestTheServerNameOfTLSIsTheHost(t *testing.T) {
-	given := &tls.Config{MinVersion: tls.VersionTLS13}
-	if got := (Options{Address: "store.ns:6379", TLS: given}).tls(); got.ServerName != "store.ns" || given.ServerName != "" {
-		t.Errorf("server name %q, given config %q", got.ServerName, given.ServerName)
-	}
-	given.ServerName = "other"
-	if got := (Options{Address: "store.ns:6379", TLS: given}).tls(); got.ServerName != "other" {
-		t.Errorf("server name %q, want other", got.ServerName)
 	}
 }
 

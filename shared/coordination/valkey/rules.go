@@ -1,7 +1,6 @@
 package valkey
 
 import (
-	"fmt"
 	"regexp"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
@@ -25,12 +24,4 @@ func LeaderRules() []string {
 		rules = append(rules, "+"+command)
 	}
 	return append(rules, "resetkeys", "~hf*", "resetchannels", "&*")
-}
-
-// checkGroup refuses names with which a rule would say something else.
-func checkGroup(group string) error {
-	if !groupName.MatchString(group) {
-		return fmt.Errorf("%.80q cannot name a group in an access rule", group)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package valkey
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,6 +82,54 @@ func TestTidyLeavesWhatItCannotRead(t *testing.T) {
 	}
 }
 
+// TestTidyAmongWrites: the leader enters finished workers into the tables of a new incarnation again and again while tables are removed.
+func TestTidyAmongWrites(t *testing.T) {
+	store := newServer(t).store(t, func(o *Options) { o.PoolSize = 4 })
+	mustOpen(t, store)
+	tidyMeanwhile(t, store)
+	for n := range 300 {
+		state, config := aState(), aConfig(2)
+		state.Incarnation = fmt.Sprint("A", n)
+		config.Incarnation = state.Incarnation
+		finished := []rounds.FinishedSlot{{Slot: slotOf(1).Name}}
+		if _, err := store.Set(t.Context(), uid, rounds.AnySeq, state, config, finished, nil); err != nil {
+			t.Fatal(err)
+		}
+		if stored, err := store.Read(t.Context(), uid); err != nil || stored.Finished[0] != 1 || stored.Joined[0] != 1 {
+			t.Fatalf("write %d: stored %+v, %v", n, stored, err)
+		}
+	}
+}
+
+// tidyMeanwhile removes tables until the test ends.
+func tidyMeanwhile(t *testing.T, store *Store) {
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			if _, err := store.Tidy(ctx); err != nil && ctx.Err() == nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+}
+
+// A store that was set back has a table of a later round, to which the members return.
+func TestTidyLeavesTablesOfLaterRounds(t *testing.T) {
+	server := newServer(t)
+	store := server.store(t)
+	mustOpen(t, store)
+	mustCall(t, store, rounds.Join("A", 0, 1, 0, memberOf(0)))
+	before := server.dump()
+	if _, err := store.Tidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expectDump(t, server, before)
+}
+
 // TestTidyAmongRestarts: groups restart all the time while tables are removed. A table that is in use would be missed: its round would
 // not start.
 func TestTidyAmongRestarts(t *testing.T) {
@@ -88,21 +137,7 @@ func TestTidyAmongRestarts(t *testing.T) {
 	store := server.store(t, func(o *Options) { o.PoolSize = 4 })
 	mustOpen(t, store)
 	mustJoin(t, store)
-	stop, ended := make(chan struct{}), make(chan error, 1)
-	go func() {
-		for {
-			select {
-			case <-stop:
-				ended <- nil
-				return
-			default:
-			}
-			if _, err := store.Tidy(t.Context()); err != nil {
-				ended <- err
-				return
-			}
-		}
-	}()
+	tidyMeanwhile(t, store)
 	for round := range int64(300) {
 		died := memberOf(0).ID
 		if round > 0 {
@@ -119,9 +154,5 @@ func TestTidyAmongRestarts(t *testing.T) {
 				t.Fatalf("both have joined round %d: %s", round+1, l)
 			}
 		}
-	}
-	close(stop)
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }

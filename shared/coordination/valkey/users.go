@@ -35,9 +35,10 @@ func (s *Store) SetUsers(ctx context.Context, hashes map[string][]string) error 
 	return inUsers(err)
 }
 
+// checkUser refuses names with which a rule would say something else.
 func checkUser(group string, hashes []string) error {
-	if err := checkGroup(group); err != nil {
-		return err
+	if !groupName.MatchString(group) {
+		return fmt.Errorf("%.80q cannot name a group in an access rule", group)
 	}
 	for _, hash := range hashes {
 		if !passwordHash.MatchString(hash) {
@@ -97,10 +98,6 @@ func parseUser(line string) (group string, hashes []string, ours bool) {
 func (s *Store) DropUser(ctx context.Context, group string) error {
 	return inUsers(s.client.Do(ctx, "ACL", "DELUSER", coordination.UserOf(group)).Err())
 }
-
-// allSamples has the server add up every element of a key. By default it looks at five, of a list the first ones, and a member that knows
-// that hides any number of large ones behind five small ones.
-const allSamples = 0
 
 func inUsers(err error) error {
 	if err == nil {

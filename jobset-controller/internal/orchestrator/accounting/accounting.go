@@ -137,7 +137,7 @@ func begin(before *coordination.Record, r coordination.Record) int64 {
 
 // parts divides the time from begin to end. Whatever is missing, or before what has to precede it, takes no time.
 func parts(r coordination.Record, begin, end int64) (took [len(history.Phases)]time.Duration) {
-	at := begin
+	at := min(begin, end)
 	until := func(phase history.Phase, moment int64) {
 		moment = min(max(moment, at), end)
 		took[phase] += milliseconds(moment - at)

@@ -108,6 +108,16 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
+// Members can write the times of the store: a counter that is lowered panics.
+func TestForgedTimes(t *testing.T) {
+	r := changed(restarted(), func(r *coordination.Record) { r.InSyncAt = 1 })
+	for _, a := range Of(Group{}, []coordination.Record{r}) {
+		if a.Lost() < 0 {
+			t.Errorf("%s is lost by a restart that ended before it began", a.Lost())
+		}
+	}
+}
+
 // Whatever the records hold, the phases part the outage: none is negative, they add up, and outages do not overlap.
 func TestPhasesPartTheOutage(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))

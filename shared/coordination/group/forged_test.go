@@ -1,0 +1,146 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/interpreter"
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// A member writes random values into the keys of its group that it may write. The leader reads, decides and repairs the group without a
+// panic, and within a few writes.
+func TestForgedRecords(t *testing.T) {
+	foreign := 0
+	for seed := range uint64(1000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		store := memory.New(time.Now)
+		want := wanted(func(w *Wanted) { w.Generation = 1 })
+		if _, err := Open(t.Context(), store, "g", want); err != nil {
+			t.Fatal(err)
+		}
+		dump := store.Dump()
+		server, err := memory.NewServer(memory.Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Restore(dump)
+		for range 1 + r.IntN(4) {
+			forge(r, server)
+		}
+		store.Restore(server.Dump())
+		g, err := Read(t.Context(), store, "g")
+		if errors.Is(err, coordination.ErrForeignValue) || errors.Is(err, coordination.ErrNoGroup) {
+			foreign++
+			if err := store.Drop(t.Context(), "g"); err != nil {
+				t.Fatal(err)
+			}
+		} else if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		} else if g.Generation != want.Generation {
+			t.Fatalf("seed %d: generation %d", seed, g.Generation)
+		}
+		stored, _ := store.Read(t.Context(), "g")
+		lines, _ := store.History(t.Context(), "g")
+		for _, record := range Records(stored, lines) {
+			if record.FailedAt > record.ReportedAt || record.ReportedAt < 0 || record.InSyncAt < 0 {
+				t.Fatalf("seed %d: %+v", seed, record)
+			}
+		}
+		if _, err := Open(t.Context(), store, "g", want); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+	if foreign < 100 || foreign > 900 {
+		t.Errorf("%d of 1000 are foreign: it shows little", foreign)
+	}
+}
+
+// forgeable is what a forger needs of a server.
+type forgeable interface {
+	Do(name string, args ...string) any
+}
+
+// forge replaces words of a value that a member may write, or makes one up.
+func forge(r *rand.Rand, server forgeable) {
+	k := rounds.KeysOf("g")
+	state, _ := server.Do("GETRANGE", k.State(), "0", "-1").(string)
+	words := []string{"0", "1", "2", "99", "-1", "A", "B", "D", "-", "0,1", "next", "end", "x", "", fmt.Sprint(rounds.MaxCount), fmt.Sprint(int64(1) << 43)}
+	line := func() string {
+		return fmt.Sprintf("%s %s %s %s %s w-0-0 exit %[1]s %[2]s - - - %[3]s %[4]s", pick(r, words), pick(r, words), pick(r, words), pick(r, words), pick(r, words))
+	}
+	level, err := rounds.ParseLevel(state)
+	if err != nil {
+		return
+	}
+	switch r.IntN(6) {
+	case 0, 1:
+		server.Do("SET", k.State(), replaceWord(r, state, words))
+	case 2:
+		server.Do("HSET", k.History(), fmt.Sprint(r.IntN(3)), line())
+	case 3:
+		server.Do("HSET", pick(r, []string{k.Joined(level, 0), k.Finished(level, 0), k.Holders(1)}), pick(r, words), line())
+	case 4:
+		server.Do("SET", k.FirstDeath(), line())
+	case 5:
+		server.Do("UNLINK", k.State(), k.History())
+	}
+}
+
+func pick(r *rand.Rand, of []string) string { return of[r.IntN(len(of))] }
+
+// replaceWord replaces one of the words of a text.
+func replaceWord(r *rand.Rand, text string, words []string) string {
+	parts := strings.Split(text, " ")
+	parts[r.IntN(len(parts))] = pick(r, words)
+	return strings.Join(parts, " ")
+}
+
+// The functions refuse what they cannot read, or carry on: none runs into an error of Lua.
+func TestCallsOnForgedRecords(t *testing.T) {
+	refused := 0
+	for seed := range uint64(1000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		store := memory.New(time.Now)
+		g, err := Open(t.Context(), store, "g", wanted(func(w *Wanted) { w.Generation = 1 }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := interpreter.New(interpreter.Options{Library: rounds.Library, Now: time.Now, Publish: func(string, string) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Restore(store.Dump())
+		slot, inc := rounds.Slot{Name: g.Units[0].SlotNames()[0], Pod: "pod"}, g.Level.Incarnation
+		m := rounds.Member{Slot: slot, ID: "a", Attempt: 1, Past: rounds.Past{Kind: rounds.PastNew}}
+		calls := []rounds.Call{
+			rounds.Join(inc, 0, 0, 0, m), rounds.Join(inc, 0, 1, 2, m), rounds.Lost(inc, 0, slot, 2, 1), rounds.Finish(inc, 0, slot, "a", false),
+			rounds.Down(inc, 0, rounds.Death{Slot: slot, ID: "a", Ran: true, Cause: "exit"}), rounds.Ask(inc, 0, slot, "gap"),
+			rounds.Release(wanted().Token, inc, 0, slot, "pod"),
+		}
+		for range 8 {
+			forge(r, server)
+			call := calls[r.IntN(len(calls))]
+			args := make([]string, len(call.Arguments))
+			for i, a := range call.Arguments {
+				args[i] = fmt.Sprint(a)
+			}
+			_, err := server.FCall(call.Function, []string{rounds.KeysOf("g").State()}, args)
+			if err != nil && rounds.Error(err.Error()) == nil {
+				t.Fatalf("seed %d, %s: %v", seed, call.Function, err)
+			}
+			if err != nil {
+				refused++
+			}
+		}
+	}
+	if refused < 300 {
+		t.Errorf("only %d calls were refused: it shows little", refused)
+	}
+}
