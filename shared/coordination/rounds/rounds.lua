@@ -392,9 +392,9 @@ local function register(name, arity, body, flag)
     return body(string.sub(keys[1], 1, -2), a)
   end })
 end
-
-for name, f in pairs({
-  join = { 10, join }, down = { 9, down }, lost = { 6, lost }, finish = { 6, finish }, ask = { 5, ask },
-  release = { 6, release }, set = { 11, set }, look = { 2, look, 'no-writes' },
-}) do register(name, unpack(f)) end
+local list = {
+  { 'join', 10, join }, { 'down', 9, down }, { 'lost', 6, lost }, { 'finish', 6, finish }, { 'ask', 5, ask },
+  { 'release', 6, release }, { 'set', 11, set }, { 'look', 2, look, 'no-writes' },
+}
+for i = 1, #list do register(list[i][1], list[i][2], list[i][3], list[i][4]) end
 redis.register_function({ function_name = 'hf_version', flags = { 'no-writes' }, callback = function() return VERSION end })
