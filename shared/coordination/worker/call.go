@@ -94,6 +94,9 @@ func (s *State) down(i *instance) *call {
 		if reply == string(rounds.AnswerOver) && now.Incarnation != incarnation {
 			return // it is repeated in the new incarnation
 		}
+		if s.setBack(now, d.Round) {
+			return // it is repeated when the round is brought back
+		}
 		s.log(Info, "death reported", "instance", i.ID, "level", now.String())
 		s.forget(i)
 	}}
@@ -154,7 +157,7 @@ func (s *State) join(i *instance) *call {
 		Call: rounds.Join(made.incarnation, s.placed.Unit, made.round, s.entered(), m),
 		answered: func(reply string, now rounds.Level) {
 			s.adoptAnswer(now)
-			s.joined(i, made, reply)
+			s.joined(i, made, reply, now)
 		},
 		lost: func() { s.mayHaveJoined(i, made) },
 	}
@@ -174,7 +177,7 @@ func (s *State) past(i *instance) rounds.Past {
 }
 
 // joined takes the answer to a join. The level that was read right after it says whether the round is still the same.
-func (s *State) joined(i *instance, made place, reply string) {
+func (s *State) joined(i *instance, made place, reply string, now rounds.Level) {
 	answer, err := rounds.ParseAnswer(reply)
 	if err != nil {
 		s.countForeign()
@@ -184,7 +187,7 @@ func (s *State) joined(i *instance, made place, reply string) {
 	i.heldAt = time.Time{}
 	switch answer.Kind {
 	case rounds.AnswerJoined:
-		if s.fenced || s.here() != made {
+		if s.fenced || s.here() != made || s.setBack(now, made.round) {
 			s.mayHaveJoined(i, made)
 			return
 		}
@@ -202,6 +205,15 @@ func (s *State) joined(i *instance, made place, reply string) {
 		i.Attempt = s.memory.Attempt
 		s.remember(i)
 	}
+}
+
+// setBack reports whether the store has gone back behind a round. What was reported about that has no effect; the level is being read.
+func (s *State) setBack(now rounds.Level, round int64) bool {
+	if now.Round >= round {
+		return false
+	}
+	s.retry.at = s.now.Add(s.jitter(firstRetry))
+	return true
 }
 
 // mayHaveJoined notes the round of an instance whose program runs though its join is not confirmed: its peers of that round may have met it, so

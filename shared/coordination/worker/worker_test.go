@@ -61,6 +61,10 @@ func TestContainers(t *testing.T) {
 			[]moment{read("i1/1.1 A 0/1 #5"), reply("J", "i1/1.1 A 0/1 #5"), tick(time.Minute), read("i1/1.1 A 0/1 #5")},
 			"join js-w-0-0 as a.1 in 1 ran=1 r, join js-w-0-0 as a.1 in 1 ran=1 r",
 		},
+		"a death that a store which has gone back did not take is reported again when the round is back": {
+			[]moment{observed("a@10=1", "b@20"), reply("-", "i1/1.0 A 1/1 #3"), read("i1/1.0 A 1/1 #3"), reply("-", "i1/1.1 A 0/1 #4"), tick(time.Second)},
+			"down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, read, tell 1.0, lost 1 entered=1, tell 1.1, down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000",
+		},
 		"an answer that is lost is asked for again, later each time": {
 			[]moment{observed("a@10=1"), fails(errUnavailable), tick(50 * time.Millisecond), tick(50 * time.Millisecond), fails(errUnavailable), tick(100 * time.Millisecond), tick(100 * time.Millisecond)},
 			"tell 1.2, " + strings.Repeat("down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, ", 2) + "down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000",
