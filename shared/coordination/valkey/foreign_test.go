@@ -81,6 +81,9 @@ func TestForeignTypes(t *testing.T) {
 			server.do("DEL", c.key)
 			server.do("RPUSH", c.key, "x")
 			wantForeign(t, c.call.Function, "", second(store.Call(t.Context(), uid, c.call)))
+			if stored, err := store.Read(t.Context(), uid); err != nil && stored != nil {
+				t.Errorf("the leader reads a group beside %v: it would not open it anew", err)
+			}
 		})
 	}
 	server.do("FLUSHALL")

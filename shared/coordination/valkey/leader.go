@@ -43,8 +43,10 @@ func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) 
 	for u := range config.Units {
 		stored.Joined, stored.Finished = append(stored.Joined, counts[2*u].Val()), append(stored.Finished, counts[2*u+1].Val())
 	}
-	stored.Lines, err = s.lines(ctx, group, rounds.LinesOf(state.Round, 2))
-	return stored, err
+	if stored.Lines, err = s.lines(ctx, group, rounds.LinesOf(state.Round, 2)); err != nil {
+		return nil, err
+	}
+	return stored, nil
 }
 
 // Set implements rounds.Leader. Finished workers are entered together with the state: before that, Tidy would take their tables for those
