@@ -279,9 +279,9 @@ func (h *history) lead() {
 		return
 	}
 	h.charged = max(h.charged, l.Round)
-	forgotten := Forgotten(h.observed(), h.want())
+	lost := forgotten(h.observed(), h.want())
 	for _, a := range h.pods {
-		if (a.lost || a.zombie) && !slices.Contains(h.release, a.Slot) && (h.blocks(a) || slices.Contains(forgotten, a.Pod)) {
+		if (a.lost || a.zombie) && !slices.Contains(h.release, a.Slot) && (h.blocks(a) || slices.Contains(lost, a.Pod)) {
 			h.release = append(h.release, a.Slot)
 		}
 	}
@@ -482,7 +482,7 @@ func (h *history) settled() bool {
 	if !ok || l.Phase != rounds.Active || l.Started != len(h.stages) {
 		return false
 	}
-	if _, found, _ := Next(h.observed(), h.want(), "unused"); found || len(Forgotten(h.observed(), h.want())) > 0 {
+	if _, found, _ := Next(h.observed(), h.want(), "unused"); found || len(forgotten(h.observed(), h.want())) > 0 {
 		return false
 	}
 	running := map[string]bool{}
@@ -542,4 +542,10 @@ func TestMutantsAreCaught(t *testing.T) {
 			t.Error("10,000 histories have not caught it")
 		})
 	}
+}
+
+// forgotten are the pods that the leader has released and the store has forgotten. They may hold their slots again, so that
+// they have to be released once more.
+func forgotten(stored *rounds.Stored, want Wanted) []string {
+	return slices.DeleteFunc(slices.Clone(want.Fenced), func(pod string) bool { return slices.Contains(stored.Config.Fenced, pod) })
 }

@@ -139,7 +139,7 @@ func (p planner) resized() bool {
 	return !slices.Equal(p.stored.Config.Stages, p.layout.bounds) || len(p.stored.Config.Units) != len(p.layout.units)
 }
 
-// fences are those that are stored. A group that is opened gets those that the leader remembers; see Forgotten.
+// fences are those that are stored. A group that is opened gets those that the leader remembers.
 func (p planner) fences() []string {
 	if p.sameGeneration() {
 		return p.stored.Config.Fenced
@@ -295,10 +295,4 @@ func (p planner) adjust() (rounds.State, bool) {
 // Behind reports whether the owner's generation is behind the stored one: its annotation was lost and has to be restored.
 func Behind(stored *rounds.Stored, want Wanted) bool {
 	return stored != nil && want.Generation < stored.State.Generation
-}
-
-// Forgotten returns the pods that the leader has released and the store has forgotten. They may hold their slots again, so that
-// they have to be released once more.
-func Forgotten(stored *rounds.Stored, want Wanted) []string {
-	return slices.DeleteFunc(slices.Clone(want.Fenced), func(pod string) bool { return slices.Contains(stored.Config.Fenced, pod) })
 }

@@ -134,7 +134,7 @@ func textOf(w Write) string {
 func TestForgotten(t *testing.T) {
 	o := stored(t, wanted(), func(o *rounds.Stored) { o.Config.Fenced = []string{"pod-b"} })
 	want := wanted(func(w *Wanted) { w.Fenced = []string{"pod-a", "pod-b"} })
-	if got := Forgotten(o, want); !slices.Equal(got, []string{"pod-a"}) {
+	if got := forgotten(o, want); !slices.Equal(got, []string{"pod-a"}) {
 		t.Errorf("forgotten: %v", got)
 	}
 	if w, found, err := Next(o, want, "i2"); found || err != nil {
