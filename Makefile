@@ -131,6 +131,10 @@ test-kubernetes: ## The rescheduler with the API server and the workload control
 wheel: ## Build the Python package into bin/, after its tests
 	cd agent/python && python3 -m unittest discover -s tests && python3 wheel.py $(BIN)
 
+.PHONY: update
+update: ## Raise Go modules and Debian packages to their newest versions that fit the pinned ones; hack/update.sh says which are pinned
+	./hack/update.sh
+
 FUZZTIME ?= 1m
 
 .PHONY: fuzz
