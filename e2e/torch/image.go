@@ -26,37 +26,50 @@ type Node interface {
 	LoadImage(ctx context.Context, archive string) error
 }
 
-// LoadImages gives a node the rendezvous server as `make build` left it, an etcd, and an image of workers. Torch itself, 650 MB of it, is not in an
-// image: pods see it where the host has it, see Volumes.
+// LoadImage gives a node an image of workers. Torch itself, 650 MB of it, is not in it: pods see it where the host has it, see Volumes.
+func LoadImage(ctx context.Context, node Node) error {
+	return load(ctx, node, func(dir string) (image.Image, error) {
+		train := filepath.Join(dir, "train.py")
+		return image.Image{Name: Image, Files: map[string]string{"/train.py": train}}, os.WriteFile(train, []byte(Train), 0o644)
+	})
+}
+
+// LoadImages gives a node the rendezvous server as `make build` left it, an etcd, and what LoadImage does.
 func LoadImages(ctx context.Context, node Node, rendezvous string) error {
+	if err := LoadImage(ctx, node); err != nil {
+		return err
+	}
+	err := load(ctx, node, func(string) (image.Image, error) {
+		libraries, err := image.Libraries(ctx, etcd)
+		if err == nil {
+			libraries[etcd] = etcd
+		}
+		return image.Image{Name: EtcdImage, Files: libraries, Entrypoint: []string{etcd}}, err
+	})
+	if err != nil {
+		return err
+	}
+	return load(ctx, node, func(string) (image.Image, error) {
+		return image.Image{Name: RendezvousImage, Files: map[string]string{"/rendezvous": rendezvous}, Entrypoint: []string{"/rendezvous"}, User: "65532:65532"}, nil
+	})
+}
+
+// load gives a node the image that is made with the files of a folder, which is gone afterwards.
+func load(ctx context.Context, node Node, make func(dir string) (image.Image, error)) error {
 	dir, err := os.MkdirTemp("", "holdfast-torch-")
 	if err != nil {
 		return fmt.Errorf("making images: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	train := filepath.Join(dir, "train.py")
-	if err := os.WriteFile(train, []byte(Train), 0o644); err != nil {
-		return err
-	}
-	libraries, err := image.Libraries(ctx, etcd)
+	img, err := make(dir)
 	if err != nil {
+		return fmt.Errorf("making images: %w", err)
+	}
+	archive := filepath.Join(dir, "image.tar")
+	if err := img.Write(archive); err != nil {
 		return err
 	}
-	libraries[etcd] = etcd
-	for _, img := range []image.Image{
-		{Name: Image, Files: map[string]string{"/train.py": train}},
-		{Name: EtcdImage, Files: libraries, Entrypoint: []string{etcd}},
-		{Name: RendezvousImage, Files: map[string]string{"/rendezvous": rendezvous}, Entrypoint: []string{"/rendezvous"}, User: "65532:65532"},
-	} {
-		archive := filepath.Join(dir, "image.tar")
-		if err := img.Write(archive); err != nil {
-			return err
-		}
-		if err := node.LoadImage(ctx, archive); err != nil {
-			return err
-		}
-	}
-	return nil
+	return node.LoadImage(ctx, archive)
 }
 
 // Command of a worker's container: torchrun, which learns all else from its environment.
