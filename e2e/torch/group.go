@@ -206,7 +206,10 @@ func (g *Group) KillWorker(i int) error {
 }
 
 // KillWorkerOf kills what the agent with this process id trains with.
-func KillWorkerOf(agent int) error {
+func KillWorkerOf(agent int) error { return SignalWorkerOf(agent, syscall.SIGKILL) }
+
+// SignalWorkerOf sends a signal to what the agent with this process id trains with.
+func SignalWorkerOf(agent int, signal syscall.Signal) error {
 	pids, err := childrenOf(agent)
 	if err != nil {
 		return err
@@ -214,7 +217,7 @@ func KillWorkerOf(agent int) error {
 	for _, pid := range pids {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && strings.Contains(string(line), "train.py") {
-			return syscall.Kill(pid, syscall.SIGKILL)
+			return syscall.Kill(pid, signal)
 		}
 	}
 	return fmt.Errorf("agent %d has no worker", agent)
