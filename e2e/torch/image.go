@@ -118,6 +118,7 @@ func (v Version) Substitute(pod *corev1.PodSpec) {
 	volumes, mounts := v.programs()
 	pod.Volumes, c.VolumeMounts = append(pod.Volumes, volumes...), append(c.VolumeMounts, mounts...)
 	c.Env = append(c.Env, v.Variables()...)
+	c.Env = append(c.Env, corev1.EnvVar{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"}) // the shared store asks for libuv, as USE_LIBUV does not
 }
 
 // Variables are those of Env.

@@ -16,7 +16,8 @@ ranks themselves, which share the machine's clock. Rank 0 never fails.
 
 The answers:
 
-* **torchrun**: ` + "`torchrun --max-restarts=100`" + `, one agent in each pod, the c10d rendezvous in worker 0. The Job replaces a pod that is deleted.
+* **torchrun**: ` + "`torchrun --max-restarts=100`" + `, one agent in each pod, the c10d rendezvous in worker 0. The Job replaces a pod that is
+  deleted. The store of the rendezvous is not shared with the ranks: Debian's build lacks libuv.
 * **Holdfast exec**, **Holdfast exec, warm start**, **Holdfast CRI**: one annotation on a JobSet that runs ` + "`python3 train.py`" + `
   ([restarts in place](../in-place-restart.md), [warm start](../python.md#warm-start)).
 * **JobSet InPlaceRestart**: the published JobSet controller v0.12.0 and its own agent as a sidecar.

@@ -4,10 +4,14 @@ STATE is a directory that all ranks share, SLOT the worker's number. Each line o
 what it has come to: start, import, rendezvous, load, step (the first one), killed or hung. A process locks its file alive-PROCESS for as
 long as it lives. A file order-SLOT with the word killed or hung is obeyed after a step. COLLECTIVE_TIMEOUT is how many seconds a rank waits
 for the others in a step.
+
+With a GPU the rank uses that of its number, adds the MiB in use there before it touches it to memory-SLOT, and hangs within a kernel.
 """
 import fcntl
 import os
+import shutil
 import signal
+import subprocess
 import time
 
 STATE, SLOT = os.environ["STATE"], os.environ["SLOT"]
@@ -29,6 +33,9 @@ def obey():
     note(what)
     if what == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
+    if gpu:
+        torch.cuda._sleep(1 << 50)
+        torch.cuda.synchronize()
     while True:
         time.sleep(0.1)
 
@@ -38,6 +45,10 @@ signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
 alive = open(f"{STATE}/alive-{PROCESS}", "w")
 fcntl.flock(alive, fcntl.LOCK_EX)
 note("start")
+if shutil.which("nvidia-smi"):
+    used = subprocess.run(["nvidia-smi", f"--id={SLOT}", "--query-gpu=memory.used", "--format=csv,noheader,nounits"], capture_output=True, text=True)
+    with open(f"{STATE}/memory-{SLOT}", "a") as f:
+        f.write(used.stdout)
 
 import datetime  # noqa: E402
 
@@ -56,21 +67,27 @@ if os.path.exists("/holdfast/round.env"):  # beside a sidecar
 if "TORCHELASTIC_RUN_ID" not in os.environ:  # no two restarts meet at the same port
     os.environ["MASTER_PORT"] = str(int(os.environ["MASTER_PORT"]) + int(restarts))
 torch.set_num_threads(1)
-dist.init_process_group("gloo")
+gpu = torch.cuda.is_available()
+device = torch.device("cuda", int(SLOT)) if gpu else torch.device("cpu")
+if gpu:
+    torch.cuda.set_device(device)
+dist.init_process_group("nccl" if gpu else "gloo")
 group = dist.new_group(timeout=datetime.timedelta(seconds=float(os.environ["COLLECTIVE_TIMEOUT"])))
 note("rendezvous")
 checkpoint = STATE + "/checkpoint"
-model = nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 1))
+model = nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 1)).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 if os.path.exists(checkpoint):
-    model.load_state_dict(torch.load(checkpoint))
+    model.load_state_dict(torch.load(checkpoint, map_location=device))
 parallel = DistributedDataParallel(model, process_group=group)
 note("load")
 stepped = False
 while True:
     optimizer.zero_grad()
-    parallel(torch.rand(32, 256)).square().mean().backward()
+    parallel(torch.rand(32, 256, device=device)).square().mean().backward()
     optimizer.step()
+    if gpu:
+        torch.cuda.synchronize()
     if not stepped:
         note("step")
         stepped = True

@@ -84,6 +84,7 @@ func set(c *corev1.Container, variable, value string) {
 func torchrun(interval string) func(*v1alpha2.JobSet) {
 	return func(js *v1alpha2.JobSet) {
 		job(js).BackoffLimit = ptr.To[int32](100)
+		set(worker(js), "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1") // Debian builds PyTorch without libuv, which the shared store asks for
 		worker(js).Command = []string{
 			"/usr/bin/python3", "-m", "torch.distributed.run", fmt.Sprintf("--nnodes=%d", workers), "--nproc-per-node=1", "--max-restarts=100",
 			"--monitor-interval=" + interval, "--rdzv-backend=c10d", "--rdzv-endpoint=" + leader + ":29400", "--rdzv-id=" + name, "/state/train.py",
