@@ -21,7 +21,15 @@ type PublishedAddresses struct {
 	Metrics, Health string
 }
 
-// PublishedManager builds the published JobSet manager, unless it is there, and configures it with its defaults, without an election.
+// PublishedAgent builds the agent of the published controller's InPlaceRestart, unless it is there, and returns its file.
+func (l *Lab) PublishedAgent(ctx context.Context) (string, error) {
+	agent := binaries.PublishedJobSetAgent()
+	_, err := binaries.Build(ctx, l.Cluster.Layout().Bin(), []binaries.Component{agent}, os.Stderr)
+	return filepath.Join(l.Cluster.Layout().Bin(), agent.Name), err
+}
+
+// PublishedManager builds the published JobSet manager, unless it is there, and configures it with its defaults and InPlaceRestart, without an
+// election.
 func (l *Lab) PublishedManager(ctx context.Context, at PublishedAddresses) (PublishedManager, error) {
 	if _, err := binaries.Build(ctx, l.Cluster.Layout().Bin(), []binaries.Component{binaries.PublishedJobSet()}, os.Stderr); err != nil {
 		return PublishedManager{}, err
@@ -39,6 +47,7 @@ func (l *Lab) PublishedManager(ctx context.Context, at PublishedAddresses) (Publ
 kind: Configuration
 webhook: {port: %d, certDir: %s}
 leaderElection: {leaderElect: false}
+featureGates: {InPlaceRestart: true}
 metrics: {bindAddress: "%s"}
 health: {healthProbeBindAddress: "%s"}
 internalCertManagement: {enable: false}

@@ -22,7 +22,7 @@ func Build(ctx context.Context, options Options, only []string, progress io.Writ
 	}
 	components := options.components()
 	if len(only) > 0 {
-		if components, err = named(append(components, binaries.Kueue(), binaries.PublishedJobSet()), only); err != nil {
+		if components, err = named(append(components, binaries.Kueue(), binaries.PublishedJobSet(), binaries.PublishedJobSetAgent()), only); err != nil {
 			return err
 		}
 	}

@@ -1,32 +1,40 @@
 //go:build e2e && e2e_all
 
-// Package tests_pytorch trains with real PyTorch in a JobSet that restarts in place, and looks whether it goes on from its checkpoint.
+// Package tests_pytorch runs the example of a PyTorch training on a real node, in a queue of Kueue: torchrun below the supervisor, restarted in place
+// after a process has died or hangs and after a pod was deleted, from the last checkpoint of torch.distributed.checkpoint.
 //
+// HOLDFAST_TORCH_IMAGE names an image with PyTorch 2 that the node has, in the place of Debian's PyTorch 2.6 on this host.
 // HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
 package tests_pytorch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/e2e/suite"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 	"github.com/holdfast-project/holdfast/e2e/torch"
-	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 const (
 	ns      = "e2e-pytorch"
+	name    = "pytorch"
 	workers = 2
 )
 
@@ -40,11 +48,14 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 		return nil, err
 	}
 	shared = l
-	end := func(context.Context) error { return l.Close() }
+	end := func(ctx context.Context) error { return errors.Join(l.Cluster.StopKueue(ctx), l.Close()) }
 	if err := l.Install(ctx); err != nil {
 		return end, err
 	}
-	return end, torch.LoadImages(ctx, l.Cluster, l.File("bin", "rendezvous"))
+	if err := l.Cluster.Kueue(ctx, progress); err != nil {
+		return end, err
+	}
+	return end, torch.LoadImage(ctx, l.Cluster)
 }
 
 func must(t *testing.T, err error) {
@@ -54,97 +65,170 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// The example goes on from its checkpoint: after a restart in place from the one in its own pod, and in a new pod from that of the other rank.
-func TestTrainingGoesOnFromItsCheckpoint(t *testing.T) {
-	must(t, shared.Namespace(t.Context(), ns))
-	must(t, shared.Apply(t.Context(), ns, shared.File("examples", "pytorch", "script.yaml")))
-	js := create(t)
-	before, err := shared.AwaitWorkers(t.Context(), ns, js.Name, workers)
-	must(t, err)
+// training is the example, as it runs.
+type training struct {
+	*testing.T
+	checkpoints string // a folder of this host
+}
+
+func TestTheExampleResumesAtItsCheckpoint(t *testing.T) {
+	tr := begun(t)
+	before := tr.workers()
 	ids := lab.IDs(before)
-	awaitStep(t, before[ids[0]], 50)
+	tr.awaitCheckpoint(100)
 
-	_, err = shared.Signal(t.Context(), before[ids[1]], unix.SIGKILL)
-	must(t, err)
-	after := awaitRound(t, js, 1)
-	for _, id := range ids {
-		if after[id].PodUID != before[id].PodUID || after[id].Restarts != before[id].Restarts {
-			t.Errorf("worker %s is %+v, was %+v", id, after[id], before[id])
-		}
-		if from := begins(t, after[id], 1); from < 50 {
-			t.Errorf("worker %s began again at step %d", id, from)
-		}
-	}
-	awaitStep(t, after[ids[0]], 100)
+	must(t, torch.SignalWorkerOf(tr.launcher(before[ids[1]]), unix.SIGKILL))
+	tr.resumes(1, "a process was killed")
+	tr.sameContainers(before)
 
-	_, err = shared.DeletePod(t.Context(), after[ids[1]])
+	must(t, torch.SignalWorkerOf(tr.launcher(before[ids[0]]), unix.SIGSTOP))
+	tr.resumes(2, "a process was stopped, and makes no progress")
+	tr.sameContainers(before)
+
+	_, err := shared.DeletePod(t.Context(), before[ids[1]])
 	must(t, err)
-	moved := awaitRound(t, js, 2)
-	if moved[ids[1]].PodUID == after[ids[1]].PodUID {
-		t.Error("the pod that was deleted is still there")
-	}
-	if from := begins(t, moved[ids[1]], 2); from < 100 {
-		t.Errorf("the new pod began at step %d", from)
+	tr.resumes(3, "a pod was deleted")
+	if now := tr.workers(); now[ids[1]].PodUID == before[ids[1]].PodUID || now[ids[0]].ContainerID != before[ids[0]].ContainerID {
+		t.Errorf("the workers are %+v, were %+v", now, before)
 	}
 }
 
-// create the example with what the host has of PyTorch: 650 MB are in no image here.
-func create(t *testing.T) *v1alpha2.JobSet {
+// begun creates the example with the image and the storage that there are here, and returns once Kueue has admitted it.
+func begun(t *testing.T) *training {
 	t.Helper()
+	tr := &training{t, t.TempDir()}
+	must(t, shared.Namespace(t.Context(), ns))
+	suite.MakeQueue(t, shared.Client, suite.QueueOf(ns, suite.Quota{Resource: "cpu", Most: "1"}, suite.Quota{Resource: "memory", Most: "1Gi"})...)
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: corev1.PersistentVolumeSpec{
+		Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: tr.checkpoints}},
+	}}
+	must(t, shared.Client.Create(t.Context(), volume))
+	t.Cleanup(func() { _ = shared.Client.Delete(context.Background(), volume) })
+	must(t, shared.Apply(t.Context(), ns, shared.File("examples", "pytorch", "train.yaml")))
 	js, err := shared.Load(ns, shared.File("examples", "pytorch", "jobset.yaml"))
 	must(t, err)
-	volumes, mounts := torch.Torch113.Volumes(t.TempDir())
-	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
-	pod.Volumes = append(pod.Volumes, volumes...)
-	pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts, mounts...)
+	torch.Torch26.Substitute(&js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec)
 	must(t, shared.Client.Create(t.Context(), js))
-	t.Cleanup(func() { _ = shared.Remove(context.Background(), ns, js.Name) })
-	return js
-}
-
-func awaitRound(t *testing.T, js *v1alpha2.JobSet, round int64) map[string]lab.Worker {
-	t.Helper()
-	_, err := shared.AwaitPhase(t.Context(), js, coordination.Running, 1, round)
-	must(t, err)
-	all, err := shared.AwaitWorkers(t.Context(), ns, js.Name, workers)
-	must(t, err)
-	return all
-}
-
-var (
-	stepLine  = regexp.MustCompile(`(?m)^step (\d+) loss`)
-	beginLine = regexp.MustCompile(`(?m)^round (\d+): begin at step (\d+)$`)
-)
-
-// awaitStep returns once rank 0 has saved a checkpoint at that step or later.
-func awaitStep(t *testing.T, w lab.Worker, step int) {
-	t.Helper()
-	must(t, lab.Until(t.Context(), fmt.Sprintf("%s is at step %d", w.ID, step), func(ctx context.Context) error {
-		lines := stepLine.FindAllStringSubmatch(logOf(ctx, w), -1)
-		if len(lines) == 0 {
-			return fmt.Errorf("it has made none")
+	t.Cleanup(func() {
+		if t.Failed() {
+			tr.explain()
 		}
-		if last, _ := strconv.Atoi(lines[len(lines)-1][1]); last < step {
-			return fmt.Errorf("it is at step %d", last)
+		_ = shared.Remove(context.Background(), ns, js.Name)
+	})
+	tr.await("Kueue has admitted the training", func(ctx context.Context) error {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("kueue.x-k8s.io/v1beta2")
+		list.SetKind("WorkloadList")
+		if err := shared.Client.List(ctx, list, client.InNamespace(ns)); err != nil || len(list.Items) != 1 {
+			return fmt.Errorf("there are %d workloads (%v)", len(list.Items), err)
 		}
-		return nil
-	}))
-}
-
-// begins is the step from which a worker went on in a round.
-func begins(t *testing.T, w lab.Worker, round int) int {
-	t.Helper()
-	from := -1
-	must(t, lab.Until(t.Context(), fmt.Sprintf("%s has begun round %d", w.ID, round), func(ctx context.Context) error {
-		for _, line := range beginLine.FindAllStringSubmatch(logOf(ctx, w), -1) {
-			if line[1] == strconv.Itoa(round) {
-				from, _ = strconv.Atoi(line[2])
+		conditions, _, _ := unstructured.NestedSlice(list.Items[0].Object, "status", "conditions")
+		for _, c := range conditions {
+			if c := c.(map[string]any); c["type"] == "Admitted" && c["status"] == "True" {
 				return nil
 			}
 		}
-		return fmt.Errorf("its log does not say so:\n%s", logOf(ctx, w))
-	}))
-	return from
+		return fmt.Errorf("it has %v", conditions)
+	})
+	return tr
+}
+
+func (t *training) await(what string, holds func(context.Context) error) {
+	t.Helper()
+	must(t.T, lab.Until(t.Context(), what, holds))
+}
+
+func (t *training) workers() map[string]lab.Worker {
+	t.Helper()
+	all, err := shared.AwaitWorkers(t.Context(), ns, name, workers)
+	must(t.T, err)
+	return all
+}
+
+// launcher is the process of torchrun.
+func (t *training) launcher(w lab.Worker) int {
+	t.Helper()
+	program, err := shared.Program(t.Context(), w)
+	must(t.T, err)
+	number, _, _ := strings.Cut(program, "@")
+	pid, err := strconv.Atoi(number)
+	must(t.T, err)
+	return pid
+}
+
+func (t *training) sameContainers(before map[string]lab.Worker) {
+	t.Helper()
+	for id, now := range t.workers() {
+		if now.ContainerID != before[id].ContainerID {
+			t.Errorf("worker %s is %+v, was %+v", id, now, before[id])
+		}
+	}
+}
+
+// newest is the step of the newest complete checkpoint, 0 without one.
+func (t *training) newest() (step int) {
+	files, _ := filepath.Glob(filepath.Join(t.checkpoints, "step-*", ".metadata"))
+	for _, file := range files {
+		n, _ := strconv.Atoi(strings.TrimPrefix(filepath.Base(filepath.Dir(file)), "step-"))
+		step = max(step, n)
+	}
+	return step
+}
+
+func (t *training) awaitCheckpoint(step int) {
+	t.Helper()
+	t.await(fmt.Sprintf("there is a checkpoint of step %d", step), func(context.Context) error {
+		if newest := t.newest(); newest < step {
+			return fmt.Errorf("the newest is of step %d", newest)
+		}
+		return nil
+	})
+}
+
+var beginLine = regexp.MustCompile(`(?m)^restart (\d+): begin at step (\d+)$`)
+
+// resumes waits until both ranks have begun a restart, at one checkpoint that is no older than the newest at the failure, and have gone on for
+// five checkpoints.
+func (t *training) resumes(restart int, why string) {
+	t.Helper()
+	least := t.newest()
+	begins := map[string]int{}
+	t.await(fmt.Sprintf("restart %d has begun: %s", restart, why), func(ctx context.Context) error {
+		pods, err := shared.Workers(ctx, ns, name)
+		if err != nil {
+			return err
+		}
+		for id, w := range pods {
+			for _, line := range beginLine.FindAllStringSubmatch(logOf(ctx, w), -1) {
+				if line[1] == strconv.Itoa(restart) {
+					begins[id], _ = strconv.Atoi(line[2])
+				}
+			}
+		}
+		if len(begins) < workers {
+			return fmt.Errorf("%d ranks have", len(begins))
+		}
+		return nil
+	})
+	from := 0
+	for id, step := range begins {
+		if from == 0 {
+			from = step
+		}
+		if step < least || step != from {
+			t.Errorf("worker %s begins at step %d after %d, another one at %d", id, step, least, from)
+		}
+	}
+	t.awaitCheckpoint(from + 100)
+	t.Logf("restart %d, %s: begins at step %d", restart, why, from)
+}
+
+func (t *training) explain() {
+	pods, _ := shared.Workers(context.Background(), ns, name)
+	for id, w := range pods {
+		t.Logf("worker %s: %s", id, logOf(context.Background(), w))
+	}
 }
 
 func logOf(ctx context.Context, w lab.Worker) string {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -79,11 +78,8 @@ func (t *training) start(endpoint string, backend v1alpha1.RendezvousBackend, re
 			Env: []corev1.EnvVar{{Name: "TRAIN_STATE", Value: "/state/state"}, {Name: "TRAIN_PAUSE", Value: "0.2"}, {Name: "OMP_NUM_THREADS", Value: "1"}, {Name: "LOGLEVEL", Value: "INFO"}},
 		}},
 	}
-	for _, v := range t.version.Env() {
-		key, value, _ := strings.Cut(v, "=")
-		c := &worker.Template.Spec.Containers[0]
-		c.Env = append(c.Env, corev1.EnvVar{Name: key, Value: value})
-	}
+	c := &worker.Template.Spec.Containers[0]
+	c.Env = append(c.Env, t.version.Variables()...)
 	for _, change := range changes {
 		change(job)
 	}

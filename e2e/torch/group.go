@@ -30,8 +30,6 @@ type Group struct {
 	RunID    string
 	Min, Max int
 	Dir      string // for state and logs, below /tmp
-	// ShareStore lets the trainers use the TCPStore of the first round's rank 0, as torch 2.4 and later do by default.
-	ShareStore bool
 
 	ctx   context.Context
 	wait  sync.WaitGroup
@@ -152,10 +150,7 @@ func (g *Group) command(i int) *exec.Cmd {
 	c := g.Version.command(g.ctx, args...)
 	c.Dir = g.Dir
 	c.Env = append(os.Environ(), "TRAIN_STATE="+g.state(), "TRAIN_PAUSE=0.1", "LOGLEVEL=INFO", "PYTHONUNBUFFERED=1", "OMP_NUM_THREADS=1", "PET_LOCAL_ADDR="+Address(i))
-	c.Env = append(c.Env, g.Version.Env()...)
-	if !g.ShareStore {
-		c.Env = append(c.Env, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1")
-	}
+	c.Env = append(append(c.Env, g.Version.Env()...), "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { end(c); return nil }
 	c.WaitDelay = 10 * time.Second
@@ -206,7 +201,10 @@ func (g *Group) KillWorker(i int) error {
 }
 
 // KillWorkerOf kills what the agent with this process id trains with.
-func KillWorkerOf(agent int) error {
+func KillWorkerOf(agent int) error { return SignalWorkerOf(agent, syscall.SIGKILL) }
+
+// SignalWorkerOf sends a signal to what the agent with this process id trains with.
+func SignalWorkerOf(agent int, signal syscall.Signal) error {
 	pids, err := childrenOf(agent)
 	if err != nil {
 		return err
@@ -214,7 +212,7 @@ func KillWorkerOf(agent int) error {
 	for _, pid := range pids {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && strings.Contains(string(line), "train.py") {
-			return syscall.Kill(pid, syscall.SIGKILL)
+			return syscall.Kill(pid, signal)
 		}
 	}
 	return fmt.Errorf("agent %d has no worker", agent)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -21,42 +22,61 @@ const (
 // etcd is Debian's, 3.4: the last line but one that has the v2 API.
 const etcd = "/usr/bin/etcd"
 
+// shell needs the C library alone, which pods see with Torch.
+const shell = "/usr/bin/dash"
+
+// ImageVariable names an image with PyTorch that the node has, for the pods of examples, in the place of this host's PyTorch.
+const ImageVariable = "HOLDFAST_TORCH_IMAGE"
+
 // Node takes the archives of images.
 type Node interface {
 	LoadImage(ctx context.Context, archive string) error
 }
 
-// LoadImages gives a node the rendezvous server as `make build` left it, an etcd, and an image of workers. Torch itself, 650 MB of it, is not in an
-// image: pods see it where the host has it, see Volumes.
+// LoadImage gives a node an image of workers. Torch itself, 650 MB of it, is not in it: pods see it where the host has it, see Volumes.
+func LoadImage(ctx context.Context, node Node) error {
+	return load(ctx, node, func(dir string) (image.Image, error) {
+		train := filepath.Join(dir, "train.py")
+		return image.Image{Name: Image, Files: map[string]string{"/train.py": train, "/bin/sh": shell}}, os.WriteFile(train, []byte(Train), 0o644)
+	})
+}
+
+// LoadImages gives a node the rendezvous server as `make build` left it, an etcd, and what LoadImage does.
 func LoadImages(ctx context.Context, node Node, rendezvous string) error {
+	if err := LoadImage(ctx, node); err != nil {
+		return err
+	}
+	err := load(ctx, node, func(string) (image.Image, error) {
+		libraries, err := image.Libraries(ctx, etcd)
+		if err == nil {
+			libraries[etcd] = etcd
+		}
+		return image.Image{Name: EtcdImage, Files: libraries, Entrypoint: []string{etcd}}, err
+	})
+	if err != nil {
+		return err
+	}
+	return load(ctx, node, func(string) (image.Image, error) {
+		return image.Image{Name: RendezvousImage, Files: map[string]string{"/rendezvous": rendezvous}, Entrypoint: []string{"/rendezvous"}, User: "65532:65532"}, nil
+	})
+}
+
+// load gives a node the image that is made with the files of a folder, which is gone afterwards.
+func load(ctx context.Context, node Node, make func(dir string) (image.Image, error)) error {
 	dir, err := os.MkdirTemp("", "holdfast-torch-")
 	if err != nil {
 		return fmt.Errorf("making images: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	train := filepath.Join(dir, "train.py")
-	if err := os.WriteFile(train, []byte(Train), 0o644); err != nil {
-		return err
-	}
-	libraries, err := image.Libraries(ctx, etcd)
+	img, err := make(dir)
 	if err != nil {
+		return fmt.Errorf("making images: %w", err)
+	}
+	archive := filepath.Join(dir, "image.tar")
+	if err := img.Write(archive); err != nil {
 		return err
 	}
-	libraries[etcd] = etcd
-	for _, img := range []image.Image{
-		{Name: Image, Files: map[string]string{"/train.py": train}},
-		{Name: EtcdImage, Files: libraries, Entrypoint: []string{etcd}},
-		{Name: RendezvousImage, Files: map[string]string{"/rendezvous": rendezvous}, Entrypoint: []string{"/rendezvous"}, User: "65532:65532"},
-	} {
-		archive := filepath.Join(dir, "image.tar")
-		if err := img.Write(archive); err != nil {
-			return err
-		}
-		if err := node.LoadImage(ctx, archive); err != nil {
-			return err
-		}
-	}
-	return nil
+	return node.LoadImage(ctx, archive)
 }
 
 // Command of a worker's container: torchrun, which learns all else from its environment.
@@ -68,13 +88,44 @@ func Command() []string {
 
 // Volumes are what a worker sees of its host: the programs and libraries of a version, read only, and the directory of the training's state.
 func (v Version) Volumes(state string) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	volumes, mounts = v.programs()
+	volumes = append(volumes, hostPath("state", state))
+	return volumes, append(mounts, corev1.VolumeMount{Name: "state", MountPath: "/state"})
+}
+
+func (v Version) programs() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	for i, p := range []struct{ host, pod string }{
-		{v.Root + "/usr", "/usr"}, {v.Root + "/usr/lib", "/lib"}, {v.Root + "/usr/lib64", "/lib64"},
-		{v.Root + "/etc/alternatives", "/etc/alternatives"}, {state, "/state"},
+		{v.Root + "/usr", "/usr"}, {v.Root + "/usr/lib", "/lib"}, {v.Root + "/usr/lib64", "/lib64"}, {v.Root + "/etc/alternatives", "/etc/alternatives"},
 	} {
 		name := fmt.Sprintf("host-%d", i)
-		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: filepath.Clean(p.host)}}})
-		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: p.pod, ReadOnly: p.pod != "/state"})
+		volumes = append(volumes, hostPath(name, p.host))
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: p.pod, ReadOnly: true})
 	}
 	return volumes, mounts
+}
+
+func hostPath(name, path string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: filepath.Clean(path)}}}
+}
+
+// Substitute replaces the image of an example's pod: by the one that ImageVariable names, or by Image with this version of the host.
+func (v Version) Substitute(pod *corev1.PodSpec) {
+	c := &pod.Containers[0]
+	if c.Image = os.Getenv(ImageVariable); c.Image != "" {
+		return
+	}
+	c.Image = Image
+	volumes, mounts := v.programs()
+	pod.Volumes, c.VolumeMounts = append(pod.Volumes, volumes...), append(c.VolumeMounts, mounts...)
+	c.Env = append(c.Env, v.Variables()...)
+	c.Env = append(c.Env, corev1.EnvVar{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"}) // the shared store asks for libuv, as USE_LIBUV does not
+}
+
+// Variables are those of Env.
+func (v Version) Variables() (variables []corev1.EnvVar) {
+	for _, variable := range v.Env() {
+		name, value, _ := strings.Cut(variable, "=")
+		variables = append(variables, corev1.EnvVar{Name: name, Value: value})
+	}
+	return variables
 }

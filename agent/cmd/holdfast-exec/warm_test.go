@@ -12,11 +12,15 @@ import (
 	"time"
 )
 
-// script says in a file who it is, in which restart, and whether it is a fork of a process that has imported decimal.
+// script says in a file who it is, in which restart, and whether it is a fork of a process that has imported decimal. It reports progress once,
+// if it is watched, and is deaf to SIGTERM.
 const script = `
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
 with open(os.environ["LINES"], "a") as f:
     f.write(f"{os.getpid()} {os.environ['HOLDFAST_RESTART_ROUND']} {'decimal' in sys.modules}\n")
+import holdfast
+holdfast.progress()
 time.sleep(600)
 `
 
@@ -82,6 +86,23 @@ func TestAWarmGroupRestarts(t *testing.T) {
 		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", second)); err == nil && strings.Contains(string(line), "train.py") {
 			t.Errorf("the worker of restart %d is alive", round)
 		}
+	}
+}
+
+// TestAWarmWorkerHangs reports progress once at each start: each time it is ended as hung, and its group restarts, warm again.
+func TestAWarmWorkerHangs(t *testing.T) {
+	g := newGroup(t, 1)
+	lines := filepath.Join(g.witness.Dir, "lines")
+	s := g.warm(0, lines)
+	s.env = append(s.env, "PROGRESS_TIMEOUT=1s")
+	c := launch(t, s)
+	first := awaitLine(t, lines, 0)
+	awaitLine(t, lines, 2)
+	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", first)); err == nil && len(line) > 0 {
+		t.Errorf("the worker that hung is alive: %q", line)
+	}
+	if log := c.told(); !strings.Contains(log, "no progress") {
+		t.Errorf("the log does not say why:\n%s", log)
 	}
 }
 

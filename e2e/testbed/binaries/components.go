@@ -116,6 +116,16 @@ func PublishedJobSet() Component {
 	}
 }
 
+// PublishedJobSetAgent returns the agent of the published controller's restart strategy InPlaceRestart.
+func PublishedJobSetAgent() Component {
+	return Component{
+		Name:    "published-jobset-agent",
+		Module:  JobSetModule,
+		Package: "sigs.k8s.io/jobset/cmd/in-place-restart-agent",
+		Inputs:  pinned,
+	}
+}
+
 // kubernetes sets the version: without it the server reports one that clients
 // cannot parse.
 func kubernetes(minor, name string) Component {

@@ -1,0 +1,178 @@
+// Command bench-train measures, on the real node, the time from the failure of one rank of a PyTorch training to the next optimizer step on
+// all ranks, for each way to answer the failure: a process that is killed, a rank that hangs, a pod that is deleted. It writes all values to
+// e2e/results/train, a file for each way, and the page about all files that are there. It is no test: nothing here passes or fails by time.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+	"github.com/holdfast-project/holdfast/e2e/torch"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	only := flag.String("only", "", "measure the ways whose names match this expression; empty: all")
+	repeats := flag.Int("repeats", 3, "how often each training meets each failure")
+	report := flag.String("report", "", "the page to write")
+	flag.Parse()
+	if err := bench(ctx, *only, *repeats, *report); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-train:", err)
+		os.Exit(1)
+	}
+}
+
+// result is one way's.
+type result struct {
+	Way      string               `json:"way"`
+	Measured string               `json:"measured"` // the day
+	Outcomes map[string][]outcome `json:"outcomes"` // by failure
+}
+
+func bench(ctx context.Context, only string, repeats int, report string) error {
+	wanted, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	l, err := lab.New(ctx, testbed.Options{}, os.Stderr)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := l.Install(ctx); err != nil {
+		return err
+	}
+	if err := l.Namespace(ctx, namespace); err != nil {
+		return err
+	}
+	if err := torch.LoadImage(ctx, l.Cluster); err != nil {
+		return err
+	}
+	results := l.File("e2e", "results", "train")
+	for i, w := range ways {
+		if !wanted.MatchString(w.name) {
+			continue
+		}
+		r, err := measure(ctx, l, w, repeats)
+		if err == nil {
+			err = save(filepath.Join(results, fmt.Sprintf("%d.json", i)), r)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+	}
+	if report == "" {
+		return nil
+	}
+	all, err := load(results)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(report, []byte(page(all)), 0o644)
+}
+
+// measure lets a training of the way fail again and again.
+func measure(ctx context.Context, l *lab.Lab, w way, repeats int) (r result, err error) {
+	r = result{Way: w.name, Measured: time.Now().Format(time.DateOnly), Outcomes: map[string][]outcome{}}
+	if w.published {
+		restore, err := installPublished(ctx, l)
+		if err != nil {
+			return r, err
+		}
+		defer func() { err = errors.Join(err, restore(context.WithoutCancel(ctx))) }()
+	}
+	dir, err := prepare(l)
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir)
+	var t *training
+	for _, failure := range failures {
+		for range repeats {
+			if t == nil {
+				if t, err = start(ctx, l, w, dir); err != nil {
+					return r, errors.Join(err, l.Remove(context.WithoutCancel(ctx), namespace, name))
+				}
+			}
+			o, err := t.fail(ctx, failure)
+			if err != nil {
+				return r, errors.Join(fmt.Errorf("%s: %w", failure, err), t.end(ctx))
+			}
+			fmt.Fprintf(os.Stderr, "%-45s %-8s %6.2f s %v\n", w.name, failure, o.Total.Seconds(), o.Phases)
+			r.Outcomes[failure] = append(r.Outcomes[failure], o)
+			if o.Total == 0 { // the training is lost
+				if err := t.end(ctx); err != nil {
+					return r, err
+				}
+				t = nil
+			}
+		}
+	}
+	if t == nil {
+		return r, nil
+	}
+	return r, t.end(ctx)
+}
+
+// prepare makes the directory that the ranks share.
+func prepare(l *lab.Lab) (string, error) {
+	dir, err := os.MkdirTemp("", "holdfast-train-")
+	if err != nil {
+		return "", err
+	}
+	err = os.Chmod(dir, 0o777)
+	for _, copied := range [][2]string{
+		{l.File("e2e", "cmd", "bench-train", "train.py"), "train.py"}, {l.File("agent", "python"), "python"},
+	} {
+		if err == nil {
+			err = exec.Command("cp", "-r", copied[0], filepath.Join(dir, copied[1])).Run()
+		}
+	}
+	return dir, err
+}
+
+func save(file string, r result) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("saving the results: %w", err)
+	}
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(content, '\n'), 0o644)
+}
+
+// load returns the results that are there, in the order of the ways.
+func load(folder string) ([]result, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var all []result
+	for _, file := range files {
+		var r result
+		content, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(content, &r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", strings.TrimPrefix(file, folder), err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Measures restarts of a PyTorch training on the GPUs of this node, without
+# Kubernetes: the seconds from the failure of one rank to the next optimizer
+# step on all ranks, below holdfast-exec, started cold and warm. One rank kills
+# itself, or hangs within a kernel. MiB-before-start is the most GPU memory
+# that was in use when a process started: what the old one had must be gone.
+#
+#	measure-gpu.sh [PYTHON]
+#
+# PYTHON (python3) must have PyTorch with CUDA. One rank runs on each GPU.
+# It needs Go and redis-server or valkey-server, changes nothing, and takes
+# about five minutes. No GPU was at hand when it was written: only its run
+# without one (HOLDFAST_RANKS=2 and no nvidia-smi) was tested.
+set -eu
+
+python=$(command -v "${1:-python3}") || {
+	echo "measure-gpu.sh: there is no ${1:-python3}" >&2
+	exit 1
+}
+if command -v nvidia-smi >/dev/null; then
+	nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
+	: "${HOLDFAST_RANKS:=$(nvidia-smi --list-gpus | wc -l)}"
+	export HOLDFAST_RANKS
+else
+	echo 'no nvidia-smi: the ranks train on the CPU'
+fi
+"$python" -c 'import platform, torch; print("Python", platform.python_version(), "PyTorch", torch.__version__, "CUDA", torch.version.cuda)'
+cd "$(dirname "$0")/../agent"
+HOLDFAST_PYTHON=$python go test -run '^$' -bench BenchmarkTraining -benchtime 5x -timeout 30m ./cmd/holdfast-exec
