@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,6 +20,8 @@ type PublishedManager struct {
 type PublishedAddresses struct {
 	WebhookPort     int
 	Metrics, Health string
+	// Kubeconfig of its account; empty: the cluster's administrator.
+	Kubeconfig string
 }
 
 // PublishedManager builds the published JobSet manager, unless it is there, and configures it with its defaults, without an election.
@@ -48,7 +51,7 @@ internalCertManagement: {enable: false}
 	}
 	return PublishedManager{
 		Command: []string{
-			filepath.Join(l.Cluster.Layout().Bin(), binaries.PublishedJobSet().Name), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--config=" + config, "--zap-devel=false",
+			filepath.Join(l.Cluster.Layout().Bin(), binaries.PublishedJobSet().Name), "--kubeconfig=" + cmp.Or(at.Kubeconfig, l.Cluster.KubeconfigPath()), "--config=" + config, "--zap-devel=false",
 		},
 		Webhooks: filepath.Join(module, "config", "components", "webhook", "manifests.yaml"),
 	}, nil

@@ -98,7 +98,7 @@ func bench(ctx context.Context, o options) error {
 	}
 	defer func() { _ = fleet.Remove(context.WithoutCancel(ctx)) }()
 	b := &benchmark{lab: l, fleet: fleet, options: o}
-	return errors.Join(b.playAll(ctx), b.report()) // what was measured is kept, whatever came after
+	return errors.Join(b.playAll(ctx), b.readRequests(), b.report()) // what was measured is kept, whatever came after
 }
 
 // playAll plays each shape with all managers, one after the other and each of them fresh.

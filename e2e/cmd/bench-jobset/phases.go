@@ -44,6 +44,9 @@ type result struct {
 	Shape   shape  `json:"shape"`
 	Phase   string `json:"phase"`
 	Usage   usage  `json:"usage"`
+	// Requests of the manager by verb and resource, see readRequests.
+	Requests   map[string]int `json:"requests"`
+	start, end time.Time
 }
 
 // play starts the manager and plays the shape with it.
@@ -58,11 +61,12 @@ func (b *benchmark) play(ctx context.Context, name string, s shape) error {
 		return err
 	}
 	for _, p := range stage.phases() {
+		start := time.Now()
 		used, err := b.measure(ctx, m, s, p)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		b.results = append(b.results, result{Manager: name, Shape: s, Phase: p.name, Usage: used})
+		b.results = append(b.results, result{Manager: name, Shape: s, Phase: p.name, Usage: used, start: start, end: time.Now()})
 		fmt.Fprintf(os.Stderr, "%-10s %-8s %-8s %6.1f s  cpu %6.2f s  %5.0f MiB  %6.0f calls  %6.0f webhook calls  %6.0f reconciles\n",
 			name, s, p.name, used.Seconds, used.CPU, used.MemoryMiB, used.calls(), used.Webhooks, used.Reconciles)
 	}

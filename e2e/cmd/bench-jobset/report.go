@@ -56,6 +56,8 @@ func (b *benchmark) page(w io.Writer) {
 	for _, s := range b.options.shapes {
 		fmt.Fprintf(w, "\n## %s\n\n", s.heading())
 		b.table(w, s)
+		fmt.Fprintf(w, "\nRequests to the API server, %s:\n\n", strings.Join(b.options.managers, " / "))
+		b.requestTable(w, s)
 	}
 	if growth := b.growth(); growth != "" {
 		fmt.Fprintf(w, "\n## One pass, from 10 to 5,000 Jobs\n\nGo benchmarks of one reconcile, without an API server: what it costs for each Job, and how many times"+
