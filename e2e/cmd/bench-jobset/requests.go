@@ -15,6 +15,11 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/lab"
 )
 
+// span is when the requests of a phase were made.
+type span struct{ start, end time.Time }
+
+func (s span) contains(at time.Time) bool { return at.After(s.start) && at.Before(s.end) }
+
 // auditEvent is what is read of a line of the audit log.
 type auditEvent struct {
 	Verb string    `json:"verb"`
@@ -83,7 +88,7 @@ func (b *benchmark) readLog(name string) error {
 			continue
 		}
 		for i := range b.results {
-			if r := &b.results[i]; e.At.After(r.start) && e.At.Before(r.end) {
+			if r := &b.results[i]; r.contains(e.At) {
 				r.Requests[e.String()]++
 			}
 		}
@@ -91,43 +96,42 @@ func (b *benchmark) readLog(name string) error {
 }
 
 // requestTable has a line for each kind of request, and for each phase a column with the managers side by side.
-func (b *benchmark) requestTable(w io.Writer, s shape) {
+func (r results) requestTable(w io.Writer) {
 	kinds := map[string]bool{}
-	for _, r := range b.results {
-		if r.Shape == s {
-			for kind := range r.Requests {
-				kinds[kind] = true
-			}
+	for _, one := range r {
+		for kind := range one.Requests {
+			kinds[kind] = true
 		}
 	}
-	phases := (&stage{}).phases()
-	fmt.Fprint(w, "| request |")
-	for _, p := range phases {
-		fmt.Fprintf(w, " %s |", p.name)
+	fmt.Fprint(w, "\n| request |")
+	for _, phase := range phaseNames() {
+		fmt.Fprintf(w, " %s |", phase)
 	}
-	fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(phases)))
-	byObject := func(a, b string) int {
-		verbA, objectA, _ := strings.Cut(a, " ")
-		verbB, objectB, _ := strings.Cut(b, " ")
-		return cmp.Or(cmp.Compare(objectA, objectB), cmp.Compare(verbA, verbB))
-	}
+	fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(phaseNames())))
 	for _, kind := range slices.SortedFunc(maps.Keys(kinds), byObject) {
 		fmt.Fprintf(w, "| %s |", kind)
-		for _, p := range phases {
-			fmt.Fprintf(w, " %s |", b.sideBySide(s, p.name, kind))
+		for _, phase := range phaseNames() {
+			count := func(one result) float64 { return float64(one.Requests[kind]) }
+			fmt.Fprintf(w, " %.0f / %.0f |", r.median(ours, count, phase), r.median(published, count, phase))
 		}
 		fmt.Fprintln(w)
 	}
 }
 
-func (b *benchmark) sideBySide(s shape, phase, kind string) string {
-	var counts []string
-	for _, name := range b.options.managers {
-		for _, r := range b.results {
-			if r.Shape == s && r.Phase == phase && r.Manager == name {
-				counts = append(counts, fmt.Sprint(r.Requests[kind]))
-			}
+// byObject sorts requests by the resource, then by the verb.
+func byObject(a, b string) int {
+	verbA, objectA, _ := strings.Cut(a, " ")
+	verbB, objectB, _ := strings.Cut(b, " ")
+	return cmp.Or(cmp.Compare(objectA, objectB), cmp.Compare(verbA, verbB))
+}
+
+// writes are the requests that change something.
+func (r result) writes() float64 {
+	n := 0
+	for kind, count := range r.Requests {
+		if verb, _, _ := strings.Cut(kind, " "); verb != "get" && verb != "list" {
+			n += count
 		}
 	}
-	return strings.Join(counts, " / ")
+	return float64(n)
 }
