@@ -77,7 +77,7 @@ restart during "fail", so the line "fail + restart" is the one to compare.
 | get jobs | one for each restart | Before a restart is charged, the Job that failed is read live: a cache may show a Job that has been deleted since |
 | list pods | one for each restart | The restart history names the worker that failed, its node and its exit code, before its pod is deleted. The API server answers it from its cache |
 | patch jobsets | one for each restart | The entry in the restart history. It is written before the condition says that the restart is over: a manager that dies in between writes it again |
-| patch jobsets/status | two to three for each change | A restart is recorded before a Job is deleted. Progress, such as the number of ready Jobs, is written every 5 s for each JobSet and at most five times a second for all of them |
+| patch jobsets/status | one when a change begins, one when it is complete | The published manager writes as many. A restart is recorded before a Job is deleted. In between, progress such as the number of ready Jobs is written every 5 s for each JobSet, and at most five times a second for all of them |
 
 ## How this was measured
 
