@@ -9,11 +9,15 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
@@ -33,6 +37,27 @@ func (l *Lab) Account(ctx context.Context, manifest, account string) (string, er
 	if err := l.applySome(ctx, SystemNamespace, l.File("config", manifest+".yaml"), isRight); err != nil {
 		return "", err
 	}
+	return file, l.writeAccount(ctx, account, file)
+}
+
+// Administrator makes an account that may do everything, and returns a kubeconfig of it. Unlike the cluster's own administrator, its requests
+// are in the audit log.
+func (l *Lab) Administrator(ctx context.Context, account string) (string, error) {
+	if err := l.Namespace(ctx, SystemNamespace); err != nil {
+		return "", err
+	}
+	meta := metav1.ObjectMeta{Namespace: SystemNamespace, Name: account}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: account},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: SystemNamespace, Name: account}},
+	}
+	for _, object := range []client.Object{&corev1.ServiceAccount{ObjectMeta: meta}, binding} {
+		if err := l.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+			return "", fmt.Errorf("creating the account %s: %w", account, err)
+		}
+	}
+	file := filepath.Join(l.Cluster.Layout().State(), "accounts", account)
 	return file, l.writeAccount(ctx, account, file)
 }
 

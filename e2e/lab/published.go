@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,6 +20,8 @@ type PublishedManager struct {
 type PublishedAddresses struct {
 	WebhookPort     int
 	Metrics, Health string
+	// Kubeconfig of its account; empty: the cluster's administrator.
+	Kubeconfig string
 }
 
 // PublishedAgent builds the agent of the published controller's InPlaceRestart, unless it is there, and returns its file.
@@ -57,7 +60,7 @@ internalCertManagement: {enable: false}
 	}
 	return PublishedManager{
 		Command: []string{
-			filepath.Join(l.Cluster.Layout().Bin(), binaries.PublishedJobSet().Name), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--config=" + config, "--zap-devel=false",
+			filepath.Join(l.Cluster.Layout().Bin(), binaries.PublishedJobSet().Name), "--kubeconfig=" + cmp.Or(at.Kubeconfig, l.Cluster.KubeconfigPath()), "--config=" + config, "--zap-devel=false",
 		},
 		Webhooks: filepath.Join(module, "config", "components", "webhook", "manifests.yaml"),
 	}, nil

@@ -26,7 +26,8 @@ type options struct {
 	managers []string
 	profiles string // folder for CPU profiles of our manager; empty: none
 	growth   string // output of the Go benchmarks, for the page
-	command  string // that somebody runs for the same measurement
+	rounds   int
+	add      bool // keep what an earlier run measured of other shapes
 }
 
 // shape is a number of JobSets of a number of Jobs of one pod each.
@@ -50,21 +51,17 @@ func main() {
 	}
 }
 
-// defaultShapes are those of make bench-jobset.
-const defaultShapes = "1x1000,200x5"
-
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench-jobset", flag.ExitOnError)
-	shapes := flags.String("shapes", defaultShapes, "JobSets x Jobs, separated by commas")
+	shapes := flags.String("shapes", "1x1000,200x5", "JobSets x Jobs, separated by commas")
 	managers := flags.String("managers", ours+","+published, "who takes part")
 	flags.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of each phase of our manager")
 	flags.StringVar(&o.growth, "growth", "", "file with the output of the Go benchmarks, for the page")
+	flags.IntVar(&o.rounds, "rounds", 1, "how often each shape is played, the managers taking turns")
+	flags.BoolVar(&o.add, "add", false, "keep what an earlier run has measured of other shapes")
 	_ = flags.Parse(args)
 	o.managers = strings.Split(*managers, ",")
-	if o.command = "make bench-jobset"; *shapes != defaultShapes {
-		o.command = "go run ./e2e/cmd/bench-jobset -shapes " + *shapes
-	}
 	for text := range strings.SplitSeq(*shapes, ",") {
 		var s shape
 		if _, err := fmt.Sscanf(text, "%dx%d", &s.JobSets, &s.Jobs); err != nil || s.JobSets < 1 || s.Jobs < 1 {
@@ -98,15 +95,17 @@ func bench(ctx context.Context, o options) error {
 	}
 	defer func() { _ = fleet.Remove(context.WithoutCancel(ctx)) }()
 	b := &benchmark{lab: l, fleet: fleet, options: o}
-	return errors.Join(b.playAll(ctx), b.report()) // what was measured is kept, whatever came after
+	return errors.Join(b.playAll(ctx), b.readRequests(), b.report()) // what was measured is kept, whatever came after
 }
 
-// playAll plays each shape with all managers, one after the other and each of them fresh.
+// playAll plays each shape in rounds: with all managers, one after the other and each of them fresh.
 func (b *benchmark) playAll(ctx context.Context) error {
 	for _, s := range b.options.shapes {
-		for _, name := range b.options.managers {
-			if err := b.play(ctx, name, s); err != nil {
-				return fmt.Errorf("%s, %s: %w", name, s, err)
+		for round := range b.options.rounds {
+			for _, name := range b.options.managers {
+				if err := b.play(ctx, name, s, round); err != nil {
+					return fmt.Errorf("%s, %s: %w", name, s, err)
+				}
 			}
 		}
 	}

@@ -15,7 +15,7 @@ const (
 )
 
 const (
-	program     = "jobset-bench"
+	program     = "jobset-bench" // and its account
 	webhookPort = 9843
 	health      = "127.0.0.1:18843"
 	metrics     = "127.0.0.1:18844"
@@ -58,13 +58,17 @@ func startManager(ctx context.Context, l *lab.Lab, name string) (*manager, error
 }
 
 func commandOf(ctx context.Context, l *lab.Lab, name string) (command []string, manifests string, err error) {
+	kubeconfig, err := l.Administrator(ctx, program)
+	if err != nil {
+		return nil, "", err
+	}
 	if name == published {
-		other, err := l.PublishedManager(ctx, lab.PublishedAddresses{WebhookPort: webhookPort, Metrics: metrics, Health: health})
+		other, err := l.PublishedManager(ctx, lab.PublishedAddresses{WebhookPort: webhookPort, Metrics: metrics, Health: health, Kubeconfig: kubeconfig})
 		return other.Command, other.Webhooks, err
 	}
 	certificates, err := l.ServingFolder()
 	return []string{
-		l.File("bin", "manager"), "--kubeconfig=" + l.Cluster.KubeconfigPath(), "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
+		l.File("bin", "manager"), "--kubeconfig=" + kubeconfig, "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
 		"--metrics-bind-address=" + metrics, "--health-probe-bind-address=" + health, "--pprof-bind-address=" + profiling,
 	}, l.File("jobset-controller", "config", "webhook", "manifests.yaml"), err
 }

@@ -35,34 +35,27 @@ type benchmark struct {
 	lab     *lab.Lab
 	fleet   *simulated.Fleet
 	options options
-	results []result
-}
-
-// result is one phase of one manager.
-type result struct {
-	Manager string `json:"manager"`
-	Shape   shape  `json:"shape"`
-	Phase   string `json:"phase"`
-	Usage   usage  `json:"usage"`
+	results results
 }
 
 // play starts the manager and plays the shape with it.
-func (b *benchmark) play(ctx context.Context, name string, s shape) error {
+func (b *benchmark) play(ctx context.Context, name string, s shape, round int) error {
 	defer func() { _ = stopManager(context.WithoutCancel(ctx), b.lab) }()
 	m, err := startManager(ctx, b.lab, name)
 	if err != nil {
 		return err
 	}
-	stage := &stage{benchmark: b, shape: s, namespace: fmt.Sprintf("bench-%s-%dx%d", name, s.JobSets, s.Jobs)}
+	stage := &stage{benchmark: b, shape: s, namespace: fmt.Sprintf("bench-%s-%dx%d-%d", name, s.JobSets, s.Jobs, round)}
 	if err := b.lab.Namespace(ctx, stage.namespace); err != nil {
 		return err
 	}
 	for _, p := range stage.phases() {
+		start := time.Now()
 		used, err := b.measure(ctx, m, s, p)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		b.results = append(b.results, result{Manager: name, Shape: s, Phase: p.name, Usage: used})
+		b.results = append(b.results, result{Manager: name, Shape: s, Round: round, Phase: p.name, Usage: used, span: span{start, time.Now()}})
 		fmt.Fprintf(os.Stderr, "%-10s %-8s %-8s %6.1f s  cpu %6.2f s  %5.0f MiB  %6.0f calls  %6.0f webhook calls  %6.0f reconciles\n",
 			name, s, p.name, used.Seconds, used.CPU, used.MemoryMiB, used.calls(), used.Webhooks, used.Reconciles)
 	}

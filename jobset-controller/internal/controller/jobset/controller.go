@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
@@ -74,6 +75,8 @@ type Reconciler struct {
 	places   bool
 	// told is when the status of a JobSet was last written.
 	told *lru.Cache
+	// counters bounds the writes of numbers in between.
+	counters flowcontrol.PassiveRateLimiter
 	// notBefore holds back what was refused, or is too expensive to be done at every event.
 	notBefore *notBefore
 	// recreations in progress, a policy.Recreation by the UID of the JobSet, for their accounts.
@@ -90,6 +93,7 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, features: o.Features, pods: o.Pods, agents: o.Agents,
 		report: newReporter(o.Recorder), places: o.Places, told: lru.New(remembered),
+		counters:  flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(countersRate, countersRate, o.Clock),
 		notBefore: newNotBefore(o.Clock), recreations: lru.New(remembered),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,6 +39,22 @@ func TestWhatTheCacheDoesNotShowYetIsNotDoneAgain(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The end of a restart is written into the history, then into the status. The first write triggers a reconcile that does not see the second.
+func TestTheEndOfARestartIsWrittenOnce(t *testing.T) {
+	m := running(2)
+	m.jobSet.ResourceVersion = "1"
+	m.jobSet.Status.Conditions = append(m.jobSet.Status.Conditions, isTrue(v1alpha2.JobSetRestarting, "r"))
+	r := New(Options{Client: m, Live: m, Recorder: silence{}, Metrics: NewMetrics(prometheus.NewRegistry())})
+	for range 2 {
+		if _, err := r.Reconcile(t.Context(), m.jobSet.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.writes != 1 || m.jobCalls.Load() != 1 {
+		t.Errorf("%d writes of the status, %d of the history", m.writes, m.jobCalls.Load())
 	}
 }
 

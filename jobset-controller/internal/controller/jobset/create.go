@@ -140,7 +140,7 @@ func (r *Reconciler) createJob(ctx context.Context, js *v1alpha2.JobSet, job *ba
 	if err != nil {
 		return fmt.Errorf("creating job %s: %w", job.Name, err)
 	}
-	r.wroteJob(js)
+	r.wrote(js)
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (r *Reconciler) checkExisting(ctx context.Context, js *v1alpha2.JobSet, nam
 	case !owns(js, &existing):
 		return fmt.Errorf("job %s %w; delete it or rename the JobSet", name, errForeign)
 	}
-	r.wroteJob(js)
+	r.wrote(js)
 	return nil
 }
 

@@ -35,7 +35,7 @@ func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.J
 		}
 		err := r.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground), exactly(job))
 		if err == nil {
-			r.wroteJob(s.jobSet)
+			r.wrote(s.jobSet)
 		}
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil // gone, or replaced by a Job of another UID

@@ -52,6 +52,7 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) 
 		return false, err
 	}
 	s.jobSet.ResourceVersion, s.jobSet.Annotations = changed.ResourceVersion, changed.Annotations
+	r.wrote(s.jobSet) // the update of the annotation triggers a reconcile, which would be too early for the status that is written next
 	return true, nil
 }
 

@@ -14,13 +14,22 @@ import (
 // way somewhere. Each Job that starts or stops changes them twice, and nobody acts on what is in between: 5 s is for people who watch.
 const countersEach = 5 * time.Second
 
+// countersRate is how many such writes all JobSets have together in a second: when hundreds start at once, the API server has other work.
+const countersRate = 5
+
 // pace is how long a status waits that says nothing new but numbers in between. 0: it is written now.
 func (r *Reconciler) pace(js *v1alpha2.JobSet, status *v1alpha2.JobSetStatus) time.Duration {
 	last, told := r.told.Get(js.UID)
 	if !told || !onlyInBetween(&js.Spec, &js.Status, status) {
 		return 0
 	}
-	return max(0, countersEach-r.clock.Since(last.(time.Time)))
+	if left := countersEach - r.clock.Since(last.(time.Time)); left > 0 {
+		return left
+	}
+	if !r.counters.TryAccept() {
+		return countersEach
+	}
+	return 0
 }
 
 // onlyInBetween: nothing differs but numbers of Jobs that are ready, active or suspended, messages, and why the JobSet does not run; and none

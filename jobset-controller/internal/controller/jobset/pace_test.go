@@ -1,10 +1,12 @@
 package jobset
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -67,5 +69,36 @@ func TestPace(t *testing.T) {
 				t.Errorf("waits %s, want %s", got, c.wait)
 			}
 		})
+	}
+}
+
+// Hundreds of JobSets that start at once share what is written of their progress. What somebody acts on does not wait for its share.
+func TestJobSetsShareTheWritesOfTheirProgress(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
+	r := New(Options{Clock: clock})
+	type counts = v1alpha2.ReplicatedJobStatus
+	at := func(s counts) *v1alpha2.JobSetStatus {
+		s.Name = "w"
+		return &v1alpha2.JobSetStatus{ReplicatedJobsStatus: []counts{s}}
+	}
+	written := func(now counts) (n int) {
+		for i := range 200 {
+			js := MakeJobSet("a").Entry("w", 4).Obj()
+			js.UID, js.Status = types.UID(fmt.Sprint(i)), *at(counts{Active: 1})
+			r.told.Add(js.UID, clock.Now().Add(-countersEach))
+			if r.pace(js, at(now)) == 0 {
+				n++
+			}
+		}
+		return n
+	}
+	for second := range 3 {
+		if got := written(counts{Active: 2}); got != countersRate {
+			t.Errorf("second %d: %d writes of progress, want %d", second, got, countersRate)
+		}
+		if got := written(counts{Active: 4, Ready: 4}); got != 200 {
+			t.Errorf("second %d: %d writes of JobSets that are ready, want all 200", second, got)
+		}
+		clock.SetTime(clock.Now().Add(time.Second))
 	}
 }

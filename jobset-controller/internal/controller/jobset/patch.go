@@ -42,7 +42,7 @@ func withUID(current *batchv1.Job) client.Patch {
 // jobPatched takes a Job that is gone or replaced for done. The cache is not asked about one that was patched before it shows that.
 func (r *Reconciler) jobPatched(js *v1alpha2.JobSet, job *batchv1.Job, err error) error {
 	if err == nil {
-		r.wroteJob(js)
+		r.wrote(js)
 	}
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,10 +49,16 @@ func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
 // culprits bounds how many pods of a failed Job are looked at.
 const culprits = 500
 
-// culprit is for the account only, so what cannot be read is left out.
+// culprit is for the account only, so what cannot be read is left out. The API server answers from its cache, which is as new as what the Job
+// controller has read: without a version it would read the pods of the whole namespace from etcd. It then ignores the limit, so that larger Jobs
+// are read the expensive way.
 func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) policy.Culprit {
+	options := client.ListOptions{Namespace: job.Namespace, LabelSelector: labels.SelectorFromSet(labels.Set{batchv1.JobNameLabel: job.Name}), Limit: culprits}
+	if ptr.Deref(job.Spec.Parallelism, 1) <= culprits {
+		options.Raw = &metav1.ListOptions{ResourceVersion: "0"}
+	}
 	var pods corev1.PodList
-	err := r.live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name}, client.Limit(culprits))
+	err := r.live.List(ctx, &pods, &options)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("the pods of a failed Job cannot be listed; the account of its restart names no worker", "job", job.Name, "error", err.Error())
 		return policy.Culprit{}

@@ -56,7 +56,7 @@ const (
 	theService   = "service"
 	theClaims    = "volume claims"
 	theStuckPods = "stuck pods"
-	theJobs      = "jobs"
+	theWrites    = "writes"
 )
 
 func jobsOf(entry string) string { return "jobs of " + entry }
@@ -95,16 +95,16 @@ func (n *notBefore) set(js *v1alpha2.JobSet, what string, wait time.Duration) {
 	n.of.Add(taskOf(js, what), pause{until: n.clock.Now().Add(wait)})
 }
 
-// writePause is how long a JobSet is left alone after a write to one of its Jobs, so that the next reconcile finds it in the cache. A write
+// writePause is how long a JobSet is left alone after a write to it or to one of its Jobs, so that the next reconcile finds it in the cache. A write
 // that the cache shows later is repeated, which changes nothing.
 const writePause = 200 * time.Millisecond
 
-// wroteJob begins the pause after a write.
-func (r *Reconciler) wroteJob(js *v1alpha2.JobSet) { r.notBefore.set(js, theJobs, writePause) }
+// wrote begins the pause after a write.
+func (r *Reconciler) wrote(js *v1alpha2.JobSet) { r.notBefore.set(js, theWrites, writePause) }
 
 // pauseAfterWrites is what is left of the pause.
 func (r *Reconciler) pauseAfterWrites(js *v1alpha2.JobSet) ctrl.Result {
-	wait, _ := r.notBefore.wait(js, theJobs)
+	wait, _ := r.notBefore.wait(js, theWrites)
 	return ctrl.Result{RequeueAfter: wait}
 }
 
