@@ -193,10 +193,31 @@ soak: ## Ten minutes of random failures on a real node (root), after which all t
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 60m -v ./tests_soak
 
 .PHONY: demo
-demo: ## A worker dies on a real node (root) and the JobSet restarts in place, two ways; then the same by recreation
-	./hack/install-debian.sh
-	$(MAKE) --no-print-directory build-jobset
-	go run ./e2e/cmd/demo
+demo: demo-local demo-cluster ## Restart a group of processes on this host, then JobSets on a real cluster of one node (root)
+
+# step prints one line for a command, with the seconds it took: $(call step,WHAT,COMMAND).
+step = printf '  building %-36s' '$(1)'; begin=$$SECONDS; $(2); echo "$$((SECONDS - begin)) s"
+
+.PHONY: demo-local
+demo-local: ## Kill one of eight worker processes on this host and watch the group restart; needs no cluster
+	@command -v redis-server >/dev/null || ./hack/install-debian.sh store
+	@mkdir -p $(BIN)
+	@echo '== Part 1: eight processes on this host, no cluster. From empty caches it builds for about a minute'
+	@$(call step,the supervisor,(cd agent && $(BUILD) -o $(BIN)/ ./cmd/holdfast-exec))
+	@$(call step,the worker,(cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker))
+	@$(call step,the demo,(cd e2e && $(BUILD) -o $(BIN)/ ./cmd/demo-local))
+	@$(BIN)/demo-local -programs $(BIN)
+
+.PHONY: demo-cluster
+demo-cluster: ## A worker dies on a real node (root) and the JobSet restarts in place, two ways; then the same by recreation
+	@echo; echo '== Part 2: the same in pods, on a real cluster of one node that is built here'
+	@./hack/install-debian.sh
+	@$(call step,the agents,(cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec))
+	@$(call step,the JobSet controller,(cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager))
+	@$(call step,the orchestrator,(cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/orchestrator))
+	@$(call step,the workers,(cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step))
+	@$(call step,the demo,(cd e2e && $(BUILD) -o $(BIN)/ ./cmd/demo))
+	@$(BIN)/demo
 
 .PHONY: bench
 bench: bench-restart bench-train bench-jobset bench-appwrapper bench-rescheduler bench-elastic bench-rendezvous bench-scale ## All benchmarks

@@ -138,7 +138,7 @@ func checkHelm(t *testing.T, words []string) error {
 	if err != nil {
 		return err
 	}
-	if command.Name() == "uninstall" {
+	if slices.Contains([]string{"uninstall", "rollback", "list"}, command.Name()) { // they name no chart
 		return command.ValidateArgs(args)
 	}
 	if len(args) != 2 || !strings.HasPrefix(args[1], "charts/") {
@@ -158,7 +158,7 @@ func checkHelm(t *testing.T, words []string) error {
 
 func valuesOf(command *cobra.Command, chart string) (string, error) {
 	values := map[string]any{}
-	if reused, _ := command.Flags().GetBool("reuse-values"); reused && chart == jobSetChart { // the page has installed the store before
+	if reused, _ := command.Flags().GetBool("reset-then-reuse-values"); reused && chart == jobSetChart { // the page has installed the store before
 		values = map[string]any{"orchestrator": map[string]any{"enabled": true}, "valkey": map[string]any{"enabled": true}}
 	}
 	sets, err := command.Flags().GetStringArray("set")

@@ -76,3 +76,21 @@ func TestArticles(t *testing.T) {
 		}
 	}
 }
+
+var repository = regexp.MustCompile(`(?m)^\s*repository: (?:\S*/)?(\S+)`)
+
+// Who mirrors images for a cluster without internet access reads this list.
+func TestInstallationListsEveryImage(t *testing.T) {
+	page := string(mustRead(t, filepath.Join("..", "docs", "installation.md")))
+	for chart := range installed {
+		found := repository.FindAllStringSubmatch(string(mustRead(t, filepath.Join(chart, "values.yaml"))), -1)
+		if len(found) == 0 {
+			t.Errorf("%s names no image", chart)
+		}
+		for _, match := range found {
+			if !strings.Contains(page, "| `"+match[1]+"` |") {
+				t.Errorf("docs/installation.md does not list %s of %s", match[1], chart)
+			}
+		}
+	}
+}

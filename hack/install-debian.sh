@@ -6,6 +6,10 @@
 #	install-debian.sh [FEATURE...]
 #
 # adds what a feature needs that not every testbed has: prometheus, torch.
+#
+#	install-debian.sh store
+#
+# installs a store and nothing else.
 set -eu
 
 # The versions the tests were run with. One that has left the mirror is replaced
@@ -82,9 +86,16 @@ disable_services() {
 	done
 }
 
+if [ "$*" = store ]; then
+	packages=$(echo "$packages" | grep '^redis-server=')
+	valkey=true # the command
+else
+	valkey=$(dirname "$0")/install-valkey.sh
+fi
 for feature; do
 	case $feature in
 	prometheus) packages="$packages$prometheus" ;;
+	store) [ $# = 1 ] || fail 'store goes with no other feature' ;;
 	torch) packages="$packages$torch" ;;
 	*) fail "there is no feature $feature" ;;
 	esac
@@ -98,7 +109,7 @@ done
 wanted=$(missing)
 if [ -z "$wanted" ]; then
 	echo 'all packages are installed'
-	exec "$(dirname "$0")/install-valkey.sh"
+	exec "$valkey"
 fi
 [ "$(id -u)" = 0 ] || fail "installing $(echo $wanted) needs root"
 [ "${VERSION_ID:-}" = 12 ] || echo "notice: this is Debian ${VERSION_ID:-unknown}, the tests were run on 12" >&2
@@ -114,4 +125,4 @@ forbid_services
 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $chosen >/dev/null
 disable_services "$chosen"
 echo 'done'
-exec "$(dirname "$0")/install-valkey.sh"
+exec "$valkey"

@@ -3,6 +3,8 @@
 package tests_docs
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
@@ -83,6 +85,14 @@ var tours = map[string]tour{
 		},
 		after: []string{"rm -f /tmp/holdfast-docs-jobset.yaml", gone("jobsets"), "kubectl delete -f examples/volumes/stages.yaml --timeout=120s", "helm uninstall holdfast --namespace holdfast-system --wait", removeWebhooks},
 	},
+	"installation": {
+		visits: []visit{{page: "docs/installation.md", before: []string{
+			`printf 'orchestrator:\n  enabled: true\nvalkey:\n  enabled: true\n' > /tmp/holdfast-docs-values.yaml`,
+		}, replace: map[string]string{"values.yaml": "/tmp/holdfast-docs-values.yaml"}, rules: map[string]rule{
+			"helm install": {then: []string{"kubectl -n holdfast-system wait pod --all --for=condition=Ready --timeout=5s"}},
+		}}},
+		after: []string{"rm -f /tmp/holdfast-docs-values.yaml", removeWebhooks},
+	},
 	"migration": {
 		visits: []visit{{page: "docs/migration.md", before: []string{
 			"kubectl create namespace jobset-system", "kubectl -n jobset-system create deployment jobset-controller-manager --image=localhost/pause:1",
@@ -142,14 +152,43 @@ const removeWebhooks = "kubectl delete --ignore-not-found mutatingwebhookconfigu
 
 // elsewhere are pages whose commands others carry out.
 var elsewhere = map[string]string{
+	"CONTRIBUTING.md":          "it is what runs this",
 	"docs/exec-driver.md":      "a form, whose flags charts/flags_test.go has read",
 	"docs/kubectl-holdfast.md": "it is how bin/kubectl-holdfast came to be there",
 	"docs/rendezvous.md":       "a form, whose flags charts/flags_test.go has read; e2e/tests_rendezvous runs the server",
 	"docs/testbed.md":          "e2e/tests_testbed does it in Go, e2e/cmd/testbed/docs_test.go has the commands read",
 }
 
+// runbooks are visited at the end of the tour that has their kind: their commands look, and change nothing.
+func runbooks(t *testing.T, tour string) []visit {
+	t.Helper()
+	pages, err := docs.Pages(shared.File())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []visit
+	for _, page := range pages {
+		if strings.HasPrefix(page.Path, "docs/runbooks/") && len(page.Commands()) > 0 && tourOf(page) == tour {
+			all = append(all, visit{page: page.Path})
+		}
+	}
+	return all
+}
+
+func tourOf(runbook docs.Page) string {
+	for _, command := range runbook.Commands() {
+		switch {
+		case strings.Contains(command.Text, "elasticjobs"):
+			return "ElasticJobs"
+		case strings.Contains(command.Text, "appwrappers"):
+			return "AppWrappers"
+		}
+	}
+	return "JobSets"
+}
+
 func TestPages(t *testing.T) {
-	for _, name := range []string{"quick start", "JobSets", "migration", "AppWrappers", "ElasticJobs", "rescheduling"} {
+	for _, name := range []string{"installation", "quick start", "JobSets", "migration", "AppWrappers", "ElasticJobs", "rescheduling"} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() {
 				for _, command := range tours[name].after {
@@ -158,7 +197,7 @@ func TestPages(t *testing.T) {
 					}
 				}
 			})
-			for _, v := range tours[name].visits {
+			for _, v := range slices.Concat(tours[name].visits, runbooks(t, name)) {
 				if !t.Run(v.page, v.read) {
 					return // the next pages need this one
 				}
@@ -173,8 +212,8 @@ func TestEveryPageIsVisited(t *testing.T) {
 	for page := range elsewhere {
 		visited[page] = true
 	}
-	for _, tour := range tours {
-		for _, v := range tour.visits {
+	for name, tour := range tours {
+		for _, v := range slices.Concat(tour.visits, runbooks(t, name)) {
 			visited[v.page] = true
 		}
 	}

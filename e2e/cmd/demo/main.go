@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/holdfast-project/holdfast/e2e/lab"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 	"github.com/holdfast-project/holdfast/e2e/trial"
 )
 
@@ -30,6 +32,9 @@ func main() {
 }
 
 func run(ctx context.Context) error {
+	if err := announce(); err != nil {
+		return err
+	}
 	l, err := lab.New(ctx, testbed.Options{}, os.Stdout)
 	if err != nil {
 		return err
@@ -49,6 +54,27 @@ func run(ctx context.Context) error {
 	}
 	compare(rows)
 	fmt.Printf("\nThe cluster is still up: export KUBECONFIG=%s\n`make demo-clean` removes it.\n", l.Cluster.KubeconfigPath())
+	return nil
+}
+
+// announce prints what is built before the cluster can start, and about how long that takes.
+func announce() error {
+	layout, err := testbed.NewLayout()
+	if err != nil {
+		return err
+	}
+	all, missing := binaries.Default(binaries.DefaultKubernetes), 0
+	for _, c := range all {
+		if _, err := os.Stat(filepath.Join(layout.Bin(), c.Folder, c.Name)); err != nil {
+			missing++
+		}
+	}
+	if missing == 0 {
+		say("starting a Kubernetes %s cluster of one node; with the three JobSets this takes about 80 s", binaries.DefaultKubernetes)
+		return nil
+	}
+	say("building %d of the %d programs of a Kubernetes %s cluster: up to 10 minutes on two idle cores, once", missing, len(all),
+		binaries.DefaultKubernetes)
 	return nil
 }
 
