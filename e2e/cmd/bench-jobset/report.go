@@ -70,7 +70,7 @@ const explanation = `
 "fail" ends when the last JobSet has recorded its restart; "restart" begins there. Who reacts to the first failures sooner does a part of the
 restart during "fail", so the line "fail + restart" is the one to compare.
 
-## What Holdfast writes in addition, and why
+## What Holdfast asks of the API server in addition, and why
 
 | request | how many | why it is needed |
 |---|---|---|
@@ -96,7 +96,9 @@ func (b *benchmark) page(w io.Writer) {
 		all.summary(w)
 		fmt.Fprintln(w)
 	}
-	fmt.Fprint(w, slower(b.results))
+	if len(b.options.managers) > 1 {
+		fmt.Fprint(w, slower(b.results))
+	}
 	fmt.Fprintf(w, explanation, binaries.JobSetVersion, runtime.NumCPU())
 	for _, s := range shapes {
 		fmt.Fprintf(w, "\n## %s: what the managers used\n\n", s.heading())
