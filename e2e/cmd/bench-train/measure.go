@@ -33,8 +33,8 @@ var failures = []string{"killed", "hung", "deleted"}
 // is left; the others when the last rank says so.
 var phases = []string{"detect", "stop", "start", "import", "rendezvous", "load", "step"}
 
-// noStep means that the training did not go on in time.
-var noStep = errors.New("no step")
+// errNoStep means that the training did not go on in time.
+var errNoStep = errors.New("no step")
 
 // training is a JobSet that runs.
 type training struct {
@@ -116,7 +116,7 @@ func (t *training) await(ctx context.Context, after time.Time, limit time.Durati
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return nil, fmt.Errorf("%w within %s", noStep, limit)
+	return nil, fmt.Errorf("%w within %s", errNoStep, limit)
 }
 
 // outcome of a failure: how long each phase took, 0 for one that is not told apart from the next, and all of them.
@@ -140,7 +140,7 @@ func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
 		return outcome{}, err
 	}
 	lives, err := t.await(ctx, began, patience)
-	if errors.Is(err, noStep) {
+	if errors.Is(err, errNoStep) {
 		return outcome{}, nil
 	}
 	if err != nil {

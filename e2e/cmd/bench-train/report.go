@@ -55,6 +55,9 @@ func span(all []outcome) string {
 		return fmt.Sprintf("more than %.0f", patience.Seconds())
 	}
 	slices.Sort(totals)
+	if len(all) == 1 {
+		return fmt.Sprintf("%.2f (once)", totals[0].Seconds())
+	}
 	text := fmt.Sprintf("%.2f (%.2f-%.2f)", middle(totals).Seconds(), totals[0].Seconds(), totals[len(totals)-1].Seconds())
 	if lost > 0 {
 		text += fmt.Sprintf(", %d of %d more than %.0f", lost, len(all), patience.Seconds())

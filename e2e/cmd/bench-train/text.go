@@ -26,5 +26,5 @@ The answers:
 
 // remarks come last.
 const remarks = "`detect` ends when Holdfast knows of the failure, which the other answers do not report; `stop` ends when no process of the old run is left. " + `A phase that has no time of its own ("-") is part of
-the next. Each phase ends when the last rank has completed it.
+the next. Each phase ends when the last rank has completed it. Answers without a row have not been measured yet.
 `
