@@ -52,7 +52,7 @@ func isCommand(line string) bool {
 
 // figure marks a first line that nobody could take for a command: it has no word of small letters first, as tables, drawings and comments do, or it
 // says several things with wide gaps, arrows or an assignment between them.
-var figure = regexp.MustCompile(`^[^a-z]|\s{3,}|->| = |^round \d|^admission webhook `)
+var figure = regexp.MustCompile(`^[^a-z]|\s{3,}|->| = |^(round|restart) \d|^admission webhook `)
 
 // classify fails for a block that may be commands of a program that nobody listed.
 func (l lines) classify() (Block, error) {
