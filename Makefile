@@ -343,7 +343,21 @@ lint: ## Formatting, vet, static analysis and the repository's own rules
 	for module in $(MODULES); do (cd $$module && $(BIN)/staticcheck -tags envtest,e2e,e2e_all ./...); done
 	for module in $(ALONE); do (cd $$module && GOWORK=off $(BIN)/staticcheck -tags envtest ./...); done
 
+.PHONY: prose
+prose: ## Check the prose of the pages with Vale: .vale.ini says which
+	GOBIN=$(BIN) GOWORK=off go install -C tools/vale tool
+	$(BIN)/vale --output=line README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs
+
+.PHONY: docs
+docs: ## Build the documentation as a site in bin/site
+	./hack/install-debian.sh docs
+	mkdocs build --quiet
+
+.PHONY: docs-test
+docs-test: docs ## Open every page of the site in a headless browser: links, pictures, search
+	python3 hack/site/check.py $(BIN)/site
+
 .PHONY: verify
-verify: lint ## lint, each module by itself, and nothing left to generate
+verify: lint prose ## lint, each module by itself, and nothing left to generate
 	for module in $(MODULES) $(ALONE); do (cd $$module && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff); done
 	./hack/verify-generated.sh

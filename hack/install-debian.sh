@@ -8,8 +8,9 @@
 # adds what a feature needs that not every testbed has: prometheus, torch.
 #
 #	install-debian.sh store
+#	install-debian.sh docs
 #
-# installs a store and nothing else.
+# installs nothing but a store, or what builds and checks the site.
 set -eu
 
 # The versions the tests were run with. One that has left the mirror is replaced
@@ -35,6 +36,11 @@ prometheus=2.42.0+ds-5+deb12u1
 torch='
 python3-torch=1.13.1+dfsg-4
 python3-etcd=0.4.5-4
+'
+# The site and the browser that looks at it.
+docs='
+chromium=156.0.8078.79-1~deb12u1
+mkdocs-material=8.2.5-1
 '
 policy=/usr/sbin/policy-rc.d
 
@@ -86,16 +92,15 @@ disable_services() {
 	done
 }
 
-if [ "$*" = store ]; then
-	packages=$(echo "$packages" | grep '^redis-server=')
-	valkey=true # the command
-else
-	valkey=$(dirname "$0")/install-valkey.sh
-fi
+valkey=$(dirname "$0")/install-valkey.sh
 for feature; do
 	case $feature in
+	docs | store)
+		[ $# = 1 ] || fail "$feature cannot be combined with other features"
+		valkey=true # the command
+		[ "$feature" = docs ] && packages=$docs || packages=$(echo "$packages" | grep '^redis-server=')
+		;;
 	prometheus) packages="$packages$prometheus" ;;
-	store) [ $# = 1 ] || fail 'store goes with no other feature' ;;
 	torch) packages="$packages$torch" ;;
 	*) fail "there is no feature $feature" ;;
 	esac
