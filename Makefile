@@ -26,7 +26,7 @@ TESTFLAGS ?=
 
 .PHONY: help
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-27s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: build-jobset build-appwrapper build-elastic build-rescheduler ## Build all programs into bin/

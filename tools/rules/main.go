@@ -30,10 +30,10 @@ func main() {
 	}
 }
 
-// modules are the folders of the modules that make up the product, one level deep, and those inside of the library and of the rescheduler.
+// modules returns the folders of the modules that make up the product: those at the root, and those one level below it except for the pinned tools.
 func modules(root string) ([]string, error) {
 	var folders []string
-	for _, pattern := range []string{"*", "shared/*", "rescheduler/*"} {
+	for _, pattern := range []string{"*", "[^t]*/*"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern, "go.mod"))
 		if err != nil {
 			return nil, err

@@ -4,13 +4,15 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
 
-// checkVersions: modules that require the same dependency require the same version of it, and of Go.
+// checkVersions: modules of the workspace that require the same dependency require the same version of it, and of Go. Modules outside
+// of it are there because their dependencies need other versions.
 func checkVersions(root string) ([]string, error) {
-	folders, err := modules(root)
+	folders, err := workspace(root)
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +39,17 @@ func checkVersions(root string) ([]string, error) {
 		}
 	}
 	return breaches, nil
+}
+
+// workspace returns the folders of the modules in go.work.
+func workspace(root string) ([]string, error) {
+	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}")
+	cmd.Dir, cmd.Env, cmd.Stderr = root, append(os.Environ(), "GOWORK="), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the modules of the workspace: %w", err)
+	}
+	return strings.Fields(string(out)), nil
 }
 
 // directRequires reads the direct requirements of a go.mod, and its go line.

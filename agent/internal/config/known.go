@@ -87,7 +87,7 @@ func runtimeSettings() []*setting {
 		},
 		{
 			flag: removeStopped, env: "REMOVE_STOPPED_CONTAINERS", initial: "true",
-			usage: "remove the records of containers that were stopped on an order, so that the kubelet's back-off does not hold them; `kubectl logs --previous` then shows nothing for them",
+			usage: "remove the records of containers that were stopped on an order, so that the kubelet's back-off does not hold them; kubectl logs --previous then shows nothing for them",
 			fix:   "give true or false",
 		},
 		{flag: logLevel, env: "LOG_LEVEL", initial: "info", usage: "debug, info, warn or error", fix: "give one of debug, info, warn, error"},

@@ -17,10 +17,12 @@ var Resets = []End{
 	{Reason: v1beta2.ReasonAutopilotNoExecute, Evacuation: true},
 }
 
-// resetOrFail resets the workload if its budget allows.
+// resetOrFail resets the workload if its budget allows. An attempt that was ready for RetryDecay starts the count of retries again.
 func (f *Facts) resetOrFail(reason, message string, counted bool) *Decision {
 	if decay := f.Parameters.RetryDecay; decay > 0 && f.ReadyFor >= decay {
-		f.Retries = 0
+		decayed := *f
+		decayed.Retries = 0
+		f = &decayed
 	}
 	switch {
 	case !f.Parameters.RetryLimit.Allows(f.Retries):
