@@ -357,6 +357,12 @@ docs: ## Build the documentation as a site in bin/site
 docs-test: docs ## Open every page of the site in a headless browser: links, pictures, search
 	python3 hack/site/check.py $(BIN)/site
 
+.PHONY: size
+size: ## Count the lines of shipped Go by module: no tests, nothing generated, without e2e, tools, benchmarks and the simulation
+	@git ls-files '*.go' | grep -vE '_test\.go$$|/zz_generated|^e2e/|^tools/|/bench-|^shared/testing/|/internal/testing/|^shared/coordination/simulation/' | \
+	  xargs wc -l | awk '$$2 != "total" {split($$2, path, "/"); lines[path[1]] += $$1; all += $$1} \
+	    END {for (module in lines) printf "%7d  %s\n", lines[module], module | "sort -k2"; close("sort -k2"); printf "%7d  in all\n", all}'
+
 .PHONY: verify
 verify: lint prose ## lint, each module by itself, and nothing left to generate
 	for module in $(MODULES) $(ALONE); do (cd $$module && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff); done

@@ -7,7 +7,7 @@
 //	internal/policy    who is active, lost, replaced; when a job has failed or succeeded. Pure
 //	internal/plan      pods, services and environment of a job. Pure
 //	internal/controller/elasticjob
-//	internal/kueue     the only importer of Kueue's jobframework
+//	kueue              a module of its own: the only importer of Kueue's jobframework
 //
 // # The seam between the operator and the rendezvous server
 //
