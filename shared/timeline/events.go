@@ -9,22 +9,22 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// Event is one about an object of the workload, or a pod of it.
+// Event about an object of the workload or one of its pods.
 type Event struct {
 	At           time.Time
-	Kind, Name   string // of what it is about
+	Kind, Name   string // of the involved object
 	Reason, Note string
-	Count        int32 // how often it was said; 0 and 1 are once
+	Count        int32 // occurrences; 0 means 1
 }
 
-// meaning of the reason of an event.
+// meaning is what the reason of an event stands for.
 type meaning struct {
 	rung int
 	what What
 }
 
-// meanings of events that say what no history does, and of those that begin what a history will have: it is written at the end, and gone
-// with the object when that is reset.
+// meanings lists the events that no history records, and those at the start of a recovery whose history is written at its end and lost if a
+// reset deletes the object.
 var meanings = map[string]meaning{
 	"InPlaceRestart":        {recovering.RungProcess, InPlace},
 	"InPlaceFailOver":       {recovering.RungRecreate, Recreation},
@@ -48,13 +48,13 @@ var meanings = map[string]meaning{
 	"ElasticJobSuspended":   {0, Suspended},
 }
 
-// failurePolicySuffix ends the reasons of what a failure policy does.
+// failurePolicySuffix ends the event reasons of failure policy actions.
 const failurePolicySuffix = "FailurePolicyAction"
 
-// sameMoment is how far apart the clocks of an event and of a history may be about one thing.
+// sameMoment is the allowed clock difference between an event and a history entry about the same recovery.
 const sameMoment = 2 * time.Second
 
-// ofEvents are entries for what is not among those that are known.
+// ofEvents returns entries for events that are not in the known entries.
 func ofEvents(w Workload, known []Entry) []Entry {
 	var list []Entry
 	seen := map[Event]bool{}
@@ -80,17 +80,17 @@ func ofEvents(w Workload, known []Entry) []Entry {
 			e.Cause, _, _ = strings.Cut(ev.Note, ";")
 		}
 		others := known
-		if m.what == Moved || m.what == Replaced { // said of the pod and of its workload
+		if m.what == Moved || m.what == Replaced { // reported on the pod and on its workload
 			others = append(slices.Clip(known), list...)
 		}
-		if !covered(e, others) {
+		if !isDuplicate(e, others) {
 			list = append(list, e)
 		}
 	}
 	return list
 }
 
-// replacedBy takes the worker out of the note of an ElasticJob's event.
+// replacedBy returns cause and worker from the note of an ElasticJob's event.
 func replacedBy(ev Event) (cause, worker string) {
 	pod, cause, found := podIn(ev.Note)
 	if !found {
@@ -99,15 +99,15 @@ func replacedBy(ev Event) (cause, worker string) {
 	return cause, elasticWorker(ev.Name, pod)
 }
 
-// podIn reads the name of the pod from the note of an ElasticJob's event, and the rest. There are notes with the namespace before the name
-// and a dot between, and notes without; names of these pods have no dots.
+// podIn returns the pod's name from the note of an ElasticJob's event, and the rest. Some notes have the namespace and a dot before the
+// name. The names of these pods have no dots.
 func podIn(note string) (pod, rest string, found bool) {
 	pod, rest, found = strings.Cut(strings.TrimPrefix(note, "Pod: "), " ")
 	pod = strings.TrimSuffix(pod, ":")
 	return pod[strings.LastIndexByte(pod, '.')+1:], rest, found
 }
 
-// givenUp: another event about the same worker at the same moment says that nobody replaces it.
+// givenUp reports whether another event says that the same worker is no longer replaced.
 func givenUp(ev Event, all []Event) bool {
 	pod, _, _ := podIn(ev.Note)
 	return slices.ContainsFunc(all, func(other Event) bool {
@@ -128,11 +128,11 @@ func countIn(note string) (count, limit int32) {
 	return 0, -1
 }
 
-// later tells whether a restart was counted after another: it follows that one so soon that no history has it yet.
+// later reports whether a restart has a higher count, so that no history has it yet.
 func (e Entry) later(than Entry) bool { return than.Count > 0 && e.Count > than.Count }
 
-// covered: the same kind of thing, at the same moment, is known from a history or from the event about the pod.
-func covered(e Entry, known []Entry) bool {
+// isDuplicate reports whether an entry of the same type at the same time is known.
+func isDuplicate(e Entry, known []Entry) bool {
 	for _, k := range known {
 		within := !e.At.Before(k.At.Add(-sameMoment)) && !e.At.After(k.At.Add(k.Took+sameMoment))
 		switch {

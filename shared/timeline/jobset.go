@@ -9,20 +9,20 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// JobSet is what is read of a JobSet's spec and status.
+// JobSet has the fields of a JobSet that are used.
 type JobSet struct {
 	MaxRestarts int32
-	// Charged is how many restarts were counted, in place and by recreation.
+	// Charged is the number of counted restarts, in place and by recreation.
 	Charged int32
-	// Sidecar: containers are restarted, not processes.
+	// Sidecar means that containers are restarted, not processes.
 	Sidecar bool
 }
 
 func ofJobSet(o Object) []Entry {
 	list := []Entry{{At: o.Created, Object: o.String(), What: Started}}
 	text := o.Annotations[history.Annotation]
-	entries, _ := history.Parse(text) // what cannot be read is of a later version
-	counted := numberBack(entries, o.JobSet.Charged, history.Whole(text))
+	entries, _ := history.Parse(text) // invalid lines are from a later version
+	counted := numberRestarts(entries, o.JobSet.Charged, history.Whole(text))
 	for i, h := range entries {
 		e := Entry{
 			At: h.FailedAt, Rung: inPlaceRung(o.JobSet.Sidecar), Object: o.String(), What: InPlace, Cause: causeText(h.Cause),
@@ -43,9 +43,9 @@ func inPlaceRung(sidecar bool) int {
 	return recovering.RungProcess
 }
 
-// numberBack gives the counted entries their numbers: the last one has the number that the object says, unless it says more because the
-// budget was exceeded by a failure that was answered by none of them.
-func numberBack(entries []history.Entry, charged int32, whole bool) []int32 {
+// numberRestarts numbers the counted entries backwards from the count of the object. If the history is complete, the count is limited to
+// the entries: the failure that exceeded the budget has none.
+func numberRestarts(entries []history.Entry, charged int32, whole bool) []int32 {
 	numbers := make([]int32, len(entries))
 	n := charged
 	total := int32(0)
@@ -54,7 +54,7 @@ func numberBack(entries []history.Entry, charged int32, whole bool) []int32 {
 			total++
 		}
 	}
-	if whole { // all restarts are here: they count from 1
+	if whole { // the history has all restarts
 		n = min(n, total)
 	}
 	for i := len(entries) - 1; i >= 0 && n > 0; i-- {
@@ -66,7 +66,7 @@ func numberBack(entries []history.Entry, charged int32, whole bool) []int32 {
 	return numbers
 }
 
-// causeText says in a few words what the history has as parts.
+// causeText describes a cause in a few words.
 func causeText(c history.Cause) string {
 	var text string
 	switch c.Kind {
@@ -79,7 +79,7 @@ func causeText(c history.Cause) string {
 	case "replaced":
 		text = "its container was restarted"
 	case "timeout":
-		text = "the restart before was out of time"
+		text = "the previous restart timed out"
 	case "forming":
 		text = "workers had not joined in time"
 	default:
@@ -97,10 +97,10 @@ func causeText(c history.Cause) string {
 	return text
 }
 
-// ends is how the work ended, from its conditions.
+// ends returns how the work ended, from its conditions.
 func ends(o Object, finished, failed string) []Entry {
 	if c, is := o.condition(failed); is {
-		return []Entry{{At: c.Since, Object: o.String(), What: Failed, Cause: says(c)}}
+		return []Entry{{At: c.Since, Object: o.String(), What: Failed, Cause: conditionText(c)}}
 	}
 	if c, is := o.condition(finished); is {
 		return []Entry{{At: c.Since, Object: o.String(), What: Finished}}
@@ -108,15 +108,15 @@ func ends(o Object, finished, failed string) []Entry {
 	return nil
 }
 
-func says(c Condition) string {
+func conditionText(c Condition) string {
 	if c.Message == "" || c.Reason == "" {
 		return c.Reason + c.Message
 	}
 	return c.Reason + ": " + c.Message
 }
 
-// ofMark is what goes on at this moment and has no place in a history yet.
-func ofMark(o Object, known []Entry, now time.Time) []Entry {
+// ofRecovering returns a recovery in progress that is in no history yet.
+func ofRecovering(o Object, known []Entry, now time.Time) []Entry {
 	state, found := recovering.Of(o.Annotations)
 	if !found || !state.Live(now) {
 		return nil
@@ -141,15 +141,15 @@ var byRung = map[int]What{
 	recovering.RungRecreate: Recreation, recovering.RungReset: Reset,
 }
 
-// ElasticJob is what is read of an ElasticJob's spec and status.
+// ElasticJob has the fields of an ElasticJob that are used.
 type ElasticJob struct {
-	BackoffLimit int32 // -1: without limit
-	// Message says where workers are that do not run; empty if all do.
+	BackoffLimit int32 // -1: no limit
+	// Message describes workers that are not running; empty if all are.
 	Message string
 	Workers []ElasticWorker
 }
 
-// ElasticWorker is what one worker has been through; only its last replacement is known by time.
+// ElasticWorker is the history of one worker. Only the time of its last replacement is known.
 type ElasticWorker struct {
 	Index                 int32
 	Failures, Disruptions int32
@@ -158,7 +158,7 @@ type ElasticWorker struct {
 	GivenUp               bool
 }
 
-// workerGivenUp is the result for a worker that nobody replaces: the others go on without it, as long as they are enough.
+// workerGivenUp is the result for a worker that is no longer replaced. The others continue as long as they are enough.
 const workerGivenUp = "given up"
 
 func ofElasticJob(o Object) []Entry {
@@ -179,18 +179,18 @@ func ofElasticJob(o Object) []Entry {
 	return append(list, ends(o, "Succeeded", "Failed")...)
 }
 
-// elasticWorker is the worker of a pod of an ElasticJob.
+// elasticWorker returns the name of the worker in a pod of an ElasticJob.
 func elasticWorker(job, pod string) string { return strings.TrimPrefix(pod, job+"-") }
 
-// AppWrapper is what is read of an AppWrapper's status.
+// AppWrapper has the fields of an AppWrapper that are used.
 type AppWrapper struct {
 	Phase      string
-	Resets     int32 // that were counted
-	RetryLimit int32 // -1: not known
+	Resets     int32 // counted ones
+	RetryLimit int32 // -1: unknown
 	Attempts   []Attempt
 }
 
-// Attempt is one try to run the workload, as the status has it. Times are zero while there is none.
+// Attempt is one try to run the workload. Times that are not set are zero.
 type Attempt struct {
 	Start, Ready, End time.Time
 	Reason, Message   string
@@ -198,7 +198,7 @@ type Attempt struct {
 	Evacuation        bool
 }
 
-// ofAppWrapper: the end of an attempt, with the next one's way to readiness, is one recovery.
+// ofAppWrapper combines the end of an attempt and the start of the next one into one recovery.
 func ofAppWrapper(o Object, now time.Time) []Entry {
 	aw := o.AppWrapper
 	var list []Entry
@@ -211,7 +211,7 @@ func ofAppWrapper(o Object, now time.Time) []Entry {
 		if a.End.IsZero() {
 			continue
 		}
-		e := Entry{At: a.End, Object: o.String(), Cause: joined(a), Node: strings.Join(a.Nodes, ",")}
+		e := Entry{At: a.End, Object: o.String(), Cause: attemptText(a), Node: strings.Join(a.Nodes, ",")}
 		last := i == len(aw.Attempts)-1
 		switch {
 		case a.Reason == "Succeeded":
@@ -243,7 +243,7 @@ func started(o Object, a Attempt) Entry {
 	return e
 }
 
-// until is how long it took from the end of one attempt to the readiness of the next that became ready.
+// until returns the time from the end of an attempt until the next one became ready or ended.
 func (aw AppWrapper) until(next int, end, now time.Time) (took time.Duration, ongoing bool) {
 	if next >= len(aw.Attempts) {
 		return now.Sub(end), true
@@ -258,7 +258,7 @@ func (aw AppWrapper) until(next int, end, now time.Time) (took time.Duration, on
 	return now.Sub(end), true
 }
 
-func joined(a Attempt) string {
+func attemptText(a Attempt) string {
 	if a.Message == "" || a.Reason == "" {
 		return a.Reason + a.Message
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// Annotations of the rescheduler. The wire format is that of its package memory.
+// Annotations of the rescheduler. Their format is defined by its package memory.
 const (
 	memoryAnnotation   = "holdfast.dev/rescheduling"
 	workloadAnnotation = "sigs.k8s.io/deploy"
@@ -29,40 +29,40 @@ type memory struct {
 	} `json:"entries"`
 }
 
-// ofMemory lists the nodes on which pods of the workload have failed, each at the last time. A value that cannot be read says nothing.
+// ofMemory returns the nodes on which pods of the workload failed, each with its last failure. Invalid values are ignored.
 func ofMemory(o Object) []Entry {
 	var m memory
 	if err := json.Unmarshal([]byte(o.Annotations[memoryAnnotation]), &m); err != nil || m.Version != 1 {
 		return nil
 	}
 	var list []Entry
-	for _, entry := range m.Entries {
+	for _, node := range m.Entries {
 		e := Entry{
-			At: entry.Last, Rung: recovering.RungMove, Object: o.String(), What: Moved, Cause: entry.Reason, Worker: entry.Slot, Node: entry.Node, Limit: -1,
+			At: node.Last, Rung: recovering.RungMove, Object: o.String(), What: Moved, Cause: node.Reason, Worker: node.Slot, Node: node.Node, Limit: -1,
 		}
 		if e.Cause == "" {
-			e.Cause = entry.Class
+			e.Cause = node.Class
 		}
-		if entry.Count > 1 {
-			e.Cause += fmt.Sprintf(", %d times", entry.Count)
+		if node.Count > 1 {
+			e.Cause += fmt.Sprintf(", %d times", node.Count)
 		}
 		list = append(list, e)
 	}
 	return list
 }
 
-// Remembered tells whether the rescheduler has a memory of the workload: pods of it have failed on nodes.
+// Remembered reports whether the rescheduler has recorded failures of the workload's pods on nodes.
 func Remembered(annotations map[string]string) bool {
 	_, found := annotations[memoryAnnotation]
 	return found
 }
 
-// Moves is how often pods of a workload were moved, and how often they may be: -1 if nobody says so.
+// Moves returns how often pods of a workload were moved, and how often they may be; -1 if no limit is set.
 func Moves(annotations map[string]string) (moves, allowed int32) {
 	var info struct {
 		Times int32 `json:"currentReschedulingTimes"`
 	}
-	_ = json.Unmarshal([]byte(annotations[workloadAnnotation]), &info) // unreadable is none
+	_ = json.Unmarshal([]byte(annotations[workloadAnnotation]), &info) // invalid counts as none
 	allowed = -1
 	if n, err := strconv.ParseInt(annotations[retriesAnnotation], 10, 32); err == nil && n >= 0 {
 		allowed = int32(n)
@@ -70,13 +70,13 @@ func Moves(annotations map[string]string) (moves, allowed int32) {
 	return max(0, info.Times), allowed
 }
 
-// evicted is what an ElasticJob says of a worker that somebody has evicted.
+// evicted is the cause that an ElasticJob gives for an evicted worker.
 const evicted = "it was evicted"
 
-// evictedWithin is how long after the decision to move a pod its eviction may come: a disruption budget may hold it up.
+// evictedWithin is the maximum time between the decision to move a pod and its eviction, which a disruption budget may delay.
 const evictedWithin = time.Minute
 
-// joinMoves makes the replacement of a worker that the rescheduler has evicted a step of that move: it is one answer to one fault.
+// joinMoves turns the replacement of a worker that the rescheduler evicted into a step of the move, since both handle the same fault.
 func joinMoves(list []Entry) {
 	for i := range list {
 		e := &list[i]
@@ -92,8 +92,8 @@ func joinMoves(list []Entry) {
 	}
 }
 
-// moves tells whether the entry says that the pod of the worker of an ElasticJob is moved: a memory names its slot, an event is about
-// the pod, and both have the pod's name.
+// moves reports whether the entry is a move of the pod of an ElasticJob's worker. The rescheduler's state and its events both have the
+// pod's name.
 func (e Entry) moves(replaced Entry) bool {
 	_, job, _ := strings.Cut(replaced.Object, " ")
 	pod := job + "-" + replaced.Worker

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Text is a timeline as a table for people: one line for each entry, oldest first.
+// Text returns a timeline as a table, one line for each entry, oldest first.
 func Text(list []Entry) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -33,7 +33,7 @@ func dash(s string) string {
 	return s
 }
 
-// maxCause keeps a line readable; JSON and YAML have all of it.
+// maxCause limits the length of a cause in the table. JSON and YAML have all of it.
 const maxCause = 160
 
 func oneLine(s string) string {
@@ -44,7 +44,7 @@ func oneLine(s string) string {
 	return s
 }
 
-// RungText is the rung, or a dash.
+// RungText returns the recovery level, or a dash.
 func (e Entry) RungText() string {
 	if e.Rung == 0 {
 		return nothing
@@ -52,7 +52,7 @@ func (e Entry) RungText() string {
 	return fmt.Sprint(e.Rung)
 }
 
-// WhatText is what happened, and to which kind unless the rung says it.
+// WhatText returns what happened, with the kind if there is no recovery level.
 func (e Entry) WhatText() string {
 	kind, _, _ := strings.Cut(e.Object, " ")
 	text := string(e.What)
@@ -65,7 +65,7 @@ func (e Entry) WhatText() string {
 	return text
 }
 
-// CountText says what it was counted as, such as "2 of 5".
+// CountText returns the count, such as "2 of 5".
 func (e Entry) CountText() string {
 	switch {
 	case e.Count == 0:
@@ -76,7 +76,7 @@ func (e Entry) CountText() string {
 	return fmt.Sprintf("%d of %d", e.Count, e.Limit)
 }
 
-// TookText is the outage: in milliseconds below ten seconds, in tenths of a second below ten minutes.
+// TookText returns the outage, or a dash.
 func (e Entry) TookText() string {
 	if e.Took == 0 {
 		return nothing
@@ -88,7 +88,7 @@ func (e Entry) TookText() string {
 	return text
 }
 
-// Duration is a span of time as people read it.
+// Duration formats a duration: in milliseconds below ten seconds, in tenths of a second below ten minutes, otherwise in whole seconds.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -99,7 +99,7 @@ func Duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Where is worker and node, as far as they are known.
+// Where returns worker and node, as far as they are known.
 func (e Entry) Where() string {
 	switch {
 	case e.Worker != "" && e.Node != "":

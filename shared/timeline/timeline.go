@@ -1,7 +1,7 @@
-// Package timeline puts together what happened to a workload across programs, oldest first: each recovery once, with its rung of the
-// ladder, its cause, how long it took and what it was counted as. It takes histories first (the restart history of a JobSet, the
-// attempts of an AppWrapper, the workers of an ElasticJob, the memory of the rescheduler), because events are gone after an hour, and
-// from events what no history has. It is pure: whoever has read the objects gives them decoded.
+// Package timeline merges what happened to a workload in all programs into one list, oldest first. Each recovery appears once, with its
+// level, cause, duration and count. Events expire after an hour, so histories come first: the restart history of a JobSet, the attempts of
+// an AppWrapper, the workers of an ElasticJob, and the state of the rescheduler. Events add what no history has. It is pure; the caller
+// reads and decodes the objects.
 package timeline
 
 import (
@@ -11,36 +11,37 @@ import (
 	"time"
 )
 
-// Entry is one thing that happened.
+// Entry is one event in the life of a workload.
 type Entry struct {
 	At time.Time `json:"at"`
-	// Rung of the ladder that answered, 1 to 6; 0: nothing was recovered, as when a workload starts or fails.
+	// Rung is the recovery level, 1 to 6; 0 if nothing was recovered, as when a workload starts or fails.
 	Rung   int    `json:"rung,omitempty"`
-	Object string `json:"object"` // kind and name of the object that says so
+	Object string `json:"object"` // kind and name of the source object
 	What   What   `json:"what"`
 	Cause  string `json:"cause,omitempty"`
 	Worker string `json:"worker,omitempty"`
 	Pod    string `json:"pod,omitempty"`
 	Node   string `json:"node,omitempty"`
-	// Took is the outage, in nanoseconds; 0: not known, or none.
+	// Took is the outage in nanoseconds; 0 if unknown or none.
 	Took time.Duration `json:"tookNanoseconds,omitempty"`
-	// Ongoing: it has not ended. Took is the time so far.
+	// Ongoing means that it has not ended. Took is the time so far.
 	Ongoing bool `json:"ongoing,omitempty"`
-	// Count and Limit: it is the Count-th of at most Limit. Count 0: it is not counted. Limit -1: without limit, or not known.
+	// Count and Limit are the position in a budget: the Count-th of at most Limit. Count 0 means not counted. Limit -1 means no limit, or
+	// unknown.
 	Count int32 `json:"count,omitempty"`
 	Limit int32 `json:"limit,omitempty"`
-	// Result says how it ended, unless all workers run again.
+	// Result is how it ended, unless all workers run again.
 	Result string `json:"result,omitempty"`
 }
 
-// What happened.
+// What is the type of an entry.
 type What string
 
-// What can happen.
+// Types of entries.
 const (
 	Started    What = "started"
 	InPlace    What = "restart in place"
-	Repair     What = "repair" // a step within a restart: a pod or a Job of single workers
+	Repair     What = "repair" // a step of a restart: one pod or Job
 	Replaced   What = "worker replaced"
 	Moved      What = "node avoided"
 	Recreation What = "recreation"
@@ -49,16 +50,16 @@ const (
 	Suspended  What = "suspended"
 	Finished   What = "finished"
 	Failed     What = "failed"
-	Noted      What = "noted" // a warning that is no recovery
+	Noted      What = "noted" // a warning, not a recovery
 )
 
-// Workload is what is known of one: its objects, the root first, and the events about them and their pods.
+// Workload has the objects of a workload, the root first, and the events about them and their pods.
 type Workload struct {
 	Objects []Object
 	Events  []Event
 }
 
-// Of is the timeline of a workload at `now`, oldest first. What happened at the same moment is in the order of the rungs.
+// Of returns the timeline of a workload at `now`, oldest first. Simultaneous entries are in the order of levels.
 func Of(w Workload, now time.Time) []Entry {
 	var list []Entry
 	for _, o := range w.Objects {
@@ -72,7 +73,7 @@ func Of(w Workload, now time.Time) []Entry {
 	return list
 }
 
-// Object is one of the workload's. What its kind does not have is nil.
+// Object is an object of the workload. Fields of other kinds are nil.
 type Object struct {
 	Kind, Name  string
 	Annotations map[string]string
@@ -86,7 +87,7 @@ type Object struct {
 
 func (o Object) String() string { return o.Kind + " " + o.Name }
 
-// Condition is one of an object's.
+// Condition of an object.
 type Condition struct {
 	Type            string
 	True            bool
@@ -113,11 +114,11 @@ func ofObject(o Object, now time.Time) []Entry {
 		list = ofElasticJob(o)
 	}
 	list = append(list, ofMemory(o)...)
-	return append(list, ofMark(o, list, now)...)
+	return append(list, ofRecovering(o, list, now)...)
 }
 
-// order is the moment by which an entry is sorted. The status of an object knows seconds only; what answered or ended something there did
-// so after whatever else is told of that second.
+// order returns the time for sorting. Times in a status have whole seconds, so a reset or the end of the workload comes last within its
+// second.
 func (e Entry) order() time.Time {
 	switch e.What {
 	case Reset, Evacuation, Finished, Failed:
@@ -128,15 +129,15 @@ func (e Entry) order() time.Time {
 	return e.At
 }
 
-// Loss is what recoveries took.
+// Loss is the time lost by recoveries.
 type Loss struct {
-	// Time that is known, overlaps counted once.
+	// Time lost, with overlaps counted once.
 	Time time.Duration
-	// NotTimed is how many recoveries took a time that nobody has written down, so that more was lost than Time.
+	// NotTimed is the number of recoveries of unknown duration, so that more than Time was lost.
 	NotTimed int
 }
 
-// Lost is what a timeline's recoveries have taken.
+// Lost returns the time lost by the recoveries of a timeline.
 func Lost(list []Entry) Loss {
 	var loss Loss
 	var spans [][2]time.Time
@@ -165,17 +166,18 @@ func Lost(list []Entry) Loss {
 	return loss
 }
 
-// within one of the spans, as far as clocks agree: what was answered then is a part of a recovery whose time is known.
+// within reports whether a time is in one of the spans, allowing for clock differences. Such an entry belongs to a recovery of known
+// duration.
 func within(at time.Time, spans [][2]time.Time) bool {
 	return slices.ContainsFunc(spans, func(span [2]time.Time) bool {
 		return !at.Before(span[0].Add(-sameMoment)) && !at.After(span[1].Add(sameMoment))
 	})
 }
 
-// Recovery tells whether the entry is one, and not a step of one or something else that happened.
+// Recovery reports whether the entry is a whole recovery, not a step of one.
 func (e Entry) Recovery() bool { return e.Rung > 0 && e.What != Repair }
 
-// String is a loss as people read it.
+// String returns the loss as text.
 func (l Loss) String() string {
 	switch {
 	case l.NotTimed == 0:

@@ -1,4 +1,4 @@
-// Command kubectl-holdfast is the kubectl plugin: `kubectl holdfast status NAME`.
+// Command kubectl-holdfast is the kubectl plugin `kubectl holdfast`.
 package main
 
 import (

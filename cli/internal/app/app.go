@@ -1,4 +1,4 @@
-// Package app is the command line: what is asked for, by which flags.
+// Package app defines the commands and flags of the kubectl plugin.
 package app
 
 import (
@@ -21,35 +21,35 @@ import (
 	"github.com/holdfast-project/holdfast/shared/version"
 )
 
-// Terminal is what the command writes to, and its clock.
+// Terminal is the output of the command, and its clock.
 type Terminal struct {
 	Out, Err io.Writer
-	// Interactive: people look at Out, so that colours and lines that change make sense.
+	// Interactive means that Out is a terminal, so colors and updated lines may be used.
 	Interactive bool
 	Now         func() time.Time
 	After       func(time.Duration) <-chan time.Time
 }
 
-// System is the terminal of this process. Colours follow the convention of NO_COLOR.
+// System returns the terminal of this process.
 func System() Terminal {
 	return Terminal{Out: os.Stdout, Err: os.Stderr, Interactive: term.IsTerminal(int(os.Stdout.Fd())), Now: time.Now, After: time.After}
 }
 
-// command has what all subcommands share.
+// command has the state that all subcommands share.
 type command struct {
 	Terminal
 	flags  *genericclioptions.ConfigFlags
 	output string
 }
 
-// formats of output, the default first.
+// formats lists the output formats, the default first.
 var formats = []string{"table", "wide", "json", "yaml"}
 
-// Command is `kubectl holdfast`.
+// Command returns the command `kubectl holdfast`.
 func Command(t Terminal) *cobra.Command {
 	c := &command{Terminal: t, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
-		Use: "kubectl-holdfast", Short: "What happens to training jobs when something fails",
+		Use: "kubectl-holdfast", Short: "Show how training jobs recover from failures",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl holdfast"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -69,7 +69,7 @@ func Command(t Terminal) *cobra.Command {
 	return root
 }
 
-// Limits of requests a second, those of kubectl's discovery: the 5 of client-go are fewer than one look at a workload of thousands of pods takes.
+// Request limits, as in kubectl's discovery. The default of client-go, 5 per second, is too low for workloads of thousands of pods.
 const (
 	requestsPerSecond = 50
 	requestsAtOnce    = 300
@@ -101,10 +101,10 @@ func (c *command) reader() (read.Reader, string, error) {
 	return read.Reader{Client: client, Mapper: mapper}, namespace, err
 }
 
-// tell says what one has no right to, so that nobody takes what is not shown for not there.
-func (c *command) tell(refused read.Forbidden) {
+// warnForbidden warns about missing permissions, so that users do not mistake hidden objects for missing ones.
+func (c *command) warnForbidden(refused read.Forbidden) {
 	if len(refused) > 0 {
-		fmt.Fprintf(c.Err, "warning: no right to %s: what they would tell is not shown\n", refused)
+		fmt.Fprintf(c.Err, "warning: no permission to %s: the output is incomplete\n", refused)
 	}
 }
 
@@ -140,7 +140,7 @@ func (c *command) status() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c.tell(w.Forbidden)
+			c.warnForbidden(w.Forbidden)
 			s := report.Of(w, c.Now())
 			if c.encoded() {
 				return report.Encode(c.Out, c.output, s)
@@ -165,7 +165,7 @@ func (c *command) timeline() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c.tell(w.Forbidden)
+			c.warnForbidden(w.Forbidden)
 			list := timeline.Of(w.Timeline(), c.Now())
 			if c.encoded() {
 				return report.Encode(c.Out, c.output, list)
@@ -188,7 +188,7 @@ func (c *command) why() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c.tell(p.Forbidden)
+			c.warnForbidden(p.Forbidden)
 			why := report.WhyOf(p, c.Now())
 			if c.encoded() {
 				return report.Encode(c.Out, c.output, why)
@@ -215,7 +215,7 @@ func (c *command) top() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c.tell(refused)
+			c.warnForbidden(refused)
 			rows := report.Top(list, c.Now())
 			if c.encoded() {
 				return report.Encode(c.Out, c.output, rows)

@@ -321,7 +321,7 @@ func TestMistakes(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing of the name":   {[]string{"status", "x"}, "no AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment, StatefulSet, ReplicaSet of the name x"},
+		"nothing of the name":   {[]string{"status", "x"}, "no AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment, StatefulSet, ReplicaSet named x"},
 		"a kind without a CRD":  {[]string{"status", "pytorchjob/x"}, `no kind "pytorchjob"`},
 		"a pod that is not":     {[]string{"why", "x"}, "no pod x"},
 		"a format that is none": {[]string{"top", "-o", "xml"}, `"xml", not one of table, wide, json, yaml`},
@@ -335,7 +335,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Nothing is said of what one has no right to see, but that.
+// Nothing is said of what one has no permission to see, but that.
 func TestWhoMaySeeOnlyTheJobSet(t *testing.T) {
 	ns := wrapped(t)
 	create(t, ns, `
@@ -351,14 +351,14 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: jobsets}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: guest}]`, nil)
 	text, err := holdfast(t, ns, "status", "train", "--as", "guest")
 	ok(t, err)
-	says(t, text, "JobSet "+ns+"/train", "Unknown", "no right to list pods", "no right to get appwrappers, list pods, events")
+	says(t, text, "JobSet "+ns+"/train", "Unknown", "no permission to list pods", "no permission to get appwrappers, list pods, events")
 	text, err = holdfast(t, ns, "top", "--as", "guest")
 	ok(t, err)
-	says(t, text, "train", "no right to list appwrappers, elasticjobs")
+	says(t, text, "train", "no permission to list appwrappers, elasticjobs")
 	for name, args := range map[string][]string{
-		"no right to list appwrappers":                        {"top", "-A"},
-		"no right to get AppWrapper, ElasticJob":              {"status", "x"},
-		"no right to get AppWrapper in namespace " + ns:       {"status", "appwrapper/whole"},
+		"no permission to list appwrappers":                        {"top", "-A"},
+		"no permission to get AppWrapper, ElasticJob":              {"status", "x"},
+		"no permission to get AppWrapper in namespace " + ns:       {"status", "appwrapper/whole"},
 		"pods \"train-workers-0-0-abcde\" is forbidden: User": {"why", "train-workers-0-0-abcde"},
 	} {
 		if text, err := holdfast(t, ns, append(args, "--as", "guest")...); err == nil || !strings.Contains(err.Error(), name) {

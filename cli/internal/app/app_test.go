@@ -37,9 +37,9 @@ func TestRequestsAreNotHeldBack(t *testing.T) {
 func TestMissingRightsAreToldInOneLine(t *testing.T) {
 	var out bytes.Buffer
 	c := &command{Terminal: Terminal{Err: &out}}
-	c.tell(nil)
-	c.tell(read.Forbidden{"get appwrappers", "list pods", "list events"})
-	if got, want := out.String(), "warning: no right to get appwrappers, list pods, events: what they would tell is not shown\n"; got != want {
+	c.warnForbidden(nil)
+	c.warnForbidden(read.Forbidden{"get appwrappers", "list pods", "list events"})
+	if got, want := out.String(), "warning: no permission to get appwrappers, list pods, events: the output is incomplete\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-project/holdfast/cli/internal/report"
 )
 
-// Pace of looking: the line has a clock in it, and a restart in place is over within a second.
+// Poll intervals. The line has a clock in it, and a restart in place takes less than a second.
 const (
-	calm  = time.Second
-	brisk = 200 * time.Millisecond
+	slowPoll = time.Second
+	fastPoll = 200 * time.Millisecond
 )
 
 // reader of a workload.
@@ -23,36 +23,36 @@ type reader interface {
 	Workload(ctx context.Context, namespace, name string) (*read.Workload, error)
 }
 
-// watcher is between two looks.
+// watcher is the state between two polls.
 type watcher struct {
 	*command
 	reader
 	namespace, name string
-	last            string // line, empty after something else was written
-	known           bool   // it was seen
-	troubled        bool   // the last look failed
+	last            string // line written; empty after other output
+	known           bool   // the workload was found
+	failing         bool   // the last poll failed
 }
 
-// watch keeps one line up to date on a terminal; elsewhere each change is a new line. It ends with the workload, or with the context. What
-// fails after the first look is told once and tried again: people watch when an API server is in trouble, too.
+// watch updates one line on a terminal, and prints each change as a new line elsewhere. It ends when the workload has finished or failed,
+// or when ctx is done. Errors after the first poll are reported once and retried, because users watch during API server outages too.
 func (c *command) watch(ctx context.Context, r reader, namespace, name string) error {
 	w := &watcher{command: c, reader: r, namespace: namespace, name: name}
-	defer w.endLine() // what is written next begins a line of its own, also after an error
+	defer w.endLine() // later output starts on a new line
 	for {
-		over, pace, err := w.look(ctx)
+		over, interval, err := w.poll(ctx)
 		if over || err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-c.After(pace):
+		case <-c.After(interval):
 		}
 	}
 }
 
-// look at the workload and write it down: whether it is over, and else when to look again.
-func (w *watcher) look(ctx context.Context) (over bool, pace time.Duration, err error) {
+// poll reads the workload and writes its status. It reports whether the workload has ended, and otherwise when to poll again.
+func (w *watcher) poll(ctx context.Context) (over bool, interval time.Duration, err error) {
 	workload, err := w.Workload(ctx, w.namespace, w.name)
 	now := w.Now()
 	switch {
@@ -61,38 +61,38 @@ func (w *watcher) look(ctx context.Context) (over bool, pace time.Duration, err 
 	case err != nil && (!w.known || final(err)):
 		return false, 0, err
 	case err != nil:
-		w.trouble(err, now)
-		return false, calm, nil
+		w.reportError(err, now)
+		return false, slowPoll, nil
 	}
 	if !w.known {
-		w.tell(workload.Forbidden)
+		w.warnForbidden(workload.Forbidden)
 	}
-	w.known, w.troubled = true, false
-	w.name = workload.Name() // nobody has to be asked again for what it is part of
+	w.known, w.failing = true, false
+	w.name = workload.Name() // later polls need not search for the root
 	s := report.Of(workload, now)
 	w.last = w.writeLine(s, w.last, now)
 	if s.State == report.Recovering {
-		return false, brisk, nil
+		return false, fastPoll, nil
 	}
-	return s.State == report.Finished || s.State == report.Failed, calm, nil
+	return s.State == report.Finished || s.State == report.Failed, slowPoll, nil
 }
 
-// final errors are those that another look does not mend.
+// final reports whether retrying cannot help.
 func final(err error) bool {
 	return errors.Is(err, read.ErrNotFound) || errors.Is(err, read.ErrForbidden) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }
 
-// trouble is told when it begins.
-func (w *watcher) trouble(err error, now time.Time) {
-	if w.troubled {
+// reportError reports the first of consecutive errors.
+func (w *watcher) reportError(err error, now time.Time) {
+	if w.failing {
 		return
 	}
-	w.troubled = true
+	w.failing = true
 	w.endLine()
-	fmt.Fprintf(w.Err, "%s  error: %v; looking again\n", now.UTC().Format(clock), err)
+	fmt.Fprintf(w.Err, "%s  error: %v; retrying\n", now.UTC().Format(clock), err)
 }
 
-// endLine on a terminal, where it is open.
+// endLine ends the current line on a terminal.
 func (w *watcher) endLine() {
 	if w.Interactive && w.last != "" {
 		fmt.Fprintln(w.Out)
@@ -102,7 +102,8 @@ func (w *watcher) endLine() {
 
 // timeWidth is that of the clock at the begin of a line, which changes always.
 const (
-	clock     = "15:04:05"
+	clock = "15:04:05"
+	// timeWidth is the width of the clock at the start of a line.
 	timeWidth = len(clock)
 )
 

@@ -101,7 +101,7 @@ func TestTheLineOnATerminalIsWrittenOverAndOver(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if want := []time.Duration{calm, calm, brisk, brisk, calm}; !slices.Equal(f.pauses, want) {
+	if want := []time.Duration{slowPoll, slowPoll, fastPoll, fastPoll, slowPoll}; !slices.Equal(f.pauses, want) {
 		t.Errorf("pauses %v, want %v: more often during a recovery", f.pauses, want)
 	}
 }
@@ -175,14 +175,14 @@ func TestTroubleIsToldOnceAndLookedPast(t *testing.T) {
 		want        string
 	}{
 		"on a terminal": {true, "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training\n" +
-			"13:00:01  error: connection refused; looking again\n" +
+			"13:00:01  error: connection refused; retrying\n" +
 			"\r\x1b[K13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Training\n" +
-			"13:00:04  error: connection refused; looking again\n" +
+			"13:00:04  error: connection refused; retrying\n" +
 			"\r\x1b[K13:00:05  ElasticJob train  0 of 0 ready  worker failures 0  Finished\n"},
 		"elsewhere": {false, `13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training
-13:00:01  error: connection refused; looking again
+13:00:01  error: connection refused; retrying
 13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Training
-13:00:04  error: connection refused; looking again
+13:00:04  error: connection refused; retrying
 13:00:05  ElasticJob train  0 of 0 ready  worker failures 0  Finished
 `},
 	} {

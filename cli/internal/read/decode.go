@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// Annotations that are read.
+// Annotations on workloads.
 const (
 	inPlaceRestarts = "alpha.jobset.sigs.k8s.io/inplace-restarts"
 	inPlaceDriver   = "holdfast.dev/inplace-driver"
 	retryLimit      = "workload.codeflare.dev.appwrapper/retryLimit"
 )
 
-// decode reads an object leniently: what has another shape than its kind is known to have is not there.
+// decode reads an object leniently: fields of an unexpected type count as missing.
 func decode(o *unstructured.Unstructured) timeline.Object {
 	t := timeline.Object{
 		Kind: o.GetKind(), Name: o.GetName(), Annotations: o.GetAnnotations(), Created: o.GetCreationTimestamp().Time, Conditions: conditions(o),
@@ -53,7 +53,7 @@ func conditions(o *unstructured.Unstructured) []timeline.Condition {
 }
 
 func into(o *unstructured.Unstructured, target any) {
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, target) // what fits is read
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, target) // fields of the expected type are set
 }
 
 func jobSet(o *unstructured.Unstructured) *timeline.JobSet {
@@ -68,7 +68,7 @@ func jobSet(o *unstructured.Unstructured) *timeline.JobSet {
 		} `json:"status"`
 	}
 	into(o, &s)
-	charged, _ := strconv.ParseInt(o.GetAnnotations()[inPlaceRestarts], 10, 32) // none, or unreadable, is 0
+	charged, _ := strconv.ParseInt(o.GetAnnotations()[inPlaceRestarts], 10, 32) // missing or invalid counts as 0
 	return &timeline.JobSet{
 		MaxRestarts: s.Spec.FailurePolicy.MaxRestarts, Charged: max(int32(charged), s.Status.Charged), Sidecar: o.GetAnnotations()[inPlaceDriver] == "cri",
 	}
@@ -124,13 +124,13 @@ func elasticJob(o *unstructured.Unstructured) *timeline.ElasticJob {
 		} `json:"status"`
 	}
 	into(o, &s)
-	job := &timeline.ElasticJob{BackoffLimit: 3, Message: s.Status.Message} // the kind's default
+	job := &timeline.ElasticJob{BackoffLimit: 3, Message: s.Status.Message} // default of the kind
 	if limit := cmp.Or(s.Spec.BackoffLimit, s.Spec.RunPolicy.BackoffLimit); limit != nil {
 		job.BackoffLimit = *limit
 	}
 	for _, w := range s.Status.Workers {
 		e := timeline.ElasticWorker{
-			Index: w.Index, Failures: w.Failures, Disruptions: w.Disruptions, LastReason: w.LastReason, GivenUp: among(w.Index, s.Status.FailedIndexes),
+			Index: w.Index, Failures: w.Failures, Disruptions: w.Disruptions, LastReason: w.LastReason, GivenUp: contains(w.Index, s.Status.FailedIndexes),
 		}
 		if w.LastTime != nil {
 			e.LastTime = w.LastTime.Time
@@ -153,7 +153,7 @@ func decodeEvent(e *corev1.Event) timeline.Event {
 	}
 }
 
-// EventTime is when it was said first, as exactly as it says.
+// EventTime returns the most precise time of an event's first occurrence.
 func EventTime(e *corev1.Event) time.Time {
 	switch {
 	case !e.EventTime.IsZero():
@@ -164,5 +164,5 @@ func EventTime(e *corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// Queued tells whether the object is in a queue of Kueue.
+// Queued reports whether the object is in a Kueue queue.
 func Queued(o *unstructured.Unstructured) bool { return o.GetLabels()[queueLabel] != "" }

@@ -65,14 +65,14 @@ func TestANameThatIsNotFound(t *testing.T) {
 		is     error
 		want   string
 	}{
-		"of its kind": {nil, "jobset/x", ErrNotFound, "not found: namespace team has no JobSet of the name x"},
+		"of its kind": {nil, "jobset/x", ErrNotFound, "not found: namespace team has no JobSet named x"},
 		"of a kind that nobody knows": {
-			nil, "pytorchjob/x", ErrNotFound, `not found: the cluster has no kind "pytorchjob" that this program knows`,
+			nil, "pytorchjob/x", ErrNotFound, `not found: the cluster has no supported kind "pytorchjob"`,
 		},
-		"of a kind that one may not look at": {[]string{"get jobsets"}, "jobset/x", ErrForbidden, "no right to get JobSet in namespace team"},
+		"of a kind that one may not look at": {[]string{"get jobsets"}, "jobset/x", ErrForbidden, "no permission to get JobSet in namespace team"},
 		"of some kinds that one may look at": {
 			[]string{"get appwrappers", "get jobs", "get cronjobs"}, "x", ErrForbidden,
-			"no right to get AppWrapper, CronJob, Job in namespace team, which has no JobSet, ElasticJob, Deployment, StatefulSet, ReplicaSet of the name x",
+			"no permission to get AppWrapper, CronJob, Job in namespace team, which has no JobSet, ElasticJob, Deployment, StatefulSet, ReplicaSet named x",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,8 +113,8 @@ func TestAllWorkloadsOfWhatOneMayList(t *testing.T) {
 	}{
 		"all kinds":                         {nil, "team", 1, "", ""},
 		"some kinds":                        {[]string{"list appwrappers", "list jobs"}, "team", 1, "list appwrappers, jobs", ""},
-		"none, in a namespace":              {all, "team", 0, "", "no right to list appwrappers, jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets in namespace team"},
-		"none, in the cluster":              {all, "", 0, "", "no right to list appwrappers, jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets in all namespaces"},
+		"none, in a namespace":              {all, "team", 0, "", "no permission to list appwrappers, jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets in namespace team"},
+		"none, in the cluster":              {all, "", 0, "", "no permission to list appwrappers, jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets in all namespaces"},
 		"nothing but what is of no concern": {all[1:], "team", 1, "list jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package read gathers what is known of a workload with a dynamic client: its objects, from the root down, its pods, and events. Kinds that
-// the cluster does not have are simply not there, so that any of the programs may be missing.
+// Package read collects the objects, pods and events of a workload with a dynamic client. Kinds that the cluster does not serve are
+// skipped, so any of the programs may be missing.
 package read
 
 import (
@@ -25,14 +25,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// ErrNotFound: no object of a known kind has the name.
+// ErrNotFound means that no object of a known kind has the name.
 var ErrNotFound = errors.New("not found")
 
-// Reader reads.
+// Reader reads workloads.
 type Reader struct {
 	Client dynamic.Interface
 	Mapper meta.RESTMapper
-	// Cached: pods are read as the API server has them in memory, for those who look again and again. They may be some moments old.
+	// Cached reads pods from the API server's cache, for repeated reads. They may be slightly out of date.
 	Cached bool
 }
 
@@ -41,11 +41,11 @@ var (
 	eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 )
 
-// page bounds one answer of the API server.
+// page limits the number of objects in one response.
 const page = 500
 
-// Workload finds a workload by NAME or KIND/NAME, of any of its objects, and reads all of it. Where several kinds have an object of the
-// name, the one nearest to the root is meant. Errors: ErrNotFound, ErrForbidden, and those of the API server.
+// Workload finds a workload by NAME or KIND/NAME of any of its objects, and reads all of it. If several kinds have an object of that name,
+// the one nearest to the root is used. Errors: ErrNotFound, ErrForbidden, and those of the API server.
 func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload, error) {
 	object, err := r.find(ctx, namespace, name)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload
 	if w.Pods, err = r.pods(ctx, w); err != nil {
 		return nil, err
 	}
-	for _, o := range w.named() {
+	for _, o := range w.objectNames() {
 		events, err := r.events(ctx, &w.Forbidden, w.Root().GetNamespace(), o[0], o[1])
 		if err != nil {
 			return nil, err
@@ -105,21 +105,21 @@ func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured
 	return nil, notFound(namespace, wanted, bare, none, refused)
 }
 
-// notFound says that none of the kinds has the name, and of which kinds one has no right to know.
+// notFound returns an error that names the kinds without such an object, and those that may not be read.
 func notFound(namespace, kind, name string, none, refused []string) error {
 	switch {
 	case len(none) == 0 && len(refused) == 0:
-		return fmt.Errorf("%w: the cluster has no kind %q that this program knows", ErrNotFound, kind)
+		return fmt.Errorf("%w: the cluster has no supported kind %q", ErrNotFound, kind)
 	case len(refused) == 0:
-		return fmt.Errorf("%w: namespace %s has no %s of the name %s", ErrNotFound, namespace, strings.Join(none, ", "), name)
+		return fmt.Errorf("%w: namespace %s has no %s named %s", ErrNotFound, namespace, strings.Join(none, ", "), name)
 	case len(none) == 0:
 		return fmt.Errorf("%w to get %s in namespace %s", ErrForbidden, strings.Join(refused, ", "), namespace)
 	}
-	return fmt.Errorf("%w to get %s in namespace %s, which has no %s of the name %s",
+	return fmt.Errorf("%w to get %s in namespace %s, which has no %s named %s",
 		ErrForbidden, strings.Join(refused, ", "), namespace, strings.Join(none, ", "), name)
 }
 
-// root goes up by controller references, as far as the kinds are known. UIDs decide.
+// root follows controller references up to the last known kind. UIDs must match.
 func (r Reader) root(ctx context.Context, object *unstructured.Unstructured, refused *Forbidden) (*unstructured.Unstructured, error) {
 	for {
 		owner, err := r.owner(ctx, object, refused)
@@ -142,7 +142,7 @@ func (r Reader) owner(ctx context.Context, o metav1.Object, refused *Forbidden) 
 	gvr := allKinds()[i].gvr()
 	owner, err := r.Client.Resource(gvr).Namespace(o.GetNamespace()).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err) || refused.noted(err, "get", gvr.Resource):
+	case apierrors.IsNotFound(err) || refused.record(err, "get", gvr.Resource):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
@@ -152,7 +152,7 @@ func (r Reader) owner(ctx context.Context, o metav1.Object, refused *Forbidden) 
 	return owner, nil
 }
 
-// below adds what the root owns, of the kinds with a history of their own.
+// below adds the objects of known kinds that the root owns.
 func (r Reader) below(ctx context.Context, w *Workload) error {
 	root := w.Root()
 	if root.GroupVersionKind().Group != appWrapperGroup {
@@ -176,12 +176,12 @@ func (r Reader) below(ctx context.Context, w *Workload) error {
 	return nil
 }
 
-// permitted lists as `list` does. What one has no right to is noted, and is none.
+// permitted lists like list, and records missing permissions instead of returning an error.
 func (r Reader) permitted(
 	ctx context.Context, refused *Forbidden, gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions,
 ) ([]unstructured.Unstructured, error) {
 	list, err := r.list(ctx, gvr, namespace, options)
-	if refused.noted(err, "list", gvr.Resource) {
+	if refused.record(err, "list", gvr.Resource) {
 		return nil, nil
 	}
 	return list, err
@@ -192,7 +192,7 @@ func (r Reader) list(ctx context.Context, gvr schema.GroupVersionResource, names
 	options.Limit = page
 	for {
 		list, err := r.Client.Resource(gvr).Namespace(namespace).List(ctx, options)
-		// What is not found is a kind that the cluster had when its discovery was last kept, which may be hours ago.
+		// Cached discovery may be hours old, so the kind may no longer be served.
 		if apierrors.IsNotFound(err) {
 			return all, nil
 		}
@@ -203,11 +203,11 @@ func (r Reader) list(ctx context.Context, gvr schema.GroupVersionResource, names
 		if options.Continue = list.GetContinue(); options.Continue == "" {
 			return all, nil
 		}
-		options.ResourceVersion = "" // that of the first page is in the token
+		options.ResourceVersion = "" // the continue token has it
 	}
 }
 
-// pods of the workload: by the label of the root's kind, or else by their owners.
+// pods returns the pods of the workload: by the label of the root's kind, otherwise by owner.
 func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 	root := w.Root()
 	var options metav1.ListOptions
@@ -221,16 +221,16 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 		byOwner = true
 	}
 	if r.Cached {
-		options.ResourceVersion = "0" // some API servers answer with all at once then, whatever the limit
+		options.ResourceVersion = "0" // some API servers then ignore the limit
 	}
 	owners := map[types.UID]bool{root.GetUID(): true}
-	if k, found := between[root.GetKind()]; found && byOwner {
+	if k, found := intermediate[root.GetKind()]; found && byOwner {
 		owned, err := r.permitted(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
 		for i := range owned {
-			if ref := metav1.GetControllerOf(&owned[i]); ref != nil && ref.UID == root.GetUID() && !over(&owned[i]) {
+			if ref := metav1.GetControllerOf(&owned[i]); ref != nil && ref.UID == root.GetUID() && !finishedJob(&owned[i]) {
 				owners[owned[i].GetUID()] = true
 			}
 		}
@@ -254,8 +254,8 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-// over tells whether it is a Job that has ended: the pods of an earlier run of a CronJob are none of the run that goes on.
-func over(o *unstructured.Unstructured) bool {
+// finishedJob reports whether the object is a Job that has ended. Pods of earlier runs of a CronJob do not belong to the current run.
+func finishedJob(o *unstructured.Unstructured) bool {
 	return o.GetKind() == jobs.Kind && slices.ContainsFunc(conditions(o), func(c timeline.Condition) bool {
 		return c.True && (c.Type == string(batchv1.JobComplete) || c.Type == string(batchv1.JobFailed))
 	})
@@ -278,16 +278,16 @@ func (r Reader) events(ctx context.Context, refused *Forbidden, namespace, kind,
 	return events, nil
 }
 
-// Pod is one pod with its owners, from its own controller up to the root, and the events about it.
+// Pod is a pod with its owners, from its controller up to the root, and its events.
 type Pod struct {
 	corev1.Pod
 	Owners []*unstructured.Unstructured
 	Events []corev1.Event
-	// Forbidden is what could not be read of owners and events.
+	// Forbidden lists missing permissions to read owners and events.
 	Forbidden Forbidden
 }
 
-// Pod reads one. Error: ErrNotFound, and those of the API server.
+// Pod reads a pod. Errors: ErrNotFound, and those of the API server.
 func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 	object, err := r.Client.Resource(podsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -315,14 +315,14 @@ func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 	return p, err
 }
 
-// ErrForbidden: one has no right to read what was asked for.
-var ErrForbidden = errors.New("no right")
+// ErrForbidden means that the user has no permission to read the object.
+var ErrForbidden = errors.New("no permission")
 
-// Forbidden is what one has no right to do, such as "list pods". Nothing follows from what is missing then.
+// Forbidden lists missing permissions, such as "list pods". The objects concerned are unknown.
 type Forbidden []string
 
-// noted tells whether an error is a refusal, and keeps it in mind.
-func (f *Forbidden) noted(err error, verb, resource string) bool {
+// record reports whether the error is a missing permission, and records it.
+func (f *Forbidden) record(err error, verb, resource string) bool {
 	if !apierrors.IsForbidden(err) {
 		return false
 	}
@@ -332,7 +332,7 @@ func (f *Forbidden) noted(err error, verb, resource string) bool {
 	return true
 }
 
-// First of those with the verb; empty if there is none.
+// First returns the first missing permission with the verb; empty if there is none.
 func (f Forbidden) First(verb string) string {
 	for _, right := range f {
 		if strings.HasPrefix(right, verb+" ") {
@@ -342,7 +342,7 @@ func (f Forbidden) First(verb string) string {
 	return ""
 }
 
-// String is a list for people: "get jobs, list pods, events".
+// String returns a list such as "get jobs, list pods, events".
 func (f Forbidden) String() string {
 	var parts []string
 	last := ""
@@ -356,7 +356,7 @@ func (f Forbidden) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Groups and labels of the kinds that are known.
+// Groups and labels of known kinds.
 const (
 	appWrapperGroup = "workload.codeflare.dev"
 	jobSetGroup     = "jobset.x-k8s.io"
@@ -367,7 +367,7 @@ const (
 	queueLabel      = "kueue.x-k8s.io/queue-name"
 )
 
-// kind of object that can be a workload, or the root of one.
+// kind is a kind of object that may belong to a workload.
 type kind struct {
 	schema.GroupVersionKind
 	resource string
@@ -375,7 +375,7 @@ type kind struct {
 
 func (k kind) gvr() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.resource) }
 
-// training are the kinds that one of our programs owns; they come before those that the rescheduler merely watches.
+// training lists the kinds of our own programs.
 var training = []kind{
 	{schema.GroupVersionKind{Group: appWrapperGroup, Version: "v1beta2", Kind: "AppWrapper"}, "appwrappers"},
 	{schema.GroupVersionKind{Group: jobSetGroup, Version: "v1alpha2", Kind: "JobSet"}, "jobsets"},
@@ -390,16 +390,16 @@ var (
 	replicaSets  = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, "replicasets"}
 )
 
-// moved are the kinds that the rescheduler keeps its memory on, owners before what they own. ReplicaSets are none of them: a Deployment
-// copies its annotations to its own.
-var moved = []kind{cronJobs, jobs, deployments, statefulSets}
+// rescheduled lists the kinds on which the rescheduler stores its state, owners before owned. ReplicaSets are not included, because a
+// Deployment copies its annotations to them.
+var rescheduled = []kind{cronJobs, jobs, deployments, statefulSets}
 
-// between are the kinds whose objects stand between those of a kind and their pods.
-var between = map[string]kind{cronJobs.Kind: jobs, deployments.Kind: replicaSets}
+// intermediate maps a kind to the kind of objects between it and its pods.
+var intermediate = map[string]kind{cronJobs.Kind: jobs, deployments.Kind: replicaSets}
 
-func allKinds() []kind { return slices.Concat(training, moved, []kind{replicaSets}) }
+func allKinds() []kind { return slices.Concat(training, rescheduled, []kind{replicaSets}) }
 
-// served leaves out kinds that the cluster does not have.
+// served returns the kinds that the cluster serves.
 func served(mapper meta.RESTMapper, kinds []kind) ([]kind, error) {
 	var found []kind
 	for _, k := range kinds {
@@ -414,17 +414,17 @@ func served(mapper meta.RESTMapper, kinds []kind) ([]kind, error) {
 	return found, nil
 }
 
-// All are the workloads of a namespace, or of all if it is empty, without their pods and events: objects of our kinds, and those of which
-// the rescheduler has a memory, that none of them owns. Kinds that one has no right to list are left out, and told. Errors: ErrForbidden, if
-// these are all, and those of the API server.
+// All returns the workloads of a namespace, or of all if it is empty, without pods and events: objects of our kinds, and other objects with
+// rescheduler state. Kinds that may not be listed are skipped and returned. Errors: ErrForbidden if none may be listed, and those of the
+// API server.
 func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidden, error) {
-	kinds, err := served(r.Mapper, slices.Concat(training, moved))
+	kinds, err := served(r.Mapper, slices.Concat(training, rescheduled))
 	if err != nil {
 		return nil, nil, err
 	}
 	var refused Forbidden
-	f := forest{byUID: map[types.UID]*Workload{}}
-	for _, k := range kinds { // owners come first: what they own is theirs
+	f := workloads{byUID: map[types.UID]*Workload{}}
+	for _, k := range kinds { // owners come first and collect what they own
 		list, err := r.permitted(ctx, &refused, k.gvr(), namespace, listing(k))
 		if err != nil {
 			return nil, nil, err
@@ -445,7 +445,7 @@ func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidd
 	return f.roots, refused, nil
 }
 
-// listing leaves the Jobs of JobSets to the API server, of which there may be thousands: the memory of their moves is on the JobSet.
+// listing excludes the Jobs of JobSets, of which there may be thousands. Their rescheduler state is on the JobSet.
 func listing(k kind) metav1.ListOptions {
 	if k != jobs {
 		return metav1.ListOptions{}
@@ -453,13 +453,13 @@ func listing(k kind) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: "!" + jobSetLabel}
 }
 
-// forest of workloads, by their roots.
-type forest struct {
+// workloads collects workloads by their root.
+type workloads struct {
 	roots []*Workload
 	byUID map[types.UID]*Workload
 }
 
-func (f *forest) add(o *unstructured.Unstructured) {
+func (f *workloads) add(o *unstructured.Unstructured) {
 	if ref := metav1.GetControllerOf(o); ref != nil && f.byUID[ref.UID] != nil {
 		owner := f.byUID[ref.UID]
 		owner.Objects = append(owner.Objects, o)

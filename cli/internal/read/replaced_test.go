@@ -95,7 +95,7 @@ func TestJobsThatAreOver(t *testing.T) {
 			o := &unstructured.Unstructured{Object: map[string]any{"kind": tc.kind, "status": map[string]any{
 				"conditions": []any{map[string]any{"type": tc.condition, "status": tc.status}},
 			}}}
-			if got := over(o); got != tc.want {
+			if got := finishedJob(o); got != tc.want {
 				t.Errorf("over is %t, want %t", got, tc.want)
 			}
 		})

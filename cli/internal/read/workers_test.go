@@ -16,12 +16,12 @@ func TestIndexesAmongThoseOfAList(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, i := range tc.in {
-				if !among(i, tc.list) {
+				if !contains(i, tc.list) {
 					t.Errorf("%d is not among %q", i, tc.list)
 				}
 			}
 			for _, i := range tc.out {
-				if among(i, tc.list) {
+				if contains(i, tc.list) {
 					t.Errorf("%d is among %q", i, tc.list)
 				}
 			}

@@ -15,19 +15,19 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// Workload is all that is known of one.
+// Workload is everything that was read of a workload.
 type Workload struct {
-	// Objects from the root down, as they were read; at least one.
+	// Objects from the root down; at least one.
 	Objects []*unstructured.Unstructured
 	Pods    []corev1.Pod
 	Events  []corev1.Event
-	// Forbidden is what could not be read of it.
+	// Forbidden lists missing permissions.
 	Forbidden Forbidden
 }
 
-// Hidden is the right that one would need to know its pods, and has not. Empty: they are known.
+// Hidden returns the missing permission without which the pods are unknown; empty if they are known.
 func (w *Workload) Hidden() string {
-	for _, resource := range []string{between[w.Root().GetKind()].resource, podsResource.Resource} {
+	for _, resource := range []string{intermediate[w.Root().GetKind()].resource, podsResource.Resource} {
 		if right := "list " + resource; slices.Contains(w.Forbidden, right) {
 			return right
 		}
@@ -35,13 +35,13 @@ func (w *Workload) Hidden() string {
 	return ""
 }
 
-// Root is the object that nobody known owns.
+// Root returns the topmost known object.
 func (w *Workload) Root() *unstructured.Unstructured { return w.Objects[0] }
 
-// Name finds it again at once, from its root: KIND/NAME.
+// Name returns KIND/NAME of the root.
 func (w *Workload) Name() string { return w.Root().GetKind() + "/" + w.Root().GetName() }
 
-// Of the kind, nil if there is none.
+// Of returns the object of the kind, or nil.
 func (w *Workload) Of(kind string) *unstructured.Unstructured {
 	for _, o := range w.Objects {
 		if o.GetKind() == kind {
@@ -51,7 +51,7 @@ func (w *Workload) Of(kind string) *unstructured.Unstructured {
 	return nil
 }
 
-// Timeline is the workload as package timeline takes it.
+// Timeline converts the workload for package timeline.
 func (w *Workload) Timeline() timeline.Workload {
 	var t timeline.Workload
 	for _, o := range w.Objects {
@@ -63,9 +63,8 @@ func (w *Workload) Timeline() timeline.Workload {
 	return t
 }
 
-// concerns tells whether an event of one of the named objects is about this workload, and not about an earlier one whose root had the same
-// name: that was another object, and all that happened to what it had was before this one was created. What a reset has removed was another
-// object too, yet of this workload.
+// concerns reports whether an event belongs to this workload and not to an earlier one of the same name. An event about the root must have
+// its UID. Other objects may have been removed by a reset, so their events must be newer than the root.
 func (w *Workload) concerns(e *corev1.Event) bool {
 	root := w.Root()
 	if about := e.InvolvedObject; about.UID != "" && about.Kind == root.GetKind() && about.Name == root.GetName() {
@@ -74,12 +73,12 @@ func (w *Workload) concerns(e *corev1.Event) bool {
 	return !EventTime(e).Before(root.GetCreationTimestamp().Time)
 }
 
-// named are kind and name of all objects, also of those that a reset has removed: their events tell what happened to them.
-func (w *Workload) named() [][2]string {
+// objectNames returns kind and name of all objects, including those that a reset has removed, for their events.
+func (w *Workload) objectNames() [][2]string {
 	var list [][2]string
 	add := func(kind, name string) {
-		if entry := [2]string{kind, name}; kind != "" && name != "" && !slices.Contains(list, entry) {
-			list = append(list, entry)
+		if key := [2]string{kind, name}; kind != "" && name != "" && !slices.Contains(list, key) {
+			list = append(list, key)
 		}
 	}
 	for _, o := range w.Objects {
@@ -105,9 +104,8 @@ const (
 	replicaTypeWorker = "worker"
 )
 
-// Workers are the pods that are there for the work. Rigid ones are needed, all of them; of elastic ones, those of ElasticJobs, the job
-// itself says whether they are enough. Neither has the rendezvous server of an ElasticJob, nor a worker that it has given up, whose pod is
-// kept for its logs, nor a pod that failed and has been replaced.
+// Workers returns the pods that do the work. All rigid pods are required; for elastic ones the ElasticJob decides whether they are enough.
+// The rendezvous server, workers that are no longer replaced, and failed pods that have been replaced are excluded.
 func (w *Workload) Workers() (rigid, elastic []corev1.Pod) {
 	for i := range w.Pods {
 		pod := &w.Pods[i]
@@ -118,10 +116,10 @@ func (w *Workload) Workers() (rigid, elastic []corev1.Pod) {
 			elastic = append(elastic, *pod)
 		}
 	}
-	return standing(rigid), elastic
+	return withoutReplaced(rigid), elastic
 }
 
-// elasticJobOf is the ElasticJob whose pod it is, nil if it is none's. UIDs decide.
+// elasticJobOf returns the ElasticJob that controls the pod, or nil. UIDs must match.
 func (w *Workload) elasticJobOf(pod *corev1.Pod) *unstructured.Unstructured {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {
@@ -135,18 +133,18 @@ func (w *Workload) elasticJobOf(pod *corev1.Pod) *unstructured.Unstructured {
 	return nil
 }
 
-// wanted: a worker that was not given up.
+// wanted reports whether the pod is a worker that is still replaced on failure.
 func wanted(pod *corev1.Pod, job *unstructured.Unstructured) bool {
 	if pod.Labels[replicaTypeLabel] != replicaTypeWorker {
 		return false
 	}
 	index, err := strconv.ParseInt(pod.Labels[replicaIndexLabel], 10, 32)
 	failed, _, _ := unstructured.NestedString(job.Object, "status", "failedIndexes")
-	return err != nil || !among(int32(index), failed)
+	return err != nil || !contains(int32(index), failed)
 }
 
-// among tells whether an index is one of those that an ElasticJob writes as "0-3,7". A part that cannot be read names nobody.
-func among(index int32, list string) bool {
+// contains reports whether the index is in a list such as "0-3,7", as an ElasticJob writes it. Invalid parts are ignored.
+func contains(index int32, list string) bool {
 	for part := range strings.SplitSeq(list, ",") {
 		first, last, isRange := strings.Cut(part, "-")
 		if !isRange {
@@ -161,17 +159,17 @@ func among(index int32, list string) bool {
 	return false
 }
 
-// standing leaves out Failed pods that have been replaced: their controllers keep them, for their logs, beside the pods that run in their
-// place. Each newer pod of a place replaces one at most, so that a failure is shown as long as nobody has answered it.
-func standing(pods []corev1.Pod) []corev1.Pod {
-	places := map[string][]int{}
+// withoutReplaced drops failed pods that have been replaced; controllers keep them for their logs. Each newer pod of a slot replaces at
+// most one, so that a failure without a replacement is still shown.
+func withoutReplaced(pods []corev1.Pod) []corev1.Pod {
+	slots := map[string][]int{}
 	for i := range pods {
-		if of := place(&pods[i]); of != "" {
-			places[of] = append(places[of], i)
+		if of := slot(&pods[i]); of != "" {
+			slots[of] = append(slots[of], i)
 		}
 	}
 	gone := map[int]bool{}
-	for _, of := range places {
+	for _, of := range slots {
 		for _, i := range replaced(pods, of) {
 			gone[i] = true
 		}
@@ -185,7 +183,7 @@ func standing(pods []corev1.Pod) []corev1.Pod {
 	return list
 }
 
-// replaced are those of the pods of one place that failed, each paired with a newer one, both from the newest on.
+// replaced pairs the failed pods of one slot with newer pods, starting with the newest, and returns the failed ones.
 func replaced(pods []corev1.Pod, of []int) []int {
 	slices.SortStableFunc(of, func(a, b int) int { return order(&pods[a], &pods[b]) })
 	var gone []int
@@ -199,7 +197,7 @@ func replaced(pods []corev1.Pod, of []int) []int {
 	return gone
 }
 
-// order of creation, which is known by the second; of one second, what failed comes first.
+// order sorts by creation time, which has whole seconds; within a second, failed pods come first.
 func order(a, b *corev1.Pod) int {
 	rank := func(p *corev1.Pod) int {
 		if p.Status.Phase == corev1.PodFailed {
@@ -210,8 +208,8 @@ func order(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(rank(a), rank(b)))
 }
 
-// newer tells whether a pod can be the replacement of one that failed. Those of Jobs come seconds after the failure; others may come in the
-// second of the first pod's creation, if its node has refused it.
+// newer reports whether p can be the replacement of a failed pod. Jobs replace pods seconds later; other controllers may do so within the
+// same second if the node rejected the pod.
 func newer(p, failed *corev1.Pod) bool {
 	if p.CreationTimestamp.Equal(&failed.CreationTimestamp) {
 		ref := metav1.GetControllerOf(p)
@@ -220,9 +218,9 @@ func newer(p, failed *corev1.Pod) bool {
 	return failed.CreationTimestamp.Before(&p.CreationTimestamp)
 }
 
-// place is what a pod shares with its replacement: its controller, and its index if it has one. ReplicaSets of one Deployment are one
-// controller, as a roll-out leaves Failed pods of the old ones behind. Empty: nobody replaces it.
-func place(pod *corev1.Pod) string {
+// slot identifies what a pod shares with its replacement: its controller and its index. All ReplicaSets of a Deployment count as one
+// controller, because a rollout leaves failed pods of old ones. Empty if nothing replaces the pod.
+func slot(pod *corev1.Pod) string {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {
 		return ""

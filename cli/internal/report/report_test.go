@@ -187,7 +187,7 @@ func TestLine(t *testing.T) {
 func TestLineOfAWorkloadWhosePodsAreHidden(t *testing.T) {
 	w := workload(t, nil)
 	w.Pods, w.Forbidden = nil, read.Forbidden{"list pods"}
-	want := "13:00:00  AppWrapper train  workers not known  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Unknown: no right to list pods"
+	want := "13:00:00  AppWrapper train  workers unknown  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Unknown: no permission to list pods"
 	if diff := cmp.Diff(want, Of(w, now).Line(false, now)); diff != "" {
 		t.Error(diff)
 	}
@@ -197,7 +197,7 @@ func TestLineOfAWorkloadWhosePodsAreHidden(t *testing.T) {
 func TestWhetherAPodOfAHiddenOwnerIsMovedIsNotKnown(t *testing.T) {
 	p := &read.Pod{Pod: pod("p", true), Forbidden: read.Forbidden{"get jobs", "list events"}}
 	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "j", Controller: new(true)}}
-	if got, want := WhyOf(p, now).Verdict, "whether it is moved is not known: no right to get jobs"; got != want {
+	if got, want := WhyOf(p, now).Verdict, "unknown: no permission to get jobs"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -215,10 +215,10 @@ func TestPodsThatAreNotReady(t *testing.T) {
 		"ready":             {pod("p", true), ""},
 		"succeeded":         {change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), ""},
 		"failed":            {change(func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" }), "Evicted"},
-		"not ready":         {pod("p", false), "runs, and is not ready"},
-		"being created":     {change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), "is starting"},
+		"not ready":         {pod("p", false), "running, not ready"},
+		"being created":     {change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), "starting"},
 		"no image":          {change(func(p *corev1.Pod) { p.Status.ContainerStatuses = waiting("ImagePullBackOff") }), "ImagePullBackOff"},
-		"waiting for inits": {change(func(p *corev1.Pod) { p.Status.ContainerStatuses = waiting("PodInitializing") }), "runs, and is not ready"},
+		"waiting for inits": {change(func(p *corev1.Pod) { p.Status.ContainerStatuses = waiting("PodInitializing") }), "running, not ready"},
 		"no node": {change(func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/2 nodes are available"}}
 		}), "0/2 nodes are available"},

@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// state sums up: what has ended, then what goes on, then what is missing. Of the pods that are needed, all of them, `missing` are not ready;
-// whether those of elastic jobs are enough the jobs say themselves. Pods that one has no right to see are not missing.
+// state summarizes the workload: first whether it has ended, then what is in progress, then what is missing. missing is the number of
+// required pods that are not ready. Elastic jobs report themselves whether they have enough workers. Pods that may not be listed do not
+// count as missing.
 func state(s Status, t timeline.Workload, missing int) (State, string) {
 	root := t.Objects[0]
 	if c, is := isTrue(root, "Failed"); is || phase(root) == "Failed" {
@@ -57,7 +58,7 @@ func state(s Status, t timeline.Workload, missing int) (State, string) {
 	return Training, ""
 }
 
-// notInSync is the condition of a group whose workers are not all in the same round.
+// notInSync returns the condition of a group whose workers are not all at the same restart count.
 func notInSync(t timeline.Workload) (timeline.Condition, bool) {
 	for _, o := range t.Objects {
 		if c, found := find(o, "InPlaceInSync"); found && !c.True && c.Reason != "Completed" && c.Reason != "NotPossible" {
@@ -67,7 +68,7 @@ func notInSync(t timeline.Workload) (timeline.Condition, bool) {
 	return timeline.Condition{}, false
 }
 
-// outOfSync is what such a group says during a recovery. Else it is what the workload waits for.
+// outOfSync returns the message of such a group during a recovery. Otherwise WaitsFor has it.
 func outOfSync(s Status, t timeline.Workload) string {
 	if c, is := notInSync(t); is && s.State == Recovering {
 		return c.Message
@@ -77,7 +78,7 @@ func outOfSync(s Status, t timeline.Workload) string {
 
 const podsToCome = "its pods to be created"
 
-// elasticText is what elastic jobs say beside the state, as long as they have not ended.
+// elasticText returns the messages of elastic jobs that have not ended.
 func elasticText(s Status, t timeline.Workload) string {
 	if s.State == Finished || s.State == Failed {
 		return ""
@@ -101,7 +102,7 @@ func phase(o timeline.Object) string {
 	return o.AppWrapper.Phase
 }
 
-// failure is what an object failed of: an AppWrapper says it in the condition Unhealthy.
+// failure returns why an object failed. An AppWrapper reports it in the condition Unhealthy.
 func failure(o timeline.Object, c timeline.Condition) string {
 	if u, found := find(o, "Unhealthy"); found && c.Type == "" {
 		c = u
@@ -136,8 +137,8 @@ const (
 	noQueue = "no queue"
 )
 
-// quota as the root says it: an AppWrapper by a condition, others by not being suspended. An ElasticJob is, before its queue has granted anything,
-// though nobody has asked for it.
+// quota returns whether the root holds its quota. An AppWrapper has a condition for it; other kinds hold it while they are not suspended.
+// An ElasticJob is suspended until its queue admits it, even if its spec does not ask for it.
 func quota(w *read.Workload, t timeline.Workload) string {
 	root := w.Root()
 	if !read.Queued(root) {

@@ -1,5 +1,5 @@
-// Package report makes of what was read what people want to know, and writes it down: as a table, as a wide one, as JSON or YAML. It is
-// pure, but for the writer that it is given.
+// Package report turns what was read into answers, and writes them as a table, a wide table, JSON or YAML. Apart from the writer it is
+// pure.
 package report
 
 import (
@@ -15,52 +15,53 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// State of a workload, in one word.
+// State of a workload in one word.
 type State string
 
 // States.
 const (
-	Training   State = "Training"   // all workers run; of an elastic job, enough of them
-	Recovering State = "Recovering" // some rung of the ladder is at work
-	Waiting    State = "Waiting"    // for pods, or for quota
+	Training   State = "Training"   // all workers are running, or enough of an elastic job
+	Recovering State = "Recovering" // a recovery is in progress
+	Waiting    State = "Waiting"    // for pods or quota
 	Suspended  State = "Suspended"
 	Finished   State = "Finished"
 	Failed     State = "Failed"
-	Unknown    State = "Unknown" // one has no right to see its pods
+	Unknown    State = "Unknown" // no permission to list its pods
 )
 
-// Status answers: is it training, who is not, what did it lose, what does it wait for.
+// Status describes a workload: whether it is training, which pods are not ready, how much time it lost, and what it is waiting for.
 type Status struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	State     State  `json:"state"`
-	// WaitsFor is what has to happen next, why it failed, or why the state is not known.
+	// WaitsFor is what has to happen next, why it failed, or why the state is unknown.
 	WaitsFor string `json:"waitsFor,omitempty"`
-	// Elastic is what an elastic job says of workers that do not run, while the others may well train.
+	// Elastic is the message of an elastic job about workers that are not running, while others may be training.
 	Elastic string `json:"elastic,omitempty"`
 	Quota   string `json:"quota"` // held, not held, no queue
 	Workers int    `json:"workers"`
 	Ready   int    `json:"ready"`
-	// NotReady names pods that should run and do not, each with why.
+	// NotReady names pods that are not ready, each with the reason.
 	NotReady []string `json:"notReady,omitempty"`
-	// PodsHidden is why Workers, Ready and NotReady are not known; empty if they are.
+	// PodsHidden is why Workers, Ready and NotReady are unknown; empty if they are known.
 	PodsHidden string `json:"podsHidden,omitempty"`
-	// OutOfSync is what the orchestrator says of a group of workers that restarts in place: a few names once it takes long. A worker that waits
-	// for others may be ready, so that its pod does not tell.
+	// OutOfSync is the orchestrator's message about a group that is restarting in place. It names workers if the restart takes long. Pods
+	// of waiting workers may be ready.
 	OutOfSync string `json:"outOfSync,omitempty"`
-	// Recovery that goes on; nil if none does.
+	// Recovery in progress; nil if there is none.
 	Recovery *Recovery `json:"recovery,omitempty"`
 	// Counters against their budgets.
 	Counters []Counter `json:"counters,omitempty"`
-	// LostNanoseconds is the time that recoveries took, as far back as the histories go, and NotTimed how many took a time that is not known.
+	// LostNanoseconds is the total duration of recoveries in the available history. NotTimed is the number of recoveries of unknown
+	// duration.
 	LostNanoseconds time.Duration    `json:"lostNanoseconds"`
 	NotTimed        int              `json:"notTimed,omitempty"`
 	Last            []timeline.Entry `json:"last,omitempty"` // recoveries, the newest last
 	Objects         []string         `json:"objects"`
 }
 
-// Recovery is what a program says of itself.
+// Recovery is what a program announces about a recovery.
 type Recovery struct {
 	Rung     int       `json:"rung"`
 	Object   string    `json:"object"`
@@ -68,7 +69,7 @@ type Recovery struct {
 	Deadline time.Time `json:"deadline"`
 }
 
-// Counter is something that has a budget: limit -1 is none, or not known.
+// Counter is a count with a limit; -1 means no limit, or unknown.
 type Counter struct {
 	Name  string `json:"name"`
 	Count int32  `json:"count"`
@@ -82,10 +83,10 @@ func (c Counter) String() string {
 	return fmt.Sprintf("%s %d of %d", c.Name, c.Count, c.Limit)
 }
 
-// lastShown is how many recoveries a status has.
+// lastShown is the number of recoveries in a status.
 const lastShown = 3
 
-// Of is the status of a workload at `now`.
+// Of returns the status of a workload at `now`.
 func Of(w *read.Workload, now time.Time) Status {
 	t := w.Timeline()
 	entries := timeline.Of(t, now)
@@ -107,7 +108,7 @@ func Of(w *read.Workload, now time.Time) Status {
 	s.Workers, s.Ready, s.NotReady = workers(slices.Concat(rigid, elastic))
 	needed, ready, _ := workers(rigid)
 	if right := w.Hidden(); right != "" {
-		s.PodsHidden = "no right to " + right
+		s.PodsHidden = "no permission to " + right
 	}
 	s.State, s.WaitsFor = state(s, t, needed-ready)
 	s.Elastic = elasticText(s, t)
@@ -146,7 +147,7 @@ func counters(t timeline.Workload) []Counter {
 	return list
 }
 
-// workers counts pods that are there for the work. One that is being deleted is none.
+// workers counts pods. Pods that are being deleted do not count.
 func workers(pods []corev1.Pod) (all, ready int, not []string) {
 	pods = slices.Clone(pods)
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
@@ -187,7 +188,7 @@ func notReady(p *corev1.Pod) string {
 		}
 	}
 	if p.Status.Phase == corev1.PodRunning {
-		return "runs, and is not ready"
+		return "running, not ready"
 	}
-	return "is starting"
+	return "starting"
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// maxNamed bounds a list of pods in a table that is not wide.
+// maxNamed limits a list of pods in a table that is not wide.
 const maxNamed = 5
 
-// Text writes a status for people. Wide: all pods that are not ready, and the objects.
+// Text writes a status as text. wide adds all pods that are not ready, and the objects.
 func (s Status) Text(out io.Writer, wide bool, p Palette) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
@@ -30,15 +30,13 @@ func (s Status) Text(out io.Writer, wide bool, p Palette) {
 	line("Workload", fmt.Sprintf("%s %s/%s", s.Kind, s.Namespace, s.Name))
 	line("State", p.state(s.State))
 	switch s.State {
-	case Failed:
-		line("Failed of", s.WaitsFor)
-	case Unknown:
-		line("Because", s.WaitsFor)
+	case Failed, Unknown:
+		line("Reason", s.WaitsFor)
 	default:
 		line("Waits for", s.WaitsFor)
 	}
 	if s.PodsHidden != "" {
-		line("Workers", "not known")
+		line("Workers", "unknown")
 	} else {
 		line("Workers", fmt.Sprintf("%d of %d ready", s.Ready, s.Workers))
 	}
@@ -75,11 +73,11 @@ func (s Status) writeNotReady(out io.Writer, wide bool) {
 	}
 }
 
-// Line is a status in one line, for watching a restart.
+// Line returns a status in one line, for --watch.
 func (s Status) Line(p Palette, now time.Time) string {
 	text := fmt.Sprintf("%s  %s %s  ", now.UTC().Format("15:04:05"), s.Kind, s.Name)
 	if s.PodsHidden != "" {
-		text += "workers not known"
+		text += "workers unknown"
 	} else {
 		text += fmt.Sprintf("%d of %d ready", s.Ready, s.Workers)
 	}
@@ -95,7 +93,7 @@ func (s Status) Line(p Palette, now time.Time) string {
 	return text
 }
 
-// Text writes an explanation for people. Wide: who answers which fault.
+// Text writes an explanation as text. wide adds the programs that handle each fault.
 func (w Why) Text(out io.Writer, wide bool) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "Pod:\t%s\n", w.Pod)
@@ -125,7 +123,7 @@ func (w Why) Text(out io.Writer, wide bool) {
 	t.Flush()
 }
 
-// TopText writes the rows for people. Wide: recoveries by rung.
+// TopText writes the rows as text. wide adds recoveries by level.
 func TopText(out io.Writer, rows []Row, wide bool) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	head := "NAMESPACE\tKIND\tNAME\tLOST\tOF ITS TIME\tRECOVERIES\tSLOWEST"
@@ -161,7 +159,7 @@ func dash(s string) string {
 	return s
 }
 
-// Palette colours words, if it is to.
+// Palette colors words if it is true.
 type Palette bool
 
 const (
@@ -184,7 +182,7 @@ func (p Palette) state(s State) string {
 	return yellow + string(s) + reset
 }
 
-// Encode writes a value as JSON or YAML, with the same keys.
+// Encode writes a value as JSON or YAML with the same keys.
 func Encode(out io.Writer, format string, value any) error {
 	content, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -201,17 +199,17 @@ func Encode(out io.Writer, format string, value any) error {
 	return err
 }
 
-// Row of `top`: a workload by what it lost.
+// Row is a workload in the output of `top`.
 type Row struct {
 	Namespace       string        `json:"namespace"`
 	Kind            string        `json:"kind"`
 	Name            string        `json:"name"`
 	LostNanoseconds time.Duration `json:"lostNanoseconds"`
-	// NotTimed is how many of the recoveries took a time that is not known, and is in no sum.
+	// NotTimed is the number of recoveries of unknown duration, which are in no sum.
 	NotTimed int `json:"notTimed,omitempty"`
-	// Recoveries by rung, 1 to 6.
+	// Rungs counts recoveries by level, 1 to 6.
 	Rungs [6]int `json:"rungs"`
-	// Slowest of the recoveries; nil without any.
+	// Slowest recovery; nil if there was none.
 	Slowest *timeline.Entry `json:"slowest,omitempty"`
 	Share   float64         `json:"lostShare"` // of the time since it was created, 0 to 1
 }
@@ -228,8 +226,7 @@ func (r Row) recoveries() int {
 	return n
 }
 
-// Top lists workloads, the one that lost most first. Of those that lost as much, or nobody knows how much, it is the one that was recovered
-// most often.
+// Top sorts workloads by lost time, then by the number of recoveries.
 func Top(all []*read.Workload, now time.Time) []Row {
 	rows := []Row{}
 	for _, w := range all {

@@ -16,31 +16,31 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// Why says of a pod where it is, whether it was or will be moved and why, and who answers which fault of it.
+// Why explains whether a pod was or will be moved, and which programs handle its faults.
 type Why struct {
 	Pod   string `json:"pod"`
 	Node  string `json:"node,omitempty"`
 	State string `json:"state"`
-	// Owners from the pod's own controller up to the root.
+	// Owners from the pod's controller up to the root.
 	Owners []string `json:"owners,omitempty"`
-	// Avoids are nodes that the pod is kept away from.
+	// Avoids lists nodes that the pod must not run on.
 	Avoids []string `json:"avoids,omitempty"`
-	// Verdict on moving it, in one sentence.
+	// Verdict says in one sentence whether the pod is moved.
 	Verdict string `json:"verdict"`
-	// Said about the pod, or about its workload's moves, oldest first.
-	Said []Saying `json:"said,omitempty"`
-	// Answers to each fault, rungs in their order.
+	// Said lists events and decisions about the pod, oldest first.
+	Said []Note `json:"said,omitempty"`
+	// Answers lists the programs that handle each fault, in order.
 	Answers []FaultAnswer `json:"answers,omitempty"`
 }
 
-// Saying of a program.
-type Saying struct {
+// Note is an event or decision about a pod.
+type Note struct {
 	At      time.Time `json:"at"`
 	Reason  string    `json:"reason"`
 	Message string    `json:"message"`
 }
 
-// FaultAnswer is who answers a fault.
+// FaultAnswer lists the programs that handle a fault.
 type FaultAnswer struct {
 	Fault ladder.Fault `json:"fault"`
 	First string       `json:"first"`
@@ -59,8 +59,8 @@ func WhyOf(p *read.Pod, now time.Time) Why {
 	for _, o := range p.Owners {
 		w.Owners = append(w.Owners, o.GetKind()+" "+o.GetName())
 	}
-	_ = json.Unmarshal([]byte(p.Annotations[hostsAnnotation]), &w.Avoids) // unreadable excludes nobody
-	w.Said = said(p)
+	_ = json.Unmarshal([]byte(p.Annotations[hostsAnnotation]), &w.Avoids) // an invalid list excludes nothing
+	w.Said = notes(p)
 	w.Verdict = verdict(p, chain, w.Said, now)
 	for _, f := range ladder.Faults {
 		if a := faultAnswer(chain, f); a.First != "" {
@@ -95,13 +95,13 @@ func chainOf(owners []*unstructured.Unstructured) ladder.Chain {
 	return c
 }
 
-// said is what was written about the pod, by events and by the last decision on its workload.
-func said(p *read.Pod) []Saying {
-	var list []Saying
+// notes returns the events about the pod, and the last decision on its workload.
+func notes(p *read.Pod) []Note {
+	var list []Note
 	for i := range p.Events {
 		e := &p.Events[i]
 		if e.Type == corev1.EventTypeWarning || moveReasons[e.Reason] {
-			list = append(list, Saying{read.EventTime(e), e.Reason, e.Message})
+			list = append(list, Note{read.EventTime(e), e.Reason, e.Message})
 		}
 	}
 	for _, o := range p.Owners {
@@ -110,24 +110,24 @@ func said(p *read.Pod) []Saying {
 			continue
 		}
 		at, _ := time.Parse(time.RFC3339, d.Time)
-		if !slices.ContainsFunc(list, func(s Saying) bool { return s.Reason == d.Reason && s.Message == d.Message }) {
-			list = append(list, Saying{at, d.Reason, d.Message})
+		if !slices.ContainsFunc(list, func(s Note) bool { return s.Reason == d.Reason && s.Message == d.Message }) {
+			list = append(list, Note{at, d.Reason, d.Message})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Saying) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(list, func(a, b Note) int { return a.At.Compare(b.At) })
 	return list
 }
 
-// moveReasons are those of the rescheduler's decisions, also where they are no warnings.
+// moveReasons are the reasons of the rescheduler's decisions, including normal events.
 var moveReasons = map[string]bool{
 	"Rescheduled": true, "NodeExcluded": true, "RecoveringBelow": true, "GangMovedAlready": true, "NotTheNodesFault": true,
 	"ReschedulingLimited": true, "WouldReschedule": true, "NotMovable": true, "BlockedByDisruptionBudget": true, "NoOtherNode": true,
 	"WorkloadFault": true, "ReschedulingExhausted": true,
 }
 
-// verdict is the rescheduler's own last word, if it has said one. Without, it follows from what users ask for; what depends on the
-// rescheduler's configuration, which is not known here, is said with its condition.
-func verdict(p *read.Pod, c ladder.Chain, list []Saying, now time.Time) string {
+// verdict returns the rescheduler's last decision. Without one it follows from annotations. It states conditions that depend on the
+// rescheduler's configuration, which is unknown here.
+func verdict(p *read.Pod, c ladder.Chain, list []Note, now time.Time) string {
 	var marks []map[string]string
 	for _, o := range c {
 		marks = append(marks, o.Annotations)
@@ -135,7 +135,7 @@ func verdict(p *read.Pod, c ladder.Chain, list []Saying, now time.Time) string {
 	until := recovering.Until(recovering.RungMove, now, marks...)
 	switch {
 	case p.DeletionTimestamp != nil:
-		return "it is leaving its node already"
+		return "it is already being deleted"
 	case !until.IsZero():
 		return fmt.Sprintf("it is not moved now: its workload is being recovered, until %s at the latest", until.UTC().Format(time.RFC3339))
 	}
@@ -147,34 +147,34 @@ func verdict(p *read.Pod, c ladder.Chain, list []Saying, now time.Time) string {
 	moved := c.Moved()
 	switch {
 	case p.Forbidden.First("get") != "":
-		return "whether it is moved is not known: no right to " + p.Forbidden.First("get")
+		return "unknown: no permission to " + p.Forbidden.First("get")
 	case len(c) == 0:
 		return bareVerdict(p)
 	case moved == nil:
-		return "it is not moved, unless the rescheduler moves those who do not ask (defaultRetries): no owner of it has the annotation schedulingRetries"
+		return "it is not moved, unless the rescheduler's defaultRetries applies: no owner of it has the annotation schedulingRetries"
 	}
 	moves, allowed := timeline.Moves(c.Root().Annotations)
 	if _, own := timeline.Moves(moved.Annotations); own >= 0 {
 		allowed = own
 	}
 	if allowed < 0 {
-		return "it is not moved, unless the rescheduler moves those who do not ask (defaultRetries): schedulingRetries of " + moved.Kind + " " + moved.Name + " is no number"
+		return "it is not moved, unless the rescheduler's defaultRetries applies: schedulingRetries of " + moved.Kind + " " + moved.Name + " is not a number"
 	}
 	return movesVerdict(moves, allowed)
 }
 
-// bareVerdict is about a pod without owners: it has to ask by itself, whatever the defaults are.
+// bareVerdict is for a pod without owners, which must have the annotation itself.
 func bareVerdict(p *read.Pod) string {
 	moves, allowed := timeline.Moves(p.Annotations)
 	switch {
 	case metav1.GetControllerOf(p) != nil:
-		return "it is not moved: its controller is gone"
+		return "it is not moved: its controller does not exist"
 	case allowed < 0:
 		return "it is not moved: it has no controller, and no annotation schedulingRetries of its own"
 	case moves >= allowed:
 		return movesVerdict(moves, allowed)
 	}
-	return "it is not moved, unless the rescheduler makes pods without a controller again (barePods.recreate): nobody else would make it again"
+	return "it is not moved, unless the rescheduler recreates pods without a controller (barePods.recreate)"
 }
 
 func movesVerdict(moves, allowed int32) string {
@@ -182,7 +182,7 @@ func movesVerdict(moves, allowed int32) string {
 	case allowed == 0:
 		return "it is not moved: schedulingRetries is 0"
 	case moves >= allowed:
-		return fmt.Sprintf("it is not moved: all moves of its workload are used up, %d of %d", moves, allowed)
+		return fmt.Sprintf("it is not moved: its workload has used all moves, %d of %d", moves, allowed)
 	}
 	return fmt.Sprintf("it is moved if it cannot run on its node: %d of %d moves are used", moves, allowed)
 }
