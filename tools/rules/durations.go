@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// checkDurations: annotations and specs of users are parsed by shared/grace only.
+// checkDurations checks that only shared/grace parses durations.
 func checkDurations(root string) ([]string, error) {
 	var breaches []string
 	err := eachGoFile(root, func(path, content string) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// eachGoFile shows every Go file below the root, by its path from there. Hidden folders are left out.
+// eachGoFile calls show for every Go file below the root, with its relative path. Hidden folders are skipped.
 func eachGoFile(root string, show func(path, content string)) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {

@@ -14,7 +14,7 @@ import (
 
 const project = "github.com/holdfast-project/holdfast/"
 
-// rule forbids packages to depend on others, directly or not.
+// rule forbids packages to depend on others, directly or indirectly.
 type rule struct {
 	packages []string // prefixes of import paths below the project
 	except   []string // prefixes too: packages that may
@@ -101,7 +101,7 @@ var rules = []rule{
 	},
 }
 
-// controllers may not import each other, api packages apart.
+// controllers may not import each other, except for api packages.
 var controllers = []string{"jobset-controller/", "appwrapper-controller/", "elastic-operator/", "rescheduler/"}
 
 type goPackage struct {
@@ -177,7 +177,7 @@ func (p goPackage) siblings(path string) []string {
 	return found
 }
 
-// hasPrefix: a prefix that ends in $ stands for the whole path.
+// hasPrefix reports whether the path has one of the prefixes. A prefix that ends in $ matches the whole path.
 func hasPrefix(path string, prefixes []string) bool {
 	for _, prefix := range prefixes {
 		if whole, isWhole := strings.CutSuffix(prefix, "$"); isWhole && path == whole {

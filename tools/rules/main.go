@@ -1,5 +1,5 @@
-// Command rules checks what no compiler does: who may import whom, that durations of users are parsed in one place,
-// that metrics are defined in one place, and that all modules agree on versions. It prints every breach and exits 1 if there is any.
+// Command rules checks imports, the parsing of durations, the definition of metrics, and the versions in go.mod files. It prints all
+// violations and exits with 1 if there are any.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// modules returns the folders of the modules that make up the product: those at the root, and those one level below it except for the pinned tools.
+// modules returns the folders of all modules at the root and one level below, except for the pinned tools.
 func modules(root string) ([]string, error) {
 	var folders []string
 	for _, pattern := range []string{"*", "[^t]*/*"} {

@@ -14,8 +14,8 @@ var (
 	usesMetric    = regexp.MustCompile(`\bseries\.([A-Z]\w+)`)
 )
 
-// checkMetrics: metrics are made of the definitions in shared/series only, and each definition by a program. So a dashboard or an
-// alert that takes its names from there names what is served.
+// checkMetrics checks that metrics are created only from the definitions in shared/series, and that a program uses each definition, so that
+// dashboards and alerts name only existing series.
 func checkMetrics(root string) ([]string, error) {
 	var breaches []string
 	defined, used := map[string]bool{}, map[string]bool{}

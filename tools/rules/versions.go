@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// checkVersions: modules of the workspace that require the same dependency require the same version of it, and of Go. Modules outside
-// of it are there because their dependencies need other versions.
+// checkVersions checks that all modules of the workspace require the same version of a dependency, and of Go. Modules outside of the
+// workspace need other versions.
 func checkVersions(root string) ([]string, error) {
 	folders, err := workspace(root)
 	if err != nil {
@@ -52,7 +52,7 @@ func workspace(root string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// directRequires reads the direct requirements of a go.mod, and its go line.
+// directRequires returns the direct requirements of a go.mod file and its go version.
 func directRequires(file string) (map[string]string, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -356,9 +356,9 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: guest}]`, nil
 	ok(t, err)
 	says(t, text, "train", "no permission to list appwrappers, elasticjobs")
 	for name, args := range map[string][]string{
-		"no permission to list appwrappers":                        {"top", "-A"},
-		"no permission to get AppWrapper, ElasticJob":              {"status", "x"},
-		"no permission to get AppWrapper in namespace " + ns:       {"status", "appwrapper/whole"},
+		"no permission to list appwrappers":                   {"top", "-A"},
+		"no permission to get AppWrapper, ElasticJob":         {"status", "x"},
+		"no permission to get AppWrapper in namespace " + ns:  {"status", "appwrapper/whole"},
 		"pods \"train-workers-0-0-abcde\" is forbidden: User": {"why", "train-workers-0-0-abcde"},
 	} {
 		if text, err := holdfast(t, ns, append(args, "--as", "guest")...); err == nil || !strings.Contains(err.Error(), name) {

@@ -1,5 +1,5 @@
-// Package apiserver runs a real kube-apiserver and etcd for tests. No other program of a control plane runs: tests play controllers, the
-// scheduler, kubelets and the garbage collector themselves.
+// Package apiserver runs a kube-apiserver and etcd for tests. There are no other control plane components: tests play controllers, the
+// scheduler, kubelets and the garbage collector.
 package apiserver
 
 import (
@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// patience is for a machine that is busy with something else: envtest's own 20 s are for one that is not.
+// patience is the start timeout. The 20 s of envtest are too short for a busy machine.
 const patience = 2 * time.Minute
 
-// Start runs both with the CRDs of the folders installed. stop ends them.
+// Start runs both with the CRDs in the folders installed. Call stop to end them.
 func Start(crds ...string) (config *rest.Config, stop func() error, err error) {
 	env, err := Environment(crds...)
 	if err != nil {
@@ -30,7 +30,7 @@ func Start(crds ...string) (config *rest.Config, stop func() error, err error) {
 	return config, env.Stop, err
 }
 
-// Environment is what Start runs, for tests that want something else of it first.
+// Environment returns what Start runs, for tests that need other options.
 func Environment(crds ...string) (*envtest.Environment, error) {
 	apiServer, etcd, err := assets()
 	if err != nil {
@@ -42,18 +42,18 @@ func Environment(crds ...string) (*envtest.Environment, error) {
 	return env, nil
 }
 
-// Run an environment. If it does not come up nothing is left of it.
+// Run starts an environment. If that fails, everything is stopped.
 func Run(env *envtest.Environment) (*rest.Config, error) {
 	config, err := env.Start()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), env.Stop())
 	}
-	config.QPS, config.Burst = 500, 500 // what our managers have
+	config.QPS, config.Burst = 500, 500 // as in our managers
 	return config, nil
 }
 
-// Main is the TestMain of a package whose tests share one API server: it fills in the connection, runs the tests and returns the exit
-// code. Loggers that are not set are silent.
+// Main is the TestMain of a package whose tests share one API server: it sets the connection, runs the tests and returns the exit code.
+// Unset loggers are silent.
 func Main(m *testing.M, cluster **rest.Config, crds ...string) int {
 	log.SetLogger(logr.Discard())
 	config, stop, err := Start(crds...)
@@ -69,7 +69,7 @@ func Main(m *testing.M, cluster **rest.Config, crds ...string) int {
 	return code
 }
 
-// ForTest is an API server of the test's own, with a client that knows the scheme. It ends with the test.
+// ForTest starts an API server for one test and returns a client with the scheme.
 func ForTest(t *testing.T, scheme *runtime.Scheme, crds ...string) (*rest.Config, client.Client) {
 	t.Helper()
 	config, stop, err := Start(crds...)

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// errNoAssets says what to do instead of skipping the tests.
+// errNoAssets tells the user how to install the programs. Tests are not skipped.
 var errNoAssets = errors.New("no kube-apiserver and etcd: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to their folder")
 
-// Program of the control plane, such as kube-controller-manager, in the folder that `make prerequisites` fills.
+// Program returns the path of a control plane program, such as kube-controller-manager, that `make prerequisites` installs.
 func Program(name string) (string, error) {
 	for _, folder := range folders() {
 		path := filepath.Join(folder, name)
@@ -22,8 +22,7 @@ func Program(name string) (string, error) {
 	return "", fmt.Errorf("no %s: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS to its folder", name)
 }
 
-// assets finds the programs in the folder that the environment names, or in the cache that `make prerequisites` fills. etcd may
-// also come from the system.
+// assets finds the programs in the folder from the environment, or in the cache of `make prerequisites`. etcd may also be in PATH.
 func assets() (apiServer, etcd string, err error) {
 	for _, folder := range folders() {
 		apiServer = filepath.Join(folder, "kube-apiserver")

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// InstallWebhooks creates what a chart brings: the configurations of a generated file, with the URL of a manager in place of its
-// Service, and in namespace default the empty Secret of the certificate.
+// InstallWebhooks creates the webhook configurations of a generated file, with the URL of a manager instead of its Service, and the empty
+// certificate Secret in namespace default.
 func InstallWebhooks(t *testing.T, k8s client.Client, file, url, secret string) {
 	t.Helper()
 	content, err := os.ReadFile(file)

@@ -9,38 +9,38 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Kind is what a block is.
+// Kind of a block.
 type Kind string
 
 // The kinds.
 const (
-	// Commands are typed by the reader; behind a prompt, what they answer follows.
+	// Commands are typed by the reader. If they have a prompt, their output follows.
 	Commands Kind = "commands"
-	// Config is YAML or JSON, whole or a part.
+	// Config is YAML or JSON, or a part of it.
 	Config Kind = "config"
-	// Figure is what a program prints, a drawing or a piece of a program.
+	// Figure is output, a drawing or code.
 	Figure Kind = "figure"
 )
 
-// Block is one of a page's.
+// Block is a block of a page.
 type Block struct {
 	Line     int
 	Kind     Kind
 	Commands []Command
 }
 
-// Command is what a reader types on one line.
+// Command is one command line.
 type Command struct {
 	Line int
 	Text string
-	// Words are those of the line as a shell parts them; substitutions are not carried out.
+	// Words are the words of the line as a shell splits them, without substitutions.
 	Words []string
 }
 
-// programs are the first words that make a line a command.
+// programs are the first words of commands.
 var programs = []string{"make", "helm", "kubectl", "export", "go", "docker", "git", "testbed", "holdfast-exec", "rendezvous", "sudo", "curl", "promtool"}
 
-// shells are languages of blocks of commands.
+// shells are the languages of command blocks.
 var shells = []string{"bash", "console", "sh", "shell"}
 
 const prompt = "$ "
@@ -50,11 +50,11 @@ func isCommand(line string) bool {
 	return slices.Contains(programs, word) || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "hack/")
 }
 
-// figure marks a first line that nobody could take for a command: it has no word of small letters first, as tables, drawings and comments do, or it
-// says several things with wide gaps, arrows or an assignment between them.
+// figure matches a first line that cannot be a command: it does not start with a lower-case word, as in tables, drawings and comments, or
+// it has wide gaps, arrows or assignments.
 var figure = regexp.MustCompile(`^[^a-z]|\s{3,}|->| = |^(round|restart) \d|^admission webhook `)
 
-// classify fails for a block that may be commands of a program that nobody listed.
+// classify returns an error for a block that may have commands of an unknown program.
 func (l lines) classify() (Block, error) {
 	first := ""
 	for _, line := range l.text {
@@ -69,7 +69,7 @@ func (l lines) classify() (Block, error) {
 	case l.language == "python":
 		b.Kind = Figure
 	case l.language != "" && !slices.Contains(shells, l.language):
-		return b, fmt.Errorf("a block of %s: nobody knows whether it is commands", l.language)
+		return b, fmt.Errorf("a block of %s may or may not have commands", l.language)
 	case strings.HasPrefix(first, prompt):
 		b.Kind = Commands
 		return b, b.read(l, true)
@@ -81,18 +81,18 @@ func (l lines) classify() (Block, error) {
 	case figure.MatchString(first):
 		b.Kind = Figure
 	default:
-		return b, fmt.Errorf("nobody knows what %q is: a command of a program that the list does not have?", first)
+		return b, fmt.Errorf("%q is neither a known command nor a figure", first)
 	}
 	return b, nil
 }
 
-// isConfig: YAML that is a mapping. A drawing with colons is not indented as one.
+// isConfig reports whether the text is a YAML mapping. A drawing with colons is not indented as one.
 func isConfig(text []string) bool {
 	var mapping map[string]any
 	return yaml.Unmarshal([]byte(strings.Join(text, "\n")), &mapping) == nil && len(mapping) > 0
 }
 
-// read takes each line, or each behind a prompt. Comments are left out and continued lines joined.
+// read reads each line, or each line after a prompt. It drops comments and joins continued lines.
 func (b *Block) read(l lines, prompted bool) error {
 	continued := false
 	for i, line := range l.text {
@@ -103,7 +103,7 @@ func (b *Block) read(l lines, prompted bool) error {
 				continue
 			}
 			if !isCommand(after) {
-				return fmt.Errorf("nobody knows the program of %q", after)
+				return fmt.Errorf("unknown program in %q", after)
 			}
 			b.Commands = append(b.Commands, Command{Line: l.line + i})
 			line = after

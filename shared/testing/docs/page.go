@@ -1,5 +1,5 @@
-// Package docs reads what the pages of the repository tell a reader to type, for tests that check it, or type it. A block that is neither
-// commands nor something else that is known for what it is cannot be read: so no command hides in one.
+// Package docs reads the commands on the pages of the repository, for tests that check or run them. A block that is neither commands nor
+// another known kind is an error, so no command is missed.
 package docs
 
 import (
@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// Page is one of the repository's.
+// Page is a page of the repository.
 type Page struct {
-	// Path is from the root of the repository.
+	// Path is relative to the root of the repository.
 	Path   string
 	Blocks []Block
-	// Spans are commands within the text, in backquotes.
+	// Spans are commands in backquotes within the text.
 	Spans []string
 }
 
-// Commands are those of all of its blocks, in their order.
+// Commands returns the commands of all blocks in order.
 func (p Page) Commands() []Command {
 	var all []Command
 	for _, b := range p.Blocks {
@@ -30,10 +30,10 @@ func (p Page) Commands() []Command {
 	return all
 }
 
-// printed is what programs say of themselves: nobody types it.
+// printed is generated from the programs' help.
 const printed = "docs/reference/flags.md"
 
-// Pages are all pages: README.md, those of docs/ and of the folders in it.
+// Pages returns all pages: README.md, those of docs/ and of its folders.
 func Pages(root string) ([]Page, error) {
 	found := map[string]Page{}
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
@@ -69,7 +69,7 @@ func Pages(root string) ([]Page, error) {
 
 var span = regexp.MustCompile("`([^`\n]+)`")
 
-// Parse reads one page.
+// Parse parses one page.
 func Parse(path, text string) (Page, error) {
 	page := Page{Path: path}
 	prose, raw := split(text)
@@ -88,15 +88,15 @@ func Parse(path, text string) (Page, error) {
 	return page, nil
 }
 
-// lines of a block, as they stand.
+// lines are the raw lines of a block.
 type lines struct {
-	line     int // of its beginning, from 1
+	line     int // of the first line, from 1
 	language string
 	fenced   bool
 	text     []string
 }
 
-// split parts a page into its prose and its blocks: fenced ones, and those that are indented by four or more behind an empty line.
+// split separates the prose of a page from its blocks: fenced ones, and those indented by four or more spaces after an empty line.
 func split(text string) (prose string, blocks []lines) {
 	var b strings.Builder
 	var open *lines

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Words parts a line as a shell does: at blanks outside of quotes and of $(...), up to a comment. Quotes are taken off.
+// Words splits a line as a shell does: at blanks outside of quotes and $(...), up to a comment. Quotes are removed.
 func Words(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -40,7 +40,7 @@ func Words(line string) ([]string, error) {
 		}
 	}
 	if quote != 0 || depth != 0 {
-		return nil, fmt.Errorf("%q does not end", line)
+		return nil, fmt.Errorf("%q has an unclosed quote or substitution", line)
 	}
 	return words, nil
 }

@@ -13,12 +13,12 @@ import (
 
 const (
 	patience = time.Minute
-	// quiet is how long nothing must happen for a test to believe that nothing will.
+	// quiet is how long Always checks.
 	quiet = 600 * time.Millisecond
 	pace  = 10 * time.Millisecond
 )
 
-// Eventually waits until check has no complaint.
+// Eventually waits until check returns no complaint.
 func (s *Sandbox) Eventually(check func() string) {
 	s.Helper()
 	if complaint := await(patience, check); complaint != "" {
@@ -26,7 +26,7 @@ func (s *Sandbox) Eventually(check func() string) {
 	}
 }
 
-// Always checks that there is no complaint for a while.
+// Always checks for a while that check returns no complaint.
 func (s *Sandbox) Always(check func() string) {
 	s.Helper()
 	if complaint := remains(quiet, check); complaint != "" {
@@ -59,7 +59,7 @@ func remains(quiet time.Duration, check func() string) (complaint string) {
 	return ""
 }
 
-// Differs is the complaint that a value is not the one wanted, and empty if it is.
+// Differs returns a complaint if the values differ.
 func Differs(what, want, got string) string {
 	if want == got {
 		return ""
@@ -67,7 +67,7 @@ func Differs(what, want, got string) string {
 	return fmt.Sprintf("%s: want %q, got %q", what, want, got)
 }
 
-// ConditionOf gives a condition as "Type=Status/Reason".
+// ConditionOf returns a condition as "Type=Status/Reason".
 func ConditionOf(conditions []metav1.Condition, kind string) string {
 	c := meta.FindStatusCondition(conditions, kind)
 	if c == nil {
@@ -76,7 +76,7 @@ func ConditionOf(conditions []metav1.Condition, kind string) string {
 	return fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason)
 }
 
-// Run a program that must end without an error when it is told to, at the latest with the test.
+// Run runs a program until stop is called or the test ends. The program must return without an error.
 func Run(t *testing.T, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -95,7 +95,7 @@ func Run(t *testing.T, run func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// FreeAddress is one of this machine that nobody listens at.
+// FreeAddress returns a local address with a free port.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

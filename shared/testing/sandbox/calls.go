@@ -12,21 +12,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// ErrCrash is what a call returns that the controller did not live to make.
+// ErrCrash is returned by calls that a crashed controller did not make.
 var ErrCrash = errors.New("the controller has crashed")
 
-// Fault says whether a call fails before it reaches the API server. Calls are named "create Job", "patch status of JobSet",
-// "apply status"; of an Apply the object is not known.
+// Fault returns an error for a call that has to fail. Calls are named "create Job", "patch status of JobSet" or "apply status"; the object
+// of an apply is nil.
 type Fault func(call string, object client.Object) error
 
-// FailOn makes calls of the controller fail from now on; nil heals them.
+// FailOn makes calls of the controller fail from now on; nil stops that.
 func (s *Sandbox) FailOn(fault Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = fault
 }
 
-// called records a call of the controller and says whether it fails.
+// called records a call of the controller and returns its fault.
 func (s *Sandbox) called(call string, object client.Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Sandbox) kind(o runtime.Object) string {
 	return kind.Kind
 }
 
-// newClient is the controller's client. All its writes are recorded and may be made to fail.
+// newClient returns the controller's client, whose writes are recorded and may fail.
 func (s *Sandbox) newClient(config *rest.Config, options client.Options) (client.Client, error) {
 	inner, err := client.New(config, options)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Sandbox) newClient(config *rest.Config, options client.Options) (client
 	}), nil
 }
 
-// subResourcePatch records the body too: "patched {...}".
+// subResourcePatch also records the body: "patched {...}".
 func (s *Sandbox) subResourcePatch(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 	data, err := p.Data(o)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Sandbox) subResourcePatch(ctx context.Context, c client.Client, sub str
 	return s.through("patch "+sub+" of", o, func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
 }
 
-// Reader is a reader of the controller whose calls are recorded, and fail, as its writes do: "get Job", "list PodList".
+// Reader returns a reader whose calls are recorded and may fail: "get Job", "list PodList".
 func (s *Sandbox) Reader(inner client.Reader) client.Reader { return reader{inner, s} }
 
 type reader struct {
@@ -124,7 +124,7 @@ func (r reader) List(ctx context.Context, list client.ObjectList, opts ...client
 	return r.Reader.List(ctx, list, opts...)
 }
 
-// unwatched satisfies the interceptor; controllers watch through the cache.
+// unwatched adds the Watch method that the interceptor requires. Controllers watch through the cache.
 type unwatched struct{ client.Client }
 
 func (unwatched) Watch(context.Context, client.ObjectList, ...client.ListOption) (watch.Interface, error) {

@@ -8,21 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Eventf records an event: the sandbox is the controller's recorder.
+// Eventf records an event, as the controller's recorder.
 func (s *Sandbox) Eventf(_, _ runtime.Object, kind, reason, action, note string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, kind+" "+reason+"/"+action+": "+fmt.Sprintf(note, args...))
 }
 
-// Events so far: "Warning Reason/Action: note".
+// Events returns the events so far: "Warning Reason/Action: note".
 func (s *Sandbox) Events() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.events)
 }
 
-// AwaitEvent waits for an event with the text in it.
+// AwaitEvent waits for an event that contains the text.
 func (s *Sandbox) AwaitEvent(text string) {
 	s.Helper()
 	s.Eventually(func() string {

@@ -12,7 +12,7 @@ import (
 // What the Job controller writes into a Job's status. The API server refuses what it would not write, a Job that is complete and has
 // active pods, for example.
 
-// JobReady: so many pods run and are ready.
+// JobReady sets the status of a Job whose pods are running and ready.
 func JobReady(pods int32) func(*batchv1.JobStatus) {
 	return func(s *batchv1.JobStatus) {
 		started(s)
@@ -20,7 +20,7 @@ func JobReady(pods int32) func(*batchv1.JobStatus) {
 	}
 }
 
-// JobSucceeded: the Job with one completion is complete.
+// JobSucceeded sets the status of a completed Job with one completion.
 func JobSucceeded(s *batchv1.JobStatus) {
 	noPods(s)
 	s.Succeeded, s.CompletedIndexes, s.CompletionTime = 1, "0", ptr.To(metav1.Now())
@@ -28,7 +28,7 @@ func JobSucceeded(s *batchv1.JobStatus) {
 	SetJobCondition(s, batchv1.JobComplete, corev1.ConditionTrue, "CompletionsReached")
 }
 
-// JobFailed: the back-off limit is used up, and all pods are gone.
+// JobFailed sets the status of a Job that exceeded its back-off limit and has no more pods.
 func JobFailed(s *batchv1.JobStatus) {
 	noPods(s)
 	s.Failed = 1
@@ -36,14 +36,14 @@ func JobFailed(s *batchv1.JobStatus) {
 	SetJobCondition(s, batchv1.JobFailed, corev1.ConditionTrue, "BackoffLimitExceeded")
 }
 
-// JobStopped: the Job is suspended, and its pods are gone.
+// JobStopped sets the status of a suspended Job without pods.
 func JobStopped(s *batchv1.JobStatus) {
 	started(s)
 	s.Active, s.Ready = 0, ptr.To[int32](0)
 	SetJobCondition(s, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended")
 }
 
-// SetJobCondition puts the condition in the place of the one of its kind.
+// SetJobCondition replaces the condition of the type.
 func SetJobCondition(s *batchv1.JobStatus, kind batchv1.JobConditionType, to corev1.ConditionStatus, reason string) {
 	s.Conditions = slices.DeleteFunc(s.Conditions, func(c batchv1.JobCondition) bool { return c.Type == kind })
 	s.Conditions = append(s.Conditions, batchv1.JobCondition{Type: kind, Status: to, Reason: reason, Message: "played", LastTransitionTime: metav1.Now()})

@@ -1,5 +1,5 @@
-// Package sandbox is a namespace of a real API server with a controller in it, which a test can stop, start again and make to fail.
-// The test plays everybody else. What the controller writes, logs as an error and tells in events is kept.
+// Package sandbox runs a controller in a namespace of a real API server. Tests can stop and restart it and make its calls fail, and play
+// all other programs. The sandbox records the controller's writes, error logs and events.
 package sandbox
 
 import (
@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// Sandbox is the namespace, seen by the test: its calls are neither recorded nor made to fail.
+// Sandbox is the namespace and the test's client. The test's own calls are neither recorded nor made to fail.
 type Sandbox struct {
 	*testing.T
 	client.Client
@@ -35,10 +35,10 @@ type Sandbox struct {
 	fault   Fault
 	events  []string
 	errors  []string
-	stop    func() // nil: nothing runs
+	stop    func() // nil if nothing is running
 }
 
-// New makes a namespace whose name begins with the prefix. No controller runs yet; the last to run ends with the test.
+// New creates a namespace with a generated name. The last controller stops with the test.
 func New(t *testing.T, cluster *rest.Config, scheme *runtime.Scheme, prefix string) *Sandbox {
 	t.Helper()
 	s := &Sandbox{T: t, cluster: cluster}
@@ -52,12 +52,12 @@ func New(t *testing.T, cluster *rest.Config, scheme *runtime.Scheme, prefix stri
 	return s
 }
 
-// Scheme knows the kinds of Kubernetes and those that are added.
+// Scheme returns a scheme with the Kubernetes kinds and the additional ones.
 func Scheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, kinds := range append(add, clientgoscheme.AddToScheme) {
 		if err := kinds(scheme); err != nil {
-			panic(err) // two types of one kind: nothing a test could do about
+			panic(err) // a kind is registered twice
 		}
 	}
 	return scheme
@@ -71,7 +71,7 @@ func (s *Sandbox) OK(err error) {
 	}
 }
 
-// Start runs what is added to a manager that has seen nothing yet. Its caches hold this namespace.
+// Start runs a new manager with what add adds. Its caches are limited to this namespace.
 func (s *Sandbox) Start(caches cache.Options, add func(context.Context, ctrl.Manager) error) {
 	s.Helper()
 	caches.DefaultNamespaces = s.Namespaces()
@@ -88,12 +88,12 @@ func (s *Sandbox) Start(caches cache.Options, add func(context.Context, ctrl.Man
 	s.stop = Run(s.T, mgr.Start)
 }
 
-// Namespaces is for further caches.
+// Namespaces limits other caches to this namespace.
 func (s *Sandbox) Namespaces() map[string]cache.Config {
 	return map[string]cache.Config{s.Namespace: {}}
 }
 
-// Stop ends the controller, as a crash between two calls would.
+// Stop stops the controller, as a crash between two calls would.
 func (s *Sandbox) Stop() {
 	if s.stop != nil {
 		s.stop()
@@ -101,14 +101,14 @@ func (s *Sandbox) Stop() {
 	s.stop = nil
 }
 
-// log keeps the errors; all else is below the verbosity.
+// log records errors, the only log level enabled.
 func (s *Sandbox) log(_, args string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.errors = append(s.errors, args)
 }
 
-// report is what a test that has waited in vain says.
+// report returns the last errors for the message of a failed test.
 func (s *Sandbox) report() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

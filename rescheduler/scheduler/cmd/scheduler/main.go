@@ -1,4 +1,4 @@
-// Command scheduler is kube-scheduler with the plugin PodRescheduling. It has the flags and the configuration of kube-scheduler 1.36.
+// Command scheduler is kube-scheduler with the PodRescheduling plugin. It has the flags and configuration of kube-scheduler 1.36.
 package main
 
 import (

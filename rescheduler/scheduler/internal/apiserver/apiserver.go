@@ -1,4 +1,4 @@
-// Package apiserver runs a real kube-apiserver and etcd for tests and benchmarks of the scheduler. No other program of a control plane runs.
+// Package apiserver runs a kube-apiserver and etcd for tests and benchmarks of the scheduler, without other control plane components.
 package apiserver
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// Start runs both. stop ends them. Nodes get no taint for not being ready, as nobody would take it off.
+// Start runs both; call stop to end them. New nodes get no not-ready taint, because nothing would remove it.
 func Start() (config *rest.Config, stop func() error, err error) {
 	env, err := apiserver.Environment()
 	if err != nil {

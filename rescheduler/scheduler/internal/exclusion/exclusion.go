@@ -1,15 +1,15 @@
-// Package exclusion is the set of nodes that a pod has to stay away from, as the scheduling cycle needs it. It is pure.
+// Package exclusion is the set of nodes that a pod must avoid. It is pure.
 package exclusion
 
 import "github.com/holdfast-project/holdfast/rescheduler/api/memory"
 
-// Set is the nodes to stay away from. The zero value excludes none. It does not change once it is made.
+// Set is an immutable set of excluded nodes. The zero value is empty.
 type Set struct {
-	hosts []string // sorted, once each
+	hosts []string // sorted and unique
 	names map[string]struct{}
 }
 
-// Read the value of memory.HostsAnnotation. Its errors are those of memory.ParseHosts; the set is empty then.
+// Read parses the value of memory.HostsAnnotation. It returns an empty set and the error of memory.ParseHosts if the value is invalid.
 func Read(value string) (Set, error) {
 	hosts, err := memory.ParseHosts(value)
 	if err != nil {
@@ -22,20 +22,20 @@ func Read(value string) (Set, error) {
 	return set, nil
 }
 
-// Has: the pod stays away from the node of this name.
+// Has reports whether the node is excluded.
 func (s Set) Has(node string) bool {
 	_, excluded := s.names[node]
 	return excluded
 }
 
-// Len is the number of nodes.
+// Len returns the number of nodes.
 func (s Set) Len() int { return len(s.hosts) }
 
-// Sorted lists the nodes by name. The caller leaves the list as it is.
+// Sorted returns the nodes by name. Do not change the result.
 func (s Set) Sorted() []string { return s.hosts }
 
-// LeavesNone: of so many nodes, of which name gives the i-th, none is left. Excluded nodes that do not exist leave all that do. It costs
-// nothing while there are more nodes than exclusions.
+// LeavesNone reports whether all of the given nodes are excluded. name returns the name of the i-th node. It returns at once if there are
+// more nodes than exclusions.
 func (s Set) LeavesNone(nodes int, name func(i int) string) bool {
 	if len(s.hosts) < nodes {
 		return false
@@ -48,7 +48,7 @@ func (s Set) LeavesNone(nodes int, name func(i int) string) bool {
 	return true
 }
 
-// OpensMoreThan: some node that the other set excludes is open in this one.
+// OpensMoreThan reports whether this set allows a node that the other excludes.
 func (s Set) OpensMoreThan(other Set) bool {
 	for _, name := range other.hosts {
 		if !s.Has(name) {

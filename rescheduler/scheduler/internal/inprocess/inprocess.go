@@ -1,4 +1,4 @@
-// Package inprocess runs kube-scheduler with the plugin inside of a test or a benchmark, against a real API server.
+// Package inprocess runs kube-scheduler with the plugin inside a test or benchmark, against a real API server.
 package inprocess
 
 import (
@@ -16,8 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/plugin"
 )
 
-// Start a scheduler as the configuration wants it, and return when it has seen all there is. It runs until the context ends; done is closed
-// when it has.
+// Start starts a scheduler and returns once its caches have synced. It runs until ctx is done; then done is closed.
 func Start(ctx context.Context, config *rest.Config, configuration *kubeschedulerconfig.KubeSchedulerConfiguration) (sched *scheduler.Scheduler, done <-chan struct{}, err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -36,7 +35,7 @@ func Start(ctx context.Context, config *rest.Config, configuration *kubeschedule
 		scheduler.WithFrameworkOutOfTreeRegistry(runtime.Registry{plugin.Name: plugin.New}),
 	)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making the scheduler: %w", err)
+		return nil, nil, fmt.Errorf("creating the scheduler: %w", err)
 	}
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		return nil, nil, err

@@ -17,16 +17,16 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// attempts to remove one annotation, some ten seconds in all. The pod does not wait for it.
+// attempts is the maximum number of tries to remove one annotation, about ten seconds in total. The pod does not wait for it.
 const attempts = 12
 
-// clearer removes annotations of relaxed pods, outside of the scheduling cycle.
+// clearer removes the annotations of relaxed pods outside of the scheduling cycle.
 type clearer struct {
 	handle fwk.Handle
 	queue  workqueue.TypedRateLimitingInterface[removal]
 }
 
-// removal of the annotation, as it read, from this very pod.
+// removal removes this value of the annotation from this pod.
 type removal struct {
 	pod   types.NamespacedName
 	uid   types.UID
@@ -73,14 +73,14 @@ func (c *clearer) report(ctx context.Context, r removal, err error) {
 	result := resultOf(err)
 	annotationsClear.WithLabelValues(string(result)).Inc()
 	if result == failed {
-		logger.Error(err, "The annotation of a relaxed pod stays; it is ignored for a while", "pod", klog.KRef(r.pod.Namespace, r.pod.Name))
+		logger.Error(err, "Removing the annotation of a relaxed pod failed, ignoring it for now", "pod", klog.KRef(r.pod.Namespace, r.pod.Name))
 	}
-	// The pod need not wait out its back-off: it was not its fault.
+	// Activate skips the back-off of the pod.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.pod.Namespace, Name: r.pod.Name, UID: r.uid}}
 	c.handle.Activate(logger, map[string]*corev1.Pod{r.pod.String(): pod})
 }
 
-// patch fails, and changes nothing, if the pod is another one or its annotation says something else by now.
+// patch removes the annotation. It fails without a change if the pod or its annotation is another one by now.
 func (c *clearer) patch(ctx context.Context, r removal) error {
 	_, err := c.handle.ClientSet().CoreV1().Pods(r.pod.Namespace).Patch(ctx, r.pod.Name, types.JSONPatchType, r.patch(), metav1.PatchOptions{})
 	return err
@@ -108,7 +108,7 @@ func retry(err error) bool {
 	return err != nil && resultOf(err) == failed && !apierrors.IsForbidden(err)
 }
 
-func resultOf(err error) cleared {
+func resultOf(err error) clearResult {
 	switch {
 	case err == nil:
 		return removed

@@ -14,30 +14,30 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
 )
 
-// skip is what nearly all pods get; the scheduler does not change it.
+// skip is the result for nearly all pods. The scheduler does not modify it.
 var skip = fwk.NewStatus(fwk.Skip)
 
-// cycle is what PreFilter leaves for the rest of one attempt to schedule a pod. It does not change.
-type cycle struct {
+// cycleState passes the result of PreFilter to later steps of a scheduling cycle. It is immutable.
+type cycleState struct {
 	excluded exclusion.Set
-	narrowed bool // the scheduler was given the nodes that are left
+	narrowed bool // PreFilter returned the remaining nodes
 }
 
 const cycleKey fwk.StateKey = Name
 
-// Clone needs no copy: nothing changes.
-func (c *cycle) Clone() fwk.StateData { return c }
+// Clone returns the state itself, because it is immutable.
+func (c *cycleState) Clone() fwk.StateData { return c }
 
-// cycleOf is nil for a pod that stays away from no node.
-func cycleOf(state fwk.CycleState) *cycle {
+// cycleOf returns nil for a pod without exclusions.
+func cycleOf(state fwk.CycleState) *cycleState {
 	data, err := state.Read(cycleKey)
 	if err != nil {
 		return nil
 	}
-	return data.(*cycle)
+	return data.(*cycleState)
 }
 
-// PreFilter skips pods without exclusions, for which the plugin then costs nothing more, and pods that would have no node left at all.
+// PreFilter skips pods without exclusions, so that the plugin costs nothing more for them, and pods whose exclusions cover all nodes.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	if _, found := pod.Annotations[memory.HostsAnnotation]; !found {
 		return nil, skip
@@ -50,10 +50,10 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev
 	case excluded.Len() == 0:
 		return nil, skip
 	case excluded.LeavesNone(len(nodes), func(i int) string { return nodes[i].Node().Name }):
-		p.ignore(ctx, pod, noNodeLeft, "The annotation "+memory.HostsAnnotation+" is ignored: it names all nodes there are")
+		p.ignore(ctx, pod, noNodeLeft, "The annotation "+memory.HostsAnnotation+" is ignored: it names all nodes of the cluster")
 		return nil, skip
 	}
-	c := &cycle{excluded: excluded, narrowed: p.args.Strategy == settings.PreFilterResult}
+	c := &cycleState{excluded: excluded, narrowed: p.args.Strategy == settings.PreFilterResult}
 	state.Write(cycleKey, c)
 	if !c.narrowed {
 		return nil, nil
@@ -71,11 +71,11 @@ func remainder(nodes []fwk.NodeInfo, excluded exclusion.Set) *fwk.PreFilterResul
 	return &fwk.PreFilterResult{NodeNames: names}
 }
 
-// PreFilterExtensions: other pods do not matter to which nodes are excluded.
+// PreFilterExtensions returns nil, because other pods do not affect exclusions.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter is what excludes. A nominated node and a batch's hint are tested by filters alone, whatever PreFilter returned. Preemption on an
-// excluded node would be in vain, hence the code.
+// Filter rejects excluded nodes. The scheduler tests nominated nodes and batch hints by Filter alone, regardless of PreFilter. The status
+// code prevents preemption on excluded nodes.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	c := cycleOf(state)
 	if c == nil || !c.excluded.Has(node.Node().Name) {
@@ -84,10 +84,10 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, 
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, memory.FilterMessage)
 }
 
-// fragment is named after what it holds, as the scheduler wants it.
+// fragment is the key of the pod signature, named after the field as the scheduler requires.
 const fragment = "v1.Pod.Annotations[" + memory.HostsAnnotation + "]"
 
-// SignPod lets pods with the same exclusions share results, and pods without any be batched as if the plugin were not there.
+// SignPod lets pods with the same exclusions share results. Pods without exclusions are batched as if the plugin were off.
 func (p *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	excluded, err := p.excluded(pod)
 	if err != nil || excluded.Len() == 0 {
@@ -103,8 +103,9 @@ func (p *Plugin) ignore(ctx context.Context, pod *corev1.Pod, why ignored, messa
 	p.handle.EventRecorder().WithLogger(logger).Eventf(pod, nil, corev1.EventTypeWarning, "ExclusionsIgnored", "Scheduling", "%s", message)
 }
 
-// EventsToRegister are those that can help a pod that the plugin rejected: its annotation opens a node, a node joins, or a node that it is
-// kept away from comes to fit, so that its exclusions may be dropped. Annotations have no event of their own, hence the general update.
+// EventsToRegister returns the events after which a rejected pod may fit: its annotation allows a node, a node is added, or an excluded
+// node becomes suitable, so that the exclusions may be dropped. Annotations have no event type of their own, so all pod updates are
+// registered.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	const changesOfNodes = fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
 	return []fwk.ClusterEventWithHint{
@@ -123,16 +124,16 @@ func (p *Plugin) afterPodUpdate(_ klog.Logger, pod *corev1.Pod, old, current any
 	if after == nil || before == nil || after.UID != pod.UID {
 		return fwk.QueueSkip, nil
 	}
-	return queueIf(written(after).OpensMoreThan(written(before))), nil
+	return queueIf(annotated(after).OpensMoreThan(annotated(before))), nil
 }
 
-// afterPodDelete: the pod that left made room on a node that this one is kept away from.
+// afterPodDelete retries if the deleted pod ran on an excluded node, where there is room now.
 func (p *Plugin) afterPodDelete(_ klog.Logger, pod *corev1.Pod, old, current any) (fwk.QueueingHint, error) {
 	deleted, _, err := util.As[*corev1.Pod](old, current)
 	if err != nil {
 		return fwk.Queue, err
 	}
-	return queueIf(p.mayRelax() && deleted != nil && written(pod).Has(deleted.Spec.NodeName)), nil
+	return queueIf(p.mayRelax() && deleted != nil && annotated(pod).Has(deleted.Spec.NodeName)), nil
 }
 
 func (p *Plugin) afterNodeAdd(_ klog.Logger, pod *corev1.Pod, old, current any) (fwk.QueueingHint, error) {
@@ -140,7 +141,7 @@ func (p *Plugin) afterNodeAdd(_ klog.Logger, pod *corev1.Pod, old, current any) 
 	if err != nil {
 		return fwk.Queue, err
 	}
-	return queueIf(p.mayRelax() || !written(pod).Has(node.Name)), nil
+	return queueIf(p.mayRelax() || !annotated(pod).Has(node.Name)), nil
 }
 
 func (p *Plugin) afterNodeUpdate(_ klog.Logger, pod *corev1.Pod, old, current any) (fwk.QueueingHint, error) {
@@ -148,13 +149,13 @@ func (p *Plugin) afterNodeUpdate(_ klog.Logger, pod *corev1.Pod, old, current an
 	if err != nil {
 		return fwk.Queue, err
 	}
-	return queueIf(p.mayRelax() && written(pod).Has(node.Name)), nil
+	return queueIf(p.mayRelax() && annotated(pod).Has(node.Name)), nil
 }
 
 func (p *Plugin) mayRelax() bool { return p.args.OnExhaustion == settings.Relax }
 
-// written is what the annotation says, whether it counts or not. It is empty if it cannot be read.
-func written(pod *corev1.Pod) exclusion.Set {
+// annotated returns the exclusions of the annotation even if they have been dropped; empty if the annotation is invalid.
+func annotated(pod *corev1.Pod) exclusion.Set {
 	set, err := exclusion.Read(pod.Annotations[memory.HostsAnnotation])
 	if err != nil {
 		return exclusion.Set{}

@@ -1,5 +1,5 @@
-// Package plugin is PodRescheduling, the scheduler's side of seed 004: a pod is not scheduled to nodes that its annotation names. It fails
-// open. What cannot be read counts as absent, and exclusions that are all that keeps a pod from being scheduled are dropped.
+// Package plugin is the scheduler plugin PodRescheduling of seed 004: a pod is not scheduled to nodes that its annotation names. It fails
+// open: an invalid annotation is ignored, and exclusions are dropped if nothing else keeps the pod from being scheduled.
 package plugin
 
 import (
@@ -21,18 +21,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Name of the plugin in the scheduler's configuration.
+// Name of the plugin in the scheduler configuration.
 const Name = "PodRescheduling"
 
-// mostRelaxed pods are remembered at a time: some 100 bytes and an annotation each.
-const mostRelaxed = 10_000
+// maxRelaxed limits how many relaxed pods are remembered, at about 100 bytes and an annotation each.
+const maxRelaxed = 10_000
 
-// Plugin is one profile's instance.
+// Plugin is the instance of one profile.
 type Plugin struct {
 	args    settings.Args
 	handle  fwk.Handle
 	relaxed *cache.LRUExpireCache // values of annotations that no longer count, by the UID of their pod
-	clearer *clearer              // nil: annotations are left as they are
+	clearer *clearer              // nil: annotations are not removed
 }
 
 var (
@@ -43,7 +43,7 @@ var (
 	_ fwk.EnqueueExtensions = &Plugin{}
 )
 
-// New is the plugin's factory. It refuses arguments that are wrong, with the field's name. What it starts ends with the context.
+// New creates the plugin. Invalid arguments are an error that names the field. Background work stops with ctx.
 func New(ctx context.Context, arguments runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, err := read(arguments)
 	if err != nil {
@@ -59,10 +59,10 @@ func New(ctx context.Context, arguments runtime.Object, handle fwk.Handle) (fwk.
 }
 
 func newPlugin(args settings.Args, handle fwk.Handle, clock clock.PassiveClock) *Plugin {
-	return &Plugin{args: args, handle: handle, relaxed: cache.NewLRUExpireCacheWithClock(mostRelaxed, clock)}
+	return &Plugin{args: args, handle: handle, relaxed: cache.NewLRUExpireCacheWithClock(maxRelaxed, clock)}
 }
 
-// read the arguments from what the scheduler makes of those of a plugin that it does not know.
+// read decodes the arguments, which the scheduler passes on undecoded.
 func read(arguments runtime.Object) (settings.Args, error) {
 	switch a := arguments.(type) {
 	case nil:
@@ -73,14 +73,14 @@ func read(arguments runtime.Object) (settings.Args, error) {
 		}
 		return settings.Read(a.Raw)
 	default:
-		return settings.Args{}, fmt.Errorf("the arguments of %s are %T, not those of a plugin from outside of the scheduler", Name, arguments)
+		return settings.Args{}, fmt.Errorf("the arguments of %s have the unexpected type %T", Name, arguments)
 	}
 }
 
-// Name of the plugin.
+// Name returns the name of the plugin.
 func (p *Plugin) Name() string { return Name }
 
-// excluded reads the pod's annotation. An annotation that was dropped excludes nobody, nor does one that is broken: that is the error.
+// excluded returns the exclusions of the pod; empty if they were dropped. An invalid annotation is an error.
 func (p *Plugin) excluded(pod *corev1.Pod) (exclusion.Set, error) {
 	value, found := pod.Annotations[memory.HostsAnnotation]
 	if !found {
@@ -92,7 +92,7 @@ func (p *Plugin) excluded(pod *corev1.Pod) (exclusion.Set, error) {
 	return exclusion.Read(value)
 }
 
-// ignored says why an annotation counts as absent.
+// ignored is why an annotation is ignored.
 type ignored string
 
 const (
@@ -100,16 +100,16 @@ const (
 	noNodeLeft ignored = "NoNodeLeft"
 )
 
-// cleared says what became of removing a relaxed pod's annotation.
-type cleared string
+// clearResult is the result of removing a relaxed pod's annotation.
+type clearResult string
 
 const (
-	removed cleared = "Removed"
-	changed cleared = "Changed" // or the pod is gone
-	failed  cleared = "Failed"
+	removed clearResult = "Removed"
+	changed clearResult = "Changed" // or the pod was deleted
+	failed  clearResult = "Failed"
 )
 
-// The metrics are served with the scheduler's own. None has a label that names a pod or a node.
+// Metrics, served with those of the scheduler. No label names a pod or node.
 var (
 	exclusionsIgnored = counter(series.ExclusionsIgnored)
 	podsRelaxed       = counter(series.PodsRelaxed)
@@ -120,10 +120,10 @@ func counter(m series.Metric) *metrics.CounterVec {
 	return metrics.NewCounterVec(&metrics.CounterOpts{Name: m.Name, Help: m.Help, StabilityLevel: metrics.ALPHA}, m.Labels)
 }
 
-// registerMetrics once, however many profiles have the plugin.
+// registerMetrics registers the metrics once for all profiles.
 var registerMetrics = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(exclusionsIgnored, podsRelaxed, annotationsClear)
-	for _, reason := range []ignored{unreadable, noNodeLeft} { // so that the first increase is seen
+	for _, reason := range []ignored{unreadable, noNodeLeft} { // so that Prometheus sees the first increase
 		exclusionsIgnored.WithLabelValues(string(reason))
 	}
 })

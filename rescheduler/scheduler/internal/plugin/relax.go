@@ -15,8 +15,9 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
 )
 
-// PostFilter runs when a pod fits nowhere. It has to come before preemption, which the order of the profile's plugins decides. If the pod's
-// exclusions are the cause they are dropped, and no pod is preempted in this cycle: the pod is tried again at once. Else preemption goes on.
+// PostFilter runs when a pod fits on no node. It must run before preemption, which depends on the order of the profile's plugins. If the
+// exclusions are the cause, it drops them and prevents preemption in this cycle, and the pod is retried at once. Otherwise preemption
+// continues.
 func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	c := cycleOf(state)
 	if c == nil {
@@ -37,14 +38,14 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *core
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod may go back to nodes on which its workload has failed")
 }
 
-// question asks each excluded node what it would say without the exclusion.
-func (p *Plugin) question(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, c *cycle, statuses fwk.NodeToStatusReader) (relaxation.Question, error) {
+// question determines how the pod would fit each excluded node without its exclusions.
+func (p *Plugin) question(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, c *cycleState, statuses fwk.NodeToStatusReader) (relaxation.Question, error) {
 	nodes := p.handle.SnapshotSharedLister().NodeInfos()
 	var q relaxation.Question
 	for _, name := range c.excluded.Sorted() {
 		node, err := nodes.Get(name)
 		if err != nil {
-			continue // it is gone
+			continue // deleted
 		}
 		q.Excluded = append(q.Excluded, relaxation.Candidate{Node: name, Fit: p.fit(ctx, state, pod, c, node, statuses.Get(name))})
 	}
@@ -58,8 +59,8 @@ func (p *Plugin) question(ctx context.Context, state fwk.CycleState, pod *corev1
 	return q, nil
 }
 
-// fit runs the filters where the plugin was the one to reject the node. What other plugins said of it holds.
-func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, c *cycle, node fwk.NodeInfo, status *fwk.Status) relaxation.Fit {
+// fit runs the filters again if this plugin rejected the node. Rejections by other plugins stand.
+func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, c *cycleState, node fwk.NodeInfo, status *fwk.Status) relaxation.Fit {
 	if c.rejected(status) {
 		without := state.Clone()
 		without.Delete(cycleKey)
@@ -67,7 +68,7 @@ func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
 	}
 	switch {
 	case status.IsSuccess(), status.IsError():
-		// A filter that cannot tell is no reason for the pod to wait.
+		// A failing filter is no reason for the pod to wait.
 		return relaxation.Now
 	case status.Code() == fwk.Unschedulable:
 		return relaxation.ByPreemption
@@ -76,16 +77,16 @@ func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
 	}
 }
 
-// rejected: the node is out because of this plugin. Nodes that PreFilter left out have a status of no plugin.
-func (c *cycle) rejected(status *fwk.Status) bool {
+// rejected reports whether this plugin rejected the node. Nodes that PreFilter left out have a status without a plugin.
+func (c *cycleState) rejected(status *fwk.Status) bool {
 	if status == nil || status.IsSuccess() {
 		return false
 	}
 	return status.Plugin() == Name || (c.narrowed && status.Plugin() == "" && status.Code() == fwk.UnschedulableAndUnresolvable)
 }
 
-// relax drops the exclusions in memory, so that nothing is written to the API server while pods wait to be scheduled, and has the annotation
-// removed afterwards.
+// relax drops the exclusions in memory, so that the scheduling cycle does not wait for the API server, and removes the annotation
+// afterwards.
 func (p *Plugin) relax(ctx context.Context, pod *corev1.Pod, answer relaxation.Answer) {
 	value := pod.Annotations[memory.HostsAnnotation]
 	p.relaxed.Add(pod.UID, value, time.Duration(p.args.RelaxedForSeconds)*time.Second)

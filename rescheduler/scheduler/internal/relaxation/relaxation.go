@@ -1,52 +1,52 @@
-// Package relaxation decides when a pod may go back to a node that it failed on, and remembers which pods may. It is pure.
+// Package relaxation decides when a pod may return to a node that it failed on. It is pure.
 package relaxation
 
-// Fit says what stands between a pod and a node, its own exclusions apart.
+// Fit is how well a pod fits a node, apart from its exclusions.
 type Fit int
 
-// The pod does not fit whatever is preempted; it might if other pods made room; it does.
+// Never means that preemption would not help, ByPreemption that it might, and Now that the pod fits.
 const (
 	Never Fit = iota
 	ByPreemption
 	Now
 )
 
-// Question is one failed attempt to schedule a pod.
+// Question describes a pod that fits on no node.
 type Question struct {
-	// Excluded are the nodes of the cluster that the pod is kept away from, by name.
+	// Excluded are the existing nodes that the pod must avoid, by name.
 	Excluded []Candidate
-	// OthersByPreemption: some node that is not excluded might do if other pods made room there.
+	// OthersByPreemption reports whether preemption might make room on a node that is not excluded.
 	OthersByPreemption bool
 }
 
-// Candidate is a node that the pod failed on before.
+// Candidate is an excluded node.
 type Candidate struct {
 	Node string
 	Fit  Fit
 }
 
-// Reason says why. It is a label of metrics.
+// Reason is why the exclusions are dropped or kept. It is a metric label.
 type Reason string
 
-// What an answer rests on.
+// Reasons.
 const (
-	// NothingElseFits: the pod fits on a node it is kept away from, and on no other. Going back there costs nobody anything; it comes before
-	// preemption, because others would lose their place only for the sake of a memory.
+	// NothingElseFits means that the pod fits only on an excluded node. Returning there costs nothing, so it comes before preemption, which
+	// would cost other pods their place.
 	NothingElseFits Reason = "NothingElseFits"
-	// NothingElseCanFit: not even preemption would make room, save on a node that the pod is kept away from.
+	// NothingElseCanFit means that preemption could make room only on an excluded node.
 	NothingElseCanFit Reason = "NothingElseCanFit"
-	// NotTheCause: without its exclusions the pod would fit no better.
+	// NotTheCause means that the pod would not fit without its exclusions either.
 	NotTheCause Reason = "NotTheCause"
 )
 
-// Answer is whether the exclusions of the pod are dropped, why, and the node that decided it.
+// Answer is whether to drop the exclusions, why, and the node on which the decision rests.
 type Answer struct {
 	Relax  bool
 	Reason Reason
 	Node   string
 }
 
-// Decide follows the seed's second note: exclusions that keep a pod from being scheduled are dropped, and no others.
+// Decide drops the exclusions if only they keep the pod from being scheduled (second note of seed 004).
 func Decide(q Question) Answer {
 	if node, found := first(q.Excluded, Now); found {
 		return Answer{Relax: true, Reason: NothingElseFits, Node: node}

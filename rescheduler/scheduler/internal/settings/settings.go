@@ -1,4 +1,4 @@
-// Package settings is the plugin's arguments in the scheduler's configuration: their defaults, bounds and form.
+// Package settings has the arguments of the plugin in the scheduler configuration, with defaults and limits.
 package settings
 
 import (
@@ -9,32 +9,32 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Kind may be given with the arguments, and is checked then.
+// Kind of the arguments. It may be omitted, and is checked otherwise.
 const Kind = "PodReschedulingArgs"
 
-// Strategy is how the scheduler is kept off the excluded nodes. The plugin's Filter guards both: a nominated node, and the hint of a batch,
-// are tried without a look at what PreFilter said.
+// Strategy is how the scheduler avoids excluded nodes. With both, Filter rejects them, because nominated nodes and batch hints skip
+// PreFilter.
 type Strategy string
 
 const (
-	// Filter looks each node up as the scheduler comes to it.
+	// Filter checks each node when the scheduler considers it.
 	Filter Strategy = "Filter"
-	// PreFilterResult gives the scheduler the list of all nodes that are left, as the seed describes it. It costs time and memory
-	// in proportion to the cluster for each such pod, and the search goes through the nodes in no order.
+	// PreFilterResult passes the list of remaining nodes to the scheduler, as the seed describes. For each such pod it takes time and
+	// memory proportional to the size of the cluster, and the scheduler considers the nodes in random order.
 	PreFilterResult Strategy = "PreFilterResult"
 )
 
-// Exhaustion is what happens to a pod that would fit, were it not for its exclusions.
+// Exhaustion is what happens to a pod that only its exclusions keep from being scheduled.
 type Exhaustion string
 
 const (
-	// Relax drops the exclusions of that pod and clears its annotation.
+	// Relax drops the exclusions of the pod and removes its annotation.
 	Relax Exhaustion = "Relax"
-	// Wait keeps them: the pod waits for another node, or for whoever wrote the annotation to change it.
+	// Wait keeps them until another node fits or the annotation changes.
 	Wait Exhaustion = "Wait"
 )
 
-// Args of the plugin. The zero value of a field means its default.
+// Args are the arguments of the plugin. Zero values mean the defaults.
 type Args struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -42,14 +42,14 @@ type Args struct {
 	Strategy Strategy `json:"strategy,omitempty"`
 	// onExhaustion is Relax or Wait; Relax by default.
 	OnExhaustion Exhaustion `json:"onExhaustion,omitempty"`
-	// relaxedForSeconds is how long the scheduler ignores an annotation that it dropped but could not clear, 10 to 86400; 300 by default.
+	// relaxedForSeconds is how long a dropped annotation is ignored if it cannot be removed, 10 to 86400; 300 by default.
 	RelaxedForSeconds int `json:"relaxedForSeconds,omitempty"`
-	// clearAnnotation: the annotation of a relaxed pod is removed, for which the scheduler needs the right to patch pods; true by default.
+	// clearAnnotation removes the annotation of a relaxed pod, which requires permission to patch pods; true by default.
 	ClearAnnotation *bool `json:"clearAnnotation,omitempty"`
 }
 
-// Read the arguments as they are in the scheduler's configuration, JSON or YAML, with defaults filled in. Nothing at all means the defaults.
-// Unknown fields and values out of bounds are errors that name the field.
+// Read parses the arguments, JSON or YAML, and sets defaults. Empty input means the defaults. Unknown fields and invalid values are errors
+// that name the field.
 func Read(raw []byte) (Args, error) {
 	var args Args
 	if err := yaml.UnmarshalStrict(raw, &args); err != nil {
