@@ -76,7 +76,7 @@ type inferred struct {
 	Refuse bool
 }
 
-func TestOurPodSetsAreThoseOfThePublishedLibrary(t *testing.T) {
+func TestPodSetsMatchThePublishedLibrary(t *testing.T) {
 	for name, template := range templates {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(template), &object.Object); err != nil {

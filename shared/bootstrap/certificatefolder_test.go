@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestTheCertificateIsWrittenAsTheSecretIs(t *testing.T) {
+func TestCertificateIsCopiedFromTheSecret(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "k8s-webhook-server", "serving-certs")
 	for _, data := range []map[string][]byte{
 		nil, {}, {"tls.crt": []byte("c")}, {"tls.key": []byte("k")}, {"ca.crt": []byte("a"), "tls.crt": {}, "tls.key": {}},
@@ -38,7 +38,7 @@ func TestTheCertificateIsWrittenAsTheSecretIs(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsTheSameIsLeftAlone(t *testing.T) {
+func TestUnchangedFileIsNotWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tls.crt")
 	long := time.Now().Add(-time.Hour)
 	if err := errors.Join(replaceFile(path, []byte("a")), os.Chtimes(path, long, long), replaceFile(path, []byte("a"))); err != nil {
@@ -49,7 +49,7 @@ func TestAFileThatIsTheSameIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestAMountedSecretIsLeftToTheKubelet(t *testing.T) {
+func TestMountedSecretIsNotWritten(t *testing.T) {
 	for _, cause := range []error{syscall.EROFS, syscall.EACCES} {
 		if err := error(&fs.PathError{Op: "open", Path: "tls.key", Err: cause}); !readOnly(err) {
 			t.Errorf("%v is not known as read-only", err)

@@ -56,7 +56,7 @@ func served(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
 	return found
 }
 
-func TestTheEndOfTheCertificateIsServed(t *testing.T) {
+func TestCertificateExpiryMetric(t *testing.T) {
 	registry, folder := prometheus.NewRegistry(), t.TempDir()
 	if err := registerExpiry(registry, "jobset", folder); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestTheEndOfTheCertificateIsServed(t *testing.T) {
 }
 
 // Tests start several managers in one process, each with a folder of its own: the last one's is served.
-func TestALaterManagersCertificateIsServed(t *testing.T) {
+func TestCertificateExpiryOfLaterManager(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for _, folder := range []string{t.TempDir(), t.TempDir()} {
 		if err := registerExpiry(registry, "jobset", folder); err != nil {

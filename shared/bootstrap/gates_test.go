@@ -55,7 +55,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-func TestAGateThatIsWrongIsSaid(t *testing.T) {
+func TestInvalidGates(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want string }{
 		"unknown":       {"--feature-gates=Nope=true", "--feature-gates (featureGates): unrecognized feature gate: Nope"},
 		"locked":        {"--feature-gates=Fixed=true", "cannot set feature gate Fixed to true, feature is locked to false"},
@@ -71,7 +71,7 @@ func TestAGateThatIsWrongIsSaid(t *testing.T) {
 }
 
 // Files of published controllers spell out fields that are not set.
-func TestAnEmptyValueInTheFileIsNone(t *testing.T) {
+func TestEmptyValuesInTheFileAreIgnored(t *testing.T) {
 	p, err := complete(t, `
 webhook: {host: "", certDir: ""}
 leaderElection: {leaderElect: false, leaseDuration: 0s, renewDeadline: 0s, retryPeriod: 0s, resourceLock: "", resourceName: "", resourceNamespace: ""}

@@ -28,7 +28,7 @@ func (d *discovery) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping,
 	return nil, d.err
 }
 
-func TestAKindThatIsServedAMomentLaterIsWaitedFor(t *testing.T) {
+func TestAwaitKindWaits(t *testing.T) {
 	unknown := &meta.NoKindMatchError{GroupKind: thing.GroupKind()}
 	for name, c := range map[string]struct {
 		discovery discovery
@@ -50,7 +50,7 @@ func TestAKindThatIsServedAMomentLaterIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForAKindBeyondTheEnd(t *testing.T) {
+func TestAwaitKindStopsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d := &discovery{failures: -1, err: &meta.NoKindMatchError{GroupKind: thing.GroupKind()}}

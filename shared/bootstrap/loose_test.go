@@ -12,7 +12,7 @@ func text(err error) string {
 	return strings.TrimSpace(err.Error())
 }
 
-func TestALooseFileHasItsUnknownKeysNamed(t *testing.T) {
+func TestReadLooseConfigReturnsUnknownKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, unknown, err string
 		port               int

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestMetricsAreServedSecurelyAndWithoutHTTP2(t *testing.T) {
+func TestMetricsServer(t *testing.T) {
 	o := Defaults()
 	o.TLS.MinVersion = "VersionTLS13"
 	change, err := o.TLS.change()
@@ -43,7 +43,7 @@ func TestMetricsAreServedSecurelyAndWithoutHTTP2(t *testing.T) {
 	}
 }
 
-func TestClusterLeavesTheConfigAsItWas(t *testing.T) {
+func TestClusterCopiesTheConfig(t *testing.T) {
 	var config rest.Config
 	o := Defaults()
 	own := o.cluster(&config, "jobset")
@@ -68,7 +68,7 @@ func TestBuildInfoIsRegisteredOnce(t *testing.T) {
 	}
 }
 
-func TestTheCertificateNamesTheServiceAndAHost(t *testing.T) {
+func TestRotatorNames(t *testing.T) {
 	o := Defaults()
 	o.Certificates = Certificates{Namespace: "ns", ServiceName: "svc", SecretName: "secret", CAName: "ca", Validating: []string{"v"}, Mutating: []string{"m"}}
 	for host, want := range map[string][]string{"": nil, "10.0.0.1": nil, "localhost": {"localhost"}} {
@@ -80,7 +80,7 @@ func TestTheCertificateNamesTheServiceAndAHost(t *testing.T) {
 	}
 }
 
-func TestWaitsForTheCertificateOfSomebodyElse(t *testing.T) {
+func TestWaitForCertificate(t *testing.T) {
 	folder, ready := t.TempDir(), make(chan struct{})
 	check := certificateCheck(ready)
 	ended := make(chan error, 1)
@@ -102,7 +102,7 @@ func TestWaitsForTheCertificateOfSomebodyElse(t *testing.T) {
 }
 
 // The API server's audit log tells programs apart by it, and a Lease is all that a follower asks for.
-func TestTheLeaseIsAskedForInTheProgramsName(t *testing.T) {
+func TestLeaseUserAgent(t *testing.T) {
 	agents := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		agents <- r.UserAgent()

@@ -84,7 +84,7 @@ clientConnection: {qps: 4, burst: 5}
 featureGates: {Free: true, Locked: true}
 `
 
-func TestAFileSetsEverything(t *testing.T) {
+func TestFileSetsAllOptions(t *testing.T) {
 	p, err := complete(t, fullFile)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestAFileSetsEverything(t *testing.T) {
 	}
 }
 
-func TestAFlagThatIsSetOverridesTheFile(t *testing.T) {
+func TestFlagsOverrideTheFile(t *testing.T) {
 	p, err := complete(t, fullFile, "--webhook-port=9443", "--webhook-cert-dir=/flag", "--leader-elect=false", "--leader-election-namespace=f",
 		"--leader-election-name=g", "--leader-election-lease-duration=8s", "--metrics-bind-address=:8443", "--health-probe-bind-address=0",
 		"--kube-api-qps=500", "--kube-api-burst=500", "--max-concurrent-reconciles=9", "--metrics-secure=false", "--webhooks")
@@ -133,7 +133,7 @@ func TestAFlagThatIsSetOverridesTheFile(t *testing.T) {
 	}
 }
 
-func TestSomebodyElsesCertificates(t *testing.T) {
+func TestExternalCertificates(t *testing.T) {
 	for name, tc := range map[string]struct {
 		file     string
 		args     []string
@@ -154,7 +154,7 @@ func TestSomebodyElsesCertificates(t *testing.T) {
 	}
 }
 
-func TestWrongInputIsReportedTogether(t *testing.T) {
+func TestAllErrorsAreReported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		file string
 		args []string
@@ -203,7 +203,7 @@ func TestWrongInputIsReportedTogether(t *testing.T) {
 	}
 }
 
-func TestAFileOfAnotherKindIsRefused(t *testing.T) {
+func TestFileOfAnotherKind(t *testing.T) {
 	err := ReadConfig(write(t, "apiVersion: config.test/v1\nkind: Other\n"), testKind, &testConfig{})
 	if err == nil || !strings.Contains(err.Error(), `it is of "config.test/v1" "Other", want apiVersion: test.holdfast.dev/v1, kind: Configuration`) {
 		t.Errorf("got %v", err)

@@ -56,7 +56,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestTheTextIsBounded(t *testing.T) {
+func TestFormatLimits(t *testing.T) {
 	var list []Entry
 	for round := range int64(50) {
 		e := anExit()
@@ -77,7 +77,7 @@ func TestTheTextIsBounded(t *testing.T) {
 	}
 }
 
-func TestWhetherATextHasAllThatWasAdded(t *testing.T) {
+func TestWhole(t *testing.T) {
 	long := anExit()
 	long.Worker, long.Pod, long.Node = strings.Repeat("w", maxWord), strings.Repeat("p", maxWord), strings.Repeat("n", maxWord)
 	many := func(e Entry, n int) string {
@@ -103,7 +103,7 @@ func TestWhetherATextHasAllThatWasAdded(t *testing.T) {
 	}
 }
 
-func TestAppendGoesOnWhereTheTextEnds(t *testing.T) {
+func TestAppend(t *testing.T) {
 	second := anExit()
 	second.Round = 4
 	text := Append(Append("", anExit()), second)
@@ -112,7 +112,7 @@ func TestAppendGoesOnWhereTheTextEnds(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
+func TestParseSkipsInvalidLines(t *testing.T) {
 	text := "1.3 yesterday in-place exit w 0=0+0+0+0\n" + anExit().String() + " of-a-later-version\nrubbish"
 	got, err := Parse(text)
 	if len(got) != 1 || got[0] != anExit() || err == nil || !strings.Contains(err.Error(), "rubbish") {
@@ -121,7 +121,7 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 }
 
 // Whatever a name holds, a line stays a line, and whatever a text holds, parsing ends.
-func TestForeignTexts(t *testing.T) {
+func TestParseForeignTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const letters = "ab:/@ \n=+-.0#"
 	text := func() string {
@@ -145,7 +145,7 @@ func TestForeignTexts(t *testing.T) {
 	}
 }
 
-func TestAttemptsAreOrdered(t *testing.T) {
+func TestAttemptAfter(t *testing.T) {
 	for _, tc := range []struct {
 		a, b Attempt
 		want bool

@@ -37,7 +37,7 @@ func answers(c Chain, f Fault) string {
 	return strings.Join(list, " ")
 }
 
-func TestWhoAnswersWhat(t *testing.T) {
+func TestAnswers(t *testing.T) {
 	whole := Chain{job(), jobSet(inPlace), appWrapper(moves)}
 	cases := map[string]struct {
 		chain Chain
@@ -84,7 +84,7 @@ func TestWhoAnswersWhat(t *testing.T) {
 
 // With every combination of what may be there: a fault of an owned pod has an answer unless all budgets are spent or only an AppWrapper would know of it, the answers climb
 // but for a move before the ElasticJob's own repair, and no program answers twice.
-func TestEveryFaultHasOneFirstAnswer(t *testing.T) {
+func TestEveryFaultHasAnAnswer(t *testing.T) {
 	roots := []Chain{{job()}, {job(), jobSet()}, {job(), jobSet(inPlace)}, {job(), jobSet(inPlace, sidecar)}, {elasticJob()}, {elasticJob(inPlace)}}
 	for _, root := range roots {
 		for _, wrapped := range []bool{false, true} {

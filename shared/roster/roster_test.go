@@ -13,7 +13,7 @@ import (
 
 const pod = "2f3c7a58-6f5b-4a8e-9f0a-0d9b1f0f7a11"
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestFormatAndParse(t *testing.T) {
 	want := &Roster{Epoch: 2, Limit: 7, Timeout: 90 * time.Second, Members: []string{Member(0, pod), Member(11, pod)}}
 	got, err := Of(map[string]string{Annotation: want.Format()})
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -31,7 +31,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-func TestWithoutAnnotationsThereIsNothing(t *testing.T) {
+func TestNoAnnotations(t *testing.T) {
 	if r, err := Of(nil); r != nil || err != nil {
 		t.Error(r, err)
 	}
@@ -40,7 +40,7 @@ func TestWithoutAnnotationsThereIsNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsOutOfBoundsIsRefused(t *testing.T) {
+func TestInvalidValues(t *testing.T) {
 	fine := Roster{Epoch: 1, Timeout: time.Second, Members: []string{Member(0, pod)}}
 	many := fine
 	many.Members = nil

@@ -6,7 +6,7 @@ import (
 )
 
 // What nobody has timed is not nothing.
-func TestLossesThatAreNotTimed(t *testing.T) {
+func TestLossesOfUnknownDuration(t *testing.T) {
 	at := func(d time.Duration, change ...func(*Entry)) Entry {
 		e := Entry{At: after(d), Rung: 3, What: Replaced}
 		for _, c := range change {
@@ -40,7 +40,7 @@ func TestLossesThatAreNotTimed(t *testing.T) {
 }
 
 // Neither the status of an ElasticJob nor the memory of the rescheduler has durations.
-func TestWhichHistoriesHaveNoTimes(t *testing.T) {
+func TestHistoriesWithoutDurations(t *testing.T) {
 	for name, tc := range map[string]struct {
 		of   Workload
 		want int

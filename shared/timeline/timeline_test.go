@@ -137,7 +137,7 @@ func ongoingStory() Workload {
 }
 
 // The restarts that used up the budget are told by the millisecond, and the reset that they led to by the second.
-func TestWhatIsKnownByTheSecondComesAfterWhatLedToIt(t *testing.T) {
+func TestStatusTimesSortLastInTheirSecond(t *testing.T) {
 	list := []Entry{
 		{At: start, What: Failed}, {At: start, What: Started}, {At: start.Add(300 * time.Millisecond), What: InPlace, Rung: 1},
 		{At: start.Add(time.Second), What: InPlace, Rung: 1},
@@ -174,7 +174,7 @@ func TestGoldenTimelines(t *testing.T) {
 }
 
 // The history is written when all run again; of the next failure, a moment later, only an event tells until then.
-func TestARestartSoonAfterAnother(t *testing.T) {
+func TestRestartSoonAfterAnother(t *testing.T) {
 	event := func(d time.Duration, count int) Event {
 		return Event{after(d), "JobSet", "train", "InPlaceRestart", fmt.Sprintf("worker exited; restarting all 8 workers in place (restart %d of 9)", count), 1}
 	}
@@ -193,7 +193,7 @@ func TestARestartSoonAfterAnother(t *testing.T) {
 	}
 }
 
-func TestCountsOfRestarts(t *testing.T) {
+func TestRestartCounts(t *testing.T) {
 	uncounted := func(e *history.Entry) { e.Counted = false }
 	many := make([]history.Entry, history.MaxEntries)
 	for i := range many {
@@ -254,7 +254,7 @@ func TestLostTimeIsCountedOnce(t *testing.T) {
 }
 
 // A reset has taken the history along: its events are left, be they as close as restarts in place are.
-func TestEveryRestartOfAJobSetThatIsGone(t *testing.T) {
+func TestRestartsOfADeletedJobSet(t *testing.T) {
 	var w Workload
 	w.Objects = []Object{{Kind: "AppWrapper", Name: "train", AppWrapper: &AppWrapper{}}}
 	for n := range 3 {
@@ -273,7 +273,7 @@ func TestEveryRestartOfAJobSetThatIsGone(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadSaysNothing(t *testing.T) {
+func TestInvalidAnnotationsAreIgnored(t *testing.T) {
 	o := jobSet(0)
 	o.Annotations = map[string]string{
 		history.Annotation: "rubbish", memoryAnnotation: "{", workloadAnnotation: "7", retriesAnnotation: "many", recovering.Annotation: "soon",

@@ -25,7 +25,7 @@ import (
 )
 
 // The whole manager, with its webhooks and their certificates: a bad AppWrapper is refused, a good one gets its labels and its Job.
-func TestTheManagerFromItsCertificatesToAJob(t *testing.T) {
+func TestManagerServesWebhooksAndRunsAJob(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	t.Setenv("POD_NAMESPACE", "default")
 	health, webhooks := sandbox.FreeAddress(t), sandbox.FreeAddress(t)
@@ -112,7 +112,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-func TestRunWithoutTheCRDSaysSo(t *testing.T) {
+func TestRunFailsWithoutTheCRD(t *testing.T) {
 	cluster, _ := apiserver.ForTest(t, NewScheme())
 	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	if err != nil {

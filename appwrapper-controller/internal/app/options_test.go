@@ -70,7 +70,7 @@ controllerManager:
 webhooksEnabled: true
 `
 
-func TestThePublishedFileIsRead(t *testing.T) {
+func TestReadPublishedConfig(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "here")
 	o, err := complete(t, published)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestThePublishedFileIsRead(t *testing.T) {
 	}
 }
 
-func TestTheDefaultsWithoutAFile(t *testing.T) {
+func TestDefaultsWithoutConfig(t *testing.T) {
 	o, err := complete(t, "")
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestTheDefaultsWithoutAFile(t *testing.T) {
 	}
 }
 
-func TestAFlagOverridesTheFile(t *testing.T) {
+func TestFlagOverridesConfig(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "here")
 	o, err := complete(t, published, "--webhooks=false", "--metrics-bind-address=0", "--leader-elect=false")
 	if err != nil || o.Webhooks || o.Metrics.Address != "0" || o.Leader.Elect {
@@ -125,7 +125,7 @@ func TestAFlagOverridesTheFile(t *testing.T) {
 	}
 }
 
-func TestWrongFilesAreRefused(t *testing.T) {
+func TestInvalidConfig(t *testing.T) {
 	for name, tc := range map[string]struct{ file, want string }{
 		"a duration that is none":    {`appwrapper: {faultTolerance: {resetPause: soon}}`, `"soon" is not a duration`},
 		"periods that do not fit":    {`appwrapper: {faultTolerance: {admissionGracePeriod: 1h}}`, "appwrapper: faultTolerance.admissionGracePeriod: 1h0m0s exceeds"},
@@ -141,7 +141,7 @@ func TestWrongFilesAreRefused(t *testing.T) {
 }
 
 // The file of the documentation is one that can be read, and has no key that is not.
-func TestTheDocumentedFile(t *testing.T) {
+func TestDocumentedConfig(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/appwrapper.md")
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,7 @@ package health
 
 import "testing"
 
-func TestThePodsAtWorkFollowFromEachChildJob(t *testing.T) {
+func TestActivePods(t *testing.T) {
 	waves := ChildJobs{ReplicatedJob: "w", Count: 2, Unfinished: 2, Parallelism: 4, Completions: 10}
 	driver := ChildJobs{ReplicatedJob: "d", Count: 1, Unfinished: 1, Parallelism: 1, Completions: 1}
 	finished := ChildJobs{ReplicatedJob: "w", Count: 2, Unfinished: 1, Parallelism: 4, Completions: 10}

@@ -90,7 +90,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-func TestAFailedPodIsNoFailedComponent(t *testing.T) {
+func TestFailedPodIsNotAFailedComponent(t *testing.T) {
 	for phase, want := range map[corev1.PodPhase]State{corev1.PodSucceeded: Complete, corev1.PodFailed: Active, corev1.PodRunning: Active} {
 		if got := Of(&corev1.Pod{Status: corev1.PodStatus{Phase: phase}}); got.State != want {
 			t.Errorf("%s: %+v", phase, got)
@@ -101,7 +101,7 @@ func TestAFailedPodIsNoFailedComponent(t *testing.T) {
 	}
 }
 
-func TestWhoSaysThatItIsDone(t *testing.T) {
+func TestReportsCompletion(t *testing.T) {
 	for kind := range byKind {
 		finishes := ReportsCompletion(kind)
 		forEver := map[string]bool{"Deployment": true, "StatefulSet": true, "LeaderWorkerSet": true, "RayCluster": true}[kind.Kind]

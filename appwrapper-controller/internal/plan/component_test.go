@@ -59,7 +59,7 @@ const printed = `nodeAffinity:
         - EVICT
 `
 
-func TestTheAffinityIsThePrintedOne(t *testing.T) {
+func TestAffinityMatchesTheSeed(t *testing.T) {
 	o := build(t, MakeAppWrapper("a").GPUJob("j"), Options{Placement: autopilot})
 	if diff := cmp.Diff(printed, at(t, o, "spec", "template", "spec", "affinity")); diff != "" {
 		t.Error(diff)
@@ -69,7 +69,7 @@ func TestTheAffinityIsThePrintedOne(t *testing.T) {
 	}
 }
 
-func TestTheAffinityIsAddedToWhatIsThere(t *testing.T) {
+func TestAffinityIsMerged(t *testing.T) {
 	const object = `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, resources: {limits: {nvidia.com/gpu: 1}}}],
 		affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
 			{matchExpressions: [{key: zone, operator: In, values: [a]}]}, {}, {matchFields: [{key: metadata.name, operator: In, values: [node]}]}]}}}}}`
@@ -131,7 +131,7 @@ requiredDuringSchedulingIgnoredDuringExecution:
 	}
 }
 
-func TestWhatKueueWantsIsInThePods(t *testing.T) {
+func TestPodSetInfosAreInjected(t *testing.T) {
 	info := v1beta2.AppWrapperPodSetInfo{
 		Annotations:     map[string]string{"a": "b"},
 		Labels:          map[string]string{"c": "d"},
@@ -167,7 +167,7 @@ spec:
 	}
 }
 
-func TestWhatDoesNotFitTogetherIsForGood(t *testing.T) {
+func TestConflictsAreErrors(t *testing.T) {
 	job := func(template string) string {
 		return `{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: ` + template + `}}`
 	}
@@ -195,7 +195,7 @@ func TestWhatDoesNotFitTogetherIsForGood(t *testing.T) {
 	}
 }
 
-func TestLabelsOfTheObject(t *testing.T) {
+func TestObjectLabels(t *testing.T) {
 	o := build(t, MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Service, metadata: {name: s, labels: {workload.codeflare.dev/appwrapper: mine, b: c}}}`), Options{})
 	if diff := cmp.Diff(map[string]string{v1beta2.AppWrapperLabel: "mine", "b": "c"}, o.GetLabels()); diff != "" {
 		t.Error(diff)

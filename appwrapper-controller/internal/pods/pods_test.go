@@ -78,7 +78,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-func TestPodsBelongToComponents(t *testing.T) {
+func TestComponentOfPod(t *testing.T) {
 	other := pod("a", running, 0, "", "")
 	other.Labels[v1beta2.ComponentLabel] = "2"
 	stray := pod("b", failed, 0, "", "")
@@ -91,7 +91,7 @@ func TestPodsBelongToComponents(t *testing.T) {
 }
 
 // B-23: also containers that start first, and those beside the main one.
-func TestB23RequestsOfAllContainers(t *testing.T) {
+func TestB23Requests(t *testing.T) {
 	one := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
 	none := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("0")}
 	for name, tc := range map[string]struct {
@@ -111,7 +111,7 @@ func TestB23RequestsOfAllContainers(t *testing.T) {
 	}
 }
 
-func TestExitCodesOfFailedPods(t *testing.T) {
+func TestExitCodes(t *testing.T) {
 	s := Summarize([]*corev1.Pod{ended(pod("a", failed, 0, "", ""), 1, 7), ended(pod("b", failed, 0, "", ""), 1, 3), ended(pod("c", failed, 0, "", ""), 1, 7), ended(pod("d", succeeded, 0, "", ""), 1, 0)})
 	if diff := cmp.Diff([]int32{3, 7}, s.ExitCodes()); diff != "" {
 		t.Error(diff)
@@ -119,7 +119,7 @@ func TestExitCodesOfFailedPods(t *testing.T) {
 }
 
 // Of the last wave, which may be deleted, the pods that replaced it still tell.
-func TestProgressOfAJobInWaves(t *testing.T) {
+func TestProgressOfJobWaves(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods []*corev1.Pod
 		want int // seconds after the beginning

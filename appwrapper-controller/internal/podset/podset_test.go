@@ -79,7 +79,7 @@ var kinds = map[string]struct{ object, inferred, declared string }{
 		declared: "template.spec.replicaSpecs.Worker.template*2"},
 }
 
-func TestPodSetsOfKinds(t *testing.T) {
+func TestInfer(t *testing.T) {
 	for name, tc := range kinds {
 		t.Run(name, func(t *testing.T) {
 			o := object(t, tc.object)
@@ -101,7 +101,7 @@ func TestPodSetsOfKinds(t *testing.T) {
 	}
 }
 
-func TestObjectsThatAreNotWhatTheyShouldBe(t *testing.T) {
+func TestInferInvalidObjects(t *testing.T) {
 	for name, tc := range map[string]struct{ object, want string }{
 		"a Job without a template":     {`{apiVersion: batch/v1, kind: Job, spec: {}}`, "missing field 'template'"},
 		"a Job without a pod":          {`{apiVersion: batch/v1, kind: Job, spec: {template: {}}}`, "does not contain a spec"},
@@ -151,7 +151,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-func TestDeclaredAgainstInferred(t *testing.T) {
+func TestCheck(t *testing.T) {
 	set := func(path string, n int32) v1beta2.AppWrapperPodSet {
 		return v1beta2.AppWrapperPodSet{Path: path, Replicas: &n}
 	}
@@ -182,7 +182,7 @@ func TestDeclaredAgainstInferred(t *testing.T) {
 }
 
 // B-21: a field of a newer Kubernetes is told apart from a template that cannot be read.
-func TestB21AFieldThatIsNotKnownIsToldApart(t *testing.T) {
+func TestB21UnknownFields(t *testing.T) {
 	o := object(t, `{apiVersion: v1, kind: Pod, spec: {newerThanThis: true, containers: [{name: a, image: b}]}}`)
 	got, unknown, err := Template(o.Object, "template")
 	if err != nil || len(got.Containers) != 1 {

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 )
 
-var lives = flag.Int("lives", 2000, "how many lives TestEveryLifeEnds plays")
+var lives = flag.Int("lives", 2000, "how many lives TestRandomLifeCyclesEnd plays")
 
 // part is a wrapped object of the played world, with one pod.
 type part struct {
@@ -272,9 +272,9 @@ const (
 	all      = 16
 )
 
-// TestEveryLifeEnds plays lives in which everything happens in any order, with crashes, and then lets the world be good: each ends
+// TestRandomLifeCyclesEnd plays lives in which everything happens in any order, with crashes, and then lets the world be good: each ends
 // Succeeded, Failed, Suspended or deleted. What must hold on the way is checked at each writing.
-func TestEveryLifeEnds(t *testing.T) {
+func TestRandomLifeCyclesEnd(t *testing.T) {
 	ends, resets := map[string]int{}, map[string]bool{}
 	for seed := range uint64(*lives) {
 		l := newLife(seed)

@@ -78,7 +78,7 @@ func condition(d *Decision, kind v1beta2.AppWrapperCondition) string {
 }
 
 // The six conditions of the seed document, and which of them have FailureGracePeriod.
-func TestConditionsOfUnhealthiness(t *testing.T) {
+func TestUnhealthyConditions(t *testing.T) {
 	early := func(f *Facts) { f.Ready, f.Clocks.AttemptStart = false, f.Now.Add(-30*time.Second) }
 	for name, tc := range map[string]struct {
 		facts   *Facts
@@ -133,7 +133,7 @@ func TestConditionsOfUnhealthiness(t *testing.T) {
 }
 
 // An ElasticJob goes on with fewer workers: below its maximum it is healthy, below its minimum it is not.
-func TestAnElasticJobBelowItsMaximumIsHealthy(t *testing.T) {
+func TestElasticJobBelowMaximumIsHealthy(t *testing.T) {
 	elastic := func(running int) *Facts {
 		phases := slices.Repeat([]corev1.PodPhase{corev1.PodRunning}, running)
 		return facts(have(phases...), func(f *Facts) {
@@ -164,7 +164,7 @@ func TestAnElasticJobBelowItsMaximumIsHealthy(t *testing.T) {
 }
 
 // B-1: between two waves of a Job as many pods have succeeded as there should be, and none runs.
-func TestB1AJobBetweenItsWavesHasNotSucceeded(t *testing.T) {
+func TestB1JobBetweenWavesHasNotSucceeded(t *testing.T) {
 	if d := Decide(facts(have("Succeeded", "Succeeded"))); d.Next != v1beta2.Running {
 		t.Errorf("it is %s", d.Next)
 	}
@@ -174,7 +174,7 @@ func TestB1AJobBetweenItsWavesHasNotSucceeded(t *testing.T) {
 }
 
 // B-3: a pod that is lost an hour after the start does not find all grace periods used up.
-func TestB3GracePeriodsBeginAnewAfterReadiness(t *testing.T) {
+func TestB3GracePeriodsRestartAfterReadiness(t *testing.T) {
 	d := Decide(facts(have("Running")))
 	if d.Next != v1beta2.Running || !d.Clocks.NotReadySince.Equal(now) || condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
 		t.Errorf("%s, %+v", d.Next, d.Conditions)
@@ -193,14 +193,14 @@ func TestB3GracePeriodsBeginAnewAfterReadiness(t *testing.T) {
 }
 
 // B-4, the rest of it is in package pods: a Job that succeeded in spite of a failed pod has succeeded.
-func TestB4AFailedPodOfACompleteJob(t *testing.T) {
+func TestB4FailedPodOfCompleteJob(t *testing.T) {
 	if d := Decide(facts(have("Failed", "Succeeded"), states(health.Complete))); d.Next != v1beta2.Succeeded {
 		t.Errorf("it is %s", d.Next)
 	}
 }
 
 // B-5: the time to live counts from the success, not from the deployment.
-func TestB5TimeToLiveCountsFromSuccess(t *testing.T) {
+func TestB5SuccessTTLStartsAtSuccess(t *testing.T) {
 	p := func(f *Facts) { f.Parameters.SuccessTTL = time.Minute }
 	d := Decide(facts(states(health.Complete), p))
 	if d.Next != v1beta2.Succeeded || !d.Clocks.Finished.Equal(now) {
@@ -217,7 +217,7 @@ func TestB5TimeToLiveCountsFromSuccess(t *testing.T) {
 }
 
 // B-6: the time for debugging counts from the failure, whatever was removed before.
-func TestB6DebuggingCountsFromFailure(t *testing.T) {
+func TestB6DeletionPauseStartsAtFailure(t *testing.T) {
 	p := func(f *Facts) {
 		f.Parameters.DeletionOnFailureGracePeriod, f.Retries = time.Hour, 3
 		f.Clocks.DeletionStart, f.Clocks.DeletionEnd = now.Add(-2*time.Hour), now.Add(-2*time.Hour)
@@ -234,7 +234,7 @@ func TestB6DebuggingCountsFromFailure(t *testing.T) {
 }
 
 // B-8: what blocks is named, and the removal goes on.
-func TestB8EvidenceOfWhatBlocks(t *testing.T) {
+func TestB8MessageNamesWhatBlocksDeletion(t *testing.T) {
 	f := facts(func(f *Facts) {
 		f.Phase, f.Clocks.DeletionStart = v1beta2.Resetting, now.Add(-time.Hour)
 		f.Remains = []Remains{{Name: "Pod a", Pod: true}, {Name: "Pod b", Pod: true}, {Name: "Pod c", Pod: true}, {Name: "Pod d", Pod: true}, {Name: "Job j", Blocked: "finalizer x/y"}}
@@ -250,7 +250,7 @@ func TestB8EvidenceOfWhatBlocks(t *testing.T) {
 }
 
 // B-9: evacuations have a count and, if the operator wants, a limit.
-func TestB9EvacuationsAreBounded(t *testing.T) {
+func TestB9EvacuationLimit(t *testing.T) {
 	evacuated := func(f *Facts) { f.Evacuation, f.Evacuations = &Evacuation{Nodes: []string{"n"}}, 2 }
 	d := Decide(facts(evacuated))
 	if d.Next != v1beta2.Resetting || d.Evacuations != 3 || d.Retries != 0 || !d.Ends.Evacuation || d.Ends.Nodes[0] != "n" {
@@ -262,7 +262,7 @@ func TestB9EvacuationsAreBounded(t *testing.T) {
 }
 
 // B-14: each attempt has clocks of its own.
-func TestB14AnAttemptForgetsTheLast(t *testing.T) {
+func TestB14NewAttemptResetsClocks(t *testing.T) {
 	f := facts(func(f *Facts) {
 		f.Phase, f.Deployed = v1beta2.Resetting, false
 		f.Clocks = Clocks{AttemptStart: now.Add(-time.Hour), UnhealthySince: now.Add(-time.Hour), DeletionStart: now.Add(-time.Hour), DeletionEnd: now.Add(-89 * time.Second)}
@@ -290,7 +290,7 @@ func TestB14AnAttemptForgetsTheLast(t *testing.T) {
 }
 
 // What was announced an hour ago and is created now, because the controller was away, has its pods' full time.
-func TestPodsHaveTheirTimeFromCreationOn(t *testing.T) {
+func TestPodGracePeriodsStartAtCreation(t *testing.T) {
 	f := facts(have(), func(f *Facts) {
 		f.Phase, f.Ready, f.Clocks = v1beta2.Resuming, false, Clocks{AttemptStart: now.Add(-time.Hour)}
 	})
@@ -305,7 +305,7 @@ func TestPodsHaveTheirTimeFromCreationOn(t *testing.T) {
 }
 
 // B-15: pods and objects that are removed after the work was done are not missed.
-func TestB15WhatIsDoneMayVanish(t *testing.T) {
+func TestB15SucceededComponentMayBeDeleted(t *testing.T) {
 	f := facts(have(), func(f *Facts) {
 		f.Components = append(f.Components, f.Components[0])
 		f.Components[0].Succeeded, f.Components[0].Presence = true, Absent
@@ -320,7 +320,7 @@ func TestB15WhatIsDoneMayVanish(t *testing.T) {
 }
 
 // B-26: a finished AppWrapper does not have to stay for ever.
-func TestB26FinishedObjectsMayExpire(t *testing.T) {
+func TestB26ObjectTTL(t *testing.T) {
 	for _, phase := range []v1beta2.AppWrapperPhase{v1beta2.Succeeded, v1beta2.Failed} {
 		f := facts(func(f *Facts) { f.Phase, f.Deployed, f.Clocks.DeletionEnd = phase, false, now.Add(-time.Hour) })
 		if d := Decide(f); d.Do != Nothing || d.After != 0 {
@@ -336,7 +336,7 @@ func TestB26FinishedObjectsMayExpire(t *testing.T) {
 }
 
 // B-27: resets of long ago may be forgiven.
-func TestB27ResetsMayBeForgiven(t *testing.T) {
+func TestB27RetryDecay(t *testing.T) {
 	f := facts(states(health.Failed), func(f *Facts) { f.Retries, f.ReadyFor = 3, 24*time.Hour })
 	if d := Decide(f); d.Next != v1beta2.Failed {
 		t.Errorf("by default it is %s", d.Next)
@@ -374,7 +374,7 @@ func TestSuccessByPods(t *testing.T) {
 }
 
 // Objects that the published controller left in any phase go on from there.
-func TestClocksOfTakenOverObjects(t *testing.T) {
+func TestClocksFromConditions(t *testing.T) {
 	then := metav1.NewTime(now.Add(-time.Hour))
 	cond := func(kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus) metav1.Condition {
 		return metav1.Condition{Type: string(kind), Status: status, LastTransitionTime: then}
@@ -398,7 +398,7 @@ func TestClocksOfTakenOverObjects(t *testing.T) {
 }
 
 // A Job with backoffLimit 0 has failed before the grace period of its pod is over.
-func TestAnExitCodeThatIsTerminalIsSoForAComponentThatHasFailed(t *testing.T) {
+func TestTerminalExitCodeOfFailedComponent(t *testing.T) {
 	terminal := func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }
 	if d := Decide(facts(have("Failed", "Running"), states(health.Failed), terminal)); d.Next != v1beta2.Failed {
 		t.Errorf("it is %s", d.Next)
@@ -409,7 +409,7 @@ func TestAnExitCodeThatIsTerminalIsSoForAComponentThatHasFailed(t *testing.T) {
 }
 
 // A Job with a short time to live is gone soon after it has ended.
-func TestWhatHasEndedIsNotMissing(t *testing.T) {
+func TestFinishedComponentIsNotMissing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state    health.State
 		presence Presence
@@ -430,7 +430,7 @@ func TestWhatHasEndedIsNotMissing(t *testing.T) {
 }
 
 // The author of the annotation, or of the template that it comes from, can hold a workload for GracePeriodMaximum at most.
-func TestARecoveryIsClipped(t *testing.T) {
+func TestRecoveryDeadlineIsClipped(t *testing.T) {
 	recovers := func(ago time.Duration) *Facts {
 		return facts(have("Failed", "Running"), func(f *Facts) {
 			f.Ready, f.Clocks.NotReadySince = false, now.Add(-ago)
@@ -446,7 +446,7 @@ func TestARecoveryIsClipped(t *testing.T) {
 }
 
 // A Job with more completions than pods at a time works in waves, and each wave has to run.
-func TestEachWaveOfAJobHasToRun(t *testing.T) {
+func TestPodsOfEachJobWaveMustRun(t *testing.T) {
 	waves := func(progress time.Duration, phases ...corev1.PodPhase) *Facts {
 		return facts(have(phases...), func(f *Facts) {
 			f.Clocks.AttemptStart, f.Pods.Progress = now.Add(-100*time.Hour), now.Add(-progress)
@@ -510,7 +510,7 @@ func TestSucceededPodsMayBeDeleted(t *testing.T) {
 }
 
 // Pods that become ready one by one change nothing that is written before the last of them.
-func TestPodsThatBecomeReadyAreNoNews(t *testing.T) {
+func TestReadyPodsChangeNoMessage(t *testing.T) {
 	wrote := func(ready int) []Condition {
 		phases := []corev1.PodPhase{"Pending", "Pending", "Pending", "Pending"}
 		for i := range ready {

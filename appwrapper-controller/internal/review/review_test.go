@@ -24,7 +24,7 @@ func reviews(t *testing.T, key string) *Reviews {
 }
 
 // Only the webhook can say that an AppWrapper was checked, and only of these templates, in this namespace, now.
-func TestAStampCannotBeForged(t *testing.T) {
+func TestSignatureCannotBeForged(t *testing.T) {
 	ours := reviews(t, "ours")
 	for name, tc := range map[string]struct {
 		change func(*v1beta2.AppWrapper)
@@ -59,7 +59,7 @@ func TestAStampCannotBeForged(t *testing.T) {
 	}
 }
 
-func TestWithoutAKeyNothingIsReviewed(t *testing.T) {
+func TestVerifyFailsWithoutAKey(t *testing.T) {
 	aw := MakeAppWrapper("a").Pod("p").Obj()
 	if err := With(t.TempDir()).Stamp(aw, noon); err == nil {
 		t.Error("it is stamped")

@@ -14,7 +14,7 @@ import (
 )
 
 // The table of the seed document.
-func TestTheDefaults(t *testing.T) {
+func TestDefaultFaultTolerance(t *testing.T) {
 	got, problems := Read(nil, DefaultFaultTolerance())
 	want := Parameters{
 		AdmissionGracePeriod: time.Minute, WarmupGracePeriod: 5 * time.Minute, FailureGracePeriod: time.Minute, RetryPausePeriod: 90 * time.Second,
@@ -66,7 +66,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-func TestDurationsAreReadBothWays(t *testing.T) {
+func TestDurationFormats(t *testing.T) {
 	for text, want := range map[string]time.Duration{`"5m"`: 5 * time.Minute, `300000000000`: 5 * time.Minute, `0`: 0, `"90s"`: 90 * time.Second} {
 		var got Duration
 		if err := json.Unmarshal([]byte(text), &got); err != nil || time.Duration(got) != want {
@@ -80,7 +80,7 @@ func TestDurationsAreReadBothWays(t *testing.T) {
 	}
 }
 
-func TestTheOperatorsValuesHaveToFit(t *testing.T) {
+func TestFaultToleranceValidate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*AppWrapper)
 		want   string
@@ -108,7 +108,7 @@ func TestTheOperatorsValuesHaveToFit(t *testing.T) {
 }
 
 // The seed document prints exactly two taints; each is a line of the table of signals.
-func TestTheDefaultSignals(t *testing.T) {
+func TestDefaultSignals(t *testing.T) {
 	want := signals.Table{
 		{Name: "autopilot.ibm.com/gpuhealth=ERR", Label: &signals.Label{Key: autopilotLabel, Values: []string{"ERR"}}, Resources: []corev1.ResourceName{gpu}, Effect: signals.Avoid},
 		{Name: "autopilot.ibm.com/gpuhealth=EVICT", Label: &signals.Label{Key: autopilotLabel, Values: []string{"EVICT"}}, Resources: []corev1.ResourceName{gpu}, Effect: signals.Evacuate},

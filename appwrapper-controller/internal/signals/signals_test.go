@@ -62,7 +62,7 @@ func TestSources(t *testing.T) {
 }
 
 // A restart of the controller must not change any of this: the answers follow from the node alone.
-func TestHoldDownCountsFromTheConditionsOwnTime(t *testing.T) {
+func TestHoldDownStartsAtTransition(t *testing.T) {
 	table := Table{{Name: "s", Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Resources: []corev1.ResourceName{gpu}, Effect: Evacuate, HoldDown: time.Minute}}
 	bad := node(condition("Bad", corev1.ConditionTrue))
 	bad.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start)
@@ -86,7 +86,7 @@ func TestHoldDownCountsFromTheConditionsOwnTime(t *testing.T) {
 	}
 }
 
-func TestWhichChangesOfANodeMatter(t *testing.T) {
+func TestChanged(t *testing.T) {
 	table := Table{
 		{Label: &Label{Key: "h", Values: []string{"x"}}, Effect: Evacuate},
 		{Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Effect: Evacuate, HoldDown: time.Minute},
@@ -111,7 +111,7 @@ func TestWhichChangesOfANodeMatter(t *testing.T) {
 	}
 }
 
-func TestWhomASignalConcerns(t *testing.T) {
+func TestConcerns(t *testing.T) {
 	s := Signal{Resources: []corev1.ResourceName{gpu}}
 	if s.Concerns(nil) || !s.Concerns(wantsG) || s.Concerns(map[corev1.ResourceName]bool{"cpu": true}) {
 		t.Error("exactly the pods that request the resource are meant")
@@ -121,7 +121,7 @@ func TestWhomASignalConcerns(t *testing.T) {
 	}
 }
 
-func TestNodesToAvoidByName(t *testing.T) {
+func TestAvoids(t *testing.T) {
 	table := Table{
 		{Label: &Label{Key: "h", Values: []string{"x"}}, Effect: Evacuate},
 		{Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Effect: Avoid},
@@ -142,7 +142,7 @@ func TestNodesToAvoidByName(t *testing.T) {
 	}
 }
 
-func TestUnhealthyDevicesOfAPod(t *testing.T) {
+func TestUnhealthyDevices(t *testing.T) {
 	status := func(name corev1.ResourceName, health corev1.ResourceHealthStatus) *corev1.PodStatus {
 		return &corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{AllocatedResourcesStatus: []corev1.ResourceStatus{{
 			Name: name, Resources: []corev1.ResourceHealth{{ResourceID: "0", Health: health}}}}}}}
@@ -167,7 +167,7 @@ func TestUnhealthyDevicesOfAPod(t *testing.T) {
 	}
 }
 
-func TestSignalsThatSayNothing(t *testing.T) {
+func TestInvalidSignals(t *testing.T) {
 	for want, s := range map[string]Signal{
 		"0 of label":                 {Effect: Avoid},
 		"2 of label":                 {Effect: Avoid, Taint: &Taint{Key: "a"}, PodResourceHealth: true},

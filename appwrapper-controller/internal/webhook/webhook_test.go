@@ -55,7 +55,7 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-func TestBadAppWrappersAreRefused(t *testing.T) {
+func TestInvalidAppWrappersAreRejected(t *testing.T) {
 	many := MakeAppWrapper("a")
 	for range 19 {
 		many.Pod("p")
@@ -122,7 +122,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func TestUsersWrapOnlyWhatTheyMayCreate(t *testing.T) {
+func TestAccessCheck(t *testing.T) {
 	r := &reviews{}
 	w := appWrappers{access: &access{reviews: r, mapper: mapper()}}
 	if _, err := w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Obj()); err != nil {
@@ -146,7 +146,7 @@ func TestUsersWrapOnlyWhatTheyMayCreate(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotChange(t *testing.T) {
+func TestImmutableFields(t *testing.T) {
 	before := func() *AppWrapper {
 		return MakeAppWrapper("a").Component(`{apiVersion: x/v1, kind: X}`, v1beta2.AppWrapperPodSet{Path: "template.a"}).
 			Change(func(aw *v1beta2.AppWrapper) {
@@ -207,7 +207,7 @@ func TestDefaults(t *testing.T) {
 }
 
 // A right in one's own namespace says nothing about what is in none.
-func TestObjectsOutsideOfNamespacesAreRefused(t *testing.T) {
+func TestClusterScopedObjectsAreRejected(t *testing.T) {
 	m := meta.NewDefaultRESTMapper(nil)
 	kind := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
 	m.Add(kind, meta.RESTScopeRoot)
@@ -218,7 +218,7 @@ func TestObjectsOutsideOfNamespacesAreRefused(t *testing.T) {
 }
 
 // The stamp says that the user may create all components. What the user wrote into its place counts for nothing.
-func TestOnlyWhatTheUserMayCreateIsStamped(t *testing.T) {
+func TestOnlyAllowedAppWrappersAreSigned(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "tls.key"), []byte("key"), 0o600); err != nil {
 		t.Fatal(err)

@@ -174,7 +174,7 @@ spec: %s`, job.GetUID(), template), map[string]any{
 	return ns
 }
 
-func TestTheWholeWorkloadIsShownFromAnyOfItsObjects(t *testing.T) {
+func TestStatusFromAnyObject(t *testing.T) {
 	ns := wrapped(t)
 	for _, name := range []string{"whole", "train", "jobset/train", "jobs/train-workers-0"} {
 		text, err := holdfast(t, ns, "status", name)
@@ -189,7 +189,7 @@ func TestTheWholeWorkloadIsShownFromAnyOfItsObjects(t *testing.T) {
 	}
 }
 
-func TestWhyAPodIsNotMoved(t *testing.T) {
+func TestWhyPodIsNotMoved(t *testing.T) {
 	ns := wrapped(t)
 	text, err := holdfast(t, ns, "why", "train-workers-0-0-abcde", "-o", "wide")
 	ok(t, err)
@@ -215,7 +215,7 @@ func TestTopAndItsFormats(t *testing.T) {
 // moved is what the rescheduler writes of a workload of which a pod has failed on a node.
 const moved = `{holdfast.dev/rescheduling: '{"version":1,"entries":[{"node":"node-a","class":"oom","reason":"OOMKilled","count":1,"last":"2026-11-22T12:20:00Z"}]}'}`
 
-func TestTopHasWorkloadsThatWereMoved(t *testing.T) {
+func TestTopHasMovedWorkloads(t *testing.T) {
 	ns := namespace(t)
 	pods := `{metadata: {labels: {a: b}}, spec: ` + template + `}`
 	job := `{template: {spec: {restartPolicy: Never, containers: [{name: worker, image: image}]}}}`
@@ -239,7 +239,7 @@ func TestTopHasWorkloadsThatWereMoved(t *testing.T) {
 	}
 }
 
-func TestACronJobIsShownWithThePodsOfItsJobs(t *testing.T) {
+func TestStatusOfCronJob(t *testing.T) {
 	ns := namespace(t)
 	job := `{template: {spec: {restartPolicy: Never, containers: [{name: worker, image: image}]}}}`
 	cron := create(t, ns, `{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, annotations: `+moved+`}, spec: {schedule: "@daily", jobTemplate: {spec: `+job+`}}}`, nil)
@@ -260,7 +260,7 @@ spec: %s`, run.GetUID(), template), map[string]any{"phase": "Running", "conditio
 	}
 }
 
-func TestAPlainDeploymentHasAStatusToo(t *testing.T) {
+func TestStatusOfDeployment(t *testing.T) {
 	ns := namespace(t)
 	create(t, ns, fmt.Sprintf(`
 apiVersion: apps/v1
@@ -273,7 +273,7 @@ spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, s
 }
 
 // One worker of three was given up and its pod is kept, another has no node; one is enough.
-func TestAnElasticJobTrainsWithFewerWorkersThanItWants(t *testing.T) {
+func TestElasticJobWithFewerWorkersIsTraining(t *testing.T) {
 	ns := namespace(t)
 	job := create(t, ns, fmt.Sprintf(`
 apiVersion: elastic.pytorch.org/v1alpha1
@@ -315,7 +315,7 @@ spec: %s`, name, labels, job.GetUID(), template), map[string]any{
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestUserErrors(t *testing.T) {
 	ns := namespace(t)
 	for name, tc := range map[string]struct {
 		args []string
@@ -336,7 +336,7 @@ func TestMistakes(t *testing.T) {
 }
 
 // Nothing is said of what one has no permission to see, but that.
-func TestWhoMaySeeOnlyTheJobSet(t *testing.T) {
+func TestUserWithPermissionForJobSetsOnly(t *testing.T) {
 	ns := wrapped(t)
 	create(t, ns, `
 apiVersion: rbac.authorization.k8s.io/v1

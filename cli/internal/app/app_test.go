@@ -11,7 +11,7 @@ import (
 )
 
 // Nobody who reads JSON from it waits for a line for ever.
-func TestAWatchHasOneFormat(t *testing.T) {
+func TestWatchRejectsOtherFormats(t *testing.T) {
 	for _, format := range formats[1:] {
 		cmd := Command(Terminal{Out: io.Discard, Err: io.Discard})
 		cmd.SetArgs([]string{"status", "train", "-w", "-o", format, "--server", "https://127.0.0.1:1"})
@@ -22,7 +22,7 @@ func TestAWatchHasOneFormat(t *testing.T) {
 }
 
 // One look at a workload of 5,000 pods is some fifteen requests, and there may be five looks a second.
-func TestRequestsAreNotHeldBack(t *testing.T) {
+func TestRequestLimits(t *testing.T) {
 	flags := genericclioptions.NewConfigFlags(false)
 	*flags.APIServer = "https://127.0.0.1:1"
 	config, err := (&command{flags: flags}).config()
@@ -34,7 +34,7 @@ func TestRequestsAreNotHeldBack(t *testing.T) {
 	}
 }
 
-func TestMissingRightsAreToldInOneLine(t *testing.T) {
+func TestMissingPermissionsWarning(t *testing.T) {
 	var out bytes.Buffer
 	c := &command{Terminal: Terminal{Err: &out}}
 	c.warnForbidden(nil)

@@ -26,7 +26,7 @@ func try(line string) error {
 }
 
 // What pages tell a reader to type is taken, with its flags and the right number of names.
-func TestCommandsOfThePagesAreTaken(t *testing.T) {
+func TestDocumentedCommandsAreValid(t *testing.T) {
 	pages, err := docs.Pages("../../..")
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestCommandsOfThePagesAreTaken(t *testing.T) {
 	}
 }
 
-func TestCommandsThatAreWrongAreNotTaken(t *testing.T) {
+func TestInvalidCommandsAreRejected(t *testing.T) {
 	for _, line := range []string{"kubectl holdfast frobnicate", "kubectl holdfast status", "kubectl holdfast status a b", "kubectl holdfast top --al", "kubectl holdfast why a --watch"} {
 		if try(line) == nil {
 			t.Errorf("%s is taken", line)

@@ -84,7 +84,7 @@ func life() *film {
 	}}
 }
 
-func TestTheLineOnATerminalIsWrittenOverAndOver(t *testing.T) {
+func TestWatchUpdatesOneLineOnATerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	f := life()
 	got, err := f.watch(t.Context(), true)
@@ -107,7 +107,7 @@ func TestTheLineOnATerminalIsWrittenOverAndOver(t *testing.T) {
 }
 
 // To find out what a name means takes some requests, and what it is part of some more. A JobSet may even be gone for a while, when it is reset.
-func TestTheRootIsFoundOnce(t *testing.T) {
+func TestWatchFindsTheRootOnce(t *testing.T) {
 	f := life()
 	if _, err := f.watch(t.Context(), false); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestTheRootIsFoundOnce(t *testing.T) {
 	}
 }
 
-func TestElsewhereEachChangeIsALine(t *testing.T) {
+func TestWatchPrintsChangesWithoutATerminal(t *testing.T) {
 	got, err := life().watch(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestElsewhereEachChangeIsALine(t *testing.T) {
 }
 
 // What the shell or an error says next is not written behind the line.
-func TestTheLineOnATerminalIsEndedHoweverTheWatchEnds(t *testing.T) {
+func TestWatchEndsTheLine(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	const line = "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training\n"
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -167,7 +167,7 @@ func TestTheLineOnATerminalIsEndedHoweverTheWatchEnds(t *testing.T) {
 }
 
 // An API server that is restarted, or has too much to do, is no reason to stop watching.
-func TestTroubleIsToldOnceAndLookedPast(t *testing.T) {
+func TestWatchReportsAnErrorOnceAndRetries(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	refused := errors.New("connection refused")
 	for name, tc := range map[string]struct {
@@ -202,7 +202,7 @@ func TestTroubleIsToldOnceAndLookedPast(t *testing.T) {
 	}
 }
 
-func TestWhatEndsAWatch(t *testing.T) {
+func TestWatchEnds(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for name, tc := range map[string]struct {
 		err  error
@@ -225,7 +225,7 @@ func TestWhatEndsAWatch(t *testing.T) {
 	}
 }
 
-func TestColoursAreOnATerminalOnly(t *testing.T) {
+func TestColorsOnTerminalsOnly(t *testing.T) {
 	t.Setenv("NO_COLOR", "") // it comes back after the test
 	if err := os.Unsetenv("NO_COLOR"); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func cluster(t *testing.T, manifests ...string) (Reader, *fake.FakeDynamicClient
 }
 
 // A CronJob's earlier runs stay as objects, with their pods.
-func TestPodsOfACronJobAreThoseOfTheRunThatGoesOn(t *testing.T) {
+func TestPodsOfCronJobAreThoseOfTheCurrentRun(t *testing.T) {
 	r, _ := cluster(t,
 		`{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, uid: c}}`,
 		`{apiVersion: batch/v1, kind: Job, metadata: {name: before, uid: j1, ownerReferences: [{kind: CronJob, name: nightly, uid: c, controller: true}]},

@@ -29,7 +29,7 @@ const (
 	deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, uid: d}}`
 )
 
-func TestWhatOneHasNoRightToOfAWorkload(t *testing.T) {
+func TestForbiddenPartsOfAWorkload(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rights             []string
 		of                 string
@@ -58,7 +58,7 @@ func TestWhatOneHasNoRightToOfAWorkload(t *testing.T) {
 }
 
 // That there is none is said only of kinds that one may look at.
-func TestANameThatIsNotFound(t *testing.T) {
+func TestNotFound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rights []string
 		of     string
@@ -85,7 +85,7 @@ func TestANameThatIsNotFound(t *testing.T) {
 	}
 }
 
-func TestWhatOneHasNoRightToOfAPod(t *testing.T) {
+func TestForbiddenPartsOfAPod(t *testing.T) {
 	r, k8s := cluster(t, `{apiVersion: v1, kind: Pod, metadata: {name: p,
  ownerReferences: [{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, name: whole, uid: aw, controller: true}]}}`, wrapper)
 	forbid(k8s, "get appwrappers", "list events")
@@ -102,7 +102,7 @@ func TestWhatOneHasNoRightToOfAPod(t *testing.T) {
 }
 
 // A list of nothing would say that nothing was lost.
-func TestAllWorkloadsOfWhatOneMayList(t *testing.T) {
+func TestAllWithMissingPermissions(t *testing.T) {
 	all := []string{"list appwrappers", "list jobsets", "list elasticjobs", "list cronjobs", "list jobs", "list deployments", "list statefulsets"}
 	for name, tc := range map[string]struct {
 		rights    []string

@@ -7,7 +7,7 @@ import (
 )
 
 // A cluster has the kinds of the programs that are installed in it, and the others are no error.
-func TestKindsThatTheClusterDoesNotHaveAreLeftOut(t *testing.T) {
+func TestServedKinds(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, k := range allKinds() {
 		if k.Group != elasticGroup {

@@ -15,7 +15,7 @@ import (
 )
 
 // Kinds that the cluster has no more are none; anything else is an error, which says so if it is for want of a right.
-func TestListOfWhatIsNotThere(t *testing.T) {
+func TestListOfUnservedKind(t *testing.T) {
 	gvr := schema.GroupVersionResource{Group: "workload.codeflare.dev", Version: "v1beta2", Resource: "appwrappers"}
 	for name, c := range map[string]struct {
 		answer           error
@@ -37,7 +37,7 @@ func TestListOfWhatIsNotThere(t *testing.T) {
 }
 
 // The API server's memory answers a look of a watch; what it says after that is read page by page, if there are pages at all.
-func TestPodsOfAWatchAreTheCachedOnes(t *testing.T) {
+func TestWatchReadsCachedPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cached bool
 		want   []string

@@ -41,7 +41,7 @@ func hashed(p *corev1.Pod) {
 }
 
 // A Failed pod stays as an object while its replacement runs; it counts as long as it has none.
-func TestFailedPodsThatWereReplacedAreNoWorkers(t *testing.T) {
+func TestReplacedPodsAreNotWorkers(t *testing.T) {
 	const set, job = "ReplicaSet", "Job"
 	for name, tc := range map[string]struct {
 		pods []corev1.Pod
@@ -79,7 +79,7 @@ func TestFailedPodsThatWereReplacedAreNoWorkers(t *testing.T) {
 	}
 }
 
-func TestJobsThatAreOver(t *testing.T) {
+func TestFinishedJobs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind, condition, status string
 		want                    bool

@@ -2,7 +2,7 @@ package read
 
 import "testing"
 
-func TestIndexesAmongThoseOfAList(t *testing.T) {
+func TestIndexInList(t *testing.T) {
 	for name, tc := range map[string]struct {
 		list string
 		in   []int32

@@ -92,7 +92,7 @@ func TestStatusOfAnElasticJob(t *testing.T) {
 	}
 }
 
-func TestLineOfAnElasticJobThatGoesOnWithFewerWorkers(t *testing.T) {
+func TestLineOfElasticJobWithFewerWorkers(t *testing.T) {
 	tc := elasticCases()["below-wanted"]
 	w := &read.Workload{Objects: []*unstructured.Unstructured{object(t, elasticJob(tc.status))}, Pods: tc.pods}
 	want := "13:00:00  ElasticJob elastic  3 of 4 ready  worker failures 0  Training: 3 of 4 workers run: 1 waiting for a node"
@@ -102,7 +102,7 @@ func TestLineOfAnElasticJobThatGoesOnWithFewerWorkers(t *testing.T) {
 }
 
 // The job itself says whether its workers are enough, also to one who may not see them.
-func TestAnElasticJobWhosePodsAreHidden(t *testing.T) {
+func TestElasticJobWithHiddenPods(t *testing.T) {
 	tc := elasticCases()["below-wanted"]
 	w := &read.Workload{Objects: []*unstructured.Unstructured{object(t, elasticJob(tc.status))}, Forbidden: read.Forbidden{"list pods"}}
 	if s := Of(w, now); s.State != Training || s.PodsHidden == "" {
@@ -111,7 +111,7 @@ func TestAnElasticJobWhosePodsAreHidden(t *testing.T) {
 }
 
 // What else an AppWrapper has beside an elastic job is needed to the last pod.
-func TestAnElasticJobAndOtherPodsInOneAppWrapper(t *testing.T) {
+func TestElasticJobAndOtherPodsInAppWrapper(t *testing.T) {
 	tc := elasticCases()["below-wanted"]
 	for name, c := range map[string]struct {
 		status string

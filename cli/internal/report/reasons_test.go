@@ -44,7 +44,7 @@ func reasonsIn(t *testing.T, file string, is func(name string) bool) (reasons []
 }
 
 // What the rescheduler has decided is known here by its reason: by each that it has, and by no other.
-func TestReasonsAreTheReschedulers(t *testing.T) {
+func TestReasonsMatchTheRescheduler(t *testing.T) {
 	of := reasonsIn(t, filepath.Join("policy", "decision.go"), ast.IsExported)
 	of = append(of, reasonsIn(t, filepath.Join("controller", "rescheduling", "events.go"), func(name string) bool { return strings.HasPrefix(name, "reason") })...)
 	if len(of) < 15 {

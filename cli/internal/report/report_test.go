@@ -184,7 +184,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func TestLineOfAWorkloadWhosePodsAreHidden(t *testing.T) {
+func TestLineWithHiddenPods(t *testing.T) {
 	w := workload(t, nil)
 	w.Pods, w.Forbidden = nil, read.Forbidden{"list pods"}
 	want := "13:00:00  AppWrapper train  workers unknown  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Unknown: no permission to list pods"
@@ -194,7 +194,7 @@ func TestLineOfAWorkloadWhosePodsAreHidden(t *testing.T) {
 }
 
 // Whom one may not see may have asked for it.
-func TestWhetherAPodOfAHiddenOwnerIsMovedIsNotKnown(t *testing.T) {
+func TestVerdictWithHiddenOwner(t *testing.T) {
 	p := &read.Pod{Pod: pod("p", true), Forbidden: read.Forbidden{"get jobs", "list events"}}
 	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "j", Controller: new(true)}}
 	if got, want := WhyOf(p, now).Verdict, "unknown: no permission to get jobs"; got != want {
@@ -294,7 +294,7 @@ func TestTop(t *testing.T) {
 }
 
 // A worker that was lost has cost something, though nobody knows how much.
-func TestTopOfLossesThatAreNotTimed(t *testing.T) {
+func TestTopWithUnknownDurations(t *testing.T) {
 	lost := func(name string, workers ...string) *read.Workload {
 		o := object(t, elasticJob("workers: ["+strings.Join(workers, ", ")+"]"))
 		o.SetName(name)

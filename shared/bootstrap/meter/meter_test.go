@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-func TestZeroIsThereBeforeTheFirstIncrease(t *testing.T) {
+func TestZeroCreatesSeries(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	restarts := CounterVec(series.JobSetRestarts)
 	registry.MustRegister(restarts)

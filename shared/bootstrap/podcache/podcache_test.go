@@ -31,7 +31,7 @@ func full(name string) *corev1.Pod {
 // copied is a text with bytes of its own, as from the network.
 func copied(text string) string { return string([]byte(text)) }
 
-func TestAPodIsStrippedOnce(t *testing.T) {
+func TestPodIsStrippedOnce(t *testing.T) {
 	strips := 0
 	s := Strip(func(full *corev1.Pod) *corev1.Pod { strips++; return nameAndNode(full) })
 	first, err := s.Transform(full("p"))
@@ -48,14 +48,14 @@ func TestAPodIsStrippedOnce(t *testing.T) {
 }
 
 // A cache may keep other kinds too.
-func TestOtherObjectsStayAsTheyAre(t *testing.T) {
+func TestOtherObjectsAreNotChanged(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
 	if got, err := nameAndNode.Transform(node); err != nil || got != node || len(node.ManagedFields) != 1 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
-func TestPodsHoldOneCopyOfAText(t *testing.T) {
+func TestPodsShareStrings(t *testing.T) {
 	texts := func(name string) []string {
 		pod := nameAndNode.once(full(name))
 		return []string{pod.Spec.NodeName, pod.Labels["app"]}

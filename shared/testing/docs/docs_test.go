@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyKnowsIsAnError(t *testing.T) {
+func TestUnknownBlocksAreErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a program that the list lacks": {"a\n\n    frobnicate all\n", `line 3: "frobnicate all" is neither a known command`},
 		"behind one that it has":        {"a\n\n    make a\n    frobnicate all\n", `unknown program in "frobnicate all"`},

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestAwaitEndsWithTheFirstLookWithoutAComplaint(t *testing.T) {
+func TestAwaitEndsWithoutComplaint(t *testing.T) {
 	looks := 0
 	got := await(time.Minute, func() string {
 		if looks++; looks < 3 {
@@ -19,7 +19,7 @@ func TestAwaitEndsWithTheFirstLookWithoutAComplaint(t *testing.T) {
 	}
 }
 
-func TestAwaitGivesUpWithTheLastComplaint(t *testing.T) {
+func TestAwaitReturnsTheLastComplaint(t *testing.T) {
 	looks := 0
 	got := await(0, func() string { looks++; return fmt.Sprint("complaint ", looks) })
 	if got != fmt.Sprint("complaint ", looks) || looks == 0 {
@@ -27,7 +27,7 @@ func TestAwaitGivesUpWithTheLastComplaint(t *testing.T) {
 	}
 }
 
-func TestRemainsEndsWithTheFirstComplaint(t *testing.T) {
+func TestRemainsReturnsTheFirstComplaint(t *testing.T) {
 	looks := 0
 	got := remains(time.Minute, func() string {
 		if looks++; looks == 2 {

@@ -11,7 +11,7 @@ import (
 )
 
 // Templates are most of a wrapped object, and its report does not change without them.
-func TestWrappedObjectsAreCachedWithoutPodSpecs(t *testing.T) {
+func TestStripWrappedDropsPodSpecs(t *testing.T) {
 	const pods = "{metadata: {labels: {a: b}}, spec: {restartPolicy: Never, containers: [{name: worker, image: i}]}}"
 	const kept = "{metadata: {labels: {a: b}}}"
 	for name, text := range map[string]func(template string) string{

@@ -59,7 +59,7 @@ func (w *world) inWaves(succeeded int32) {
 }
 
 // The status of a JobSet calls a Job ready of whose pods as many have succeeded as may run at a time.
-func TestEachWaveOfAJobSetHasToRun(t *testing.T) {
+func TestPodsOfEachJobSetWaveMustRun(t *testing.T) {
 	w := newWorld(t)
 	w.inWaves(2)
 	w.pods(w.job("js-w-0"), corev1.PodPending, "p2", "p3")
@@ -69,7 +69,7 @@ func TestEachWaveOfAJobSetHasToRun(t *testing.T) {
 
 // Succeeded pods may be deleted before their Job completes: the status of the Job has them. The controller starts again, so that it cannot have
 // seen them.
-func TestSucceededPodsThatAreDeletedAreStillCounted(t *testing.T) {
+func TestDeletedSucceededPodsCount(t *testing.T) {
 	w := newWorld(t)
 	w.inWaves(4)
 	w.Stop()

@@ -39,7 +39,7 @@ func (b *blind) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 }
 
 // B-2: what the cache does not show is read live before the workload fails of it.
-func TestB2AnAbsenceIsReadLive(t *testing.T) {
+func TestB2AbsenceIsConfirmedLive(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	w.Stop()
@@ -58,7 +58,7 @@ func TestB2AnAbsenceIsReadLive(t *testing.T) {
 }
 
 // B-10: a component that the controller may not read is not gone: neither does the workload fail of it, nor is the quota given back.
-func TestB10WhatMayNotBeReadIsNotGone(t *testing.T) {
+func TestB10UnreadableComponentIsNotMissing(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	w.Stop()
@@ -86,7 +86,7 @@ func TestB10WhatMayNotBeReadIsNotGone(t *testing.T) {
 }
 
 // B-12: the answer to a creation is lost, in the first attempt and in a later one: suspension removes what was made all the same.
-func TestB12ALostAnswerInAnyAttempt(t *testing.T) {
+func TestB12LostCreateResponse(t *testing.T) {
 	for name, attempts := range map[string]int{"the first": 1, "the second": 2} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -115,7 +115,7 @@ func TestB12ALostAnswerInAnyAttempt(t *testing.T) {
 
 // B-12: the answer to the first creation is lost, and later ones fail in another way, which is written down before the suspension. What was made is
 // removed all the same.
-func TestB12ALostAnswerThatIsWrittenDown(t *testing.T) {
+func TestB12LostCreateResponseAfterAnnouncement(t *testing.T) {
 	timeout := errors.New("time-out")
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errors.New("not you"))
 	for name, then := range map[string]error{"and lost again": timeout, "and then refused": forbidden} {
@@ -154,7 +154,7 @@ func TestB12ALostAnswerThatIsWrittenDown(t *testing.T) {
 }
 
 // B-13: an object of the workload's own that is on its way out is waited for, and not taken for the new one.
-func TestB13ATerminatingObjectIsNotAdopted(t *testing.T) {
+func TestB13TerminatingObjectIsNotAdopted(t *testing.T) {
 	w := newWorld(t)
 	const hold = "test.holdfast.dev/hold"
 	var once sync.Once
@@ -188,7 +188,7 @@ func TestB13ATerminatingObjectIsNotAdopted(t *testing.T) {
 }
 
 // B-22: there is a status entry for each component, in the order of the spec, with its pod sets, before anything is created.
-func TestB22EachComponentHasAnEntry(t *testing.T) {
+func TestB22EachComponentHasAStatus(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Service("s").Job("j", 2).Pod("p").Suspend(true))
 	entries := w.awaitPhase("a", v1beta2.Suspended).Status.ComponentStatus

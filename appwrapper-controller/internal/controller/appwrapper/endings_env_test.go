@@ -25,7 +25,7 @@ func (w *world) expire(job *batchv1.Job) {
 }
 
 // The Job is deleted between the read of the cache, which shows how it has ended, and the live read that confirms it.
-func TestAJobThatIsDeletedWhileItsEndIsConfirmed(t *testing.T) {
+func TestJobDeletedDuringConfirmation(t *testing.T) {
 	for end, want := range map[batchv1.JobConditionType]v1beta2.AppWrapperPhase{
 		batchv1.JobComplete: v1beta2.Succeeded, batchv1.JobFailed: v1beta2.Resetting,
 	} {
@@ -46,7 +46,7 @@ func TestAJobThatIsDeletedWhileItsEndIsConfirmed(t *testing.T) {
 }
 
 // The Job ends and is deleted while the controller is busy with something else: nothing of it is left to read.
-func TestAJobThatIsGoneBeforeItsEndIsSeen(t *testing.T) {
+func TestJobDeletedBeforeItsEndIsObserved(t *testing.T) {
 	for end, want := range map[batchv1.JobConditionType]v1beta2.AppWrapperPhase{
 		batchv1.JobComplete: v1beta2.Succeeded, batchv1.JobFailed: v1beta2.Resetting,
 	} {
@@ -79,7 +79,7 @@ func TestAJobThatIsGoneBeforeItsEndIsSeen(t *testing.T) {
 }
 
 // The end of a Job of one attempt says nothing about that of the next, which has the same name.
-func TestAnEndCountsForItsAttemptOnly(t *testing.T) {
+func TestFinishedObjectCountsForItsAttemptOnly(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	w.finishJob(job, batchv1.JobFailed)

@@ -139,7 +139,7 @@ func (w *world) staysAsItIs() {
 	})
 }
 
-func TestARestartInPlaceIsNoUnhealthiness(t *testing.T) {
+func TestInPlaceRestartIsHealthy(t *testing.T) {
 	w := newWorld(t)
 	w.runningJobSet(impatient()...)
 	w.says(recovering.RungProcess)
@@ -150,7 +150,7 @@ func TestARestartInPlaceIsNoUnhealthiness(t *testing.T) {
 	w.staysAsItIs()
 }
 
-func TestTheRecreationOfAJobSetIsNotTakenForFailedPods(t *testing.T) {
+func TestJobSetRecreationIsNotAFailure(t *testing.T) {
 	w := newWorld(t)
 	w.runningJobSet(impatient()...)
 	w.says(recovering.RungRecreate)
@@ -166,7 +166,7 @@ func TestTheRecreationOfAJobSetIsNotTakenForFailedPods(t *testing.T) {
 	w.staysAsItIs()
 }
 
-func TestARestartThatFailedIsAnsweredOnTheNextRung(t *testing.T) {
+func TestFailedInPlaceRestartLeadsToAReset(t *testing.T) {
 	w := newWorld(t)
 	w.runningJobSet(impatient()...)
 	w.says(recovering.RungProcess)
@@ -176,7 +176,7 @@ func TestARestartThatFailedIsAnsweredOnTheNextRung(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Resetting)
 }
 
-func TestAFailedJobSetIsResetWithItsQuotaAndFailsInTheEnd(t *testing.T) {
+func TestFailedJobSetIsResetUntilRetryLimit(t *testing.T) {
 	w := newWorld(t)
 	w.runningJobSet(impatient()...)
 	old := w.jobSet().GetUID()

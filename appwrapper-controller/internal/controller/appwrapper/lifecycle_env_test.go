@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-func TestASuspendedWorkloadHasNothing(t *testing.T) {
+func TestSuspendedWorkloadCreatesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Job("j", 1).Suspend(true))
 	w.awaitPhase("a", v1beta2.Suspended)
@@ -34,7 +34,7 @@ func TestASuspendedWorkloadHasNothing(t *testing.T) {
 	}
 }
 
-func TestFromNothingToSuccess(t *testing.T) {
+func TestCreateRunSucceed(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 2).Service("s"), "j", "p-0", "p-1")
 	aw := w.get("a")
@@ -60,7 +60,7 @@ func TestFromNothingToSuccess(t *testing.T) {
 	}
 }
 
-func TestAFailingJobIsResetAndFailsInTheEnd(t *testing.T) {
+func TestFailingJobIsResetUntilRetryLimit(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.RetryLimitKey, "2"), "j", "p")
 	for range 2 {
@@ -84,7 +84,7 @@ func TestAFailingJobIsResetAndFailsInTheEnd(t *testing.T) {
 	w.AwaitEvent("retryLimit 2 is used up")
 }
 
-func TestAFailedPodHasAGracePeriod(t *testing.T) {
+func TestFailedPodHasAGracePeriod(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.FailureGracePeriodKey, "1h"), "j", "p")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.Namespace}}
@@ -97,7 +97,7 @@ func TestAFailedPodHasAGracePeriod(t *testing.T) {
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
 }
 
-func TestAFailedPodThatIsNotReplacedResets(t *testing.T) {
+func TestUnreplacedFailedPodCausesReset(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.FailureGracePeriodKey, "0s"), "j", "p")
 	w.podPhase(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.Namespace}}, corev1.PodFailed, 1)
@@ -109,7 +109,7 @@ func TestAFailedPodThatIsNotReplacedResets(t *testing.T) {
 	}
 }
 
-func TestSuspensionAndResumption(t *testing.T) {
+func TestSuspendAndResume(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	w.suspend("a", true)
@@ -125,7 +125,7 @@ func TestSuspensionAndResumption(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Running)
 }
 
-func TestSuspensionDuringAReset(t *testing.T) {
+func TestSuspendDuringReset(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.RetryPausePeriodKey, "1h"), "j", "p")
 	w.finishJob(job, batchv1.JobFailed)
@@ -140,7 +140,7 @@ func TestSuspensionDuringAReset(t *testing.T) {
 	w.awaitCondition("a", "QuotaReserved=False/Suspended")
 }
 
-func TestAComponentThatSomebodyDeletes(t *testing.T) {
+func TestComponentDeletedByUser(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	w.OK(w.Delete(w.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
@@ -153,7 +153,7 @@ func TestAComponentThatSomebodyDeletes(t *testing.T) {
 	}
 }
 
-func TestDeletionLeavesNothing(t *testing.T) {
+func TestDeletionRemovesEverything(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	aw := w.get("a")
@@ -171,7 +171,7 @@ func TestDeletionLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestForceAfterTheGracePeriod(t *testing.T) {
+func TestForcedDeletionAfterGracePeriod(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.ForcefulDeletionGracePeriodKey, "500ms"), "j", "p")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.Namespace}}
@@ -195,7 +195,7 @@ func TestForceAfterTheGracePeriod(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Suspended)
 }
 
-func TestAnObjectOfAnotherControllerIsLeftAlone(t *testing.T) {
+func TestManagedByAnotherController(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Job("j", 1).Change(func(aw *v1beta2.AppWrapper) { aw.Spec.ManagedBy = new("kueue.x-k8s.io/multikueue") }))
 	w.Always(func() string { return sandbox.Differs("phase", "", string(w.get("a").Status.Phase)) })

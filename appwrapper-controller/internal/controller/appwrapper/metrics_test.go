@@ -30,7 +30,7 @@ func values(t *testing.T, registry *prometheus.Registry, metric series.Metric) m
 	return found
 }
 
-func TestEveryResetBeginsWithZero(t *testing.T) {
+func TestResetSeriesStartAtZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	NewMetrics(registry)
 	found := values(t, registry, series.Resets)
@@ -39,7 +39,7 @@ func TestEveryResetBeginsWithZero(t *testing.T) {
 	}
 }
 
-func TestPhasesBeginWithZeroWhenANamespaceIsSeen(t *testing.T) {
+func TestPhaseSeriesStartAtZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := NewMetrics(registry)
 	if found := values(t, registry, series.Phases); len(found) != 0 {

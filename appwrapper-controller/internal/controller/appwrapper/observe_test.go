@@ -10,7 +10,7 @@ import (
 )
 
 // Resets are forgiven by the time that the attempt was ready: what ends it has been noticed before it is answered.
-func TestHowLongAnAttemptWasReady(t *testing.T) {
+func TestReadyFor(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	since := metav1.NewTime(now.Add(-25 * time.Hour))
 	ready := &v1beta2.AppWrapper{Status: v1beta2.AppWrapperStatus{Attempts: []v1beta2.Attempt{{}, {ReadyTime: &since}}}}

@@ -14,7 +14,7 @@ import (
 )
 
 // All pods of workloads are in one cache, stripped. A wrapped Pod must not open a second one that has all of them in full.
-func TestAWrappedPodOpensNoCacheOfPods(t *testing.T) {
+func TestWrappedPodUsesThePodCache(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Pod("p"))
 	w.awaitPhase("a", v1beta2.Running)
@@ -31,7 +31,7 @@ func TestAWrappedPodOpensNoCacheOfPods(t *testing.T) {
 }
 
 // Sixty pods become ready one by one: the status is written when the attempt begins and when the last pod runs.
-func TestAReadyPodIsNoWrite(t *testing.T) {
+func TestReadyPodCausesNoStatusWrite(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Job("j", 60))
 	w.awaitPhase("a", v1beta2.Running)

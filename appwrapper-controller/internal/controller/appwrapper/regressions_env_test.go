@@ -33,7 +33,7 @@ import (
 )
 
 // B-2: a controller that has just begun does not take what its caches do not show yet for deleted.
-func TestB2AMissInTheCacheIsConfirmed(t *testing.T) {
+func TestB2CacheMissIsConfirmed(t *testing.T) {
 	w := newWorld(t)
 	for i := range 6 {
 		name := fmt.Sprint("a-", i)
@@ -57,7 +57,7 @@ func TestB2AMissInTheCacheIsConfirmed(t *testing.T) {
 }
 
 // B-2: an object of the attempt before, which the cache still shows, does not count for this one.
-func TestB2AFailureIsCountedOnce(t *testing.T) {
+func TestB2FailureIsCountedOnce(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	w.finishJob(job, batchv1.JobFailed)
@@ -69,7 +69,7 @@ func TestB2AFailureIsCountedOnce(t *testing.T) {
 }
 
 // B-7: pods that cannot be listed are not gone.
-func TestB7AListThatFailsIsNoEmptyList(t *testing.T) {
+func TestB7FailedListIsNotEmpty(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	w.FailOn(func(call string, _ client.Object) error {
@@ -89,7 +89,7 @@ func TestB7AListThatFailsIsNoEmptyList(t *testing.T) {
 }
 
 // B-10: what may not be deleted is told, and holds the quota; a kind that is gone has no objects.
-func TestB10WhatMayNotBeDeleted(t *testing.T) {
+func TestB10ForbiddenDeletion(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.ForcefulDeletionGracePeriodKey, "0s"), "j", "p")
 	w.FailOn(func(call string, _ client.Object) error {
@@ -135,7 +135,7 @@ func gadget(name string) string {
 }
 
 // B-10: the definition of a wrapped kind is deleted while a workload has an object of it, and the controller begins anew.
-func TestB10AKindThatIsGone(t *testing.T) {
+func TestB10RemovedKind(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Component(gadget("g"), v1beta2.AppWrapperPodSet{Path: "template.spec.template"}))
 	w.awaitPhase("a", v1beta2.Running)
@@ -168,7 +168,7 @@ func TestB10AKindThatIsGone(t *testing.T) {
 }
 
 // An object of a kind that nobody knows is judged by its pods.
-func TestAKindThatIsNotKnown(t *testing.T) {
+func TestUnknownKind(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Component(strings.ReplaceAll(gadget("g"), "Gadget", "Widget"), v1beta2.AppWrapperPodSet{Path: "template.spec.template"}))
 	w.awaitPhase("a", v1beta2.Running)
@@ -182,7 +182,7 @@ func TestAKindThatIsNotKnown(t *testing.T) {
 }
 
 // B-11, B-12: a crash between the creation and the writing of the status leaves one object, which is found again.
-func TestB11ACrashAfterTheCreation(t *testing.T) {
+func TestB11CrashAfterCreate(t *testing.T) {
 	w := newWorld(t)
 	var created atomic.Bool
 	w.FailOn(func(call string, _ client.Object) error {
@@ -214,7 +214,7 @@ func TestB11ACrashAfterTheCreation(t *testing.T) {
 }
 
 // B-12: an answer that was lost is no failed creation: what was made is removed with the rest.
-func TestB12ACreationWhoseAnswerWasLost(t *testing.T) {
+func TestB12CreateWithoutResponse(t *testing.T) {
 	w := newWorld(t)
 	lost := make(chan struct{}, 100)
 	w.FailOn(func(call string, object client.Object) error {
@@ -236,7 +236,7 @@ func TestB12ACreationWhoseAnswerWasLost(t *testing.T) {
 }
 
 // B-13: an object of the same name that is controlled by somebody else is not taken over; one that is on its way out is waited for.
-func TestB13ObjectsOfOthers(t *testing.T) {
+func TestB13ForeignObjects(t *testing.T) {
 	w := newWorld(t)
 	foreign := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.Namespace, OwnerReferences: owners},
@@ -335,7 +335,7 @@ func TestEvacuation(t *testing.T) {
 }
 
 // B-9: labels that are wrong everywhere at once do not reset everything at once.
-func TestB9EvacuationsTakeTurns(t *testing.T) {
+func TestB9EvacuationsAreLimited(t *testing.T) {
 	w := newWorld(t, func(c *settings.AppWrapper) { c.NodeHealth.MaxSimultaneousEvacuations = 1 })
 	node := w.node("bad", nil)
 	for _, name := range []string{"a", "b"} {
@@ -359,7 +359,7 @@ func TestB9EvacuationsTakeTurns(t *testing.T) {
 }
 
 // B-17: what Kueue has placed by topology would be placed there again.
-func TestB17TopologyIsLeftToKueue(t *testing.T) {
+func TestB17TopologyPlacementIsLeftToKueue(t *testing.T) {
 	w := newWorld(t)
 	node := w.node("bad", map[string]string{autopilot: "EVICT"})
 	w.create(MakeAppWrapper("a").GPUJob("j").Change(func(aw *v1beta2.AppWrapper) {
@@ -373,7 +373,7 @@ func TestB17TopologyIsLeftToKueue(t *testing.T) {
 }
 
 // B-23: nodes that were marked before the controller began are known to it.
-func TestB23NodesThatWereMarkedBefore(t *testing.T) {
+func TestB23NodesMarkedEarlier(t *testing.T) {
 	w := newWorld(t)
 	node := w.node("bad", nil)
 	w.create(MakeAppWrapper("a").GPUJob("j"))
@@ -387,7 +387,7 @@ func TestB23NodesThatWereMarkedBefore(t *testing.T) {
 }
 
 // B-18: of the cluster's pods only those of AppWrappers are kept, and of them what is looked at.
-func TestB18TheCacheIsSelected(t *testing.T) {
+func TestB18CacheSelectors(t *testing.T) {
 	for object, by := range CacheOptions().ByObject {
 		if _, isPod := object.(*corev1.Pod); isPod && (by.Label == nil || by.Label.Empty()) {
 			t.Error("all pods are kept")
@@ -402,7 +402,7 @@ func TestB18TheCacheIsSelected(t *testing.T) {
 }
 
 // B-22: a status that does not fit the components brings nobody down, and neither does a template that is no object.
-func TestB22AStatusThatDoesNotFit(t *testing.T) {
+func TestB22StatusWithWrongComponentCount(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Job("j", 1).Phase(v1beta2.Suspended).Change(func(aw *v1beta2.AppWrapper) {
 		aw.Status.ComponentStatus = []v1beta2.AppWrapperComponentStatus{{PodSets: []v1beta2.AppWrapperPodSet{}}, {PodSets: []v1beta2.AppWrapperPodSet{}}}
@@ -413,7 +413,7 @@ func TestB22AStatusThatDoesNotFit(t *testing.T) {
 }
 
 // B-24: the role has the API that events are written to. The other one, which recorders of the past wrote to, is not needed.
-func TestB24TheRoleHasTheEventsThatAreWritten(t *testing.T) {
+func TestB24RoleAllowsEvents(t *testing.T) {
 	role, err := os.ReadFile("../../../config/rbac/role.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -433,7 +433,7 @@ func TestB24TheRoleHasTheEventsThatAreWritten(t *testing.T) {
 }
 
 // B-25: the count of resets is where others look for it.
-func TestB25TheCountOfResetsIsInTheDefinition(t *testing.T) {
+func TestB25CRDHasResettingCount(t *testing.T) {
 	crd, err := os.ReadFile("../../../config/crd/bases/workload.codeflare.dev_appwrappers.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -446,7 +446,7 @@ func TestB25TheCountOfResetsIsInTheDefinition(t *testing.T) {
 }
 
 // A component that says that it is recovering is left alone until its deadline.
-func TestRecoveringIsRespected(t *testing.T) {
+func TestWaitsForRecoveringAnnotation(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.FailureGracePeriodKey, "0s"), "j", "p")
 	state := recovering.State{Rung: recovering.RungGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
@@ -527,7 +527,7 @@ func TestTakeOver(t *testing.T) {
 }
 
 // An event says once what happened and what comes next.
-func TestEventsAreSaidOnce(t *testing.T) {
+func TestEventsAreSentOnce(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.WarmupGracePeriodKey, "five"), "j", "p")
 	w.finishJob(job, batchv1.JobFailed)
@@ -545,7 +545,7 @@ func TestEventsAreSaidOnce(t *testing.T) {
 
 // A kind that the controller has no right to is tried for as long as pods may take to exist, not at each news of a refusal, and the removal
 // does not wait for what was never made.
-func TestARefusedCreationEnds(t *testing.T) {
+func TestForbiddenCreationFails(t *testing.T) {
 	w := newWorld(t)
 	var created atomic.Int32
 	w.FailOn(func(call string, _ client.Object) error {
@@ -566,7 +566,7 @@ func TestARefusedCreationEnds(t *testing.T) {
 }
 
 // One of the deletions errs: the clock of the removal runs all the same, and the reason is told.
-func TestADeletionThatErrsDoesNotStopTheClock(t *testing.T) {
+func TestFailedDeletionDoesNotStopTheClock(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	w.FailOn(func(call string, _ client.Object) error {

@@ -50,7 +50,7 @@ func (w *world) hasNoJobs() {
 }
 
 // The webhook is off, or leaves the namespace out: the controller does not create what the user may not.
-func TestWhatNobodyHasCheckedIsNotCreated(t *testing.T) {
+func TestUnreviewedIsNotCreated(t *testing.T) {
 	for name, annotation := range map[string]string{"without a stamp": "", "with a stamp of the user's own": "1767355200.0123abcd"} {
 		t.Run(name, func(t *testing.T) {
 			w := newReviewedWorld(t)
@@ -76,7 +76,7 @@ func TestWhatNobodyHasCheckedIsNotCreated(t *testing.T) {
 	}
 }
 
-func TestWhatWasCheckedIsCreated(t *testing.T) {
+func TestReviewedIsCreated(t *testing.T) {
 	w := newReviewedWorld(t)
 	w.create(w.stamped(MakeAppWrapper("a").Job("j", 1)))
 	aw := w.awaitPhase("a", v1beta2.Running)
@@ -86,7 +86,7 @@ func TestWhatWasCheckedIsCreated(t *testing.T) {
 }
 
 // With the webhook off nobody keeps users from changing templates after they were checked.
-func TestAChangedTemplateIsNotCreated(t *testing.T) {
+func TestChangedTemplateIsNotCreated(t *testing.T) {
 	w := newReviewedWorld(t)
 	change := func(aw *v1beta2.AppWrapper) { aw.Spec.Components = MakeAppWrapper("x").Job("k", 1).Spec.Components }
 	w.create(w.stamped(MakeAppWrapper("a").Job("j", 1).Suspend(true)))
@@ -105,7 +105,7 @@ func TestAChangedTemplateIsNotCreated(t *testing.T) {
 }
 
 // What an earlier build or the published controller has taken up keeps running, resets and resumes.
-func TestWhatIsUnderWayNeedsNoReview(t *testing.T) {
+func TestRunningWorkloadNeedsNoReview(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("running").Job("j", 1), "j", "p")
 	w.create(MakeAppWrapper("queued").Job("k", 1).Suspend(true))

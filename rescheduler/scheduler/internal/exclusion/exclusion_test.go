@@ -19,7 +19,7 @@ func read(t *testing.T, hosts ...string) Set {
 	return set
 }
 
-func TestASetHasTheNodesOfTheAnnotation(t *testing.T) {
+func TestSetHasTheNodesOfTheAnnotation(t *testing.T) {
 	set := read(t, "b", "a", "b")
 	if !set.Has("a") || !set.Has("b") || set.Has("c") || set.Has("") {
 		t.Errorf("%v has a wrong node", set.Sorted())
@@ -29,14 +29,14 @@ func TestASetHasTheNodesOfTheAnnotation(t *testing.T) {
 	}
 }
 
-func TestTheZeroSetExcludesNobody(t *testing.T) {
+func TestZeroSetIsEmpty(t *testing.T) {
 	var set Set
 	if set.Has("a") || set.Len() != 0 {
 		t.Error("it excludes a node")
 	}
 }
 
-func TestWhatCannotBeReadExcludesNobody(t *testing.T) {
+func TestInvalidAnnotationExcludesNoNode(t *testing.T) {
 	for name, value := range map[string]string{
 		"nothing":            "",
 		"no array":           `{"a":1}`,
@@ -91,7 +91,7 @@ func TestOpensMoreThan(t *testing.T) {
 	}
 }
 
-func TestLookingANodeUpAllocatesNothing(t *testing.T) {
+func TestHasAllocatesNothing(t *testing.T) {
 	set := read(t, "a", "b")
 	nodes := make([]string, 100)
 	for i := range nodes {

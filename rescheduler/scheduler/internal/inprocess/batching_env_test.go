@@ -41,7 +41,7 @@ func (w *world) batchable(args ...string) {
 }
 
 // Each pod fills a node, which is when the scheduler uses the result of the pod before.
-func TestBatchingGoesOn(t *testing.T) {
+func TestPodsAreStillBatched(t *testing.T) {
 	const nodes, pods = 40, 30
 	bad := []string{"node-00", "node-01", "node-02"}
 	for name, exclusions := range map[string]func(*corev1.Pod){
@@ -68,7 +68,7 @@ func TestBatchingGoesOn(t *testing.T) {
 }
 
 // Two workloads that failed on different nodes take turns. The result of one is no hint for the other.
-func TestAHintIsNoWayAroundAnExclusion(t *testing.T) {
+func TestBatchHintRespectsExclusions(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		const each = 12
 		w := newWorld(t)

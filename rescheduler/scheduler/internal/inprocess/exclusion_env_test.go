@@ -27,7 +27,7 @@ func bothStrategies(t *testing.T, test func(t *testing.T, strategy string)) {
 	}
 }
 
-func TestPodsStayAwayFromTheNodesTheyFailedOn(t *testing.T) {
+func TestPodsAvoidExcludedNodes(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
 		w.node("bad", "32", "large")
@@ -45,7 +45,7 @@ func TestPodsStayAwayFromTheNodesTheyFailedOn(t *testing.T) {
 }
 
 // A nominated node is tried first, with filters alone: what PreFilter returned is not looked at.
-func TestANominatedNodeIsNoWayAroundAnExclusion(t *testing.T) {
+func TestNominatedNodeRespectsExclusions(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
 		w.node("bad", "32")
@@ -81,7 +81,7 @@ func (w *world) ungate(pod string) {
 	w.ok(err)
 }
 
-func TestWhenEveryNodeIsExcludedNoneIs(t *testing.T) {
+func TestExclusionOfAllNodesIsIgnored(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
 		w.node("a", "4")
@@ -93,7 +93,7 @@ func TestWhenEveryNodeIsExcludedNoneIs(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReadExcludesNobody(t *testing.T) {
+func TestInvalidAnnotationExcludesNoNode(t *testing.T) {
 	most := 256<<10 - len(memory.HostsAnnotation) // all that an object may have
 	for name, value := range map[string]string{
 		"broken JSON":                  `["bad"`,
@@ -117,7 +117,7 @@ func TestWhatCannotBeReadExcludesNobody(t *testing.T) {
 }
 
 // A pod that was not rejected by any plugin but this one is tried again when its annotation opens a node, not after five minutes.
-func TestAPodIsTriedAgainWhenItsAnnotationOpensANode(t *testing.T) {
+func TestPodIsRetriedWhenAnnotationAllowsANode(t *testing.T) {
 	for name, value := range map[string]any{"removed": nil, "shorter": `["b"]`} {
 		t.Run(name, func(t *testing.T) {
 			bothStrategies(t, func(t *testing.T, strategy string) {
@@ -135,7 +135,7 @@ func TestAPodIsTriedAgainWhenItsAnnotationOpensANode(t *testing.T) {
 	}
 }
 
-func TestAPodIsTriedAgainWhenANodeJoins(t *testing.T) {
+func TestPodIsRetriedWhenANodeIsAdded(t *testing.T) {
 	w := newWorld(t)
 	w.node("bad", "4", "eligible")
 	w.node("other", "4")
@@ -146,7 +146,7 @@ func TestAPodIsTriedAgainWhenANodeJoins(t *testing.T) {
 	w.lands("waiting", "good")
 }
 
-func TestTheConditionSaysThatThePluginTookPart(t *testing.T) {
+func TestConditionNamesThePlugin(t *testing.T) {
 	w := newWorld(t)
 	w.node("bad", "4", "eligible")
 	w.node("other", "4")

@@ -24,7 +24,7 @@ import (
 )
 
 // The program itself, with the files of its folder and no rights but those: it leads, schedules, clears an annotation and serves its metrics.
-func TestTheProgramRunsWithItsFiles(t *testing.T) {
+func TestProgramRunsWithShippedConfig(t *testing.T) {
 	w := newWorld(t)
 	w.apply("rbac.yaml")
 	w.node("bad", "4", "eligible")

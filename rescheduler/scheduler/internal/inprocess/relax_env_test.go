@@ -12,7 +12,7 @@ import (
 )
 
 // Nobody loses their place because another pod remembers a node.
-func TestAPodGoesBackBeforeOthersArePreempted(t *testing.T) {
+func TestRelaxationComesBeforePreemption(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
 		w.node("bad", "1")
@@ -29,7 +29,7 @@ func TestAPodGoesBackBeforeOthersArePreempted(t *testing.T) {
 	})
 }
 
-func TestAPodGoesBackIfItFitsNowhereElse(t *testing.T) {
+func TestPodReturnsIfItFitsNowhereElse(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
 		w.node("bad", "4", "eligible")
@@ -42,7 +42,7 @@ func TestAPodGoesBackIfItFitsNowhereElse(t *testing.T) {
 }
 
 // Where preemption is needed in any case, it is on a node that the pod did not fail on.
-func TestPreemptionIsNotOnExcludedNodes(t *testing.T) {
+func TestNoPreemptionOnExcludedNodes(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
 		w.node("bad", "1")
@@ -62,7 +62,7 @@ func TestPreemptionIsNotOnExcludedNodes(t *testing.T) {
 }
 
 // Without the exclusion the scheduler would preempt there; with it the pod would wait for ever.
-func TestAPodGoesBackIfOnlyThereOthersCanBePreempted(t *testing.T) {
+func TestPodReturnsIfOnlyThereItCanPreempt(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
 		w.node("bad", "1", "eligible")
@@ -76,7 +76,7 @@ func TestAPodGoesBackIfOnlyThereOthersCanBePreempted(t *testing.T) {
 }
 
 // A pod that cannot preempt waits for any node. The first that has room may be the one it failed on.
-func TestAPodGoesBackWhenThereIsRoomAgain(t *testing.T) {
+func TestPodReturnsWhenThereIsRoom(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
 		w.node("bad", "1")
@@ -92,7 +92,7 @@ func TestAPodGoesBackWhenThereIsRoomAgain(t *testing.T) {
 	})
 }
 
-func TestTheAnnotationMayStay(t *testing.T) {
+func TestAnnotationIsKeptIfConfigured(t *testing.T) {
 	w := newWorld(t)
 	w.node("bad", "4", "eligible")
 	w.node("other", "4")
@@ -105,7 +105,7 @@ func TestTheAnnotationMayStay(t *testing.T) {
 }
 
 // The rights of a second scheduler are all it needs: it schedules, preempts and clears annotations with no others.
-func TestTheRightsOfTheSecondSchedulerAreEnough(t *testing.T) {
+func TestRBACOfTheSecondScheduler(t *testing.T) {
 	w := newWorld(t)
 	w.apply("rbac.yaml")
 	w.node("bad", "1", "eligible")
@@ -122,7 +122,7 @@ func TestTheRightsOfTheSecondSchedulerAreEnough(t *testing.T) {
 }
 
 // In place of the cluster's scheduler its user has all rights but one, which the file gives it.
-func TestTheRightsOfTheClustersSchedulerAreEnough(t *testing.T) {
+func TestRBACOfTheClusterScheduler(t *testing.T) {
 	w := newWorld(t)
 	w.apply("profile-rbac.yaml")
 	w.node("bad", "1", "eligible")
@@ -139,7 +139,7 @@ func TestTheRightsOfTheClustersSchedulerAreEnough(t *testing.T) {
 }
 
 // Without the right to patch pods a relaxed pod keeps its annotation, and is scheduled all the same.
-func TestASchedulerThatMayNotPatchPodsRelaxesInMemory(t *testing.T) {
+func TestRelaxationWithoutPatchPermission(t *testing.T) {
 	w := newWorld(t)
 	w.apply("rbac.yaml")
 	w.ok(w.RbacV1().ClusterRoles().Delete(t.Context(), "holdfast-scheduler", metav1.DeleteOptions{}))

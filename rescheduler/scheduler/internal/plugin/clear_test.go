@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-func TestThePatchNamesThePodAndWhatItSaid(t *testing.T) {
+func TestPatchTestsUIDAndValue(t *testing.T) {
 	got := removal{pod: types.NamespacedName{Namespace: "default", Name: "pod"}, uid: "1", value: `["a"]`}.patch()
 	want := `[{"op":"test","path":"/metadata/uid","value":"1"},` +
 		`{"op":"test","path":"/metadata/annotations/sigs.k8s.io~1scheduledHosts","value":"[\"a\"]"},` +

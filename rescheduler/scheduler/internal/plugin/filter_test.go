@@ -16,7 +16,7 @@ const (
 	byPreFilterResult = "strategy: PreFilterResult"
 )
 
-func TestAPodStaysAwayFromTheNodesOfItsAnnotation(t *testing.T) {
+func TestExcludedNodesAreRejected(t *testing.T) {
 	for name, c := range map[string]struct {
 		annotation []string
 		want       []string
@@ -54,7 +54,7 @@ func TestAPodStaysAwayFromTheNodesOfItsAnnotation(t *testing.T) {
 	}
 }
 
-func TestWhatIsIgnoredIsSaid(t *testing.T) {
+func TestIgnoredExclusionsSendAnEvent(t *testing.T) {
 	for name, c := range map[string]struct{ annotation, says string }{
 		"broken JSON": {`["a",`, "not a JSON array"},
 		"too large":   {`["` + strings.Repeat("a", 256<<10) + `"]`, "too large"},
@@ -74,7 +74,7 @@ func TestWhatIsIgnoredIsSaid(t *testing.T) {
 	}
 }
 
-func TestANodeIsExcludedEvenIfItIsTriedAlone(t *testing.T) {
+func TestFilterRejectsWithoutTheRemainingNodes(t *testing.T) {
 	w := newWorld(t, byPreFilterResult, "a", "b")
 	a := w.try(makePod("pod", `["a"]`))
 	node, err := w.handle.snapshot.NodeInfos().Get("a")
@@ -90,7 +90,7 @@ func TestANodeIsExcludedEvenIfItIsTriedAlone(t *testing.T) {
 	}
 }
 
-func TestFilterWithoutPreFilterRejectsNobody(t *testing.T) {
+func TestFilterWithoutPreFilterAllowsAll(t *testing.T) {
 	w := newWorld(t, "", "a")
 	node, err := w.handle.snapshot.NodeInfos().Get("a")
 	if err != nil {
@@ -131,7 +131,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-func TestAPodWithoutTheAnnotationAllocatesNothing(t *testing.T) {
+func TestPodWithoutAnnotationAllocatesNothing(t *testing.T) {
 	w := newWorld(t, "", "a", "b", "c")
 	nodes, err := w.handle.snapshot.NodeInfos().List()
 	if err != nil {

@@ -57,7 +57,7 @@ func podDelete(p *Plugin) fwk.QueueingHintFn  { return p.afterPodDelete }
 func nodeAdd(p *Plugin) fwk.QueueingHintFn    { return p.afterNodeAdd }
 func nodeUpdate(p *Plugin) fwk.QueueingHintFn { return p.afterNodeUpdate }
 
-func TestAHintAboutSomethingElseIsAnError(t *testing.T) {
+func TestHintForAnotherTypeIsAnError(t *testing.T) {
 	w := newWorld(t, "")
 	events, err := w.EventsToRegister(t.Context())
 	if err != nil {
@@ -71,7 +71,7 @@ func TestAHintAboutSomethingElseIsAnError(t *testing.T) {
 }
 
 // Changes of annotations come as the general update, and only to plugins that registered all kinds of it.
-func TestTheGeneralUpdateOfPodsIsRegistered(t *testing.T) {
+func TestPodUpdateIsRegistered(t *testing.T) {
 	events, err := newWorld(t, "").EventsToRegister(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func (w *world) relaxes(pod *corev1.Pod, wanted bool) {
 	}
 }
 
-func TestAnEventSaysThatAPodMayGoBack(t *testing.T) {
+func TestRelaxationSendsAnEvent(t *testing.T) {
 	w := newWorld(t, "", "a", "b")
 	w.handle.others["b"] = unschedulable()
 	w.fail(makePod("pod", `["a"]`))
@@ -100,7 +100,7 @@ func TestWaitKeepsTheExclusions(t *testing.T) {
 	}
 }
 
-func TestAPodWithoutExclusionsIsLeftToPreemption(t *testing.T) {
+func TestPodWithoutExclusionsIsLeftToPreemption(t *testing.T) {
 	w := newWorld(t, "", "a")
 	w.handle.others["a"] = unschedulable()
 	if status := w.fail(makePod("pod")); status.Code() != fwk.Unschedulable || len(w.handle.activated) > 0 {
@@ -134,7 +134,7 @@ func TestRelaxingEnds(t *testing.T) {
 	})
 }
 
-func TestARelaxedPodIsSignedAsOneWithoutExclusions(t *testing.T) {
+func TestRelaxedPodHasNoSignature(t *testing.T) {
 	w := newWorld(t, "", "a", "b")
 	w.handle.others["b"] = unschedulable()
 	pod := makePod("pod", `["a"]`)
@@ -144,7 +144,7 @@ func TestARelaxedPodIsSignedAsOneWithoutExclusions(t *testing.T) {
 	}
 }
 
-func TestANodeThatPreFilterOfAnotherPluginRefusedIsNotOurs(t *testing.T) {
+func TestNodesRejectedByOtherPreFiltersDoNotCount(t *testing.T) {
 	w := newWorld(t, byPreFilterResult, "a", "b")
 	a := w.try(makePod("pod", `["a"]`))
 	a.statuses.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "a claim does not exist").WithPlugin("VolumeBinding"))

@@ -40,7 +40,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	for name, c := range map[string]struct{ text, names string }{
 		"a field that does not exist": {"strategie: Filter", `"strategie"`},
 		"a field twice":               {"strategy: Filter\nstrategy: Filter", `"strategy"`},
