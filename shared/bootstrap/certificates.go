@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -93,19 +94,14 @@ func (o *Options) requireSecret(mgr ctrl.Manager) error {
 
 // waitForCertificate polls once per second, because file watches miss the atomic replacement of mounted Secrets.
 func waitForCertificate(ctx context.Context, folder string, ready chan<- struct{}) error {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		if _, err := os.Stat(filepath.Join(folder, certificateFile)); err == nil {
-			close(ready)
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
+		_, err := os.Stat(filepath.Join(folder, certificateFile))
+		return err == nil, nil
+	})
+	if err == nil {
+		close(ready)
 	}
+	return nil
 }
 
 // everywhere is a runnable of all replicas, not only of the leader.

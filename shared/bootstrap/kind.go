@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
@@ -25,27 +26,22 @@ func (m *Manager) AwaitKind(ctx context.Context, kind schema.GroupVersionKind) e
 func awaitKind(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupVersionKind, patience time.Duration) error {
 	log := ctrl.Log.WithName("setup").WithValues("kind", kind.String())
 	begun := time.Now()
-	for logged := false; ; {
+	var problem error
+	err := wait.PollUntilContextTimeout(ctx, kindRetry, patience, true, func(context.Context) (bool, error) {
 		_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if err == nil {
-			if logged {
-				log.Info("The API server serves the kind now", "waited", time.Since(begun).Round(time.Millisecond).String())
-			}
-			return nil
+		switch {
+		case err != nil && problem == nil:
+			log.Info("The API server does not serve the kind, waiting for its custom resource definition", "patience", patience.String(), "reason", err.Error())
+		case err == nil && problem != nil:
+			log.Info("The API server serves the kind now", "waited", time.Since(begun).Round(time.Millisecond).String())
 		}
-		if time.Since(begun) >= patience {
-			return notServed(kind, patience, err)
-		}
-		if !logged {
-			log.Info("The API server does not serve the kind; waiting for its custom resource definition", "patience", patience.String(), "reason", err.Error())
-			logged = true
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(kindRetry):
-		}
+		problem = err
+		return err == nil, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return notServed(kind, patience, problem)
 	}
+	return err
 }
 
 func notServed(kind schema.GroupVersionKind, patience time.Duration, err error) error {
