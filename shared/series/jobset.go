@@ -1,15 +1,15 @@
 package series
 
 // BuildInfo is served by every manager.
-var BuildInfo = gauge("holdfast_build_info", "Always 1; the labels say what was built.",
+var BuildInfo = gauge("holdfast_build_info", "Always 1; the labels identify the build.",
 	"program", "version", "commit", "go_version").of(JobSetManager, Orchestrator, AppWrapperManager, ElasticManager, Rescheduler)
 
 // WebhookCertificateEnd is served by every manager that serves webhooks.
 var WebhookCertificateEnd = gauge("holdfast_webhook_certificate_not_after_seconds",
-	"When the certificate that the program's webhooks are served with ends, in seconds since 1970.",
+	"Expiry time of the webhook certificate, in seconds since 1970.",
 	"program").of(JobSetManager, AppWrapperManager, Rescheduler)
 
-// Restarts of groups and of whole JobSets, in the same words whoever answers the failure.
+// Restarts of groups and of whole JobSets, whichever program handles the failure.
 var (
 	Restarts = counter("holdfast_restarts_total",
 		"Restarts, by kind (in-place, recreation), what caused them, and whether they count towards maxRestarts. The orchestrator counts "+
@@ -20,52 +20,52 @@ var (
 			"(to the last old worker's end, of recreations only), start (until all new workers run). They add up to the outage.",
 		"kind", "phase").of(JobSetManager, Orchestrator)
 	LostWorkerSeconds = counter("holdfast_lost_worker_seconds_total",
-		"Workers times seconds from a failure to the moment at which all of them run again, by what caused it.",
+		"Workers times seconds from a failure until all workers run again, by cause.",
 		"cause").of(JobSetManager, Orchestrator)
 
 	restarts = []Metric{Restarts, RestartDuration, LostWorkerSeconds}
 )
 
-// What the JobSet manager serves.
+// Metrics of the JobSet manager.
 var (
 	JobSetsCompleted = counter("jobset_completed_total", "JobSets that have completed.").of(JobSetManager)
 	JobSetsFailed    = counter("jobset_failed_total", "JobSets that have failed, by the reason of their Failed condition.", "reason").of(JobSetManager)
 	JobRestarts      = counter("jobset_job_restarts_total", "Restarts of single Jobs of JobSets, by whether they count towards maxRestarts.", "counted").of(JobSetManager)
 	JobSetRestarts   = counter("jobset_restarts_total", "Restarts of JobSets that recreate all Jobs, by whether they count towards maxRestarts.", "counted").of(JobSetManager)
-	// RestartBudgetUsed is a snapshot, taken when it is scraped.
+	// RestartBudgetUsed is computed on each scrape.
 	RestartBudgetUsed = gauge("jobset_restart_budget_used_ratio",
-		"The largest share of its maxRestarts that a JobSet which has not finished has used, in place and by recreation. 1: its next failure is its last.").of(JobSetManager)
+		"Largest share of maxRestarts that an unfinished JobSet has used, in place and by recreation. At 1, the next failure is final.").of(JobSetManager)
 
 	jobSets = []Metric{JobSetsCompleted, JobSetsFailed, JobRestarts, JobSetRestarts, RestartBudgetUsed}
 )
 
-// What the orchestrator serves: groups of workers that restart in place.
+// Metrics of the orchestrator, about groups of workers that restart in place.
 var (
 	FencingRejections = counter("holdfast_fencing_rejections_total",
 		"Calls of this orchestrator that the store refused because a newer leader has taken over.").of(Orchestrator)
 	Escalations = counter("holdfast_inplace_escalations_total",
-		"What was recreated because a slot did not join a round: pod, job or group.", "rung").of(Orchestrator)
+		"Recreations because a slot did not join a round, by what was recreated: pod, job or group.", "rung").of(Orchestrator)
 	EarlyFailures = counter("holdfast_inplace_early_failures_total",
 		"Failures of workers before their group had formed that were charged to maxRestarts.").of(Orchestrator)
 	Evictions = counter("holdfast_inplace_evictions_total",
-		"Pods that were taken out of their slots because they were gone, had failed or were deleted to bring the slot back.").of(Orchestrator)
+		"Pods that were removed from their slots because they were deleted or had failed.").of(Orchestrator)
 	ForcedDeletions = counter("holdfast_inplace_forced_deletions_total",
 		"Pods that were deleted by force, because their node is gone for good.").of(Orchestrator)
 	FormingTimeouts = counter("holdfast_inplace_forming_timeouts_total",
 		"Groups that did not form within forming-timeout, also after the pods of missing workers had been replaced.").of(Orchestrator)
 	Groups       = gauge("holdfast_inplace_groups", "Groups of workers that this process leads, by phase.", "phase").of(Orchestrator)
 	Replacements = counter("holdfast_inplace_replacements_total",
-		"Pods that the leader made for workers that had lost theirs.").of(Orchestrator)
+		"Pods that the leader created for workers that had lost theirs.").of(Orchestrator)
 	Rounds = counter("holdfast_inplace_rounds_total",
 		"Restarts in place that have ended, by outcome: in_sync, overtaken by the next one, or given_up.", "outcome").of(Orchestrator)
 	Timeouts = counter("holdfast_inplace_timeouts_total", "Restarts in place that did not end within inplace-timeout.").of(Orchestrator)
 	Leading  = gauge("holdfast_orchestrator_leader", "1 while this process leads.").of(Orchestrator)
-	// RunningWorkerSeconds and LostWorkerSeconds make the goodput.
+	// RunningWorkerSeconds and LostWorkerSeconds give the goodput: running / (running + lost).
 	RunningWorkerSeconds = counter("holdfast_running_worker_seconds_total",
 		"Workers times seconds in which their groups were in sync while this process led them.").of(Orchestrator)
-	StoreErrors = counter("holdfast_store_errors_total", "Calls of the orchestrator that the store did not answer.").of(Orchestrator)
+	StoreErrors = counter("holdfast_store_errors_total", "Calls of the orchestrator to the store that failed.").of(Orchestrator)
 	OutOfSync   = gauge("holdfast_workers_out_of_sync",
-		"Workers that the groups which form or restart wait for, as of the last look.").of(Orchestrator)
+		"Workers that forming or restarting groups are waiting for, as of the last reconcile.").of(Orchestrator)
 
 	WaitingToJoin = gauge("holdfast_workers_waiting_to_join",
 		"Workers that have not joined their group for the first time and are named, by what they wait for, as of the last reconcile.",
