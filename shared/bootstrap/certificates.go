@@ -1,19 +1,34 @@
 package bootstrap
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // What the webhook server reads.
@@ -99,3 +114,162 @@ type everywhere manager.RunnableFunc
 
 func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
 func (everywhere) NeedLeaderElection() bool          { return false }
+
+const (
+	// fetchSoon is for the time before the first certificate, without which no webhook is served.
+	fetchSoon = time.Second
+	// fetchLater is when a renewed certificate is served at the latest. The API server trusts its authority at once.
+	fetchLater = time.Minute
+)
+
+// fetchCertificate keeps the folder as the Secret is. The kubelet would bring a mounted Secret too, but takes up to two
+// minutes for the first certificate, in which the API server refuses what the webhooks are to validate.
+func (o *Options) fetchCertificate(mgr ctrl.Manager) everywhere {
+	key := client.ObjectKey{Namespace: o.Certificates.Namespace, Name: o.Certificates.SecretName}
+	log := mgr.GetLogger().WithName("certificates").WithValues("secret", key.String(), "folder", o.Webhook.CertDir)
+	return func(ctx context.Context) error {
+		for pause := fetchSoon; ; {
+			var secret corev1.Secret
+			err := mgr.GetAPIReader().Get(ctx, key, &secret)
+			if err == nil {
+				err = writeCertificate(o.Webhook.CertDir, secret.Data)
+			}
+			switch {
+			case readOnly(err):
+				log.Info("The folder cannot be written: whoever mounted it brings the certificate")
+				return nil
+			case err == nil:
+				pause = fetchLater
+			case !errors.Is(err, errNoCertificate) && ctx.Err() == nil:
+				log.Error(err, "The certificate is not in its folder yet")
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(pause):
+			}
+		}
+	}
+}
+
+// readOnly: the folder is a mounted Secret, as in the published installation.
+func readOnly(err error) bool {
+	return errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
+}
+
+var errNoCertificate = errors.New("the Secret has no certificate yet")
+
+// writeCertificate writes the certificate last, because it is what everybody waits for.
+func writeCertificate(folder string, data map[string][]byte) error {
+	if len(data[certificateFile]) == 0 || len(data[keyFile]) == 0 {
+		return errNoCertificate
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("making the folder of the certificate: %w", err)
+	}
+	for _, name := range []string{keyFile, certificateFile} {
+		if err := replaceFile(filepath.Join(folder, name), data[name]); err != nil {
+			return fmt.Errorf("writing the certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+// replaceFile lets a reader see the old content or the new one, and leaves alone what is the same.
+func replaceFile(path string, content []byte) error {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
+		return nil
+	}
+	temporary := path + ".new"
+	if err := os.WriteFile(temporary, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
+}
+
+// expiry collects, when it is asked, when the certificate in a folder ends: the one that the webhook server serves, whoever made it.
+type expiry struct {
+	program, folder string
+	desc            *prometheus.Desc
+}
+
+// registerExpiry takes the place of an earlier manager's of this process, which has another folder.
+func registerExpiry(registry prometheus.Registerer, program, folder string) error {
+	own := expiry{program, folder, meter.Desc(series.WebhookCertificateEnd)}
+	err := registry.Register(own)
+	var there prometheus.AlreadyRegisteredError
+	if errors.As(err, &there) {
+		registry.Unregister(there.ExistingCollector)
+		err = registry.Register(own)
+	}
+	if err != nil {
+		return fmt.Errorf("registering the end of the webhook certificate: %w", err)
+	}
+	return nil
+}
+
+func (e expiry) Describe(out chan<- *prometheus.Desc) { out <- e.desc }
+
+// Collect has no value before the first certificate is there.
+func (e expiry) Collect(out chan<- prometheus.Metric) {
+	end, err := certificateEnd(filepath.Join(e.folder, certificateFile))
+	if err != nil {
+		return
+	}
+	out <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(end.Unix()), e.program)
+}
+
+// certificateEnd is that of the first certificate of a file, which is the server's own; authorities follow.
+func certificateEnd(file string) (time.Time, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return time.Time{}, err
+	}
+	block, _ := pem.Decode(content)
+	if block == nil {
+		return time.Time{}, fmt.Errorf("%s holds no certificate", file)
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return certificate.NotAfter, nil
+}
+
+// webhookServer makes the server. It makes its list of paths at its start or with its first path, whichever comes first, and here
+// webhooks look at the list while the server starts: so it gets a path before anybody else has it, and answers as without.
+func (o *Options) webhookServer(change func(*tls.Config)) webhook.Server {
+	server := webhook.NewServer(webhook.Options{
+		Host: o.Webhook.Host, Port: o.Webhook.Port, CertDir: o.Webhook.CertDir, TLSOpts: []func(*tls.Config){change},
+	})
+	server.Register("/", http.NotFoundHandler())
+	return server
+}
+
+// registerWhenReady registers the webhooks when the certificate is there. The server starts with the first of them, and
+// would fail without a certificate.
+func registerWhenReady(mgr ctrl.Manager, ready <-chan struct{}, register func(ctrl.Manager) error) error {
+	return mgr.Add(everywhere(func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ready:
+		}
+		if err := register(mgr); err != nil {
+			return fmt.Errorf("adding webhooks: %w", err)
+		}
+		return nil
+	}))
+}
+
+// certificateCheck fails until the certificate is there.
+func certificateCheck(ready <-chan struct{}) healthz.Checker {
+	return func(*http.Request) error {
+		select {
+		case <-ready:
+			return nil
+		default:
+			return errors.New("the webhook certificate is not ready")
+		}
+	}
+}

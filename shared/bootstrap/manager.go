@@ -2,10 +2,17 @@ package bootstrap
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"os"
+	goruntime "runtime"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
@@ -13,7 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
+	"github.com/holdfast-project/holdfast/shared/series"
+	"github.com/holdfast-project/holdfast/shared/version"
 )
 
 // graceTime for controllers to finish what they do; the rest of a pod's 30 s is for the Lease and the servers.
@@ -131,4 +144,81 @@ func (m *Manager) Start(ctx context.Context) error {
 		return fmt.Errorf("lost the Lease %s/%s: another process may lead now", m.options.Leader.Namespace, m.options.Leader.Name)
 	}
 	return err
+}
+
+func (l Leader) renew() time.Duration {
+	if l.Renew != 0 {
+		return l.Renew
+	}
+	return l.Lease * 2 / 3
+}
+
+// retry bounds the hand-over: a released Lease is taken within 2.2 of these periods.
+func (l Leader) retry() time.Duration {
+	if l.Retry != 0 {
+		return l.Retry
+	}
+	return l.Lease / 8
+}
+
+// lock is the Lease, as this process asks for it: by a connection of its own, and under the name of the program, for what client-go
+// makes of a connection says only what the file of the program is called.
+func (l Leader) lock(cluster *rest.Config, identity string) (resourcelock.Interface, error) {
+	own := rest.CopyConfig(cluster)
+	own.Timeout = max(l.renew()/2, time.Second) // so that there is time for a second try
+	clients, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the Lease: %w", err)
+	}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, l.Namespace, l.Name, clients.CoreV1(), clients.CoordinationV1(),
+		resourcelock.ResourceLockConfig{Identity: identity})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the Lease: %w", err)
+	}
+	return lock, nil
+}
+
+// newIdentity is different for every process, also for two on one host.
+func newIdentity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + "_" + string(uuid.NewUUID())
+}
+
+// cluster is the connection as this program uses it; the one given stays as it is.
+func (o *Options) cluster(c *rest.Config, program string) *rest.Config {
+	own := rest.CopyConfig(c)
+	own.QPS, own.Burst = o.Client.QPS, o.Client.Burst
+	own.UserAgent = userAgent(program)
+	return own
+}
+
+func userAgent(program string) string {
+	return fmt.Sprintf("%s/%s (%s/%s) %s", program, version.Version(), goruntime.GOOS, goruntime.GOARCH, version.Commit())
+}
+
+func (o *Options) metricsServer(change func(*tls.Config)) server.Options {
+	options := server.Options{
+		BindAddress: o.Metrics.Address, SecureServing: o.Metrics.Secure, CertDir: o.Metrics.CertDir,
+		TLSOpts: []func(*tls.Config){change, onlyHTTP1},
+	}
+	if o.Metrics.Secure {
+		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return options
+}
+
+// registerBuildInfo lets dashboards tell versions apart. A second manager of the process finds it there.
+func registerBuildInfo(registry prometheus.Registerer, program string) error {
+	info := meter.GaugeVec(series.BuildInfo)
+	var there prometheus.AlreadyRegisteredError
+	if err := registry.Register(info); errors.As(err, &there) {
+		info = there.ExistingCollector.(*prometheus.GaugeVec)
+	} else if err != nil {
+		return fmt.Errorf("registering the build info: %w", err)
+	}
+	info.WithLabelValues(program, version.Version(), version.Commit(), goruntime.Version()).Set(1)
+	return nil
 }

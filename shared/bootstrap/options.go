@@ -1,12 +1,19 @@
 package bootstrap
 
 import (
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
@@ -120,3 +127,172 @@ func ownNamespace() string {
 	content, _ := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	return strings.TrimSpace(string(content))
 }
+
+// Names of flags that have a field in the configuration file.
+const (
+	flagWebhookPort    = "webhook-port"
+	flagWebhookCertDir = "webhook-cert-dir"
+	flagLeaderElect    = "leader-elect"
+	flagLeaseNamespace = "leader-election-namespace"
+	flagLeaseName      = "leader-election-name"
+	flagLeaseDuration  = "leader-election-lease-duration"
+	flagMetricsAddress = "metrics-bind-address"
+	flagHealthAddress  = "health-probe-bind-address"
+	flagProfiling      = "pprof-bind-address"
+	flagQPS            = "kube-api-qps"
+	flagBurst          = "kube-api-burst"
+	flagWorkers        = "max-concurrent-reconciles"
+	flagFeatureGates   = "feature-gates"
+)
+
+// Flags registers the flags; what the options are at that time is their default. --kubeconfig comes from controller-runtime.
+func (o *Options) Flags(set *pflag.FlagSet) {
+	set.StringVar(&o.ConfigFile, "config", o.ConfigFile, "configuration file; a flag that is set overrides it")
+	o.webhookFlags(set)
+	o.leaderFlags(set)
+	set.StringVar(&o.Metrics.Address, flagMetricsAddress, o.Metrics.Address, "address of the metrics endpoint; 0 turns it off")
+	set.BoolVar(&o.Metrics.Secure, "metrics-secure", o.Metrics.Secure, "serve metrics by HTTPS, to those whom the cluster lets get /metrics")
+	set.StringVar(&o.Health.Address, flagHealthAddress, o.Health.Address, "address of /healthz and /readyz; 0 turns it off")
+	set.StringVar(&o.Profiling, flagProfiling, o.Profiling, "address of /debug/pprof, which anybody may read who reaches it; 0 turns it off")
+	set.Float32Var(&o.Client.QPS, flagQPS, o.Client.QPS, "requests per second to the API server")
+	set.IntVar(&o.Client.Burst, flagBurst, o.Client.Burst, "burst of requests to the API server")
+	set.IntVar(&o.Workers, flagWorkers, o.Workers, "objects that are worked on at a time")
+	if len(o.Gates) > 0 {
+		set.Var(&o.gateFlag, flagFeatureGates, o.gatesUsage())
+	}
+	goFlags := flag.NewFlagSet("", flag.ContinueOnError)
+	config.RegisterFlags(goFlags)
+	o.Zap.BindFlags(goFlags)
+	set.AddGoFlagSet(goFlags)
+}
+
+func (o *Options) webhookFlags(set *pflag.FlagSet) {
+	if o.Certificates.ServiceName == "" {
+		return // a program without webhooks
+	}
+	set.BoolVar(&o.Webhooks, "webhooks", o.Webhooks, "serve webhooks; not ready before their certificate is there")
+	set.IntVar(&o.Webhook.Port, flagWebhookPort, o.Webhook.Port, "port of the webhooks")
+	set.StringVar(&o.Webhook.CertDir, flagWebhookCertDir, o.Webhook.CertDir,
+		"folder with tls.crt and tls.key that somebody else keeps, such as cert-manager; if it is not set, the program makes its own")
+}
+
+func (o *Options) leaderFlags(set *pflag.FlagSet) {
+	set.BoolVar(&o.Leader.Elect, flagLeaderElect, o.Leader.Elect, "let one of several processes act at a time")
+	set.StringVar(&o.Leader.Namespace, flagLeaseNamespace, o.Leader.Namespace, "namespace of the Lease (env POD_NAMESPACE)")
+	set.StringVar(&o.Leader.Name, flagLeaseName, o.Leader.Name, "name of the Lease")
+	set.DurationVar(&o.Leader.Lease, flagLeaseDuration, o.Leader.Lease, "how long a silent leader keeps the Lease")
+}
+
+// Join puts the problems on one line, so that one start reports all of them.
+func Join(errs []error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	lines := make([]string, len(errs))
+	for i, err := range errs {
+		lines[i] = err.Error()
+	}
+	return errors.New(strings.Join(lines, "; "))
+}
+
+// problems collects what is wrong. Each names the flag and, if there is one, the field of the configuration file.
+type problems []error
+
+func (p *problems) when(wrong bool, format string, args ...any) {
+	if wrong {
+		*p = append(*p, fmt.Errorf(format, args...))
+	}
+}
+
+func (o *Options) validate() []error {
+	var p problems
+	p.when(o.Workers < 1, "--%s: %d is not 1 or more", flagWorkers, o.Workers)
+	p.when(o.Client.QPS <= 0, "--%s (clientConnection.qps): %g is not above 0", flagQPS, o.Client.QPS)
+	p.when(o.Client.Burst < 1, "--%s (clientConnection.burst): %d is not 1 or more", flagBurst, o.Client.Burst)
+	p.address("--"+flagMetricsAddress+" (metrics.bindAddress)", o.Metrics.Address)
+	p.address("--"+flagHealthAddress+" (health.healthProbeBindAddress)", o.Health.Address)
+	p.address("--"+flagProfiling, o.Profiling)
+	p.path("health.readinessEndpointName", o.Health.Readiness)
+	p.path("health.livenessEndpointName", o.Health.Liveness)
+	p.when(o.Health.Readiness == o.Health.Liveness, "health: both endpoints are %s", o.Health.Liveness)
+	if o.Webhooks {
+		p.webhooks(o)
+	}
+	if o.Leader.Elect {
+		p.leader(o.Leader)
+	}
+	if _, err := o.TLS.change(); err != nil {
+		p = append(p, err)
+	}
+	return p
+}
+
+func (p *problems) address(name, address string) {
+	_, port, err := net.SplitHostPort(address)
+	p.when(address != "0" && (err != nil || port == ""), "%s: %q is not host:port, :port or 0", name, address)
+}
+
+func (p *problems) path(name, path string) {
+	p.when(!strings.HasPrefix(path, "/") || len(path) < 2, "%s: %q is not a path such as /readyz", name, path)
+}
+
+func (p *problems) webhooks(o *Options) {
+	p.when(o.Webhook.Port < 1 || o.Webhook.Port > 65535, "--%s (webhook.port): %d is not from 1 to 65535", flagWebhookPort, o.Webhook.Port)
+	p.when(o.Webhook.CertDir == "", "--%s (webhook.certDir) is empty", flagWebhookCertDir)
+	c := o.Certificates
+	if !c.Internal {
+		return
+	}
+	p.when(c.Namespace == "", "--webhooks: the namespace of Service %s is not known: set POD_NAMESPACE, or give certificates by --%s",
+		c.ServiceName, flagWebhookCertDir)
+	p.when(c.ServiceName == "", "internalCertManagement.webhookServiceName is empty")
+	p.when(c.SecretName == "", "internalCertManagement.webhookSecretName is empty")
+}
+
+// minimumLease: with less, a slow API server changes the leader.
+const minimumLease = 3 * time.Second
+
+func (p *problems) leader(l Leader) {
+	p.when(l.Namespace == "", "--%s (leaderElection.resourceNamespace) is missing: give a namespace, or set POD_NAMESPACE", flagLeaseNamespace)
+	p.when(l.Name == "", "--%s (leaderElection.resourceName) is missing", flagLeaseName)
+	p.when(l.Lease < minimumLease, "--%s (leaderElection.leaseDuration): %s is below %s", flagLeaseDuration, l.Lease, minimumLease)
+	p.when(l.Renew < 0 || l.renew() >= l.Lease, "leaderElection.renewDeadline: %s is not below the leaseDuration of %s", l.renew(), l.Lease)
+	p.when(l.Retry < 0 || 2*l.retry() >= l.renew(), "leaderElection.retryPeriod: %s is not below half of the renewDeadline of %s", l.retry(), l.renew())
+}
+
+var tlsVersions = map[string]uint16{"": 0, "VersionTLS12": tls.VersionTLS12, "VersionTLS13": tls.VersionTLS13}
+
+// change is what the options do to the configuration of a server.
+func (t TLS) change() (func(*tls.Config), error) {
+	version, known := tlsVersions[t.MinVersion]
+	if !known {
+		return nil, fmt.Errorf("tls.minVersion: %q is not VersionTLS12 or VersionTLS13", t.MinVersion)
+	}
+	if version == tls.VersionTLS13 && len(t.CipherSuites) > 0 {
+		return nil, fmt.Errorf("tls.cipherSuites: those of VersionTLS13 cannot be chosen")
+	}
+	var suites []uint16
+	for _, name := range t.CipherSuites {
+		id, known := cipherSuite(name)
+		if !known {
+			return nil, fmt.Errorf("tls.cipherSuites: %q is unknown or insecure", name)
+		}
+		suites = append(suites, id)
+	}
+	return func(c *tls.Config) {
+		c.MinVersion = version
+		c.CipherSuites = suites
+	}, nil
+}
+
+func cipherSuite(name string) (id uint16, known bool) {
+	for _, suite := range tls.CipherSuites() {
+		if suite.Name == name {
+			return suite.ID, true
+		}
+	}
+	return 0, false
+}
+
+// onlyHTTP1 turns HTTP/2 off: its rapid reset lets a client exhaust the endpoint.
+func onlyHTTP1(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }

@@ -7,7 +7,13 @@
 //	2.0 2026-11-22T01:52:00.731Z recreation timeout - 9120=0+0+1100+8020 uncounted
 package history
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Annotation is the key, with the text of a list of entries as its value.
 const Annotation = "holdfast.dev/restart-history"
@@ -85,4 +91,212 @@ func (e Entry) Lost() time.Duration {
 		sum += d
 	}
 	return sum
+}
+
+const (
+	// MaxEntries and MaxBytes bound the text. What is older is left out.
+	MaxEntries = 20
+	MaxBytes   = 4096
+	// maxWord bounds each name; the events of the workload have them in full.
+	maxWord = 200
+	// maxLine is more than a line has: six names, and numbers.
+	maxLine = 6*maxWord + 250
+
+	title   = "# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start in ms"
+	nothing = "-"
+	stamp   = "2006-01-02T15:04:05.000Z"
+)
+
+// Format is the text of a list, the newest entry last. Too many entries lose the oldest.
+func Format(list []Entry) string {
+	lines := []string{}
+	size := len(title)
+	for _, e := range slices.Backward(list[max(0, len(list)-MaxEntries):]) {
+		line := e.String()
+		if size += 1 + len(line); size > MaxBytes {
+			break
+		}
+		lines = append(lines, line)
+	}
+	slices.Reverse(lines)
+	return strings.Join(append([]string{title}, lines...), "\n")
+}
+
+// Whole tells whether a text surely has all entries that were ever added: none was left out for want of room, and each can be read.
+func Whole(text string) bool {
+	list, err := Parse(text)
+	return err == nil && len(list) < MaxEntries && len(text)+1+maxLine <= MaxBytes
+}
+
+// Append adds entries to a text. A text that cannot be read is thrown away: it is an account, and nothing rests on it.
+func Append(text string, add ...Entry) string {
+	list, _ := Parse(text)
+	return Format(append(list, add...))
+}
+
+// String is the line of an entry.
+func (e Entry) String() string {
+	fields := []string{
+		fmt.Sprintf("%d.%d", e.Epoch, e.Round), e.FailedAt.UTC().Format(stamp), e.Kind, e.Cause.String(), e.where(), e.times(),
+	}
+	if e.Ended != Running {
+		fields = append(fields, string(e.Ended))
+	}
+	if !e.Counted {
+		fields = append(fields, uncounted)
+	}
+	return strings.Join(fields, " ")
+}
+
+const uncounted = "uncounted"
+
+// String gives the parts that are there, and those that the later ones need.
+func (c Cause) String() string {
+	parts := []string{word(c.Kind), "", word(c.Signal), word(c.Reason)}
+	if c.ExitCode != 0 {
+		parts[1] = strconv.FormatInt(c.ExitCode, 10)
+	}
+	for len(parts) > 1 && parts[len(parts)-1] == "" {
+		parts = parts[:len(parts)-1]
+	}
+	return strings.Join(parts, ":")
+}
+
+// word keeps what separates the parts of a line out of a name.
+func word(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r <= ' ' || r == ':' || r == '/' || r == '@' || r == 0x7f {
+			return '_'
+		}
+		return r
+	}, s)
+	return s[:min(len(s), maxWord)]
+}
+
+func (e Entry) where() string {
+	where := word(e.Worker)
+	if e.Pod != "" {
+		where += "/" + word(e.Pod)
+	}
+	if e.Node != "" {
+		where += "@" + word(e.Node)
+	}
+	if where == "" {
+		return nothing
+	}
+	return where
+}
+
+func (e Entry) times() string {
+	parts := make([]string, len(e.Took))
+	var sum int64
+	for i, d := range e.Took {
+		parts[i] = strconv.FormatInt(d.Milliseconds(), 10)
+		sum += d.Milliseconds()
+	}
+	return fmt.Sprintf("%d=%s", sum, strings.Join(parts, "+"))
+}
+
+// Parse reads a text. What cannot be read is left out, and named by the error beside the rest: a later version may have
+// written it.
+func Parse(text string) ([]Entry, error) {
+	var list []Entry
+	var bad []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		e, err := parseLine(line)
+		if err != nil {
+			bad = append(bad, err.Error())
+			continue
+		}
+		list = append(list, e)
+	}
+	if len(bad) > 0 {
+		return list, fmt.Errorf("annotation %s: %s", Annotation, strings.Join(bad, "; "))
+	}
+	return list, nil
+}
+
+func parseLine(line string) (Entry, error) {
+	f := strings.Split(line, " ")
+	if len(f) < 6 {
+		return Entry{}, fmt.Errorf("%.80q has %d fields, not 6 or more", line, len(f))
+	}
+	e := Entry{Kind: f[2], Counted: true}
+	problems := []error{e.readAttempt(f[0]), e.readTime(f[1]), e.Cause.read(f[3]), e.readWhere(f[4]), e.readTimes(f[5])}
+	for _, more := range f[6:] {
+		switch {
+		case more == uncounted:
+			e.Counted = false
+		case more == string(Overtaken) || more == string(GivenUp):
+			e.Ended = End(more)
+		}
+	}
+	for _, err := range problems {
+		if err != nil {
+			return Entry{}, fmt.Errorf("%.80q: %w", line, err)
+		}
+	}
+	return e, nil
+}
+
+func (e *Entry) readAttempt(s string) (err error) {
+	epoch, round, _ := strings.Cut(s, ".")
+	if e.Epoch, err = count(epoch); err != nil {
+		return err
+	}
+	e.Round, err = count(round)
+	return err
+}
+
+func (e *Entry) readTime(s string) (err error) {
+	e.FailedAt, err = time.Parse(stamp, s)
+	return err
+}
+
+func (c *Cause) read(s string) (err error) {
+	parts := append(strings.SplitN(s, ":", 4), "", "", "")
+	c.Kind, c.Signal, c.Reason = parts[0], parts[2], parts[3]
+	if parts[1] != "" {
+		c.ExitCode, err = strconv.ParseInt(parts[1], 10, 64)
+	}
+	return err
+}
+
+func (e *Entry) readWhere(s string) error {
+	if s == nothing {
+		return nil
+	}
+	s, e.Node, _ = strings.Cut(s, "@")
+	e.Worker, e.Pod, _ = strings.Cut(s, "/")
+	return nil
+}
+
+func (e *Entry) readTimes(s string) error {
+	_, list, _ := strings.Cut(s, "=")
+	parts := strings.Split(list, "+")
+	if len(parts) != len(e.Took) {
+		return fmt.Errorf("%q are %d times, not %d", list, len(parts), len(e.Took))
+	}
+	for i, part := range parts {
+		ms, err := count(part)
+		if err != nil {
+			return err
+		}
+		e.Took[i] = time.Duration(ms) * time.Millisecond
+	}
+	return nil
+}
+
+// maxCount keeps durations from overflowing.
+const maxCount = 1 << 40
+
+func count(s string) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 || n > maxCount {
+		return 0, fmt.Errorf("%q is not a count", s)
+	}
+	return n, nil
 }

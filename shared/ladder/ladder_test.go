@@ -4,14 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/holdfast-project/holdfast/shared/recovering"
 )
-
-var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func owner(group, kind string, annotations ...string) Owner {
 	o := Owner{Group: group, Kind: kind, Name: strings.ToLower(kind), UID: kind, Annotations: map[string]string{}}
@@ -125,66 +120,5 @@ func checkAnswers(t *testing.T, c Chain, f Fault, wrapped bool) {
 			t.Errorf("%s: the answers to %s go down", answers(c, f), f)
 		}
 		seen[a.Program], last = true, a.Rung
-	}
-	if len(list) > 0 && First(c, f) != list[0] {
-		t.Errorf("the first answer to %s is another", f)
-	}
-}
-
-func TestANodeIsLeftOnce(t *testing.T) {
-	atWork := func(o Owner, rung int) Owner {
-		o.Annotations[recovering.Annotation] = recovering.State{Rung: rung, Reason: "x", Deadline: noon.Add(time.Minute)}.Format()
-		return o
-	}
-	wrapped := Chain{job(), jobSet(inPlace), appWrapper(moves)}
-	single := Chain{job(), jobSet(inPlace, moves)}
-	all := Marks{Evict: true, Tainted: true, Gone: true}
-	cases := map[string]struct {
-		chain Chain
-		marks Marks
-		goes  string // programs that act
-	}{
-		"EVICT, a taint and living pods: the AppWrapper alone":             {wrapped, Marks{Evict: true, Tainted: true}, "appwrapper-controller"},
-		"a pod is gone as well: its slot is filled, and lost in the reset": {wrapped, all, "orchestrator appwrapper-controller"},
-		"without an AppWrapper the rescheduler moves":                      {single, Marks{Evict: true, Tainted: true}, "rescheduler"},
-		"a taint took the pod: the group repairs it":                       {Chain{job(), jobSet(inPlace)}, Marks{Gone: true}, "orchestrator"},
-		"the group restarts: nobody moves its pods": {
-			Chain{job(), atWork(jobSet(inPlace, moves), recovering.RungProcess)}, Marks{Tainted: true}, ""},
-		"all Jobs are recreated: nobody moves their pods": {
-			Chain{job(), atWork(jobSet(inPlace, moves), recovering.RungRecreate)}, Marks{Tainted: true}, ""},
-		"the workload is being reset: nobody moves its pods": {
-			Chain{job(), jobSet(inPlace), atWork(appWrapper(moves), recovering.RungReset)}, Marks{Tainted: true}, ""},
-		"EVICT does not wait for a restart in place": {
-			Chain{job(), atWork(jobSet(inPlace), recovering.RungProcess), appWrapper()}, Marks{Evict: true}, "appwrapper-controller"},
-		"nobody asks for moves": {Chain{job(), jobSet(inPlace)}, Marks{Evict: true}, ""},
-		"nothing is wrong":      {Chain{job(), jobSet(inPlace), appWrapper()}, Marks{}, ""},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			var goes []string
-			for _, p := range []Program{Orchestrator, Rescheduler, AppWrappers} {
-				v := Leave(p, tc.chain, tc.marks, noon)
-				if v.Go {
-					goes = append(goes, string(p))
-				} else if v.Why == "" {
-					t.Errorf("%s does not say why it stays", p)
-				}
-			}
-			if diff := cmp.Diff(tc.goes, strings.Join(goes, " ")); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestWhoWaitsKnowsUntilWhen(t *testing.T) {
-	js := jobSet(inPlace, moves)
-	js.Annotations[recovering.Annotation] = recovering.State{Rung: recovering.RungProcess, Reason: "x", Deadline: noon.Add(time.Minute)}.Format()
-	c := Chain{job(), js}
-	if v := Leave(Rescheduler, c, Marks{Tainted: true}, noon); v.Go || !v.Until.Equal(noon.Add(time.Minute)) {
-		t.Errorf("%+v", v)
-	}
-	if v := Leave(Rescheduler, c, Marks{Tainted: true}, noon.Add(time.Minute)); !v.Go {
-		t.Errorf("after the deadline: %+v", v)
 	}
 }

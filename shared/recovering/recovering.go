@@ -95,13 +95,6 @@ func Of(annotations map[string]string) (State, bool) {
 // Live tells whether the recovery still holds others up at `now`.
 func (s State) Live(now time.Time) bool { return now.Before(s.Deadline) }
 
-// Holds tells whether a program on the given rung has to wait at `now` because a lower rung is at work on the object. What
-// cannot be read holds nobody up.
-func Holds(annotations map[string]string, rung int, now time.Time) bool {
-	s, found := Of(annotations)
-	return found && s.Rung < rung && s.holds(now)
-}
-
 // Until is the moment until which a program on the given rung leaves a workload alone: the latest deadline of any other rung that is
 // at work on one of its objects, from the pod's controller up to the root. A lower rung has the fault in hand; a higher one
 // replaces what this one would repair. Zero: nobody is at work.

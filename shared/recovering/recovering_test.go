@@ -39,30 +39,6 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestHolds(t *testing.T) {
-	value := State{RungGroup, "x", noon}.Format()
-	cases := map[string]struct {
-		annotations map[string]string
-		rung        int
-		now         time.Time
-		want        bool
-	}{
-		"a higher rung waits":                 {map[string]string{Annotation: value}, RungRecreate, noon.Add(-time.Second), true},
-		"the same rung does not":              {map[string]string{Annotation: value}, RungGroup, noon.Add(-time.Second), false},
-		"nobody waits for a deadline in 2075": {map[string]string{Annotation: State{RungGroup, "x", noon.AddDate(49, 0, 0)}.Format()}, RungRecreate, noon, false},
-		"nobody waits past the deadline":      {map[string]string{Annotation: value}, RungRecreate, noon, false},
-		"nobody waits without the annotation": {nil, RungRecreate, noon.Add(-time.Second), false},
-		"nobody waits for what is unreadable": {map[string]string{Annotation: "soon"}, RungRecreate, noon.Add(-time.Second), false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := Holds(tc.annotations, tc.rung, tc.now); got != tc.want {
-				t.Errorf("Holds = %v, want %v", got, tc.want)
-			}
-		})
-	}
-}
-
 func TestUntil(t *testing.T) {
 	on := func(rung int, deadline time.Time) map[string]string {
 		return map[string]string{Annotation: State{rung, "x", deadline}.Format()}

@@ -4,7 +4,9 @@
 // clock, no client, no logger.
 package restart
 
-import "math"
+import (
+	"math"
+)
 
 // Budget is the number of restarts a workload may use up (failurePolicy.maxRestarts for a JobSet; no failurePolicy is 0).
 // A negative budget is taken as 0.

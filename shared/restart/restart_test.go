@@ -53,21 +53,3 @@ func TestCharged(t *testing.T) {
 		})
 	}
 }
-
-func TestLedgerCountsEachAttemptOnce(t *testing.T) {
-	var l Ledger
-	steps := []struct {
-		uid     string
-		attempt int64
-		want    bool
-	}{{"a", 1, true}, {"a", 1, false}, {"a", 3, true}, {"a", 2, false}, {"b", 1, true}}
-	for i, s := range steps {
-		if got := l.Record(s.uid, s.attempt); got != s.want {
-			t.Errorf("step %d: Record(%s, %d) = %v, want %v", i, s.uid, s.attempt, got, s.want)
-		}
-	}
-	l.Forget("a")
-	if !l.Record("a", 1) {
-		t.Error("a forgotten uid starts anew")
-	}
-}

@@ -1,3 +1,18 @@
+// Package policy is the life of a workload as a pure state machine: what is known goes in, what to do and to write down comes out,
+// with the reason. Nothing is read or written here, and the time is an argument.
+//
+//	                       suspend is false                  all created
+//	"" ----> Suspended ----------------------> Resuming -------------------> Running ----> Succeeded
+//	             ^                             |  |   ^                      |  |  |
+//	             |            suspend          |  |   | pause over           |  |  |  failed for good, or
+//	             +---- Suspending <------------+--|---|----------------------+  |  |  no reset left
+//	         all gone      ^                      |   |      unhealthy          |  +----------------> Failed
+//	                       |      suspend         v   |                         |                        ^
+//	                       +------------------- Resetting <---------------------+                        |
+//	                                                                                not to be created ---+
+//
+// A deleted AppWrapper goes from anywhere to Terminating. Every arrow is one write of the status, made onto the version that was
+// observed; what has to be done in a phase is done after the phase was written, and again until the world shows that it is done.
 package policy
 
 import (
@@ -208,4 +223,47 @@ func terminating(f *Facts) *Decision {
 	}
 	d.Next = v1beta2.Terminating
 	return d
+}
+
+// Outcome of Create. The zero value: all components are there.
+type Outcome struct {
+	// Err is why a component could not be created; empty if all were.
+	Err string
+	// Fatal: trying again is of no use.
+	Fatal bool
+	// Refused: nothing was made.
+	Refused bool
+	// Retry is when to try again.
+	Retry time.Duration
+}
+
+func resuming(f *Facts) *Decision {
+	if f.Suspend {
+		return suspend(f)
+	}
+	if f.Unreviewed != "" {
+		return f.fail(v1beta2.ReasonCreateFailed, f.Unreviewed, nil)
+	}
+	d := f.decision()
+	d.Do = Create
+	return d
+}
+
+// AfterCreate goes on from the outcome of Create.
+func AfterCreate(f *Facts, o Outcome) *Decision {
+	d := f.decision()
+	switch deadline := f.Clocks.AttemptStart.Add(f.Parameters.AdmissionGracePeriod); {
+	case o.Err == "":
+		d.Next = v1beta2.Running
+		// The pods' time begins now: the attempt may have begun long ago, with a controller that then was away.
+		d.Clocks.NotReadySince = f.Now
+		return d
+	case o.Fatal:
+		return f.fail(v1beta2.ReasonCreateFailed, o.Err, nil)
+	case f.Now.Before(deadline):
+		d.wait(deadline, f.Now)
+		d.waitFor(o.Retry)
+		return d
+	}
+	return f.resetOrFail(v1beta2.ReasonCreateFailed, o.Err, true)
 }

@@ -1,14 +1,20 @@
+// Package settings is what operators and users may set: the parameters of the retry loop, with their defaults, annotations and
+// ceilings, and the operator's file. It is pure.
 package settings
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
 // AppWrapper is the part of the operator's file that is about AppWrappers. The names are those of the published configuration,
@@ -80,6 +86,160 @@ func (a AppWrapper) Validate() error {
 				errs = append(errs, fmt.Errorf("autopilot.resourceTaints[%s][%d].effect: %q is none of NoSchedule, NoExecute, PreferNoSchedule", resource, i, taint.Effect))
 			}
 		}
+	}
+	return errors.Join(errs...)
+}
+
+// Values of the node label that Autopilot writes.
+const (
+	autopilotLabel = "autopilot.ibm.com/gpuhealth"
+	gpu            = "nvidia.com/gpu"
+)
+
+// Default is what holds without a file.
+func Default() AppWrapper {
+	weight := int32(50)
+	return AppWrapper{
+		Autopilot: Autopilot{
+			InjectAntiAffinities: true,
+			MonitorNodes:         true,
+			ResourceTaints: map[string][]corev1.Taint{gpu: {
+				{Key: autopilotLabel, Value: "ERR", Effect: corev1.TaintEffectNoSchedule},
+				{Key: autopilotLabel, Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
+			}},
+			PreferNoScheduleWeight: &weight,
+		},
+		UserRBACAdmissionCheck: true,
+		FaultTolerance:         DefaultFaultTolerance(),
+		NodeHealth:             NodeHealth{MaxSimultaneousEvacuations: 20, EvacuatedNodeTTL: Duration(time.Hour)},
+	}
+}
+
+// effects of a signal that stand for those of a taint.
+var effects = map[corev1.TaintEffect]signals.Effect{
+	corev1.TaintEffectNoSchedule:       signals.Avoid,
+	corev1.TaintEffectPreferNoSchedule: signals.SoftAvoid,
+	corev1.TaintEffectNoExecute:        signals.Evacuate,
+}
+
+// Table is the one table of signals: Autopilot's, ordered by resource, and the operator's own.
+func (a AppWrapper) Table() signals.Table {
+	var table signals.Table
+	for _, resource := range slices.Sorted(maps.Keys(a.Autopilot.ResourceTaints)) {
+		for _, taint := range a.Autopilot.ResourceTaints[resource] {
+			table = append(table, signals.Signal{
+				Name:      taint.Key + "=" + taint.Value,
+				Label:     &signals.Label{Key: taint.Key, Values: []string{taint.Value}},
+				Resources: []corev1.ResourceName{corev1.ResourceName(resource)},
+				Effect:    effects[taint.Effect],
+			})
+		}
+	}
+	for _, s := range a.NodeHealth.Signals {
+		table = append(table, s.signal())
+	}
+	return table
+}
+
+func (s Signal) signal() signals.Signal {
+	out := signals.Signal{
+		Name: s.Name, Label: s.Label, Taint: s.Taint, Condition: s.Condition, PodResourceHealth: s.PodResourceHealth,
+		Effect: s.Effect, HoldDown: time.Duration(s.HoldDown),
+	}
+	for _, resource := range s.Resources {
+		out.Resources = append(out.Resources, corev1.ResourceName(resource))
+	}
+	return out
+}
+
+// Duration is written as "5m"; nanoseconds, which is all that the published controller reads, are read too.
+type Duration time.Duration
+
+// UnmarshalJSON reads both ways of writing.
+func (d *Duration) UnmarshalJSON(raw []byte) error {
+	var nanoseconds int64
+	if err := json.Unmarshal(raw, &nanoseconds); err == nil {
+		*d = Duration(nanoseconds)
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil || text == "" {
+		return fmt.Errorf("%s is neither a duration such as \"5m\" nor a number of nanoseconds", raw)
+	}
+	parsed, err := grace.Rule{Name: "duration", Minimum: lowest}.Parse(text)
+	if err != nil {
+		return err
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// MarshalJSON writes the first way.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+// lowest is no minimum: what is below zero counts as zero, see period.
+const lowest = time.Duration(math.MinInt64)
+
+// FaultTolerance has the operator's values of the retry loop. The names are those of the published configuration.
+type FaultTolerance struct {
+	AdmissionGracePeriod        Duration `json:"admissionGracePeriod,omitempty"`
+	WarmupGracePeriod           Duration `json:"warmupGracePeriod,omitempty"`
+	FailureGracePeriod          Duration `json:"failureGracePeriod,omitempty"`
+	RetryPausePeriod            Duration `json:"resetPause,omitempty"`
+	RetryLimit                  int32    `json:"retryLimit,omitempty"`
+	ForcefulDeletionGracePeriod Duration `json:"deletionGracePeriod,omitempty"`
+	// GracePeriodMaximum clips all others but SuccessTTL.
+	GracePeriodMaximum Duration `json:"gracePeriodCeiling,omitempty"`
+	// SuccessTTL is both the default and the ceiling.
+	SuccessTTL Duration `json:"successTTLCeiling,omitempty"`
+	// RetryDecay is how long all pods must have run for the resets before to be forgiven. 0: never.
+	RetryDecay Duration `json:"retryDecay,omitempty"`
+	// ObjectTTL is how long a finished AppWrapper of which nothing is deployed is kept. 0: for ever.
+	ObjectTTL Duration `json:"objectTTL,omitempty"`
+}
+
+// DefaultFaultTolerance are the defaults of the seed document's table.
+func DefaultFaultTolerance() FaultTolerance {
+	return FaultTolerance{
+		AdmissionGracePeriod:        Duration(time.Minute),
+		WarmupGracePeriod:           Duration(5 * time.Minute),
+		FailureGracePeriod:          Duration(time.Minute),
+		RetryPausePeriod:            Duration(90 * time.Second),
+		RetryLimit:                  3,
+		ForcefulDeletionGracePeriod: Duration(10 * time.Minute),
+		GracePeriodMaximum:          Duration(24 * time.Hour),
+		SuccessTTL:                  Duration(7 * 24 * time.Hour),
+	}
+}
+
+// Validate returns all that does not fit together.
+func (f FaultTolerance) Validate() error {
+	var errs []error
+	for _, p := range []struct {
+		key   string
+		value Duration
+	}{
+		{"deletionGracePeriod", f.ForcefulDeletionGracePeriod}, {"resetPause", f.RetryPausePeriod},
+		{"failureGracePeriod", f.FailureGracePeriod}, {"admissionGracePeriod", f.AdmissionGracePeriod},
+		{"warmupGracePeriod", f.WarmupGracePeriod},
+	} {
+		switch {
+		case p.value < 0:
+			errs = append(errs, fmt.Errorf("faultTolerance.%s: %s is negative", p.key, time.Duration(p.value)))
+		case p.value > f.GracePeriodMaximum:
+			errs = append(errs, fmt.Errorf("faultTolerance.%s: %s exceeds gracePeriodCeiling, which is %s",
+				p.key, time.Duration(p.value), time.Duration(f.GracePeriodMaximum)))
+		}
+	}
+	if f.AdmissionGracePeriod > f.WarmupGracePeriod {
+		errs = append(errs, fmt.Errorf("faultTolerance.admissionGracePeriod: %s exceeds warmupGracePeriod, which is %s",
+			time.Duration(f.AdmissionGracePeriod), time.Duration(f.WarmupGracePeriod)))
+	}
+	if f.RetryDecay < 0 || f.ObjectTTL < 0 {
+		errs = append(errs, errors.New("faultTolerance: retryDecay and objectTTL are not negative"))
+	}
+	if f.SuccessTTL <= 0 {
+		errs = append(errs, fmt.Errorf("faultTolerance.successTTLCeiling: %s is not positive", time.Duration(f.SuccessTTL)))
 	}
 	return errors.Join(errs...)
 }

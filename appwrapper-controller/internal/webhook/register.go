@@ -1,3 +1,4 @@
+// Package webhook completes AppWrappers at admission, and refuses bad ones with the path of the field and the reason.
 package webhook
 
 import (
@@ -35,3 +36,6 @@ type appWrappers struct {
 	access   *access // nil: not checked
 	reviews  *review.Reviews
 }
+
+// +kubebuilder:webhookconfiguration:mutating=true,name=appwrapper-mutating-webhook-configuration
+// +kubebuilder:webhookconfiguration:mutating=false,name=appwrapper-validating-webhook-configuration

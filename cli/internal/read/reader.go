@@ -1,3 +1,5 @@
+// Package read gathers what is known of a workload with a dynamic client: its objects, from the root down, its pods, and events. Kinds that
+// the cluster does not have are simply not there, so that any of the programs may be missing.
 package read
 
 import (
@@ -311,4 +313,159 @@ func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 	}
 	p.Events, err = r.events(ctx, &p.Forbidden, namespace, "Pod", name)
 	return p, err
+}
+
+// ErrForbidden: one has no right to read what was asked for.
+var ErrForbidden = errors.New("no right")
+
+// Forbidden is what one has no right to do, such as "list pods". Nothing follows from what is missing then.
+type Forbidden []string
+
+// noted tells whether an error is a refusal, and keeps it in mind.
+func (f *Forbidden) noted(err error, verb, resource string) bool {
+	if !apierrors.IsForbidden(err) {
+		return false
+	}
+	if right := verb + " " + resource; !slices.Contains(*f, right) {
+		*f = append(*f, right)
+	}
+	return true
+}
+
+// First of those with the verb; empty if there is none.
+func (f Forbidden) First(verb string) string {
+	for _, right := range f {
+		if strings.HasPrefix(right, verb+" ") {
+			return right
+		}
+	}
+	return ""
+}
+
+// String is a list for people: "get jobs, list pods, events".
+func (f Forbidden) String() string {
+	var parts []string
+	last := ""
+	for _, right := range f {
+		verb, resource, _ := strings.Cut(right, " ")
+		if verb == last {
+			right = resource
+		}
+		parts, last = append(parts, right), verb
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Groups and labels of the kinds that are known.
+const (
+	appWrapperGroup = "workload.codeflare.dev"
+	jobSetGroup     = "jobset.x-k8s.io"
+	elasticGroup    = "elastic.pytorch.org"
+
+	appWrapperLabel = "workload.codeflare.dev/appwrapper"
+	jobSetLabel     = "jobset.sigs.k8s.io/jobset-name"
+	queueLabel      = "kueue.x-k8s.io/queue-name"
+)
+
+// kind of object that can be a workload, or the root of one.
+type kind struct {
+	schema.GroupVersionKind
+	resource string
+}
+
+func (k kind) gvr() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.resource) }
+
+// training are the kinds that one of our programs owns; they come before those that the rescheduler merely watches.
+var training = []kind{
+	{schema.GroupVersionKind{Group: appWrapperGroup, Version: "v1beta2", Kind: "AppWrapper"}, "appwrappers"},
+	{schema.GroupVersionKind{Group: jobSetGroup, Version: "v1alpha2", Kind: "JobSet"}, "jobsets"},
+	{schema.GroupVersionKind{Group: elasticGroup, Version: "v1alpha1", Kind: "ElasticJob"}, "elasticjobs"},
+}
+
+var (
+	cronJobs     = kind{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, "cronjobs"}
+	jobs         = kind{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "jobs"}
+	deployments  = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments"}
+	statefulSets = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, "statefulsets"}
+	replicaSets  = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, "replicasets"}
+)
+
+// moved are the kinds that the rescheduler keeps its memory on, owners before what they own. ReplicaSets are none of them: a Deployment
+// copies its annotations to its own.
+var moved = []kind{cronJobs, jobs, deployments, statefulSets}
+
+// between are the kinds whose objects stand between those of a kind and their pods.
+var between = map[string]kind{cronJobs.Kind: jobs, deployments.Kind: replicaSets}
+
+func allKinds() []kind { return slices.Concat(training, moved, []kind{replicaSets}) }
+
+// served leaves out kinds that the cluster does not have.
+func served(mapper meta.RESTMapper, kinds []kind) ([]kind, error) {
+	var found []kind
+	for _, k := range kinds {
+		_, err := mapper.RESTMapping(k.GroupKind(), k.Version)
+		switch {
+		case err == nil:
+			found = append(found, k)
+		case !meta.IsNoMatchError(err):
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// All are the workloads of a namespace, or of all if it is empty, without their pods and events: objects of our kinds, and those of which
+// the rescheduler has a memory, that none of them owns. Kinds that one has no right to list are left out, and told. Errors: ErrForbidden, if
+// these are all, and those of the API server.
+func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidden, error) {
+	kinds, err := served(r.Mapper, slices.Concat(training, moved))
+	if err != nil {
+		return nil, nil, err
+	}
+	var refused Forbidden
+	f := forest{byUID: map[types.UID]*Workload{}}
+	for _, k := range kinds { // owners come first: what they own is theirs
+		list, err := r.permitted(ctx, &refused, k.gvr(), namespace, listing(k))
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range list {
+			if slices.Contains(training, k) || timeline.Remembered(list[i].GetAnnotations()) {
+				f.add(&list[i])
+			}
+		}
+	}
+	if len(refused) > 0 && len(refused) == len(kinds) {
+		where := "all namespaces"
+		if namespace != "" {
+			where = "namespace " + namespace
+		}
+		return nil, nil, fmt.Errorf("%w to %s in %s", ErrForbidden, refused, where)
+	}
+	return f.roots, refused, nil
+}
+
+// listing leaves the Jobs of JobSets to the API server, of which there may be thousands: the memory of their moves is on the JobSet.
+func listing(k kind) metav1.ListOptions {
+	if k != jobs {
+		return metav1.ListOptions{}
+	}
+	return metav1.ListOptions{LabelSelector: "!" + jobSetLabel}
+}
+
+// forest of workloads, by their roots.
+type forest struct {
+	roots []*Workload
+	byUID map[types.UID]*Workload
+}
+
+func (f *forest) add(o *unstructured.Unstructured) {
+	if ref := metav1.GetControllerOf(o); ref != nil && f.byUID[ref.UID] != nil {
+		owner := f.byUID[ref.UID]
+		owner.Objects = append(owner.Objects, o)
+		return
+	}
+	w := &Workload{Objects: []*unstructured.Unstructured{o}}
+	f.byUID[o.GetUID()] = w
+	f.roots = append(f.roots, w)
 }

@@ -1,3 +1,5 @@
+// Package supervise adds the supervisor of the exec driver to pods: the installer, the volumes, the command and the variables. Which
+// pods get one, and whose workers they are, is for those who plan the pods. It is pure.
 package supervise
 
 import (
@@ -67,3 +69,15 @@ func (s Store) Check(acl bool, agents, kind string) []error {
 	}
 	return nil
 }
+
+// Flags of every manager that adds agents to pods: where the store is, as pods reach it, and the supervisor's image.
+const (
+	FlagStoreAddress   = "inplace-store-address"
+	FlagStoreUsername  = "inplace-store-username"
+	FlagStoreSecret    = "inplace-store-secret"
+	FlagStoreSecretKey = "inplace-store-secret-key"
+	FlagStoreACL       = "inplace-store-acl"
+	FlagStoreTLS       = "inplace-store-tls"
+	FlagStoreServer    = "inplace-store-tls-server-name"
+	FlagExecImage      = "inplace-exec-image"
+)

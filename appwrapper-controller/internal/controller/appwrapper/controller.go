@@ -1,3 +1,9 @@
+// Package appwrapper makes the world follow AppWrappers. What to do is decided by package policy; here is what reads the world for it
+// and does what it says.
+//
+//	observe (cache) -> policy.Decide -> [observe (live) -> policy.Decide] -> act -> write the status -> events, metrics
+//
+// The second look is taken for decisions that end an attempt: a cache may still show the objects of the one before.
 package appwrapper
 
 import (
@@ -7,6 +13,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
@@ -18,11 +26,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
@@ -232,4 +242,75 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 		return d, nil
 	}
 	return nil, fmt.Errorf("there is no action %d", d.Do)
+}
+
+// scope is all that one reconcile knows. observe fills it; actions write down what they achieved.
+type scope struct {
+	// aw as observed. Its version moves on with what is written.
+	aw    *v1beta2.AppWrapper
+	facts policy.Facts
+	// components that were looked for, in the order of the spec.
+	components []wrapped
+	// pods are shared with the cache and never changed.
+	pods []*corev1.Pod
+	// problems with annotations, to be reported once each.
+	problems []settings.Problem
+	// status in the making: observe and the actions keep the entries of the components up to date.
+	status *v1beta2.AppWrapperStatus
+	// learned: the remains have become better known by trying to remove them.
+	learned bool
+	// lookAgain is when a node may turn bad by itself; 0 if none does.
+	lookAgain time.Duration
+}
+
+// wrapped is one component as it was found.
+type wrapped struct {
+	ref      reference
+	presence policy.Presence
+	// meta of the object; nil unless it is there.
+	meta metav1.Object
+	// report of the object, or of its end if it is gone.
+	report health.Report
+}
+
+// isCurrent tells whether the AppWrapper is as it was observed. What was decided for an earlier state of it, such as a removal, must
+// not hit what came after.
+func (r *Reconciler) isCurrent(ctx context.Context, aw *v1beta2.AppWrapper) (bool, error) {
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.Kind))
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(aw), live)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("getting the live AppWrapper: %w", err)
+	}
+	return live.UID == aw.UID && live.ResourceVersion == aw.ResourceVersion, nil
+}
+
+// setFinalizer adds or removes the finalizer of the version that was observed.
+func (r *Reconciler) setFinalizer(ctx context.Context, aw *v1beta2.AppWrapper, there bool) error {
+	before := aw.DeepCopy()
+	change := controllerutil.RemoveFinalizer
+	if there {
+		change = controllerutil.AddFinalizer
+	}
+	if !change(aw, v1beta2.Finalizer) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	status := aw.Status // the answer has the stored one
+	if err := r.client.Patch(ctx, aw, patch); err != nil {
+		return fmt.Errorf("patching the finalizer: %w", err)
+	}
+	aw.Status = status
+	return nil
+}
+
+// again turns a lost race into a second look.
+func again(err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	return ctrl.Result{}, client.IgnoreNotFound(err)
 }

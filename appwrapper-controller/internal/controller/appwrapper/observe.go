@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -185,4 +188,136 @@ func (r *Reconciler) listPods(ctx context.Context, aw *v1beta2.AppWrapper, live 
 		found[i] = &list.Items[i]
 	}
 	return found, nil
+}
+
+// Labels of the Jobs of a JobSet and of their pods.
+const (
+	jobSetName          = "jobset.sigs.k8s.io/jobset-name"
+	jobSetReplicatedJob = "jobset.sigs.k8s.io/replicatedjob-name"
+	jobSetJobIndex      = "jobset.sigs.k8s.io/job-index"
+)
+
+func childJob(labels map[string]string) health.ChildJob {
+	return health.ChildJob{ReplicatedJob: labels[jobSetReplicatedJob], Index: labels[jobSetJobIndex]}
+}
+
+// observeChildJobs finds how many pods of JobSets have succeeded and how many should run. The status of a JobSet does not say: it calls a Job
+// ready whose pods of one wave have succeeded. Pods do not say either, because those that succeeded may have been deleted.
+func (r *Reconciler) observeChildJobs(ctx context.Context, s *scope, live bool) error {
+	var jobs client.Reader = r.client
+	if live {
+		jobs = r.live
+	}
+	for i := range s.facts.Components {
+		report, c := &s.facts.Components[i].Report, s.components[i]
+		if len(report.ChildJobs) == 0 || c.meta == nil {
+			continue
+		}
+		succeeded, err := succeededPods(ctx, jobs, c, s.pods)
+		if err != nil {
+			return err
+		}
+		report.Active = health.AtWork(report.ChildJobs, succeeded)
+		report.Succeeded = 0
+		for _, pods := range succeeded {
+			report.Succeeded += pods
+		}
+	}
+	return nil
+}
+
+// succeededPods counts the pods of each Job of a JobSet that have succeeded: those that the Job's status counts, or those that are there, since
+// that status comes later.
+func succeededPods(ctx context.Context, from client.Reader, jobSet wrapped, pods []*corev1.Pod) (map[health.ChildJob]int32, error) {
+	succeeded := map[health.ChildJob]int32{}
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodSucceeded && pod.Labels[jobSetName] == jobSet.ref.Name {
+			succeeded[childJob(pod.Labels)]++
+		}
+	}
+	var jobs batchv1.JobList
+	if err := from.List(ctx, &jobs, client.InNamespace(jobSet.ref.Namespace), client.MatchingLabels{jobSetName: jobSet.ref.Name}); err != nil {
+		return nil, fmt.Errorf("listing the jobs of %s: %w", jobSet.ref, err)
+	}
+	for i := range jobs.Items {
+		if job := &jobs.Items[i]; metav1.IsControlledBy(job, jobSet.meta) {
+			child := childJob(job.Labels)
+			succeeded[child] = max(succeeded[child], job.Status.Succeeded)
+		}
+	}
+	return succeeded, nil
+}
+
+// observeRemains finds what is not gone yet. That nothing remains is believed only of live reads.
+func (r *Reconciler) observeRemains(ctx context.Context, s *scope) error {
+	for _, live := range []bool{false, true} {
+		s.components, s.facts.Remains = nil, nil
+		if err := r.lookForRemains(ctx, s, live); err != nil {
+			return err
+		}
+		if len(s.facts.Remains) > 0 {
+			return nil
+		}
+	}
+	for i := range s.status.ComponentStatus {
+		if entry := &s.status.ComponentStatus[i]; entry.Name != "" {
+			setComponent(entry, v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) lookForRemains(ctx context.Context, s *scope, live bool) error {
+	for i := range s.status.ComponentStatus {
+		if s.isGone(i) {
+			s.components = append(s.components, wrapped{ref: s.reference(i)})
+			continue
+		}
+		c, _, err := r.find(ctx, s, i, live)
+		if err != nil {
+			return err
+		}
+		s.components = append(s.components, c)
+		switch c.presence {
+		case policy.Absent:
+		case policy.Unreadable:
+			s.facts.Remains = append(s.facts.Remains, policy.Remains{Name: c.ref.String(), Blocked: "the controller is not allowed to read it"})
+		default:
+			s.facts.Remains = append(s.facts.Remains, policy.Remains{Name: c.ref.String(), Blocked: blockedBy(c.meta)})
+		}
+	}
+	list, err := r.listPods(ctx, s.aw, live)
+	if err != nil {
+		return err
+	}
+	s.pods = list
+	for _, pod := range list {
+		s.facts.Remains = append(s.facts.Remains, policy.Remains{Name: podName(pod), Pod: true, Blocked: blockedBy(pod)})
+	}
+	return nil
+}
+
+// isGone: it was removed in this removal, refused, or never begun. A creation that failed otherwise may have made an object all the same.
+func (s *scope) isGone(i int) bool {
+	entry := &s.status.ComponentStatus[i]
+	c := meta.FindStatusCondition(entry.Conditions, string(v1beta2.ResourcesDeployed))
+	if c == nil || entry.Name == "" {
+		return true
+	}
+	return c.Status == metav1.ConditionFalse && (c.Reason == v1beta2.ReasonComponentDeleted || c.Reason == v1beta2.ReasonComponentCreationRefused)
+}
+
+func podName(pod *corev1.Pod) string {
+	if pod.Spec.NodeName == "" {
+		return "Pod " + pod.Name
+	}
+	return fmt.Sprintf("Pod %s on %s", pod.Name, pod.Spec.NodeName)
+}
+
+// blockedBy names the finalizers that an object which is being deleted waits for.
+func blockedBy(object metav1.Object) string {
+	if object.GetDeletionTimestamp() == nil || len(object.GetFinalizers()) == 0 {
+		return ""
+	}
+	return "finalizer " + strings.Join(object.GetFinalizers(), ", ")
 }

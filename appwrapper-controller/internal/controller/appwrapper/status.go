@@ -3,6 +3,8 @@ package appwrapper
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
@@ -91,4 +94,119 @@ func setComponent(entry *v1beta2.AppWrapperComponentStatus, kind v1beta2.AppWrap
 		status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&entry.Conditions, metav1.Condition{Type: string(kind), Status: status, Reason: reason, Message: message})
+}
+
+// Bounds of the history, as the definition has them.
+const (
+	mostAttempts  = 16
+	mostNodes     = 16
+	longestReason = 256
+)
+
+// attemptNumber is that of the attempt that goes on, or was the last.
+func attemptNumber(status *v1beta2.AppWrapperStatus) int32 {
+	if n := len(status.Attempts); n > 0 {
+		return status.Attempts[n-1].Number
+	}
+	return status.Retries + status.Evacuations + 1
+}
+
+// recordAttempt keeps the history: it begins, becomes ready and ends attempts.
+func (s *scope) recordAttempt(d *policy.Decision) {
+	now := metav1.NewTime(s.facts.Now)
+	if d.Begins {
+		number := s.facts.Retries + s.facts.Evacuations + 1
+		if len(s.status.Attempts) > 0 {
+			number = attemptNumber(s.status) + 1
+		}
+		s.status.Attempts = append(s.status.Attempts, v1beta2.Attempt{Number: number, StartTime: now})
+	}
+	if len(s.status.Attempts) == 0 && (d.BecameReady || d.Ends != nil) { // begun by the published controller
+		s.status.Attempts = []v1beta2.Attempt{{Number: attemptNumber(&s.aw.Status), StartTime: metav1.NewTime(s.facts.Clocks.AttemptStart)}}
+	}
+	if extra := len(s.status.Attempts) - mostAttempts; extra > 0 {
+		s.status.Attempts = s.status.Attempts[extra:]
+	}
+	if len(s.status.Attempts) == 0 {
+		return
+	}
+	last := &s.status.Attempts[len(s.status.Attempts)-1]
+	if d.BecameReady && last.ReadyTime == nil {
+		last.ReadyTime = &now
+	}
+	if d.Ends != nil && last.EndTime == nil {
+		last.EndTime, last.Reason, last.Message = &now, d.Ends.Reason, cut(d.Ends.Message, longestReason)
+		last.Nodes, last.Evacuation = d.Ends.Nodes[:min(len(d.Ends.Nodes), mostNodes)], d.Ends.Evacuation
+	}
+}
+
+// leftNodes are those that the workload was moved away from not longer than the time ago.
+func leftNodes(status *v1beta2.AppWrapperStatus, within time.Duration, now time.Time) []string {
+	var nodes []string
+	for _, a := range status.Attempts {
+		if a.Evacuation && a.EndTime != nil && now.Sub(a.EndTime.Time) < within {
+			nodes = append(nodes, a.Nodes...)
+		}
+	}
+	return nodes
+}
+
+func cut(text string, longest int) string {
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "")
+}
+
+// resetting is what the AppWrapper says of itself while it is reset, from the decision until all pods run again; nil at all other
+// times. It follows from what is written down, so that it is the same whoever looks.
+func resetting(status *v1beta2.AppWrapperStatus, p settings.Parameters) *recovering.State {
+	last := endedBefore(status)
+	if last == nil || last.EndTime == nil || last.Reason == string(v1beta2.Suspended) {
+		return nil
+	}
+	takes := p.ForcefulDeletionGracePeriod + p.RetryPausePeriod + p.AdmissionGracePeriod + p.WarmupGracePeriod
+	return &recovering.State{
+		Rung: rung, Reason: last.Reason + ": " + last.Message, Deadline: last.EndTime.Add(min(takes, recovering.Maximum)),
+	}
+}
+
+// endedBefore is the attempt whose failure is being made good; nil if none is.
+func endedBefore(status *v1beta2.AppWrapperStatus) *v1beta2.Attempt {
+	n := len(status.Attempts)
+	switch status.Phase {
+	case v1beta2.Resetting:
+		if n > 0 {
+			return &status.Attempts[n-1]
+		}
+	case v1beta2.Resuming, v1beta2.Running:
+		if n > 1 && status.Attempts[n-1].ReadyTime == nil {
+			return &status.Attempts[n-2]
+		}
+	}
+	return nil
+}
+
+// mark brings the annotation up to date with the status that was written. A program on another rung leaves the workload alone while
+// it is there; its deadline bounds that if nobody is left to take it away.
+func (r *Reconciler) mark(ctx context.Context, s *scope) error {
+	reset := resetting(s.status, s.facts.Parameters)
+	value, write := "", reset == nil && recovering.Release(s.aw.Annotations, rung)
+	if reset != nil {
+		value, write = recovering.Place(s.aw.Annotations, *reset, s.facts.Now)
+	}
+	if !write || !s.aw.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	next := s.aw.DeepCopy()
+	if value == "" {
+		delete(next.Annotations, recovering.Annotation)
+	} else {
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, recovering.Annotation, value)
+	}
+	if err := r.client.Patch(ctx, next, client.MergeFromWithOptions(s.aw, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("saying that the AppWrapper is reset: %w", err)
+	}
+	s.aw = next
+	return nil
 }

@@ -5,10 +5,13 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/exclusion"
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/relaxation"
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Name of the plugin in the scheduler's configuration.
@@ -87,3 +91,39 @@ func (p *Plugin) excluded(pod *corev1.Pod) (exclusion.Set, error) {
 	}
 	return exclusion.Read(value)
 }
+
+// ignored says why an annotation counts as absent.
+type ignored string
+
+const (
+	unreadable ignored = "Unreadable"
+	noNodeLeft ignored = "NoNodeLeft"
+)
+
+// cleared says what became of removing a relaxed pod's annotation.
+type cleared string
+
+const (
+	removed cleared = "Removed"
+	changed cleared = "Changed" // or the pod is gone
+	failed  cleared = "Failed"
+)
+
+// The metrics are served with the scheduler's own. None has a label that names a pod or a node.
+var (
+	exclusionsIgnored = counter(series.ExclusionsIgnored)
+	podsRelaxed       = counter(series.PodsRelaxed)
+	annotationsClear  = counter(series.AnnotationsCleared)
+)
+
+func counter(m series.Metric) *metrics.CounterVec {
+	return metrics.NewCounterVec(&metrics.CounterOpts{Name: m.Name, Help: m.Help, StabilityLevel: metrics.ALPHA}, m.Labels)
+}
+
+// registerMetrics once, however many profiles have the plugin.
+var registerMetrics = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(exclusionsIgnored, podsRelaxed, annotationsClear)
+	for _, reason := range []ignored{unreadable, noNodeLeft} { // so that the first increase is seen
+		exclusionsIgnored.WithLabelValues(string(reason))
+	}
+})

@@ -1,2 +1,0 @@
-// Package pods counts the pods of a workload. It is pure.
-package pods

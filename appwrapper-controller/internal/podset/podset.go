@@ -1,0 +1,88 @@
+// Package podset finds the pods that a wrapped object will make: where their templates are in it, and how many pods each makes.
+// Kueue computes the same from the same object, before and independently of us: sets, counts and order are a contract. It is pure.
+package podset
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+)
+
+// Decode reads the object of a component.
+func Decode(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(component.Template.Raw); err != nil {
+		return nil, fmt.Errorf("failed to decode as JSON: %w", err)
+	}
+	return object, nil
+}
+
+// Of returns the pod sets of a component as they are recorded in the status: those declared, or else those inferred. Never nil,
+// which the definition of AppWrapper does not allow.
+func Of(component *v1beta2.AppWrapperComponent) ([]v1beta2.AppWrapperPodSet, error) {
+	if len(component.DeclaredPodSets) > 0 {
+		return component.DeclaredPodSets, nil
+	}
+	object, err := Decode(component)
+	if err != nil {
+		return nil, err
+	}
+	return Infer(object)
+}
+
+// Template returns the pod specification of the template at the path. unknown says which of its fields this program does not
+// know: those of a Kubernetes newer than the one it was built for, or typing errors. The error says why it is no pod template.
+func Template(object map[string]any, path string) (spec *corev1.PodSpec, unknown error, err error) {
+	template, err := Map(object, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, ok := template["spec"].(map[string]any)
+	if !ok {
+		return nil, nil, fmt.Errorf("content at %v does not contain a spec", path)
+	}
+	spec = &corev1.PodSpec{}
+	converter := runtime.DefaultUnstructuredConverter
+	if err := converter.FromUnstructured(raw, spec); err != nil {
+		return nil, nil, fmt.Errorf("content at %v.spec not parseable as a v1.PodSpec: %w", path, err)
+	}
+	if strict := converter.FromUnstructuredWithValidation(raw, &corev1.PodSpec{}, true); strict != nil {
+		unknown = fmt.Errorf("content at %v.spec: %w", path, strict)
+	}
+	return spec, unknown, nil
+}
+
+// Check compares what the user declares with what was inferred: no path twice and, if anything was inferred, the same paths and
+// counts. The order is free.
+func Check(declared, inferred []v1beta2.AppWrapperPodSet) error {
+	if len(declared) == 0 {
+		return nil
+	}
+	byPath := map[string]v1beta2.AppWrapperPodSet{}
+	for _, set := range declared {
+		if _, twice := byPath[set.Path]; twice {
+			return fmt.Errorf("multiple DeclaredPodSets with path '%v'", set.Path)
+		}
+		byPath[set.Path] = set
+	}
+	if len(inferred) == 0 {
+		return nil
+	}
+	if len(inferred) != len(declared) {
+		return fmt.Errorf("DeclaredPodSet count %v differs from inferred count %v", len(declared), len(inferred))
+	}
+	for _, want := range inferred {
+		got, found := byPath[want.Path]
+		if !found {
+			return fmt.Errorf("PodSet with path '%v' is missing", want.Path)
+		}
+		if got.Count() != want.Count() {
+			return fmt.Errorf("replica count %v differs from inferred count %v for PodSet at path position '%v'", got.Count(), want.Count(), want.Path)
+		}
+	}
+	return nil
+}
