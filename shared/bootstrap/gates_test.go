@@ -13,7 +13,7 @@ func withStages(t *testing.T, file string, args ...string) (*Options, error) {
 	t.Setenv("POD_NAMESPACE", "")
 	p := newProgram()
 	p.Gates = map[string]Gate{
-		"New": {Stage: Alpha}, "Newer": {Stage: Alpha}, "Old": {On: true, Stage: Beta}, "Fixed": {Stage: Alpha, Locked: true},
+		"New": {PreRelease: Alpha}, "Newer": {PreRelease: Alpha}, "Old": {Default: true, PreRelease: Beta}, "Fixed": {LockToDefault: true},
 	}
 	if file != "" {
 		args = append(args, "--config="+write(t, "apiVersion: test.holdfast.dev/v1\nkind: Configuration\n"+file))
@@ -57,10 +57,10 @@ func TestGates(t *testing.T) {
 
 func TestAGateThatIsWrongIsSaid(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want string }{
-		"unknown":       {"--feature-gates=Nope=true", "--feature-gates Nope: unknown; known are Fixed, New, Newer, Old"},
-		"locked":        {"--feature-gates=Fixed=true", "--feature-gates Fixed: this version has it at false only"},
-		"no value":      {"--feature-gates=New", `"New" is not NAME=true or NAME=false`},
-		"a wrong value": {"--feature-gates=New=on", `"New=on" is not NAME=true or NAME=false`},
+		"unknown":       {"--feature-gates=Nope=true", "--feature-gates (featureGates): unrecognized feature gate: Nope"},
+		"locked":        {"--feature-gates=Fixed=true", "cannot set feature gate Fixed to true, feature is locked to false"},
+		"no value":      {"--feature-gates=New", "malformed pair, expect string=bool"},
+		"a wrong value": {"--feature-gates=New=on", "invalid value of New: on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := withStages(t, "", tc.args); err == nil || !strings.Contains(err.Error(), tc.want) {

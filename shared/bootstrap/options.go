@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -40,7 +42,8 @@ type Options struct {
 	// KindPatience is how long a program waits for its own kind to be served.
 	KindPatience time.Duration
 
-	gateFlag gateFlag
+	gates    featuregate.MutableFeatureGate // set by Complete
+	gateFlag map[string]bool
 
 	Zap zap.Options
 
@@ -158,7 +161,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.IntVar(&o.Client.Burst, flagBurst, o.Client.Burst, "burst of requests to the API server")
 	set.IntVar(&o.Workers, flagWorkers, o.Workers, "objects that are worked on at a time")
 	if len(o.Gates) > 0 {
-		set.Var(&o.gateFlag, flagFeatureGates, o.gatesUsage())
+		set.Var(cliflag.NewMapStringBool(&o.gateFlag), flagFeatureGates, o.gatesUsage())
 	}
 	goFlags := flag.NewFlagSet("", flag.ContinueOnError)
 	config.RegisterFlags(goFlags)

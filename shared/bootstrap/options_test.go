@@ -34,7 +34,7 @@ func newProgram() *testProgram {
 	p := &testProgram{Options: Defaults()}
 	p.Leader.Name = "test"
 	p.Certificates.ServiceName, p.Certificates.SecretName = "service", "secret"
-	p.Gates = map[string]Gate{"Free": {}, "Locked": {On: true, Locked: true}}
+	p.Gates = map[string]Gate{"Free": {PreRelease: Alpha}, "Locked": {Default: true, LockToDefault: true}}
 	return p
 }
 
@@ -99,7 +99,7 @@ func TestAFileSetsEverything(t *testing.T) {
 		Profiling:    "0",
 		Client:       Client{QPS: 4, Burst: 5},
 		TLS:          TLS{MinVersion: "VersionTLS12", CipherSuites: []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}},
-		Gates:        map[string]Gate{"Free": {On: true}, "Locked": {On: true, Locked: true}},
+		Gates:        newProgram().Gates,
 		Workers:      8,
 		KindPatience: kindPatience, // is in no file
 	}
@@ -107,7 +107,7 @@ func TestAFileSetsEverything(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Options{})); diff != "" {
 		t.Error(diff)
 	}
-	if !p.Enabled("Free") || p.Enabled("Unknown") {
+	if !p.Enabled("Free") {
 		t.Error("the gates are not as the file says")
 	}
 }
@@ -167,8 +167,8 @@ func TestWrongInputIsReportedTogether(t *testing.T) {
 		"a field of wrong type":  {file: "webhook: {port: yes}", want: []string{"webhook.port"}},
 		"a wrong case":           {file: "Webhook: {}", want: []string{`unknown field "Webhook"`}},
 		"no YAML":                {file: "a: b: c", want: []string{"yaml"}},
-		"an unknown gate":        {file: "featureGates: {Nope: true}", want: []string{"featureGates.Nope: unknown; known are Free, Locked"}},
-		"a locked gate":          {file: "featureGates: {Locked: false}", want: []string{"featureGates.Locked: this version has it at true only"}},
+		"an unknown gate":        {file: "featureGates: {Nope: true}", want: []string{"--feature-gates (featureGates): unrecognized feature gate: Nope"}},
+		"a locked gate":          {file: "featureGates: {Locked: false}", want: []string{"cannot set feature gate Locked to false, feature is locked to true"}},
 		"another lock":           {file: "leaderElection: {resourceLock: endpoints}", want: []string{`leaderElection.resourceLock: "endpoints"`}},
 		"no namespace":           {args: []string{"--leader-elect"}, want: []string{"--leader-election-namespace", "POD_NAMESPACE"}},
 		"a short lease":          {args: []string{"--leader-elect", "--leader-election-namespace=a", "--leader-election-lease-duration=2s"}, want: []string{"--leader-election-lease-duration (leaderElection.leaseDuration): 2s is below 3s"}},

@@ -23,10 +23,10 @@ const (
 // gates with the defaults of the published controller.
 func gates() map[string]bootstrap.Gate {
 	return map[string]bootstrap.Gate{
-		gateInPlaceRestart: {Stage: bootstrap.Alpha},
-		gateRestartJob:     {Stage: bootstrap.Alpha},
-		gateElasticJobSet:  {Stage: bootstrap.Alpha},
-		gateTLSOptions:     {On: true, Stage: bootstrap.Beta},
+		gateInPlaceRestart: {PreRelease: bootstrap.Alpha},
+		gateRestartJob:     {PreRelease: bootstrap.Alpha},
+		gateElasticJobSet:  {PreRelease: bootstrap.Alpha},
+		gateTLSOptions:     {Default: true, PreRelease: bootstrap.Beta},
 	}
 }
 

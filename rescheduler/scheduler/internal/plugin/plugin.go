@@ -6,10 +6,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -17,7 +17,6 @@ import (
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/exclusion"
-	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/relaxation"
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
@@ -32,9 +31,8 @@ const mostRelaxed = 10_000
 type Plugin struct {
 	args    settings.Args
 	handle  fwk.Handle
-	relaxed *relaxation.Memory
-	clearer *clearer // nil: annotations are left as they are
-	clock   clock.PassiveClock
+	relaxed *cache.LRUExpireCache // values of annotations that no longer count, by the UID of their pod
+	clearer *clearer              // nil: annotations are left as they are
 }
 
 var (
@@ -61,8 +59,7 @@ func New(ctx context.Context, arguments runtime.Object, handle fwk.Handle) (fwk.
 }
 
 func newPlugin(args settings.Args, handle fwk.Handle, clock clock.PassiveClock) *Plugin {
-	keep := time.Duration(args.RelaxedForSeconds) * time.Second
-	return &Plugin{args: args, handle: handle, relaxed: relaxation.NewMemory(mostRelaxed, keep), clock: clock}
+	return &Plugin{args: args, handle: handle, relaxed: cache.NewLRUExpireCacheWithClock(mostRelaxed, clock)}
 }
 
 // read the arguments from what the scheduler makes of those of a plugin that it does not know.
@@ -86,7 +83,10 @@ func (p *Plugin) Name() string { return Name }
 // excluded reads the pod's annotation. An annotation that was dropped excludes nobody, nor does one that is broken: that is the error.
 func (p *Plugin) excluded(pod *corev1.Pod) (exclusion.Set, error) {
 	value, found := pod.Annotations[memory.HostsAnnotation]
-	if !found || p.relaxed.Relaxed(pod.UID, value, p.clock.Now()) {
+	if !found {
+		return exclusion.Set{}, nil
+	}
+	if relaxed, found := p.relaxed.Get(pod.UID); found && relaxed == value {
 		return exclusion.Set{}, nil
 	}
 	return exclusion.Read(value)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -87,7 +88,7 @@ func (c *cycle) rejected(status *fwk.Status) bool {
 // removed afterwards.
 func (p *Plugin) relax(ctx context.Context, pod *corev1.Pod, answer relaxation.Answer) {
 	value := pod.Annotations[memory.HostsAnnotation]
-	p.relaxed.Remember(pod.UID, value, p.clock.Now())
+	p.relaxed.Add(pod.UID, value, time.Duration(p.args.RelaxedForSeconds)*time.Second)
 	podsRelaxed.WithLabelValues(string(answer.Reason)).Inc()
 	logger := klog.FromContext(ctx)
 	logger.V(2).Info("Exclusions of a pod are dropped", "pod", klog.KObj(pod), "reason", answer.Reason, "node", answer.Node)

@@ -117,7 +117,7 @@ func TestRelaxingEnds(t *testing.T) {
 	}
 	t.Run("after a while", func(t *testing.T) {
 		w := relaxed(t)
-		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		w.clock.SetTime(w.clock.Now().Add(time.Minute + time.Second))
 		if w.try(makePod("pod", `["a"]`)).status.IsSkip() {
 			t.Error("its exclusions are dropped still")
 		}
