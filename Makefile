@@ -137,7 +137,7 @@ test-python: ## The Python package and warm starts, on the Python of this host (
 	for path in "$$PATH" "$(CURDIR)/hack/debian13:$$PATH"; do \
 	  export PATH="$$path"; python3 --version; \
 	  (cd agent/python && python3 -m unittest discover -s tests) || exit 1; \
-	  (cd agent && go test -count=1 -run 'Warm|Template' ./internal/process ./cmd/holdfast-exec) || exit 1; \
+	  (cd agent && go test -count=1 -run 'Warm|Template|AModule' ./internal/process ./cmd/holdfast-exec) || exit 1; \
 	done
 
 .PHONY: update
