@@ -131,6 +131,15 @@ test-kubernetes: ## The rescheduler with the API server and the workload control
 wheel: ## Build the Python package into bin/, after its tests
 	cd agent/python && python3 -m unittest discover -s tests && python3 wheel.py $(BIN)
 
+.PHONY: test-python
+test-python: ## The Python package and warm starts, on the Python of this host (3.11 on Debian 12) and on the 3.13 of Debian 13 (root)
+	./hack/install-torch-2.6.sh
+	for path in "$$PATH" "$(CURDIR)/hack/debian13:$$PATH"; do \
+	  export PATH="$$path"; python3 --version; \
+	  (cd agent/python && python3 -m unittest discover -s tests) || exit 1; \
+	  (cd agent && go test -count=1 -run 'Warm|Template|AModule' ./internal/process ./cmd/holdfast-exec) || exit 1; \
+	done
+
 .PHONY: update
 update: ## Raise Go modules and Debian packages to their newest versions that fit the pinned ones; hack/update.sh says which are pinned
 	./hack/update.sh
@@ -159,7 +168,7 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	rm -rf e2e/results/rbac
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_soak
 	cd e2e && go test -tags e2e,e2e_all -count=1 ./tests_rbac
-	$(MAKE) e2e-rendezvous e2e-torch
+	$(MAKE) test-python e2e-rendezvous e2e-torch
 
 .PHONY: e2e-rendezvous
 e2e-rendezvous: ## Real torchrun of PyTorch 1.13 and 2.6 on this host against the managed rendezvous (root)
