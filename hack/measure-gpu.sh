@@ -17,6 +17,7 @@ python=$(command -v "${1:-python3}") || {
 	echo "measure-gpu.sh: there is no ${1:-python3}" >&2
 	exit 1
 }
+case $python in /*) ;; *) python=$PWD/$python ;; esac
 if command -v nvidia-smi >/dev/null; then
 	nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 	: "${HOLDFAST_RANKS:=$(nvidia-smi --list-gpus | wc -l)}"
