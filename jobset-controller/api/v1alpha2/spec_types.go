@@ -6,7 +6,7 @@ import (
 
 // JobSetSpec is what a user asks for.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder' && has(self.replicatedJobs) && self.replicatedJobs.exists(j, has(j.dependsOn)))",message="startupPolicy InOrder and dependsOn are mutually exclusive"
+// +kubebuilder:validation:XValidation:rule="!(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder' && has(self.replicatedJobs) && self.replicatedJobs.exists(j, has(j.dependsOn)))",message="StartupPolicy and DependsOn APIs are mutually exclusive"
 type JobSetSpec struct {
 	// replicatedJobs lists the groups of Jobs. Names are unique. Entries cannot be added, removed, reordered or changed later,
 	// but for the pod template fields that a queue sets while the JobSet is suspended. May be empty.

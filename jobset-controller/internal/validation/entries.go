@@ -34,11 +34,11 @@ func (c *checked) jobNames(entry *v1alpha2.ReplicatedJob, path *field.Path) fiel
 	job := plan.JobName(c.name, entry.Name, int(max(0, entry.Replicas-1)))
 	errs := label(path.Child("name"), job, "JobSet name is too long, job names generated for this JobSet will exceed 63 characters")
 	completions := entry.Template.Spec.Completions
-	if len(errs) > 0 || completions == nil || !indexed(&entry.Template.Spec) {
+	if completions == nil || !indexed(&entry.Template.Spec) {
 		return errs
 	}
 	pod := job + "-" + strconv.Itoa(int(max(0, *completions-1))) + podSuffix
-	return label(path.Child("name"), pod, "JobSet name is too long, pod names generated for this JobSet will exceed 63 characters")
+	return append(errs, label(path.Child("name"), pod, "JobSet name is too long, pod names generated for this JobSet will exceed 63 characters")...)
 }
 
 // label refuses a value that is no DNS label; tooLong says so of one that is too long.
@@ -77,10 +77,10 @@ func size(entry *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
 
 func dependsOn(entry *v1alpha2.ReplicatedJob, path *field.Path, index int, earlier map[string]bool) field.ErrorList {
 	path = path.Child("dependsOn")
-	if index == 0 && len(entry.DependsOn) > 0 {
-		return field.ErrorList{field.Forbidden(path, "DependsOn can't be set for the first ReplicatedJob")}
-	}
 	var errs field.ErrorList
+	if index == 0 && len(entry.DependsOn) > 0 {
+		errs = append(errs, field.Forbidden(path, "DependsOn can't be set for the first ReplicatedJob"))
+	}
 	for i, d := range entry.DependsOn {
 		if !earlier[d.Name] {
 			errs = append(errs, field.Invalid(path.Index(i).Child("name"), d.Name, fmt.Sprintf(

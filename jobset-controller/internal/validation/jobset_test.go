@@ -81,13 +81,13 @@ func TestJobSet(t *testing.T) {
 		"a JobSet without entries":   {MakeJobSet("js"), policy.Features{}, ""},
 		"an entry without Jobs":      {MakeJobSet("js").Entry("a", 0), policy.Features{}, ""},
 		"a name that is made up":     {js().Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", "js-" }), policy.Features{}, ""},
-		"a made-up name too long":    {js().Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", long }), policy.Features{}, `spec.replicatedJobs[0].name: Invalid value: "` + long + `xxxxx-a-1": ` + jobsTooLong + `; spec.replicatedJobs[1].name: Invalid value: "` + long + `xxxxx-b-0": ` + jobsTooLong},
-		"Jobs with bad names":        {MakeJobSet("9js").Entry("a", 1), all, `spec.replicatedJobs[0].name: Invalid value: "9js-a-0": ` + label1035},
-		"Jobs with a name too long":  {MakeJobSet("js").Entry(long, 2), all, `spec.replicatedJobs[0].name: Invalid value: "js-` + long + `-1": ` + jobsTooLong},
+		"a made-up name too long":    {MakeJobSet("js").Entry("a", 2).Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", long }), policy.Features{}, `spec.replicatedJobs[0].name: Invalid value: "` + long + `xxxxx-a-1": ` + jobsTooLong + `; spec.replicatedJobs[0].name: Invalid value: "` + long + `xxxxx-a-1-0-xxxxx": ` + podsTooLong},
+		"Jobs with bad names":        {MakeJobSet("9js").Entry("a", 1), all, `spec.replicatedJobs[0].name: Invalid value: "9js-a-0": ` + label1035 + `; spec.replicatedJobs[0].name: Invalid value: "9js-a-0-0-xxxxx": ` + label1035},
+		"Jobs with a name too long":  {MakeJobSet("js").Entry(long, 2), all, `spec.replicatedJobs[0].name: Invalid value: "js-` + long + `-1": ` + jobsTooLong + `; spec.replicatedJobs[0].name: Invalid value: "js-` + long + `-1-0-xxxxx": ` + podsTooLong},
 		"pods with a name too long":  {MakeJobSet("js").Entry(long[:52], 1, job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](11) })), all, `spec.replicatedJobs[0].name: Invalid value: "js-` + long[:52] + `-0-10-xxxxx": ` + podsTooLong},
 		"a bad group":                {MakeJobSet("js").Entry("a", 1, func(e *v1alpha2.ReplicatedJob) { e.GroupName = "G" }), all, `spec.replicatedJobs[0].groupName: Invalid value: "G": ` + label1035},
 		"more pods than can be":      {MakeJobSet("js").Entry("a", 2, job(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = ptr.To[int32](1<<30), nil })), all, `spec.replicatedJobs[0]: Invalid value: 2147483648: the product of replicas and parallelism must not exceed 2147483647 for replicatedJob 'a'`},
-		"the first depends":          {MakeJobSet("js").Entry("a", 1, DependsOn("b", v1alpha2.DependencyReady)).Entry("b", 1), all, `spec.replicatedJobs[0].dependsOn: Forbidden: DependsOn can't be set for the first ReplicatedJob`},
+		"the first depends":          {MakeJobSet("js").Entry("a", 1, DependsOn("b", v1alpha2.DependencyReady)).Entry("b", 1), all, `spec.replicatedJobs[0].dependsOn: Forbidden: DependsOn can't be set for the first ReplicatedJob; spec.replicatedJobs[0].dependsOn[0].name: Invalid value: "b": replicatedJob: a cannot depend on replicatedJob: b`},
 		"one depends on itself":      {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("b", v1alpha2.DependencyReady)), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "b": replicatedJob: b cannot depend on replicatedJob: b`},
 		"one depends on a later one": {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("c", v1alpha2.DependencyReady)).Entry("c", 1), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "c": replicatedJob: b cannot depend on replicatedJob: c`},
 
@@ -108,7 +108,7 @@ func TestJobSet(t *testing.T) {
 
 		"rules of an ordered start":        {js().WaitFor(v1alpha2.WaitForSucceeded, "a"), all, ""},
 		"rules without an order":           {js().WaitFor(v1alpha2.WaitForReady, "a").Change(func(js *v1alpha2.JobSet) { js.Spec.StartupPolicy.StartupPolicyOrder = v1alpha2.AnyOrder }), all, `spec.startupPolicy.rules: Forbidden: rules need startupPolicyOrder InOrder`},
-		"rules with dependsOn":             {js().Entry("c", 1, DependsOn("a", v1alpha2.DependencyReady)).WaitFor(v1alpha2.WaitForReady, "a", "b"), all, `spec.startupPolicy.rules: Forbidden: rules cannot be combined with dependsOn (spec.replicatedJobs[2].dependsOn); use one of them`},
+		"rules with dependsOn":             {js().Entry("c", 1, DependsOn("a", v1alpha2.DependencyReady)).WaitFor(v1alpha2.WaitForReady, "a", "b"), all, `spec.startupPolicy.rules: Forbidden: StartupPolicy and DependsOn APIs are mutually exclusive (spec.replicatedJobs[2].dependsOn)`},
 		"a rule that names the unknown":    {js().WaitFor(v1alpha2.WaitForReady, "a", "x"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: "x": ` + noEntry},
 		"a rule that names the last":       {js().WaitFor(v1alpha2.WaitForReady, "a", "b"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: "b": is the last entry of spec.replicatedJobs: nothing starts after it that could wait for it`},
 		"an entry that is named twice":     {js().WaitFor(v1alpha2.WaitForReady, "a").WaitFor(v1alpha2.WaitForSucceeded, "a"), all, `spec.startupPolicy.rules[1].targetReplicatedJobs[0]: Duplicate value: "a"`},
@@ -133,7 +133,7 @@ func TestJobSet(t *testing.T) {
 
 		"a claim":                    {volumes("data"), all, ""},
 		"a claim without a name":     {volumes(""), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Required value: pods mount the claim by this name`},
-		"a claim with a bad name":    {volumes("Data"), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "Data": ` + subdomain1123},
+		"a claim with a bad name":    {volumes("Data"), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "Data": ` + subdomain1123 + `; spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "Data": replicatedJob containers don't have a matching volumeMount: Data from VolumeClaimPolicies`},
 		"two claims of one name":     {volumes("data", "data"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Invalid value: "data": names must be unique for VolumeClaimPolicies template`},
 		"a claim that nobody mounts": {volumes("data", "spare"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Invalid value: "spare": replicatedJob containers don't have a matching volumeMount: spare from VolumeClaimPolicies`},
 		"a claim beside a volume": {volumes("data").Change(func(js *v1alpha2.JobSet) {

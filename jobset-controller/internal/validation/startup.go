@@ -19,7 +19,7 @@ func (c *checked) startupRules() field.ErrorList {
 		return field.ErrorList{field.Forbidden(path, "rules need startupPolicyOrder InOrder")}
 	}
 	if at := c.firstDependsOn(); at != nil {
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("rules cannot be combined with dependsOn (%s); use one of them", at))}
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("StartupPolicy and DependsOn APIs are mutually exclusive (%s)", at))}
 	}
 	errs, named := c.ruleTargets(path)
 	return append(errs, c.unnamed(path, named)...)

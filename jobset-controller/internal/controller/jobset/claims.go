@@ -28,11 +28,11 @@ func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (exist bool, ag
 		return r.ensureClaim(ctx, s, claim)
 	})
 	s.lacksClaims = err
-	again.RequeueAfter = r.notBefore.refused(s.jobSet, theClaims, err)
 	if err != nil {
 		r.report.warn(s.jobSet, pvcCreationFailed, "no jobs are created before the claims of their volumes: "+err.Error())
 	}
-	return err == nil, again, nil
+	again, requeue := r.retry(s.jobSet, theClaims, err)
+	return err == nil, again, requeue
 }
 
 func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, desired *corev1.PersistentVolumeClaim) error {

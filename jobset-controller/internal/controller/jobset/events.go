@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/lru"
@@ -71,8 +72,10 @@ func newReporter(recorder events.EventRecorder) *reporter {
 	return &reporter{recorder: recorder, said: lru.New(remembered)}
 }
 
+// send leaves the version of the JobSet out: repetitions of an event form a series only if they are about the same version.
 func (r *reporter) send(js *v1alpha2.JobSet, n notice) {
-	r.recorder.Eventf(js, nil, n.kind, truncate(n.reason, maxReason), eventAction, "%s", truncate(n.message, maxNote))
+	about := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: js.Namespace, Name: js.Name, UID: js.UID}}
+	r.recorder.Eventf(about, nil, n.kind, truncate(n.reason, maxReason), eventAction, "%s", truncate(n.message, maxNote))
 }
 
 // truncate cuts text to so many bytes, and no character in two.

@@ -51,7 +51,7 @@ type task struct {
 	what       string
 }
 
-// Tasks that a JobSet has once. Those that it has for each entry of spec.replicatedJobs are jobsOf.
+// Tasks that a JobSet has once. Those that it has for each replicatedJob are jobsOf; for those of updateJobs see there.
 const (
 	theService   = "service"
 	theClaims    = "volume claims"
@@ -129,6 +129,27 @@ func (n *notBefore) refused(js *v1alpha2.JobSet, what string, err error) time.Du
 	}
 	n.of.Add(key, pause{until: n.clock.Now().Add(wait), times: last.times + 1, cause: err})
 	return wait
+}
+
+// retry says when to do the task again: after a pause if it was refused, and when the work queue says so after any other error.
+func (r *Reconciler) retry(js *v1alpha2.JobSet, what string, err error) (ctrl.Result, error) {
+	if err != nil && !isRefusal(err) {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: r.notBefore.refused(js, what, err)}, nil
+}
+
+// updateJobs changes or deletes Jobs unless the API server has refused that a moment ago. An error is reported as what is not done yet. It
+// reports whether all of it was done.
+func (r *Reconciler) updateJobs(s *scope, notYet string, update func() error) (done bool, again ctrl.Result, err error) {
+	if wait, _ := r.notBefore.wait(s.jobSet, notYet); wait > 0 {
+		return false, ctrl.Result{RequeueAfter: wait}, nil
+	}
+	if err = update(); err != nil {
+		r.report.warn(s.jobSet, jobUpdateFailed, notYet+": "+err.Error())
+	}
+	again, requeue := r.retry(s.jobSet, notYet, err)
+	return err == nil, again, requeue
 }
 
 // refusedJobs collects, for each replicatedJob, the refused Job with the lowest index, so that every reconcile reports the same one. It is safe

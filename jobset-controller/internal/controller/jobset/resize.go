@@ -31,9 +31,8 @@ func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 			pairs = append(pairs, resumption{current: job, desired: desired})
 		}
 	}
-	err := parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error { return r.patchJob(ctx, s.jobSet, p.current, p.desired) })
-	if err != nil {
-		r.report.warn(s.jobSet, jobUpdateFailed, "not all jobs have their new size yet: "+err.Error())
-	}
-	return ctrl.Result{}, err
+	_, again, err := r.updateJobs(s, "not all jobs have their new size yet", func() error {
+		return parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error { return r.patchJob(ctx, s.jobSet, p.current, p.desired) })
+	})
+	return again, err
 }

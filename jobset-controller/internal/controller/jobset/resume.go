@@ -21,21 +21,19 @@ func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 		s.settled = true
 		return ctrl.Result{}, nil
 	}
-	pairs := s.jobsToResume()
 	var waiting atomic.Bool
-	err := parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error {
-		changed, differs := plan.Resume(p.current, p.desired)
-		if differs && !templateIsMutable(p.current) {
-			waiting.Store(true) // until the Job controller reports the Job as suspended
-			return nil
-		}
-		return r.resumeJob(ctx, s.jobSet, p.current, changed, differs)
+	resumed, again, err := r.updateJobs(s, "the JobSet is not resumed yet", func() error {
+		return parallel.Do(ctx, s.jobsToResume(), func(ctx context.Context, p resumption) error {
+			changed, differs := plan.Resume(p.current, p.desired)
+			if differs && !templateIsMutable(p.current) {
+				waiting.Store(true) // until the Job controller reports the Job as suspended
+				return nil
+			}
+			return r.resumeJob(ctx, s.jobSet, p.current, changed, differs)
+		})
 	})
-	s.settled = err == nil && !waiting.Load()
-	if err != nil {
-		r.report.warn(s.jobSet, jobUpdateFailed, "the JobSet is not resumed yet: "+err.Error())
-	}
-	return ctrl.Result{}, err
+	s.settled = resumed && !waiting.Load()
+	return again, err
 }
 
 // resumption is a suspended Job and what it is to be.

@@ -3,7 +3,6 @@ package placement
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -29,7 +28,7 @@ const Name = "placement"
 // labelRetry is when a leader's node is looked at again that lacks the label. Nodes are not watched for it.
 const labelRetry = 10 * time.Second
 
-// leaderRetry is when followers without a leader are looked at again: none will come if index 0 is over, and that news is not of a pod.
+// leaderRetry is when followers without a leader are reconciled again: none will come if index 0 is over, which is no event of a pod.
 const leaderRetry = 10 * time.Second
 
 // Options of a Reconciler.
@@ -70,11 +69,9 @@ type scope struct {
 	leader   *corev1.Pod
 	// domain of the anchor, "" if its node does not tell.
 	domain string
-	// heir is the follower that has to lead, nil if there is a leader or one will come.
-	heir *corev1.Pod
-	// awaits: followers wait for a leader that is not there.
-	awaits bool
-	moves  exclusive.Moves
+	// leaderless is a follower that waits for a leader that is not there, nil if nobody does.
+	leaderless *corev1.Pod
+	moves      exclusive.Moves
 }
 
 // Reconcile moves the followers of one Job.
@@ -87,10 +84,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *batchv1.Job) (ctrl.Resu
 	if s.anchor != nil && s.domain == "" {
 		return ctrl.Result{RequeueAfter: labelRetry}, nil
 	}
-	if err := errors.Join(r.crown(ctx, s), r.release(ctx, s), r.evict(ctx, s)); err != nil {
+	if err := errors.Join(r.promote(ctx, s), r.release(ctx, s), r.evict(ctx, s)); err != nil {
 		return ctrl.Result{}, err
 	}
-	if s.awaits {
+	if s.leaderless != nil {
 		return ctrl.Result{RequeueAfter: leaderRetry}, nil
 	}
 	return ctrl.Result{}, nil
@@ -102,13 +99,11 @@ func (r *Reconciler) observe(ctx context.Context, job *batchv1.Job) (*scope, err
 	if err != nil || len(pods) == 0 {
 		return nil, err
 	}
-	topology := exclusive.Topology(pods[0])
-	run := exclusive.RunOf(job)
-	pods = run.Current(pods)
-	s := &scope{job: job, topology: topology, anchor: exclusive.Anchor(pods), leader: exclusive.Leader(pods)}
+	s := &scope{job: job, topology: exclusive.Topology(pods[0]), anchor: exclusive.Anchor(pods), leader: exclusive.Leader(pods)}
 	if s.anchor == nil {
-		s.awaits = s.leader == nil && slices.ContainsFunc(pods, exclusive.Held)
-		s.heir = run.Heir(pods)
+		if s.leader == nil {
+			s.leaderless = exclusive.Waiting(pods)
+		}
 		return s, nil
 	}
 	if s.domain, err = r.domains.ofNode(ctx, s.anchor.Spec.NodeName, s.topology); err != nil || s.domain == "" {

@@ -5,8 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
 // Reasons of events about Jobs.
@@ -14,7 +12,7 @@ const (
 	domainUnknown = "TopologyDomainUnknown" // the leader's node does not carry the label
 	leaderWaits   = "LeaderUnschedulable"   // followers wait for a leader without a node
 	strayed       = "FollowersEvicted"      // followers were not where their leader is
-	leaderOver    = "LeaderReplaced"        // a follower is to lead
+	leaderOver    = "LeaderReplaced"        // a follower leads
 )
 
 const (
@@ -34,12 +32,9 @@ func (r *Reconciler) report(s *scope) {
 	case s.anchor == nil && s.leader != nil && len(s.leader.Status.Conditions) > 0:
 		r.say(s, corev1.EventTypeWarning, leaderWaits, fmt.Sprintf(
 			"the pods wait for a domain of %s, because their leader %s has no node: %s", s.topology, s.leader.Name, s.leader.Status.Conditions[0].Message))
-	case s.heir != nil && !exclusive.Spares(s.job):
-		r.say(s, corev1.EventTypeWarning, leaderOver, fmt.Sprintf("index 0 is over, and to create another pod as leader would end the job or an index: "+
-			"pod %s goes where the scheduler puts it, and the others follow; their %s may not be theirs alone", s.heir.Name, s.topology))
-	case s.heir != nil:
-		r.say(s, corev1.EventTypeNormal, leaderOver, fmt.Sprintf(
-			"pod %s is created anew as leader, because index 0 is over and the pods wait for a domain of %s", s.heir.Name, s.topology))
+	case s.lacksLeader():
+		r.say(s, corev1.EventTypeWarning, leaderOver, fmt.Sprintf("index 0 is over: pod %s leads and goes where the scheduler puts it, and the others follow; "+
+			"their %s may not be theirs alone", s.leaderless.Name, s.topology))
 	case len(s.moves.Evict) > 0:
 		r.say(s, corev1.EventTypeNormal, strayed, fmt.Sprintf(
 			"%d pods are created anew in %s %s, where their leader %s is", len(s.moves.Evict), s.topology, s.domain, s.anchor.Name))

@@ -21,7 +21,7 @@ const violation = "ExclusivePlacementViolation"
 // release lets followers go to the domain of their leader.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	return parallel.Do(ctx, s.moves.Release, func(ctx context.Context, pod *corev1.Pod) error {
-		patch := content(pod, "spec", map[string]any{
+		patch := patchOf(pod, nil, "spec", map[string]any{
 			"nodeSelector":    map[string]any{s.topology: s.domain},
 			"schedulingGates": []any{liftGate()},
 		})
@@ -29,18 +29,18 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	})
 }
 
-// crown makes the heir the leader. A pod gets its affinities only when it is created, so that it is created anew; where that would end its
-// Job, or its index, it goes where the scheduler puts it, and the others follow.
-func (r *Reconciler) crown(ctx context.Context, s *scope) error {
-	switch {
-	case s.heir == nil:
+// promote makes a follower that waits the leader, because index 0 is over and no leader will come. A pod gets its affinities only when it is
+// created, so it goes where the scheduler puts it, and the others follow. To create it again could end its Job: a deleted pod is a failed one.
+func (r *Reconciler) promote(ctx context.Context, s *scope) error {
+	if !s.lacksLeader() {
 		return nil
-	case exclusive.Spares(s.job):
-		return r.remove(ctx, s.heir, "its leader is over, and it is to be the next")
 	}
-	patch := content(s.heir, "spec", map[string]any{"schedulingGates": []any{liftGate()}})
-	return unlessGone("releasing", s.heir, r.client.Patch(ctx, named(s.heir), patch))
+	patch := patchOf(s.leaderless, map[string]string{exclusive.LeaderKey: "true"}, "spec", map[string]any{"schedulingGates": []any{liftGate()}})
+	return unlessGone("releasing", s.leaderless, r.client.Patch(ctx, named(s.leaderless), patch))
 }
+
+// lacksLeader reports whether followers wait for a leader that will not come.
+func (s *scope) lacksLeader() bool { return s.leaderless != nil && exclusive.LeaderIsOver(s.job) }
 
 func liftGate() map[string]any {
 	return map[string]any{"$patch": "delete", "name": exclusive.Gate}
@@ -55,7 +55,7 @@ func (r *Reconciler) evict(ctx context.Context, s *scope) error {
 
 // remove a pod. The condition tells a podFailurePolicy that the pod did not fail by itself.
 func (r *Reconciler) remove(ctx context.Context, pod *corev1.Pod, why string) error {
-	patch := content(pod, "status", map[string]any{"conditions": []any{corev1.PodCondition{
+	patch := patchOf(pod, nil, "status", map[string]any{"conditions": []any{corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), Reason: violation, Message: why,
 	}}})
 	if err := r.client.Status().Patch(ctx, named(pod), patch); err != nil {
@@ -64,9 +64,9 @@ func (r *Reconciler) remove(ctx context.Context, pod *corev1.Pod, why string) er
 	return unlessGone("evicting", pod, r.client.Delete(ctx, named(pod), client.Preconditions{UID: &pod.UID}))
 }
 
-// content of a patch for this very pod: the UID makes the API server refuse another one of the name.
-func content(pod *corev1.Pod, part string, value map[string]any) client.Patch {
-	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, part: value})
+// patchOf makes a patch for this very pod: the UID makes the API server refuse another one of the name.
+func patchOf(pod *corev1.Pod, annotations map[string]string, part string, value map[string]any) client.Patch {
+	raw, err := json.Marshal(map[string]any{"metadata": metav1.ObjectMeta{UID: pod.UID, Annotations: annotations}, part: value})
 	if err != nil {
 		panic(err) // strings and a condition always marshal
 	}
