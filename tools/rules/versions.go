@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// checkVersions: modules of the workspace that require the same dependency require the same version of it, and of Go. Modules outside
-// of it are there because their dependencies need other versions.
+// checkVersions: modules of the workspace that require the same dependency, if only indirectly, require the same version of it, and of Go. What a
+// module is built with alone, as users do, is then what the tests in the workspace have run with, and nothing is compiled twice. Modules outside of
+// the workspace are there because their dependencies need other versions.
 func checkVersions(root string) ([]string, error) {
 	folders, err := workspace(root)
 	if err != nil {
@@ -20,7 +21,7 @@ func checkVersions(root string) ([]string, error) {
 	seen := map[string]first{}
 	var breaches []string
 	for _, folder := range folders {
-		requires, err := directRequires(filepath.Join(folder, "go.mod"))
+		requires, err := requirements(filepath.Join(folder, "go.mod"))
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +35,7 @@ func checkVersions(root string) ([]string, error) {
 			case !known:
 				seen[module] = first{version, name}
 			case f.version != version:
-				breaches = append(breaches, fmt.Sprintf("%s is %s in %s and %s in %s", module, f.version, f.file, version, name))
+				breaches = append(breaches, fmt.Sprintf("%s is %s in %s and %s in %s: run go work sync, and go mod tidy in each", module, f.version, f.file, version, name))
 			}
 		}
 	}
@@ -52,8 +53,8 @@ func workspace(root string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// directRequires reads the direct requirements of a go.mod, and its go line.
-func directRequires(file string) (map[string]string, error) {
+// requirements reads the requirements of a go.mod, and its go line.
+func requirements(file string) (map[string]string, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func directRequires(file string) (map[string]string, error) {
 	defer f.Close()
 	requires := map[string]string{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		line := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "require "))
+		line, _, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "require "), "// indirect")
 		words := strings.Fields(line)
 		if len(words) == 2 && (words[0] == "go" || strings.HasPrefix(words[1], "v")) {
 			requires[words[0]] = words[1]
