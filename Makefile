@@ -123,15 +123,37 @@ test-stores: ## The store contract on Valkey and on Redis; writes docs/compatibi
 MINORS ?= 1.33 1.34 1.35 1.36
 CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast/bin
 
+# What a minor version of a loop over MINORS is built from; the newest one's is not named after it.
+VERSIONED = module=tools/kubernetes-$$minor folder=$(CACHE)/$$minor; [ -d $$module ] || { module=tools/kubernetes; folder=$(CACHE); }; \
+  version=$$(awk '$$1 == "k8s.io/kubernetes" {sub(/^v/, "", $$2); print $$2}' $$module/go.mod)
+
 .PHONY: test-kubernetes
-test-kubernetes: ## The rescheduler with the API server and the workload controllers of MINORS (1.33 1.34 1.35 1.36); writes docs/compatibility.md
+test-kubernetes: ## API tests of all controllers, JobSet's conformance among them, on the API servers of MINORS (1.33 1.34 1.35 1.36); writes docs/compatibility.md
 	./hack/install-debian.sh
 	for minor in $(MINORS); do \
+	  $(VERSIONED); export HOLDFAST_ENVTEST_ASSETS=$$folder; \
 	  $(TESTBED) build --kubernetes $$minor --only kube-apiserver,kube-controller-manager || exit 1; \
-	  folder=$(CACHE)/$$minor; module=tools/kubernetes-$$minor; \
-	  [ -d $$module ] || { folder=$(CACHE); module=tools/kubernetes; }; \
-	  (cd rescheduler && HOLDFAST_ENVTEST_ASSETS=$$folder go test -count=1 -tags envtest -timeout 30m $(TESTFLAGS) ./internal/app) || exit 1; \
-	  $(RECORD) Kubernetes "$$(awk '$$1 == "k8s.io/kubernetes" {sub(/^v/, "", $$2); print $$2}' $$module/go.mod)" 'API tests of the rescheduler (`make test-kubernetes`)'; \
+	  go test -vet=off -count=1 -tags envtest -timeout 30m $(TESTFLAGS) $(API_TESTS) || exit 1; \
+	  $(RECORD) Kubernetes "$$version" 'API tests of all controllers, JobSet conformance among them (`make test-kubernetes`)'; \
+	done
+
+API_TESTS := ./jobset-controller/internal/controller/... ./jobset-controller/internal/app ./jobset-controller/internal/orchestrator/... ./jobset-controller/published/... \
+  ./appwrapper-controller/internal/... ./elastic-operator/internal/... ./rescheduler/internal/app
+# On each minor version. The scheduler with the plugin is of the newest one alone, and so are its tests.
+E2E_VERSIONS := ./tests_jobset ./tests_appwrapper ./tests_elastic ./tests_rescheduler ./tests_charts_all
+E2E_DRIVERS := ^(TestAWorkerThatExitsRestartsAllInPlace|TestAPodThatIsDeletedIsReplacedAndTheOthersRestartInPlace|TestThePluginShowsARestart|TestAnOrderedStartRestartsInPlace)$$
+E2E_PLUGIN := TestTheSecondScheduler|TestAPodThatIsRejectedComesBackElsewhere/with_the_plugin
+
+.PHONY: e2e-versions
+e2e-versions: ## The two drivers, each controller and all charts on real nodes of MINORS (root), some 10 minutes for each; writes docs/compatibility.md
+	./hack/install-debian.sh
+	$(MAKE) build
+	for minor in $(MINORS); do \
+	  $(VERSIONED); export HOLDFAST_KUBERNETES=$$minor; \
+	  $(TESTBED) down; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -v -run '$(E2E_DRIVERS)' ./tests) || exit 1; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -p 1 -skip '$(E2E_PLUGIN)' $(E2E_VERSIONS)) || exit 1; \
+	  $(RECORD) Kubernetes "$$version" 'both drivers, JobSets, AppWrappers, ElasticJobs, rescheduler with affinity, all charts on a real node (`make e2e-versions`)'; \
 	done
 
 .PHONY: wheel
