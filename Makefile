@@ -23,6 +23,13 @@ KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' rescheduler/s
 BUILD_SCHEDULER := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION) -X k8s.io/component-base/version.gitCommit=$(COMMIT)"
 TESTBED := go run ./e2e/cmd/testbed
 TESTFLAGS ?=
+# Builds, linters and tests without the race detector compile in one way, so that they share the build cache. The race detector needs cgo.
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
+# The packages of the workspace, for one command over all: a command for each module would load what they share once for each.
+PACKAGES := $(MODULES:%=./%/...)
+# make lint vets more than go test does.
+RACE := CGO_ENABLED=1 go test -race -vet=off -tags envtest -timeout 30m
 
 .PHONY: help
 help: ## Show this list
@@ -97,8 +104,8 @@ prerequisites: # Debian's packages and the API server for tests; quick when all 
 
 .PHONY: test
 test: prerequisites verify ## Unit tests, the store contract on real Valkey 8.1 and Redis 7.0, API tests on a real kube-apiserver
-	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest -timeout 30m $(TESTFLAGS) ./...); done
-	for module in $(ALONE); do (cd $$module && echo "== $$module" && GOWORK=off go test -race -tags envtest -timeout 30m $(TESTFLAGS) ./...); done
+	$(RACE) $(TESTFLAGS) $(PACKAGES)
+	for module in $(ALONE); do (cd $$module && echo "== $$module" && GOWORK=off $(RACE) $(TESTFLAGS) ./...); done
 	cd shared && echo "== the store contract on redis-server" && HOLDFAST_STORE=redis-server go test -timeout 30m $(TESTFLAGS) ./coordination/valkey
 	$(MAKE) --no-print-directory wheel
 
@@ -116,15 +123,37 @@ test-stores: ## The store contract on Valkey and on Redis; writes docs/compatibi
 MINORS ?= 1.33 1.34 1.35 1.36
 CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast/bin
 
+# What a minor version of a loop over MINORS is built from; the newest one's is not named after it.
+VERSIONED = module=tools/kubernetes-$$minor folder=$(CACHE)/$$minor; [ -d $$module ] || { module=tools/kubernetes; folder=$(CACHE); }; \
+  version=$$(awk '$$1 == "k8s.io/kubernetes" {sub(/^v/, "", $$2); print $$2}' $$module/go.mod)
+
 .PHONY: test-kubernetes
-test-kubernetes: ## The rescheduler with the API server and the workload controllers of MINORS (1.33 1.34 1.35 1.36); writes docs/compatibility.md
+test-kubernetes: ## API tests of all controllers, JobSet's conformance among them, on the API servers of MINORS (1.33 1.34 1.35 1.36); writes docs/compatibility.md
 	./hack/install-debian.sh
 	for minor in $(MINORS); do \
+	  $(VERSIONED); export HOLDFAST_ENVTEST_ASSETS=$$folder; \
 	  $(TESTBED) build --kubernetes $$minor --only kube-apiserver,kube-controller-manager || exit 1; \
-	  folder=$(CACHE)/$$minor; module=tools/kubernetes-$$minor; \
-	  [ -d $$module ] || { folder=$(CACHE); module=tools/kubernetes; }; \
-	  (cd rescheduler && HOLDFAST_ENVTEST_ASSETS=$$folder go test -count=1 -tags envtest -timeout 30m $(TESTFLAGS) ./internal/app) || exit 1; \
-	  $(RECORD) Kubernetes "$$(awk '$$1 == "k8s.io/kubernetes" {sub(/^v/, "", $$2); print $$2}' $$module/go.mod)" 'API tests of the rescheduler (`make test-kubernetes`)'; \
+	  go test -vet=off -count=1 -tags envtest -timeout 30m $(TESTFLAGS) $(API_TESTS) || exit 1; \
+	  $(RECORD) Kubernetes "$$version" 'API tests of all controllers, JobSet conformance among them (`make test-kubernetes`)'; \
+	done
+
+API_TESTS := ./jobset-controller/internal/controller/... ./jobset-controller/internal/app ./jobset-controller/internal/orchestrator/... ./jobset-controller/published/... \
+  ./appwrapper-controller/internal/... ./elastic-operator/internal/... ./rescheduler/internal/app
+# On each minor version. The scheduler with the plugin is of the newest one alone, and so are its tests.
+E2E_VERSIONS := ./tests_jobset ./tests_appwrapper ./tests_elastic ./tests_rescheduler ./tests_charts_all
+E2E_DRIVERS := ^(TestAWorkerThatExitsRestartsAllInPlace|TestAPodThatIsDeletedIsReplacedAndTheOthersRestartInPlace|TestThePluginShowsARestart|TestAnOrderedStartRestartsInPlace)$$
+E2E_PLUGIN := TestTheSecondScheduler|TestAPodThatIsRejectedComesBackElsewhere/with_the_plugin
+
+.PHONY: e2e-versions
+e2e-versions: ## The two drivers, each controller and all charts on real nodes of MINORS (root), some 10 minutes for each; writes docs/compatibility.md
+	./hack/install-debian.sh
+	$(MAKE) build
+	for minor in $(MINORS); do \
+	  $(VERSIONED); export HOLDFAST_KUBERNETES=$$minor; \
+	  $(TESTBED) down; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -v -run '$(E2E_DRIVERS)' ./tests) || exit 1; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -p 1 -skip '$(E2E_PLUGIN)' $(E2E_VERSIONS)) || exit 1; \
+	  $(RECORD) Kubernetes "$$version" 'both drivers, JobSets, AppWrappers, ElasticJobs, rescheduler with affinity, all charts on a real node (`make e2e-versions`)'; \
 	done
 
 .PHONY: wheel
@@ -158,7 +187,7 @@ e2e: ## End-to-end tests on a real node (root): real pods killed, the store stop
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e -count=1 -timeout 60m -p 1 $(E2E)
+	cd e2e && go test -vet=off -tags e2e -count=1 -timeout 60m -p 1 $(E2E)
 
 .PHONY: e2e-all
 e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue, real PyTorch (root)
@@ -345,11 +374,11 @@ generate: ## Write generated code and manifests again
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules
 	@unformatted=$$(gofmt -l $(MODULES) tools); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
-	for module in $(MODULES); do (cd $$module && go vet -tags envtest,e2e,e2e_all ./...); done
+	go vet -tags envtest,e2e,e2e_all $(PACKAGES)
 	for module in $(ALONE); do (cd $$module && GOWORK=off go vet -tags envtest ./...); done
 	GOWORK=off go run -C tools/rules . $(CURDIR)
 	GOBIN=$(BIN) GOWORK=off go install -C tools/lint tool
-	for module in $(MODULES); do (cd $$module && $(BIN)/staticcheck -tags envtest,e2e,e2e_all ./...); done
+	$(BIN)/staticcheck -tags envtest,e2e,e2e_all $(PACKAGES)
 	for module in $(ALONE); do (cd $$module && GOWORK=off $(BIN)/staticcheck -tags envtest ./...); done
 
 .PHONY: prose

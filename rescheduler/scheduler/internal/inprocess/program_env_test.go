@@ -48,6 +48,7 @@ func (w *world) program(file string) (address string) {
 	w.Helper()
 	program, address := filepath.Join(w.TempDir(), "scheduler"), freeAddress(w)
 	build := exec.CommandContext(w.Context(), "go", "build", "-o", program, "../../cmd/scheduler")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it ships
 	if out, err := build.CombinedOutput(); err != nil {
 		w.Fatalf("building: %v\n%s", err, out)
 	}
