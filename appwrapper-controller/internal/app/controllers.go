@@ -32,7 +32,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if err != nil {
 		return fmt.Errorf("preparing discovery: %w", err)
 	}
-	if err := o.Registry.Register(appwrapper.NewHeld(mgr.GetClient())); err != nil {
+	if err := o.Registry.Register(appwrapper.NewQuotaCollector(mgr.GetClient())); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	appWrappers := appwrapper.New(appwrapper.Options{

@@ -21,7 +21,7 @@ func TestThePodsAtWorkFollowFromEachChildJob(t *testing.T) {
 		"pods of another replicatedJob":            {[]ChildJobs{waves}, map[ChildJob]int32{{"x", "0"}: 10}, 8},
 		"more Jobs than the spec has, for a scale": {[]ChildJobs{driver}, map[ChildJob]int32{{"d", "0"}: 0, {"d", "1"}: 0, {"d", "2"}: 0}, 1},
 	} {
-		if got := *AtWork(tc.jobs, tc.succeeded); got != tc.want {
+		if got := *ActivePods(tc.jobs, tc.succeeded); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}

@@ -33,7 +33,7 @@ type Report struct {
 	// Restarting: the object's own controller is replacing its pods, which are no failure meanwhile.
 	Restarting bool
 	// GoesOn: the object's own controller says that those of its pods that run are enough. Failed ones are kept for their logs.
-	GoesOn bool
+	EnoughPods bool
 	// Pods is how many are wanted at this moment, if that is fewer than its pod sets have. Nil: as many as they have.
 	Pods *int32
 	// Active is how many pods should be at work at this moment, besides those that have succeeded. Nil: the object does not tell.
@@ -68,17 +68,17 @@ var byKind = map[schema.GroupKind]adapter{
 var Pod = schema.GroupKind{Kind: "Pod"}
 
 // Understood reports whether the status of a kind is read; of others the metadata is enough.
-func Understood(kind schema.GroupKind) bool { return kind == Pod || byKind[kind] != nil }
+func Known(kind schema.GroupKind) bool { return kind == Pod || byKind[kind] != nil }
 
 // Finishes tells whether objects of the kind say themselves when their work is done. Others are done when all of their pods have
 // succeeded.
-func Finishes(kind schema.GroupKind) bool {
+func ReportsCompletion(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
 		schema.GroupKind{Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"}, schema.GroupKind{Group: "ray.io", Kind: "RayCluster"}:
 		return false
 	}
-	return Understood(kind)
+	return Known(kind)
 }
 
 // Of reads the status of an object. What has another shape than its kind is known to have counts as not said.
@@ -131,7 +131,7 @@ func (o object) list(path ...string) []object {
 }
 
 // condition returns whether one of the type is True, and what it says.
-func (o object) condition(kind string) (isTrue bool, says string) {
+func (o object) condition(kind string) (isTrue bool, message string) {
 	for _, c := range o.list("status", "conditions") {
 		if c.text("type") == kind {
 			return c.text("status") == "True", cmp.Or(c.text("message"), c.text("reason"))
@@ -142,8 +142,8 @@ func (o object) condition(kind string) (isTrue bool, says string) {
 
 // terminal reads a pair of conditions that end the work.
 func (o object) terminal(complete, failed string) Report {
-	if isTrue, says := o.condition(failed); isTrue {
-		return Report{State: Failed, Message: says}
+	if isTrue, message := o.condition(failed); isTrue {
+		return Report{State: Failed, Message: message}
 	}
 	if isTrue, _ := o.condition(complete); isTrue {
 		return Report{State: Complete}

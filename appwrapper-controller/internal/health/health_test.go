@@ -55,7 +55,7 @@ func TestReports(t *testing.T) {
 			jobSetKind + "spec: {replicatedJobs: [{name: a, replicas: 3}, {name: b, dependsOn: [{name: a, status: Ready}]}]}", Report{State: Active, Pods: ptr.To[int32](3), ChildJobs: []ChildJobs{{ReplicatedJob: "a", Count: 3, Unfinished: 3, Parallelism: 1, Completions: 1}}},
 		},
 		"an ElasticJob that succeeded":      {elasticKind + condition("Succeeded", "True"), Report{State: Complete}},
-		"an ElasticJob goes on with fewer":  {elasticKind + "spec: {minReplicas: 2}\n" + condition("Running", "True"), Report{State: Active, GoesOn: true, Pods: ptr.To[int32](2)}},
+		"an ElasticJob goes on with fewer":  {elasticKind + "spec: {minReplicas: 2}\n" + condition("Running", "True"), Report{State: Active, EnoughPods: true, Pods: ptr.To[int32](2)}},
 		"an ElasticJob with too few":        {elasticKind + "spec: {minReplicas: 2}\n" + condition("Running", "False"), Report{State: Active, Pods: ptr.To[int32](2)}},
 		"a failed ElasticJob":               {elasticKind + condition("Failed", "True"), Report{State: Failed, Message: "because"}},
 		"a PyTorchJob that succeeded":       {torchKind + condition("Succeeded", "True"), Report{State: Complete}},
@@ -96,14 +96,14 @@ func TestAFailedPodIsNoFailedComponent(t *testing.T) {
 			t.Errorf("%s: %+v", phase, got)
 		}
 	}
-	if !Understood(Pod) || !Finishes(Pod) {
+	if !Known(Pod) || !ReportsCompletion(Pod) {
 		t.Error("pods are not understood")
 	}
 }
 
 func TestWhoSaysThatItIsDone(t *testing.T) {
 	for kind := range byKind {
-		finishes := Finishes(kind)
+		finishes := ReportsCompletion(kind)
 		forEver := map[string]bool{"Deployment": true, "StatefulSet": true, "LeaderWorkerSet": true, "RayCluster": true}[kind.Kind]
 		if finishes == forEver {
 			t.Errorf("%s: %v", kind, finishes)

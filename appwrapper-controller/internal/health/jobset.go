@@ -24,15 +24,15 @@ func begunJobs(o object) (jobs []ChildJobs, waits bool) {
 		begun[s.text("name")] = s.number(0, "active")+s.number(0, "ready")+s.number(0, "succeeded")+s.number(0, "failed") > 0
 	}
 	inOrder := o.text("spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
-	for i, entry := range o.list("spec", "replicatedJobs") {
-		staged := inOrder && i > 0 || len(entry.list("dependsOn")) > 0
-		name := entry.text("name")
+	for i, rj := range o.list("spec", "replicatedJobs") {
+		staged := inOrder && i > 0 || len(rj.list("dependsOn")) > 0
+		name := rj.text("name")
 		if staged && !begun[name] {
 			waits = true
 			continue
 		}
-		j := ChildJobs{ReplicatedJob: name, Count: entry.number(1, "replicas"), Parallelism: entry.number(1, "template", "spec", "parallelism")}
-		j.Completions = entry.number(j.Parallelism, "template", "spec", "completions")
+		j := ChildJobs{ReplicatedJob: name, Count: rj.number(1, "replicas"), Parallelism: rj.number(1, "template", "spec", "parallelism")}
+		j.Completions = rj.number(j.Parallelism, "template", "spec", "completions")
 		j.Unfinished = max(0, j.Count-succeeded[name])
 		jobs = append(jobs, j)
 	}
@@ -52,7 +52,7 @@ type ChildJobs struct {
 type ChildJob struct{ ReplicatedJob, Index string }
 
 // AtWork returns how many pods of the Jobs should run at this moment, given how many pods of each have succeeded.
-func AtWork(jobs []ChildJobs, succeeded map[ChildJob]int32) *int32 {
+func ActivePods(jobs []ChildJobs, succeeded map[ChildJob]int32) *int32 {
 	var sum int64
 	for _, j := range jobs {
 		most := min(j.Parallelism, j.Completions)

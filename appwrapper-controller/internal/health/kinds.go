@@ -40,7 +40,7 @@ func pod(p *corev1.Pod) Report {
 func elasticJob(o object) Report {
 	r := o.terminal("Succeeded", "Failed")
 	r.Restarting, _ = o.condition("Restarting")
-	r.GoesOn, _ = o.condition("Running")
+	r.EnoughPods, _ = o.condition("Running")
 	if least := o.number(0, "spec", "minReplicas"); least > 0 {
 		r.Pods = count(least)
 	}
@@ -78,16 +78,16 @@ func rayCluster(o object) Report {
 
 // rayJob: the pods of the cluster run on after the job has finished, or are gone at once, as its specification says.
 func rayJob(o object) Report {
-	says := cmp.Or(o.text("status", "message"), o.text("status", "reason"), o.text("status", "jobStatus"))
+	message := cmp.Or(o.text("status", "message"), o.text("status", "reason"), o.text("status", "jobStatus"))
 	switch o.text("status", "jobDeploymentStatus") {
 	case "Failed":
-		return Report{State: Failed, Message: says}
+		return Report{State: Failed, Message: message}
 	case "Complete":
 		switch o.text("status", "jobStatus") {
 		case "SUCCEEDED":
 			return Report{State: Complete}
 		case "FAILED", "STOPPED":
-			return Report{State: Failed, Message: says}
+			return Report{State: Failed, Message: message}
 		}
 	case "Retrying":
 		return Report{State: Active, Restarting: true}

@@ -20,7 +20,7 @@ type Avoidance struct {
 }
 
 // mostNodes bounds how many nodes a pod is kept away from by name.
-const mostNodes = 100
+const maxNodes = 100
 
 // place adds the avoidance to the affinity of a pod: what it must not to every term that there is, since one of them is enough for
 // a node; what it should not as a preference of its own.
@@ -49,7 +49,7 @@ func exclude(labels map[string][]string) []corev1.NodeSelectorRequirement {
 // excludeNodes: a field takes one value, so that there is a requirement for each node.
 func excludeNodes(names []string) []corev1.NodeSelectorRequirement {
 	var all []corev1.NodeSelectorRequirement
-	for _, name := range names[:min(len(names), mostNodes)] {
+	for _, name := range names[:min(len(names), maxNodes)] {
 		all = append(all, corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{name}})
 	}
 	return all

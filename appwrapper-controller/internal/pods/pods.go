@@ -99,13 +99,13 @@ func (s Summary) ExitCodes() []int32 {
 }
 
 // Anywhere is the component of a pod that does not say to which it belongs.
-const Anywhere = -1
+const UnknownComponent = -1
 
 // Component is the index of the component that a pod belongs to.
 func Component(pod *corev1.Pod) int {
 	index, err := strconv.Atoi(pod.Labels[v1beta2.ComponentLabel])
 	if err != nil || index < 0 {
-		return Anywhere
+		return UnknownComponent
 	}
 	return index
 }

@@ -84,7 +84,7 @@ func TestPodsBelongToComponents(t *testing.T) {
 	stray := pod("b", failed, 0, "", "")
 	stray.Labels = nil
 	s := Summarize([]*corev1.Pod{other, stray, pod("c", running, 0, "", "")})
-	want := map[int]Count{0: {Running: 1}, 2: {Running: 1}, Anywhere: {Failed: 1}}
+	want := map[int]Count{0: {Running: 1}, 2: {Running: 1}, UnknownComponent: {Failed: 1}}
 	if diff := cmp.Diff(want, s.ByComponent); diff != "" {
 		t.Error(diff)
 	}

@@ -74,14 +74,14 @@ func job(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 func jobSet(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	sets := []v1beta2.AppWrapperPodSet{}
 	for i := range list(object, "template.spec.replicatedJobs") {
-		entry := fmt.Sprintf("template.spec.replicatedJobs[%d].", i)
-		if !Exists(object, entry+"template") {
+		rj := fmt.Sprintf("template.spec.replicatedJobs[%d].", i)
+		if !Exists(object, rj+"template") {
 			continue
 		}
-		replicas := number(object, entry+"replicas", 1)
+		replicas := number(object, rj+"replicas", 1)
 		sets = append(sets, v1beta2.AppWrapperPodSet{
-			Replicas: new(replicas * parallel(object, entry+"template.spec.")),
-			Path:     entry + "template.spec.template",
+			Replicas: new(replicas * parallel(object, rj+"template.spec.")),
+			Path:     rj + "template.spec.template",
 			Annotations: map[string]string{
 				v1beta2.PodIndexLabelKey:      batchv1.JobCompletionIndexAnnotation,
 				v1beta2.SubGroupIndexLabelKey: jobSetJobIndex,

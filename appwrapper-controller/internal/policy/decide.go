@@ -23,7 +23,7 @@ import (
 )
 
 // table has what is done in each phase.
-var table = map[v1beta2.AppWrapperPhase]func(*Facts) *Decision{
+var byPhase = map[v1beta2.AppWrapperPhase]func(*Facts) *Decision{
 	v1beta2.Empty:       empty,
 	v1beta2.Suspended:   suspended,
 	v1beta2.Resuming:    resuming,
@@ -40,7 +40,7 @@ func Decide(f *Facts) *Decision {
 	if f.Deleted {
 		return terminating(f)
 	}
-	if phase, known := table[f.Phase]; known {
+	if phase, known := byPhase[f.Phase]; known {
 		return phase(f)
 	}
 	return f.decision()
@@ -157,7 +157,7 @@ func paused(f *Facts) bool {
 // failed: the quota is held until all is gone.
 func failed(f *Facts) *Decision {
 	if !f.Deployed {
-		return f.outlive()
+		return f.deleteAfterTTL()
 	}
 	if paused(f) {
 		d := f.decision()
@@ -174,7 +174,7 @@ func failed(f *Facts) *Decision {
 }
 
 // outlive keeps a finished AppWrapper for a while after the last of its resources, if that is bounded.
-func (f *Facts) outlive() *Decision {
+func (f *Facts) deleteAfterTTL() *Decision {
 	d := f.decision()
 	if f.Parameters.ObjectTTL == 0 {
 		return d
@@ -193,7 +193,7 @@ func succeeded(f *Facts) *Decision {
 	d := f.decision()
 	switch {
 	case !f.Deployed:
-		return f.outlive()
+		return f.deleteAfterTTL()
 	case !expired(f):
 		d.wait(f.Clocks.Finished.Add(f.Parameters.SuccessTTL), f.Now)
 		return d

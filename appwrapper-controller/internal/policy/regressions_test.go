@@ -58,7 +58,9 @@ func states(state health.State) func(*Facts) {
 
 // elastic components have enough with one pod, and say whether they go on.
 func elastic(goesOn bool) func(*Facts) {
-	return func(f *Facts) { f.Components[0].Report.Pods, f.Components[0].Report.GoesOn = ptr.To[int32](1), goesOn }
+	return func(f *Facts) {
+		f.Components[0].Report.Pods, f.Components[0].Report.EnoughPods = ptr.To[int32](1), goesOn
+	}
 }
 
 func unhealthyFor(d time.Duration) func(*Facts) {
@@ -349,7 +351,7 @@ func TestB27ResetsMayBeForgiven(t *testing.T) {
 func TestSuccessByPods(t *testing.T) {
 	byPods := func(f *Facts) { f.Components[0].Finishes, f.Components[0].Report = false, health.Report{} }
 	unlabelled := func(f *Facts) {
-		f.Pods.ByComponent = map[int]pods.Count{pods.Anywhere: f.Pods.All}
+		f.Pods.ByComponent = map[int]pods.Count{pods.UnknownComponent: f.Pods.All}
 	}
 	for name, tc := range map[string]struct {
 		facts *Facts
@@ -493,7 +495,7 @@ func TestSucceededPodsMayBeDeleted(t *testing.T) {
 		"a pod of the last wave is not there":  {job(4, 4, 2, 10*time.Minute, "Running"), "False/InsufficientPodsReady", "True/InsufficientPodsReady"},
 		"pods that do not say whose they are": {func() *Facts {
 			f := job(4, 6, 4, 0, "Running", "Running")
-			f.Pods.ByComponent = map[int]pods.Count{pods.Anywhere: f.Pods.All}
+			f.Pods.ByComponent = map[int]pods.Count{pods.UnknownComponent: f.Pods.All}
 			return f
 		}(), "True/SufficientPodsReady", "False/FoundNoFailedPods"},
 		"a pod that succeeded is not counted yet": {job(4, 4, 2, 0, "Succeeded", "Succeeded", "Succeeded", "Running"), "True/SufficientPodsReady", "False/FoundNoFailedPods"},

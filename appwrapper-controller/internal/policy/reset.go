@@ -93,7 +93,7 @@ const (
 	// forcePoll: what is forced is asked for again.
 	forcePoll = 5 * time.Second
 	// named bounds how many of the remains a message names.
-	named = 4
+	maxNamed = 4
 )
 
 // remove all components and pods, first in the ordinary way and, after ForcefulDeletionGracePeriod, by force: pods first, then
@@ -121,7 +121,7 @@ func (f *Facts) remove(gone func(*Decision)) *Decision {
 	if slices.ContainsFunc(f.Remains, func(r Remains) bool { return r.Pod }) {
 		d.Do = ForcePods
 	}
-	evidence := Evidence(f.Remains)
+	evidence := describeRemains(f.Remains)
 	d.set(v1beta2.DeletingResources, true, v1beta2.ReasonDeletionInitiated,
 		fmt.Sprintf("not gone %s after the removal began, hence forced: %s", f.Parameters.ForcefulDeletionGracePeriod, evidence))
 	d.event(true, "DeletionForced", "Deleting", "the removal takes longer than "+f.Parameters.ForcefulDeletionGracePeriod.String()+
@@ -134,13 +134,13 @@ func (f *Facts) remove(gone func(*Decision)) *Decision {
 func (d *Decision) Explain(remains []Remains) {
 	for i := range d.Conditions {
 		if c := &d.Conditions[i]; c.Type == v1beta2.DeletingResources {
-			c.Message = "held up: " + Evidence(remains)
+			c.Message = "held up: " + describeRemains(remains)
 		}
 	}
 }
 
 // Evidence names what remains and what keeps it: the first few, those that something is known about first, in the order of their names.
-func Evidence(remains []Remains) string {
+func describeRemains(remains []Remains) string {
 	sorted := slices.SortedStableFunc(slices.Values(remains), func(a, b Remains) int {
 		switch {
 		case (a.Blocked == "") == (b.Blocked == ""):
@@ -152,7 +152,7 @@ func Evidence(remains []Remains) string {
 	})
 	var texts []string
 	for i, r := range sorted {
-		if i == named {
+		if i == maxNamed {
 			texts = append(texts, "and more")
 			break
 		}

@@ -40,7 +40,7 @@ func running(f *Facts) *Decision {
 	if e := f.Evacuation; e != nil && e.Held == "" {
 		return f.resetOrFail(v1beta2.ReasonAutopilotNoExecute, e.Message, false)
 	}
-	return f.judgePods()
+	return f.decideByPods()
 }
 
 // missing: it was there, and is not any more, or not for long.
@@ -73,7 +73,7 @@ func (f *Facts) succeeded() bool {
 
 // unlabelled: there are pods that do not say to which component they belong.
 func (f *Facts) unlabelled() bool {
-	_, found := f.Pods.ByComponent[pods.Anywhere]
+	_, found := f.Pods.ByComponent[pods.UnknownComponent]
 	return found
 }
 
@@ -110,11 +110,11 @@ func (f *Facts) terminal() bool {
 
 // judgePods looks at the three conditions that are about pods, which the controllers of the components may still make good: they
 // have FailureGracePeriod for that. Its messages have no counts, since each pod that becomes ready would cost a write of the status.
-func (f *Facts) judgePods() *Decision {
+func (f *Facts) decideByPods() *Decision {
 	d := f.decision()
 	t := f.tally()
 	f.setReady(d, t)
-	reason, message := f.wrongPods(d, t)
+	reason, message := f.findPodProblem(d, t)
 	switch {
 	case reason == "":
 		f.setHealthy(d)
@@ -144,7 +144,7 @@ func (f *Facts) judgePods() *Decision {
 }
 
 // wrongPods returns what is wrong, if anything is, and otherwise arranges to look again when it could be.
-func (f *Facts) wrongPods(d *Decision, t tally) (reason, message string) {
+func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 	if list := f.failedPods(); len(list) > 0 && !f.restarting() {
 		return v1beta2.ReasonFoundFailedPods, "Found failed pods" + first(list)
 	}
@@ -192,7 +192,7 @@ func (f *Facts) recoveringUntil(d *Decision) time.Time {
 func (f *Facts) failedPods() []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(f.Pods.Failed), func(pod *corev1.Pod) bool {
 		i := pods.Component(pod)
-		return i != pods.Anywhere && i < len(f.Components) && (f.Components[i].done() || f.Components[i].Report.GoesOn)
+		return i != pods.UnknownComponent && i < len(f.Components) && (f.Components[i].done() || f.Components[i].Report.EnoughPods)
 	})
 }
 

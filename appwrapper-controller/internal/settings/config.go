@@ -166,7 +166,7 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &text); err != nil || text == "" {
 		return fmt.Errorf("%s is neither a duration such as \"5m\" nor a number of nanoseconds", raw)
 	}
-	parsed, err := grace.Rule{Name: "duration", Minimum: lowest}.Parse(text)
+	parsed, err := grace.Rule{Name: "duration", Minimum: noMinimum}.Parse(text)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
 // lowest is no minimum: what is below zero counts as zero, see period.
-const lowest = time.Duration(math.MinInt64)
+const noMinimum = time.Duration(math.MinInt64)
 
 // FaultTolerance has the operator's values of the retry loop. The names are those of the published configuration.
 type FaultTolerance struct {

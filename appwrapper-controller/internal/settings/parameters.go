@@ -64,7 +64,7 @@ type reader struct {
 
 // period is between 0 and GracePeriodMaximum: what is outside is clipped.
 func (r *reader) period(key string, operator Duration) time.Duration {
-	rule := grace.Rule{Name: key, Default: time.Duration(operator), Minimum: lowest, Maximum: r.maximum}
+	rule := grace.Rule{Name: key, Default: time.Duration(operator), Minimum: noMinimum, Maximum: r.maximum}
 	return max(0, r.parse(rule))
 }
 

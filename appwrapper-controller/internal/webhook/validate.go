@@ -22,8 +22,8 @@ import (
 
 // mostPodSets is what Kueue allows in a workload since 0.19; earlier ones allow fewerPodSets.
 const (
-	mostPodSets  = 18
-	fewerPodSets = 8
+	maxPodSets    = 18
+	oldMaxPodSets = 8
 )
 
 var componentsPath = field.NewPath("spec", "components")
@@ -34,7 +34,7 @@ func (w appWrappers) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper)
 	if err != nil {
 		return nil, err
 	}
-	v := creation{webhook: w, aw: aw, user: request.UserInfo}
+	v := createValidator{webhook: w, aw: aw, user: request.UserInfo}
 	v.name()
 	for i := range aw.Spec.Components {
 		v.component(ctx, i)
@@ -59,7 +59,7 @@ func (w appWrappers) annotations(aw *v1beta2.AppWrapper) admission.Warnings {
 }
 
 // creation of a new AppWrapper.
-type creation struct {
+type createValidator struct {
 	webhook  appWrappers
 	aw       *v1beta2.AppWrapper
 	user     authenticationv1.UserInfo
@@ -68,20 +68,20 @@ type creation struct {
 	podSets  int
 }
 
-func (v *creation) refuse(err *field.Error) {
+func (v *createValidator) refuse(err *field.Error) {
 	if err != nil {
 		v.errs = append(v.errs, err)
 	}
 }
 
 // name: it is the value of a label of each pod.
-func (v *creation) name() {
+func (v *createValidator) name() {
 	for _, problem := range validation.IsValidLabelValue(v.aw.Name) {
 		v.refuse(field.Invalid(field.NewPath("metadata", "name"), v.aw.Name, "the name is put into a label of each pod: "+problem))
 	}
 }
 
-func (v *creation) component(ctx context.Context, i int) {
+func (v *createValidator) component(ctx context.Context, i int) {
 	path := componentsPath.Index(i)
 	c := &v.aw.Spec.Components[i]
 	object, err := podset.Decode(c)
@@ -90,7 +90,7 @@ func (v *creation) component(ctx context.Context, i int) {
 		return
 	}
 	v.object(ctx, path.Child("template"), object)
-	v.declared(path.Child("podSets"), c, object)
+	v.declaredPodSets(path.Child("podSets"), c, object)
 	inferred, err := podset.Infer(object)
 	if err != nil {
 		v.refuse(field.Invalid(path.Child("template"), object.GetKind(), fmt.Sprintf("error inferring PodSets: %v", err)))
@@ -105,7 +105,7 @@ func (v *creation) component(ctx context.Context, i int) {
 	}
 }
 
-func (v *creation) object(ctx context.Context, path *field.Path, object *unstructured.Unstructured) {
+func (v *createValidator) object(ctx context.Context, path *field.Path, object *unstructured.Unstructured) {
 	kind := object.GroupVersionKind()
 	if kind == v1beta2.GroupVersion.WithKind(v1beta2.Kind) {
 		v.refuse(field.Forbidden(path, "Nested AppWrappers are forbidden"))
@@ -128,7 +128,7 @@ func (v *creation) object(ctx context.Context, path *field.Path, object *unstruc
 	}
 }
 
-func (v *creation) declared(path *field.Path, c *v1beta2.AppWrapperComponent, object *unstructured.Unstructured) {
+func (v *createValidator) declaredPodSets(path *field.Path, c *v1beta2.AppWrapperComponent, object *unstructured.Unstructured) {
 	for i, set := range c.DeclaredPodSets {
 		at := path.Index(i).Child("path")
 		if set.Path == "" {
@@ -145,7 +145,7 @@ func (v *creation) declared(path *field.Path, c *v1beta2.AppWrapperComponent, ob
 }
 
 // unknownFields are misspelt, or newer than this program. Kueue leaves out a pod set with one, and the workload never starts.
-func (v *creation) unknownFields(path *field.Path, object *unstructured.Unstructured, sets []v1beta2.AppWrapperPodSet) {
+func (v *createValidator) unknownFields(path *field.Path, object *unstructured.Unstructured, sets []v1beta2.AppWrapperPodSet) {
 	for _, set := range sets {
 		if _, unknown, err := podset.Template(object.Object, set.Path); err == nil && unknown != nil {
 			v.refuse(field.Invalid(path, set.Path, unknown.Error()))
@@ -154,28 +154,28 @@ func (v *creation) unknownFields(path *field.Path, object *unstructured.Unstruct
 }
 
 // neededTTL is how long an object has to stay after it has finished for its end to be seen: longer than a change of the leader takes.
-const neededTTL = time.Minute
+const minTTL = time.Minute
 
 // timeToLive warns of an object that may be gone before anybody sees how it ended, and is missed then.
-func (v *creation) timeToLive(path *field.Path, object *unstructured.Unstructured) {
+func (v *createValidator) timeToLive(path *field.Path, object *unstructured.Unstructured) {
 	for _, parent := range []string{"spec", "spec.runPolicy"} {
 		fields := strings.Split(parent+".ttlSecondsAfterFinished", ".")
 		seconds, found, err := unstructured.NestedInt64(object.Object, fields...)
-		if found && err == nil && time.Duration(seconds)*time.Second < neededTTL {
+		if found && err == nil && time.Duration(seconds)*time.Second < minTTL {
 			v.warnings = append(v.warnings, fmt.Sprintf("%s: an object that is deleted less than %s after it has finished may be taken for one that somebody deleted; leave this out, and set %s",
-				path.Child(fields[0], fields[1:]...), neededTTL, v1beta2.SuccessTTLKey))
+				path.Child(fields[0], fields[1:]...), minTTL, v1beta2.SuccessTTLKey))
 		}
 	}
 }
 
-func (v *creation) total() {
+func (v *createValidator) total() {
 	switch {
 	case v.podSets == 0:
 		v.refuse(field.Invalid(componentsPath, len(v.aw.Spec.Components), "components contains no podspecs"))
-	case v.podSets > mostPodSets:
-		v.refuse(field.Invalid(componentsPath, v.podSets, fmt.Sprintf("components contains %v podspecs; at most %v are allowed", v.podSets, mostPodSets)))
-	case v.podSets > fewerPodSets:
-		v.warnings = append(v.warnings, fmt.Sprintf("%s: %d pod sets are more than the %d that Kueue allows before 0.19", componentsPath, v.podSets, fewerPodSets))
+	case v.podSets > maxPodSets:
+		v.refuse(field.Invalid(componentsPath, v.podSets, fmt.Sprintf("components contains %v podspecs; at most %v are allowed", v.podSets, maxPodSets)))
+	case v.podSets > oldMaxPodSets:
+		v.warnings = append(v.warnings, fmt.Sprintf("%s: %d pod sets are more than the %d that Kueue allows before 0.19", componentsPath, v.podSets, oldMaxPodSets))
 	}
 }
 

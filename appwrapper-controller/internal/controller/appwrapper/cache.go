@@ -44,8 +44,8 @@ func CacheOptions() cache.Options {
 		DefaultTransform: cache.TransformStripManagedFields(),
 		NewInformer:      kept.NewInformer,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:  {Label: labelled(v1beta2.AppWrapperLabel), Transform: kept.Transform},
-			&batchv1.Job{}: {Label: labelled(jobSetName), Transform: stripJob},
+			&corev1.Pod{}:  {Label: hasLabel(v1beta2.AppWrapperLabel), Transform: kept.Transform},
+			&batchv1.Job{}: {Label: hasLabel(jobSetName), Transform: stripJob},
 			&corev1.Node{}: {Transform: stripNode},
 		},
 	}
@@ -54,11 +54,11 @@ func CacheOptions() cache.Options {
 // WrappedCacheOptions are those of the cache of wrapped objects, whose kinds are not known beforehand.
 func WrappedCacheOptions(scheme *runtime.Scheme, mapper meta.RESTMapper) cache.Options {
 	return cache.Options{
-		Scheme: scheme, Mapper: mapper, DefaultLabelSelector: labelled(v1beta2.AppWrapperLabel), DefaultTransform: stripWrapped,
+		Scheme: scheme, Mapper: mapper, DefaultLabelSelector: hasLabel(v1beta2.AppWrapperLabel), DefaultTransform: stripWrapped,
 	}
 }
 
-func labelled(key string) labels.Selector {
+func hasLabel(key string) labels.Selector {
 	exists, err := labels.NewRequirement(key, selection.Exists, nil)
 	utilruntime.Must(err)
 	return labels.NewSelector().Add(*exists)
@@ -80,15 +80,15 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 func stripPod(full *corev1.Pod) *corev1.Pod {
-	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}
-	if said, found := full.Annotations[recovering.Annotation]; found {
-		pod.Annotations = map[string]string{recovering.Annotation: said}
+	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *trimMeta(&full.ObjectMeta)}
+	if sent, found := full.Annotations[recovering.Annotation]; found {
+		pod.Annotations = map[string]string{recovering.Annotation: sent}
 	}
 	pod.Spec.NodeName = full.Spec.NodeName
 	pod.Spec.Resources = requested(&full.Spec)
 	pod.Status = corev1.PodStatus{
 		Phase: full.Status.Phase, Reason: full.Status.Reason,
-		ContainerStatuses: onlyState(full.Status.ContainerStatuses), InitContainerStatuses: onlyState(full.Status.InitContainerStatuses),
+		ContainerStatuses: trimStatuses(full.Status.ContainerStatuses), InitContainerStatuses: trimStatuses(full.Status.InitContainerStatuses),
 	}
 	return pod
 }
@@ -124,10 +124,10 @@ func stripJob(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	return &batchv1.Job{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta), Status: batchv1.JobStatus{Succeeded: full.Status.Succeeded}}, nil
+	return &batchv1.Job{TypeMeta: full.TypeMeta, ObjectMeta: *trimMeta(&full.ObjectMeta), Status: batchv1.JobStatus{Succeeded: full.Status.Succeeded}}, nil
 }
 
-func bare(m *metav1.ObjectMeta) *metav1.ObjectMeta {
+func trimMeta(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	kept := *m
 	kept.ManagedFields, kept.Annotations = nil, nil
 	return &kept
@@ -142,12 +142,12 @@ func requested(spec *corev1.PodSpec) *corev1.ResourceRequirements {
 	return &corev1.ResourceRequirements{Requests: requests}
 }
 
-func onlyState(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for _, s := range statuses {
 		if s.State.Terminated != nil || len(s.AllocatedResourcesStatus) > 0 {
 			kept = append(kept, corev1.ContainerStatus{
-				Name: s.Name, State: corev1.ContainerState{Terminated: onlyEnd(s.State.Terminated)}, AllocatedResourcesStatus: s.AllocatedResourcesStatus,
+				Name: s.Name, State: corev1.ContainerState{Terminated: trimTerminated(s.State.Terminated)}, AllocatedResourcesStatus: s.AllocatedResourcesStatus,
 			})
 		}
 	}
@@ -155,7 +155,7 @@ func onlyState(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 }
 
 // onlyEnd leaves out what a container wrote at its end.
-func onlyEnd(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
+func trimTerminated(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
 	if t == nil {
 		return nil
 	}
@@ -167,7 +167,7 @@ func stripNode(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}
+	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: *trimMeta(&full.ObjectMeta)}
 	node.Spec.Taints = full.Spec.Taints
 	node.Spec.Unschedulable = full.Spec.Unschedulable
 	for _, c := range full.Status.Conditions {
@@ -186,11 +186,11 @@ func appWrapperChanged(e event.UpdateEvent) bool {
 		!maps.Equal(before.Annotations, after.Annotations) {
 		return true
 	}
-	return !equality.Semantic.DeepEqual(decidesOn(&before.Status), decidesOn(&after.Status))
+	return !equality.Semantic.DeepEqual(relevantStatus(&before.Status), relevantStatus(&after.Status))
 }
 
 // decidesOn is the part of a status that decisions rest on.
-func decidesOn(status *v1beta2.AppWrapperStatus) *v1beta2.AppWrapperStatus {
+func relevantStatus(status *v1beta2.AppWrapperStatus) *v1beta2.AppWrapperStatus {
 	status = status.DeepCopy()
 	status.ComponentStatus = nil
 	for i := range status.Conditions {

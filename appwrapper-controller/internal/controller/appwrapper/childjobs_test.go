@@ -17,7 +17,7 @@ import (
 
 // The pods of one Job may have been deleted while the status of another is behind.
 func TestSucceededPodsAreCountedByJob(t *testing.T) {
-	jobSet := wrapped{
+	jobSet := observedComponent{
 		ref:  reference{schema.GroupVersionKind{}, types.NamespacedName{Namespace: "n", Name: "js"}},
 		meta: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "js", UID: "uid"}},
 	}

@@ -43,11 +43,11 @@ func TestB2AnAbsenceIsReadLive(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
 	w.Stop()
-	wrapped := &blind{}
-	w.wrap = func(c cache.Cache) cache.Cache { wrapped.Cache = c; return wrapped }
+	observedComponent := &blind{}
+	w.wrap = func(c cache.Cache) cache.Cache { observedComponent.Cache = c; return observedComponent }
 	w.start()
 	w.Eventually(func() string {
-		if wrapped.looks.Load() == 0 {
+		if observedComponent.looks.Load() == 0 {
 			return "nobody has read the cache"
 		}
 		return ""
@@ -207,11 +207,11 @@ func TestB22EachComponentHasAnEntry(t *testing.T) {
 	w.suspend("a", false)
 	w.awaitPhase("a", v1beta2.Running)
 	for i, want := range []string{"Service s", "Job j", "Pod p"} {
-		entry := w.get("a").Status.ComponentStatus[i]
-		if got := entry.Kind + " " + entry.Name; got != want {
+		cs := w.get("a").Status.ComponentStatus[i]
+		if got := cs.Kind + " " + cs.Name; got != want {
 			t.Errorf("entry %d is %s, want %s", i, got, want)
 		}
-		if got := sandbox.ConditionOf(entry.Conditions, "ResourcesDeployed"); got != "ResourcesDeployed=True/ComponentCreatedSuccessfully" {
+		if got := sandbox.ConditionOf(cs.Conditions, "ResourcesDeployed"); got != "ResourcesDeployed=True/ComponentCreatedSuccessfully" {
 			t.Errorf("%s: %s", want, got)
 		}
 	}

@@ -138,7 +138,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctr
 	if managedElsewhere(aw) {
 		return ctrl.Result{}, nil
 	}
-	r.metrics.see(aw)
+	r.metrics.initNamespace(aw)
 	s, err := r.observe(ctx, aw, false)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -151,7 +151,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctr
 		d = policy.Decide(&s.facts)
 	}
 	r.reportProblems(s)
-	return r.carryOut(ctx, s, d)
+	return r.apply(ctx, s, d)
 }
 
 // managedElsewhere: another controller, such as that of MultiKueue, answers for the AppWrapper.
@@ -160,43 +160,43 @@ func managedElsewhere(aw *v1beta2.AppWrapper) bool {
 }
 
 // carryOut acts, and writes down what was decided if that succeeded.
-func (r *Reconciler) carryOut(ctx context.Context, s *scope, d *policy.Decision) (ctrl.Result, error) {
+func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (ctrl.Result, error) {
 	if d.Do != policy.Nothing {
 		if current, err := r.isCurrent(ctx, s.aw); err != nil || !current {
 			return ctrl.Result{RequeueAfter: staleRetry}, err
 		}
 	}
 	d, failed := r.act(ctx, s, d)
-	if failed != nil && !removes(d) {
-		return again(failed)
+	if failed != nil && !isRemoval(d) {
+		return retryOnConflict(failed)
 	}
-	if s.learned {
+	if s.deletionRefused {
 		d.Explain(s.facts.Remains)
 	}
 	if err := r.writeStatus(ctx, s, d); err != nil {
-		return again(err)
+		return retryOnConflict(err)
 	}
 	if d.Do != policy.Release && d.Do != policy.DeleteObject {
-		if err := r.mark(ctx, s); err != nil {
-			return again(err)
+		if err := r.writeRecovering(ctx, s); err != nil {
+			return retryOnConflict(err)
 		}
 	}
 	if failed != nil {
-		return again(failed)
+		return retryOnConflict(failed)
 	}
-	return ctrl.Result{RequeueAfter: s.next(d)}, nil
+	return ctrl.Result{RequeueAfter: s.requeueAfter(d)}, nil
 }
 
 // removes tells whether the decision is one of a removal. Its clocks run, and what is in its way is told, whatever one of the deletions
 // comes to: they are tried again at each pass.
-func removes(d *policy.Decision) bool {
+func isRemoval(d *policy.Decision) bool {
 	return d != nil && slices.Contains([]policy.Action{policy.Delete, policy.ForcePods, policy.ForceComponents}, d.Do)
 }
 
 // next is when to look again if nothing happens.
-func (s *scope) next(d *policy.Decision) time.Duration {
+func (s *scope) requeueAfter(d *policy.Decision) time.Duration {
 	next := safetyPoll
-	for _, after := range []time.Duration{d.After, s.lookAgain} {
+	for _, after := range []time.Duration{d.After, s.requeueIn} {
 		if after > 0 {
 			next = min(next, after)
 		}
@@ -237,7 +237,7 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 		r.retries.Forget(s.aw.UID)
 		return d, r.setFinalizer(ctx, s.aw, false)
 	case policy.DeleteObject:
-		return d, r.client.Delete(ctx, s.aw, exactly(s.aw))
+		return d, r.client.Delete(ctx, s.aw, withUID(s.aw))
 	case policy.Nothing:
 		return d, nil
 	}
@@ -250,7 +250,7 @@ type scope struct {
 	aw    *v1beta2.AppWrapper
 	facts policy.Facts
 	// components that were looked for, in the order of the spec.
-	components []wrapped
+	components []observedComponent
 	// pods are shared with the cache and never changed.
 	pods []*corev1.Pod
 	// problems with annotations, to be reported once each.
@@ -258,13 +258,13 @@ type scope struct {
 	// status in the making: observe and the actions keep the entries of the components up to date.
 	status *v1beta2.AppWrapperStatus
 	// learned: the remains have become better known by trying to remove them.
-	learned bool
+	deletionRefused bool
 	// lookAgain is when a node may turn bad by itself; 0 if none does.
-	lookAgain time.Duration
+	requeueIn time.Duration
 }
 
 // wrapped is one component as it was found.
-type wrapped struct {
+type observedComponent struct {
 	ref      reference
 	presence policy.Presence
 	// meta of the object; nil unless it is there.
@@ -308,7 +308,7 @@ func (r *Reconciler) setFinalizer(ctx context.Context, aw *v1beta2.AppWrapper, t
 }
 
 // again turns a lost race into a second look.
-func again(err error) (ctrl.Result, error) {
+func retryOnConflict(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}

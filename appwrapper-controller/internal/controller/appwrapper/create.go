@@ -27,31 +27,31 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, erro
 	}
 	fresh := make([]bool, len(objects)) // of which nothing can be there from an earlier pass
 	for i := range objects {
-		fresh[i] = !s.begun(i)
+		fresh[i] = !s.announced(i)
 	}
 	if err := r.announce(ctx, s, objects); err != nil {
 		return policy.Outcome{}, err
 	}
 	for i, object := range objects {
-		entry := &s.status.ComponentStatus[i]
-		if meta.IsStatusConditionTrue(entry.Conditions, string(v1beta2.ResourcesDeployed)) {
+		cs := &s.status.ComponentStatus[i]
+		if meta.IsStatusConditionTrue(cs.Conditions, string(v1beta2.ResourcesDeployed)) {
 			continue
 		}
 		if outcome := r.createOne(ctx, s.aw, object); outcome.Err != "" {
-			setComponent(entry, v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentCreationErrored, outcome.Err)
+			setComponent(cs, v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentCreationErrored, outcome.Err)
 			if outcome.Refused {
-				s.noneMade(fresh, i, outcome.Err)
+				s.markNotCreated(fresh, i, outcome.Err)
 			}
 			return outcome, nil
 		}
-		setComponent(entry, v1beta2.ResourcesDeployed, true, v1beta2.ReasonComponentCreatedSuccessfully, "")
+		setComponent(cs, v1beta2.ResourcesDeployed, true, v1beta2.ReasonComponentCreatedSuccessfully, "")
 	}
 	return policy.Outcome{}, nil
 }
 
 // noneMade notes that a component was refused, and that those behind it were not tried: a removal need not look for them, which the
 // controller may not be allowed to either.
-func (s *scope) noneMade(fresh []bool, from int, why string) {
+func (s *scope) markNotCreated(fresh []bool, from int, why string) {
 	for i := from; i < len(fresh); i++ {
 		if fresh[i] {
 			setComponent(&s.status.ComponentStatus[i], v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentCreationRefused, why)
@@ -72,7 +72,7 @@ func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstr
 		if err != nil {
 			return nil, policy.Outcome{Err: fmt.Sprintf("component %d: %v", i, err), Fatal: true}, nil
 		}
-		if name := s.status.ComponentStatus[i].Name; name != "" && s.begun(i) {
+		if name := s.status.ComponentStatus[i].Name; name != "" && s.announced(i) {
 			object.SetName(name)
 		}
 		objects = append(objects, object)
@@ -81,7 +81,7 @@ func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstr
 }
 
 // begun: the creation in this attempt was announced under a name, perhaps by the published controller.
-func (s *scope) begun(i int) bool {
+func (s *scope) announced(i int) bool {
 	c := meta.FindStatusCondition(s.status.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
 	return c != nil && (c.Status != metav1.ConditionFalse || c.Reason == v1beta2.ReasonComponentCreationErrored)
 }
@@ -89,15 +89,15 @@ func (s *scope) begun(i int) bool {
 // announce writes the names of what is about to be made.
 func (r *Reconciler) announce(ctx context.Context, s *scope, objects []*unstructured.Unstructured) error {
 	for i, object := range objects {
-		entry := &s.status.ComponentStatus[i]
-		if s.begun(i) && entry.Name != "" {
+		cs := &s.status.ComponentStatus[i]
+		if s.announced(i) && cs.Name != "" {
 			continue
 		}
 		if err := r.adoptUnnamed(ctx, s, i, object); err != nil {
 			return err
 		}
-		entry.Name, entry.Kind, entry.APIVersion = object.GetName(), object.GetKind(), object.GetAPIVersion()
-		meta.SetStatusCondition(&entry.Conditions, metav1.Condition{
+		cs.Name, cs.Kind, cs.APIVersion = object.GetName(), object.GetKind(), object.GetAPIVersion()
+		meta.SetStatusCondition(&cs.Conditions, metav1.Condition{
 			Type: string(v1beta2.ResourcesDeployed), Status: metav1.ConditionUnknown, Reason: v1beta2.ReasonComponentCreationInitiated,
 		})
 	}
@@ -108,7 +108,7 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, objects []*unstruct
 // down. That object is found by its owner.
 func (r *Reconciler) adoptUnnamed(ctx context.Context, s *scope, i int, object *unstructured.Unstructured) error {
 	template, err := podset.Decode(&s.aw.Spec.Components[i])
-	if err != nil || template.GetName() != "" || !s.begun(i) {
+	if err != nil || template.GetName() != "" || !s.announced(i) {
 		return nil
 	}
 	list := &metav1.PartialObjectMetadataList{}
@@ -165,8 +165,8 @@ func referenceTo(object *unstructured.Unstructured) reference {
 
 // reference to the object of a component, by its status. It has no name if nothing was begun.
 func (s *scope) reference(i int) reference {
-	entry := &s.status.ComponentStatus[i]
+	cs := &s.status.ComponentStatus[i]
 	return reference{
-		schema.FromAPIVersionAndKind(entry.APIVersion, entry.Kind), types.NamespacedName{Namespace: s.aw.Namespace, Name: entry.Name},
+		schema.FromAPIVersionAndKind(cs.APIVersion, cs.Kind), types.NamespacedName{Namespace: s.aw.Namespace, Name: cs.Name},
 	}
 }

@@ -14,7 +14,7 @@ const (
 	// maxNote is what the events API accepts; a longer note loses the whole event.
 	maxNote = 1024
 	// remembered bounds the memory of what was said. What falls out of it may be said again.
-	remembered = 4096
+	maxRememberedEvents = 4096
 
 	reasonInvalidAnnotation = "InvalidAnnotation"
 	actionRead              = "ReadAnnotation"
@@ -23,11 +23,11 @@ const (
 // reporter sends events about AppWrappers, each once.
 type reporter struct {
 	recorder events.EventRecorder
-	said     *lru.Cache
+	sent     *lru.Cache
 }
 
 func newReporter(recorder events.EventRecorder) *reporter {
-	return &reporter{recorder: recorder, said: lru.New(remembered)}
+	return &reporter{recorder: recorder, sent: lru.New(maxRememberedEvents)}
 }
 
 // send an event, unless the last of its reason for the AppWrapper said the same in the same attempt.
@@ -36,20 +36,20 @@ func (r *reporter) send(aw *v1beta2.AppWrapper, e policy.Event) {
 		uid    types.UID
 		reason string
 	}
-	type saying struct {
+	type sentEvent struct {
 		note    string
 		attempt int32
 	}
-	k, now := key{aw.UID, e.Reason + "/" + e.Action}, saying{e.Note, attemptNumber(&aw.Status)}
-	if before, _ := r.said.Get(k); before == now {
+	k, now := key{aw.UID, e.Reason + "/" + e.Action}, sentEvent{e.Note, attemptNumber(&aw.Status)}
+	if before, _ := r.sent.Get(k); before == now {
 		return
 	}
-	r.said.Add(k, now)
+	r.sent.Add(k, now)
 	kind := corev1.EventTypeNormal
 	if e.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	r.recorder.Eventf(aw, nil, kind, e.Reason, e.Action, "%s", cut(e.Note, maxNote))
+	r.recorder.Eventf(aw, nil, kind, e.Reason, e.Action, "%s", truncate(e.Note, maxNote))
 }
 
 // warnOnce warns of an annotation once for each AppWrapper, annotation and message, however often the AppWrapper is looked at.
@@ -59,11 +59,11 @@ func (r *reporter) warnOnce(aw *v1beta2.AppWrapper, annotation, message string) 
 		annotation, message string
 	}
 	k := key{aw.UID, annotation, message}
-	if _, said := r.said.Get(k); said {
+	if _, sent := r.sent.Get(k); sent {
 		return
 	}
-	r.said.Add(k, nil)
-	r.recorder.Eventf(aw, nil, corev1.EventTypeWarning, reasonInvalidAnnotation, actionRead, "%s", cut(message, maxNote))
+	r.sent.Add(k, nil)
+	r.recorder.Eventf(aw, nil, corev1.EventTypeWarning, reasonInvalidAnnotation, actionRead, "%s", truncate(message, maxNote))
 }
 
 // reportProblems warns of annotations that the user has to change.
@@ -78,7 +78,7 @@ func (r *Reconciler) reportProblems(s *scope) {
 
 // followUp is what comes after the status was written: it was written onto a version that did not have it, so each thing is said and
 // counted once.
-func (r *Reconciler) followUp(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
+func (r *Reconciler) reportChanges(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
 	for _, e := range d.Events {
 		r.report.send(s.aw, e)
 	}
@@ -88,6 +88,6 @@ func (r *Reconciler) followUp(s *scope, d *policy.Decision, before v1beta2.AppWr
 	}
 	r.retries.Forget(s.aw.UID)
 	for i := range s.status.ComponentStatus {
-		r.kinds.endings.forget(s.aw.UID, s.reference(i))
+		r.kinds.finishedObjects.forget(s.aw.UID, s.reference(i))
 	}
 }

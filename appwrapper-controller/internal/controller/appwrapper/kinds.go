@@ -43,11 +43,11 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // kinds watches the kinds of wrapped objects, from the first time that one is met. A kind that the controller may not watch is read
 // live each time. Pods come from the cache that all pods of workloads are in.
 type kinds struct {
-	cache     cache.Cache
-	pods      client.Reader
-	live      client.Reader
-	discovery discovery.ServerResourcesInterface
-	endings   *endings
+	cache           cache.Cache
+	pods            client.Reader
+	live            client.Reader
+	discovery       discovery.ServerResourcesInterface
+	finishedObjects *finishedObjects
 
 	mu      sync.Mutex
 	queue   queue
@@ -56,7 +56,7 @@ type kinds struct {
 
 func newKinds(o Options) *kinds {
 	return &kinds{
-		cache: o.Wrapped, pods: o.Client, live: o.Live, discovery: o.Discovery, endings: newEndings(),
+		cache: o.Wrapped, pods: o.Client, live: o.Live, discovery: o.Discovery, finishedObjects: newFinishedObjects(),
 		watched: map[schema.GroupVersionKind]cache.Informer{},
 	}
 }
@@ -74,7 +74,7 @@ func (ref reference) object() client.Object {
 	if ref.GroupKind() == health.Pod {
 		return &corev1.Pod{}
 	}
-	if health.Understood(ref.GroupKind()) {
+	if health.Known(ref.GroupKind()) {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(ref.GroupVersionKind)
 		return o
@@ -153,7 +153,7 @@ func (k *kinds) deleted(o any) {
 		o = gone.Obj
 	}
 	if u, ok := o.(*unstructured.Unstructured); ok {
-		k.endings.noteDeleted(u)
+		k.finishedObjects.recordDeleted(u)
 	}
 	k.enqueue(o)
 }
@@ -174,7 +174,7 @@ func (k *kinds) classify(ctx context.Context, kind schema.GroupVersionKind, err 
 		return k.forget(ctx, kind)
 	}
 	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || !fromNobody(status.Status()) {
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || !isGenericNotFound(status.Status()) {
 		return err
 	}
 	served, askErr := k.discovery.ServerResourcesForGroupVersion(kind.GroupVersion().String())
@@ -188,7 +188,7 @@ func (k *kinds) classify(ctx context.Context, kind schema.GroupVersionKind, err 
 }
 
 // fromNobody: the answer is not that of a resource about one of its objects, but of the server about a path.
-func fromNobody(status metav1.Status) bool {
+func isGenericNotFound(status metav1.Status) bool {
 	return status.Details == nil || slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool {
 		return c.Type == metav1.CauseTypeUnexpectedServerResponse
 	})
@@ -225,12 +225,12 @@ func owns(aw *v1beta2.AppWrapper, object metav1.Object) bool {
 
 // endings remembers how wrapped objects ended. An object with a short time to live is gone soon after it says so, and a component that
 // is gone without having ended is a failure. A restart loses them, which is why admission warns of such times.
-type endings struct{ byObject *lru.Cache }
+type finishedObjects struct{ byObject *lru.Cache }
 
 // mostEndings bounds the memory: an ending is wanted for the moment between the deletion and the next reconcile.
-const mostEndings = 4096
+const maxFinishedObjects = 4096
 
-func newEndings() *endings { return &endings{lru.New(mostEndings)} }
+func newFinishedObjects() *finishedObjects { return &finishedObjects{lru.New(maxFinishedObjects)} }
 
 // owned is a wrapped object of a workload. The objects of all attempts may have the same name.
 type owned struct {
@@ -239,33 +239,35 @@ type owned struct {
 }
 
 // ending of the object that was created at the time.
-type ending struct {
+type finishedObject struct {
 	created time.Time
 	report  health.Report
 }
 
 // note remembers the report of an object if its work has ended.
-func (e *endings) note(owner types.UID, ref reference, object client.Object, report health.Report) {
+func (e *finishedObjects) record(owner types.UID, ref reference, object client.Object, report health.Report) {
 	if report.Ended() {
-		e.byObject.Add(owned{owner, ref}, ending{object.GetCreationTimestamp().Time, report})
+		e.byObject.Add(owned{owner, ref}, finishedObject{object.GetCreationTimestamp().Time, report})
 	}
 }
 
 // noteDeleted remembers the last report of an object that nobody can read any more.
-func (e *endings) noteDeleted(object *unstructured.Unstructured) {
+func (e *finishedObjects) recordDeleted(object *unstructured.Unstructured) {
 	if owner := owningAppWrapper(object); owner != nil {
-		e.note(owner.UID, referenceTo(object), object, health.Of(object))
+		e.record(owner.UID, referenceTo(object), object, health.Of(object))
 	}
 }
 
 // of returns how the object of a component ended, if it was created in the attempt that began at the time.
-func (e *endings) of(owner types.UID, ref reference, attempt time.Time) health.Report {
+func (e *finishedObjects) of(owner types.UID, ref reference, attempt time.Time) health.Report {
 	found, _ := e.byObject.Get(owned{owner, ref})
-	if last, ok := found.(ending); ok && !last.created.Before(attempt.Truncate(time.Second)) {
+	if last, ok := found.(finishedObject); ok && !last.created.Before(attempt.Truncate(time.Second)) {
 		return last.report
 	}
 	return health.Report{}
 }
 
 // forget how the object of a component ended: the next attempt creates another.
-func (e *endings) forget(owner types.UID, ref reference) { e.byObject.Remove(owned{owner, ref}) }
+func (e *finishedObjects) forget(owner types.UID, ref reference) {
+	e.byObject.Remove(owned{owner, ref})
+}

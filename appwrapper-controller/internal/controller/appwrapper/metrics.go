@@ -48,17 +48,17 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 }
 
 // counted are the phases whose beginnings are counted.
-var counted = []v1beta2.AppWrapperPhase{
+var countedPhases = []v1beta2.AppWrapperPhase{
 	v1beta2.Suspended, v1beta2.Resuming, v1beta2.Running, v1beta2.Resetting, v1beta2.Suspending, v1beta2.Succeeded, v1beta2.Failed,
 }
 
 // see begins the series of an AppWrapper's namespace. Namespaces are not known before; so the first phase of the first AppWrapper,
 // which follows at once, is all that Prometheus does not see grow.
-func (m *Metrics) see(aw *v1beta2.AppWrapper) {
+func (m *Metrics) initNamespace(aw *v1beta2.AppWrapper) {
 	if _, seen := m.namespaces.LoadOrStore(aw.Namespace, nil); seen {
 		return
 	}
-	for _, phase := range counted {
+	for _, phase := range countedPhases {
 		meter.Zero(m.phases, []string{aw.Namespace, string(phase)})
 	}
 }
@@ -69,7 +69,7 @@ func resetLabels(end policy.End) []string {
 
 // count what was written down.
 func (m *Metrics) count(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
-	if d.Next != before && slices.Contains(counted, d.Next) {
+	if d.Next != before && slices.Contains(countedPhases, d.Next) {
 		m.phases.WithLabelValues(s.aw.Namespace, string(d.Next)).Inc()
 	}
 	if d.Ends != nil && d.Next == v1beta2.Resetting {
@@ -86,19 +86,19 @@ func (m *Metrics) count(s *scope, d *policy.Decision, before v1beta2.AppWrapperP
 }
 
 // held collects, when it is asked, the quota that does no work.
-type held struct {
+type quotaCollector struct {
 	reader client.Reader
 	desc   *prometheus.Desc
 }
 
 // NewHeld makes a collector of the AppWrappers, and their pods, that hold quota while not all of their pods run.
-func NewHeld(reader client.Reader) prometheus.Collector {
-	return held{reader, meter.Desc(series.QuotaHeld)}
+func NewQuotaCollector(reader client.Reader) prometheus.Collector {
+	return quotaCollector{reader, meter.Desc(series.QuotaHeld)}
 }
 
-func (h held) Describe(out chan<- *prometheus.Desc) { out <- h.desc }
+func (h quotaCollector) Describe(out chan<- *prometheus.Desc) { out <- h.desc }
 
-func (h held) Collect(out chan<- prometheus.Metric) {
+func (h quotaCollector) Collect(out chan<- prometheus.Metric) {
 	var list v1beta2.AppWrapperList
 	if err := h.reader.List(context.Background(), &list, client.UnsafeDisableDeepCopy); err != nil {
 		return

@@ -34,7 +34,7 @@ func TestEveryResetBeginsWithZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	NewMetrics(registry)
 	found := values(t, registry, series.Resets)
-	if value, begun := found["false AutopilotNoExecute"]; !begun || value != 0 || len(found) != len(policy.Resets) {
+	if value, announced := found["false AutopilotNoExecute"]; !announced || value != 0 || len(found) != len(policy.Resets) {
 		t.Errorf("got %v", found)
 	}
 }
@@ -46,10 +46,10 @@ func TestPhasesBeginWithZeroWhenANamespaceIsSeen(t *testing.T) {
 		t.Errorf("before: %v", found)
 	}
 	s := &scope{aw: &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}}
-	m.see(s.aw)
+	m.initNamespace(s.aw)
 	m.count(s, &policy.Decision{Next: v1beta2.Running}, v1beta2.Resuming)
 	m.count(s, &policy.Decision{Next: v1beta2.Terminating}, v1beta2.Running)
-	m.see(s.aw)
+	m.initNamespace(s.aw)
 	want := map[string]float64{
 		"a Suspended": 0, "a Resuming": 0, "a Running": 1, "a Resetting": 0, "a Suspending": 0, "a Succeeded": 0, "a Failed": 0,
 	}

@@ -31,20 +31,20 @@ type nodeQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // nodeHandler wakes the workloads that run on a node whose signals have changed.
 func (r *Reconciler) nodeHandler() handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
-	see := func(ctx context.Context, before, after *corev1.Node, q nodeQueue) {
+	initNamespace := func(ctx context.Context, before, after *corev1.Node, q nodeQueue) {
 		if r.signals.Changed(before, after) {
 			r.wakeWorkloadsOn(ctx, cmp.Or(after, before).Name, q)
 		}
 	}
 	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Node], q nodeQueue) {
-			see(ctx, nil, e.Object, q)
+			initNamespace(ctx, nil, e.Object, q)
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Node], q nodeQueue) {
-			see(ctx, e.ObjectOld, e.ObjectNew, q)
+			initNamespace(ctx, e.ObjectOld, e.ObjectNew, q)
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Node], q nodeQueue) {
-			see(ctx, e.Object, nil, q)
+			initNamespace(ctx, e.Object, nil, q)
 		},
 	}
 }
@@ -70,7 +70,7 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		signal, err := r.badFor(ctx, s, pod)
+		signal, err := r.badSignal(ctx, s, pod)
 		if err != nil {
 			return err
 		}
@@ -79,13 +79,13 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 		}
 	}
 	if len(nodes) == 0 {
-		r.evacuations.forgo(s.aw.UID)
+		r.evacuations.cancel(s.aw.UID)
 		return nil
 	}
 	e := &policy.Evacuation{Nodes: sortedKeys(nodes)}
 	e.Message = fmt.Sprintf("pods run on bad nodes: %s (%s)", strings.Join(first(e.Nodes, 4), ", "), strings.Join(first(sortedKeys(why), 4), ", "))
 	s.facts.Evacuation = e
-	if byTopology(s.aw) {
+	if placedByTopology(s.aw) {
 		e.Held, e.Retry = "Kueue has placed the pods by topology, and would place them there again after a reset: it replaces such nodes itself", safetyPoll
 		return nil
 	}
@@ -97,7 +97,7 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 }
 
 // badFor returns the signal for which the pod has to leave its node, if there is one; if there may be one later, it is looked for then.
-func (r *Reconciler) badFor(ctx context.Context, s *scope, pod *corev1.Pod) (*signals.Signal, error) {
+func (r *Reconciler) badSignal(ctx context.Context, s *scope, pod *corev1.Pod) (*signals.Signal, error) {
 	if signal := r.signals.Unhealthy(&pod.Status); signal != nil {
 		return signal, nil
 	}
@@ -110,24 +110,24 @@ func (r *Reconciler) badFor(ctx context.Context, s *scope, pod *corev1.Pod) (*si
 		return nil, fmt.Errorf("getting node %s: %w", pod.Spec.NodeName, err)
 	}
 	signal, next := r.signals.Bad(&node, pods.Requests(&pod.Spec), s.facts.Now)
-	s.lookAt(next)
+	s.requeueAt(next)
 	return signal, nil
 }
 
 // lookAt looks again at a time, if it is one.
-func (s *scope) lookAt(at time.Time) {
+func (s *scope) requeueAt(at time.Time) {
 	if at.IsZero() {
 		return
 	}
-	if wait := max(time.Millisecond, at.Sub(s.facts.Now)); s.lookAgain == 0 || wait < s.lookAgain {
-		s.lookAgain = wait
+	if wait := max(time.Millisecond, at.Sub(s.facts.Now)); s.requeueIn == 0 || wait < s.requeueIn {
+		s.requeueIn = wait
 	}
 }
 
 // topologyGate is on the pods of workloads that Kueue places by topology.
 const topologyGate = "kueue.x-k8s.io/topology"
 
-func byTopology(aw *v1beta2.AppWrapper) bool {
+func placedByTopology(aw *v1beta2.AppWrapper) bool {
 	for _, c := range aw.Spec.Components {
 		for _, info := range c.PodSetInfos {
 			if slices.ContainsFunc(info.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == topologyGate }) {
@@ -239,7 +239,7 @@ func newEvacuations(reader client.Reader, limit int) *evacuations {
 }
 
 // admit gives the workload its turn, or says why it has to wait.
-func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (held string, err error) {
+func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitReason string, err error) {
 	if e.limit == 0 {
 		return "", nil
 	}
@@ -281,7 +281,7 @@ func (e *evacuations) others(ctx context.Context, uid types.UID) (count int, err
 }
 
 // forgo gives back the turn of a workload that was not moved after all.
-func (e *evacuations) forgo(uid types.UID) {
+func (e *evacuations) cancel(uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.admitted, uid)

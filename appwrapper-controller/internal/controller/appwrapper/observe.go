@@ -32,9 +32,9 @@ const rung = recovering.RungReset
 func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live bool) (*scope, error) {
 	s := &scope{aw: aw, status: aw.Status.DeepCopy()}
 	initComponents(s.status, aw)
-	s.recall(r.clock.Now(), r.config)
+	s.readSpecAndStatus(r.clock.Now(), r.config)
 	if r.reviews != nil {
-		s.recallReview(r.reviews)
+		s.readReview(r.reviews)
 	}
 	switch {
 	case s.facts.Phase == v1beta2.Running && !s.facts.Deleted:
@@ -46,7 +46,7 @@ func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live b
 }
 
 // recall what was asked for and written down.
-func (s *scope) recall(now time.Time, config settings.AppWrapper) {
+func (s *scope) readSpecAndStatus(now time.Time, config settings.AppWrapper) {
 	aw := s.aw
 	f := &s.facts
 	f.Parameters, s.problems = settings.Read(aw.Annotations, config.FaultTolerance)
@@ -64,7 +64,7 @@ func (s *scope) recall(now time.Time, config settings.AppWrapper) {
 
 // recallReview decides whether the components may be created. An AppWrapper that has a phase and no review was started by an earlier build
 // or by the published controller: from now on its templates count as reviewed.
-func (s *scope) recallReview(reviews *review.Reviews) {
+func (s *scope) readReview(reviews *review.Reviews) {
 	known := s.aw.Status.Reviewed
 	creates := s.facts.Phase == v1beta2.Empty || s.facts.Phase == v1beta2.Suspended || s.facts.Phase == v1beta2.Resuming
 	if known != nil && !creates {
@@ -105,7 +105,7 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 		}
 		s.components = append(s.components, c)
 		if c.meta == nil {
-			c.report = r.kinds.endings.of(s.aw.UID, c.ref, s.facts.Clocks.AttemptStart)
+			c.report = r.kinds.finishedObjects.of(s.aw.UID, c.ref, s.facts.Clocks.AttemptStart)
 		}
 		s.facts.Components = append(s.facts.Components, s.component(i, c, object))
 	}
@@ -121,8 +121,8 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 }
 
 // find looks for the object of a component. One that is controlled by somebody else is not that object.
-func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (wrapped, client.Object, error) {
-	c := wrapped{ref: s.reference(i)}
+func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (observedComponent, client.Object, error) {
+	c := observedComponent{ref: s.reference(i)}
 	if c.ref.Name == "" {
 		return c, nil, nil
 	}
@@ -139,7 +139,7 @@ func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (wrap
 		return c, nil, nil
 	}
 	c.meta, c.presence, c.report = object, policy.Present, health.Of(object)
-	r.kinds.endings.note(s.aw.UID, c.ref, object, c.report)
+	r.kinds.finishedObjects.record(s.aw.UID, c.ref, object, c.report)
 	if object.GetDeletionTimestamp() != nil {
 		c.presence = policy.Terminating
 	}
@@ -147,21 +147,21 @@ func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (wrap
 }
 
 // component is what the policy is told of it.
-func (s *scope) component(i int, c wrapped, object client.Object) policy.Component {
-	entry := &s.status.ComponentStatus[i]
+func (s *scope) component(i int, c observedComponent, object client.Object) policy.Component {
+	cs := &s.status.ComponentStatus[i]
 	fact := policy.Component{
 		Name:      c.ref.String(),
-		Created:   meta.IsStatusConditionTrue(entry.Conditions, string(v1beta2.ResourcesDeployed)),
+		Created:   meta.IsStatusConditionTrue(cs.Conditions, string(v1beta2.ResourcesDeployed)),
 		Presence:  c.presence,
 		Report:    c.report,
-		Finishes:  health.Finishes(c.ref.GroupKind()),
-		Succeeded: meta.IsStatusConditionTrue(entry.Conditions, string(v1beta2.ComponentSucceeded)),
+		Finishes:  health.ReportsCompletion(c.ref.GroupKind()),
+		Succeeded: meta.IsStatusConditionTrue(cs.Conditions, string(v1beta2.ComponentSucceeded)),
 	}
-	for _, set := range entry.PodSets {
+	for _, set := range cs.PodSets {
 		fact.Pods += set.Count()
 	}
 	if fact.Report.State == health.Complete {
-		setComponent(entry, v1beta2.ComponentSucceeded, true, "Complete", "")
+		setComponent(cs, v1beta2.ComponentSucceeded, true, "Complete", "")
 	}
 	if object != nil {
 		if until := recovering.Until(rung, s.facts.Now, object.GetAnnotations()); until.After(s.facts.Recovering) {
@@ -217,7 +217,7 @@ func (r *Reconciler) observeChildJobs(ctx context.Context, s *scope, live bool) 
 		if err != nil {
 			return err
 		}
-		report.Active = health.AtWork(report.ChildJobs, succeeded)
+		report.Active = health.ActivePods(report.ChildJobs, succeeded)
 		report.Succeeded = 0
 		for _, pods := range succeeded {
 			report.Succeeded += pods
@@ -228,7 +228,7 @@ func (r *Reconciler) observeChildJobs(ctx context.Context, s *scope, live bool) 
 
 // succeededPods counts the pods of each Job of a JobSet that have succeeded: those that the Job's status counts, or those that are there, since
 // that status comes later.
-func succeededPods(ctx context.Context, from client.Reader, jobSet wrapped, pods []*corev1.Pod) (map[health.ChildJob]int32, error) {
+func succeededPods(ctx context.Context, from client.Reader, jobSet observedComponent, pods []*corev1.Pod) (map[health.ChildJob]int32, error) {
 	succeeded := map[health.ChildJob]int32{}
 	for _, pod := range pods {
 		if pod.Status.Phase == corev1.PodSucceeded && pod.Labels[jobSetName] == jobSet.ref.Name {
@@ -252,7 +252,7 @@ func succeededPods(ctx context.Context, from client.Reader, jobSet wrapped, pods
 func (r *Reconciler) observeRemains(ctx context.Context, s *scope) error {
 	for _, live := range []bool{false, true} {
 		s.components, s.facts.Remains = nil, nil
-		if err := r.lookForRemains(ctx, s, live); err != nil {
+		if err := r.findRemains(ctx, s, live); err != nil {
 			return err
 		}
 		if len(s.facts.Remains) > 0 {
@@ -260,17 +260,17 @@ func (r *Reconciler) observeRemains(ctx context.Context, s *scope) error {
 		}
 	}
 	for i := range s.status.ComponentStatus {
-		if entry := &s.status.ComponentStatus[i]; entry.Name != "" {
-			setComponent(entry, v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")
+		if cs := &s.status.ComponentStatus[i]; cs.Name != "" {
+			setComponent(cs, v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")
 		}
 	}
 	return nil
 }
 
-func (r *Reconciler) lookForRemains(ctx context.Context, s *scope, live bool) error {
+func (r *Reconciler) findRemains(ctx context.Context, s *scope, live bool) error {
 	for i := range s.status.ComponentStatus {
 		if s.isGone(i) {
-			s.components = append(s.components, wrapped{ref: s.reference(i)})
+			s.components = append(s.components, observedComponent{ref: s.reference(i)})
 			continue
 		}
 		c, _, err := r.find(ctx, s, i, live)
@@ -299,9 +299,9 @@ func (r *Reconciler) lookForRemains(ctx context.Context, s *scope, live bool) er
 
 // isGone: it was removed in this removal, refused, or never begun. A creation that failed otherwise may have made an object all the same.
 func (s *scope) isGone(i int) bool {
-	entry := &s.status.ComponentStatus[i]
-	c := meta.FindStatusCondition(entry.Conditions, string(v1beta2.ResourcesDeployed))
-	if c == nil || entry.Name == "" {
+	cs := &s.status.ComponentStatus[i]
+	c := meta.FindStatusCondition(cs.Conditions, string(v1beta2.ResourcesDeployed))
+	if c == nil || cs.Name == "" {
 		return true
 	}
 	return c.Status == metav1.ConditionFalse && (c.Reason == v1beta2.ReasonComponentDeleted || c.Reason == v1beta2.ReasonComponentCreationRefused)

@@ -145,11 +145,11 @@ func TestB10AKindThatIsGone(t *testing.T) {
 	crd.SetKind("CustomResourceDefinition")
 	crd.SetName("gadgets.test.holdfast.dev")
 	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(crd), crd))
-	again := &unstructured.Unstructured{Object: map[string]any{"spec": crd.Object["spec"]}}
-	again.SetGroupVersionKind(crd.GroupVersionKind())
-	again.SetName(crd.GetName())
+	retryOnConflict := &unstructured.Unstructured{Object: map[string]any{"spec": crd.Object["spec"]}}
+	retryOnConflict.SetGroupVersionKind(crd.GroupVersionKind())
+	retryOnConflict.SetName(crd.GetName())
 	t.Cleanup(func() { // for who runs the tests more than once
-		if err := w.Create(context.Background(), again); err != nil {
+		if err := w.Create(context.Background(), retryOnConflict); err != nil {
 			t.Error(err)
 		}
 		sandbox.Eventually(t, func() string { return text(w.Create(context.Background(), w.object(gadget("probe")))) })
@@ -485,7 +485,7 @@ func TestTakeOver(t *testing.T) {
 		}))
 	}
 	w.Stop()
-	resetting := left("resetting", v1beta2.Resetting, "QuotaReserved=True", "ResourcesDeployed=False", "Unhealthy=True")
+	recoveringState := left("resetting", v1beta2.Resetting, "QuotaReserved=True", "ResourcesDeployed=False", "Unhealthy=True")
 	left("suspending", v1beta2.Suspending, "QuotaReserved=True", "ResourcesDeployed=True", "DeletingResources=True")
 	left("failed", v1beta2.Failed, "QuotaReserved=True", "ResourcesDeployed=True", "Unhealthy=True")
 	left("succeeded", v1beta2.Succeeded, "QuotaReserved=False", "ResourcesDeployed=True")
@@ -519,7 +519,7 @@ func TestTakeOver(t *testing.T) {
 	w.Always(func() string {
 		return sandbox.Differs("phases", "Running Running", string(w.get("resetting").Status.Phase+" "+w.get("resuming").Status.Phase))
 	})
-	if aw := w.get("resetting"); aw.UID != resetting.UID || len(aw.Status.Attempts) != 1 {
+	if aw := w.get("resetting"); aw.UID != recoveringState.UID || len(aw.Status.Attempts) != 1 {
 		t.Errorf("attempts %+v", aw.Status.Attempts)
 	}
 	w.finishJob(w.job("running"), batchv1.JobComplete)

@@ -16,7 +16,7 @@ import (
 )
 
 // exactly makes a delete apply to this object and to no later one of the same name.
-func exactly(object metav1.Object) client.Preconditions {
+func withUID(object metav1.Object) client.Preconditions {
 	return client.Preconditions{UID: new(object.GetUID())}
 }
 
@@ -40,7 +40,7 @@ func (r *Reconciler) deleteComponent(ctx context.Context, s *scope, i int, force
 	c := s.components[i]
 	options := []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}
 	if c.meta != nil {
-		options = append(options, exactly(c.meta))
+		options = append(options, withUID(c.meta))
 	}
 	if force {
 		options = append(options, client.GracePeriodSeconds(0))
@@ -67,7 +67,7 @@ const notAllowed = "the controller is not allowed to delete it"
 
 // refused adds to the evidence what is learned only by trying.
 func (s *scope) refused(name, why string) {
-	s.learned = true
+	s.deletionRefused = true
 	for i := range s.facts.Remains {
 		if s.facts.Remains[i].Name == name {
 			s.facts.Remains[i].Blocked = why
@@ -87,7 +87,7 @@ func (r *Reconciler) forcePods(ctx context.Context, s *scope) error {
 		if wasForced(pod) {
 			continue
 		}
-		err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), exactly(pod))
+		err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), withUID(pod))
 		switch {
 		case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		case apierrors.IsForbidden(err):

@@ -28,7 +28,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decisi
 	if err := r.patchStatus(ctx, s.aw, s.status); err != nil {
 		return err
 	}
-	r.followUp(s, d, before)
+	r.reportChanges(s, d, before)
 	return nil
 }
 
@@ -62,10 +62,10 @@ func (s *scope) record(d *policy.Decision) {
 	}
 	if d.Begins { // nothing is deployed, whatever a controller of before left here
 		for i := range status.ComponentStatus {
-			entry := &status.ComponentStatus[i]
-			meta.RemoveStatusCondition(&entry.Conditions, string(v1beta2.ComponentSucceeded))
-			if meta.IsStatusConditionTrue(entry.Conditions, string(v1beta2.ResourcesDeployed)) {
-				setComponent(entry, v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")
+			cs := &status.ComponentStatus[i]
+			meta.RemoveStatusCondition(&cs.Conditions, string(v1beta2.ComponentSucceeded))
+			if meta.IsStatusConditionTrue(cs.Conditions, string(v1beta2.ResourcesDeployed)) {
+				setComponent(cs, v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")
 			}
 		}
 	}
@@ -88,19 +88,19 @@ func initComponents(status *v1beta2.AppWrapperStatus, aw *v1beta2.AppWrapper) {
 	}
 }
 
-func setComponent(entry *v1beta2.AppWrapperComponentStatus, kind v1beta2.AppWrapperCondition, to bool, reason, message string) {
+func setComponent(cs *v1beta2.AppWrapperComponentStatus, kind v1beta2.AppWrapperCondition, to bool, reason, message string) {
 	status := metav1.ConditionFalse
 	if to {
 		status = metav1.ConditionTrue
 	}
-	meta.SetStatusCondition(&entry.Conditions, metav1.Condition{Type: string(kind), Status: status, Reason: reason, Message: message})
+	meta.SetStatusCondition(&cs.Conditions, metav1.Condition{Type: string(kind), Status: status, Reason: reason, Message: message})
 }
 
 // Bounds of the history, as the definition has them.
 const (
-	mostAttempts  = 16
-	mostNodes     = 16
-	longestReason = 256
+	maxAttempts = 16
+	maxNodes    = 16
+	maxReason   = 256
 )
 
 // attemptNumber is that of the attempt that goes on, or was the last.
@@ -124,7 +124,7 @@ func (s *scope) recordAttempt(d *policy.Decision) {
 	if len(s.status.Attempts) == 0 && (d.BecameReady || d.Ends != nil) { // begun by the published controller
 		s.status.Attempts = []v1beta2.Attempt{{Number: attemptNumber(&s.aw.Status), StartTime: metav1.NewTime(s.facts.Clocks.AttemptStart)}}
 	}
-	if extra := len(s.status.Attempts) - mostAttempts; extra > 0 {
+	if extra := len(s.status.Attempts) - maxAttempts; extra > 0 {
 		s.status.Attempts = s.status.Attempts[extra:]
 	}
 	if len(s.status.Attempts) == 0 {
@@ -135,8 +135,8 @@ func (s *scope) recordAttempt(d *policy.Decision) {
 		last.ReadyTime = &now
 	}
 	if d.Ends != nil && last.EndTime == nil {
-		last.EndTime, last.Reason, last.Message = &now, d.Ends.Reason, cut(d.Ends.Message, longestReason)
-		last.Nodes, last.Evacuation = d.Ends.Nodes[:min(len(d.Ends.Nodes), mostNodes)], d.Ends.Evacuation
+		last.EndTime, last.Reason, last.Message = &now, d.Ends.Reason, truncate(d.Ends.Message, maxReason)
+		last.Nodes, last.Evacuation = d.Ends.Nodes[:min(len(d.Ends.Nodes), maxNodes)], d.Ends.Evacuation
 	}
 }
 
@@ -151,7 +151,7 @@ func leftNodes(status *v1beta2.AppWrapperStatus, within time.Duration, now time.
 	return nodes
 }
 
-func cut(text string, longest int) string {
+func truncate(text string, longest int) string {
 	if len(text) <= longest {
 		return text
 	}
@@ -160,8 +160,8 @@ func cut(text string, longest int) string {
 
 // resetting is what the AppWrapper says of itself while it is reset, from the decision until all pods run again; nil at all other
 // times. It follows from what is written down, so that it is the same whoever looks.
-func resetting(status *v1beta2.AppWrapperStatus, p settings.Parameters) *recovering.State {
-	last := endedBefore(status)
+func recoveringState(status *v1beta2.AppWrapperStatus, p settings.Parameters) *recovering.State {
+	last := failedAttempt(status)
 	if last == nil || last.EndTime == nil || last.Reason == string(v1beta2.Suspended) {
 		return nil
 	}
@@ -172,7 +172,7 @@ func resetting(status *v1beta2.AppWrapperStatus, p settings.Parameters) *recover
 }
 
 // endedBefore is the attempt whose failure is being made good; nil if none is.
-func endedBefore(status *v1beta2.AppWrapperStatus) *v1beta2.Attempt {
+func failedAttempt(status *v1beta2.AppWrapperStatus) *v1beta2.Attempt {
 	n := len(status.Attempts)
 	switch status.Phase {
 	case v1beta2.Resetting:
@@ -189,8 +189,8 @@ func endedBefore(status *v1beta2.AppWrapperStatus) *v1beta2.Attempt {
 
 // mark brings the annotation up to date with the status that was written. A program on another rung leaves the workload alone while
 // it is there; its deadline bounds that if nobody is left to take it away.
-func (r *Reconciler) mark(ctx context.Context, s *scope) error {
-	reset := resetting(s.status, s.facts.Parameters)
+func (r *Reconciler) writeRecovering(ctx context.Context, s *scope) error {
+	reset := recoveringState(s.status, s.facts.Parameters)
 	value, write := "", reset == nil && recovering.Release(s.aw.Annotations, rung)
 	if reset != nil {
 		value, write = recovering.Place(s.aw.Annotations, *reset, s.facts.Now)

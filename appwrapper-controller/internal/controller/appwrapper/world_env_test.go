@@ -66,16 +66,16 @@ func (w *world) start() {
 		}
 		options := WrappedCacheOptions(mgr.GetScheme(), mgr.GetRESTMapper())
 		options.DefaultNamespaces = w.Namespaces()
-		wrapped, err := cache.New(apiServer, options)
+		observedComponent, err := cache.New(apiServer, options)
 		if err != nil {
 			return err
 		}
-		if err := mgr.Add(wrapped); err != nil {
+		if err := mgr.Add(observedComponent); err != nil {
 			return err
 		}
-		shown := wrapped
+		shown := observedComponent
 		if w.wrap != nil {
-			shown = w.wrap(wrapped)
+			shown = w.wrap(observedComponent)
 		}
 		kinds, err := discovery.NewDiscoveryClientForConfig(apiServer)
 		if err != nil {
