@@ -116,7 +116,7 @@ func (s *site) published() *installation {
 func (s *site) ours() *installation {
 	s.Helper()
 	return &installation{
-		definition: filepath.Join("..", "config", "crd", "bases", definition), webhooks: filepath.Join("..", "config", "webhook", "manifests.yaml"),
+		definition: filepath.Join("..", "..", "charts", "jobset-controller", "files", "crds", definition), webhooks: filepath.Join("..", "..", "charts", "jobset-controller", "files", "webhook", "manifests.yaml"),
 		address: localhost(s.T), run: (*site).runOurs,
 	}
 }

@@ -7,4 +7,4 @@
 package v1beta2
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen object paths=.
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen crd paths=. output:crd:dir=../../config/crd/bases
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen crd paths=. output:crd:dir=../../../charts/appwrapper-controller/files/crds
