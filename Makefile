@@ -8,10 +8,6 @@ SHELL := /bin/bash
 MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator rescheduler rescheduler/scheduler cli charts e2e
 # Modules outside of the workspace, whose libraries must not decide about the versions of all others.
 ALONE := elastic-operator/kueue appwrapper-controller/published
-JOBSET_CHART := charts/jobset-controller/files
-APPWRAPPER_CHART := charts/appwrapper-controller/files
-RESCHEDULER_CHART := charts/rescheduler/files
-ELASTIC_CHART := charts/elastic-operator/files
 BIN := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -39,28 +35,29 @@ help: ## Show this list
 build: build-jobset build-appwrapper build-elastic build-rescheduler ## Build all programs into bin/
 	cd cli && $(BUILD) -o $(BIN)/ ./cmd/kubectl-holdfast
 
+# The tests give each program the account and the roles of its chart.
+.PHONY: build-accounts
+build-accounts:
+	cd charts && go run ./cmd/manifests -output $(BIN)/manifests
+
 # By program, so that the demo does not wait for those that it does not show.
 .PHONY: build-jobset
-build-jobset:
-	@mkdir -p $(BIN)
+build-jobset: build-accounts
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 .PHONY: build-appwrapper
-build-appwrapper:
-	@mkdir -p $(BIN)
+build-appwrapper: build-accounts
 	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
 
 .PHONY: build-elastic
-build-elastic:
-	@mkdir -p $(BIN)
+build-elastic: build-accounts
 	cd elastic-operator && $(BUILD) -o $(BIN)/elastic-manager ./cmd/manager && $(BUILD) -o $(BIN)/rendezvous ./cmd/rendezvous
 	cd elastic-operator/kueue && GOWORK=off $(BUILD) -o $(BIN)/elastic-kueue ./cmd/manager
 
 .PHONY: build-rescheduler
-build-rescheduler:
-	@mkdir -p $(BIN)
+build-rescheduler: build-accounts
 	cd rescheduler && $(BUILD) -o $(BIN)/rescheduler-manager ./cmd/manager
 	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
 
@@ -253,6 +250,7 @@ demo-cluster: ## A worker dies on a real node (root) and the JobSet restarts in 
 	@$(call step,the agents,(cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec))
 	@$(call step,the JobSet controller,(cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager))
 	@$(call step,the orchestrator,(cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/orchestrator))
+	@$(call step,the accounts,(cd charts && go run ./cmd/manifests -output $(BIN)/manifests))
 	@$(call step,the workers,(cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step))
 	@$(call step,the demo,(cd e2e && $(BUILD) -o $(BIN)/ ./cmd/demo))
 	@$(BIN)/demo
@@ -349,27 +347,14 @@ testbed-down: ## Stop the real cluster and remove all it left on this machine
 	$(TESTBED) down
 
 .PHONY: generate
-generate: ## Write generated code and manifests again
-	cd jobset-controller && go generate ./...
-	cp jobset-controller/config/crd/bases/*.yaml $(JOBSET_CHART)/crds/
-	cp jobset-controller/config/webhook/manifests.yaml $(JOBSET_CHART)/webhook/manifests.yaml
-	cp jobset-controller/config/rbac/role.yaml $(JOBSET_CHART)/rbac/manager.yaml
-	cp jobset-controller/config/rbac/orchestrator/role.yaml $(JOBSET_CHART)/rbac/orchestrator.yaml
-	cd appwrapper-controller && go generate ./...
-	cp appwrapper-controller/config/crd/bases/*.yaml $(APPWRAPPER_CHART)/crds/
-	cp appwrapper-controller/config/webhook/manifests.yaml $(APPWRAPPER_CHART)/webhook/manifests.yaml
-	cp appwrapper-controller/config/rbac/role.yaml $(APPWRAPPER_CHART)/rbac/manager.yaml
-	cd rescheduler && go generate ./...
-	cp rescheduler/config/webhook/manifests.yaml $(RESCHEDULER_CHART)/webhook/manifests.yaml
-	cp rescheduler/config/rbac/role.yaml $(RESCHEDULER_CHART)/rbac/manager.yaml
-	cp rescheduler/scheduler/config/second-scheduler.yaml $(RESCHEDULER_CHART)/scheduler/config.yaml
-	cp rescheduler/scheduler/config/rbac.yaml rescheduler/scheduler/config/profile.yaml rescheduler/scheduler/config/profile-rbac.yaml $(RESCHEDULER_CHART)/scheduler/
-	cd elastic-operator && go generate ./...
-	cp elastic-operator/config/crd/bases/*.yaml $(ELASTIC_CHART)/crds/
-	cp elastic-operator/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/manager.yaml
+generate: ## Write generated code, the generated files of the charts, and the reference pages again
+	for module in jobset-controller appwrapper-controller rescheduler elastic-operator; do (cd $$module && go generate ./...); done
 	cd elastic-operator/kueue && GOWORK=off go generate ./...
-	cp elastic-operator/kueue/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/kueue.yaml
 	cd charts && go run ./cmd/generate
+
+.PHONY: manifests
+manifests: ## Write plain manifests for kubectl into config/: the charts' defaults
+	cd charts && go run ./cmd/manifests -output $(CURDIR)/config
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

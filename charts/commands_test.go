@@ -80,6 +80,7 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"kubectl frobnicate pods":                                "no command frobnicate",
 		"kubectl apply -f examples/nothing.yaml":                 "no such file",
 		"kubectl apply -f e2e/lab/manager.yaml":                  "no test applies",
+		"kubectl apply -f config/nothing.yaml":                   "no such file",
 		"kubectl delete pod $(kubectl gett pods -o name | head)": "no command gett",
 		"export KUBECONFIG=$(go run ./e2e/cmd/nothing)":          "no such file",
 		"export KUBECONFIG":                                      "not a variable and its value",
@@ -205,11 +206,14 @@ func checkKubectl(t *testing.T, words []string) error {
 		if file == "jobset.yaml" { // the reader's own
 			continue
 		}
-		if _, err := os.Stat(filepath.Join("..", file)); err != nil {
-			return err
-		}
-		if !strings.HasPrefix(file, "examples/") && !strings.HasPrefix(file, "config/") {
+		path := filepath.Join("..", file)
+		if manifest, made := strings.CutPrefix(file, "config/"); made { // by `make manifests`
+			path = filepath.Join(manifests(t), manifest)
+		} else if !strings.HasPrefix(file, "examples/") {
 			return fmt.Errorf("no test applies %s", file)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -204,6 +204,16 @@ func parse(t *testing.T, file, content string) objects {
 	}
 }
 
+// manifests writes the plain manifests, as `make manifests` does, and returns their folder.
+func manifests(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := plain.Write(".", folder); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
 // find returns the objects of a kind.
 func (o objects) find(kind string) objects {
 	var found objects

@@ -117,7 +117,7 @@ func (s *site) published() *installation {
 func (s *site) ours(flags ...string) *installation {
 	s.Helper()
 	return &installation{
-		definition: filepath.Join("..", "config", "crd", "bases", definition), webhooks: filepath.Join("..", "config", "webhook", "manifests.yaml"),
+		definition: filepath.Join("..", "..", "charts", "jobset-controller", "files", "crds", definition), webhooks: filepath.Join("..", "..", "charts", "jobset-controller", "files", "webhook", "manifests.yaml"),
 		address: localhost(s.T), run: (*site).runOurs, flags: flags,
 	}
 }

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	config, stop, err := apiserver.Start("../../../jobset-controller/config/crd/bases", "../../../appwrapper-controller/config/crd/bases", "../../../elastic-operator/config/crd/bases")
+	config, stop, err := apiserver.Start("../../../charts/jobset-controller/files/crds", "../../../charts/appwrapper-controller/files/crds", "../../../charts/elastic-operator/files/crds")
 	if err != nil {
 		return 0, err
 	}

@@ -29,7 +29,7 @@ func TestTheProgramRunsWithItsFiles(t *testing.T) {
 	w.apply("rbac.yaml")
 	w.node("bad", "4", "eligible")
 	w.node("other", "4")
-	address := w.program("second-scheduler.yaml")
+	address := w.program("config.yaml")
 	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"), bySecond)
 	w.lands("returns", "bad")
 	w.loses("returns", memory.HostsAnnotation)
@@ -96,7 +96,7 @@ func (w *world) kubeconfig(user string) string {
 // withKubeconfig is a configuration for outside of a cluster.
 func (w *world) withKubeconfig(file, kubeconfig string) string {
 	w.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "config", file))
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
 	w.ok(err)
 	copied := filepath.Join(w.TempDir(), file)
 	w.ok(os.WriteFile(copied, append(content, fmt.Sprintf("clientConnection: {kubeconfig: %s}\n", kubeconfig)...), 0o600))
