@@ -27,7 +27,7 @@ func FinishedSlots(jobSet string, job *batchv1.Job) []string {
 	return slots
 }
 
-// SlotsBeyond lists the slots of the stages that a complete Job has never had, because the other Jobs of its entry were made larger when it was
+// SlotsBeyond lists the slots of the stages that a complete Job has never had, because the other Jobs of its replicatedJob were made larger when it was
 // over (feature gate ElasticJobSet): nobody will join for them.
 func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) []string {
 	if !policy.Finished(job) || policy.FailureOf(job) != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// JobName gives "<jobset>-<entry>-<index>".
-func JobName(jobSet, entry string, index int) string {
-	return string(AppendJobName(nil, jobSet, entry, index))
+// JobName gives "<jobset>-<replicatedJob>-<index>".
+func JobName(jobSet, rjob string, index int) string {
+	return string(AppendJobName(nil, jobSet, rjob, index))
 }
 
 // AppendJobName appends JobName to a buffer, which callers with thousands of names use again and again.
-func AppendJobName(to []byte, jobSet, entry string, index int) []byte {
-	to = append(append(append(append(to, jobSet...), '-'), entry...), '-')
+func AppendJobName(to []byte, jobSet, rjob string, index int) []byte {
+	to = append(append(append(append(to, jobSet...), '-'), rjob...), '-')
 	return strconv.AppendInt(to, int64(index), 10)
 }
 

@@ -82,7 +82,7 @@ func (c *checked) rule(rule *v1alpha2.FailurePolicyRule, path *field.Path) field
 func (c *checked) ruleTargetsExist(path *field.Path, names []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range names {
-		if c.entry(name) == nil {
+		if c.replicatedJob(name) == nil {
 			errs = append(errs, field.Invalid(path.Index(i), name,
 				fmt.Sprintf("invalid replicatedJob name '%s' in failure policy does not appear in .spec.ReplicatedJobs", name)))
 		}

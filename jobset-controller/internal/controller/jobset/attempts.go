@@ -71,8 +71,8 @@ func restartCounts(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return counts
 }
 
-// podNews wakes the JobSet that a pod says it is of.
-func podNews(pods cache.Cache) source.Source {
+// podEvents wakes the JobSet that a pod says it is of.
+func podEvents(pods cache.Cache) source.Source {
 	return source.Kind(pods, &corev1.Pod{}, handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, pod *corev1.Pod) []reconcile.Request {
 		name := pod.Labels[v1alpha2.JobSetNameKey]
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}}}
@@ -104,7 +104,7 @@ func (s *scope) setAttempts(status *v1alpha2.JobSetStatus) {
 	}
 	status.PreviousInPlaceRestartAttempt, status.CurrentInPlaceRestartAttempt = s.attempts.Next(&s.jobSet.Status, s.suspended())
 	if s.restartsInPlace() && !s.suspended() {
-		s.raise(status, v1alpha2.JobSetRestartingInPlace, warning(v1alpha2.InPlaceAttemptReason, fmt.Sprintf(
+		s.setTrue(status, v1alpha2.JobSetRestartingInPlace, warning(v1alpha2.InPlaceAttemptReason, fmt.Sprintf(
 			"all pods restart in place and join attempt %d", s.attempts.Highest)))
 	}
 }

@@ -106,8 +106,8 @@ func TestWhatIsRefusedIsNotRepeatedInEveryReconcile(t *testing.T) {
 			m, clock := running(size), testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
 			c.change(m)
 			m.refuses = c.err
-			said := &counter{}
-			r := New(Options{Client: m, Live: m, Recorder: said, Clock: clock})
+			reported := &counter{}
+			r := New(Options{Client: m, Live: m, Recorder: reported, Clock: clock})
 			for i, pause := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 				pause *= time.Second
 				for _, want := range []int32{size, 0, 0} {
@@ -120,8 +120,8 @@ func TestWhatIsRefusedIsNotRepeatedInEveryReconcile(t *testing.T) {
 						t.Errorf("try %d: again after %s, want %s", i, result.RequeueAfter, pause)
 					}
 				}
-				if said.of[c.reason] != i+1 {
-					t.Errorf("try %d: %d events", i, said.of[c.reason])
+				if reported.of[c.reason] != i+1 {
+					t.Errorf("try %d: %d events", i, reported.of[c.reason])
 				}
 				clock.SetTime(clock.Now().Add(pause))
 			}
@@ -172,16 +172,16 @@ func TestPodsThatMayBeStuckAreListedNowAndThen(t *testing.T) {
 	a, b := MakeJobSet("a").Obj(), MakeJobSet("b").Obj()
 	waits := func(js *v1alpha2.JobSet, want time.Duration) {
 		t.Helper()
-		if got, _ := n.wait(js, theStuckPods); got != want {
+		if got, _ := n.wait(js, taskStuckPods); got != want {
 			t.Errorf("waits %s, want %s", got, want)
 		}
 	}
 	waits(a, 0)
-	n.set(a, theStuckPods, stuckLook)
-	clock.SetTime(clock.Now().Add(stuckLook / 5))
-	waits(a, stuckLook-stuckLook/5)
+	n.set(a, taskStuckPods, stuckPodInterval)
+	clock.SetTime(clock.Now().Add(stuckPodInterval / 5))
+	waits(a, stuckPodInterval-stuckPodInterval/5)
 	waits(b, 0)
-	clock.SetTime(clock.Now().Add(stuckLook))
+	clock.SetTime(clock.Now().Add(stuckPodInterval))
 	waits(a, 0)
 }
 

@@ -11,15 +11,15 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
-// resizeJobs gives unfinished Jobs the size that their entry has now (feature gate ElasticJobSet).
+// resizeJobs gives unfinished Jobs the size that their replicatedJob has now (feature gate ElasticJobSet).
 func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !s.features.ElasticJobSet {
 		return ctrl.Result{}, nil
 	}
 	specs := make(map[string]*batchv1.JobSpec, len(s.jobSet.Spec.ReplicatedJobs))
 	for i := range s.jobSet.Spec.ReplicatedJobs {
-		entry := &s.jobSet.Spec.ReplicatedJobs[i]
-		specs[entry.Name] = &entry.Template.Spec
+		rjob := &s.jobSet.Spec.ReplicatedJobs[i]
+		specs[rjob.Name] = &rjob.Template.Spec
 	}
 	var pairs []resumption
 	for _, job := range s.jobs.Active {

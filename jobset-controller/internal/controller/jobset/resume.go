@@ -52,9 +52,9 @@ func (s *scope) jobsToResume() []resumption {
 	var name []byte
 	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
-		entry := &s.jobSet.Spec.ReplicatedJobs[i]
-		for index := range int(entry.Replicas) {
-			name = plan.AppendJobName(name[:0], s.jobSet.Name, entry.Name, index)
+		rjob := &s.jobSet.Spec.ReplicatedJobs[i]
+		for index := range int(rjob.Replicas) {
+			name = plan.AppendJobName(name[:0], s.jobSet.Name, rjob.Name, index)
 			if job := byName[string(name)]; job != nil && s.gates[i] {
 				pairs = append(pairs, resumption{current: job, desired: builder.Job(i, index)})
 			}

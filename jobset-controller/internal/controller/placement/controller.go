@@ -1,3 +1,7 @@
+// Package placement keeps the pods of Jobs that are placed exclusively together: it releases followers when their leader has a
+// node, and evicts those that are not where their leader is. What is decided is in plan/exclusive.
+//
+//	pods of a Job ──> observe (cache: pods by owner, nodes' labels) ──> exclusive.Plan ──> release, evict, report
 package placement
 
 import (
@@ -44,19 +48,19 @@ type Reconciler struct {
 	client   client.Client
 	domains  Domains
 	recorder events.EventRecorder
-	said     *lru.Cache
+	reported *lru.Cache
 }
 
 // New makes a Reconciler.
 func New(o Options) *Reconciler {
-	return &Reconciler{client: o.Client, domains: Domains{o.Client}, recorder: o.Recorder, said: lru.New(remembered)}
+	return &Reconciler{client: o.Client, domains: Domains{o.Client}, recorder: o.Recorder, reported: lru.New(cacheSize)}
 }
 
 // Register adds the controller to a manager. It works on Jobs, and looks at one when something of a pod of it changes that a pass looks at.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		Watches(&corev1.Pod{}, podNews(), builder.WithPredicates(worthALook)).
+		Watches(&corev1.Pod{}, podEvents(), builder.WithPredicates(relevantChanges)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
@@ -67,7 +71,7 @@ type scope struct {
 	topology string
 	anchor   *corev1.Pod
 	leader   *corev1.Pod
-	// domain of the anchor, "" if its node does not tell.
+	// domain of the anchor, "" if its node does not enqueue.
 	domain string
 	// leaderless is a follower that waits for a leader that is not there, nil if nobody does.
 	leaderless *corev1.Pod

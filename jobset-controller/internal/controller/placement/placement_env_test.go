@@ -78,7 +78,7 @@ func TestFollowersOfAnotherDomainAreMadeAnew(t *testing.T) {
 	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are created anew in " + rack + " r2")
 }
 
-// A lost pod is replaced while its leader is lost too: those that run say where the Job is.
+// A lost pod is replaced while its leader is lost too: those that run reportOnce where the Job is.
 func TestALostFollowerComesBackWithoutItsLeader(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
@@ -143,7 +143,7 @@ func TestAPodThatHasCompletedKeepsNoFollower(t *testing.T) {
 	done.Status.Phase = corev1.PodSucceeded
 	w.OK(w.Status().Update(w.Context(), done))
 	follower := w.pod("f2", "2", held)
-	time.Sleep(4 * gatherHeld)
+	time.Sleep(4 * debounceHeld)
 	if got := w.where(follower); !strings.Contains(got, exclusive.Gate) {
 		t.Errorf("the follower goes where the Job was before it was suspended: %q", got)
 	}
@@ -161,7 +161,7 @@ func TestAFollowerThatNobodyWillLeadLeads(t *testing.T) {
 	w.AwaitEvent("LeaderReplaced/Placing: index 0 is over: pod f1 leads and goes where the scheduler puts it, and the others follow; " +
 		"their " + rack + " may not be theirs alone")
 	w.awaitWhere(first, " [example.com/other]")
-	time.Sleep(4 * gatherHeld)
+	time.Sleep(4 * debounceHeld)
 	if got := w.where(second); !strings.Contains(got, exclusive.Gate) {
 		t.Errorf("a second one leads: %q", got)
 	}

@@ -17,24 +17,24 @@ import (
 // podSuffix has the length of what the Job controller adds to the name of a pod.
 const podSuffix = "-xxxxx"
 
-// entries checks spec.replicatedJobs.
-func (c *checked) entries() field.ErrorList {
+// replicatedJobs checks spec.replicatedJobs.
+func (c *checked) replicatedJobs() field.ErrorList {
 	var errs field.ErrorList
 	earlier := map[string]bool{}
 	for i := range c.spec.ReplicatedJobs {
-		entry, path := &c.spec.ReplicatedJobs[i], c.path.Child("replicatedJobs").Index(i)
-		errs = append(errs, concat(c.jobNames(entry, path), groupName(entry, path), size(entry, path), dependsOn(entry, path, i, earlier))...)
-		earlier[entry.Name] = true
+		rjob, path := &c.spec.ReplicatedJobs[i], c.path.Child("replicatedJobs").Index(i)
+		errs = append(errs, concat(c.jobNames(rjob, path), groupName(rjob, path), size(rjob, path), dependsOn(rjob, path, i, earlier))...)
+		earlier[rjob.Name] = true
 	}
 	return errs
 }
 
-// jobNames checks the longest names that are generated for an entry.
-func (c *checked) jobNames(entry *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
-	job := plan.JobName(c.name, entry.Name, int(max(0, entry.Replicas-1)))
+// jobNames checks the longest names that are generated for a replicatedJob.
+func (c *checked) jobNames(rjob *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
+	job := plan.JobName(c.name, rjob.Name, int(max(0, rjob.Replicas-1)))
 	errs := label(path.Child("name"), job, "JobSet name is too long, job names generated for this JobSet will exceed 63 characters")
-	completions := entry.Template.Spec.Completions
-	if completions == nil || !indexed(&entry.Template.Spec) {
+	completions := rjob.Template.Spec.Completions
+	if completions == nil || !indexed(&rjob.Template.Spec) {
 		return errs
 	}
 	pod := job + "-" + strconv.Itoa(int(max(0, *completions-1))) + podSuffix
@@ -59,32 +59,32 @@ func indexed(spec *batchv1.JobSpec) bool {
 }
 
 // groupName absent is the default group.
-func groupName(entry *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
-	if entry.GroupName == "" {
+func groupName(rjob *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
+	if rjob.GroupName == "" {
 		return nil
 	}
-	return label(path.Child("groupName"), entry.GroupName, ".spec.replicatedJob[].groupName is too long, must be less than 63 characters")
+	return label(path.Child("groupName"), rjob.GroupName, ".spec.replicatedJob[].groupName is too long, must be less than 63 characters")
 }
 
-func size(entry *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
-	pods := int64(entry.Replicas) * int64(ptr.Deref(entry.Template.Spec.Parallelism, 1))
+func size(rjob *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
+	pods := int64(rjob.Replicas) * int64(ptr.Deref(rjob.Template.Spec.Parallelism, 1))
 	if pods <= math.MaxInt32 {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, pods, fmt.Sprintf(
-		"the product of replicas and parallelism must not exceed %d for replicatedJob '%s'", math.MaxInt32, entry.Name))}
+		"the product of replicas and parallelism must not exceed %d for replicatedJob '%s'", math.MaxInt32, rjob.Name))}
 }
 
-func dependsOn(entry *v1alpha2.ReplicatedJob, path *field.Path, index int, earlier map[string]bool) field.ErrorList {
+func dependsOn(rjob *v1alpha2.ReplicatedJob, path *field.Path, index int, earlier map[string]bool) field.ErrorList {
 	path = path.Child("dependsOn")
 	var errs field.ErrorList
-	if index == 0 && len(entry.DependsOn) > 0 {
+	if index == 0 && len(rjob.DependsOn) > 0 {
 		errs = append(errs, field.Forbidden(path, "DependsOn can't be set for the first ReplicatedJob"))
 	}
-	for i, d := range entry.DependsOn {
+	for i, d := range rjob.DependsOn {
 		if !earlier[d.Name] {
 			errs = append(errs, field.Invalid(path.Index(i).Child("name"), d.Name, fmt.Sprintf(
-				"replicatedJob: %s cannot depend on replicatedJob: %s", entry.Name, d.Name)))
+				"replicatedJob: %s cannot depend on replicatedJob: %s", rjob.Name, d.Name)))
 		}
 	}
 	return errs

@@ -10,31 +10,31 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// countersEach is how often the numbers of Jobs by state, and what a JobSet that does not run waits for, are written while they are on their
+// progressInterval is how often the numbers of Jobs by state, and what a JobSet that does not run waits for, are written while they are on their
 // way somewhere. Each Job that starts or stops changes them twice, and nobody acts on what is in between: 5 s is for people who watch.
-const countersEach = 5 * time.Second
+const progressInterval = 5 * time.Second
 
-// countersRate is how many such writes all JobSets have together in a second: when hundreds start at once, the API server has other work.
-const countersRate = 5
+// progressRate is how many such writes all JobSets have together in a second: when hundreds start at once, the API server has other work.
+const progressRate = 5
 
 // pace is how long a status waits that says nothing new but numbers in between. 0: it is written now.
 func (r *Reconciler) pace(js *v1alpha2.JobSet, status *v1alpha2.JobSetStatus) time.Duration {
-	last, told := r.told.Get(js.UID)
-	if !told || !onlyInBetween(&js.Spec, &js.Status, status) {
+	last, written := r.written.Get(js.UID)
+	if !written || !onlyProgress(&js.Spec, &js.Status, status) {
 		return 0
 	}
-	if left := countersEach - r.clock.Since(last.(time.Time)); left > 0 {
+	if left := progressInterval - r.clock.Since(last.(time.Time)); left > 0 {
 		return left
 	}
 	if !r.counters.TryAccept() {
-		return countersEach
+		return progressInterval
 	}
 	return 0
 }
 
-// onlyInBetween: nothing differs but numbers of Jobs that are ready, active or suspended, messages, and why the JobSet does not run; and none
+// onlyProgress: nothing differs but numbers of Jobs that are ready, active or suspended, messages, and why the JobSet does not run; and none
 // of the numbers has got to where somebody waits for it: all are ready or done, or none of a suspended JobSet is active any more.
-func onlyInBetween(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) bool {
+func onlyProgress(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) bool {
 	if len(old.ReplicatedJobsStatus) != len(now.ReplicatedJobsStatus) || !equality.Semantic.DeepEqual(withoutCounters(old), withoutCounters(now)) {
 		return false
 	}

@@ -22,46 +22,46 @@ import (
 // A pass looks at all pods of a Job, and so news of a thousand pods, each a pass, would be a million looks. Those of the leader are
 // told at once: the others wait for its node. Those of others wait for company.
 const (
-	// gatherHeld is for followers that wait for a domain, which may be known by now.
-	gatherHeld = 250 * time.Millisecond
-	// gatherOthers is for all else: where a follower is, and that it went.
-	gatherOthers = time.Second
+	// debounceHeld is for followers that wait for a domain, which may be known by now.
+	debounceHeld = 250 * time.Millisecond
+	// debounceOthers is for all else: where a follower is, and that it went.
+	debounceOthers = time.Second
 )
 
-// gather is how long news of a pod may wait for others of the same Job.
-func gather(pod *corev1.Pod) time.Duration {
+// debounce is how long news of a pod may wait for others of the same Job.
+func debounce(pod *corev1.Pod) time.Duration {
 	_, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation] // without indexes all lead, and nobody follows
 	switch {
 	case indexed && exclusive.Leads(pod):
 		return 0
 	case exclusive.Held(pod):
-		return gatherHeld
+		return debounceHeld
 	}
-	return gatherOthers
+	return debounceOthers
 }
 
-// podNews tells Jobs of their pods that are placed exclusively.
-func podNews() handler.EventHandler {
+// podEvents tells Jobs of their pods that are placed exclusively.
+func podEvents() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	tell := func(object client.Object, q queue) {
+	enqueue := func(object client.Object, q queue) {
 		pod, is := object.(*corev1.Pod)
 		if !is || exclusive.Topology(pod) == "" {
 			return
 		}
 		if job := controllingJob(pod); job != nil {
-			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: job.Name}}, gather(pod))
+			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: job.Name}}, debounce(pod))
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { tell(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { tell(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { tell(e.Object, q) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { enqueue(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, q) },
 	}
 }
 
-// worthALook lets only those changes of pods through by which a pass could decide otherwise. A pass looks at all pods of a Job, and
+// relevantChanges lets only those changes of pods through by which a pass could decide otherwise. A pass looks at all pods of a Job, and
 // most changes are reports of kubelets: when thousands of containers restart, each of them says so twice.
-var worthALook = predicate.Funcs{
+var relevantChanges = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, isPod := e.ObjectOld.(*corev1.Pod)
 		now, stillPod := e.ObjectNew.(*corev1.Pod)
@@ -69,7 +69,7 @@ var worthALook = predicate.Funcs{
 	},
 }
 
-// moved tells whether what a pass reads of a pod has changed. Of a leader that is its conditions too: they say why it waits.
+// moved tells whether what a pass reads of a pod has changed. Of a leader that is its conditions too: they reportOnce why it waits.
 func moved(before, now *corev1.Pod) bool {
 	return before.UID != now.UID || before.Spec.NodeName != now.Spec.NodeName || before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
 		over(before) != over(now) || !slices.Equal(before.Spec.SchedulingGates, now.Spec.SchedulingGates) ||

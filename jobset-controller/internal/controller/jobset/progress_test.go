@@ -23,23 +23,23 @@ func TestPace(t *testing.T) {
 		after    time.Duration
 		wait     time.Duration
 	}{
-		"Jobs start":                       {old: counts{Active: 1}, now: counts{Active: 2, Ready: 1}, wait: countersEach},
-		"Jobs start, and have for a while": {old: counts{Active: 1}, now: counts{Active: 2}, after: countersEach - 1, wait: 1},
-		"Jobs start, and have for long":    {old: counts{Active: 1}, now: counts{Active: 2}, after: countersEach},
-		"the first starts":                 {old: counts{Suspended: 4}, now: counts{Active: 1, Suspended: 3}, wait: countersEach},
-		"all are active":                   {old: counts{Active: 3}, now: counts{Active: 4}, wait: countersEach},
+		"Jobs start":                       {old: counts{Active: 1}, now: counts{Active: 2, Ready: 1}, wait: progressInterval},
+		"Jobs start, and have for a while": {old: counts{Active: 1}, now: counts{Active: 2}, after: progressInterval - 1, wait: 1},
+		"Jobs start, and have for long":    {old: counts{Active: 1}, now: counts{Active: 2}, after: progressInterval},
+		"the first starts":                 {old: counts{Suspended: 4}, now: counts{Active: 1, Suspended: 3}, wait: progressInterval},
+		"all are active":                   {old: counts{Active: 3}, now: counts{Active: 4}, wait: progressInterval},
 		"all are ready":                    {old: counts{Active: 4, Ready: 3}, now: counts{Active: 4, Ready: 4}},
-		"none is active any more":          {old: counts{Active: 1}, now: counts{}, wait: countersEach},
+		"none is active any more":          {old: counts{Active: 1}, now: counts{}, wait: progressInterval},
 		"none of a suspended JobSet is":    {old: counts{Active: 1, Suspended: 4}, now: counts{Suspended: 4}, suspend: true},
-		"a failed Job is deleted":          {old: counts{Active: 3, Failed: 1}, now: counts{Active: 3}, wait: countersEach},
-		"all are suspended":                {old: counts{Active: 4, Suspended: 3}, now: counts{Active: 4, Suspended: 4}, wait: countersEach},
-		"it waits for something else": {old: counts{Active: 1}, now: counts{Active: 2}, wait: countersEach, change: func(s *v1alpha2.JobSetStatus) {
+		"a failed Job is deleted":          {old: counts{Active: 3, Failed: 1}, now: counts{Active: 3}, wait: progressInterval},
+		"all are suspended":                {old: counts{Active: 4, Suspended: 3}, now: counts{Active: 4, Suspended: 4}, wait: progressInterval},
+		"it waits for something else": {old: counts{Active: 1}, now: counts{Active: 2}, wait: progressInterval, change: func(s *v1alpha2.JobSetStatus) {
 			s.Conditions[0].Reason, s.Conditions[0].Message = "WaitingForJobs", "not all jobs are ready yet"
 		}},
 		"it runs": {old: counts{Active: 1}, now: counts{Active: 2}, change: func(s *v1alpha2.JobSetStatus) {
 			s.Conditions[0] = isTrue(v1alpha2.JobSetRunning, "AllJobsReady")
 		}},
-		"they are resumed":           {old: counts{Suspended: 4}, now: counts{Suspended: 1}, wait: countersEach},
+		"they are resumed":           {old: counts{Suspended: 4}, now: counts{Suspended: 1}, wait: progressInterval},
 		"one has succeeded":          {old: counts{Active: 4}, now: counts{Active: 3, Succeeded: 1}},
 		"one has failed":             {old: counts{Active: 4}, now: counts{Active: 3, Failed: 1}},
 		"the JobSet was restarted":   {old: counts{Active: 4}, now: counts{Active: 3}, change: func(s *v1alpha2.JobSetStatus) { s.Restarts++ }},
@@ -63,7 +63,7 @@ func TestPace(t *testing.T) {
 			if got := r.pace(js, now); got != 0 {
 				t.Errorf("a status that was never written waits %s", got)
 			}
-			r.told.Add(js.UID, clock.Now())
+			r.written.Add(js.UID, clock.Now())
 			clock.SetTime(clock.Now().Add(c.after))
 			if got := r.pace(js, now); got != c.wait {
 				t.Errorf("waits %s, want %s", got, c.wait)
@@ -85,7 +85,7 @@ func TestJobSetsShareTheWritesOfTheirProgress(t *testing.T) {
 		for i := range 200 {
 			js := MakeJobSet("a").Entry("w", 4).Obj()
 			js.UID, js.Status = types.UID(fmt.Sprint(i)), *at(counts{Active: 1})
-			r.told.Add(js.UID, clock.Now().Add(-countersEach))
+			r.written.Add(js.UID, clock.Now().Add(-progressInterval))
 			if r.pace(js, at(now)) == 0 {
 				n++
 			}
@@ -93,8 +93,8 @@ func TestJobSetsShareTheWritesOfTheirProgress(t *testing.T) {
 		return n
 	}
 	for second := range 3 {
-		if got := written(counts{Active: 2}); got != countersRate {
-			t.Errorf("second %d: %d writes of progress, want %d", second, got, countersRate)
+		if got := written(counts{Active: 2}); got != progressRate {
+			t.Errorf("second %d: %d writes of progress, want %d", second, got, progressRate)
 		}
 		if got := written(counts{Active: 4, Ready: 4}); got != 200 {
 			t.Errorf("second %d: %d writes of JobSets that are ready, want all 200", second, got)

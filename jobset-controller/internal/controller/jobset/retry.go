@@ -53,13 +53,13 @@ type task struct {
 
 // Tasks that a JobSet has once. Those that it has for each replicatedJob are jobsOf; for those of updateJobs see there.
 const (
-	theService   = "service"
-	theClaims    = "volume claims"
-	theStuckPods = "stuck pods"
-	theWrites    = "writes"
+	taskService   = "service"
+	taskClaims    = "volume claims"
+	taskStuckPods = "stuck pods"
+	taskWrites    = "writes"
 )
 
-func jobsOf(entry string) string { return "jobs of " + entry }
+func jobsOf(rjob string) string { return "jobs of " + rjob }
 
 // pause before the next try, how often there was one in a row, and the error that led to it.
 type pause struct {
@@ -69,7 +69,7 @@ type pause struct {
 }
 
 func newNotBefore(c clock.PassiveClock) *notBefore {
-	return &notBefore{clock: c, of: lru.New(remembered)}
+	return &notBefore{clock: c, of: lru.New(cacheSize)}
 }
 
 func taskOf(js *v1alpha2.JobSet, what string) task {
@@ -100,11 +100,11 @@ func (n *notBefore) set(js *v1alpha2.JobSet, what string, wait time.Duration) {
 const writePause = 200 * time.Millisecond
 
 // wrote begins the pause after a write.
-func (r *Reconciler) wrote(js *v1alpha2.JobSet) { r.notBefore.set(js, theWrites, writePause) }
+func (r *Reconciler) wrote(js *v1alpha2.JobSet) { r.notBefore.set(js, taskWrites, writePause) }
 
 // pauseAfterWrites is what is left of the pause.
 func (r *Reconciler) pauseAfterWrites(js *v1alpha2.JobSet) ctrl.Result {
-	wait, _ := r.notBefore.wait(js, theWrites)
+	wait, _ := r.notBefore.wait(js, taskWrites)
 	return ctrl.Result{RequeueAfter: wait}
 }
 
@@ -174,14 +174,14 @@ func (r *refusedJobs) unlessRefused(job *batchv1.Job, err error) error {
 	if r.of == nil {
 		r.of = map[string]refusedJob{}
 	}
-	entry := job.Labels[v1alpha2.ReplicatedJobNameKey]
-	if known, is := r.of[entry]; !is || compareNames(job.Name, known.name) < 0 {
-		r.of[entry] = refusedJob{job.Name, err}
+	rjob := job.Labels[v1alpha2.ReplicatedJobNameKey]
+	if known, is := r.of[rjob]; !is || compareNames(job.Name, known.name) < 0 {
+		r.of[rjob] = refusedJob{job.Name, err}
 	}
 	return nil
 }
 
-// compareNames sorts the Jobs of an entry by their index.
+// compareNames sorts the Jobs of a replicatedJob by their index.
 func compareNames(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 // invalidJob is what the API server says about a Job that it will not take however often it is asked; empty for other refusals.

@@ -56,12 +56,12 @@ func TestOnlyWhatAPassLooksAtIsWorthALook(t *testing.T) {
 			if test.after != nil {
 				test.after(after)
 			}
-			if got := worthALook.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
+			if got := relevantChanges.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
 				t.Errorf("worth a look: %t, want %t", got, test.want)
 			}
 		})
 	}
-	if !worthALook.Create(event.CreateEvent{Object: &corev1.Pod{}}) || !worthALook.Delete(event.DeleteEvent{Object: &corev1.Pod{}}) {
+	if !relevantChanges.Create(event.CreateEvent{Object: &corev1.Pod{}}) || !relevantChanges.Delete(event.DeleteEvent{Object: &corev1.Pod{}}) {
 		t.Error("a pod that comes or goes is not looked at")
 	}
 }
@@ -94,9 +94,9 @@ func TestNewsWaitForCompanyUnlessTheyAreTheLeaders(t *testing.T) {
 			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", Controller: ptr.To(true)}}
 			c.change(pod)
 			q := &waits{}
-			podNews().Create(t.Context(), event.CreateEvent{Object: pod}, q)
-			podNews().Update(t.Context(), event.UpdateEvent{ObjectOld: pod, ObjectNew: pod}, q)
-			podNews().Delete(t.Context(), event.DeleteEvent{Object: pod}, q)
+			podEvents().Create(t.Context(), event.CreateEvent{Object: pod}, q)
+			podEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: pod, ObjectNew: pod}, q)
+			podEvents().Delete(t.Context(), event.DeleteEvent{Object: pod}, q)
 			var want []string
 			for range 3 {
 				want = append(want, c.want...)

@@ -27,3 +27,20 @@ func Resume(current, desired *batchv1.Job) (job *batchv1.Job, templateDiffers bo
 	have.Spec.SchedulingGates = want.Spec.SchedulingGates
 	return job, !equality.Semantic.DeepEqual(current.Spec.Template, *have)
 }
+
+// Resize gives the Job with the parallelism and completions of its replicatedJob, and whether they differ from what it has. Only Indexed
+// Jobs whose two numbers are equal can be resized: the API server refuses all others.
+func Resize(current *batchv1.Job, rjob *batchv1.JobSpec) (job *batchv1.Job, differs bool) {
+	if !Elastic(rjob) || !Elastic(&current.Spec) || *current.Spec.Parallelism == *rjob.Parallelism {
+		return current, false
+	}
+	job = current.DeepCopy()
+	job.Spec.Parallelism, job.Spec.Completions = ptr.To(*rjob.Parallelism), ptr.To(*rjob.Completions)
+	return job, true
+}
+
+// Elastic tells whether Jobs of the spec can change their size.
+func Elastic(spec *batchv1.JobSpec) bool {
+	return ptr.Deref(spec.CompletionMode, batchv1.IndexedCompletion) == batchv1.IndexedCompletion &&
+		spec.Parallelism != nil && spec.Completions != nil && *spec.Parallelism == *spec.Completions && *spec.Parallelism >= 1
+}
