@@ -31,14 +31,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// What the webhook server reads.
+// Files that the webhook server reads.
 const (
 	certificateFile = "tls.crt"
 	keyFile         = "tls.key"
 )
 
-// addCertificates returns a channel that is closed when the folder holds a certificate and, if it is our own, the webhook
-// configurations trust it.
+// addCertificates returns a channel that is closed once the folder has a certificate and, for an internal one, the webhook configurations
+// trust it.
 func (o *Options) addCertificates(mgr ctrl.Manager) (ready chan struct{}, err error) {
 	ready = make(chan struct{})
 	if !o.Certificates.Internal {
@@ -55,8 +55,7 @@ func (o *Options) addCertificates(mgr ctrl.Manager) (ready chan struct{}, err er
 	return ready, mgr.Add(o.fetchCertificate(mgr))
 }
 
-// rotator writes the Secret; it is brought into the folder, and the webhook server reads it again when it changes. All
-// replicas run it, since all serve webhooks; whoever writes first wins.
+// rotator returns the rotator that writes the Secret. All replicas run it, because all serve webhooks; the first write wins.
 func (o *Options) rotator(ready chan struct{}) *rotator.CertRotator {
 	c := o.Certificates
 	r := &rotator.CertRotator{
@@ -68,7 +67,7 @@ func (o *Options) rotator(ready chan struct{}) *rotator.CertRotator {
 		IsReady:        ready,
 	}
 	if o.Webhook.Host != "" && net.ParseIP(o.Webhook.Host) == nil {
-		r.ExtraDNSNames = []string{o.Webhook.Host} // webhooks that are called by a URL, as outside of a cluster
+		r.ExtraDNSNames = []string{o.Webhook.Host} // for webhooks called by URL, as outside of a cluster
 	}
 	for _, name := range c.Validating {
 		r.Webhooks = append(r.Webhooks, rotator.WebhookInfo{Name: name, Type: rotator.Validating})
@@ -79,12 +78,12 @@ func (o *Options) rotator(ready chan struct{}) *rotator.CertRotator {
 	return r
 }
 
-// requireSecret turns the rotator's retries into one clear error.
+// requireSecret returns a clear error if the Secret does not exist; the rotator would retry forever.
 func (o *Options) requireSecret(mgr ctrl.Manager) error {
 	key := types.NamespacedName{Namespace: o.Certificates.Namespace, Name: o.Certificates.SecretName}
 	err := mgr.GetAPIReader().Get(context.Background(), key, &corev1.Secret{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no Secret %s to keep the webhook certificate in: create it empty, or give certificates by --%s", key, flagWebhookCertDir)
+		return fmt.Errorf("Secret %s for the webhook certificate does not exist: create it empty, or provide a certificate by --%s", key, flagWebhookCertDir)
 	}
 	if err != nil {
 		return fmt.Errorf("reading the Secret of the webhook certificate: %w", err)
@@ -92,7 +91,7 @@ func (o *Options) requireSecret(mgr ctrl.Manager) error {
 	return nil
 }
 
-// waitForCertificate looks once a second: folders of Secrets are swapped as a whole, which file watches miss.
+// waitForCertificate polls once per second, because file watches miss the atomic replacement of mounted Secrets.
 func waitForCertificate(ctx context.Context, folder string, ready chan<- struct{}) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -109,21 +108,21 @@ func waitForCertificate(ctx context.Context, folder string, ready chan<- struct{
 	}
 }
 
-// everywhere is a task of all replicas, not only of the leader.
+// everywhere is a runnable of all replicas, not only of the leader.
 type everywhere manager.RunnableFunc
 
 func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
 func (everywhere) NeedLeaderElection() bool          { return false }
 
 const (
-	// fetchSoon is for the time before the first certificate, without which no webhook is served.
+	// fetchSoon is the interval until the first certificate, without which no webhook is served.
 	fetchSoon = time.Second
-	// fetchLater is when a renewed certificate is served at the latest. The API server trusts its authority at once.
+	// fetchLater is the maximum delay before a renewed certificate is served. The API server trusts its CA at once.
 	fetchLater = time.Minute
 )
 
-// fetchCertificate keeps the folder as the Secret is. The kubelet would bring a mounted Secret too, but takes up to two
-// minutes for the first certificate, in which the API server refuses what the webhooks are to validate.
+// fetchCertificate copies the Secret to the folder. A mounted Secret would work too, but the kubelet takes up to two minutes to mount the
+// first certificate, and the API server rejects requests that need the webhooks until then.
 func (o *Options) fetchCertificate(mgr ctrl.Manager) everywhere {
 	key := client.ObjectKey{Namespace: o.Certificates.Namespace, Name: o.Certificates.SecretName}
 	log := mgr.GetLogger().WithName("certificates").WithValues("secret", key.String(), "folder", o.Webhook.CertDir)
@@ -136,12 +135,12 @@ func (o *Options) fetchCertificate(mgr ctrl.Manager) everywhere {
 			}
 			switch {
 			case readOnly(err):
-				log.Info("The folder cannot be written: whoever mounted it brings the certificate")
+				log.Info("The certificate folder is read-only, using the mounted certificate")
 				return nil
 			case err == nil:
 				pause = fetchLater
 			case !errors.Is(err, errNoCertificate) && ctx.Err() == nil:
-				log.Error(err, "The certificate is not in its folder yet")
+				log.Error(err, "Writing the certificate failed, retrying")
 			}
 			select {
 			case <-ctx.Done():
@@ -152,20 +151,20 @@ func (o *Options) fetchCertificate(mgr ctrl.Manager) everywhere {
 	}
 }
 
-// readOnly: the folder is a mounted Secret, as in the published installation.
+// readOnly reports whether the folder is a mounted Secret, as in the published installation.
 func readOnly(err error) bool {
 	return errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
 }
 
 var errNoCertificate = errors.New("the Secret has no certificate yet")
 
-// writeCertificate writes the certificate last, because it is what everybody waits for.
+// writeCertificate writes the key first, because readers wait for the certificate.
 func writeCertificate(folder string, data map[string][]byte) error {
 	if len(data[certificateFile]) == 0 || len(data[keyFile]) == 0 {
 		return errNoCertificate
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("making the folder of the certificate: %w", err)
+		return fmt.Errorf("creating the certificate folder: %w", err)
 	}
 	for _, name := range []string{keyFile, certificateFile} {
 		if err := replaceFile(filepath.Join(folder, name), data[name]); err != nil {
@@ -175,7 +174,7 @@ func writeCertificate(folder string, data map[string][]byte) error {
 	return nil
 }
 
-// replaceFile lets a reader see the old content or the new one, and leaves alone what is the same.
+// replaceFile replaces a file atomically if its content has changed.
 func replaceFile(path string, content []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return nil
@@ -187,13 +186,13 @@ func replaceFile(path string, content []byte) error {
 	return os.Rename(temporary, path)
 }
 
-// expiry collects, when it is asked, when the certificate in a folder ends: the one that the webhook server serves, whoever made it.
+// expiry collects the expiry time of the certificate that the webhook server serves. It reads the file on each scrape.
 type expiry struct {
 	program, folder string
 	desc            *prometheus.Desc
 }
 
-// registerExpiry takes the place of an earlier manager's of this process, which has another folder.
+// registerExpiry replaces the collector of an earlier manager of this process, which has another folder.
 func registerExpiry(registry prometheus.Registerer, program, folder string) error {
 	own := expiry{program, folder, meter.Desc(series.WebhookCertificateEnd)}
 	err := registry.Register(own)
@@ -203,14 +202,14 @@ func registerExpiry(registry prometheus.Registerer, program, folder string) erro
 		err = registry.Register(own)
 	}
 	if err != nil {
-		return fmt.Errorf("registering the end of the webhook certificate: %w", err)
+		return fmt.Errorf("registering the expiry of the webhook certificate: %w", err)
 	}
 	return nil
 }
 
 func (e expiry) Describe(out chan<- *prometheus.Desc) { out <- e.desc }
 
-// Collect has no value before the first certificate is there.
+// Collect reports no value before the first certificate.
 func (e expiry) Collect(out chan<- prometheus.Metric) {
 	end, err := certificateEnd(filepath.Join(e.folder, certificateFile))
 	if err != nil {
@@ -219,7 +218,7 @@ func (e expiry) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(end.Unix()), e.program)
 }
 
-// certificateEnd is that of the first certificate of a file, which is the server's own; authorities follow.
+// certificateEnd returns the expiry of the first certificate of a file, which is the server's own.
 func certificateEnd(file string) (time.Time, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -236,8 +235,8 @@ func certificateEnd(file string) (time.Time, error) {
 	return certificate.NotAfter, nil
 }
 
-// webhookServer makes the server. It makes its list of paths at its start or with its first path, whichever comes first, and here
-// webhooks look at the list while the server starts: so it gets a path before anybody else has it, and answers as without.
+// webhookServer creates the webhook server. The server creates its path map on its start or with the first path, while webhooks are
+// registered concurrently. Registering a path here avoids the race and does not change responses.
 func (o *Options) webhookServer(change func(*tls.Config)) webhook.Server {
 	server := webhook.NewServer(webhook.Options{
 		Host: o.Webhook.Host, Port: o.Webhook.Port, CertDir: o.Webhook.CertDir, TLSOpts: []func(*tls.Config){change},
@@ -246,8 +245,8 @@ func (o *Options) webhookServer(change func(*tls.Config)) webhook.Server {
 	return server
 }
 
-// registerWhenReady registers the webhooks when the certificate is there. The server starts with the first of them, and
-// would fail without a certificate.
+// registerWhenReady registers the webhooks once there is a certificate. The server starts with the first webhook and would fail without a
+// certificate.
 func registerWhenReady(mgr ctrl.Manager, ready <-chan struct{}, register func(ctrl.Manager) error) error {
 	return mgr.Add(everywhere(func(ctx context.Context) error {
 		select {
@@ -262,7 +261,7 @@ func registerWhenReady(mgr ctrl.Manager, ready <-chan struct{}, register func(ct
 	}))
 }
 
-// certificateCheck fails until the certificate is there.
+// certificateCheck fails until there is a certificate.
 func certificateCheck(ready <-chan struct{}) healthz.Checker {
 	return func(*http.Request) error {
 		select {

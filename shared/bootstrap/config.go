@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Config is the part of a configuration file that all programs share. Each embeds it in a kind of its own. What is not set
-// leaves the default.
+// Config is the part of a configuration file that all programs share. Each program embeds it in its own kind. Absent fields keep the
+// defaults.
 type Config struct {
 	Webhook                WebhookConfig      `json:"webhook,omitempty"`
 	LeaderElection         LeaderConfig       `json:"leaderElection,omitempty"`
@@ -27,7 +27,7 @@ type Config struct {
 	FeatureGates           map[string]bool    `json:"featureGates,omitempty"`
 }
 
-// WebhookConfig is where webhooks are served.
+// WebhookConfig configures the webhook server.
 type WebhookConfig struct {
 	Port    *int    `json:"port,omitempty"`
 	Host    *string `json:"host,omitempty"`
@@ -45,26 +45,26 @@ type LeaderConfig struct {
 	ResourceNamespace *string          `json:"resourceNamespace,omitempty"`
 }
 
-// MetricsConfig is the endpoint of metrics.
+// MetricsConfig configures the metrics endpoint.
 type MetricsConfig struct {
 	BindAddress *string `json:"bindAddress,omitempty"`
 	CertDir     *string `json:"certDir,omitempty"`
 }
 
-// HealthConfig is the endpoint of probes. The names are paths.
+// HealthConfig configures the probe endpoint. The names are paths.
 type HealthConfig struct {
 	HealthProbeBindAddress *string `json:"healthProbeBindAddress,omitempty"`
 	ReadinessEndpointName  *string `json:"readinessEndpointName,omitempty"`
 	LivenessEndpointName   *string `json:"livenessEndpointName,omitempty"`
 }
 
-// TLSConfig is for webhooks and metrics.
+// TLSConfig applies to webhooks and metrics.
 type TLSConfig struct {
 	MinVersion   *string  `json:"minVersion,omitempty"`   // VersionTLS12 or VersionTLS13
 	CipherSuites []string `json:"cipherSuites,omitempty"` // not with VersionTLS13
 }
 
-// CertificatesConfig says whether the program makes the certificate of its webhooks.
+// CertificatesConfig determines whether the program creates its webhook certificate.
 type CertificatesConfig struct {
 	Enable             *bool   `json:"enable,omitempty"`
 	WebhookServiceName *string `json:"webhookServiceName,omitempty"`
@@ -77,8 +77,7 @@ type ClientConfig struct {
 	Burst *int     `json:"burst,omitempty"`
 }
 
-// ReadConfig reads the file into a struct that embeds metav1.TypeMeta and Config. A field that the struct does not have is an
-// error with its path, and so is a file of another kind.
+// ReadConfig reads the file into a struct that embeds metav1.TypeMeta and Config. An unknown field or another kind is an error.
 func ReadConfig(path string, kind schema.GroupVersionKind, into any) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -90,8 +89,8 @@ func ReadConfig(path string, kind schema.GroupVersionKind, into any) error {
 	return nil
 }
 
-// ReadLooseConfig reads a file of published programs that had no kind, into a struct that embeds Config. unknown are the keys that the
-// struct does not have: files in the field have those of versions past.
+// ReadLooseConfig reads a file without a kind, as published programs have, into a struct that embeds Config. Unknown keys are returned and
+// not treated as an error, because existing files may have keys of earlier versions.
 func ReadLooseConfig(path string, into any) (unknown []error, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -128,7 +127,7 @@ func decode(content []byte, kind schema.GroupVersionKind, into any) error {
 
 func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
-// Complete puts the configuration file beneath the flags and returns all that is wrong then. set is that of Flags, parsed.
+// Complete applies the configuration file, where no flag is set, and returns all errors. set is the parsed set of Flags.
 func (o *Options) Complete(set *pflag.FlagSet, c Config) []error {
 	errs := o.applyGates(c.FeatureGates)
 	if lock := c.LeaderElection.ResourceLock; lock != nil && *lock != "" && *lock != "leases" {
@@ -157,7 +156,8 @@ func (o *Options) applyServers(c Config, set *pflag.FlagSet) {
 	}
 }
 
-// applyLeader: renewDeadline and retryPeriod belong to the leaseDuration beside them; a flag that replaces it replaces them.
+// applyLeader applies leader election settings. A lease duration set by flag also discards the file's renewDeadline and retryPeriod, which
+// belong to the file's lease duration.
 func (o *Options) applyLeader(c LeaderConfig, set *pflag.FlagSet) {
 	put(&o.Leader.Elect, c.LeaderElect, set.Changed(flagLeaderElect))
 	put(&o.Leader.Namespace, c.ResourceNamespace, set.Changed(flagLeaseNamespace))
@@ -168,7 +168,7 @@ func (o *Options) applyLeader(c LeaderConfig, set *pflag.FlagSet) {
 	putDuration(&o.Leader.Retry, c.RetryPeriod, changed)
 }
 
-// applyCertificates: whoever sets --webhook-cert-dir has the certificates.
+// applyCertificates applies certificate settings. --webhook-cert-dir means that someone else provides the certificate.
 func (o *Options) applyCertificates(c CertificatesConfig, set *pflag.FlagSet) {
 	put(&o.Certificates.Internal, c.Enable, false)
 	put(&o.Certificates.ServiceName, c.WebhookServiceName, false)
@@ -178,7 +178,8 @@ func (o *Options) applyCertificates(c CertificatesConfig, set *pflag.FlagSet) {
 	}
 }
 
-// put takes the value of the file. A text that is empty is not set, as in the files of published controllers.
+// put sets the value from the file unless a flag overrides it. An empty string counts as not set, because files of published controllers
+// have those.
 func put[T comparable](target, value *T, overridden bool) {
 	if value == nil || overridden {
 		return
@@ -189,7 +190,7 @@ func put[T comparable](target, value *T, overridden bool) {
 	*target = *value
 }
 
-// putDuration: zero is not set either.
+// putDuration is like put; zero counts as not set.
 func putDuration(target *time.Duration, value *metav1.Duration, overridden bool) {
 	if value != nil && value.Duration != 0 {
 		put(target, &value.Duration, overridden)

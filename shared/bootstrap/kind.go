@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// kindPatience is less than a kubelet gives a program that does not answer its probes yet.
+	// kindPatience is shorter than the kubelet's initial probe failures allow.
 	kindPatience = 30 * time.Second
 	kindRetry    = 200 * time.Millisecond
 )
 
-// AwaitKind returns when the API server serves a kind. One whose definition came a moment ago, as with an installation, is not
-// served at once. Without it the caches would try for ever: after Options.KindPatience there is one clear error instead.
+// AwaitKind waits until the API server serves a kind, which takes a moment after its CRD was installed. Without it caches would retry
+// forever; after Options.KindPatience this returns a clear error.
 func (m *Manager) AwaitKind(ctx context.Context, kind schema.GroupVersionKind) error {
 	return awaitKind(ctx, m.GetRESTMapper(), kind, m.options.KindPatience)
 }
@@ -25,10 +25,10 @@ func (m *Manager) AwaitKind(ctx context.Context, kind schema.GroupVersionKind) e
 func awaitKind(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupVersionKind, patience time.Duration) error {
 	log := ctrl.Log.WithName("setup").WithValues("kind", kind.String())
 	begun := time.Now()
-	for told := false; ; {
+	for logged := false; ; {
 		_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err == nil {
-			if told {
+			if logged {
 				log.Info("The API server serves the kind now", "waited", time.Since(begun).Round(time.Millisecond).String())
 			}
 			return nil
@@ -36,9 +36,9 @@ func awaitKind(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupVer
 		if time.Since(begun) >= patience {
 			return notServed(kind, patience, err)
 		}
-		if !told {
+		if !logged {
 			log.Info("The API server does not serve the kind; waiting for its custom resource definition", "patience", patience.String(), "reason", err.Error())
-			told = true
+			logged = true
 		}
 		select {
 		case <-ctx.Done():

@@ -1,11 +1,11 @@
-// Package bootstrap is what every manager starts with: flags and a configuration file, a connection to the cluster, webhook
-// certificates, health checks that wait for them, metrics for those who may read them, leader election, and a clean end.
+// Package bootstrap has what every manager needs at its start: flags, a configuration file, a connection to the cluster, webhook
+// certificates, health checks, metrics, leader election, and a clean shutdown.
 //
-//	main -> Main: flags -> file -> all that is wrong, at once (exit 2) -> Program.Run
+//	main -> Main: flags -> file -> report all errors at once (exit 2) -> Program.Run
 //	Run  -> New:  manager with metrics, health checks and the Lease
 //	     -> Start: certificates -> webhooks -> ready;   Lease -> controllers;   SIGTERM -> stop, release, exit 0
 //
-// Controllers do not wait for certificates: a recovery is not held up by them. Only webhooks and readiness do.
+// Controllers do not wait for certificates, so they do not delay a recovery. Only webhooks and readiness do.
 package bootstrap
 
 import (
@@ -33,24 +33,24 @@ const (
 	exitUsage  = 2
 )
 
-// Program is what Main runs.
+// Program is run by Main.
 type Program interface {
-	// Flags registers the flags, those of Options among them.
+	// Flags registers the flags, including those of Options.
 	Flags(*pflag.FlagSet)
-	// Complete reads the configuration file and returns all that is wrong with it and with the flags.
+	// Complete reads the configuration file and returns all invalid settings.
 	Complete(*pflag.FlagSet) error
-	// Logging is known after Complete.
+	// Logging returns the logging options. Call it after Complete.
 	Logging() *zap.Options
-	// Run works on the cluster until ctx ends.
+	// Run works on the cluster until ctx is done.
 	Run(ctx context.Context, cluster *rest.Config) error
 }
 
-// Main runs the program until SIGTERM or SIGINT and returns its exit code: 0 after a clean end, 1 after a failure, 2 if flags or
-// the configuration file are wrong. A second signal ends the process at once.
+// Main runs the program until SIGTERM or SIGINT and returns its exit code: 0 after a clean shutdown, 1 after a failure, 2 for invalid flags
+// or an invalid configuration file. A second signal ends the process at once.
 func Main(name string, p Program, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the next signal has its default effect again
+	context.AfterFunc(ctx, stop) // restores the default handling of the next signal
 	return run(ctx, name, p, args, os.Stdout, os.Stderr)
 }
 
@@ -73,9 +73,9 @@ func run(ctx context.Context, name string, p Program, args []string, stdout, std
 	return exitOK
 }
 
-// Parse reads the arguments and, through the program, its configuration file, and returns all that is wrong.
+// Parse parses the arguments and the configuration file, and returns all errors.
 func Parse(set *pflag.FlagSet, p Program, args []string) error {
-	set.Usage = func() {} // a wrong flag is one line, not a page
+	set.Usage = func() {} // no usage page after an invalid flag
 	p.Flags(set)
 	if err := set.Parse(twoDashes(args)); err != nil {
 		return err
@@ -86,7 +86,7 @@ func Parse(set *pflag.FlagSet, p Program, args []string) error {
 	return p.Complete(set)
 }
 
-// twoDashes lets flags begin with one dash too, as in programs whose manifests are taken over. There are no short ones but -h.
+// twoDashes lets flags start with one dash too, as in the manifests of published controllers. The only short flag is -h.
 func twoDashes(args []string) []string {
 	own := slices.Clone(args)
 	for i, arg := range own {
@@ -100,7 +100,7 @@ func twoDashes(args []string) []string {
 	return own
 }
 
-// log gives all of the process one logger, client-go's lines too.
+// log sets the logger of controller-runtime and klog.
 func log(options *zap.Options) {
 	logger := zap.New(zap.UseFlagOptions(options))
 	ctrl.SetLogger(logger)

@@ -29,30 +29,30 @@ import (
 	"github.com/holdfast-project/holdfast/shared/version"
 )
 
-// graceTime for controllers to finish what they do; the rest of a pod's 30 s is for the Lease and the servers.
+// graceTime is how long controllers may take to finish. The rest of a pod's 30 s is for the Lease and the servers.
 const graceTime = 20 * time.Second
 
-// Setup is what a program adds to its options.
+// Setup is the program-specific part of a manager.
 type Setup struct {
-	Program string // in the User-Agent and in holdfast_build_info
+	Program string // for the User-Agent and holdfast_build_info
 	Scheme  *runtime.Scheme
 	Cache   cache.Options
 	// Lock replaces the Lease of the options.
 	Lock resourcelock.Interface
-	// Webhooks registers them; called once, when the certificate is there. nil: there are none.
+	// Webhooks registers the webhooks. It is called once there is a certificate; nil means no webhooks.
 	Webhooks func(ctrl.Manager) error
 }
 
-// Manager runs controllers and webhooks until it is told to stop.
+// Manager runs controllers and webhooks.
 type Manager struct {
 	ctrl.Manager
-	// Identity of this process: the holder of the Lease if it leads.
+	// Identity of this process as a holder of the Lease.
 	Identity string
 
 	options *Options
 }
 
-// New makes a manager with nothing in it but metrics, health checks and, if they are on, webhooks.
+// New returns a manager with metrics, health checks and, if enabled, webhooks.
 func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 	for _, warning := range o.Warnings {
 		ctrl.Log.WithName("config").Info("Ignored: "+warning.Error(), "file", o.ConfigFile)
@@ -96,9 +96,9 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 	return m, m.addChecks(server, s)
 }
 
-// controllers are the settings of all controllers. Names may repeat, for tests start several managers. The priority queue of
-// controller-runtime v0.24.1 can end in a deadlock with workers that stop: it hands an item to one that has left while it holds the lock that
-// the others need to finish.
+// controllers returns the settings of all controllers. Names may repeat, because tests start several managers. The priority queue of
+// controller-runtime v0.24.1 can deadlock on shutdown: it holds a lock that other workers need while it hands an item to a worker that has
+// stopped.
 func controllers() config.Controller {
 	return config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)}
 }
@@ -110,7 +110,7 @@ func (s Setup) lock(cluster *rest.Config, o *Options) (resourcelock.Interface, e
 	return o.Leader.lock(cluster, newIdentity())
 }
 
-// addChecks: alive as long as it answers; ready when all webhooks are served.
+// addChecks adds the liveness check, and the readiness checks, which pass once all webhooks are served.
 func (m *Manager) addChecks(server webhook.Server, s Setup) error {
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
@@ -137,10 +137,10 @@ func (m *Manager) addChecks(server webhook.Server, s Setup) error {
 	return nil
 }
 
-// Start runs until ctx ends, releases the Lease and returns nil. It returns an error if the Lease was lost.
+// Start runs until ctx is done, releases the Lease and returns nil. Losing the Lease is an error.
 func (m *Manager) Start(ctx context.Context) error {
 	err := m.Manager.Start(ctx)
-	if err != nil && err.Error() == "leader election lost" { // controller-runtime has no value for it
+	if err != nil && err.Error() == "leader election lost" { // controller-runtime has no sentinel error for it
 		return fmt.Errorf("lost the Lease %s/%s: another process may lead now", m.options.Leader.Namespace, m.options.Leader.Name)
 	}
 	return err
@@ -153,7 +153,7 @@ func (l Leader) renew() time.Duration {
 	return l.Lease * 2 / 3
 }
 
-// retry bounds the hand-over: a released Lease is taken within 2.2 of these periods.
+// retry bounds the handover: a released Lease is acquired within 2.2 of these periods.
 func (l Leader) retry() time.Duration {
 	if l.Retry != 0 {
 		return l.Retry
@@ -161,11 +161,10 @@ func (l Leader) retry() time.Duration {
 	return l.Lease / 8
 }
 
-// lock is the Lease, as this process asks for it: by a connection of its own, and under the name of the program, for what client-go
-// makes of a connection says only what the file of the program is called.
+// lock returns the Lease. It has its own connection with a shorter timeout and the program's User-Agent.
 func (l Leader) lock(cluster *rest.Config, identity string) (resourcelock.Interface, error) {
 	own := rest.CopyConfig(cluster)
-	own.Timeout = max(l.renew()/2, time.Second) // so that there is time for a second try
+	own.Timeout = max(l.renew()/2, time.Second) // leaves time for a second try
 	clients, err := kubernetes.NewForConfig(own)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the Lease: %w", err)
@@ -178,7 +177,7 @@ func (l Leader) lock(cluster *rest.Config, identity string) (resourcelock.Interf
 	return lock, nil
 }
 
-// newIdentity is different for every process, also for two on one host.
+// newIdentity is unique for every process, even on one host.
 func newIdentity() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -187,7 +186,7 @@ func newIdentity() string {
 	return host + "_" + string(uuid.NewUUID())
 }
 
-// cluster is the connection as this program uses it; the one given stays as it is.
+// cluster returns a copy of the connection with the limits and User-Agent of this program.
 func (o *Options) cluster(c *rest.Config, program string) *rest.Config {
 	own := rest.CopyConfig(c)
 	own.QPS, own.Burst = o.Client.QPS, o.Client.Burst
@@ -210,7 +209,7 @@ func (o *Options) metricsServer(change func(*tls.Config)) server.Options {
 	return options
 }
 
-// registerBuildInfo lets dashboards tell versions apart. A second manager of the process finds it there.
+// registerBuildInfo registers the version metric. A second manager of the process reuses it.
 func registerBuildInfo(registry prometheus.Registerer, program string) error {
 	info := meter.GaugeVec(series.BuildInfo)
 	var there prometheus.AlreadyRegisteredError

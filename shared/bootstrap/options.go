@@ -20,11 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Options is what a manager starts with. A program takes the Defaults, changes what is different for it, and lets flags and
-// the configuration file decide.
+// Options configures a manager. A program starts with Defaults, changes some of them, and then applies flags and the configuration file.
 type Options struct {
 	ConfigFile string
-	// Warnings about the file: the manager logs them when it starts.
+	// Warnings about the configuration file, logged at the start of the manager.
 	Warnings []error
 
 	Webhooks     bool
@@ -37,9 +36,9 @@ type Options struct {
 	Client       Client
 	TLS          TLS
 	Gates        map[string]Gate
-	Workers      int // objects of a kind that are worked on at a time
+	Workers      int // number of objects of a kind to reconcile at the same time
 
-	// KindPatience is how long a program waits for its own kind to be served.
+	// KindPatience is how long to wait until the API server serves the program's own kind.
 	KindPatience time.Duration
 
 	gates    featuregate.MutableFeatureGate // set by Complete
@@ -47,47 +46,47 @@ type Options struct {
 
 	Zap zap.Options
 
-	// Registry of metrics: that of controller-runtime but in tests.
+	// Registry of metrics. Only tests replace the one of controller-runtime.
 	Registry prometheus.Registerer
 }
 
-// Webhook is where webhooks are served.
+// Webhook is the address and certificate of the webhook server.
 type Webhook struct {
 	Host    string // empty: all addresses
 	Port    int
 	CertDir string // holds tls.crt and tls.key
 }
 
-// Certificates says who makes the certificate of the webhooks. Internal: the program itself, into a Secret that is mounted at
-// Webhook.CertDir. Otherwise somebody else keeps the folder filled.
+// Certificates configures the webhook certificate. If Internal, the program creates it and stores it in a Secret. Otherwise someone else
+// provides it in Webhook.CertDir.
 type Certificates struct {
 	Internal    bool
-	Namespace   string // of Service and Secret
-	ServiceName string // the API server calls it
-	SecretName  string // must exist; it may be empty
+	Namespace   string // of the Service and the Secret
+	ServiceName string // called by the API server
+	SecretName  string // must exist, may be empty
 	CAName      string
 	Validating  []string // ValidatingWebhookConfigurations that get the CA
 	Mutating    []string // MutatingWebhookConfigurations that get the CA
 }
 
-// Leader is the election of one of several processes. Renew and Retry that are 0 follow from Lease.
+// Leader configures leader election. If Renew or Retry is 0, it is derived from Lease.
 type Leader struct {
 	Elect     bool
 	Namespace string
 	Name      string
-	Lease     time.Duration // a silent leader keeps it so long
-	Renew     time.Duration // the leader gives up after so long
-	Retry     time.Duration // between two attempts
+	Lease     time.Duration // how long a leader that does not renew keeps the Lease
+	Renew     time.Duration // how long the leader tries to renew before it gives up
+	Retry     time.Duration // between two tries
 }
 
-// Metrics is the endpoint of metrics. Secure: HTTPS, for those whom the cluster lets get /metrics.
+// Metrics configures the metrics endpoint. Secure means HTTPS, for clients that may get /metrics.
 type Metrics struct {
 	Address string // 0 turns it off
 	Secure  bool
 	CertDir string // empty: a self-signed certificate
 }
 
-// Health is the endpoint of probes.
+// Health configures the probe endpoint.
 type Health struct {
 	Address   string // 0 turns it off
 	Readiness string // path
@@ -100,13 +99,13 @@ type Client struct {
 	Burst int
 }
 
-// TLS is for webhooks and metrics. Empty: Go's choice.
+// TLS applies to webhooks and metrics. Empty means Go's defaults.
 type TLS struct {
 	MinVersion   string // VersionTLS12 or VersionTLS13
 	CipherSuites []string
 }
 
-// Defaults are those of all programs.
+// Defaults returns the defaults of all programs.
 func Defaults() Options {
 	return Options{
 		Webhook:      Webhook{Port: 9443, CertDir: filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")},
@@ -122,7 +121,7 @@ func Defaults() Options {
 	}
 }
 
-// ownNamespace is that of the pod, empty outside of one.
+// ownNamespace returns the namespace of the pod, or nothing outside of a pod.
 func ownNamespace() string {
 	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
 		return namespace
@@ -148,7 +147,7 @@ const (
 	flagFeatureGates   = "feature-gates"
 )
 
-// Flags registers the flags; what the options are at that time is their default. --kubeconfig comes from controller-runtime.
+// Flags registers the flags, with the current options as their defaults. controller-runtime registers --kubeconfig.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.ConfigFile, "config", o.ConfigFile, "configuration file; a flag that is set overrides it")
 	o.webhookFlags(set)
@@ -171,7 +170,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 
 func (o *Options) webhookFlags(set *pflag.FlagSet) {
 	if o.Certificates.ServiceName == "" {
-		return // a program without webhooks
+		return // the program has no webhooks
 	}
 	set.BoolVar(&o.Webhooks, "webhooks", o.Webhooks, "serve webhooks; not ready before their certificate is there")
 	set.IntVar(&o.Webhook.Port, flagWebhookPort, o.Webhook.Port, "port of the webhooks")
@@ -186,7 +185,7 @@ func (o *Options) leaderFlags(set *pflag.FlagSet) {
 	set.DurationVar(&o.Leader.Lease, flagLeaseDuration, o.Leader.Lease, "how long a silent leader keeps the Lease")
 }
 
-// Join puts the problems on one line, so that one start reports all of them.
+// Join joins the errors in one line, so that one start reports all of them.
 func Join(errs []error) error {
 	if len(errs) == 0 {
 		return nil
@@ -198,7 +197,7 @@ func Join(errs []error) error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// problems collects what is wrong. Each names the flag and, if there is one, the field of the configuration file.
+// problems collects errors. Each names the flag and, if there is one, the field of the configuration file.
 type problems []error
 
 func (p *problems) when(wrong bool, format string, args ...any) {
@@ -252,7 +251,7 @@ func (p *problems) webhooks(o *Options) {
 	p.when(c.SecretName == "", "internalCertManagement.webhookSecretName is empty")
 }
 
-// minimumLease: with less, a slow API server changes the leader.
+// minimumLease is the shortest lease with which a slow API server does not cause a change of the leader.
 const minimumLease = 3 * time.Second
 
 func (p *problems) leader(l Leader) {
@@ -265,14 +264,14 @@ func (p *problems) leader(l Leader) {
 
 var tlsVersions = map[string]uint16{"": 0, "VersionTLS12": tls.VersionTLS12, "VersionTLS13": tls.VersionTLS13}
 
-// change is what the options do to the configuration of a server.
+// change returns a function that applies the options to a server's configuration.
 func (t TLS) change() (func(*tls.Config), error) {
 	version, known := tlsVersions[t.MinVersion]
 	if !known {
 		return nil, fmt.Errorf("tls.minVersion: %q is not VersionTLS12 or VersionTLS13", t.MinVersion)
 	}
 	if version == tls.VersionTLS13 && len(t.CipherSuites) > 0 {
-		return nil, fmt.Errorf("tls.cipherSuites: those of VersionTLS13 cannot be chosen")
+		return nil, fmt.Errorf("tls.cipherSuites: must be empty with VersionTLS13")
 	}
 	var suites []uint16
 	for _, name := range t.CipherSuites {
@@ -297,5 +296,5 @@ func cipherSuite(name string) (id uint16, known bool) {
 	return 0, false
 }
 
-// onlyHTTP1 turns HTTP/2 off: its rapid reset lets a client exhaust the endpoint.
+// onlyHTTP1 turns HTTP/2 off, because rapid resets let a client exhaust the server.
 func onlyHTTP1(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }

@@ -180,7 +180,7 @@ func TestWrongInputIsReportedTogether(t *testing.T) {
 		"a path":                 {file: "health: {readinessEndpointName: ready}", want: []string{`health.readinessEndpointName: "ready"`}},
 		"one path for both":      {file: "health: {readinessEndpointName: /healthz}", want: []string{"both endpoints are /healthz"}},
 		"a TLS version":          {file: "tls: {minVersion: VersionTLS11}", want: []string{`tls.minVersion: "VersionTLS11"`}},
-		"suites with TLS 1.3":    {file: "tls: {minVersion: VersionTLS13, cipherSuites: [A]}", want: []string{"tls.cipherSuites: those of VersionTLS13"}},
+		"suites with TLS 1.3":    {file: "tls: {minVersion: VersionTLS13, cipherSuites: [A]}", want: []string{"tls.cipherSuites: must be empty with VersionTLS13"}},
 		"an insecure suite":      {file: "tls: {cipherSuites: [TLS_RSA_WITH_RC4_128_SHA]}", want: []string{`tls.cipherSuites: "TLS_RSA_WITH_RC4_128_SHA"`}},
 		"an unknown flag":        {args: []string{"--nope"}, want: []string{"unknown flag: --nope"}},
 		"an argument":            {args: []string{"start"}, want: []string{`unexpected argument "start"`}},

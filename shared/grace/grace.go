@@ -1,6 +1,5 @@
-// Package grace reads and applies grace periods: durations that users write into annotations and specs, with a default
-// and a ceiling. It is the only place that parses such durations, so that every program accepts the same spellings and
-// refuses the rest with the same words. It is pure: the time is an argument.
+// Package grace parses and applies grace periods: durations in annotations and specs, with a default and a maximum. No other package parses
+// durations of users, so all programs accept the same values and report the same errors. It is pure, and the time is an argument.
 package grace
 
 import (
@@ -9,16 +8,16 @@ import (
 	"time"
 )
 
-// Rule is what one named grace period may be.
+// Rule defines the allowed values of a grace period.
 type Rule struct {
-	Name    string        // the annotation or field, as the user writes it; part of every error
+	Name    string        // of the annotation or field, for errors
 	Default time.Duration // used when nothing is set
 	Minimum time.Duration // a smaller value is refused
-	Maximum time.Duration // a larger value is clipped; 0: no ceiling
+	Maximum time.Duration // a larger value is clipped; 0 means no maximum
 }
 
-// Parse reads a value in Go's duration syntax ("60s", "1m30s"). Nothing set gives the default; a value above the ceiling
-// gives the ceiling. The error names the rule, the value and an example; the default is returned beside it.
+// Parse parses a duration in Go's syntax, such as "60s" or "1m30s". An empty value returns the default, and a larger one than the maximum
+// returns the maximum. An invalid value returns the default and an error.
 func (r Rule) Parse(value string) (time.Duration, error) {
 	value = strings.TrimSpace(value)
 	if value == "" {
@@ -41,15 +40,15 @@ func (r Rule) clip(d time.Duration) time.Duration {
 	return d
 }
 
-// Deadline is the end of a period that began at Start. Both instants come from the same clock; use one with a monotonic
-// reading where the wall clock may jump.
+// Deadline is the end of a period that starts at Start. Both times must come from the same clock; use one with a monotonic reading if the
+// wall clock may jump.
 type Deadline struct {
 	Start  time.Time
 	Period time.Duration
 }
 
-// Remaining is how long is left at `now`, never negative.
+// Remaining returns the time until the deadline, never negative.
 func (d Deadline) Remaining(now time.Time) time.Duration { return max(0, d.Period-now.Sub(d.Start)) }
 
-// Passed tells whether the period is over at `now`.
+// Passed reports whether the deadline has passed.
 func (d Deadline) Passed(now time.Time) bool { return d.Remaining(now) == 0 }

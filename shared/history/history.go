@@ -1,5 +1,5 @@
-// Package history is the account of a workload's last restarts as its annotation holds it: one line for each, the newest
-// last, for people who read `kubectl describe` and for programs alike. It is pure.
+// Package history is the format of the restart history annotation of a workload: one line for each restart, the newest last, readable by
+// people and programs. It is pure.
 //
 //	# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start in ms
 //	1.3 2026-11-22T01:23:45.120Z in-place exit:137:SIGKILL workers-0-12/x7k2p@node-a 81=1+2+0+78
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Annotation is the key, with the text of a list of entries as its value.
+// Annotation is the key of the annotation. Its value is the text of a list of entries.
 const Annotation = "holdfast.dev/restart-history"
 
 // Kinds of restarts.
@@ -24,50 +24,50 @@ const (
 	Recreation = "recreation"
 )
 
-// Phase is a part of a restart. The parts follow each other without a gap from the failure to the moment at which all
-// workers run again, so that they add up to the outage.
+// Phase is a part of a restart. The phases follow each other without gaps from the failure until all workers run again, so they add up to
+// the outage.
 type Phase int
 
 // The phases, in their order.
 const (
-	Detect Phase = iota // from the failure to the moment at which somebody knew of it
+	Detect Phase = iota // from the failure to its detection
 	Order               // to the order to restart
-	Down                // to the end of the last old worker; of restarts in place that is a part of start
+	Down                // to the end of the last old worker; part of Start for restarts in place
 	Start               // until all workers run again
 	phases
 )
 
-// Phases lists them all.
+// Phases lists all phases.
 var Phases = [phases]Phase{Detect, Order, Down, Start}
 
 var phaseNames = [phases]string{"detect", "order", "down", "start"}
 
 func (p Phase) String() string { return phaseNames[p] }
 
-// Attempt numbers the restarts of a workload: the epoch, and the restart in place within it. Recreations open an epoch.
+// Attempt numbers the restarts of a workload: the epoch, which grows with each recreation, and the restart count within it.
 type Attempt struct{ Epoch, Round int64 }
 
-// After tells whether a comes later than b.
+// After reports whether a is later than b.
 func (a Attempt) After(b Attempt) bool {
 	return a.Epoch > b.Epoch || (a.Epoch == b.Epoch && a.Round > b.Round)
 }
 
-// Cause is what made a restart necessary.
+// Cause is why a restart was necessary.
 type Cause struct {
 	Kind     string // such as exit, hang, pod or timeout
 	ExitCode int64
-	Signal   string // such as SIGKILL; empty: none, or unknown
-	Reason   string // such as OOMKilled, or for a hang the time without progress
+	Signal   string // such as SIGKILL; empty if none or unknown
+	Reason   string // such as OOMKilled; for a hang, the time without progress
 }
 
 // Entry is one restart.
 type Entry struct {
 	Attempt
-	FailedAt time.Time // to the millisecond; see Of in the program that writes it for what it is taken from
+	FailedAt time.Time // to the millisecond
 	Kind     string
 	Cause    Cause
-	Worker   string // replicatedJob, job index and pod index of the worker that caused it, joined by dashes; empty: none did
-	Pod      string // name of its pod, as far as it is not the worker's with the workload's name before it
+	Worker   string // replicatedJob, job index and pod index of the failed worker, joined by dashes; may be empty
+	Pod      string // name of its pod without the workload and worker
 	Node     string
 	Took     [phases]time.Duration // to the millisecond
 	Ended    End
@@ -80,11 +80,11 @@ type End string
 // Ends.
 const (
 	Running   End = ""          // all workers run
-	Overtaken End = "overtaken" // another failure came before that; the next entry goes on where this one ends
-	GivenUp   End = "given-up"  // it was out of time, or could not end: a recreation follows
+	Overtaken End = "overtaken" // by another failure; the next entry continues
+	GivenUp   End = "given-up"  // timed out or impossible to finish; a recreation follows
 )
 
-// Lost is the outage: the sum of the phases.
+// Lost returns the outage, the sum of all phases.
 func (e Entry) Lost() time.Duration {
 	var sum time.Duration
 	for _, d := range e.Took {
@@ -94,12 +94,12 @@ func (e Entry) Lost() time.Duration {
 }
 
 const (
-	// MaxEntries and MaxBytes bound the text. What is older is left out.
+	// MaxEntries and MaxBytes limit the text. The oldest entries are dropped.
 	MaxEntries = 20
 	MaxBytes   = 4096
-	// maxWord bounds each name; the events of the workload have them in full.
+	// maxWord limits the length of each name. Events have the full names.
 	maxWord = 200
-	// maxLine is more than a line has: six names, and numbers.
+	// maxLine is an upper limit for a line: six names, and numbers.
 	maxLine = 6*maxWord + 250
 
 	title   = "# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start in ms"
@@ -107,7 +107,7 @@ const (
 	stamp   = "2006-01-02T15:04:05.000Z"
 )
 
-// Format is the text of a list, the newest entry last. Too many entries lose the oldest.
+// Format returns the text of a list, the newest entry last. The oldest entries are dropped if there are too many.
 func Format(list []Entry) string {
 	lines := []string{}
 	size := len(title)
@@ -122,19 +122,19 @@ func Format(list []Entry) string {
 	return strings.Join(append([]string{title}, lines...), "\n")
 }
 
-// Whole tells whether a text surely has all entries that were ever added: none was left out for want of room, and each can be read.
+// Whole reports whether a text has all entries that were ever added.
 func Whole(text string) bool {
 	list, err := Parse(text)
 	return err == nil && len(list) < MaxEntries && len(text)+1+maxLine <= MaxBytes
 }
 
-// Append adds entries to a text. A text that cannot be read is thrown away: it is an account, and nothing rests on it.
+// Append adds entries to a text. An invalid text is replaced.
 func Append(text string, add ...Entry) string {
 	list, _ := Parse(text)
 	return Format(append(list, add...))
 }
 
-// String is the line of an entry.
+// String returns the line of an entry.
 func (e Entry) String() string {
 	fields := []string{
 		fmt.Sprintf("%d.%d", e.Epoch, e.Round), e.FailedAt.UTC().Format(stamp), e.Kind, e.Cause.String(), e.where(), e.times(),
@@ -150,7 +150,7 @@ func (e Entry) String() string {
 
 const uncounted = "uncounted"
 
-// String gives the parts that are there, and those that the later ones need.
+// String returns the parts up to the last one that is set, separated by colons.
 func (c Cause) String() string {
 	parts := []string{word(c.Kind), "", word(c.Signal), word(c.Reason)}
 	if c.ExitCode != 0 {
@@ -162,7 +162,7 @@ func (c Cause) String() string {
 	return strings.Join(parts, ":")
 }
 
-// word keeps what separates the parts of a line out of a name.
+// word replaces the separators of a line in a name.
 func word(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r <= ' ' || r == ':' || r == '/' || r == '@' || r == 0x7f {
@@ -197,8 +197,7 @@ func (e Entry) times() string {
 	return fmt.Sprintf("%d=%s", sum, strings.Join(parts, "+"))
 }
 
-// Parse reads a text. What cannot be read is left out, and named by the error beside the rest: a later version may have
-// written it.
+// Parse parses a text. It skips invalid lines, which a later version may have written, and names them in the error.
 func Parse(text string) ([]Entry, error) {
 	var list []Entry
 	var bad []string
@@ -290,7 +289,7 @@ func (e *Entry) readTimes(s string) error {
 	return nil
 }
 
-// maxCount keeps durations from overflowing.
+// maxCount prevents durations from overflowing.
 const maxCount = 1 << 40
 
 func count(s string) (int64, error) {

@@ -1,20 +1,20 @@
-// Package ladder says who answers which fault of a pod, and on which rung, so that a fault is answered once, by the cheapest program
-// that can hold it, and not by nobody. It rests on what everybody can see: the pod's owners, from its own controller up to the root,
-// and their annotations. It asks nobody whether a program is installed: the marks of users and programs on the objects say what is to
-// be expected, and where a program is silent the next rung has its turn after its own grace period. It is pure.
+// Package ladder decides which programs handle a fault of a pod, in which order and at which recovery level, so that each fault is handled
+// once and by the cheapest program that can. It depends only on the owners of the pod, from its controller up to the root, and on their
+// annotations. It does not check whether a program is installed: if a program does not react, the next level takes over after its own grace
+// period. It is pure.
 //
-//	fault                      first                        if that fails                      and then
-//	a process exits, hangs     1 orchestrator (exec)        5 recreation, at the time-out      6 AppWrapper, once the JobSet has failed
-//	a container dies           1 orchestrator, once the kubelet has started it again; 2 with a sidecar
-//	a pod is lost              1 orchestrator, the slot     5                                  6
-//	a pod cannot run there     4 rescheduler                5 or the pod's controller          6
-//	a node is drained          4: its pods come up elsewhere, and the group restarts once
-//	a restart is out of time   5 jobset-controller          6
-//	maxRestarts are used up    6 AppWrapper                 Failed
-//	a node is marked EVICT     6 AppWrapper; without one nobody: what the mark means for pods is read by none of the others
+//	fault                     first                          then                              then
+//	process exits or hangs    1 orchestrator (exec)          5 recreation, after the timeout   6 AppWrapper, if the JobSet failed
+//	container dies            1 orchestrator, after the kubelet restarted it; 2 with a sidecar
+//	pod is lost               1 orchestrator                 5                                 6
+//	pod cannot run on node    4 rescheduler                  5 or the pod's controller         6
+//	node is drained           4 pods start on other nodes, the group restarts once
+//	restart timed out         5 jobset-controller            6
+//	maxRestarts exceeded      6 AppWrapper                   Failed
+//	node is marked EVICT      6 AppWrapper; without one nobody reads the mark
 //
-// Without in-place restarts the pod's own controller takes the place of rungs 1 and 2. An ElasticJob that asks for them has rung 1 when a
-// process ends, and 3 for all else. Source: DESIGN, "The ladder".
+// Without in-place restarts, the pod's own controller replaces levels 1 and 2. An ElasticJob with in-place restarts uses level 1 when a
+// process ends, and level 3 for all other faults. Source: DESIGN, "The ladder".
 package ladder
 
 import (
@@ -23,34 +23,34 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// Fault is what went wrong, as it is seen first.
+// Fault is a kind of failure as it is first detected.
 type Fault string
 
 // Faults.
 const (
-	ProcessEnded  Fault = "ProcessEnded"  // a worker exits, is killed, or makes no progress
-	ContainerDied Fault = "ContainerDied" // its first process is gone: the kubelet starts the container again
-	PodLost       Fault = "PodLost"       // deleted, evicted or failed, whoever did it
-	CannotRun     Fault = "CannotRun"     // something about the node keeps the pod from running there, again and again
-	Drained       Fault = "Drained"       // the node is to be emptied
-	TimedOut      Fault = "TimedOut"      // a restart of the group did not end in time
-	BudgetSpent   Fault = "BudgetSpent"   // maxRestarts are used up
-	NodeBad       Fault = "NodeBad"       // the node is marked so that its pods have to leave: EVICT
+	ProcessEnded  Fault = "ProcessEnded"  // a worker exits, is killed, or hangs
+	ContainerDied Fault = "ContainerDied" // PID 1 has ended, and the kubelet restarts the container
+	PodLost       Fault = "PodLost"       // deleted, evicted or failed
+	CannotRun     Fault = "CannotRun"     // the pod repeatedly fails because of its node
+	Drained       Fault = "Drained"       // the node is being drained
+	TimedOut      Fault = "TimedOut"      // a restart of the group timed out
+	BudgetSpent   Fault = "BudgetSpent"   // maxRestarts is exceeded
+	NodeBad       Fault = "NodeBad"       // the node is marked EVICT
 )
 
-// Faults lists them all.
+// Faults lists all faults.
 var Faults = []Fault{ProcessEnded, ContainerDied, PodLost, CannotRun, Drained, TimedOut, BudgetSpent, NodeBad}
 
-// Owner is an object that a pod belongs to.
+// Owner is an owner of a pod.
 type Owner struct {
 	Group, Kind, Name, UID string
 	Annotations            map[string]string
 }
 
-// Chain is from a pod's own controller up to the root, by controller references and their UIDs.
+// Chain lists the owners of a pod from its controller up to the root.
 type Chain []Owner
 
-// Names of kinds and annotations that the programs answer to. They are fixed by those who published them.
+// Names of published kinds and annotations.
 const (
 	jobSetGroup     = "jobset.x-k8s.io"
 	appWrapperGroup = "workload.codeflare.dev"
@@ -63,7 +63,7 @@ const (
 	retries        = "schedulingRetries"
 )
 
-// Find returns the owner of a kind, nil if there is none.
+// Find returns the owner of a kind, or nil.
 func (c Chain) Find(group, kind string) *Owner {
 	for i := range c {
 		if c[i].Group == group && c[i].Kind == kind {
@@ -73,20 +73,20 @@ func (c Chain) Find(group, kind string) *Owner {
 	return nil
 }
 
-// JobSet that the pod belongs to.
+// JobSet returns the JobSet that owns the pod, or nil.
 func (c Chain) JobSet() *Owner { return c.Find(jobSetGroup, "JobSet") }
 
-// AppWrapper that the pod belongs to.
+// AppWrapper returns the AppWrapper that owns the pod, or nil.
 func (c Chain) AppWrapper() *Owner { return c.Find(appWrapperGroup, "AppWrapper") }
 
-// ElasticJob that the pod belongs to.
+// ElasticJob returns the ElasticJob that owns the pod, or nil.
 func (c Chain) ElasticJob() *Owner { return c.Find(elasticGroup, "ElasticJob") }
 
-// InPlace returns the JobSet or the ElasticJob if it asks for restarts in place.
+// InPlace returns the JobSet or ElasticJob if it has in-place restarts enabled, or nil.
 func (c Chain) InPlace() *Owner {
 	group := c.JobSet()
 	switch {
-	case group == nil: // the driver is chosen for JobSets only
+	case group == nil: // only JobSets have a driver annotation
 		group = c.ElasticJob()
 	case group.Annotations[inPlaceDriver] == driverNone:
 		return nil
@@ -100,7 +100,7 @@ func (c Chain) InPlace() *Owner {
 	return group
 }
 
-// Moved returns the owner nearest to the pod that asks for its pods to be moved away from nodes on which they cannot run.
+// Moved returns the owner nearest to the pod with the annotation schedulingRetries, or nil.
 func (c Chain) Moved() *Owner {
 	for i := range c {
 		if _, asked := c[i].Annotations[retries]; asked {
@@ -110,45 +110,44 @@ func (c Chain) Moved() *Owner {
 	return nil
 }
 
-// Program answers faults.
+// Program handles faults.
 type Program string
 
 // Programs.
 const (
-	Orchestrator Program = "orchestrator"          // of jobset-controller, with the agents
-	JobSets      Program = "jobset-controller"     // its manager
-	Elastic      Program = "elastic-operator"      //
-	Rescheduler  Program = "rescheduler"           //
-	AppWrappers  Program = "appwrapper-controller" //
-	Owners       Program = "the pod's controller"  // whatever Kubernetes has
+	Orchestrator Program = "orchestrator"      // of jobset-controller, together with the agents
+	JobSets      Program = "jobset-controller" // its manager
+	Elastic      Program = "elastic-operator"
+	Rescheduler  Program = "rescheduler"
+	AppWrappers  Program = "appwrapper-controller"
+	Owners       Program = "the pod's controller" // such as a Kubernetes Job
 	Nobody       Program = ""
 )
 
-// Answer is one try at a fault.
+// Answer is one recovery of a fault.
 type Answer struct {
 	Rung    int
 	Program Program
-	// Owner on which the program says that it is recovering, and counts; nil: the pod has none.
+	// Owner is the object on which the program announces the recovery and counts it; nil if the pod has no owner.
 	Owner *Owner
 }
 
-// Answers are the tries at a fault of a pod, in their order: each is made when the one before has failed or run out of time. The last
-// one ends with the workload Failed. None: nobody is responsible, as for a pod without a controller, or for a node that is marked while no
-// AppWrapper is there to read the mark.
+// Answers returns the recoveries of a fault in order. Each is tried when the previous one has failed or timed out. After the last one the
+// workload is Failed. The list is empty if no program is responsible, as for a pod without a controller.
 func Answers(c Chain, f Fault) []Answer {
 	tries := []Answer{c.inGroup(f), c.elsewhere(f), c.elastic(f), c.byController(f), c.recreated(f), c.reset()}
 	if f == NodeBad {
-		// The mark wants all pods off the node at once, and the reset is the one who sees to it: no rung below moves some of
-		// them first, for which the group would restart twice. Nobody else reads the mark.
+		// All pods must leave the node at once, which only a reset does. If a lower level moved some of them first, the
+		// group would restart twice. No other program reads the mark.
 		tries = []Answer{c.reset()}
 	}
 	return slices.DeleteFunc(tries, func(a Answer) bool { return a.Program == Nobody })
 }
 
-// inGroup: the group restarts in its pods, the lost ones of which are replaced first.
+// inGroup returns the restart of the group in its pods, after lost pods were replaced.
 func (c Chain) inGroup(f Fault) Answer {
 	group := c.InPlace()
-	if group == nil || group == c.ElasticJob() && f != ProcessEnded { // what ends a pod of an ElasticJob is its own program's
+	if group == nil || group == c.ElasticJob() && f != ProcessEnded { // the elastic operator handles lost pods
 		return Answer{}
 	}
 	switch f {
@@ -158,13 +157,14 @@ func (c Chain) inGroup(f Fault) Answer {
 			rung = recovering.RungGroup
 		}
 		return Answer{rung, Orchestrator, group}
-	case Drained: // the pods come up on other nodes; what remains is one restart of the group, which is theirs
+	case Drained: // the pods start on other nodes, then the group restarts once
 		return Answer{recovering.RungMove, Orchestrator, group}
 	}
 	return Answer{}
 }
 
-// elsewhere: pods that ask for it leave nodes on which they cannot run. A node that is marked as bad is none of these: they may run there.
+// elsewhere returns the move of a pod to another node if its workload asks for it. Pods can still run on a node that is marked bad, so that
+// is not such a case.
 func (c Chain) elsewhere(f Fault) Answer {
 	if c.Moved() == nil || f != CannotRun {
 		return Answer{}
@@ -172,7 +172,7 @@ func (c Chain) elsewhere(f Fault) Answer {
 	return Answer{recovering.RungMove, Rescheduler, c.Root()}
 }
 
-// elastic: the others go on while a worker is replaced, as one is that does not come back in place in time.
+// elastic returns the replacement of a worker while the others continue, including one that did not restart in place in time.
 func (c Chain) elastic(f Fault) Answer {
 	job := c.ElasticJob()
 	if job == nil || f == BudgetSpent || f == TimedOut && c.InPlace() == nil {
@@ -181,7 +181,7 @@ func (c Chain) elastic(f Fault) Answer {
 	return Answer{recovering.RungElastic, Elastic, job}
 }
 
-// byController: pods of controllers that know of no group are replaced one by one.
+// byController returns the replacement of single pods by controllers without groups.
 func (c Chain) byController(f Fault) Answer {
 	if len(c) == 0 || c.InPlace() != nil || c.ElasticJob() != nil || c.JobSet() != nil || f == TimedOut || f == BudgetSpent {
 		return Answer{}
@@ -189,7 +189,7 @@ func (c Chain) byController(f Fault) Answer {
 	return Answer{recovering.RungMove, Owners, &c[0]}
 }
 
-// recreated: all Jobs of the group are made anew, as long as the budget lasts.
+// recreated returns the recreation of all Jobs of the group.
 func (c Chain) recreated(f Fault) Answer {
 	js := c.JobSet()
 	if js == nil || f == BudgetSpent {
@@ -206,7 +206,7 @@ func (c Chain) reset() Answer {
 	return Answer{recovering.RungReset, AppWrappers, aw}
 }
 
-// Root is the owner that is owned by none; nil without owners.
+// Root returns the topmost owner, or nil without owners.
 func (c Chain) Root() *Owner {
 	if len(c) == 0 {
 		return nil

@@ -1,12 +1,12 @@
-// Package recovering is how a program says that it is recovering something, on the object it owns, so that one fault is
-// answered once: an annotation, which can be read from metadata alone, and beside it a condition where the kind has any.
+// Package recovering is the annotation by which a program announces, on the object it owns, that it is recovering the workload, so that
+// each fault is handled once. Kinds with conditions have a condition too.
 //
-//	            sets            waits                      ends it
-//	own rung    Place, once     -                          Release, when all runs again or the rung has failed
-//	lower rung  -               Until: it is under way     -
-//	higher rung takes it over   Until, then acts           Place of its own; or the deadline, whoever has died
+//	              sets              waits                   removes
+//	own level     Place, once       -                       Release, when all workers run or the level has failed
+//	lower level   -                 Until: in progress      -
+//	higher level  takes over        Until, then acts        Place of its own; or the deadline passes
 //
-// Nobody has to be asked: a program that is not installed sets nothing, and what cannot be read holds nobody up. It is pure.
+// A program that is not installed sets nothing, and an invalid annotation blocks nobody. It is pure.
 package recovering
 
 import (
@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// Annotation is the key, with a State as its value.
+	// Annotation is the key of the annotation. Its value is a State.
 	Annotation = "holdfast.dev/recovering"
-	// Condition is the type of the condition that is True while the annotation is there.
+	// Condition is the type of the condition that is True while the annotation exists.
 	Condition = "Recovering"
-	// Maximum is how far ahead a deadline may be. One that is further is not believed: anybody who writes the object, or the template
-	// that it was made from, could hold others up for ever with it. Readers may clip it further.
+	// Maximum is the latest deadline that is accepted, counted from now. Anyone who can write the object could otherwise block others
+	// forever. Readers may use a lower limit.
 	Maximum = 24 * time.Hour
 )
 
-// Rungs of the ladder, from the cheapest recovery up.
+// Recovery levels, the cheapest first.
 const (
 	RungProcess  = 1 // every worker process of a group, inside its container
 	RungGroup    = 2 // every worker container of a group, in its pod
@@ -36,24 +36,24 @@ const (
 	maxRung      = 99
 )
 
-// State says what is going on.
+// State describes a recovery in progress.
 type State struct {
 	Rung     int
-	Reason   string // for people
+	Reason   string // for messages
 	Deadline time.Time
 }
 
-// wire is State as the annotation holds it: times in RFC 3339 with whole seconds.
+// wire is the JSON form of State. Times are in RFC 3339 with whole seconds.
 type wire struct {
 	Rung     int    `json:"rung"`
 	Reason   string `json:"reason"`
 	Deadline string `json:"deadline"`
 }
 
-// holds reports whether others have to believe it at `now`.
+// holds reports whether others have to wait for the recovery.
 func (s State) holds(now time.Time) bool { return s.Live(now) && !s.Deadline.After(now.Add(Maximum)) }
 
-// Format is the value of the annotation. The deadline is rounded up to a whole second.
+// Format returns the value of the annotation. The deadline is rounded up to a whole second.
 func (s State) Format() string {
 	deadline := s.Deadline.UTC().Truncate(time.Second)
 	if deadline.Before(s.Deadline) {
@@ -66,7 +66,7 @@ func (s State) Format() string {
 	return string(value)
 }
 
-// Parse reads the value of the annotation. Unknown fields are left to later versions.
+// Parse parses the value of the annotation. It ignores unknown fields.
 func Parse(value string) (State, error) {
 	var w wire
 	if err := json.Unmarshal([]byte(value), &w); err != nil {
@@ -82,7 +82,7 @@ func Parse(value string) (State, error) {
 	return State{w.Rung, w.Reason, deadline}, nil
 }
 
-// Of reads the annotations of an object: whether it says something that can be read, be it out of date or not.
+// Of returns the state in the annotations of an object, and whether it is valid. Its deadline may have passed.
 func Of(annotations map[string]string) (State, bool) {
 	value, found := annotations[Annotation]
 	if !found {
@@ -92,12 +92,12 @@ func Of(annotations map[string]string) (State, bool) {
 	return s, err == nil
 }
 
-// Live tells whether the recovery still holds others up at `now`.
+// Live reports whether the deadline is in the future.
 func (s State) Live(now time.Time) bool { return now.Before(s.Deadline) }
 
-// Until is the moment until which a program on the given rung leaves a workload alone: the latest deadline of any other rung that is
-// at work on one of its objects, from the pod's controller up to the root. A lower rung has the fault in hand; a higher one
-// replaces what this one would repair. Zero: nobody is at work.
+// Until returns until when a program at the given level leaves a workload alone: the latest deadline of any other level in progress on one
+// of its objects, from the pod's controller up to the root. A lower level is already handling the fault, and a higher one replaces what
+// this level would repair. Zero means that no other level is in progress.
 func Until(rung int, now time.Time, objects ...map[string]string) time.Time {
 	var until time.Time
 	for _, annotations := range objects {
@@ -109,9 +109,8 @@ func Until(rung int, now time.Time, objects ...map[string]string) time.Time {
 	return until
 }
 
-// Place is the value with which a program says that it begins, or goes on: false if there is nothing to write, because the same is
-// written already, or because a higher rung is at work and this one is part of what that replaces. What a lower rung has said is
-// overwritten: it has had its time.
+// Place returns the annotation value with which a program announces a recovery. write is false if the value is already set, or if a higher
+// level is in progress, which includes this one. A lower level is overwritten, because it has failed or timed out.
 func Place(annotations map[string]string, s State, now time.Time) (value string, write bool) {
 	old, found := Of(annotations)
 	if found && old.Rung > s.Rung && old.holds(now) {
@@ -121,7 +120,7 @@ func Place(annotations map[string]string, s State, now time.Time) (value string,
 	return value, annotations[Annotation] != value
 }
 
-// Release tells whether a program on one of the rungs has to take the annotation away now that it is done. That of another rung stays.
+// Release reports whether a program at one of the levels has to remove the annotation after its recovery. Other levels keep theirs.
 func Release(annotations map[string]string, rungs ...int) bool {
 	s, found := Of(annotations)
 	for _, rung := range rungs {

@@ -1,11 +1,11 @@
-// Package roster is how the owner of a changing set of pods has them led as a group, without either program knowing the other's kind:
-// two annotations on the owner's object.
+// Package roster lets the owner of a changing set of pods have them managed as a group, without owner and orchestrator knowing each other's
+// kinds. It defines two annotations on the owner's object.
 //
-//	owner         Roster   who is to be in the group now, and how often it may be restarted
-//	orchestrator  Report   what the group does, which workers have failed, and which do not come back in place
+//	owner         Roster   the members of the group, and how often it may be restarted
+//	orchestrator  Report   the state of the group, failed workers, and workers that cannot restart in place
 //
-// A member is a pod, not a place: a pod that replaces another is a new member under a new name, so nothing that was meant for the one
-// before ever reaches it, and either program may have slept while they changed. Both annotations are levels. It is pure.
+// A member is a pod, not a slot: a replacement is a new member with a new name, so it never receives anything meant for its predecessor.
+// Both annotations describe the whole state, so either program may miss changes. It is pure.
 package roster
 
 import (
@@ -19,25 +19,25 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Annotation is the key, with a Roster as its value. Its owner writes it.
+// Annotation is the key of the annotation with a Roster, written by the owner.
 const Annotation = "holdfast.dev/group"
 
-// MaxMembers is how many a group can have: each is a stage of it, so that any of them may come and go.
+// MaxMembers is the maximum size of a group. Each member is a stage, so that any of them may join and leave.
 const MaxMembers = 1024
 
-// Roster is who is to be in the group.
+// Roster defines the members of a group.
 type Roster struct {
-	// Epoch grows whenever all pods before it are gone; see package coordination.
+	// Epoch grows whenever all earlier pods are gone; see package coordination.
 	Epoch int64
-	// Limit is the round up to which the group may be restarted without asking.
+	// Limit is the round up to which the group may restart without further permission.
 	Limit int64
 	// Timeout of a restart in place.
 	Timeout time.Duration
-	// Members by the names that Member gives. Without any the group stays as it is.
+	// Members are names returned by Member. An empty list leaves the group unchanged.
 	Members []string
 }
 
-// Member is the name of the member that a pod with a worker in it is: a worker has the index, its pod the UID.
+// Member returns the name of the member for a worker's index and its pod's UID.
 func Member(index int, pod string) string { return fmt.Sprintf("worker-%d.%s", index, pod) }
 
 // ParseMember is the inverse of Member.
@@ -51,15 +51,15 @@ func ParseMember(name string) (index int, pod string, ok bool) {
 	return index, pod, true
 }
 
-// Stage is a member as the group has it. A worker that has finished is not held: the others go on without it.
+// Stage returns the stage of a member. A worker that has finished is released, and the others continue without it.
 func Stage(member string, step int64) coordination.Stage {
 	return coordination.Stage{Prefix: member, Jobs: 1, Pods: 1, Step: step, Release: coordination.ReleaseFree}
 }
 
-// Slot is the name by which the member's agent speaks.
+// Slot returns the slot name that the member's agent uses.
 func Slot(member string) string { return Stage(member, 0).Slot(0, 0) }
 
-// MemberOf is the inverse of Slot; empty if the slot is none of a member.
+// MemberOf is the inverse of Slot; empty if the slot does not belong to a member.
 func MemberOf(slot string) string {
 	member, found := strings.CutSuffix(slot, "-0-0")
 	if !found {
@@ -75,7 +75,7 @@ type wireRoster struct {
 	Members   []string `json:"members"`
 }
 
-// Format is the value of the annotation. Members are sorted.
+// Format returns the value of the annotation, with sorted members.
 func (r Roster) Format() string {
 	members := slices.Sorted(slices.Values(r.Members))
 	if members == nil {
@@ -84,7 +84,7 @@ func (r Roster) Format() string {
 	return encode(wireRoster{r.Epoch, r.Limit, r.Timeout.Milliseconds(), members})
 }
 
-// Of reads the annotations of an owner: nil if it wants no group. A roster that is out of bounds is an error.
+// Of returns the roster in the annotations of an owner, or nil if there is none. A roster with invalid values is an error.
 func Of(annotations map[string]string) (*Roster, error) {
 	value, found := annotations[Annotation]
 	if !found {
@@ -105,7 +105,7 @@ func Of(annotations map[string]string) (*Roster, error) {
 	seen := map[string]bool{}
 	for _, name := range w.Members {
 		if _, _, ok := ParseMember(name); !ok || seen[name] {
-			return nil, invalid(Annotation, fmt.Sprintf("%.80q is no member, or there twice", name))
+			return nil, invalid(Annotation, fmt.Sprintf("%.80q is not a member, or a duplicate", name))
 		}
 		seen[name] = true
 	}
@@ -124,30 +124,30 @@ func encode(v any) string {
 
 func invalid(key, problem string) error { return fmt.Errorf("annotation %s: %s", key, problem) }
 
-// ReportAnnotation is the key, with a Report as its value. The orchestrator writes it, onto the object that has the Annotation.
+// ReportAnnotation is the key of the annotation with a Report. The orchestrator writes it to the object with Annotation.
 const ReportAnnotation = "holdfast.dev/group-report"
 
-// MaxFailures is how many a report keeps. Who reads it counts each once, by its time.
+// MaxFailures is how many failures a report has. Readers count each failure once, by its time.
 const MaxFailures = 50
 
-// Report is what a group does.
+// Report is the state of a group.
 type Report struct {
 	Epoch   int64              `json:"epoch"`
 	Round   int64              `json:"round"`
 	Phase   coordination.Phase `json:"phase"`
 	Size    int64              `json:"size"`
 	Message string             `json:"message,omitempty"`
-	// Deadline of the restart in progress; zero without one.
+	// Deadline of the restart in progress; zero if there is none.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Failures of workers, the newest last. Those that came together are one.
+	// Failures of workers, the newest last. Simultaneous failures are one.
 	Failures []Failure `json:"failures,omitempty"`
-	// Lost members do not come back in place.
+	// Lost members cannot restart in place.
 	Lost []Lost `json:"lost,omitempty"`
 }
 
-// Failure of a worker that the group has answered.
+// Failure of a worker that the group has handled.
 type Failure struct {
-	// At is when the store heard of it, in Unix milliseconds.
+	// At is when the store received the report, in Unix milliseconds.
 	At     int64  `json:"at"`
 	Member string `json:"member"`
 	Kind   string `json:"kind"` // exit or hang
@@ -162,7 +162,7 @@ type Lost struct {
 	Why    string `json:"why"`
 }
 
-// Format is the value of the annotation. The deadline is rounded up to a whole second.
+// Format returns the value of the annotation. The deadline is rounded up to a whole second.
 func (r Report) Format() string {
 	if !r.Deadline.IsZero() {
 		r.Deadline = r.Deadline.UTC().Add(time.Second - time.Nanosecond).Truncate(time.Second)
@@ -170,8 +170,8 @@ func (r Report) Format() string {
 	return encode(r)
 }
 
-// ReportOf reads the annotations of an owner: nil if there is no report that can be read. It is an account of what goes on, and comes
-// again.
+// ReportOf returns the report in the annotations of an owner, or nil if there is no valid one. It is informational and written again on
+// each change.
 func ReportOf(annotations map[string]string) *Report {
 	var r Report
 	if err := json.Unmarshal([]byte(annotations[ReportAnnotation]), &r); err != nil {

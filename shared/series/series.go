@@ -1,7 +1,5 @@
-// Package series names every metric of ours, once. Programs make their metrics of these definitions (shared/bootstrap/meter), and
-// dashboards, alerts and the reference are generated from them, so that none names a series that nobody serves.
-//
-// Labels have few values: none names an object.
+// Package series defines every metric once. Programs create their metrics from these definitions (shared/bootstrap/meter), and dashboards,
+// alerts and the reference are generated from them. Labels have few values, and none names an object.
 package series
 
 import "slices"
@@ -16,17 +14,17 @@ const (
 	Histogram Type = "histogram"
 )
 
-// Metric is what a program serves under one name.
+// Metric is a metric that programs serve.
 type Metric struct {
 	Name   string
 	Type   Type
 	Help   string
 	Labels []string
-	// Programs that serve it.
+	// Programs that serve the metric.
 	Programs []string
 }
 
-// Programs, by the names of their folders or binaries.
+// Programs, named after their folders or binaries.
 const (
 	JobSetManager     = "jobset-manager"
 	Orchestrator      = "jobset-orchestrator"
@@ -37,12 +35,12 @@ const (
 	Scheduler         = "rescheduler-scheduler"
 )
 
-// All metrics, in the order of the reference: by program, then by name.
+// All returns all metrics in the order of the reference: by program, then by name.
 func All() []Metric {
 	return slices.Concat([]Metric{BuildInfo, WebhookCertificateEnd}, restarts, jobSets, groups, appWrappers, elasticJobs, rendezvous, moves, scheduling)
 }
 
-// Samples are the names under which a metric is stored: a histogram has three.
+// Samples returns the names under which a metric is stored. A histogram has three.
 func (m Metric) Samples() []string {
 	if m.Type == Histogram {
 		return []string{m.Name + "_bucket", m.Name + "_count", m.Name + "_sum"}
@@ -50,13 +48,13 @@ func (m Metric) Samples() []string {
 	return []string{m.Name}
 }
 
-// Bucket, Sum and Count are the series of a histogram.
+// Bucket returns the name of a histogram's buckets.
 func (m Metric) Bucket() string { return m.Name + "_bucket" }
 
-// Sum is that of the observations.
+// Sum returns the name of a histogram's sum.
 func (m Metric) Sum() string { return m.Name + "_sum" }
 
-// Count is the number of observations.
+// Count returns the name of a histogram's count.
 func (m Metric) Count() string { return m.Name + "_count" }
 
 func counter(name, help string, labels ...string) Metric {
@@ -76,5 +74,5 @@ func (m Metric) of(programs ...string) Metric {
 	return m
 }
 
-// ServedBy tells whether a program serves it.
+// ServedBy reports whether a program serves the metric.
 func (m Metric) ServedBy(program string) bool { return slices.Contains(m.Programs, program) }

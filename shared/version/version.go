@@ -1,4 +1,4 @@
-// Package version says what was built. The linker sets both values, see BUILD in the Makefile.
+// Package version returns the version of the build. The linker sets both values, see BUILD in the Makefile.
 package version
 
 import (
@@ -11,10 +11,10 @@ var (
 	commit  = ""
 )
 
-// Version is the release, such as v0.3.0; devel if the linker was not told.
+// Version returns the release, such as v0.3.0, or devel if the linker did not set it.
 func Version() string { return version }
 
-// Commit is the revision of the source; that which the go command recorded, or unknown, if the linker was not told.
+// Commit returns the revision set by the linker, or recorded by the go command, or "unknown".
 func Commit() string { return cmp.Or(commit, recorded(), "unknown") }
 
 func recorded() string {

@@ -1,6 +1,6 @@
-// Package v1beta2 holds the AppWrapper API of group workload.codeflare.dev. It is a wire superset of the published v1beta2: what
-// the published kind accepts is accepted here and means the same. The fields that are added are optional and in the status;
-// a controller that does not find them, because another program wrote the object, goes by the conditions.
+// Package v1beta2 is the AppWrapper API of group workload.codeflare.dev, a superset of the published v1beta2. Everything that the published
+// kind accepts is accepted and has the same meaning. All additional fields are optional and in the status. If another program wrote the
+// object and they are missing, the controller relies on the conditions.
 //
 // +kubebuilder:object:generate=true
 // +groupName=workload.codeflare.dev
@@ -19,10 +19,10 @@ var (
 	// GroupVersion identifies this API.
 	GroupVersion = schema.GroupVersion{Group: "workload.codeflare.dev", Version: "v1beta2"}
 
-	// SchemeBuilder collects what AddToScheme registers.
+	// SchemeBuilder collects the types for AddToScheme.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
-	// AddToScheme makes the kinds of this package known to a scheme.
+	// AddToScheme registers the kinds of this package.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 

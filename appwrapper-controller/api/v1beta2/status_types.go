@@ -123,23 +123,23 @@ type Clocks struct {
 type AppWrapperPhase string
 
 const (
-	// Empty: nobody has looked at it.
+	// Empty is the phase before the first reconcile.
 	Empty AppWrapperPhase = ""
-	// Suspended: nothing is deployed, no quota is held.
+	// Suspended means that nothing is deployed and no quota is held.
 	Suspended AppWrapperPhase = "Suspended"
-	// Resuming: the components are being created.
+	// Resuming means that the components are being created.
 	Resuming AppWrapperPhase = "Resuming"
-	// Running: the components were created and are watched.
+	// Running means that the components were created and are watched.
 	Running AppWrapperPhase = "Running"
-	// Resetting: the components are being removed, to be created again after a pause.
+	// Resetting means that the components are being removed, to be created again after a pause.
 	Resetting AppWrapperPhase = "Resetting"
-	// Suspending: the components are being removed, to give the quota back.
+	// Suspending means that the components are being removed, to release the quota.
 	Suspending AppWrapperPhase = "Suspending"
-	// Succeeded: the work is done.
+	// Succeeded means that the work is done.
 	Succeeded AppWrapperPhase = "Succeeded"
-	// Failed: the workload has failed for good.
+	// Failed means that the workload has failed permanently.
 	Failed AppWrapperPhase = "Failed"
-	// Terminating: the AppWrapper is deleted and its components are being removed.
+	// Terminating means that the AppWrapper is being deleted, and its components are being removed.
 	Terminating AppWrapperPhase = "Terminating"
 )
 
@@ -149,59 +149,58 @@ type AppWrapperCondition string
 const (
 	// QuotaReserved is True while the workload holds its quota.
 	QuotaReserved AppWrapperCondition = "QuotaReserved"
-	// ResourcesDeployed is True from the creation of the components until the last object and pod is gone.
+	// ResourcesDeployed is True from the creation of the components until the last object and pod is deleted.
 	ResourcesDeployed AppWrapperCondition = "ResourcesDeployed"
-	// PodsReady is True while all pods run or have succeeded.
+	// PodsReady is True while all pods are running or have succeeded.
 	PodsReady AppWrapperCondition = "PodsReady"
 	// Unhealthy is True while something is wrong with the workload.
 	Unhealthy AppWrapperCondition = "Unhealthy"
-	// AccessReviewed is False while nothing is created, because nobody has checked whether whoever created the AppWrapper may create
-	// what is in it.
+	// AccessReviewed is False while nothing is created because the webhook did not check whether the user may create the components.
 	AccessReviewed AppWrapperCondition = "AccessReviewed"
 	// DeletingResources is True while the components are being removed.
 	DeletingResources AppWrapperCondition = "DeletingResources"
 
-	// ComponentSucceeded is True, on a component, once it has completed its work: its object may be gone after that.
+	// ComponentSucceeded is True on a component that has completed its work. Its object may be deleted after that.
 	ComponentSucceeded AppWrapperCondition = "Succeeded"
 )
 
 // Reasons of conditions. Phases are reasons too.
 const (
-	// ReasonCreateFailed: the components could not be created within AdmissionGracePeriod.
+	// ReasonCreateFailed means that the components could not be created within AdmissionGracePeriod.
 	ReasonCreateFailed = "CreateFailed"
-	// ReasonNotReviewed: the webhook did not check the AppWrapper, or its templates have changed since.
+	// ReasonNotReviewed means that the webhook did not check the AppWrapper, or that its templates have changed since.
 	ReasonNotReviewed = "NotReviewed"
-	// ReasonMissingComponent: somebody else has deleted a component.
+	// ReasonMissingComponent means that someone else deleted a component.
 	ReasonMissingComponent = "MissingComponent"
-	// ReasonFailedComponent: a component says that it has failed.
+	// ReasonFailedComponent means that a component reports a failure.
 	ReasonFailedComponent = "FailedComponent"
-	// ReasonFoundFailedPods: pods have failed.
+	// ReasonFoundFailedPods means that pods have failed.
 	ReasonFoundFailedPods = "FoundFailedPods"
-	// ReasonFoundNoFailedPods: nothing is wrong.
+	// ReasonFoundNoFailedPods means that the workload is healthy.
 	ReasonFoundNoFailedPods = "FoundNoFailedPods"
-	// ReasonRecovering: something is wrong with pods, and a cheaper rung of the ladder has it in hand.
+	// ReasonRecovering means that pods are unhealthy, and a lower recovery level is handling it.
 	ReasonRecovering = "RecoveringBelow"
-	// ReasonAutopilotNoExecute: running pods use resources of bad nodes.
+	// ReasonAutopilotNoExecute means that running pods use resources of bad nodes.
 	ReasonAutopilotNoExecute = "AutopilotNoExecute"
-	// ReasonInsufficientPodsReady: not all pods run.
+	// ReasonInsufficientPodsReady means that not all pods are running.
 	ReasonInsufficientPodsReady = "InsufficientPodsReady"
-	// ReasonSufficientPodsReady: all pods run or have succeeded.
+	// ReasonSufficientPodsReady means that all pods are running or have succeeded.
 	ReasonSufficientPodsReady = "SufficientPodsReady"
-	// ReasonDeletionInitiated: the components are being removed.
+	// ReasonDeletionInitiated means that the components are being removed.
 	ReasonDeletionInitiated = "DeletionInitiated"
-	// ReasonDeletionComplete: they are gone.
+	// ReasonDeletionComplete means that the components were removed.
 	ReasonDeletionComplete = "DeletionComplete"
-	// ReasonDeletionPaused: they are kept for a while so that somebody can look at them.
+	// ReasonDeletionPaused means that the components are kept for a while for debugging.
 	ReasonDeletionPaused = "DeletionPaused"
 
-	// ReasonComponentCreationInitiated: a component is about to be created.
+	// ReasonComponentCreationInitiated means that a component is about to be created.
 	ReasonComponentCreationInitiated = "ComponentCreationInitiated"
-	// ReasonComponentCreatedSuccessfully: a component was created.
+	// ReasonComponentCreatedSuccessfully means that a component was created.
 	ReasonComponentCreatedSuccessfully = "ComponentCreatedSuccessfully"
-	// ReasonComponentCreationErrored: a component could not be created.
+	// ReasonComponentCreationErrored means that a component could not be created.
 	ReasonComponentCreationErrored = "ComponentCreationErrored"
-	// ReasonComponentCreationRefused: a component was certainly not created, because the API server refused it, or one before it.
+	// ReasonComponentCreationRefused means that a component was certainly not created, because the API server refused it or an earlier one.
 	ReasonComponentCreationRefused = "ComponentCreationRefused"
-	// ReasonComponentDeleted: a component is gone. The published spelling.
+	// ReasonComponentDeleted means that a component was deleted. The spelling is that of the published controller.
 	ReasonComponentDeleted = "CompononetDeleted"
 )

@@ -16,7 +16,7 @@ import (
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... paths=../webhook/... output:rbac:dir=../../../charts/appwrapper-controller/files/rbac
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/appwrapper-controller/files/webhook
 
-// addControllers lists all that runs in the manager.
+// addControllers adds everything that runs in the manager.
 func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if err := appwrapper.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
@@ -52,7 +52,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	return nil
 }
 
-// addWebhooks lists all webhooks that the manager serves.
+// addWebhooks adds the webhooks that the manager serves.
 func addWebhooks(mgr ctrl.Manager, o *Options) error {
 	if err := webhook.Register(mgr, o.AppWrapper, o.reviews()); err != nil {
 		return fmt.Errorf("adding the AppWrapper webhooks: %w", err)

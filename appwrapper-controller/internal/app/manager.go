@@ -1,4 +1,4 @@
-// Package app wires the AppWrapper manager: its flags, its file, its caches and what runs in it.
+// Package app sets up the AppWrapper manager: its flags, its configuration file, its caches and its controllers.
 package app
 
 import (
@@ -24,7 +24,7 @@ import (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=appwrapper-mutating-webhook-configuration,verbs=get;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=appwrapper-validating-webhook-configuration,verbs=get;update
 
-// Run manages AppWrappers until ctx ends. It fails if the cluster does not come to know AppWrappers.
+// Run manages AppWrappers until ctx is done. It fails if the API server does not serve AppWrappers in time.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
 		Program: "appwrapper", Scheme: NewScheme(), Cache: appwrapper.CacheOptions(),
@@ -42,7 +42,8 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
-// NewScheme knows the kinds that the manager reads and writes itself. Those that are wrapped need not be known.
+// NewScheme returns a scheme with the typed kinds that the manager reads and writes. Wrapped kinds are read as unstructured objects and
+// need not be registered.
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))

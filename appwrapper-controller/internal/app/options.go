@@ -15,8 +15,8 @@ import (
 
 // Names of the published installation.
 const (
-	// leaseName is that of the published controller: in one namespace the two never act at the same time. In two they have two Leases, and
-	// both act: so one has to end before the other starts.
+	// leaseName is the Lease of the published controller, so that only one of the two acts if both run in the same namespace. In different
+	// namespaces they have different Leases, so stop one before you start the other.
 	leaseName         = "f134c674.codeflare.dev"
 	serviceName       = "appwrapper-webhook-service"
 	secretName        = "appwrapper-webhook-server-cert"
@@ -25,14 +25,14 @@ const (
 	validatingWebhook = "appwrapper-validating-webhook-configuration"
 )
 
-// Options is what the command line and the configuration file set.
+// Options holds the settings from the command line and the configuration file.
 type Options struct {
 	bootstrap.Options
 
 	AppWrapper settings.AppWrapper
 }
 
-// NewOptions has the defaults of the published controller, apart from --webhooks: they are served when they are installed.
+// NewOptions returns the defaults of the published controller, except that webhooks are off unless --webhooks is set.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults(), AppWrapper: settings.Default()}
 	o.Leader.Name = leaseName
@@ -47,7 +47,7 @@ func NewOptions() *Options {
 // Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) { o.Options.Flags(set) }
 
-// Complete reads the configuration file and returns all that is wrong.
+// Complete reads the configuration file and returns all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	file, warnings, err := read(o.ConfigFile)
 	if err != nil {
@@ -77,7 +77,8 @@ func (o *Options) certificates(c certManagement) {
 	put(&o.Certificates.Validating[0], c.ValidatingWebhookConfigName)
 }
 
-// reviews of access by the webhook; nil if nobody has to check it. With the check on and the webhooks off nothing new is created.
+// reviews returns the store of access reviews, or nil if access is not checked. If the check is on and the webhooks are off, new
+// AppWrappers are not reviewed and their components are not created.
 func (o *Options) reviews() *review.Reviews {
 	if !o.AppWrapper.UserRBACAdmissionCheck {
 		return nil
@@ -85,11 +86,12 @@ func (o *Options) reviews() *review.Reviews {
 	return review.With(o.Webhook.CertDir)
 }
 
-// Logging is what the zap flags say.
+// Logging returns the options set by the zap flags.
 func (o *Options) Logging() *zap.Options { return &o.Zap }
 
-// Configuration is the content of --config: what all managers share, and the keys of the published operator's ConfigMap. Both may be in
-// one file. Keys that are not known are warned of and ignored, as there are files with keys of versions past.
+// Configuration is the content of the file given by --config: the settings shared by all managers, and the keys of the published operator's
+// ConfigMap. One file may have both. Unknown keys cause a warning and are ignored, because existing files may have keys of earlier
+// versions.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
@@ -104,7 +106,7 @@ type certManagement struct {
 	Namespace                   *string `json:"namespace,omitempty"`
 	CertificateDir              *string `json:"certificateDir,omitempty"`
 	CertificateName             *string `json:"certificateName,omitempty"`
-	CertificateOrg              *string `json:"certificateOrg,omitempty"` // the authority's name stands for it
+	CertificateOrg              *string `json:"certificateOrg,omitempty"` // ignored: the name of the CA is used
 	MutatingWebhookConfigName   *string `json:"mutatingWebhookConfigName,omitempty"`
 	ValidatingWebhookConfigName *string `json:"validatingWebhookConfigName,omitempty"`
 	WebhookServiceName          *string `json:"webhookServiceName,omitempty"`
@@ -115,14 +117,14 @@ type controllerManager struct {
 	Metrics        address `json:"metrics,omitempty"`
 	Health         address `json:"health,omitempty"`
 	LeaderElection *bool   `json:"leaderElection,omitempty"`
-	EnableHTTP2    *bool   `json:"enableHTTP2,omitempty"` // never on
+	EnableHTTP2    *bool   `json:"enableHTTP2,omitempty"` // ignored: HTTP/2 is always off
 }
 
 type address struct {
 	BindAddress *string `json:"bindAddress,omitempty"`
 }
 
-// read the file over the defaults. warnings are keys that are not known.
+// read returns the defaults, overridden by the file if path is not empty. The warnings name unknown keys.
 func read(path string) (c Configuration, warnings []error, err error) {
 	c.AppWrapper = ptr.To(settings.Default())
 	if path == "" {
@@ -137,7 +139,7 @@ func read(path string) (c Configuration, warnings []error, err error) {
 	return c, warnings, nil
 }
 
-// shared puts the published keys where those of all managers are, unless these are there too.
+// shared copies published keys to the settings of all managers, unless those are set too.
 func (c Configuration) shared() bootstrap.Config {
 	out := c.Config
 	fill(&out.Metrics.BindAddress, c.ControllerManager.Metrics.BindAddress)

@@ -1,5 +1,4 @@
-// Package health reads what the status of a wrapped object says about its work. There is one file for each kind; a kind that is not
-// known is judged by its pods. It is pure.
+// Package health interprets the status of wrapped objects. Kinds that it does not know are judged by their pods. It is pure.
 package health
 
 import (
@@ -11,46 +10,46 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// State of the work of an object.
+// State is the state of an object's work.
 type State int
 
 const (
-	// Unknown: the status does not tell; the pods do.
+	// Unknown means that the pods decide.
 	Unknown State = iota
-	// Active: the work goes on, whatever its pods look like.
+	// Active means that the work continues, whatever the state of its pods.
 	Active
-	// Complete: the work is done.
+	// Complete means that the work has completed.
 	Complete
-	// Failed: the object's own controller has given up.
+	// Failed means that the object's own controller has given up.
 	Failed
 )
 
-// Report is what an object says.
+// Report is the state of an object according to its status.
 type Report struct {
 	State State
-	// Message says why it failed.
+	// Message is the reason of a failure.
 	Message string
-	// Restarting: the object's own controller is replacing its pods, which are no failure meanwhile.
+	// Restarting is true while the object's own controller replaces its pods. Failed pods do not count meanwhile.
 	Restarting bool
-	// GoesOn: the object's own controller says that those of its pods that run are enough. Failed ones are kept for their logs.
+	// EnoughPods is true while the object's own controller reports that its running pods are enough. Failed pods are kept for their logs.
 	EnoughPods bool
-	// Pods is how many are wanted at this moment, if that is fewer than its pod sets have. Nil: as many as they have.
+	// Pods is the number of pods wanted now if it is less than the pod sets have; nil otherwise.
 	Pods *int32
-	// Active is how many pods should be at work at this moment, besides those that have succeeded. Nil: the object does not tell.
+	// Active is the number of pods that should be active now, besides those that have succeeded; nil if unknown.
 	Active *int32
-	// Succeeded is how many pods have succeeded, of which some may have been deleted. 0 if the object does not tell.
+	// Succeeded is the number of succeeded pods, some of which may have been deleted; 0 if unknown.
 	Succeeded int32
-	// ChildJobs of a JobSet whose turn has come: Active and Succeeded follow from their status. Nil for all others.
+	// ChildJobs are the started Jobs of a JobSet, whose status determines Active and Succeeded; nil for other kinds.
 	ChildJobs []ChildJobs
 }
 
-// Ended reports whether nothing is left to do: the work is done, or given up.
+// Ended reports whether the work has completed or failed.
 func (r Report) Ended() bool { return r.State == Complete || r.State == Failed }
 
 // adapter reads objects of one kind.
 type adapter func(status object) Report
 
-// byKind are the kinds whose status is understood, in all of their versions.
+// byKind lists the kinds whose status is interpreted, in all versions.
 var byKind = map[schema.GroupKind]adapter{
 	{Group: "apps", Kind: "Deployment"}:                          deployment,
 	{Group: "apps", Kind: "StatefulSet"}:                         statefulSet,
@@ -64,13 +63,13 @@ var byKind = map[schema.GroupKind]adapter{
 	{Group: "ray.io", Kind: "RayJob"}:                            rayJob,
 }
 
-// Pod is the kind that is read as its own type: pods are in a cache already.
+// Pod is read as a typed object, because pods are cached anyway.
 var Pod = schema.GroupKind{Kind: "Pod"}
 
-// Understood reports whether the status of a kind is read; of others the metadata is enough.
+// Known reports whether the status of the kind is interpreted. For other kinds the metadata is enough.
 func Known(kind schema.GroupKind) bool { return kind == Pod || byKind[kind] != nil }
 
-// Finishes tells whether objects of the kind say themselves when their work is done. Others are done when all of their pods have
+// ReportsCompletion reports whether objects of the kind report their own completion. Other kinds are complete when all of their pods have
 // succeeded.
 func ReportsCompletion(kind schema.GroupKind) bool {
 	switch kind {
@@ -81,7 +80,7 @@ func ReportsCompletion(kind schema.GroupKind) bool {
 	return Known(kind)
 }
 
-// Of reads the status of an object. What has another shape than its kind is known to have counts as not said.
+// Of interprets the status of an object. Fields of an unexpected type count as absent.
 func Of(o runtime.Object) Report {
 	switch o := o.(type) {
 	case *corev1.Pod:
@@ -94,7 +93,7 @@ func Of(o runtime.Object) Report {
 	return Report{}
 }
 
-// object is read leniently: whatever is not there, or has another type, is empty.
+// object is read leniently: a field that is missing or has another type is empty.
 type object map[string]any
 
 func (o object) text(path ...string) string {
@@ -130,7 +129,7 @@ func (o object) list(path ...string) []object {
 	return found
 }
 
-// condition returns whether one of the type is True, and what it says.
+// condition reports whether the condition is True, and returns its message or reason.
 func (o object) condition(kind string) (isTrue bool, message string) {
 	for _, c := range o.list("status", "conditions") {
 		if c.text("type") == kind {
@@ -140,7 +139,7 @@ func (o object) condition(kind string) (isTrue bool, message string) {
 	return false, ""
 }
 
-// terminal reads a pair of conditions that end the work.
+// terminal returns a report from the two conditions that end the work.
 func (o object) terminal(complete, failed string) Report {
 	if isTrue, message := o.condition(failed); isTrue {
 		return Report{State: Failed, Message: message}

@@ -3,7 +3,7 @@ package health
 func jobSet(o object) Report {
 	r := o.terminal("Completed", "Failed")
 	r.Restarting, _ = o.condition("RestartingJobSet")
-	jobs, waits := begunJobs(o)
+	jobs, waits := startedJobs(o)
 	r.ChildJobs = jobs
 	var wanted int64
 	for _, j := range jobs {
@@ -15,9 +15,9 @@ func jobSet(o object) Report {
 	return r
 }
 
-// begunJobs returns the Jobs of the stages that have begun, and whether other stages wait for those, by startupPolicy or by dependsOn. A stage
-// that waits has no pods.
-func begunJobs(o object) (jobs []ChildJobs, waits bool) {
+// startedJobs returns the Jobs of the stages that have started, and whether later stages wait because of startupPolicy or dependsOn. A
+// waiting stage has no pods.
+func startedJobs(o object) (jobs []ChildJobs, waits bool) {
 	begun, succeeded := map[string]bool{}, map[string]int64{}
 	for _, s := range o.list("status", "replicatedJobsStatus") {
 		succeeded[s.text("name")] = s.number(0, "succeeded")
@@ -42,28 +42,28 @@ func begunJobs(o object) (jobs []ChildJobs, waits bool) {
 // ChildJobs are the Jobs of a replicatedJob of a JobSet.
 type ChildJobs struct {
 	ReplicatedJob string
-	// Count of the Jobs, and how many of them have not completed.
+	// Count is the number of Jobs, and Unfinished the number of those that have not completed.
 	Count, Unfinished int64
-	// Parallelism and Completions of each.
+	// Parallelism and Completions are those of each Job.
 	Parallelism, Completions int64
 }
 
-// ChildJob is one of them, by the labels of its pods.
+// ChildJob identifies one of the Jobs by the labels of its pods.
 type ChildJob struct{ ReplicatedJob, Index string }
 
-// AtWork returns how many pods of the Jobs should run at this moment, given how many pods of each have succeeded.
+// ActivePods returns how many pods of the Jobs should be active now, given the number of succeeded pods of each Job.
 func ActivePods(jobs []ChildJobs, succeeded map[ChildJob]int32) *int32 {
 	var sum int64
 	for _, j := range jobs {
 		most := min(j.Parallelism, j.Completions)
-		known, left := int64(0), int64(0)
+		known, remaining := int64(0), int64(0)
 		for job, pods := range succeeded {
 			if job.ReplicatedJob == j.ReplicatedJob && known < j.Count {
 				known++
-				left += max(0, min(most, j.Completions-int64(pods)))
+				remaining += max(0, min(most, j.Completions-int64(pods)))
 			}
 		}
-		sum += min(left+(j.Count-known)*most, j.Unfinished*most)
+		sum += min(remaining+(j.Count-known)*most, j.Unfinished*most)
 	}
 	return count(sum)
 }

@@ -6,14 +6,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// deployment may be scaled.
+// deployment reads replicas from the spec, because a Deployment may be scaled.
 func deployment(o object) Report { return Report{Pods: count(o.number(1, "spec", "replicas"))} }
 
-// statefulSet may be scaled.
+// statefulSet reads replicas from the spec, because a StatefulSet may be scaled.
 func statefulSet(o object) Report { return Report{Pods: count(o.number(1, "spec", "replicas"))} }
 
-// job: a Job runs fewer pods at a time at the end of its work, and its failed ones stay. One with more completions than it runs at a
-// time works in waves: its status tells how many pods are still to come.
+// job handles Jobs, which run fewer pods at a time near their end and keep failed pods. A Job with more completions than parallelism runs
+// its pods in waves, and its status has the number of pods that remain.
 func job(o object) Report {
 	r := o.terminal("Complete", "Failed")
 	r.Succeeded = *count(o.number(0, "status", "succeeded"))
@@ -22,13 +22,13 @@ func job(o object) Report {
 	if completions < 0 {
 		return r
 	}
-	// Pods that have succeeded count as ready, hence towards what is wanted.
+	// Succeeded pods count as ready, so they count as wanted too.
 	r.Pods = count(min(parallelism, completions))
 	r.Active = count(min(parallelism, completions-int64(r.Succeeded)))
 	return r
 }
 
-// pod: one that has failed is a failed pod, which is a matter of the pods, not of components.
+// pod reports a failed Pod as active: a failed pod is judged as a pod, not as a component.
 func pod(p *corev1.Pod) Report {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return Report{State: Complete}
@@ -36,7 +36,7 @@ func pod(p *corev1.Pod) Report {
 	return Report{State: Active}
 }
 
-// elasticJob goes on with as few workers as its minimum. A worker that was given up leaves a failed pod, for its logs.
+// elasticJob needs only minReplicas workers. A worker that is no longer replaced leaves a failed pod for its logs.
 func elasticJob(o object) Report {
 	r := o.terminal("Succeeded", "Failed")
 	r.Restarting, _ = o.condition("Restarting")
@@ -47,14 +47,14 @@ func elasticJob(o object) Report {
 	return r
 }
 
-// leaderWorkerSet may be scaled. An update replaces its groups one by one.
+// leaderWorkerSet reads replicas from the spec, because a LeaderWorkerSet may be scaled. A rolling update replaces its groups one by one.
 func leaderWorkerSet(o object) Report {
 	size := o.number(1, "spec", "leaderWorkerTemplate", "size")
 	updating, _ := o.condition("UpdateInProgress")
 	return Report{Pods: count(o.number(1, "spec", "replicas") * size), Restarting: updating}
 }
 
-// mpiJob: the workers may be removed as soon as the launcher has finished, so that only the conditions tell.
+// mpiJob reads only the conditions, because the workers may be deleted as soon as the launcher has finished.
 func mpiJob(o object) Report {
 	r := o.terminal("Succeeded", "Failed")
 	r.Restarting, _ = o.condition("Restarting")
@@ -67,7 +67,7 @@ func pyTorchJob(o object) Report {
 	return r
 }
 
-// rayCluster: its state "failed" passes, so it is not a failure. An autoscaler may want fewer workers than the groups have.
+// rayCluster ignores the state "failed", which is temporary. An autoscaler may want fewer workers than the groups have.
 func rayCluster(o object) Report {
 	if wanted := o.number(-1, "status", "desiredWorkerReplicas"); wanted >= 0 {
 		const head = 1
@@ -76,7 +76,7 @@ func rayCluster(o object) Report {
 	return Report{}
 }
 
-// rayJob: the pods of the cluster run on after the job has finished, or are gone at once, as its specification says.
+// rayJob ignores the pods: depending on its spec, they keep running after the job has finished or are deleted at once.
 func rayJob(o object) Report {
 	message := cmp.Or(o.text("status", "message"), o.text("status", "reason"), o.text("status", "jobStatus"))
 	switch o.text("status", "jobDeploymentStatus") {

@@ -1,4 +1,4 @@
-// Package plan builds the objects of an AppWrapper as they are to be created. It is pure.
+// Package plan builds the objects of an AppWrapper. It is pure.
 package plan
 
 import (
@@ -20,23 +20,22 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
 )
 
-// Placement says which nodes pods are kept away from.
+// Placement determines which nodes pods avoid.
 type Placement interface {
-	// For pods with these requests.
+	// For returns what pods with these requests avoid.
 	For(requests map[corev1.ResourceName]bool) Avoidance
 }
 
-// Options of all components.
+// Options applies to all components.
 type Options struct {
-	// SchedulerName for pods that name none; empty leaves it to the cluster.
+	// SchedulerName is set on pods without one. Empty leaves the choice to the cluster.
 	SchedulerName string
-	// Placement of the pods; nil: anywhere.
+	// Placement of the pods; nil means no restriction.
 	Placement Placement
 }
 
-// Component builds the object of a component: with the labels by which its pods are found, with what Kueue wants to have in them,
-// away from bad nodes, and controlled by the AppWrapper. The error is for good: the template and what is to be put into it do not
-// fit together.
+// Component builds the object of a component. It adds the labels by which pods are found, the settings from Kueue and the affinities that
+// avoid bad nodes, and makes the AppWrapper its controller. An error is permanent: the template conflicts with what has to be added.
 func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*unstructured.Unstructured, error) {
 	component := &aw.Spec.Components[index]
 	object, err := podset.Decode(component)
@@ -47,7 +46,7 @@ func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*un
 		return nil, fmt.Errorf("component %d has no kind", index)
 	}
 	if namespace := object.GetNamespace(); namespace != "" && namespace != aw.Namespace {
-		return nil, fmt.Errorf("component %d is for namespace %s", index, namespace)
+		return nil, fmt.Errorf("component %d has another namespace: %s", index, namespace)
 	}
 	object.SetNamespace(aw.Namespace)
 	if object.GetName() == "" {
@@ -72,7 +71,7 @@ func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*un
 	return object, nil
 }
 
-// generatedName is the same whenever it is asked for in an attempt, so that no crash makes two objects of one component.
+// generatedName returns the same name each time within an attempt, so that a crash never leads to two objects of one component.
 func generatedName(aw *v1beta2.AppWrapper, prefix string, index int, attempt int32) string {
 	if prefix == "" {
 		prefix = aw.Name + "-"
@@ -90,7 +89,7 @@ func inject(object map[string]any, path, name string, index int, info v1beta2.Ap
 	}
 	spec, ok := template["spec"].(map[string]any)
 	if !ok {
-		return fmt.Errorf("it has no spec")
+		return fmt.Errorf("the template has no spec")
 	}
 	metadata := child(template, "metadata")
 	if err := merge(metadata, "annotations", info.Annotations); err != nil {
@@ -120,10 +119,10 @@ func inject(object map[string]any, path, name string, index int, info v1beta2.Ap
 	if err != nil {
 		return err
 	}
-	return place(spec, o.Placement.For(requests(parsed)))
+	return place(spec, o.Placement.For(pods.Requests(parsed)))
 }
 
-// child is a map within a map; what is not there, or is null, is made.
+// child returns a nested map, and creates it if it is missing or null.
 func child(of map[string]any, key string) map[string]any {
 	m, ok := of[key].(map[string]any)
 	if !ok {
@@ -133,7 +132,7 @@ func child(of map[string]any, key string) map[string]any {
 	return m
 }
 
-// merge adds strings to a map of strings. The error names the key under which there is another value.
+// merge adds strings to a map of strings. It fails if a key has another value.
 func merge(into map[string]any, key string, add map[string]string) error {
 	if len(add) == 0 {
 		return nil
@@ -159,7 +158,7 @@ func items(of map[string]any, key string) []any {
 	return list
 }
 
-// tolerate adds tolerations that are not there.
+// tolerate adds missing tolerations.
 func tolerate(spec map[string]any, add []corev1.Toleration) error {
 	for i := range add {
 		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&add[i])
@@ -174,7 +173,7 @@ func tolerate(spec map[string]any, add []corev1.Toleration) error {
 	return nil
 }
 
-// gate adds scheduling gates that are not there.
+// gate adds missing scheduling gates.
 func gate(spec map[string]any, add []corev1.PodSchedulingGate) {
 	for _, g := range add {
 		list := items(spec, "schedulingGates")
@@ -187,5 +186,3 @@ func gate(spec map[string]any, add []corev1.PodSchedulingGate) {
 		}
 	}
 }
-
-func requests(spec *corev1.PodSpec) map[corev1.ResourceName]bool { return pods.Requests(spec) }

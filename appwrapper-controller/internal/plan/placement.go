@@ -9,21 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Avoidance is what to keep a pod away from.
+// Avoidance is what a pod must or should avoid.
 type Avoidance struct {
-	// Labels of nodes, key to values, that the pod must not and should not meet.
+	// Labels are node labels, key to values, that the pod must avoid; SoftLabels those that it should avoid.
 	Labels, SoftLabels map[string][]string
-	// Nodes, by name, that the pod must not and should not run on.
+	// Nodes are the names of nodes that the pod must avoid; SoftNodes those that it should avoid.
 	Nodes, SoftNodes []string
-	// Weight of what it should not.
+	// Weight is the weight of the soft rules.
 	Weight int32
 }
 
-// mostNodes bounds how many nodes a pod is kept away from by name.
+// maxNodes limits how many nodes a pod avoids by name.
 const maxNodes = 100
 
-// place adds the avoidance to the affinity of a pod: what it must not to every term that there is, since one of them is enough for
-// a node; what it should not as a preference of its own.
+// place adds the avoidance to the affinity of a pod. Required rules are added to every term, because a node has to match only one of them.
+// Soft rules become a separate preference.
 func place(spec map[string]any, a Avoidance) error {
 	labels, nodes := exclude(a.Labels), excludeNodes(a.Nodes)
 	if len(labels)+len(nodes) > 0 {
@@ -46,7 +46,7 @@ func exclude(labels map[string][]string) []corev1.NodeSelectorRequirement {
 	return all
 }
 
-// excludeNodes: a field takes one value, so that there is a requirement for each node.
+// excludeNodes returns one requirement for each node, because a field selector takes a single value.
 func excludeNodes(names []string) []corev1.NodeSelectorRequirement {
 	var all []corev1.NodeSelectorRequirement
 	for _, name := range names[:min(len(names), maxNodes)] {
@@ -68,7 +68,7 @@ func require(spec map[string]any, labels, nodes []corev1.NodeSelectorRequirement
 			return fmt.Errorf("affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[%d] is not an object", i)
 		}
 		if given && len(m) == 0 {
-			continue // an empty term matches no node, and must not begin to
+			continue // an empty term matches no node and must stay empty
 		}
 		if err := extend(m, "matchExpressions", labels); err != nil {
 			return err

@@ -14,31 +14,31 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// Count is how many pods of a workload, or of one of its components, are in which state. Pods that are being deleted are counted
-// as such and nothing else: whoever deleted them has reacted.
+// Count is the number of pods in each state, of a workload or a component. A pod that is being deleted counts as terminating only, because
+// someone has already acted on it.
 type Count struct {
 	Pending, Running, Succeeded int32
-	// Failed pods that nobody has replaced.
+	// Failed pods that have not been replaced.
 	Failed int32
-	// Terminating pods of any phase that is not finished, and failed ones that are on their way out.
+	// Terminating pods that have not succeeded.
 	Terminating int32
 }
 
-// Exist are those that are there for the workload.
+// Exist returns the number of pods that count towards the workload.
 func (c Count) Exist() int32 { return c.Pending + c.Running + c.Succeeded }
 
-// Ready are those that run, or have no need to any more.
+// Ready returns the number of pods that are running or have succeeded.
 func (c Count) Ready() int32 { return c.Running + c.Succeeded }
 
-// Summary of the pods of a workload.
+// Summary describes the pods of a workload.
 type Summary struct {
 	All Count
-	// ByComponent has the pods that say to which component they belong, and those of Anywhere.
+	// ByComponent counts the pods of each component. Pods without a component are under UnknownComponent.
 	ByComponent map[int]Count
-	// Failed pods that nobody has replaced, oldest first.
+	// Failed pods that have not been replaced, oldest first.
 	Failed []*corev1.Pod
-	// Progress is when a pod succeeded last, or when the oldest pod was created that does not run yet: that was for one that had succeeded, and
-	// may have been deleted. Zero if there is neither.
+	// Progress is the last time at which a pod succeeded, or the creation of the oldest pending pod if that is later: that pod was created
+	// after another one succeeded, which may have been deleted. Zero if there is neither.
 	Progress time.Time
 }
 
@@ -88,7 +88,7 @@ func (s *Summary) add(pod *corev1.Pod, count func(*Count)) {
 	s.ByComponent[index] = c
 }
 
-// ExitCodes of the failed pods, each once, sorted.
+// ExitCodes returns the distinct exit codes of the failed pods in ascending order.
 func (s Summary) ExitCodes() []int32 {
 	var codes []int32
 	for _, pod := range s.Failed {
@@ -98,10 +98,10 @@ func (s Summary) ExitCodes() []int32 {
 	return slices.Compact(codes)
 }
 
-// Anywhere is the component of a pod that does not say to which it belongs.
+// UnknownComponent is the component of a pod without the component label.
 const UnknownComponent = -1
 
-// Component is the index of the component that a pod belongs to.
+// Component returns the index of the component that a pod belongs to.
 func Component(pod *corev1.Pod) int {
 	index, err := strconv.Atoi(pod.Labels[v1beta2.ComponentLabel])
 	if err != nil || index < 0 {
@@ -110,8 +110,7 @@ func Component(pod *corev1.Pod) int {
 	return index
 }
 
-// Requests are the resources of which the pod requests something: in any of its containers, also those that start first, run
-// beside it, or were added for debugging.
+// Requests returns the resources that the pod requests in any container, including init containers and sidecars.
 func Requests(spec *corev1.PodSpec) map[corev1.ResourceName]bool {
 	found := map[corev1.ResourceName]bool{}
 	add := func(lists ...corev1.ResourceList) {
@@ -134,7 +133,7 @@ func Requests(spec *corev1.PodSpec) map[corev1.ResourceName]bool {
 	return found
 }
 
-// ExitCodes are the codes other than 0 with which containers of the pod ended.
+// ExitCodes returns the nonzero exit codes of the pod's containers.
 func ExitCodes(pod *corev1.Pod) []int32 {
 	var codes []int32
 	for _, status := range pod.Status.ContainerStatuses {
@@ -145,13 +144,13 @@ func ExitCodes(pod *corev1.Pod) []int32 {
 	return codes
 }
 
-// slot is a place that pods of one owner fill one after the other. Pods without an index all fill the same, with many places.
+// slot is the place that a pod and its replacements fill. Pods without an index share one slot per owner.
 type slot struct {
 	owner types.UID
 	index string
 }
 
-// indexLabels have the index of a pod among those of its owner.
+// indexLabels hold the index of a pod within its owner.
 var indexLabels = []string{
 	"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "training.kubeflow.org/replica-index", "replica-index",
 }
@@ -173,7 +172,7 @@ func slotOf(pod *corev1.Pod) (slot, bool) {
 	return s, true
 }
 
-// Ended is when the pod's containers ended, or its creation if nothing says so.
+// Ended returns when the pod's last container terminated, or the creation time of the pod if none has.
 func Ended(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	for _, status := range pod.Status.ContainerStatuses {
@@ -184,9 +183,9 @@ func Ended(pod *corev1.Pod) time.Time {
 	return at
 }
 
-// unreplaced returns the failed pods that their owner has not replaced yet. A replacement is a newer pod of the same owner, and of
-// the same index if there is one, that runs or has succeeded; each makes good for one failed pod if there is no index, and for all
-// earlier ones of an index. Owners that keep failed pods for their logs, such as Jobs, are healthy again then.
+// unreplaced returns the failed pods without a replacement. A replacement is a newer pod of the same owner, and of the same index if there
+// is one, that is running or has succeeded. Without an index each replacement stands for one failed pod; with an index, for all earlier
+// ones. Owners such as Jobs keep failed pods for their logs, and are healthy once they are replaced.
 func unreplaced(failed, alive []*corev1.Pod) []*corev1.Pod {
 	if len(failed) == 0 {
 		return nil
@@ -218,8 +217,8 @@ func unreplaced(failed, alive []*corev1.Pod) []*corev1.Pod {
 	})
 }
 
-// newer: times have whole seconds, so that a replacement may seem to be as old as what it replaces; it was not created before that
-// failed.
+// newer reports whether other may be the replacement of failed. Creation times have whole seconds, so both may have the same. A replacement
+// is not created before the pod failed.
 func newer(other, failed *corev1.Pod) bool {
 	if !other.CreationTimestamp.Time.Equal(failed.CreationTimestamp.Time) {
 		return other.CreationTimestamp.After(failed.CreationTimestamp.Time)

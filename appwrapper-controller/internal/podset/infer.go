@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// Names of labels that other projects put on the pods of their kinds.
+// Labels that other projects set on their pods.
 const (
 	jobSetJobIndex      = "jobset.sigs.k8s.io/job-index"
 	trainingReplicaType = "training.kubeflow.org/replica-index"
@@ -20,8 +20,8 @@ const (
 // inference finds the pod sets of one kind.
 type inference func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error)
 
-// published are the kinds that the published library knows, which Kueue links. None may be added here: Kueue would not see its
-// sets. See Declare.
+// published lists the kinds of the published library, which Kueue uses. Do not add kinds: Kueue would not infer their pod sets. See
+// Declare.
 var published = map[schema.GroupVersionKind]inference{
 	{Version: "v1", Kind: "Pod"}:                                    single("template", ""),
 	{Group: "apps", Version: "v1", Kind: "Deployment"}:              single("template.spec.template", "template.spec.replicas"),
@@ -33,8 +33,7 @@ var published = map[schema.GroupVersionKind]inference{
 	{Group: "ray.io", Version: "v1", Kind: "RayJob"}:                ray("template.spec.rayClusterSpec."),
 }
 
-// Infer returns the pod sets of an object of a kind that Kueue knows too, none of any other. The error says which of its
-// templates is no pod template, or which count is no number.
+// Infer returns the pod sets of an object if Kueue knows its kind, and none otherwise. The error names an invalid template or count.
 func Infer(object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
 	return infer(published, object)
 }
@@ -56,7 +55,7 @@ func infer(kinds map[schema.GroupVersionKind]inference, object *unstructured.Uns
 	return sets, nil
 }
 
-// single is a kind with one template, if it is there.
+// single returns the inference for a kind with one optional template.
 func single(path, replicas string) inference {
 	return func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 		return optional(nil, object, path, replicas, nil)
@@ -105,7 +104,7 @@ func pyTorchJob(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	return sets, nil
 }
 
-// ray: the head comes first and must be there.
+// ray returns the head, which is required, and then the worker groups.
 func ray(at string) inference {
 	return func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 		sets := []v1beta2.AppWrapperPodSet{{Replicas: new(int32(1)), Path: at + "headGroupSpec.template"}}
@@ -120,7 +119,7 @@ func ray(at string) inference {
 	}
 }
 
-// optional adds the set of a template, if it is there. Its count is 1 if there is none; one that is no number is an error.
+// optional adds the pod set of a template if the template exists. The default count is 1; a count that is not a number is an error.
 func optional(sets []v1beta2.AppWrapperPodSet, object map[string]any, path, replicas string, annotations map[string]string) ([]v1beta2.AppWrapperPodSet, error) {
 	if sets == nil {
 		sets = []v1beta2.AppWrapperPodSet{}
@@ -139,13 +138,13 @@ func optional(sets []v1beta2.AppWrapperPodSet, object map[string]any, path, repl
 	return append(sets, v1beta2.AppWrapperPodSet{Replicas: &count, Path: path, Annotations: annotations}), nil
 }
 
-// parallel is how many pods a Job specification runs at a time.
+// parallel returns how many pods a Job runs at a time.
 func parallel(object map[string]any, spec string) int32 {
 	pods := number(object, spec+"parallelism", 1)
 	return min(pods, number(object, spec+"completions", pods))
 }
 
-// number reads a count; what is no number counts as absent.
+// number reads a count, or returns the default if it is not a number.
 func number(object map[string]any, path string, absent int32) int32 {
 	value, err := Lookup(object, path)
 	if err != nil {
@@ -178,7 +177,7 @@ func list(object map[string]any, path string) []any {
 	return found
 }
 
-// declared are the kinds that we know and Kueue does not.
+// declared lists the kinds that we know and Kueue does not.
 var declared = map[schema.GroupVersionKind]inference{
 	{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}:                 mpiJob,
 	{Group: "kubeflow.org", Version: "v1", Kind: "MPIJob"}:                      mpiJob,
@@ -186,8 +185,8 @@ var declared = map[schema.GroupVersionKind]inference{
 	{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}:     elasticJob,
 }
 
-// Declare returns the pod sets to write into the spec of an AppWrapper for an object whose kind Kueue does not know: it reads
-// them there. None for all other kinds.
+// Declare returns the pod sets to write into the spec if Kueue does not know the kind, since Kueue reads declared pod sets. It returns none
+// for all other kinds.
 func Declare(object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
 	return infer(declared, object)
 }
@@ -211,8 +210,8 @@ func roles(object map[string]any, at string, names ...string) ([]v1beta2.AppWrap
 	return sets, nil
 }
 
-// leaderWorkerSet: each of the groups has `size` pods. One of them is the leader, which has a template of its own or that of the
-// workers.
+// leaderWorkerSet returns the leaders and the other workers. Each group has `size` pods, one of which is the leader. The leader has its own
+// template or that of the workers.
 func leaderWorkerSet(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	const at = "template.spec.leaderWorkerTemplate."
 	groups := number(object, "template.spec.replicas", 1)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// root is the first element of every path: the wrapped object itself.
+// root is the first element of every path and stands for the wrapped object.
 const root = "template"
 
-// Lookup returns what is at a path such as template.spec.workers[0].template. The error says how far the path leads.
+// Lookup returns the value at a path such as template.spec.workers[0].template. The error names the position at which the lookup failed.
 func Lookup(object map[string]any, path string) (any, error) {
 	rest, ok := strings.CutPrefix(path, root)
 	if !ok {
@@ -34,7 +34,7 @@ func Lookup(object map[string]any, path string) (any, error) {
 	return w.at, nil
 }
 
-// Map is Lookup for a place that must hold an object.
+// Map returns the object at a path.
 func Map(object map[string]any, path string) (map[string]any, error) {
 	value, err := Lookup(object, path)
 	if err != nil {
@@ -47,13 +47,13 @@ func Map(object map[string]any, path string) (map[string]any, error) {
 	return m, nil
 }
 
-// Exists tells whether the path leads anywhere.
+// Exists reports whether the path exists.
 func Exists(object map[string]any, path string) bool {
 	_, err := Lookup(object, path)
 	return err == nil
 }
 
-// walk is a place on the way along a path.
+// walk is the current position in a lookup.
 type walk struct {
 	at   any
 	done string
@@ -79,7 +79,7 @@ func (w *walk) index(rest string) (string, error) {
 	return rest[end+1:], nil
 }
 
-// field: a name has neither dots nor brackets in it, but for its first character.
+// field descends into a field. Apart from its first character, a name has no dots or brackets.
 func (w *walk) field(rest string) (string, error) {
 	w.done += "."
 	end := len(rest)

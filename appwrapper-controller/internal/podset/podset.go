@@ -1,5 +1,5 @@
-// Package podset finds the pods that a wrapped object will make: where their templates are in it, and how many pods each makes.
-// Kueue computes the same from the same object, before and independently of us: sets, counts and order are a contract. It is pure.
+// Package podset finds the pods that a wrapped object will create: the paths of their templates and their counts. Kueue independently
+// computes the same from the same object, so paths, counts and order are a contract. It is pure.
 package podset
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// Decode reads the object of a component.
+// Decode decodes the template of a component.
 func Decode(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(component.Template.Raw); err != nil {
@@ -21,8 +21,8 @@ func Decode(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructured,
 	return object, nil
 }
 
-// Of returns the pod sets of a component as they are recorded in the status: those declared, or else those inferred. Never nil,
-// which the definition of AppWrapper does not allow.
+// Of returns the pod sets of a component for the status: those declared, otherwise those inferred. The result is never nil, because the CRD
+// does not allow null.
 func Of(component *v1beta2.AppWrapperComponent) ([]v1beta2.AppWrapperPodSet, error) {
 	if len(component.DeclaredPodSets) > 0 {
 		return component.DeclaredPodSets, nil
@@ -34,8 +34,8 @@ func Of(component *v1beta2.AppWrapperComponent) ([]v1beta2.AppWrapperPodSet, err
 	return Infer(object)
 }
 
-// Template returns the pod specification of the template at the path. unknown says which of its fields this program does not
-// know: those of a Kubernetes newer than the one it was built for, or typing errors. The error says why it is no pod template.
+// Template returns the pod spec at the path. unknown names fields that this program does not know: typos, or fields of a newer Kubernetes.
+// err is set if there is no pod template at the path.
 func Template(object map[string]any, path string) (spec *corev1.PodSpec, unknown error, err error) {
 	template, err := Map(object, path)
 	if err != nil {
@@ -56,8 +56,8 @@ func Template(object map[string]any, path string) (spec *corev1.PodSpec, unknown
 	return spec, unknown, nil
 }
 
-// Check compares what the user declares with what was inferred: no path twice and, if anything was inferred, the same paths and
-// counts. The order is free.
+// Check compares declared pod sets with inferred ones. Paths must be unique and, if there are inferred sets, paths and counts must match.
+// The order is free.
 func Check(declared, inferred []v1beta2.AppWrapperPodSet) error {
 	if len(declared) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package policy is the life of a workload as a pure state machine: what is known goes in, what to do and to write down comes out,
-// with the reason. Nothing is read or written here, and the time is an argument.
+// Package policy is the life cycle of an AppWrapper as a pure state machine. Given the observed facts, it returns the action, the next
+// status, and the reason. It does no I/O, and the time is an argument.
 //
 //	                       suspend is false                  all created
 //	"" ----> Suspended ----------------------> Resuming -------------------> Running ----> Succeeded
@@ -9,10 +9,10 @@
 //	         all gone      ^                      |   |      unhealthy          |  +----------------> Failed
 //	                       |      suspend         v   |                         |                        ^
 //	                       +------------------- Resetting <---------------------+                        |
-//	                                                                                not to be created ---+
+//	                                                                                cannot be created ---+
 //
-// A deleted AppWrapper goes from anywhere to Terminating. Every arrow is one write of the status, made onto the version that was
-// observed; what has to be done in a phase is done after the phase was written, and again until the world shows that it is done.
+// Deletion leads from any phase to Terminating. Every arrow is one write of the status onto the observed version. The actions of a phase
+// follow after the phase was written, and are repeated until the cluster shows their result.
 package policy
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// table has what is done in each phase.
+// byPhase has the decision function of each phase.
 var byPhase = map[v1beta2.AppWrapperPhase]func(*Facts) *Decision{
 	v1beta2.Empty:       empty,
 	v1beta2.Suspended:   suspended,
@@ -35,7 +35,7 @@ var byPhase = map[v1beta2.AppWrapperPhase]func(*Facts) *Decision{
 	v1beta2.Terminating: terminating,
 }
 
-// Decide says what comes next. A deletion beats all phases. A phase that is not known is left alone.
+// Decide returns the next decision. Deletion takes precedence over all phases. An unknown phase is left unchanged.
 func Decide(f *Facts) *Decision {
 	if f.Deleted {
 		return terminating(f)
@@ -46,7 +46,7 @@ func Decide(f *Facts) *Decision {
 	return f.decision()
 }
 
-// Removing tells whether things are being removed in this phase, so that the remains have to be looked for.
+// Removing reports whether objects are being removed, so that the remaining ones have to be observed.
 func Removing(f *Facts) bool {
 	if !f.Deployed {
 		return f.Phase == v1beta2.Suspending
@@ -62,7 +62,7 @@ func Removing(f *Facts) bool {
 	return f.Phase == v1beta2.Suspending || f.Phase == v1beta2.Resetting
 }
 
-// empty: the names and pod sets of the components are written with it.
+// empty initializes the status, including the names and pod sets of the components.
 func empty(f *Facts) *Decision {
 	if f.Unreviewed != "" {
 		return f.refuse()
@@ -72,7 +72,7 @@ func empty(f *Facts) *Decision {
 	return d
 }
 
-// refuse to create what nobody has checked.
+// refuse creates nothing, because the webhook did not review the AppWrapper.
 func (f *Facts) refuse() *Decision {
 	const allow = "to allow it, create it again where the webhook checks it, or set userRBACAdmissionCheck to false"
 	d := f.decision()
@@ -97,7 +97,7 @@ func suspended(f *Facts) *Decision {
 	return d
 }
 
-// begin a new attempt: all that is known of the last one is over.
+// begin starts an attempt and drops the state of the previous one.
 func (d *Decision) begin(f *Facts, message string) {
 	const reason = string(v1beta2.Resuming)
 	d.Next, d.Begins = v1beta2.Resuming, true
@@ -107,15 +107,15 @@ func (d *Decision) begin(f *Facts, message string) {
 	d.set(v1beta2.Unhealthy, false, reason, message)
 }
 
-// suspend a workload that has something deployed, or may have.
+// suspend removes what has been, or may have been, created.
 func suspend(f *Facts) *Decision {
 	d := f.decision()
 	d.Next = v1beta2.Suspending
-	if f.Phase != v1beta2.Resetting { // there it has ended already
+	if f.Phase != v1beta2.Resetting { // the attempt has already ended
 		d.Ends = &End{Reason: string(v1beta2.Suspended), Message: "suspend was set"}
 		d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{}
 	}
-	d.event(false, "ExternallySuspended", string(v1beta2.Suspending), "suspend was set: all that was created is removed, then the quota is given back")
+	d.event(false, "ExternallySuspended", string(v1beta2.Suspending), "suspend was set: all components are removed, then the quota is released")
 	return d
 }
 
@@ -130,7 +130,7 @@ func suspending(f *Facts) *Decision {
 	})
 }
 
-// resetting: the quota is kept all the time.
+// resetting removes the components, pauses, and starts the next attempt. The quota is kept.
 func resetting(f *Facts) *Decision {
 	if f.Suspend {
 		return suspend(f)
@@ -154,7 +154,7 @@ func paused(f *Facts) bool {
 	return !f.Suspend && f.Now.Before(f.Clocks.Finished.Add(f.Parameters.DeletionOnFailureGracePeriod))
 }
 
-// failed: the quota is held until all is gone.
+// failed removes the components after a pause. The quota is held until everything is deleted.
 func failed(f *Facts) *Decision {
 	if !f.Deployed {
 		return f.deleteAfterTTL()
@@ -173,7 +173,7 @@ func failed(f *Facts) *Decision {
 	})
 }
 
-// outlive keeps a finished AppWrapper for a while after the last of its resources, if that is bounded.
+// deleteAfterTTL deletes a finished AppWrapper some time after the last of its components, if ObjectTTL is set.
 func (f *Facts) deleteAfterTTL() *Decision {
 	d := f.decision()
 	if f.Parameters.ObjectTTL == 0 {
@@ -225,15 +225,15 @@ func terminating(f *Facts) *Decision {
 	return d
 }
 
-// Outcome of Create. The zero value: all components are there.
+// Outcome is the result of Create. The zero value means that all components exist.
 type Outcome struct {
-	// Err is why a component could not be created; empty if all were.
+	// Err is why a component could not be created; empty if all were created.
 	Err string
-	// Fatal: trying again is of no use.
+	// Fatal errors are permanent.
 	Fatal bool
-	// Refused: nothing was made.
+	// Refused means that the API server refused the request and created nothing.
 	Refused bool
-	// Retry is when to try again.
+	// Retry is the back-off before the next try.
 	Retry time.Duration
 }
 
@@ -249,13 +249,13 @@ func resuming(f *Facts) *Decision {
 	return d
 }
 
-// AfterCreate goes on from the outcome of Create.
+// AfterCreate decides what follows the outcome of Create.
 func AfterCreate(f *Facts, o Outcome) *Decision {
 	d := f.decision()
 	switch deadline := f.Clocks.AttemptStart.Add(f.Parameters.AdmissionGracePeriod); {
 	case o.Err == "":
 		d.Next = v1beta2.Running
-		// The pods' time begins now: the attempt may have begun long ago, with a controller that then was away.
+		// The attempt may have started long ago, before a controller outage, so the grace periods of the pods start now.
 		d.Clocks.NotReadySince = f.Now
 		return d
 	case o.Fatal:

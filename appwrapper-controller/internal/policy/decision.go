@@ -8,71 +8,71 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// Action to take before the decision is written down. If it fails, nothing is written.
+// Action is taken before the status is written. If it fails, the status is not written.
 type Action int
 
 const (
-	// Nothing is to be done.
+	// Nothing means that there is nothing to do.
 	Nothing Action = iota
-	// AddFinalizer, before anything is created.
+	// AddFinalizer adds the finalizer before anything is created.
 	AddFinalizer
-	// Create the components that are not there. Its outcome goes to AfterCreate.
+	// Create creates missing components. Pass its outcome to AfterCreate.
 	Create
-	// Delete what remains, in the ordinary way.
+	// Delete deletes what remains, with the usual grace periods.
 	Delete
-	// ForcePods deletes the pods that remain without any grace.
+	// ForcePods deletes the remaining pods without a grace period.
 	ForcePods
-	// ForceComponents deletes the objects that remain without any grace, once there are no pods.
+	// ForceComponents deletes the remaining objects without a grace period, once there are no pods.
 	ForceComponents
 	// Release removes the finalizer.
 	Release
-	// DeleteObject deletes the AppWrapper itself, which is finished and has nothing deployed.
+	// DeleteObject deletes the AppWrapper itself, which has finished and has nothing deployed.
 	DeleteObject
 )
 
-// Decision is what to do and what to write down.
+// Decision is the action to take and the status to write.
 type Decision struct {
 	Do   Action
 	Next v1beta2.AppWrapperPhase
-	// Conditions to write; those not named stay.
+	// Conditions to write. Others stay as they are.
 	Conditions           []Condition
 	Clocks               Clocks
 	Retries, Evacuations int32
-	// Begins an attempt.
+	// Begins reports whether an attempt starts.
 	Begins bool
-	// Ends the attempt; nil if it goes on.
+	// Ends is the end of the attempt; nil if it continues.
 	Ends *End
-	// BecameReady: all pods run.
+	// BecameReady reports whether all pods have just become ready.
 	BecameReady bool
-	// After is when to look again even if nothing happens; 0: no need to.
+	// After is the time until the next reconcile if no event arrives; 0 for never.
 	After time.Duration
-	// Events to send after the writing.
+	// Events to send after the status was written.
 	Events []Event
-	// Confirm: the decision cannot be taken back and rests on what may be stale. It is to be made again with live reads.
+	// Confirm means that the decision is final and may rest on a stale cache. Decide again with live reads.
 	Confirm bool
 }
 
-// Condition to write.
+// Condition is a condition to write.
 type Condition struct {
 	Type            v1beta2.AppWrapperCondition
 	Status          metav1.ConditionStatus
 	Reason, Message string
 }
 
-// End of an attempt.
+// End is the end of an attempt.
 type End struct {
 	Reason, Message string
 	Nodes           []string
 	Evacuation      bool
 }
 
-// Event to send.
+// Event is an event to send.
 type Event struct {
 	Warning              bool
 	Reason, Action, Note string
 }
 
-// decision starts as nothing to do and nothing to change.
+// decision returns a decision that does and changes nothing.
 func (f *Facts) decision() *Decision {
 	return &Decision{Next: f.Phase, Clocks: f.Clocks, Retries: f.Retries, Evacuations: f.Evacuations}
 }
@@ -89,7 +89,7 @@ func (d *Decision) event(warning bool, reason, action, note string) {
 	d.Events = append(d.Events, Event{warning, reason, action, note})
 }
 
-// wait asks to be called again at a time, or earlier if something else wants to.
+// wait requests a reconcile at a time, or earlier if requested before.
 func (d *Decision) wait(until, now time.Time) { d.waitFor(max(time.Millisecond, until.Sub(now))) }
 
 func (d *Decision) waitFor(period time.Duration) {

@@ -13,74 +13,74 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Facts are all that a decision rests on.
+// Facts is everything that a decision depends on.
 type Facts struct {
 	Now time.Time
 
-	// What was asked for.
+	// Requested by the user.
 	Suspend, Deleted bool
 	Parameters       settings.Parameters
-	// EvacuationLimit of the operator; nil is none.
+	// EvacuationLimit of the operator; nil means no limit.
 	EvacuationLimit *restart.Budget
 
-	// What was written down before.
+	// Recorded in the status and metadata.
 	Phase     v1beta2.AppWrapperPhase
 	Finalizer bool // ours
 	// Unreviewed is why the components may not be created; empty if they may.
 	Unreviewed string
-	// Deployed: the condition ResourcesDeployed is True.
+	// Deployed is the condition ResourcesDeployed.
 	Deployed bool
-	// Ready: the condition PodsReady is True.
+	// Ready is the condition PodsReady.
 	Ready                bool
 	Retries, Evacuations int32
 	Clocks               Clocks
-	// ReadyFor is how long all pods have run in this attempt; 0 if they do not.
+	// ReadyFor is how long all pods have been ready in this attempt; 0 if they are not.
 	ReadyFor time.Duration
 
-	// What is there.
+	// Observed in the cluster.
 	Components []Component
 	Pods       pods.Summary
-	// Remains of what is being removed; nil unless something is.
+	// Remains are the objects and pods still to be removed; nil unless a removal is in progress.
 	Remains []Remains
-	// Recovering is until when a component says that its own controller is recovering it; zero if none does.
+	// Recovering is the deadline until which a component's own controller is recovering it; zero if none is.
 	Recovering time.Time
-	// Evacuation of bad nodes that is due; nil if there is none.
+	// Evacuation from bad nodes that is due; nil if none is.
 	Evacuation *Evacuation
 }
 
-// Presence of an object.
+// Presence reports whether an object exists.
 type Presence int
 
 const (
-	// Absent: nobody has it, or its kind.
+	// Absent means that the object does not exist, or that its kind is not served.
 	Absent Presence = iota
-	// Present and not being deleted.
+	// Present means that the object exists and is not being deleted.
 	Present
-	// Terminating: it is being deleted.
+	// Terminating means that the object is being deleted.
 	Terminating
-	// Unreadable: the controller is not allowed to look.
+	// Unreadable means that the controller is not allowed to read the object.
 	Unreadable
 )
 
 // Component is one wrapped object.
 type Component struct {
-	Name string // kind and name, for people
-	// Created: it was created in this attempt.
+	Name string // kind and name, for messages
+	// Created reports whether the component was created in this attempt.
 	Created  bool
 	Presence Presence
 	Report   health.Report
-	// Finishes: the kind itself says when the work is done.
+	// Finishes reports whether objects of the kind report their own completion.
 	Finishes bool
-	// Succeeded: it has said so before, and may be gone.
+	// Succeeded reports whether the component completed earlier. Its object may have been deleted since.
 	Succeeded bool
 	// Pods is the sum of its pod sets.
 	Pods int32
 }
 
-// done tells whether the component's work is.
+// done reports whether the component has completed its work.
 func (c Component) done() bool { return c.Succeeded || c.Report.State == health.Complete }
 
-// wanted is how many of its pods should be there at this moment.
+// wanted returns how many pods the component should have now.
 func (c Component) wanted() int32 {
 	switch {
 	case c.done():
@@ -91,11 +91,11 @@ func (c Component) wanted() int32 {
 	return c.Pods
 }
 
-// Remains is an object or pod that is not gone yet.
+// Remains is an object or pod that has not been deleted yet.
 type Remains struct {
-	Name string // kind and name, for people
+	Name string // kind and name, for messages
 	Pod  bool
-	// Blocked says what keeps it, if that is known: finalizers, or that the controller is not allowed to delete it.
+	// Blocked is what prevents the deletion, if known: finalizers, or missing permissions of the controller.
 	Blocked string
 }
 
@@ -103,19 +103,19 @@ type Remains struct {
 type Evacuation struct {
 	Nodes   []string
 	Message string
-	// Held says why it has to wait; empty if it has not.
+	// Held is why the evacuation has to wait; empty if it does not.
 	Held string
-	// Retry is when to ask again, if it is held.
+	// Retry is the time until the next try of an evacuation that has to wait.
 	Retry time.Duration
 }
 
-// Clocks are the times from which grace periods count; zero if one has not begun.
+// Clocks are the start times of grace periods; zero if a period has not started.
 type Clocks struct {
 	AttemptStart, NotReadySince, UnhealthySince, DeletionStart, DeletionEnd, Finished time.Time
 }
 
-// ReadClocks takes the clocks from a status. Where there are none, because the published controller wrote the status, or because its
-// definition is installed and drops them, the conditions that were written at the time stand in.
+// ReadClocks returns the clocks of a status. If the status has none, because the published controller wrote it or the published CRD drops
+// the field, they follow from the transition times of the conditions.
 func ReadClocks(status *v1beta2.AppWrapperStatus) Clocks {
 	if c := status.Clocks; c != nil {
 		return Clocks{
@@ -137,15 +137,15 @@ func ReadClocks(status *v1beta2.AppWrapperStatus) Clocks {
 		DeletionEnd:    since(v1beta2.ResourcesDeployed, metav1.ConditionFalse),
 	}
 	switch status.Phase {
-	case v1beta2.Succeeded: // the quota was given back at that moment
+	case v1beta2.Succeeded: // the quota was released at that moment
 		clocks.Finished = since(v1beta2.QuotaReserved, metav1.ConditionFalse)
-	case v1beta2.Failed: // what it failed of
+	case v1beta2.Failed: // the failure
 		clocks.Finished = clocks.UnhealthySince
 	}
 	return clocks
 }
 
-// Write is what ReadClocks reads.
+// Write returns the clocks for the status; see ReadClocks.
 func (c Clocks) Write() *v1beta2.Clocks {
 	if c == (Clocks{}) {
 		return nil

@@ -240,7 +240,7 @@ func TestB8EvidenceOfWhatBlocks(t *testing.T) {
 		f.Remains = []Remains{{Name: "Pod a", Pod: true}, {Name: "Pod b", Pod: true}, {Name: "Pod c", Pod: true}, {Name: "Pod d", Pod: true}, {Name: "Job j", Blocked: "finalizer x/y"}}
 	})
 	d := Decide(f)
-	if d.Do != ForcePods || !strings.Contains(d.Conditions[0].Message, "forced: Job j (finalizer x/y), Pod a, Pod b, Pod c, and more") {
+	if d.Do != ForcePods || !strings.Contains(d.Conditions[0].Message, "by force: Job j (finalizer x/y), Pod a, Pod b, Pod c, and more") {
 		t.Errorf("%d: %s", d.Do, d.Conditions[0].Message)
 	}
 	f.Remains = f.Remains[4:]

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Resets are all ends of an attempt that a reset may follow, without their messages.
+// Resets lists all ends of an attempt that may lead to a reset, without messages.
 var Resets = []End{
 	{Reason: v1beta2.ReasonCreateFailed},
 	{Reason: v1beta2.ReasonFailedComponent},
@@ -20,7 +20,7 @@ var Resets = []End{
 	{Reason: v1beta2.ReasonAutopilotNoExecute, Evacuation: true},
 }
 
-// resetOrFail resets the workload if its budget allows. An attempt that was ready for RetryDecay starts the count of retries again.
+// resetOrFail resets the workload if its budget allows. The retry count starts again after an attempt that was ready for RetryDecay.
 func (f *Facts) resetOrFail(reason, message string, counted bool) *Decision {
 	if decay := f.Parameters.RetryDecay; decay > 0 && f.ReadyFor >= decay {
 		decayed := *f
@@ -41,7 +41,7 @@ func (f *Facts) resetOrFail(reason, message string, counted bool) *Decision {
 		d.Evacuations = restart.Charged(f.Evacuations, 1)
 		d.Ends.Nodes, d.Ends.Evacuation = f.nodes(), true
 	}
-	d.event(true, reason, string(v1beta2.Resetting), fmt.Sprintf("%s: all is removed, and created again %s later; reset %d of %d%s",
+	d.event(true, reason, string(v1beta2.Resetting), fmt.Sprintf("%s: all components are removed, and created again after %s; reset %d of %d%s",
 		message, f.Parameters.RetryPausePeriod, d.Retries, f.Parameters.RetryLimit, f.uncounted(counted)))
 	return d
 }
@@ -60,20 +60,20 @@ func (f *Facts) nodes() []string {
 	return f.Evacuation.Nodes
 }
 
-// fail for good.
+// fail ends the workload permanently.
 func (f *Facts) fail(reason, message string, nodes []string) *Decision {
 	d := f.end(reason, message)
 	d.Next, d.Ends.Nodes = v1beta2.Failed, nodes
 	d.Clocks.Finished = f.Now
-	next := "all is removed, then the quota is given back"
+	next := "all components are removed, then the quota is released"
 	if pause := f.Parameters.DeletionOnFailureGracePeriod; pause > 0 {
-		next = fmt.Sprintf("all is kept, and the quota held, for %s; then %s", pause, next)
+		next = fmt.Sprintf("components and quota are kept for %s; then %s", pause, next)
 	}
 	d.event(true, reason, string(v1beta2.Failed), fmt.Sprintf("failed: %s; %s", message, next))
 	return d
 }
 
-// end the attempt because the workload is unhealthy.
+// end ends the attempt because the workload is unhealthy.
 func (f *Facts) end(reason, message string) *Decision {
 	d := f.decision()
 	d.Confirm = true
@@ -88,16 +88,16 @@ func (f *Facts) end(reason, message string) *Decision {
 }
 
 const (
-	// removalPoll is for kinds that cannot be watched; watches tell of all others.
+	// removalPoll is for kinds that cannot be watched.
 	removalPoll = 15 * time.Second
-	// forcePoll: what is forced is asked for again.
+	// forcePoll is how often a forced deletion is repeated.
 	forcePoll = 5 * time.Second
-	// named bounds how many of the remains a message names.
+	// maxNamed limits how many remaining objects a message names.
 	maxNamed = 4
 )
 
-// remove all components and pods, first in the ordinary way and, after ForcefulDeletionGracePeriod, by force: pods first, then
-// objects. gone is what to write when nothing remains.
+// remove deletes all components and pods, at first normally and after ForcefulDeletionGracePeriod by force: pods first, then objects. gone
+// sets the status once nothing remains.
 func (f *Facts) remove(gone func(*Decision)) *Decision {
 	d := f.decision()
 	if d.Clocks.DeletionStart.IsZero() {
@@ -123,14 +123,14 @@ func (f *Facts) remove(gone func(*Decision)) *Decision {
 	}
 	evidence := describeRemains(f.Remains)
 	d.set(v1beta2.DeletingResources, true, v1beta2.ReasonDeletionInitiated,
-		fmt.Sprintf("not gone %s after the removal began, hence forced: %s", f.Parameters.ForcefulDeletionGracePeriod, evidence))
+		fmt.Sprintf("not deleted within %s, deleting by force: %s", f.Parameters.ForcefulDeletionGracePeriod, evidence))
 	d.event(true, "DeletionForced", "Deleting", "the removal takes longer than "+f.Parameters.ForcefulDeletionGracePeriod.String()+
-		" and is forced; the quota is held until all is gone: "+evidence)
+		" and is forced; the quota is held until everything is deleted: "+evidence)
 	d.waitFor(forcePoll)
 	return d
 }
 
-// Explain writes down what was learned by trying to remove the remains.
+// Explain adds the errors of deletions to the condition DeletingResources.
 func (d *Decision) Explain(remains []Remains) {
 	for i := range d.Conditions {
 		if c := &d.Conditions[i]; c.Type == v1beta2.DeletingResources {
@@ -139,7 +139,7 @@ func (d *Decision) Explain(remains []Remains) {
 	}
 }
 
-// Evidence names what remains and what keeps it: the first few, those that something is known about first, in the order of their names.
+// describeRemains names the first few remaining objects and what blocks them, those with a known cause first, then by name.
 func describeRemains(remains []Remains) string {
 	sorted := slices.SortedStableFunc(slices.Values(remains), func(a, b Remains) int {
 		switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// running: the conditions of the seed document, the ones without FailureGracePeriod first. What has ended is not missing: its time to
-// live may be over.
+// running checks the failure conditions of the seed document, those without FailureGracePeriod first. A component that has completed is not
+// missing, because its TTL may have passed.
 func running(f *Facts) *Decision {
 	if f.Suspend {
 		return suspend(f)
@@ -43,12 +43,13 @@ func running(f *Facts) *Decision {
 	return f.decideByPods()
 }
 
-// missing: it was there, and is not any more, or not for long.
+// missing reports whether someone else has deleted the component's object.
 func (c Component) missing() bool {
 	return c.Created && !c.done() && (c.Presence == Absent || c.Presence == Terminating)
 }
 
-// succeeded: all that have pods are done. A kind that does not say so is done when all of its pods have succeeded.
+// succeeded reports whether all components with pods are done. A component whose kind does not report completion is done when all of its
+// pods have succeeded.
 func (f *Facts) succeeded() bool {
 	byPods := int32(0)
 	working := false
@@ -71,7 +72,7 @@ func (f *Facts) succeeded() bool {
 	return working
 }
 
-// unlabelled: there are pods that do not say to which component they belong.
+// unlabelled reports whether there are pods without the component label.
 func (f *Facts) unlabelled() bool {
 	_, found := f.Pods.ByComponent[pods.UnknownComponent]
 	return found
@@ -81,23 +82,23 @@ func allSucceeded(c pods.Count, wanted int32) bool {
 	return c.Succeeded >= wanted && c.Pending == 0 && c.Running == 0 && c.Failed == 0 && c.Terminating == 0
 }
 
-// succeed gives the quota back at once; the components stay for a while.
+// succeed releases the quota at once. The components are kept until SuccessTTL has passed.
 func (f *Facts) succeed() *Decision {
 	d := f.decision()
 	message := fmt.Sprintf("%v pods succeeded and no running, pending, or failed pods", f.Pods.All.Succeeded)
 	d.Confirm = true
 	d.Next, d.Clocks.Finished = v1beta2.Succeeded, f.Now
-	d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{} // of a removal before
+	d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{} // of an earlier removal
 	d.Ends = &End{Reason: string(v1beta2.Succeeded), Message: "the work is done"}
 	d.set(v1beta2.QuotaReserved, false, string(v1beta2.Succeeded), message)
 	d.set(v1beta2.ResourcesDeployed, true, string(v1beta2.Succeeded), message)
 	d.set(v1beta2.Unhealthy, false, v1beta2.ReasonFoundNoFailedPods, "")
 	d.event(false, string(v1beta2.Succeeded), string(v1beta2.Succeeded),
-		fmt.Sprintf("the work is done and the quota given back; all that was created is removed %s later", f.Parameters.SuccessTTL))
+		fmt.Sprintf("the work is done and the quota is released; all components are removed after %s", f.Parameters.SuccessTTL))
 	return d
 }
 
-// terminal tells whether the exit codes of failed pods leave no hope.
+// terminal reports whether the exit codes of failed pods rule out a reset.
 func (f *Facts) terminal() bool {
 	p := f.Parameters
 	for _, code := range f.Pods.ExitCodes() {
@@ -108,8 +109,8 @@ func (f *Facts) terminal() bool {
 	return false
 }
 
-// judgePods looks at the three conditions that are about pods, which the controllers of the components may still make good: they
-// have FailureGracePeriod for that. Its messages have no counts, since each pod that becomes ready would cost a write of the status.
+// decideByPods checks the three conditions about pods. Controllers of components have FailureGracePeriod to repair pods. The messages have
+// no counts, because otherwise each pod that becomes ready would cause a write of the status.
 func (f *Facts) decideByPods() *Decision {
 	d := f.decision()
 	t := f.tally()
@@ -138,12 +139,12 @@ func (f *Facts) decideByPods() *Decision {
 	}
 	d.set(v1beta2.Unhealthy, true, reason, message)
 	if f.Clocks.UnhealthySince.IsZero() {
-		d.event(true, reason, string(v1beta2.Unhealthy), fmt.Sprintf("%s; if that is not made good within %s, the workload is reset", message, f.Parameters.FailureGracePeriod))
+		d.event(true, reason, string(v1beta2.Unhealthy), fmt.Sprintf("%s; if this is not repaired within %s, the workload is reset", message, f.Parameters.FailureGracePeriod))
 	}
 	return d
 }
 
-// wrongPods returns what is wrong, if anything is, and otherwise arranges to look again when it could be.
+// findPodProblem returns what is wrong with the pods, if anything, and otherwise requests a reconcile for when a grace period ends.
 func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 	if list := f.failedPods(); len(list) > 0 && !f.restarting() {
 		return v1beta2.ReasonFoundFailedPods, "Found failed pods" + first(list)
@@ -151,7 +152,7 @@ func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 	start := f.notReadySince(d)
 	switch {
 	case t.ready < t.wanted:
-	case t.active < t.wantedActive: // between two waves
+	case t.active < t.wantedActive: // between two waves of a Job
 		if f.Pods.Progress.After(start) {
 			start = f.Pods.Progress
 		}
@@ -172,7 +173,7 @@ func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 	return "", ""
 }
 
-// notReadySince is when the pods were asked for, or ceased to be ready.
+// notReadySince returns when the pods were requested or stopped being ready.
 func (f *Facts) notReadySince(d *Decision) time.Time {
 	if d.Clocks.NotReadySince.After(d.Clocks.AttemptStart) {
 		return d.Clocks.NotReadySince
@@ -180,7 +181,7 @@ func (f *Facts) notReadySince(d *Decision) time.Time {
 	return d.Clocks.AttemptStart
 }
 
-// recoveringUntil is how long a component's own recovery is waited for: no longer than GracePeriodMaximum, whatever its annotation says.
+// recoveringUntil returns how long to wait for a component's own recovery: until its deadline, but at most GracePeriodMaximum.
 func (f *Facts) recoveringUntil(d *Decision) time.Time {
 	if limit := f.notReadySince(d).Add(f.Parameters.GracePeriodMaximum); f.Recovering.After(limit) {
 		return limit
@@ -188,7 +189,7 @@ func (f *Facts) recoveringUntil(d *Decision) time.Time {
 	return f.Recovering
 }
 
-// failedPods are those of components that need them: of one that is done, or goes on without them, nobody waits for any.
+// failedPods returns the failed pods of components that still need them.
 func (f *Facts) failedPods() []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(f.Pods.Failed), func(pod *corev1.Pod) bool {
 		i := pods.Component(pod)
@@ -196,7 +197,7 @@ func (f *Facts) failedPods() []*corev1.Pod {
 	})
 }
 
-// restarting: a component is replacing its own pods. How long that may take is bounded by WarmupGracePeriod.
+// restarting reports whether a component is replacing its own pods. WarmupGracePeriod bounds how long that may take.
 func (f *Facts) restarting() bool {
 	return slices.ContainsFunc(f.Components, func(c Component) bool { return c.Report.Restarting && !c.done() })
 }
@@ -209,16 +210,16 @@ func first(list []*corev1.Pod) string {
 	return ": " + list[0].Name + on
 }
 
-// tally of the pods that count for their components.
+// tally counts the pods that count towards their components.
 type tally struct {
-	// exist, ready and wanted count those that have succeeded too.
+	// exist, ready and wanted include succeeded pods.
 	exist, ready, wanted int32
-	// active are those that run, of the wantedActive that their components say are still to run.
+	// active is the number of running pods, out of the wantedActive that their components still have to run.
 	active, wantedActive int32
 }
 
-// tally counts pods. Those of one component do not stand in for those of another where it is known whose they are. Pods that succeeded count
-// also when they have been deleted, which a cluster does when it has many.
+// tally counts pods. Pods of one component do not stand in for those of another if the component of each pod is known. Succeeded pods count
+// even after they were deleted, which a cluster with many pods does.
 func (f *Facts) tally() tally {
 	var t tally
 	var succeeded int32
@@ -243,7 +244,7 @@ func (f *Facts) tally() tally {
 	return t
 }
 
-// setReady: a workload that ceases to be ready has its full grace periods from then on.
+// setReady sets PodsReady. A workload that stops being ready gets new grace periods.
 func (f *Facts) setReady(d *Decision, t tally) {
 	if t.ready >= t.wanted {
 		d.BecameReady = !f.Ready
@@ -257,8 +258,8 @@ func (f *Facts) setReady(d *Decision, t tally) {
 	d.set(v1beta2.PodsReady, false, v1beta2.ReasonInsufficientPodsReady, "not all pods run yet")
 }
 
-// setRecovering: what a cheaper rung of the ladder has in hand is no unhealthiness. FailureGracePeriod begins when that one has failed,
-// which is when it says nothing any more, or its time is over.
+// setRecovering treats a workload that a lower recovery level is recovering as healthy. FailureGracePeriod starts when that recovery has
+// failed or its deadline has passed.
 func (f *Facts) setRecovering(d *Decision, message string) {
 	f.setHealthy(d)
 	until := f.recoveringUntil(d)
@@ -269,7 +270,7 @@ func (f *Facts) setRecovering(d *Decision, message string) {
 	}
 }
 
-// setHealthy, unless the workload waits for its turn to leave bad nodes.
+// setHealthy marks the workload as healthy, unless its evacuation has to wait.
 func (f *Facts) setHealthy(d *Decision) {
 	d.Clocks.UnhealthySince = time.Time{}
 	if e := f.Evacuation; e != nil {

@@ -1,12 +1,12 @@
-// Package review is how the controller knows that the webhook has checked an AppWrapper: the user who created it may create what is in it.
+// Package review proves to the controller that the webhook checked an AppWrapper: the user who created it may create its components.
 //
-//	webhook, at the creation       stamps the templates with a MAC, if the user may create all that is in them
-//	controller, at its first look  verifies the stamp, and writes the UID and a digest of the templates into the status
-//	controller, before it creates  compares both with the status
+//	webhook, on creation                 signs the templates if the user may create all of them
+//	controller, on the first reconcile   verifies the signature, and writes the UID and a digest of the templates to the status
+//	controller, before creating          compares both with the status
 //
-// A user cannot forge a stamp: its key is derived from that of the webhook's certificate, which the replicas of the manager share. A copied
-// stamp is good for the same templates in the same namespace only, while it is fresh. Only those with the right to appwrappers/status can
-// write the status.
+// Users cannot forge a signature: its key is derived from the key of the webhook certificate, which all replicas of the manager share. A
+// copied signature is valid only for the same templates in the same namespace, and only for a short time. The status can be written only by
+// those with permission for appwrappers/status.
 package review
 
 import (
@@ -25,26 +25,26 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
 )
 
-// Annotation holds the stamp: when it was made, and the MAC.
+// Annotation holds the signature: its time and the MAC.
 const Annotation = "holdfast.dev/access-reviewed"
 
-// fresh is how far the creation may be from the stamp, to either side: clocks differ.
+// fresh is the maximum difference between the times of creation and signature, in either direction because of clock skew.
 const fresh = 5 * time.Minute
 
 var (
-	errNone  = errors.New("no webhook has checked it")
-	errWrong = errors.New("its stamp is not by this webhook, or is for other templates")
+	errNone  = errors.New("the webhook did not check it")
+	errWrong = errors.New("its signature is invalid, or is for other templates")
 )
 
-// Reviews makes and verifies stamps.
+// Reviews signs and verifies AppWrappers.
 type Reviews struct{ keyFile string }
 
-// With uses the private key in the folder of the webhook's certificate.
+// With uses the private key in the folder of the webhook certificate.
 func With(certificates string) *Reviews {
 	return &Reviews{filepath.Join(certificates, "tls.key")}
 }
 
-// Stamp an AppWrapper that has been checked.
+// Stamp signs an AppWrapper that has been checked.
 func (r *Reviews) Stamp(aw *v1beta2.AppWrapper, now time.Time) error {
 	at := strconv.FormatInt(now.Unix(), 10)
 	mac, err := r.mac(aw, at)
@@ -58,7 +58,7 @@ func (r *Reviews) Stamp(aw *v1beta2.AppWrapper, now time.Time) error {
 	return nil
 }
 
-// Verify that the AppWrapper was checked when it was created. The error says why it was not.
+// Verify checks that the AppWrapper was signed when it was created.
 func (r *Reviews) Verify(aw *v1beta2.AppWrapper) error {
 	at, given, found := strings.Cut(aw.Annotations[Annotation], ".")
 	if !found {
@@ -73,7 +73,7 @@ func (r *Reviews) Verify(aw *v1beta2.AppWrapper) error {
 		return errWrong
 	}
 	if age := aw.CreationTimestamp.Sub(time.Unix(seconds, 0)).Abs(); age > fresh {
-		return fmt.Errorf("its stamp is %s away from its creation", age)
+		return fmt.Errorf("its signature and its creation are %s apart", age)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (r *Reviews) mac(aw *v1beta2.AppWrapper, at string) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// Digest of all templates. The API server may store their keys in another order, so that the order does not count.
+// Digest returns a digest of all templates. It does not depend on the order of keys, which the API server may change.
 func Digest(aw *v1beta2.AppWrapper) string {
 	sum := sha256.New()
 	for i := range aw.Spec.Components {

@@ -1,5 +1,5 @@
-// Package settings is what operators and users may set: the parameters of the retry loop, with their defaults, annotations and
-// ceilings, and the operator's file. It is pure.
+// Package settings has what operators and users may set: the parameters of the retry loop, with defaults, annotations and limits, and the
+// operator's configuration. It is pure.
 package settings
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// AppWrapper is the part of the operator's file that is about AppWrappers. The names are those of the published configuration,
-// and nodeHealth and evacuationLimit are added.
+// AppWrapper is the section of the configuration file about AppWrappers. It has the keys of the published configuration, and adds
+// nodeHealth, retryDecay and objectTTL.
 type AppWrapper struct {
 	Autopilot              Autopilot      `json:"autopilot,omitempty"`
 	UserRBACAdmissionCheck bool           `json:"userRBACAdmissionCheck,omitempty"`
@@ -28,7 +28,7 @@ type AppWrapper struct {
 	NodeHealth             NodeHealth     `json:"nodeHealth,omitempty"`
 }
 
-// Autopilot says which node labels mean that a resource is bad.
+// Autopilot determines which node labels mark a resource as bad.
 type Autopilot struct {
 	InjectAntiAffinities   bool                      `json:"injectAntiAffinities,omitempty"`
 	MonitorNodes           bool                      `json:"monitorNodes,omitempty"`
@@ -36,19 +36,19 @@ type Autopilot struct {
 	PreferNoScheduleWeight *int32                    `json:"preferNoScheduleWeight,omitempty"`
 }
 
-// NodeHealth has what goes beyond Autopilot.
+// NodeHealth has settings beyond those of Autopilot.
 type NodeHealth struct {
-	// Signals of bad nodes, in addition to those of autopilot.resourceTaints.
+	// Signals of bad nodes, in addition to autopilot.resourceTaints.
 	Signals []Signal `json:"signals,omitempty"`
-	// MaxSimultaneousEvacuations bounds the workloads that leave bad nodes at a time; the others wait. 0 is no bound.
+	// MaxSimultaneousEvacuations limits how many workloads leave bad nodes at the same time. 0 means no limit.
 	MaxSimultaneousEvacuations int `json:"maxSimultaneousEvacuations,omitempty"`
-	// EvacuationLimit is how often one workload is evacuated before it fails. Absent: RetryLimit alone governs.
+	// EvacuationLimit is how often a workload is evacuated before it fails. Without it, only RetryLimit applies.
 	EvacuationLimit *int32 `json:"evacuationLimit,omitempty"`
-	// EvacuatedNodeTTL is how long the next attempts of a workload keep away from a node that it was moved away from.
+	// EvacuatedNodeTTL is how long later attempts of a workload avoid a node from which it was evacuated.
 	EvacuatedNodeTTL Duration `json:"evacuatedNodeTTL,omitempty"`
 }
 
-// Signal is a signals.Signal as it is written in the file.
+// Signal is a signals.Signal in the configuration file.
 type Signal struct {
 	Name              string             `json:"name"`
 	Label             *signals.Label     `json:"label,omitempty"`
@@ -60,14 +60,14 @@ type Signal struct {
 	HoldDown          Duration           `json:"holdDown,omitempty"`
 }
 
-// validate returns what is wrong with the signals and limits.
+// validate checks the signals and limits.
 func (n NodeHealth) validate() error {
 	var errs []error
 	if n.MaxSimultaneousEvacuations < 0 {
 		errs = append(errs, fmt.Errorf("nodeHealth.maxSimultaneousEvacuations: %d is negative", n.MaxSimultaneousEvacuations))
 	}
 	if n.EvacuatedNodeTTL < 0 {
-		errs = append(errs, errors.New("nodeHealth.evacuatedNodeTTL: it is negative"))
+		errs = append(errs, errors.New("nodeHealth.evacuatedNodeTTL: must not be negative"))
 	}
 	for i, s := range n.Signals {
 		if err := s.signal().Validate(); err != nil {
@@ -77,7 +77,7 @@ func (n NodeHealth) validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate returns all that is wrong.
+// Validate returns all invalid settings.
 func (a AppWrapper) Validate() error {
 	errs := []error{a.FaultTolerance.Validate(), a.NodeHealth.validate()}
 	for _, resource := range slices.Sorted(maps.Keys(a.Autopilot.ResourceTaints)) {
@@ -90,13 +90,13 @@ func (a AppWrapper) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Values of the node label that Autopilot writes.
+// The node label that Autopilot writes, and the resource that it checks.
 const (
 	autopilotLabel = "autopilot.ibm.com/gpuhealth"
 	gpu            = "nvidia.com/gpu"
 )
 
-// Default is what holds without a file.
+// Default returns the defaults.
 func Default() AppWrapper {
 	weight := int32(50)
 	return AppWrapper{
@@ -115,14 +115,14 @@ func Default() AppWrapper {
 	}
 }
 
-// effects of a signal that stand for those of a taint.
+// effects maps the effects of taints to those of signals.
 var effects = map[corev1.TaintEffect]signals.Effect{
 	corev1.TaintEffectNoSchedule:       signals.Avoid,
 	corev1.TaintEffectPreferNoSchedule: signals.SoftAvoid,
 	corev1.TaintEffectNoExecute:        signals.Evacuate,
 }
 
-// Table is the one table of signals: Autopilot's, ordered by resource, and the operator's own.
+// Table returns all signals: those of Autopilot in the order of resources, then the operator's own.
 func (a AppWrapper) Table() signals.Table {
 	var table signals.Table
 	for _, resource := range slices.Sorted(maps.Keys(a.Autopilot.ResourceTaints)) {
@@ -152,10 +152,10 @@ func (s Signal) signal() signals.Signal {
 	return out
 }
 
-// Duration is written as "5m"; nanoseconds, which is all that the published controller reads, are read too.
+// Duration is written as "5m". A number of nanoseconds, the only format of the published controller, is accepted too.
 type Duration time.Duration
 
-// UnmarshalJSON reads both ways of writing.
+// UnmarshalJSON accepts both formats.
 func (d *Duration) UnmarshalJSON(raw []byte) error {
 	var nanoseconds int64
 	if err := json.Unmarshal(raw, &nanoseconds); err == nil {
@@ -174,13 +174,13 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the first way.
+// MarshalJSON writes a string such as "5m0s".
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
-// lowest is no minimum: what is below zero counts as zero, see period.
+// noMinimum accepts negative values, which count as zero; see reader.period.
 const noMinimum = time.Duration(math.MinInt64)
 
-// FaultTolerance has the operator's values of the retry loop. The names are those of the published configuration.
+// FaultTolerance has the operator's defaults of the retry loop, with the keys of the published configuration.
 type FaultTolerance struct {
 	AdmissionGracePeriod        Duration `json:"admissionGracePeriod,omitempty"`
 	WarmupGracePeriod           Duration `json:"warmupGracePeriod,omitempty"`
@@ -188,17 +188,17 @@ type FaultTolerance struct {
 	RetryPausePeriod            Duration `json:"resetPause,omitempty"`
 	RetryLimit                  int32    `json:"retryLimit,omitempty"`
 	ForcefulDeletionGracePeriod Duration `json:"deletionGracePeriod,omitempty"`
-	// GracePeriodMaximum clips all others but SuccessTTL.
+	// GracePeriodMaximum is the upper limit of all others except SuccessTTL.
 	GracePeriodMaximum Duration `json:"gracePeriodCeiling,omitempty"`
-	// SuccessTTL is both the default and the ceiling.
+	// SuccessTTL is both the default and the upper limit.
 	SuccessTTL Duration `json:"successTTLCeiling,omitempty"`
-	// RetryDecay is how long all pods must have run for the resets before to be forgiven. 0: never.
+	// RetryDecay is how long all pods must have been running before earlier resets no longer count. 0 means never.
 	RetryDecay Duration `json:"retryDecay,omitempty"`
-	// ObjectTTL is how long a finished AppWrapper of which nothing is deployed is kept. 0: for ever.
+	// ObjectTTL is how long to keep a finished AppWrapper with nothing deployed. 0 means forever.
 	ObjectTTL Duration `json:"objectTTL,omitempty"`
 }
 
-// DefaultFaultTolerance are the defaults of the seed document's table.
+// DefaultFaultTolerance returns the defaults of the seed document.
 func DefaultFaultTolerance() FaultTolerance {
 	return FaultTolerance{
 		AdmissionGracePeriod:        Duration(time.Minute),
@@ -212,7 +212,7 @@ func DefaultFaultTolerance() FaultTolerance {
 	}
 }
 
-// Validate returns all that does not fit together.
+// Validate returns all invalid or conflicting settings.
 func (f FaultTolerance) Validate() error {
 	var errs []error
 	for _, p := range []struct {
@@ -236,7 +236,7 @@ func (f FaultTolerance) Validate() error {
 			time.Duration(f.AdmissionGracePeriod), time.Duration(f.WarmupGracePeriod)))
 	}
 	if f.RetryDecay < 0 || f.ObjectTTL < 0 {
-		errs = append(errs, errors.New("faultTolerance: retryDecay and objectTTL are not negative"))
+		errs = append(errs, errors.New("faultTolerance: retryDecay and objectTTL must not be negative"))
 	}
 	if f.SuccessTTL <= 0 {
 		errs = append(errs, fmt.Errorf("faultTolerance.successTTLCeiling: %s is not positive", time.Duration(f.SuccessTTL)))

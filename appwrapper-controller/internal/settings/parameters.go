@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Parameters of the retry loop of one AppWrapper.
+// Parameters are the settings of the retry loop of one AppWrapper.
 type Parameters struct {
 	AdmissionGracePeriod         time.Duration
 	WarmupGracePeriod            time.Duration
@@ -25,17 +25,17 @@ type Parameters struct {
 	SuccessTTL                   time.Duration
 	GracePeriodMaximum           time.Duration
 	RetryDecay                   time.Duration // 0: never
-	ObjectTTL                    time.Duration // 0: for ever
-	// TerminalExitCodes end the workload.
+	ObjectTTL                    time.Duration // 0: forever
+	// TerminalExitCodes fail the workload without a reset.
 	TerminalExitCodes []int32
-	// RetryableExitCodes, if there are any, are the only ones that do not.
+	// RetryableExitCodes, if set, are the only exit codes that allow a reset.
 	RetryableExitCodes []int32
 }
 
-// Problem is an annotation that cannot be read. What it would have set has its default.
+// Problem is an invalid annotation, for which the default is used.
 type Problem struct{ Annotation, Value, Message string }
 
-// Read takes the parameters from the annotations of an AppWrapper, over those of the operator.
+// Read returns the parameters from the annotations of an AppWrapper, with the operator's defaults.
 func Read(annotations map[string]string, operator FaultTolerance) (Parameters, []Problem) {
 	r := reader{annotations: annotations, maximum: time.Duration(operator.GracePeriodMaximum)}
 	p := Parameters{
@@ -62,13 +62,13 @@ type reader struct {
 	problems    []Problem
 }
 
-// period is between 0 and GracePeriodMaximum: what is outside is clipped.
+// period reads a grace period and clips it to the range from 0 to GracePeriodMaximum.
 func (r *reader) period(key string, operator Duration) time.Duration {
 	rule := grace.Rule{Name: key, Default: time.Duration(operator), Minimum: noMinimum, Maximum: r.maximum}
 	return max(0, r.parse(rule))
 }
 
-// successTTL has a ceiling of its own, and no annotation makes it vanish.
+// successTTL reads SuccessTTL, which has its own maximum and must be positive.
 func (r *reader) successTTL(operator time.Duration) time.Duration {
 	return r.parse(grace.Rule{Name: v1beta2.SuccessTTLKey, Default: operator, Minimum: 1, Maximum: operator})
 }
@@ -95,7 +95,7 @@ func (r *reader) limit(operator int32) restart.Budget {
 	return restart.Budget(n)
 }
 
-// exitCodes leaves out what is no number, and says so.
+// exitCodes reads a list of exit codes and reports invalid ones.
 func (r *reader) exitCodes(key string) []int32 {
 	var codes []int32
 	for item := range strings.SplitSeq(r.annotations[key], ",") {
@@ -113,20 +113,20 @@ func (r *reader) exitCodes(key string) []int32 {
 	return codes
 }
 
-// keys are all annotations that are read.
+// keys lists all supported annotations.
 var keys = []string{
 	v1beta2.AdmissionGracePeriodKey, v1beta2.WarmupGracePeriodKey, v1beta2.FailureGracePeriodKey, v1beta2.RetryPausePeriodKey,
 	v1beta2.RetryLimitKey, v1beta2.ForcefulDeletionGracePeriodKey, v1beta2.DeletionOnFailureGracePeriodKey, v1beta2.SuccessTTLKey,
 	v1beta2.TerminalExitCodesKey, v1beta2.RetryableExitCodesKey,
 }
 
-// unknownKeys are annotations with our prefix that nobody reads: most likely misspelt.
+// unknownKeys reports unsupported annotations with our prefix, which are probably misspelled.
 func unknownKeys(annotations map[string]string) []Problem {
 	prefix, _, _ := strings.Cut(v1beta2.RetryLimitKey, "/")
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if strings.HasPrefix(key, prefix+"/") && !slices.Contains(keys, key) {
-			problems = append(problems, Problem{key, annotations[key], fmt.Sprintf("%s: nothing reads this annotation; known are %s", key, strings.Join(keys, ", "))})
+			problems = append(problems, Problem{key, annotations[key], fmt.Sprintf("%s: unknown annotation; supported are %s", key, strings.Join(keys, ", "))})
 		}
 	}
 	return problems

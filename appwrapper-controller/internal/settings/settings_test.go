@@ -50,7 +50,7 @@ func TestAnnotations(t *testing.T) {
 		"a limit that is none":              {key: v1beta2.RetryLimitKey, value: "x", get: func(p Parameters) any { return int(p.RetryLimit) }, want: 3, problem: "not a whole number"},
 		"exit codes, with blanks":           {key: v1beta2.TerminalExitCodesKey, value: "3, 10", get: func(p Parameters) any { return p.TerminalExitCodes }, want: []int32{3, 10}},
 		"exit codes and something else":     {key: v1beta2.RetryableExitCodesKey, value: "3,x", get: func(p Parameters) any { return p.RetryableExitCodes }, want: []int32{3}, problem: `"x" is not an exit code`},
-		"a misspelt annotation (B-28)":      {key: "workload.codeflare.dev.appwrapper/delectionOnFailure", value: "1m", get: func(p Parameters) any { return p.DeletionOnFailureGracePeriod }, want: time.Duration(0), problem: "nothing reads this annotation"},
+		"a misspelt annotation (B-28)":      {key: "workload.codeflare.dev.appwrapper/delectionOnFailure", value: "1m", get: func(p Parameters) any { return p.DeletionOnFailureGracePeriod }, want: time.Duration(0), problem: "unknown annotation"},
 		"an annotation of somebody else":    {key: "example.com/a", value: "1m", get: func(p Parameters) any { return p.RetryLimit.Left(0) }, want: int32(3)},
 		"a negative limit allows no resets": {key: v1beta2.RetryLimitKey, value: "-1", get: func(p Parameters) any { return p.RetryLimit.Allows(0) }, want: false},
 	} {

@@ -1,6 +1,6 @@
-// Package signals decides which nodes are bad, and for whom. All that can say so is in one table: labels, taints and conditions of nodes,
-// and what a node's kubelet says about the devices of a pod. It is pure, and remembers nothing: every answer follows from the node as it
-// is, so that a restart of the controller changes none.
+// Package signals decides which nodes are bad, and for which pods. One table holds all signals: labels, taints and conditions of nodes, and
+// the device health that the kubelet reports for a pod. It is pure and keeps no state, so a restart of the controller does not change the
+// result.
 package signals
 
 import (
@@ -12,58 +12,58 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Effect is what a signal does to pods.
+// Effect is how a signal affects pods.
 type Effect string
 
 const (
-	// Avoid keeps new pods away.
+	// Avoid keeps new pods off the node.
 	Avoid Effect = "Avoid"
-	// SoftAvoid prefers other nodes for new pods.
+	// SoftAvoid makes new pods prefer other nodes.
 	SoftAvoid Effect = "SoftAvoid"
-	// Evacuate keeps new pods away, and resets workloads that run there.
+	// Evacuate keeps new pods off the node, and resets workloads that run there.
 	Evacuate Effect = "Evacuate"
 )
 
-// Signal is one line of the table. Exactly one source is set.
+// Signal is one row of the table. Exactly one source is set.
 type Signal struct {
 	Name      string
 	Label     *Label
 	Taint     *Taint
 	Condition *Condition
-	// PodResourceHealth: the status of a pod says that a device it holds is Unhealthy. Such a signal is about the pod alone, and
-	// does not keep others away.
+	// PodResourceHealth matches pods with an unhealthy device in their status. It affects only the pod itself and keeps no other pods off
+	// the node.
 	PodResourceHealth bool
 
-	// Resources: the signal is about pods that request one of them. None: about all pods.
+	// Resources restricts the signal to pods that request one of them. Empty means all pods.
 	Resources []corev1.ResourceName
 	Effect    Effect
-	// HoldDown is how long it must last before it counts. Only a condition says how long it has lasted.
+	// HoldDown is how long a condition must last before it counts. Labels and taints have no start time.
 	HoldDown time.Duration
 }
 
-// Label of a node that has one of the values.
+// Label matches nodes with one of the values.
 type Label struct {
 	Key    string   `json:"key"`
 	Values []string `json:"values"`
 }
 
-// Taint of a node. An empty value or effect matches any.
+// Taint matches taints of a node. An empty value or effect matches any.
 type Taint struct {
 	Key    string             `json:"key"`
 	Value  string             `json:"value,omitempty"`
 	Effect corev1.TaintEffect `json:"effect,omitempty"`
 }
 
-// Condition of a node. Status is the one that means bad: some agents say True, some False.
+// Condition matches a node condition. Status is the one that means bad: True for some agents, False for others.
 type Condition struct {
 	Type   corev1.NodeConditionType `json:"type"`
 	Status corev1.ConditionStatus   `json:"status"`
 }
 
-// Table of signals.
+// Table is a list of signals.
 type Table []Signal
 
-// Validate returns what is wrong with a signal.
+// Validate checks a signal.
 func (s Signal) Validate() error {
 	var errs []error
 	sources := 0
@@ -73,7 +73,7 @@ func (s Signal) Validate() error {
 		}
 	}
 	if sources != 1 {
-		errs = append(errs, fmt.Errorf("%d of label, taint, condition and podResourceHealth are set, want one", sources))
+		errs = append(errs, fmt.Errorf("%d of label, taint, condition and podResourceHealth are set, want exactly one", sources))
 	}
 	if s.Label != nil && (s.Label.Key == "" || len(s.Label.Values) == 0) {
 		errs = append(errs, errors.New("label: key and values are required"))
@@ -91,7 +91,7 @@ func (s Signal) Validate() error {
 	case s.HoldDown < 0:
 		errs = append(errs, errors.New("holdDown: must not be negative"))
 	case s.HoldDown > 0 && s.Condition == nil:
-		errs = append(errs, errors.New("holdDown: only a condition says since when it has lasted"))
+		errs = append(errs, errors.New("holdDown: may be set for a condition only"))
 	}
 	return errors.Join(errs...)
 }
@@ -100,12 +100,12 @@ func (t *Taint) matches(taint corev1.Taint) bool {
 	return taint.Key == t.Key && (t.Value == "" || taint.Value == t.Value) && (t.Effect == "" || taint.Effect == t.Effect)
 }
 
-// Concerns tells whether the signal is about a pod with these requests.
+// Concerns reports whether the signal applies to pods with these requests.
 func (s Signal) Concerns(requests map[corev1.ResourceName]bool) bool {
 	return len(s.Resources) == 0 || slices.ContainsFunc(s.Resources, func(r corev1.ResourceName) bool { return requests[r] })
 }
 
-// WithoutEvacuation is the table for operators who do not want running pods to be moved.
+// WithoutEvacuation returns the table with Evacuate replaced by Avoid, for operators who do not want running pods to be moved.
 func (t Table) WithoutEvacuation() Table {
 	out := make(Table, len(t))
 	for i, s := range t {
@@ -117,8 +117,8 @@ func (t Table) WithoutEvacuation() Table {
 	return out
 }
 
-// Unhealthy returns the signal that the status of a pod fulfils: a device of it is Unhealthy, and the signal is about the
-// device's resource. Devices of claims count for signals without resources.
+// Unhealthy returns the signal that the device health of a pod triggers, or nil. Devices of resource claims trigger only signals without
+// resources.
 func (t Table) Unhealthy(status *corev1.PodStatus) *Signal {
 	for i := range t {
 		s := &t[i]
@@ -150,7 +150,7 @@ func (s *Signal) holdsUnhealthy(resources []corev1.ResourceStatus) bool {
 	return false
 }
 
-// since returns when the node began to show the signal. Only conditions say so: labels and taints have no time, and count at once.
+// since returns when the node started to show the signal. Labels and taints have no start time and count at once.
 func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 	switch {
 	case s.Label != nil:
@@ -168,7 +168,7 @@ func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 	return time.Time{}, false
 }
 
-// bad reports whether the signal counts against the node, or when it will if it lasts; zero if not by itself.
+// bad reports whether the signal counts against the node. If not, next is the end of its hold-down, or zero if there is none.
 func (s Signal) bad(node *corev1.Node, now time.Time) (bad bool, next time.Time) {
 	since, shows := s.since(node)
 	if !shows {
@@ -180,8 +180,8 @@ func (s Signal) bad(node *corev1.Node, now time.Time) (bad bool, next time.Time)
 	return true, time.Time{}
 }
 
-// Bad returns the signal for which pods with these requests must leave the node. If there is none yet, next is when there may be one;
-// zero if not by itself.
+// Bad returns the signal for which pods with these requests must leave the node, or nil. In that case next is the end of the earliest
+// hold-down, or zero if there is none.
 func (t Table) Bad(node *corev1.Node, requests map[corev1.ResourceName]bool, now time.Time) (found *Signal, next time.Time) {
 	for i := range t {
 		s := &t[i]
@@ -199,8 +199,8 @@ func (t Table) Bad(node *corev1.Node, requests map[corev1.ResourceName]bool, now
 	return nil, next
 }
 
-// Avoids reports whether pods with these requests are kept away from the node by name, or only preferably (soft). Labels are left to
-// the affinity of the pods, which names them and follows their changes.
+// Avoids reports whether pods with these requests must avoid the node by name, or should if soft is set. Labels are excluded, because pod
+// affinities refer to them directly.
 func (t Table) Avoids(node *corev1.Node, requests map[corev1.ResourceName]bool, soft bool, now time.Time) bool {
 	return slices.ContainsFunc(t, func(s Signal) bool {
 		if s.Label != nil || (s.Effect == SoftAvoid) != soft || !s.Concerns(requests) {
@@ -211,7 +211,7 @@ func (t Table) Avoids(node *corev1.Node, requests map[corev1.ResourceName]bool, 
 	})
 }
 
-// Changed reports whether the node shows other signals than before. A nil node shows none.
+// Changed reports whether the signals of the node changed. A nil node has no signals.
 func (t Table) Changed(before, after *corev1.Node) bool {
 	return slices.ContainsFunc(t, func(s Signal) bool {
 		was, is := false, false

@@ -176,7 +176,7 @@ func TestSignalsThatSayNothing(t *testing.T) {
 		"condition: type":            {Effect: Avoid, Condition: &Condition{Type: "a"}},
 		`effect: "Maybe" is none of`: {Effect: "Maybe", Taint: &Taint{Key: "a"}},
 		"holdDown: must not":         {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: -1},
-		"holdDown: only a condition": {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: 1},
+		"holdDown: may be set for a": {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: 1},
 	} {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", s, err)

@@ -21,7 +21,8 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 )
 
-// Default adds the queue, says who the user is, declares the pod sets of kinds that Kueue does not know, and stamps what the user may create.
+// Default sets the queue, the user labels and the pod sets of kinds that Kueue does not know, and signs the AppWrapper if the user may
+// create all components.
 func (w appWrappers) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -38,7 +39,7 @@ func (w appWrappers) Default(ctx context.Context, aw *v1beta2.AppWrapper) error 
 	declare(aw)
 	delete(aw.Annotations, review.Annotation)
 	if w.access == nil || !w.mayCreate(ctx, request.UserInfo, aw) {
-		return nil // the validation says what is not allowed
+		return nil // the validation reports what is not allowed
 	}
 	return w.reviews.Stamp(aw, time.Now())
 }
@@ -54,7 +55,7 @@ func (w appWrappers) mayCreate(ctx context.Context, user authenticationv1.UserIn
 	return true
 }
 
-// declare leaves alone what it cannot read: the validation says what is wrong with it.
+// declare adds missing pod sets. It skips invalid components, which the validation reports.
 func declare(aw *v1beta2.AppWrapper) {
 	for i := range aw.Spec.Components {
 		c := &aw.Spec.Components[i]
@@ -73,29 +74,30 @@ func declare(aw *v1beta2.AppWrapper) {
 
 var notInLabels = regexp.MustCompile(`[^-_.a-zA-Z0-9]`)
 
-// labelValue makes a name fit for a label: cut to 63 bytes, other characters replaced, letters and digits at both ends.
+// labelValue converts a name to a valid label value of at most 63 bytes.
 func labelValue(name string) string {
 	const longest = 63
 	return strings.Trim(notInLabels.ReplaceAllString(name[:min(len(name), longest)], "_"), "-_.")
 }
 
-// access asks whether a user may create what they wrap: the controller may, and must not be a way around.
+// access checks whether users may create the components. The controller may create them, and must not let users bypass their own
+// permissions.
 type access struct {
 	reviews authorization.SubjectAccessReviewInterface
 	mapper  meta.RESTMapper
 }
 
-// check returns what is wrong with the user creating objects of the kind in the namespace.
+// check returns an error if the user may not create objects of the kind in the namespace.
 func (a *access) check(ctx context.Context, user authenticationv1.UserInfo, namespace string, kind schema.GroupVersionKind, path *field.Path) *field.Error {
 	mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		return field.Invalid(path, kind.String(), "the cluster does not know this kind")
+		return field.Invalid(path, kind.String(), "the cluster does not serve this kind")
 	}
 	if err != nil {
 		return field.InternalError(path, fmt.Errorf("looking for the resource of %s: %w", kind, err))
 	}
-	if mapping.Scope.Name() != meta.RESTScopeNameNamespace { // a right in the namespace says nothing about it
-		return field.Invalid(path, kind.String(), "objects outside of namespaces cannot be wrapped")
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace { // a permission in the namespace does not cover it
+		return field.Invalid(path, kind.String(), "cluster-scoped objects cannot be wrapped")
 	}
 	wanted := &authorizationv1.ResourceAttributes{
 		Namespace: namespace, Verb: "create", Group: kind.Group, Version: kind.Version, Resource: mapping.Resource.Resource,
@@ -104,7 +106,7 @@ func (a *access) check(ctx context.Context, user authenticationv1.UserInfo, name
 		ResourceAttributes: wanted, User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra(user),
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return field.InternalError(path, fmt.Errorf("asking what %s may do: %w", user.Username, err))
+		return field.InternalError(path, fmt.Errorf("reviewing the access of %s: %w", user.Username, err))
 	}
 	if !review.Status.Allowed {
 		return field.Forbidden(path, fmt.Sprintf("User %v is not authorized to create %v in %v", user.Username, wanted.Resource, namespace))

@@ -1,4 +1,4 @@
-// Package webhook completes AppWrappers at admission, and refuses bad ones with the path of the field and the reason.
+// Package webhook sets defaults on AppWrappers and rejects invalid ones, with field path and reason.
 package webhook
 
 import (
@@ -16,7 +16,7 @@ import (
 // +kubebuilder:webhook:path=/validate-workload-codeflare-dev-v1beta2-appwrapper,mutating=false,failurePolicy=fail,sideEffects=None,groups=workload.codeflare.dev,resources=appwrappers,verbs=create;update,versions=v1beta2,name=vappwrapper.kb.io,admissionReviewVersions=v1,serviceName=appwrapper-webhook-service
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Register serves both webhooks. Reviews stamps what they have checked; nil if they do not check access.
+// Register registers both webhooks. reviews signs AppWrappers whose access was checked; nil turns the check off.
 func Register(mgr ctrl.Manager, config settings.AppWrapper, reviews *review.Reviews) error {
 	w := appWrappers{queue: config.DefaultQueueName, operator: config.FaultTolerance}
 	if reviews != nil {
@@ -29,11 +29,11 @@ func Register(mgr ctrl.Manager, config settings.AppWrapper, reviews *review.Revi
 	return ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).WithDefaulter(w).WithValidator(w).Complete()
 }
 
-// appWrappers completes and validates AppWrappers.
+// appWrappers defaults and validates AppWrappers.
 type appWrappers struct {
-	queue    string // default queue, or none
+	queue    string // default queue; may be empty
 	operator settings.FaultTolerance
-	access   *access // nil: not checked
+	access   *access // nil: access is not checked
 	reviews  *review.Reviews
 }
 

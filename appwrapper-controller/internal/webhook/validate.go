@@ -22,13 +22,14 @@ import (
 
 // mostPodSets is what Kueue allows in a workload since 0.19; earlier ones allow fewerPodSets.
 const (
+	// maxPodSets is the limit of Kueue since 0.19; earlier versions have oldMaxPodSets.
 	maxPodSets    = 18
 	oldMaxPodSets = 8
 )
 
 var componentsPath = field.NewPath("spec", "components")
 
-// ValidateCreate refuses what cannot be run, and warns of what will not do what it seems to.
+// ValidateCreate rejects AppWrappers that cannot run, and warns of probable mistakes.
 func (w appWrappers) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -43,12 +44,12 @@ func (w appWrappers) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper)
 	return append(v.warnings, w.annotations(aw)...), v.errs.ToAggregate()
 }
 
-// ValidateDelete is not asked.
+// ValidateDelete allows every deletion. The webhook is not registered for deletions.
 func (appWrappers) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admission.Warnings, error) {
 	return nil, nil
 }
 
-// annotations that cannot be read have their default, which is no reason to refuse a workload.
+// annotations warns of invalid annotations. Their defaults apply, so they are no reason to reject the workload.
 func (w appWrappers) annotations(aw *v1beta2.AppWrapper) admission.Warnings {
 	var warnings admission.Warnings
 	_, problems := settings.Read(aw.Annotations, w.operator)
@@ -58,7 +59,7 @@ func (w appWrappers) annotations(aw *v1beta2.AppWrapper) admission.Warnings {
 	return warnings
 }
 
-// creation of a new AppWrapper.
+// createValidator validates a new AppWrapper.
 type createValidator struct {
 	webhook  appWrappers
 	aw       *v1beta2.AppWrapper
@@ -74,10 +75,10 @@ func (v *createValidator) refuse(err *field.Error) {
 	}
 }
 
-// name: it is the value of a label of each pod.
+// name checks that the name is a valid label value.
 func (v *createValidator) name() {
 	for _, problem := range validation.IsValidLabelValue(v.aw.Name) {
-		v.refuse(field.Invalid(field.NewPath("metadata", "name"), v.aw.Name, "the name is put into a label of each pod: "+problem))
+		v.refuse(field.Invalid(field.NewPath("metadata", "name"), v.aw.Name, "the name becomes a label of each pod: "+problem))
 	}
 }
 
@@ -120,7 +121,7 @@ func (v *createValidator) object(ctx context.Context, path *field.Path, object *
 	}
 	v.timeToLive(path, object)
 	if len(object.GetFinalizers()) > 0 {
-		v.warnings = append(v.warnings, fmt.Sprintf("%s: %v hold up every reset, and with it the quota, until somebody removes them",
+		v.warnings = append(v.warnings, fmt.Sprintf("%s: %v delay every reset, and the release of the quota, until they are removed",
 			path.Child("metadata", "finalizers"), object.GetFinalizers()))
 	}
 	if v.webhook.access != nil && object.GetKind() != "" {
@@ -144,7 +145,8 @@ func (v *createValidator) declaredPodSets(path *field.Path, c *v1beta2.AppWrappe
 	v.unknownFields(path, object, c.DeclaredPodSets)
 }
 
-// unknownFields are misspelt, or newer than this program. Kueue leaves out a pod set with one, and the workload never starts.
+// unknownFields rejects pod specs with unknown fields: typos, or fields of a newer Kubernetes. Kueue would ignore such a pod set, and the
+// workload would never start.
 func (v *createValidator) unknownFields(path *field.Path, object *unstructured.Unstructured, sets []v1beta2.AppWrapperPodSet) {
 	for _, set := range sets {
 		if _, unknown, err := podset.Template(object.Object, set.Path); err == nil && unknown != nil {
@@ -153,16 +155,16 @@ func (v *createValidator) unknownFields(path *field.Path, object *unstructured.U
 	}
 }
 
-// neededTTL is how long an object has to stay after it has finished for its end to be seen: longer than a change of the leader takes.
+// minTTL is how long a finished object must exist for its end to be observed: longer than a change of the leader takes.
 const minTTL = time.Minute
 
-// timeToLive warns of an object that may be gone before anybody sees how it ended, and is missed then.
+// timeToLive warns of an object that may be deleted before its end is observed.
 func (v *createValidator) timeToLive(path *field.Path, object *unstructured.Unstructured) {
 	for _, parent := range []string{"spec", "spec.runPolicy"} {
 		fields := strings.Split(parent+".ttlSecondsAfterFinished", ".")
 		seconds, found, err := unstructured.NestedInt64(object.Object, fields...)
 		if found && err == nil && time.Duration(seconds)*time.Second < minTTL {
-			v.warnings = append(v.warnings, fmt.Sprintf("%s: an object that is deleted less than %s after it has finished may be taken for one that somebody deleted; leave this out, and set %s",
+			v.warnings = append(v.warnings, fmt.Sprintf("%s: an object that is deleted less than %s after it finishes may count as deleted by someone else; omit this field and set %s",
 				path.Child(fields[0], fields[1:]...), minTTL, v1beta2.SuccessTTLKey))
 		}
 	}
@@ -175,7 +177,7 @@ func (v *createValidator) total() {
 	case v.podSets > maxPodSets:
 		v.refuse(field.Invalid(componentsPath, v.podSets, fmt.Sprintf("components contains %v podspecs; at most %v are allowed", v.podSets, maxPodSets)))
 	case v.podSets > oldMaxPodSets:
-		v.warnings = append(v.warnings, fmt.Sprintf("%s: %d pod sets are more than the %d that Kueue allows before 0.19", componentsPath, v.podSets, oldMaxPodSets))
+		v.warnings = append(v.warnings, fmt.Sprintf("%s: %d pod sets exceed the limit of %d in Kueue before 0.19", componentsPath, v.podSets, oldMaxPodSets))
 	}
 }
 
@@ -189,7 +191,7 @@ func paths(sets []v1beta2.AppWrapperPodSet) []string {
 
 const immutable = "attempt to change immutable field"
 
-// ValidateUpdate refuses changes of what was validated at the creation.
+// ValidateUpdate rejects changes of immutable fields.
 func (w appWrappers) ValidateUpdate(_ context.Context, old, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
 	before := w.annotations(old)
 	warnings := slices.DeleteFunc(w.annotations(aw), func(warning string) bool { return slices.Contains(before, warning) })

@@ -102,13 +102,13 @@ func TestWarnings(t *testing.T) {
 	}{
 		"nothing to warn of":       {MakeAppWrapper("a").Job("j", 1), ""},
 		"a duration that is none":  {MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.WarmupGracePeriodKey, "5"), v1beta2.WarmupGracePeriodKey + `: "5" is not a duration`},
-		"B-28: a misspelt name":    {MakeAppWrapper("a").Job("j", 1).Annotation("workload.codeflare.dev.appwrapper/retrylimit", "5"), "nothing reads this annotation"},
-		"B-20: a finalizer":        {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {finalizers: [a/b]}, ` + pods + `}`), "[a/b] hold up every reset"},
+		"B-28: a misspelt name":    {MakeAppWrapper("a").Job("j", 1).Annotation("workload.codeflare.dev.appwrapper/retrylimit", "5"), "unknown annotation"},
+		"B-20: a finalizer":        {MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {finalizers: [a/b]}, ` + pods + `}`), "[a/b] delay every reset"},
 		"a Job that is soon gone":  {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {ttlSecondsAfterFinished: 0, template: {` + pods + `}}}`), "spec.components[0].template.spec.ttlSecondsAfterFinished: an object that is deleted less than 1m0s"},
 		"a Job that stays a while": {MakeAppWrapper("a").Component(`{apiVersion: batch/v1, kind: Job, spec: {ttlSecondsAfterFinished: 60, template: {` + pods + `}}}`), ""},
 		"an MPIJob soon gone": {MakeAppWrapper("a").Component(`{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, spec: {runPolicy: {ttlSecondsAfterFinished: 5}, mpiReplicaSpecs: {Worker: {template: {`+pods+`}}}}}`,
 			v1beta2.AppWrapperPodSet{Path: "template.spec.mpiReplicaSpecs.Worker.template"}), "spec.runPolicy.ttlSecondsAfterFinished: an object"},
-		"more than an older Kueue": {nine, "9 pod sets are more than the 8"},
+		"more than an older Kueue": {nine, "9 pod sets exceed the limit of 8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			warnings, err := nothing.ValidateCreate(as(alice), tc.aw.Obj())
@@ -137,7 +137,7 @@ func TestUsersWrapOnlyWhatTheyMayCreate(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, err = w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Component(`{apiVersion: x/v1, kind: X}`).Obj())
-	if err == nil || !strings.Contains(err.Error(), "the cluster does not know this kind") {
+	if err == nil || !strings.Contains(err.Error(), "the cluster does not serve this kind") {
 		t.Errorf("B-20: a kind that nobody knows: %v", err)
 	}
 	r.err = errors.New("no answer")

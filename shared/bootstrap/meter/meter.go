@@ -1,5 +1,5 @@
-// Package meter makes the metrics of a program of their definitions in shared/series. No other code makes any, which the repository's
-// own rules check: so every series that a dashboard names is one that a program serves.
+// Package meter creates the metrics of a program from their definitions in shared/series. No other code creates metrics, which a lint rule
+// checks, so every series that a dashboard names is served by a program.
 package meter
 
 import (
@@ -8,51 +8,51 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Counter makes one without labels.
+// Counter returns a counter without labels.
 func Counter(m series.Metric) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: m.Name, Help: m.Help})
 }
 
-// CounterFunc makes one that is read when it is asked for.
+// CounterFunc returns a counter that is computed on each scrape.
 func CounterFunc(m series.Metric, read func() float64) prometheus.CounterFunc {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, read)
 }
 
-// CounterVec makes one with the labels of its definition.
+// CounterVec returns a counter with the labels of its definition.
 func CounterVec(m series.Metric) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
 }
 
-// Gauge makes one without labels.
+// Gauge returns a gauge without labels.
 func Gauge(m series.Metric) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: m.Name, Help: m.Help})
 }
 
-// GaugeFunc makes one that is read when it is asked for.
+// GaugeFunc returns a gauge that is computed on each scrape.
 func GaugeFunc(m series.Metric, read func() float64) prometheus.GaugeFunc {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: m.Name, Help: m.Help}, read)
 }
 
-// GaugeVec makes one with the labels of its definition.
+// GaugeVec returns a gauge with the labels of its definition.
 func GaugeVec(m series.Metric) *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.Name, Help: m.Help}, m.Labels)
 }
 
-// Histogram makes one without labels; buckets are upper bounds, in the metric's unit.
+// Histogram returns a histogram without labels. buckets are upper bounds in the metric's unit.
 func Histogram(m series.Metric, buckets []float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: buckets})
 }
 
-// HistogramVec makes one with the labels of its definition.
+// HistogramVec returns a histogram with the labels of its definition.
 func HistogramVec(m series.Metric, buckets []float64) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: buckets}, m.Labels)
 }
 
-// Desc is for a collector of its own.
+// Desc returns the description for a custom collector.
 func Desc(m series.Metric) *prometheus.Desc { return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil) }
 
-// Zero begins series of a counter or a histogram, by the values of its labels, before anything is counted. Without that the first
-// increase is seen by nobody: a counter that appears with 1 has not grown.
+// Zero creates series with the given label values before anything is counted. Otherwise Prometheus does not see the first increase of a
+// series.
 func Zero[M any](of interface{ WithLabelValues(values ...string) M }, series ...[]string) {
 	for _, values := range series {
 		of.WithLabelValues(values...)

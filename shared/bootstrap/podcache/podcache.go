@@ -1,5 +1,5 @@
-// Package podcache keeps a cache of many pods small. It lists pods page by page, strips each page at once, and holds one copy of each text that
-// pods share.
+// Package podcache reduces the memory of a cache of many pods. It lists pods in pages, strips each page at once, and shares strings between
+// pods.
 package podcache
 
 import (
@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Strip returns a new pod with those fields of a pod that a program reads.
+// Strip returns a copy of a pod with only the fields that a program reads.
 type Strip func(full *corev1.Pod) *corev1.Pod
 
-// NewInformer makes the informers of client-go. One of pods lists in pages.
+// NewInformer returns an informer. Pods are listed in pages.
 func (s Strip) NewInformer(lw cache.ListerWatcher, o runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	if _, ok := o.(*corev1.Pod); ok {
 		lw = s.paged(cache.ToListerWatcherWithContext(lw))
@@ -25,7 +25,7 @@ func (s Strip) NewInformer(lw cache.ListerWatcher, o runtime.Object, resync time
 	return cache.NewSharedIndexInformer(lw, o, resync, indexers)
 }
 
-// Transform strips a pod before the informer stores it. Other objects stay as they are.
+// Transform strips a pod before the informer stores it. Other objects are not changed.
 func (s Strip) Transform(o any) (any, error) {
 	if pod, ok := o.(*corev1.Pod); ok {
 		return s.once(pod), nil
@@ -33,8 +33,8 @@ func (s Strip) Transform(o any) (any, error) {
 	return o, nil
 }
 
-// paged lists pods in pages and strips each page at once. An API server that cannot stream a list sends all pods in one answer otherwise,
-// because its cache ignores the limit of a request for any version, 0: whole, they take several times the memory of the stripped ones.
+// paged lists pods in pages and strips each page at once. An API server without streaming lists would otherwise send all pods in one
+// response, because its cache ignores the limit for resource version 0. Unstripped, they take several times the memory.
 func (s Strip) paged(lw cache.ListerWatcherWithContext) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -53,8 +53,8 @@ func (s Strip) paged(lw cache.ListerWatcherWithContext) *cache.ListWatch {
 	}
 }
 
-// once strips a pod that is not stripped yet. The informer transforms the pods of each page again, and must not copy them. The API server
-// gives a grace period to each pod, so one without it is stripped.
+// once strips a pod unless it is already stripped. The informer transforms the pods of each page again, which must not copy them. The API
+// server sets a termination grace period on every pod, so a pod without one has been stripped.
 func (s Strip) once(pod *corev1.Pod) *corev1.Pod {
 	if pod.Spec.TerminationGracePeriodSeconds == nil {
 		return pod
@@ -65,10 +65,10 @@ func (s Strip) once(pod *corev1.Pod) *corev1.Pod {
 	return stripped
 }
 
-// share returns a text of which all pods in the cache hold one copy: each pod was decoded with copies of its own.
+// share returns the shared copy of a string. Each pod is decoded with its own copies.
 func share(text string) string { return unique.Make(text).Value() }
 
-// shareTexts replaces the texts of a stripped pod that other pods have too: those of its workload, its node and the API.
+// shareTexts replaces strings of a stripped pod that other pods have too: those of its workload, its node and the API.
 func shareTexts(pod *corev1.Pod) {
 	pod.Namespace, pod.GenerateName = share(pod.Namespace), share(pod.GenerateName)
 	labels := make(map[string]string, len(pod.Labels))
@@ -118,8 +118,8 @@ func shareOwner(o *metav1.OwnerReference) {
 	}
 }
 
-// What pods of the cache point to is not changed.
+// Cached pods share these values and must not be changed.
 var (
 	isTrue, isFalse          = true, false
-	defaultTolerationSeconds = int64(300) // that the API server gives to each pod
+	defaultTolerationSeconds = int64(300) // set by the API server on each pod
 )

@@ -1,5 +1,5 @@
-// Package supervise adds the supervisor of the exec driver to pods: the installer, the volumes, the command and the variables. Which
-// pods get one, and whose workers they are, is for those who plan the pods. It is pure.
+// Package supervise adds the supervisor of the exec driver to pods: the installer, volumes, command and environment. The callers decide
+// which pods get a supervisor. It is pure.
 package supervise
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Config is what the file of a manager that adds agents to pods may say of them. A flag that is set overrides a field.
+// Config is the section about agents in the configuration file of a manager that adds agents to pods. Flags override it.
 type Config struct {
 	StoreAddress   string `json:"storeAddress,omitempty"` // host:port, as pods reach it
 	StoreUsername  string `json:"storeUsername,omitempty"`
@@ -21,8 +21,7 @@ type Config struct {
 	ExecImage      string `json:"execImage,omitempty"`
 }
 
-// Complete lets fields stand for flags that are not set: where the store is, whether each workload has a user of its own, and the
-// supervisor's image.
+// Complete applies fields where the flag is not set: the store, whether each workload has its own store user, and the supervisor's image.
 func (c Config) Complete(set *pflag.FlagSet, store *Store, acl *bool, image *string) {
 	for _, one := range []struct {
 		flag, file string
@@ -45,21 +44,21 @@ func (c Config) Complete(set *pflag.FlagSet, store *Store, acl *bool, image *str
 	}
 }
 
-// CompleteText lets a field that is not empty stand for a flag that is not set.
+// CompleteText applies a field that is not empty if its flag is not set.
 func CompleteText(set *pflag.FlagSet, flag, field string, into *string) {
 	if field != "" && !set.Changed(flag) {
 		*into = field
 	}
 }
 
-// Check returns what is wrong with the flags of a store; with an ACL each workload of the kind has a user of its own. agents is
-// what the kind calls them.
+// Check validates the store flags. acl means that each workload of the kind has its own store user. agents is the kind's name for its
+// agents.
 func (s Store) Check(acl bool, agents, kind string) []error {
 	if s.TLS && !acl && s.Secret == "" {
-		return []error{fmt.Errorf("--%s: %s find the store's CA in their Secret: set --%s or --%s", FlagStoreTLS, agents, FlagStoreACL, FlagStoreSecret)}
+		return []error{fmt.Errorf("--%s: %s read the store's CA from their Secret: set --%s or --%s", FlagStoreTLS, agents, FlagStoreACL, FlagStoreSecret)}
 	}
 	if acl && (s.Secret != "" || s.Username != "") {
-		return []error{fmt.Errorf("--%s gives each %s a user of its own: leave out --%s and --%s", FlagStoreACL, kind, FlagStoreUsername, FlagStoreSecret)}
+		return []error{fmt.Errorf("--%s gives each %s its own store user: omit --%s and --%s", FlagStoreACL, kind, FlagStoreUsername, FlagStoreSecret)}
 	}
 	if s.Address == "" {
 		return nil
@@ -70,7 +69,7 @@ func (s Store) Check(acl bool, agents, kind string) []error {
 	return nil
 }
 
-// Flags of every manager that adds agents to pods: where the store is, as pods reach it, and the supervisor's image.
+// Flags of managers that add agents to pods: the store as seen from pods, and the supervisor's image.
 const (
 	FlagStoreAddress   = "inplace-store-address"
 	FlagStoreUsername  = "inplace-store-username"

@@ -11,24 +11,24 @@ import (
 const (
 	// Program is the name of the supervisor.
 	Program = "holdfast-exec"
-	// InstallerName is that of the init container which brings it.
+	// InstallerName is the name of the init container that installs the supervisor.
 	InstallerName = "holdfast-install"
 )
 
 // nobody is the user of distroless images.
 const nobody = 65532
 
-// Supervisor is what a worker's container gets.
+// Supervisor is added to a worker's container.
 type Supervisor struct {
 	Image string
 	Store Store
-	// Identity tells it whose worker it has.
+	// Identity identifies the worker.
 	Identity []corev1.EnvVar
-	// Flags of it beside those that follow from the pod.
+	// Flags in addition to those derived from the pod.
 	Flags []string
 }
 
-// Into makes the supervisor the entry point of a container, given by its index. The container must have a command: that of its image
+// Into makes the supervisor the entry point of the container with this index. The container must have a command, because that of its image
 // is not known.
 func (s Supervisor) Into(pod *corev1.PodSpec, container int) {
 	pod.InitContainers = append(pod.InitContainers, s.installer(pod.Containers[container].Resources))
@@ -39,7 +39,7 @@ func (s Supervisor) Into(pod *corev1.PodSpec, container int) {
 	c.VolumeMounts = append(c.VolumeMounts, s.Store.Mounts()...)
 }
 
-// command is what goes before the worker's. LOG_LEVEL is a common name for a setting of the worker's own, so a flag overrides it.
+// command returns the arguments before the worker's command. --log-level overrides LOG_LEVEL, which workers often set for themselves.
 func (s Supervisor) command(pod *corev1.PodSpec) []string {
 	grace := ptr.Deref(pod.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
 	command := []string{
@@ -50,21 +50,21 @@ func (s Supervisor) command(pod *corev1.PodSpec) []string {
 	return append(append(command, s.Flags...), "--")
 }
 
-// installer copies the supervisor to where the worker's container finds it.
+// installer copies the supervisor into the startup volume.
 func (s Supervisor) installer(worker corev1.ResourceRequirements) corev1.Container {
 	return corev1.Container{
 		Name:            InstallerName,
 		Image:           s.Image,
-		Args:            []string{"install", StartupDir}, // the image's entry point is the supervisor
+		Args:            []string{"install", StartupDir}, // the entry point of the image is the supervisor
 		VolumeMounts:    []corev1.VolumeMount{StartupMount()},
 		Resources:       shareOf(worker),
 		SecurityContext: restricted(),
 	}
 }
 
-// shareOf is what the worker's container asks for of CPU and memory. Init containers are over when the worker starts, so the pod
-// as a whole asks for no more than without one, takes no more of a quota, and keeps its quality of service; nor is a
-// start held back by a small limit. Devices are left to the worker.
+// shareOf returns the worker's CPU and memory requests and limits for the installer. Init containers finish before the worker starts, so
+// the pod requests no more than without one and keeps its QoS class, and the start is not slowed down by a small limit. Devices are left to
+// the worker.
 func shareOf(worker corev1.ResourceRequirements) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: computing(worker.Requests), Limits: computing(worker.Limits)}
 }
@@ -82,7 +82,7 @@ func computing(all corev1.ResourceList) corev1.ResourceList {
 	return some
 }
 
-// restricted is what namespaces of the restricted pod security standard ask for.
+// restricted returns the security context that the restricted pod security standard requires.
 func restricted() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
@@ -95,12 +95,12 @@ func restricted() *corev1.SecurityContext {
 	}
 }
 
-// FromField is a variable of the downward API.
+// FromField returns an environment variable from the downward API.
 func FromField(name, path string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 }
 
-// WithEnvironment adds the variables that are not there yet.
+// WithEnvironment adds missing environment variables.
 func WithEnvironment(have, add []corev1.EnvVar) []corev1.EnvVar {
 	known := make(map[string]bool, len(have))
 	for _, v := range have {
@@ -114,7 +114,7 @@ func WithEnvironment(have, add []corev1.EnvVar) []corev1.EnvVar {
 	return have
 }
 
-// Variables by which agents find the store, as the manifest of seed 000 names them, and their folder.
+// Environment variables of agents: the store, with the names of seed 000, and the startup folder.
 const (
 	EnvStoreAddress  = "VALKEY_ADDRESS"
 	EnvStoreUsername = "VALKEY_USERNAME"
@@ -124,32 +124,31 @@ const (
 	EnvStartupDir    = "STARTUP_DIR"
 )
 
-// Keys of a group's Secret for the store, which are also the names of its files.
+// Keys of a group's store Secret, which are also file names.
 const (
 	SecretUsername = "username"
 	SecretPassword = "password"
-	SecretCA       = "ca.crt" // what the store's certificate is checked against, if the store speaks TLS
+	SecretCA       = "ca.crt" // CA of the store's certificate, if the store uses TLS
 )
 
-// ElasticSecret is the name of the Secret with the credentials of an ElasticJob's agents, in its namespace. Those of JobSets have other
-// names.
+// ElasticSecret returns the name of the Secret with the store credentials of an ElasticJob's agents. Secrets of JobSets have other names.
 func ElasticSecret(job string) string { return "holdfast-elastic-store-" + job }
 
-// Store is how the agents of a pod reach the store.
+// Store is how the agents of a pod connect to the store.
 type Store struct {
-	// Address is host:port, as pods reach it.
+	// Address is host:port as seen from pods.
 	Address string
 	// Username is the ACL user; empty is the default user.
 	Username string
-	// Secret names a Secret in the pod's namespace that holds the password under SecretKey; empty means none.
+	// Secret names a Secret in the pod's namespace that holds the password under SecretKey; empty means no password.
 	Secret, SecretKey string
-	// TLS: the Secret also holds what the store's certificate is checked against, under SecretCA.
+	// TLS means that the Secret also holds the CA of the store's certificate, under SecretCA.
 	TLS bool
-	// ServerName is whom the certificate is for; empty is the host of the address.
+	// ServerName is the name in the certificate; empty means the host of the address.
 	ServerName string
 }
 
-// Environment by which an agent finds the store and its folder.
+// Environment returns the environment variables for the store and the startup folder.
 func (s Store) Environment() []corev1.EnvVar {
 	env := []corev1.EnvVar{{Name: EnvStoreAddress, Value: s.Address}, {Name: EnvStartupDir, Value: StartupDir}}
 	if s.Username != "" {
@@ -167,7 +166,7 @@ func (s Store) Environment() []corev1.EnvVar {
 	return env
 }
 
-// Reserved are the variables of Environment, whatever the store.
+// Reserved returns all variables that Environment may set.
 func Reserved() []corev1.EnvVar {
 	var list []corev1.EnvVar
 	for _, name := range []string{EnvStoreAddress, EnvStoreUsername, EnvStorePassword, EnvStoreCA, EnvStoreServer, EnvStartupDir} {
@@ -176,7 +175,7 @@ func Reserved() []corev1.EnvVar {
 	return list
 }
 
-// Names and folders of the volumes.
+// Names and mount paths of the volumes.
 const (
 	StartupVolume     = "holdfast-startup"
 	CredentialsVolume = "holdfast-credentials"
@@ -185,20 +184,20 @@ const (
 	CredentialsDir = "/var/run/secrets/holdfast"
 )
 
-// startup holds the agent's start-up file, and the supervisor's program. It is in memory, so that a slow disk holds up no
-// restart, and lives as long as the pod.
+// startup holds the supervisor and the startup file of the agent. It is in memory, so that a slow disk does not delay a restart, and lives
+// as long as the pod.
 func startup() corev1.Volume {
 	return corev1.Volume{Name: StartupVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
 		Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("64Mi")),
 	}}}
 }
 
-// StartupMount is where containers find the start-up volume.
+// StartupMount returns the mount of the startup volume.
 func StartupMount() corev1.VolumeMount {
 	return corev1.VolumeMount{Name: StartupVolume, MountPath: StartupDir}
 }
 
-// Volumes that an agent needs.
+// Volumes returns the volumes that an agent needs.
 func (s Store) Volumes() []corev1.Volume {
 	if s.Secret == "" {
 		return []corev1.Volume{startup()}
@@ -212,7 +211,7 @@ func (s Store) Volumes() []corev1.Volume {
 	return []corev1.Volume{startup(), {Name: CredentialsVolume, VolumeSource: corev1.VolumeSource{Secret: credentials}}}
 }
 
-// Mounts of them.
+// Mounts returns the mounts of Volumes.
 func (s Store) Mounts() []corev1.VolumeMount {
 	mounts := []corev1.VolumeMount{StartupMount()}
 	if s.Secret != "" {

@@ -36,8 +36,8 @@ const (
 	nodeIndex = "holdfast.node"
 )
 
-// CacheOptions keep of the cluster's pods only those of AppWrappers, of its Jobs only those of JobSets, and of these and of the nodes only what
-// is looked at. The Jobs are watched from the first time that a JobSet is met.
+// CacheOptions limits the cache to the pods of AppWrappers, the Jobs of JobSets, and the fields of these and of nodes that the controller
+// reads. Jobs are watched only once there is an AppWrapper with a JobSet.
 func CacheOptions() cache.Options {
 	kept := podcache.Strip(stripPod)
 	return cache.Options{
@@ -51,7 +51,7 @@ func CacheOptions() cache.Options {
 	}
 }
 
-// WrappedCacheOptions are those of the cache of wrapped objects, whose kinds are not known beforehand.
+// WrappedCacheOptions configures the cache of wrapped objects, whose kinds are not known in advance.
 func WrappedCacheOptions(scheme *runtime.Scheme, mapper meta.RESTMapper) cache.Options {
 	return cache.Options{
 		Scheme: scheme, Mapper: mapper, DefaultLabelSelector: hasLabel(v1beta2.AppWrapperLabel), DefaultTransform: stripWrapped,
@@ -64,7 +64,7 @@ func hasLabel(key string) labels.Selector {
 	return labels.NewSelector().Add(*exists)
 }
 
-// AddIndexes adds the indexes that the reconciler reads by.
+// AddIndexes adds the indexes that the reconciler uses.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &corev1.Pod{}, labelIndex, func(o client.Object) []string {
 		return []string{o.GetLabels()[v1beta2.AppWrapperLabel]}
@@ -93,7 +93,7 @@ func stripPod(full *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// stripWrapped drops the specs of the pods in templates: of a wrapped object its metadata, its counts and its status are read.
+// stripWrapped drops the pod specs in templates. The controller reads only metadata, replica counts and status of wrapped objects.
 func stripWrapped(o any) (any, error) {
 	if full, ok := o.(*unstructured.Unstructured); ok {
 		dropPodSpecs(full.Object)
@@ -118,7 +118,7 @@ func dropPodSpecs(value any) {
 	}
 }
 
-// stripJob leaves of a Job of a JobSet how many of its pods have succeeded.
+// stripJob keeps only the number of succeeded pods of a Job.
 func stripJob(o any) (any, error) {
 	full, ok := o.(*batchv1.Job)
 	if !ok {
@@ -133,7 +133,7 @@ func trimMeta(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	return &kept
 }
 
-// requested names the resources that the pod requests, without their quantities.
+// requested returns the names of the requested resources, without their quantities.
 func requested(spec *corev1.PodSpec) *corev1.ResourceRequirements {
 	requests := corev1.ResourceList{}
 	for name := range pods.Requests(spec) {
@@ -154,7 +154,7 @@ func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return kept
 }
 
-// onlyEnd leaves out what a container wrote at its end.
+// trimTerminated drops the termination message.
 func trimTerminated(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
 	if t == nil {
 		return nil
@@ -176,8 +176,8 @@ func stripNode(o any) (any, error) {
 	return node, nil
 }
 
-// appWrapperChanged reports whether an AppWrapper has something new to decide on. Messages are for people, and the entries of components
-// are the controller's own notes: a write of either must not bring the next reconcile.
+// appWrapperChanged reports whether an update of an AppWrapper affects decisions. Changes of condition messages and of component statuses
+// do not: the controller writes both itself, and its own writes must not cause another reconcile.
 func appWrapperChanged(e event.UpdateEvent) bool {
 	before, isOne := e.ObjectOld.(*v1beta2.AppWrapper)
 	after, isOneToo := e.ObjectNew.(*v1beta2.AppWrapper)
@@ -189,7 +189,7 @@ func appWrapperChanged(e event.UpdateEvent) bool {
 	return !equality.Semantic.DeepEqual(relevantStatus(&before.Status), relevantStatus(&after.Status))
 }
 
-// decidesOn is the part of a status that decisions rest on.
+// relevantStatus returns the part of a status that affects decisions.
 func relevantStatus(status *v1beta2.AppWrapperStatus) *v1beta2.AppWrapperStatus {
 	status = status.DeepCopy()
 	status.ComponentStatus = nil
@@ -199,7 +199,7 @@ func relevantStatus(status *v1beta2.AppWrapperStatus) *v1beta2.AppWrapperStatus 
 	return status
 }
 
-// podHandler wakes the AppWrapper of a pod when something has changed that is looked at.
+// podHandler enqueues the AppWrapper of a pod after a relevant change.
 func podHandler() handler.EventHandler {
 	wake := func(object client.Object, q queue) {
 		name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[v1beta2.AppWrapperLabel]}

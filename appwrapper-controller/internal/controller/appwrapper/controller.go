@@ -1,9 +1,9 @@
-// Package appwrapper makes the world follow AppWrappers. What to do is decided by package policy; here is what reads the world for it
-// and does what it says.
+// Package appwrapper reconciles AppWrappers. Package policy decides what to do; this package observes the cluster and carries out the
+// decision.
 //
 //	observe (cache) -> policy.Decide -> [observe (live) -> policy.Decide] -> act -> write the status -> events, metrics
 //
-// The second look is taken for decisions that end an attempt: a cache may still show the objects of the one before.
+// A decision that ends an attempt is confirmed with live reads, because a cache may still hold the objects of the previous attempt.
 package appwrapper
 
 import (
@@ -54,32 +54,32 @@ import (
 // +kubebuilder:rbac:groups=scheduling.sigs.k8s.io;scheduling.x-k8s.io,resources=podgroups,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Name of the controller, in logs, metrics and as the reporter of events.
+// Name is the name of the controller in logs and metrics, and the reporter of its events.
 const Name = "appwrapper"
 
-// Options of a Reconciler.
+// Options configures a Reconciler.
 type Options struct {
-	// Client reads from the cache and writes.
+	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server. It confirms what must not rest on a stale cache.
+	// Live reads from the API server, for decisions that must not rest on a stale cache.
 	Live client.Reader
 	// Wrapped is the cache of wrapped objects, see WrappedCacheOptions.
 	Wrapped cache.Cache
-	// Discovery tells whether a kind is gone.
+	// Discovery is asked whether a kind is still served.
 	Discovery discovery.ServerResourcesInterface
-	// Reviews of access by the webhook. Nil: what nobody has checked is created too.
+	// Reviews verifies that the webhook checked an AppWrapper. If nil, components are created without a check.
 	Reviews *review.Reviews
-	// Recorder of events.
+	// Recorder sends events.
 	Recorder events.EventRecorder
-	// Metrics that the reconciler counts.
+	// Metrics are the counters of the reconciler.
 	Metrics *Metrics
-	// Clock for grace periods.
+	// Clock is used for grace periods.
 	Clock clock.PassiveClock
-	// Config of the operator.
+	// Config is the operator's configuration.
 	Config settings.AppWrapper
 }
 
-// Reconciler makes the world follow AppWrappers.
+// Reconciler reconciles AppWrappers.
 type Reconciler struct {
 	client      client.Client
 	live        client.Reader
@@ -90,12 +90,12 @@ type Reconciler struct {
 	reviews     *review.Reviews
 	signals     signals.Table
 	evacuations *evacuations
-	// retries of creations that failed, until the grace period of the attempt is over.
+	// retries delays repeated creations after a failure, until the admission grace period of the attempt ends.
 	retries workqueue.TypedRateLimiter[types.UID]
 	report  *reporter
 }
 
-// New makes a Reconciler.
+// New returns a Reconciler.
 func New(o Options) *Reconciler {
 	table := o.Config.Table()
 	if !o.Config.Autopilot.MonitorNodes {
@@ -125,15 +125,15 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 }
 
 const (
-	// firstRetry and lastRetry bound the back-off after a component could not be created.
+	// firstRetry and lastRetry bound the back-off after the creation of a component failed.
 	firstRetry, lastRetry = 100 * time.Millisecond, 10 * time.Second
-	// staleRetry bounds the wait for the cache to catch up. The event that brings the news comes sooner as a rule.
+	// staleRetry is how long to wait for a stale cache. Usually a watch event arrives earlier.
 	staleRetry = 200 * time.Millisecond
-	// safetyPoll is for what no event tells of.
+	// safetyPoll is the resync period, for changes without a watch event.
 	safetyPoll = 5 * time.Minute
 )
 
-// Reconcile brings one AppWrapper a step further.
+// Reconcile observes one AppWrapper, decides what to do and does it.
 func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctrl.Result, error) {
 	if managedElsewhere(aw) {
 		return ctrl.Result{}, nil
@@ -154,12 +154,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctr
 	return r.apply(ctx, s, d)
 }
 
-// managedElsewhere: another controller, such as that of MultiKueue, answers for the AppWrapper.
+// managedElsewhere reports whether another controller, such as MultiKueue, manages the AppWrapper.
 func managedElsewhere(aw *v1beta2.AppWrapper) bool {
 	return ptr.Deref(aw.Spec.ManagedBy, v1beta2.ControllerName) != v1beta2.ControllerName
 }
 
-// carryOut acts, and writes down what was decided if that succeeded.
+// apply carries out a decision and then writes the status. If the action fails, the status is not written, except for removals.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (ctrl.Result, error) {
 	if d.Do != policy.Nothing {
 		if current, err := r.isCurrent(ctx, s.aw); err != nil || !current {
@@ -187,13 +187,13 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (c
 	return ctrl.Result{RequeueAfter: s.requeueAfter(d)}, nil
 }
 
-// removes tells whether the decision is one of a removal. Its clocks run, and what is in its way is told, whatever one of the deletions
-// comes to: they are tried again at each pass.
+// isRemoval reports whether the decision removes objects. The status of a removal is written even if a deletion failed: its grace periods
+// go on, and the message says what blocks it. Failed deletions are tried again in the next reconcile.
 func isRemoval(d *policy.Decision) bool {
 	return d != nil && slices.Contains([]policy.Action{policy.Delete, policy.ForcePods, policy.ForceComponents}, d.Do)
 }
 
-// next is when to look again if nothing happens.
+// requeueAfter returns the time until the next reconcile if no event arrives, or 0 for never.
 func (s *scope) requeueAfter(d *policy.Decision) time.Duration {
 	next := safetyPoll
 	for _, after := range []time.Duration{d.After, s.requeueIn} {
@@ -211,7 +211,7 @@ func finished(phase v1beta2.AppWrapperPhase) bool {
 	return phase == v1beta2.Succeeded || phase == v1beta2.Failed || phase == v1beta2.Suspended
 }
 
-// act does what was decided. Only a creation has an outcome that changes the decision.
+// act carries out the action. Only the outcome of a creation changes the decision.
 func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*policy.Decision, error) {
 	switch d.Do {
 	case policy.AddFinalizer:
@@ -241,40 +241,40 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 	case policy.Nothing:
 		return d, nil
 	}
-	return nil, fmt.Errorf("there is no action %d", d.Do)
+	return nil, fmt.Errorf("unknown action %d", d.Do)
 }
 
-// scope is all that one reconcile knows. observe fills it; actions write down what they achieved.
+// scope is the state of one reconcile. observe fills it, and actions record their results in it.
 type scope struct {
-	// aw as observed. Its version moves on with what is written.
+	// aw is the AppWrapper as observed. Its resource version changes with each write.
 	aw    *v1beta2.AppWrapper
 	facts policy.Facts
-	// components that were looked for, in the order of the spec.
+	// components are the observed components, in the order of the spec. Empty if they were not observed.
 	components []observedComponent
-	// pods are shared with the cache and never changed.
+	// pods are shared with the cache and must not be changed.
 	pods []*corev1.Pod
-	// problems with annotations, to be reported once each.
+	// problems with annotations, each of which is reported once.
 	problems []settings.Problem
-	// status in the making: observe and the actions keep the entries of the components up to date.
+	// status is the next status. observe and the actions update the status of the components in it.
 	status *v1beta2.AppWrapperStatus
-	// learned: the remains have become better known by trying to remove them.
+	// deletionRefused reports whether the API server refused to delete some of the remaining objects.
 	deletionRefused bool
-	// lookAgain is when a node may turn bad by itself; 0 if none does.
+	// requeueIn is the time until the hold-down of a node signal ends; 0 if there is none.
 	requeueIn time.Duration
 }
 
-// wrapped is one component as it was found.
+// observedComponent is the object of one component as it was found.
 type observedComponent struct {
 	ref      reference
 	presence policy.Presence
-	// meta of the object; nil unless it is there.
+	// meta is the metadata of the object; nil if it does not exist.
 	meta metav1.Object
-	// report of the object, or of its end if it is gone.
+	// report is the state of the object, or its last known state if it has been deleted.
 	report health.Report
 }
 
-// isCurrent tells whether the AppWrapper is as it was observed. What was decided for an earlier state of it, such as a removal, must
-// not hit what came after.
+// isCurrent reports whether the AppWrapper is unchanged on the API server. Otherwise a decision based on an old version, such as a removal,
+// could affect a newer state.
 func (r *Reconciler) isCurrent(ctx context.Context, aw *v1beta2.AppWrapper) (bool, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.Kind))
@@ -288,7 +288,7 @@ func (r *Reconciler) isCurrent(ctx context.Context, aw *v1beta2.AppWrapper) (boo
 	return live.UID == aw.UID && live.ResourceVersion == aw.ResourceVersion, nil
 }
 
-// setFinalizer adds or removes the finalizer of the version that was observed.
+// setFinalizer adds or removes the finalizer of the observed version.
 func (r *Reconciler) setFinalizer(ctx context.Context, aw *v1beta2.AppWrapper, there bool) error {
 	before := aw.DeepCopy()
 	change := controllerutil.RemoveFinalizer
@@ -299,7 +299,7 @@ func (r *Reconciler) setFinalizer(ctx context.Context, aw *v1beta2.AppWrapper, t
 		return nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	status := aw.Status // the answer has the stored one
+	status := aw.Status // Patch replaces it with the stored status
 	if err := r.client.Patch(ctx, aw, patch); err != nil {
 		return fmt.Errorf("patching the finalizer: %w", err)
 	}
@@ -307,7 +307,7 @@ func (r *Reconciler) setFinalizer(ctx context.Context, aw *v1beta2.AppWrapper, t
 	return nil
 }
 
-// again turns a lost race into a second look.
+// retryOnConflict requeues after a conflict, and ignores objects that do not exist.
 func retryOnConflict(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil

@@ -18,14 +18,14 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
 )
 
-// create makes the components that are not there, in their order. First it writes down what it is about to make, so that no crash
-// leaves an object of which nobody knows. The outcome is for the policy; an error means that nothing can be said.
+// create creates the missing components in order. It first records their names in the status, so that a crash never leaves an unknown
+// object. The outcome goes to the policy; an error means that there is no outcome.
 func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, error) {
 	objects, outcome, err := r.build(ctx, s)
 	if err != nil || outcome.Err != "" {
 		return outcome, err
 	}
-	fresh := make([]bool, len(objects)) // of which nothing can be there from an earlier pass
+	fresh := make([]bool, len(objects)) // not announced by an earlier reconcile
 	for i := range objects {
 		fresh[i] = !s.announced(i)
 	}
@@ -49,8 +49,8 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, erro
 	return policy.Outcome{}, nil
 }
 
-// noneMade notes that a component was refused, and that those behind it were not tried: a removal need not look for them, which the
-// controller may not be allowed to either.
+// markNotCreated records that the API server refused a component and that later ones were not attempted. A removal then need not read them,
+// which the controller may not be allowed to do.
 func (s *scope) markNotCreated(fresh []bool, from int, why string) {
 	for i := from; i < len(fresh); i++ {
 		if fresh[i] {
@@ -59,7 +59,7 @@ func (s *scope) markNotCreated(fresh []bool, from int, why string) {
 	}
 }
 
-// build the objects, away from nodes that are known to be bad.
+// build returns the objects to create, with affinities that avoid bad nodes.
 func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstructured, policy.Outcome, error) {
 	placement, err := r.placement(ctx, s)
 	if err != nil {
@@ -80,13 +80,13 @@ func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstr
 	return objects, policy.Outcome{}, nil
 }
 
-// begun: the creation in this attempt was announced under a name, perhaps by the published controller.
+// announced reports whether the name of the component was recorded in this attempt, possibly by the published controller.
 func (s *scope) announced(i int) bool {
 	c := meta.FindStatusCondition(s.status.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
 	return c != nil && (c.Status != metav1.ConditionFalse || c.Reason == v1beta2.ReasonComponentCreationErrored)
 }
 
-// announce writes the names of what is about to be made.
+// announce records the names of the objects before they are created.
 func (r *Reconciler) announce(ctx context.Context, s *scope, objects []*unstructured.Unstructured) error {
 	for i, object := range objects {
 		cs := &s.status.ComponentStatus[i]
@@ -104,8 +104,8 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, objects []*unstruct
 	return r.patchStatus(ctx, s.aw, s.status)
 }
 
-// adoptUnnamed: the published controller may have created an object under a name that the server made, and not have written it
-// down. That object is found by its owner.
+// adoptUnnamed finds an object that the published controller created with a generated name but did not record. Such an object is found by
+// its owner.
 func (r *Reconciler) adoptUnnamed(ctx context.Context, s *scope, i int, object *unstructured.Unstructured) error {
 	template, err := podset.Decode(&s.aw.Spec.Components[i])
 	if err != nil || template.GetName() != "" || !s.announced(i) {
@@ -115,7 +115,7 @@ func (r *Reconciler) adoptUnnamed(ctx context.Context, s *scope, i int, object *
 	list.SetGroupVersionKind(object.GroupVersionKind().GroupVersion().WithKind(object.GetKind() + "List"))
 	err = r.live.List(ctx, list, client.InNamespace(s.aw.Namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: object.GetLabels()[v1beta2.AppWrapperLabel]})
 	if err != nil {
-		return fmt.Errorf("looking for a %s that was created before: %w", object.GetKind(), err)
+		return fmt.Errorf("listing %s objects of an earlier controller: %w", object.GetKind(), err)
 	}
 	for _, item := range list.Items {
 		if owns(s.aw, &item) && item.GetDeletionTimestamp() == nil && item.GetGenerateName() == template.GetGenerateName() {
@@ -126,7 +126,7 @@ func (r *Reconciler) adoptUnnamed(ctx context.Context, s *scope, i int, object *
 	return nil
 }
 
-// createOne creates an object, or finds that it is there.
+// createOne creates an object, or adopts an existing one.
 func (r *Reconciler) createOne(ctx context.Context, aw *v1beta2.AppWrapper, object *unstructured.Unstructured) policy.Outcome {
 	ref := referenceTo(object)
 	err := r.client.Create(ctx, object.DeepCopy())
@@ -140,8 +140,8 @@ func (r *Reconciler) createOne(ctx context.Context, aw *v1beta2.AppWrapper, obje
 	return policy.Outcome{Err: fmt.Sprintf("creating %s: %v", ref, err), Fatal: fatal, Refused: apierrors.IsForbidden(err)}
 }
 
-// takeOver an object that exists if it is ours. One that is on its way out is waited for, be it ours or of an AppWrapper of the same
-// name that was there before.
+// takeOver adopts an existing object if this AppWrapper controls it. It waits for an object that is being deleted, whether it belongs to
+// this AppWrapper or to an earlier one of the same name.
 func (r *Reconciler) takeOver(ctx context.Context, aw *v1beta2.AppWrapper, ref reference) policy.Outcome {
 	object := ref.metadata()
 	if err := r.live.Get(ctx, ref.NamespacedName, object); err != nil {
@@ -150,7 +150,7 @@ func (r *Reconciler) takeOver(ctx context.Context, aw *v1beta2.AppWrapper, ref r
 	owner := owningAppWrapper(object)
 	switch {
 	case object.DeletionTimestamp != nil:
-		return policy.Outcome{Err: fmt.Sprintf("%s of before is still being deleted", ref)}
+		return policy.Outcome{Err: fmt.Sprintf("the previous %s is still being deleted", ref)}
 	case owns(aw, object):
 		return policy.Outcome{}
 	case owner != nil && owner.Name == aw.Name:
@@ -163,7 +163,7 @@ func referenceTo(object *unstructured.Unstructured) reference {
 	return reference{object.GroupVersionKind(), types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
 }
 
-// reference to the object of a component, by its status. It has no name if nothing was begun.
+// reference returns the object of a component as recorded in the status. The name is empty if nothing was created.
 func (s *scope) reference(i int) reference {
 	cs := &s.status.ComponentStatus[i]
 	return reference{

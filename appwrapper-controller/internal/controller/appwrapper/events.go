@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// maxNote is what the events API accepts; a longer note loses the whole event.
+	// maxNote is the limit of the events API. A longer note makes the API server reject the event.
 	maxNote = 1024
-	// remembered bounds the memory of what was said. What falls out of it may be said again.
+	// maxRememberedEvents limits the memory of sent events. Forgotten events may be sent again.
 	maxRememberedEvents = 4096
 
 	reasonInvalidAnnotation = "InvalidAnnotation"
 	actionRead              = "ReadAnnotation"
 )
 
-// reporter sends events about AppWrappers, each once.
+// reporter sends each event about an AppWrapper once.
 type reporter struct {
 	recorder events.EventRecorder
 	sent     *lru.Cache
@@ -30,7 +30,7 @@ func newReporter(recorder events.EventRecorder) *reporter {
 	return &reporter{recorder: recorder, sent: lru.New(maxRememberedEvents)}
 }
 
-// send an event, unless the last of its reason for the AppWrapper said the same in the same attempt.
+// send sends an event, unless the last event of the same reason in the same attempt had the same note.
 func (r *reporter) send(aw *v1beta2.AppWrapper, e policy.Event) {
 	type key struct {
 		uid    types.UID
@@ -52,7 +52,7 @@ func (r *reporter) send(aw *v1beta2.AppWrapper, e policy.Event) {
 	r.recorder.Eventf(aw, nil, kind, e.Reason, e.Action, "%s", truncate(e.Note, maxNote))
 }
 
-// warnOnce warns of an annotation once for each AppWrapper, annotation and message, however often the AppWrapper is looked at.
+// warnOnce sends one warning for each AppWrapper, annotation and message.
 func (r *reporter) warnOnce(aw *v1beta2.AppWrapper, annotation, message string) {
 	type key struct {
 		uid                 types.UID
@@ -66,7 +66,7 @@ func (r *reporter) warnOnce(aw *v1beta2.AppWrapper, annotation, message string) 
 	r.recorder.Eventf(aw, nil, corev1.EventTypeWarning, reasonInvalidAnnotation, actionRead, "%s", truncate(message, maxNote))
 }
 
-// reportProblems warns of annotations that the user has to change.
+// reportProblems warns of invalid annotations.
 func (r *Reconciler) reportProblems(s *scope) {
 	if finished(s.facts.Phase) && s.facts.Phase != v1beta2.Suspended {
 		return
@@ -76,8 +76,8 @@ func (r *Reconciler) reportProblems(s *scope) {
 	}
 }
 
-// followUp is what comes after the status was written: it was written onto a version that did not have it, so each thing is said and
-// counted once.
+// reportChanges sends events and updates counters after the status was written. The write requires the observed version, so each change is
+// reported once.
 func (r *Reconciler) reportChanges(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
 	for _, e := range d.Events {
 		r.report.send(s.aw, e)

@@ -27,10 +27,10 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
 )
 
-// errKindGone: the API server does not serve the kind any more, and so has none of its objects.
+// errKindGone means that the API server does not serve the kind, so none of its objects exists.
 var errKindGone = errors.New("the kind is not served")
 
-// reference to a wrapped object.
+// reference identifies a wrapped object.
 type reference struct {
 	schema.GroupVersionKind
 	types.NamespacedName
@@ -40,8 +40,8 @@ func (r reference) String() string { return r.Kind + " " + r.Name }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// kinds watches the kinds of wrapped objects, from the first time that one is met. A kind that the controller may not watch is read
-// live each time. Pods come from the cache that all pods of workloads are in.
+// kinds reads wrapped objects and watches their kinds, starting with the first object of each kind. If the controller is not allowed to
+// watch a kind, its objects are read live. Pods come from the cache of all pods.
 type kinds struct {
 	cache           cache.Cache
 	pods            client.Reader
@@ -61,7 +61,7 @@ func newKinds(o Options) *kinds {
 	}
 }
 
-// start is called with the queue of the controller before anything is reconciled.
+// start receives the queue of the controller before the first reconcile.
 func (k *kinds) start(_ context.Context, q queue) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,7 +69,7 @@ func (k *kinds) start(_ context.Context, q queue) error {
 	return nil
 }
 
-// object to read one of the kind into. Of kinds whose status is not understood the metadata is enough.
+// object returns an empty object to read into. Metadata is enough for kinds whose status is not interpreted.
 func (ref reference) object() client.Object {
 	if ref.GroupKind() == health.Pod {
 		return &corev1.Pod{}
@@ -90,7 +90,7 @@ func (ref reference) metadata() *metav1.PartialObjectMetadata {
 	return o
 }
 
-// get reads an object, live or from the cache if it is in step. It returns errKindGone, and what Get of a client does.
+// get reads an object live, or from the cache if the cache has synced. It returns errKindGone or an error of client.Get.
 func (k *kinds) get(ctx context.Context, ref reference, live bool) (client.Object, error) {
 	o := ref.object()
 	from, err := k.reader(ctx, ref, live)
@@ -103,7 +103,7 @@ func (k *kinds) get(ctx context.Context, ref reference, live bool) (client.Objec
 	return o, nil
 }
 
-// reader to read the object with: the API server, or a cache that is in step.
+// reader returns the API server or a synced cache.
 func (k *kinds) reader(ctx context.Context, ref reference, live bool) (client.Reader, error) {
 	if ref.GroupKind() == health.Pod {
 		if live {
@@ -124,7 +124,8 @@ func (k *kinds) reader(ctx context.Context, ref reference, live bool) (client.Re
 	return k.live, nil
 }
 
-// informer of the kind; its events begin with the first call. It does not wait for it: a kind that may not be listed never comes.
+// informer returns the informer of the kind and starts it on first use. It does not wait for the informer to sync, which never happens if
+// the controller may not list the kind.
 func (k *kinds) informer(ctx context.Context, ref reference) (cache.Informer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -147,7 +148,7 @@ func (k *kinds) informer(ctx context.Context, ref reference) (cache.Informer, er
 	return informer, nil
 }
 
-// deleted remembers how the object ended, which nobody can read any more.
+// deleted records the last state of a deleted object, which can no longer be read.
 func (k *kinds) deleted(o any) {
 	if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
@@ -168,7 +169,7 @@ func (k *kinds) enqueue(o any) {
 	}
 }
 
-// classify tells an object that is not found from a kind that is not served: both answers have the same code.
+// classify distinguishes an object that does not exist from a kind that is not served. The API server answers both with 404.
 func (k *kinds) classify(ctx context.Context, kind schema.GroupVersionKind, err error) error {
 	if meta.IsNoMatchError(err) {
 		return k.forget(ctx, kind)
@@ -179,7 +180,7 @@ func (k *kinds) classify(ctx context.Context, kind schema.GroupVersionKind, err 
 	}
 	served, askErr := k.discovery.ServerResourcesForGroupVersion(kind.GroupVersion().String())
 	if askErr != nil && !apierrors.IsNotFound(askErr) {
-		return fmt.Errorf("asking whether %s is served: %w", kind, askErr)
+		return fmt.Errorf("checking whether %s is served: %w", kind, askErr)
 	}
 	if askErr == nil && slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind.Kind }) {
 		return fmt.Errorf("%s is served, but was not found: %s", kind, err.Error())
@@ -187,21 +188,21 @@ func (k *kinds) classify(ctx context.Context, kind schema.GroupVersionKind, err 
 	return k.forget(ctx, kind)
 }
 
-// fromNobody: the answer is not that of a resource about one of its objects, but of the server about a path.
+// isGenericNotFound reports whether a 404 is about the URL path and not about an object.
 func isGenericNotFound(status metav1.Status) bool {
 	return status.Details == nil || slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool {
 		return c.Type == metav1.CauseTypeUnexpectedServerResponse
 	})
 }
 
-// forget stops the watch of a kind that is gone, so that it begins anew if the kind comes back.
+// forget stops the watch of a kind that is no longer served, so that it is started again if the kind comes back.
 func (k *kinds) forget(ctx context.Context, kind schema.GroupVersionKind) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.watched[kind] != nil {
 		delete(k.watched, kind)
 		if err := k.cache.RemoveInformer(ctx, reference{GroupVersionKind: kind}.object()); err != nil {
-			return fmt.Errorf("ending the watch of %s: %w", kind, err)
+			return fmt.Errorf("stopping the watch of %s: %w", kind, err)
 		}
 	}
 	return errKindGone
@@ -218,47 +219,47 @@ func owningAppWrapper(object metav1.Object) *metav1.OwnerReference {
 	return owner
 }
 
-// owns decides by UID: names are used again and anybody can write labels.
+// owns reports whether the AppWrapper controls the object, by UID: names are reused, and labels can be set by anyone.
 func owns(aw *v1beta2.AppWrapper, object metav1.Object) bool {
 	return metav1.IsControlledBy(object, aw)
 }
 
-// endings remembers how wrapped objects ended. An object with a short time to live is gone soon after it says so, and a component that
-// is gone without having ended is a failure. A restart loses them, which is why admission warns of such times.
+// finishedObjects remembers how wrapped objects finished. An object with a short TTL is deleted soon after it finishes, and a component
+// that disappears unfinished is a failure. This memory is lost when the controller restarts, so admission warns of short TTLs.
 type finishedObjects struct{ byObject *lru.Cache }
 
-// mostEndings bounds the memory: an ending is wanted for the moment between the deletion and the next reconcile.
+// maxFinishedObjects limits the memory. Entries are needed only between a deletion and the next reconcile.
 const maxFinishedObjects = 4096
 
 func newFinishedObjects() *finishedObjects { return &finishedObjects{lru.New(maxFinishedObjects)} }
 
-// owned is a wrapped object of a workload. The objects of all attempts may have the same name.
+// owned identifies a wrapped object of a workload. Objects of different attempts may have the same name.
 type owned struct {
 	owner types.UID
 	reference
 }
 
-// ending of the object that was created at the time.
+// finishedObject is the final report of an object and the time of the object's creation.
 type finishedObject struct {
 	created time.Time
 	report  health.Report
 }
 
-// note remembers the report of an object if its work has ended.
+// record remembers the report of an object that has finished.
 func (e *finishedObjects) record(owner types.UID, ref reference, object client.Object, report health.Report) {
 	if report.Ended() {
 		e.byObject.Add(owned{owner, ref}, finishedObject{object.GetCreationTimestamp().Time, report})
 	}
 }
 
-// noteDeleted remembers the last report of an object that nobody can read any more.
+// recordDeleted remembers the last report of a deleted object.
 func (e *finishedObjects) recordDeleted(object *unstructured.Unstructured) {
 	if owner := owningAppWrapper(object); owner != nil {
 		e.record(owner.UID, referenceTo(object), object, health.Of(object))
 	}
 }
 
-// of returns how the object of a component ended, if it was created in the attempt that began at the time.
+// of returns the final report of a component's object if the object was created in the attempt that started at the given time.
 func (e *finishedObjects) of(owner types.UID, ref reference, attempt time.Time) health.Report {
 	found, _ := e.byObject.Get(owned{owner, ref})
 	if last, ok := found.(finishedObject); ok && !last.created.Before(attempt.Truncate(time.Second)) {
@@ -267,7 +268,7 @@ func (e *finishedObjects) of(owner types.UID, ref reference, attempt time.Time) 
 	return health.Report{}
 }
 
-// forget how the object of a component ended: the next attempt creates another.
+// forget drops the report of a component's object before the next attempt creates a new one.
 func (e *finishedObjects) forget(owner types.UID, ref reference) {
 	e.byObject.Remove(owned{owner, ref})
 }

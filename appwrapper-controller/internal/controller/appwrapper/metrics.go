@@ -17,22 +17,22 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics of the controller. No label names an object.
+// Metrics are the counters of the controller. No label names an object.
 type Metrics struct {
 	phases *prometheus.CounterVec
 	resets *prometheus.CounterVec
 	graces *prometheus.CounterVec
 
-	namespaces sync.Map // those whose series have begun
+	namespaces sync.Map // whose series exist
 }
 
-// Outcomes of a grace period.
+// Outcomes of a failure grace period.
 const (
 	recovered = "recovered"
 	expired   = "expired"
 )
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		phases: meter.CounterVec(series.Phases),
@@ -47,13 +47,13 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// counted are the phases whose beginnings are counted.
+// countedPhases are the phases whose transitions are counted.
 var countedPhases = []v1beta2.AppWrapperPhase{
 	v1beta2.Suspended, v1beta2.Resuming, v1beta2.Running, v1beta2.Resetting, v1beta2.Suspending, v1beta2.Succeeded, v1beta2.Failed,
 }
 
-// see begins the series of an AppWrapper's namespace. Namespaces are not known before; so the first phase of the first AppWrapper,
-// which follows at once, is all that Prometheus does not see grow.
+// initNamespace creates the series of the AppWrapper's namespace with value 0. Prometheus may miss the first transition of the first
+// AppWrapper in a namespace, which follows at once.
 func (m *Metrics) initNamespace(aw *v1beta2.AppWrapper) {
 	if _, seen := m.namespaces.LoadOrStore(aw.Namespace, nil); seen {
 		return
@@ -67,7 +67,7 @@ func resetLabels(end policy.End) []string {
 	return []string{end.Reason, strconv.FormatBool(!end.Evacuation)}
 }
 
-// count what was written down.
+// count updates the counters after the status was written.
 func (m *Metrics) count(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
 	if d.Next != before && slices.Contains(countedPhases, d.Next) {
 		m.phases.WithLabelValues(s.aw.Namespace, string(d.Next)).Inc()
@@ -85,13 +85,13 @@ func (m *Metrics) count(s *scope, d *policy.Decision, before v1beta2.AppWrapperP
 	}
 }
 
-// held collects, when it is asked, the quota that does no work.
+// quotaCollector reports pods that hold quota without running. It reads the cache on each scrape.
 type quotaCollector struct {
 	reader client.Reader
 	desc   *prometheus.Desc
 }
 
-// NewHeld makes a collector of the AppWrappers, and their pods, that hold quota while not all of their pods run.
+// NewQuotaCollector returns a collector of the pods of AppWrappers that hold quota while not all of their pods run.
 func NewQuotaCollector(reader client.Reader) prometheus.Collector {
 	return quotaCollector{reader, meter.Desc(series.QuotaHeld)}
 }

@@ -29,40 +29,40 @@ import (
 
 type nodeQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// nodeHandler wakes the workloads that run on a node whose signals have changed.
+// nodeHandler enqueues the workloads on a node whose health signals changed.
 func (r *Reconciler) nodeHandler() handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
-	initNamespace := func(ctx context.Context, before, after *corev1.Node, q nodeQueue) {
+	enqueue := func(ctx context.Context, before, after *corev1.Node, q nodeQueue) {
 		if r.signals.Changed(before, after) {
-			r.wakeWorkloadsOn(ctx, cmp.Or(after, before).Name, q)
+			r.enqueueWorkloadsOn(ctx, cmp.Or(after, before).Name, q)
 		}
 	}
 	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Node], q nodeQueue) {
-			initNamespace(ctx, nil, e.Object, q)
+			enqueue(ctx, nil, e.Object, q)
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Node], q nodeQueue) {
-			initNamespace(ctx, e.ObjectOld, e.ObjectNew, q)
+			enqueue(ctx, e.ObjectOld, e.ObjectNew, q)
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Node], q nodeQueue) {
-			initNamespace(ctx, e.Object, nil, q)
+			enqueue(ctx, e.Object, nil, q)
 		},
 	}
 }
 
-func (r *Reconciler) wakeWorkloadsOn(ctx context.Context, node string, q nodeQueue) {
+func (r *Reconciler) enqueueWorkloadsOn(ctx context.Context, node string, q nodeQueue) {
 	var list corev1.PodList
 	if err := r.client.List(ctx, &list, client.MatchingFields{nodeIndex: node}, client.UnsafeDisableDeepCopy); err != nil {
-		ctrllog.FromContext(ctx).Error(err, "Listing the pods of workloads to wake", "node", node)
+		ctrllog.FromContext(ctx).Error(err, "Listing the pods on a node whose signals changed", "node", node)
 		return
 	}
-	for i := range list.Items { // the queue drops what is in it already
+	for i := range list.Items { // the queue drops duplicates
 		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{
 			Namespace: list.Items[i].Namespace, Name: list.Items[i].Labels[v1beta2.AppWrapperLabel],
 		}})
 	}
 }
 
-// observeNodes finds out whether the workload has to leave nodes.
+// observeNodes determines whether the workload has to leave nodes.
 func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 	why := map[string]bool{}
 	nodes := map[string]bool{}
@@ -96,7 +96,8 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 	return err
 }
 
-// badFor returns the signal for which the pod has to leave its node, if there is one; if there may be one later, it is looked for then.
+// badSignal returns the signal that requires the pod to leave its node, or nil. If the hold-down of a signal has not ended, it schedules
+// another reconcile.
 func (r *Reconciler) badSignal(ctx context.Context, s *scope, pod *corev1.Pod) (*signals.Signal, error) {
 	if signal := r.signals.Unhealthy(&pod.Status); signal != nil {
 		return signal, nil
@@ -114,7 +115,7 @@ func (r *Reconciler) badSignal(ctx context.Context, s *scope, pod *corev1.Pod) (
 	return signal, nil
 }
 
-// lookAt looks again at a time, if it is one.
+// requeueAt schedules a reconcile at a time, unless the time is zero.
 func (s *scope) requeueAt(at time.Time) {
 	if at.IsZero() {
 		return
@@ -124,7 +125,7 @@ func (s *scope) requeueAt(at time.Time) {
 	}
 }
 
-// topologyGate is on the pods of workloads that Kueue places by topology.
+// topologyGate is the scheduling gate of pods that Kueue places by topology.
 const topologyGate = "kueue.x-k8s.io/topology"
 
 func placedByTopology(aw *v1beta2.AppWrapper) bool {
@@ -138,13 +139,13 @@ func placedByTopology(aw *v1beta2.AppWrapper) bool {
 	return false
 }
 
-// placement keeps the pods of an attempt away from bad nodes.
+// placement keeps the pods of an attempt off bad nodes.
 type placement struct {
 	table  signals.Table
 	weight int32
 	now    time.Time
-	nodes  []corev1.Node // all of the cluster; none if nothing is injected
-	left   []string      // those that the workload was moved away from
+	nodes  []corev1.Node // of the cluster; empty if no anti-affinity is injected
+	left   []string      // from which the workload was evacuated
 	inject bool
 }
 
@@ -167,7 +168,8 @@ func (r *Reconciler) placement(ctx context.Context, s *scope) (plan.Placement, e
 	return p, nil
 }
 
-// For is what the table says about pods with these requests, and the nodes that the workload has left if the table concerns them.
+// For returns the nodes that pods with these requests must or should avoid: those of the signal table, and those that the workload was
+// evacuated from if the table applies to the requests.
 func (p placement) For(requests map[corev1.ResourceName]bool) plan.Avoidance {
 	a := plan.Avoidance{Weight: p.weight}
 	concerned := false
@@ -220,17 +222,17 @@ func first(list []string, n int) []string {
 	return append(slices.Clone(list[:n]), "...")
 }
 
-// evacuationPoll is how often a workload that has to wait for its turn asks again.
+// evacuationPoll is how often a waiting evacuation is tried again.
 const evacuationPoll = 5 * time.Second
 
-// evacuations bounds how many workloads are away from their nodes at a time: labels that are wrong everywhere at once must not reset
-// the whole cluster at once. Who is away follows from the statuses, so that the bound holds across restarts.
+// evacuations limits how many workloads are evacuated at the same time, so that wrong labels on all nodes do not reset all workloads at
+// once. The count is derived from the statuses, so the limit holds across restarts.
 type evacuations struct {
 	reader client.Reader
-	limit  int // 0: none
+	limit  int // 0: no limit
 
 	mu sync.Mutex
-	// admitted are those that the cache does not show as evacuated yet, with the count of evacuations that it will show.
+	// admitted maps admitted workloads that the cache does not show as evacuated yet to the number of evacuations that it will show.
 	admitted map[types.UID]int32
 }
 
@@ -238,7 +240,7 @@ func newEvacuations(reader client.Reader, limit int) *evacuations {
 	return &evacuations{reader: reader, limit: limit, admitted: map[types.UID]int32{}}
 }
 
-// admit gives the workload its turn, or says why it has to wait.
+// admit admits an evacuation, or returns why it has to wait.
 func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitReason string, err error) {
 	if e.limit == 0 {
 		return "", nil
@@ -250,17 +252,17 @@ func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitRe
 		return "", err
 	}
 	if others >= e.limit {
-		return fmt.Sprintf("%d other workloads are being moved, which is as many as may be at a time", others), nil
+		return fmt.Sprintf("%d other workloads are being evacuated, which is the maximum at a time", others), nil
 	}
 	e.admitted[aw.UID] = aw.Status.Evacuations + 1
 	return "", nil
 }
 
-// others counts the workloads that are away from their nodes, or about to leave them.
+// others counts the other workloads that are evacuated or about to be.
 func (e *evacuations) others(ctx context.Context, uid types.UID) (count int, err error) {
 	var list v1beta2.AppWrapperList
 	if err := e.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return 0, fmt.Errorf("listing AppWrappers that are being moved: %w", err)
+		return 0, fmt.Errorf("listing AppWrappers: %w", err)
 	}
 	waiting := map[types.UID]int32{}
 	for i := range list.Items {
@@ -280,14 +282,14 @@ func (e *evacuations) others(ctx context.Context, uid types.UID) (count int, err
 	return count, nil
 }
 
-// forgo gives back the turn of a workload that was not moved after all.
+// cancel releases the admission of a workload that no longer has to leave its nodes.
 func (e *evacuations) cancel(uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.admitted, uid)
 }
 
-// underEvacuation reports whether the workload has left bad nodes, and its pods do not run elsewhere yet.
+// underEvacuation reports whether the workload has left bad nodes and its pods do not run elsewhere yet.
 func underEvacuation(aw *v1beta2.AppWrapper) bool {
 	attempts := aw.Status.Attempts
 	switch aw.Status.Phase {

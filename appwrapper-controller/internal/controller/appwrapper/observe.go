@@ -25,10 +25,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// rung of the ladder on which a whole workload is reset: programs on all others go first.
+// rung is the recovery level at which a whole workload is reset. All other levels go first.
 const rung = recovering.RungReset
 
-// observe does all reads of a reconcile. Live reads take the place of those of the cache, where a decision must not rest on it.
+// observe does all reads of a reconcile, live if the decision must not rest on a stale cache.
 func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live bool) (*scope, error) {
 	s := &scope{aw: aw, status: aw.Status.DeepCopy()}
 	initComponents(s.status, aw)
@@ -45,7 +45,7 @@ func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live b
 	return s, nil
 }
 
-// recall what was asked for and written down.
+// readSpecAndStatus fills the facts from the spec and the status.
 func (s *scope) readSpecAndStatus(now time.Time, config settings.AppWrapper) {
 	aw := s.aw
 	f := &s.facts
@@ -62,8 +62,8 @@ func (s *scope) readSpecAndStatus(now time.Time, config settings.AppWrapper) {
 	}
 }
 
-// recallReview decides whether the components may be created. An AppWrapper that has a phase and no review was started by an earlier build
-// or by the published controller: from now on its templates count as reviewed.
+// readReview decides whether the components may be created. An AppWrapper that has a phase but no review was started by an earlier build or
+// by the published controller. Its current templates count as reviewed.
 func (s *scope) readReview(reviews *review.Reviews) {
 	known := s.aw.Status.Reviewed
 	creates := s.facts.Phase == v1beta2.Empty || s.facts.Phase == v1beta2.Suspended || s.facts.Phase == v1beta2.Resuming
@@ -84,7 +84,7 @@ func (s *scope) readReview(reviews *review.Reviews) {
 	s.status.Reviewed = &now
 }
 
-// readyFor is how long the attempt has been ready: until now, or until what is wrong with it began.
+// readyFor returns how long the attempt has been ready, until now or until its pods stopped being ready.
 func readyFor(aw *v1beta2.AppWrapper, ready bool, notReadySince, now time.Time) time.Duration {
 	n := len(aw.Status.Attempts)
 	if n == 0 || aw.Status.Attempts[n-1].ReadyTime == nil {
@@ -120,7 +120,7 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 	return r.observeNodes(ctx, s)
 }
 
-// find looks for the object of a component. One that is controlled by somebody else is not that object.
+// find reads the object of a component. An object with another controller does not count.
 func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (observedComponent, client.Object, error) {
 	c := observedComponent{ref: s.reference(i)}
 	if c.ref.Name == "" {
@@ -146,7 +146,7 @@ func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (obse
 	return c, object, nil
 }
 
-// component is what the policy is told of it.
+// component returns the facts of a component for the policy.
 func (s *scope) component(i int, c observedComponent, object client.Object) policy.Component {
 	cs := &s.status.ComponentStatus[i]
 	fact := policy.Component{
@@ -171,7 +171,7 @@ func (s *scope) component(i int, c observedComponent, object client.Object) poli
 	return fact
 }
 
-// listPods returns those that carry the label of the AppWrapper. An error is never read as "none".
+// listPods returns the pods with the label of the AppWrapper.
 func (r *Reconciler) listPods(ctx context.Context, aw *v1beta2.AppWrapper, live bool) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	var err error
@@ -190,7 +190,7 @@ func (r *Reconciler) listPods(ctx context.Context, aw *v1beta2.AppWrapper, live 
 	return found, nil
 }
 
-// Labels of the Jobs of a JobSet and of their pods.
+// Labels on the Jobs and pods of a JobSet.
 const (
 	jobSetName          = "jobset.sigs.k8s.io/jobset-name"
 	jobSetReplicatedJob = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -201,8 +201,8 @@ func childJob(labels map[string]string) health.ChildJob {
 	return health.ChildJob{ReplicatedJob: labels[jobSetReplicatedJob], Index: labels[jobSetJobIndex]}
 }
 
-// observeChildJobs finds how many pods of JobSets have succeeded and how many should run. The status of a JobSet does not say: it calls a Job
-// ready whose pods of one wave have succeeded. Pods do not say either, because those that succeeded may have been deleted.
+// observeChildJobs counts the succeeded pods of JobSets and the pods that should be active. The status of a JobSet is not enough, because a
+// Job counts as ready when the pods of one wave have succeeded. Pods are not enough, because succeeded pods may have been deleted.
 func (r *Reconciler) observeChildJobs(ctx context.Context, s *scope, live bool) error {
 	var jobs client.Reader = r.client
 	if live {
@@ -226,8 +226,8 @@ func (r *Reconciler) observeChildJobs(ctx context.Context, s *scope, live bool) 
 	return nil
 }
 
-// succeededPods counts the pods of each Job of a JobSet that have succeeded: those that the Job's status counts, or those that are there, since
-// that status comes later.
+// succeededPods counts the succeeded pods of each Job of a JobSet: the larger of the Job's status and the existing pods, because the status
+// is updated later.
 func succeededPods(ctx context.Context, from client.Reader, jobSet observedComponent, pods []*corev1.Pod) (map[health.ChildJob]int32, error) {
 	succeeded := map[health.ChildJob]int32{}
 	for _, pod := range pods {
@@ -248,7 +248,7 @@ func succeededPods(ctx context.Context, from client.Reader, jobSet observedCompo
 	return succeeded, nil
 }
 
-// observeRemains finds what is not gone yet. That nothing remains is believed only of live reads.
+// observeRemains finds what has not been deleted yet. Only live reads can show that nothing remains.
 func (r *Reconciler) observeRemains(ctx context.Context, s *scope) error {
 	for _, live := range []bool{false, true} {
 		s.components, s.facts.Remains = nil, nil
@@ -297,7 +297,8 @@ func (r *Reconciler) findRemains(ctx context.Context, s *scope, live bool) error
 	return nil
 }
 
-// isGone: it was removed in this removal, refused, or never begun. A creation that failed otherwise may have made an object all the same.
+// isGone reports whether the component was removed in this removal, refused, or never announced. A creation that failed for another reason
+// may still have created an object.
 func (s *scope) isGone(i int) bool {
 	cs := &s.status.ComponentStatus[i]
 	c := meta.FindStatusCondition(cs.Conditions, string(v1beta2.ResourcesDeployed))
@@ -314,7 +315,7 @@ func podName(pod *corev1.Pod) string {
 	return fmt.Sprintf("Pod %s on %s", pod.Name, pod.Spec.NodeName)
 }
 
-// blockedBy names the finalizers that an object which is being deleted waits for.
+// blockedBy names the finalizers that block the deletion of an object.
 func blockedBy(object metav1.Object) string {
 	if object.GetDeletionTimestamp() == nil || len(object.GetFinalizers()) == 0 {
 		return ""

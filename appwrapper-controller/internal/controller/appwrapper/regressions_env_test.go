@@ -350,7 +350,7 @@ func TestB9EvacuationsTakeTurns(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("evacuations", "1", fmt.Sprint(evacuated())) })
 	w.Eventually(func() string {
 		for _, name := range []string{"a", "b"} {
-			if strings.Contains(w.message(name, "Unhealthy"), "1 other workloads are being moved") {
+			if strings.Contains(w.message(name, "Unhealthy"), "1 other workloads are being evacuated") {
 				return ""
 			}
 		}
@@ -536,7 +536,7 @@ func TestEventsAreSaidOnce(t *testing.T) {
 	w.awaitNewJob(job)
 	w.awaitPhase("a", v1beta2.Running)
 	events := w.Events()
-	for _, want := range []string{"Warning FailedComponent/Resetting: Job j has failed: played: all is removed, and created again 100ms later; reset 1 of 3", "Warning InvalidAnnotation/"} {
+	for _, want := range []string{"Warning FailedComponent/Resetting: Job j has failed: played: all components are removed, and created again after 100ms; reset 1 of 3", "Warning InvalidAnnotation/"} {
 		if n := len(slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !strings.HasPrefix(e, want) })); n != 1 {
 			t.Errorf("%d events say %q: %s", n, want, strings.Join(events, "\n"))
 		}

@@ -15,13 +15,13 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
 )
 
-// exactly makes a delete apply to this object and to no later one of the same name.
+// withUID restricts a deletion to this object, not a later one of the same name.
 func withUID(object metav1.Object) client.Preconditions {
 	return client.Preconditions{UID: new(object.GetUID())}
 }
 
-// deleteComponents deletes those that remain, in the background: their own controllers and the garbage collector see to the rest. By
-// force, their own grace is left out too. What one of them refuses holds up no other, and is told.
+// deleteComponents deletes the remaining objects in the background. If forced, it also skips their grace period. A failed deletion does not
+// stop the others.
 func (r *Reconciler) deleteComponents(ctx context.Context, s *scope, force bool) error {
 	var errs []error
 	for i, c := range s.components {
@@ -50,7 +50,7 @@ func (r *Reconciler) deleteComponent(ctx context.Context, s *scope, i int, force
 		err = r.kinds.classify(ctx, c.ref.GroupVersionKind, err)
 	}
 	switch {
-	case err == nil, apierrors.IsConflict(err): // or replaced by an object of another UID
+	case err == nil, apierrors.IsConflict(err): // also if the object was replaced
 		return nil
 	case errors.Is(err, errKindGone), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		setComponent(&s.status.ComponentStatus[i], v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")
@@ -65,7 +65,7 @@ func (r *Reconciler) deleteComponent(ctx context.Context, s *scope, i int, force
 
 const notAllowed = "the controller is not allowed to delete it"
 
-// refused adds to the evidence what is learned only by trying.
+// refused records why an object could not be deleted.
 func (s *scope) refused(name, why string) {
 	s.deletionRefused = true
 	for i := range s.facts.Remains {
@@ -75,12 +75,12 @@ func (s *scope) refused(name, why string) {
 	}
 }
 
-// wasForced: what keeps the pod are its finalizers, and to ask again is of no use.
+// wasForced reports whether the pod was already deleted without a grace period. Only finalizers keep such a pod.
 func wasForced(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }
 
-// forcePods deletes all pods that remain, without any grace.
+// forcePods deletes the remaining pods without a grace period.
 func (r *Reconciler) forcePods(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, pod := range s.pods {

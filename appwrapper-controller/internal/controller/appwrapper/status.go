@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// writeStatus writes the decision down if it changes anything, and then says so.
+// writeStatus writes the decision to the status and then reports the changes.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decision) error {
 	if d.Do == policy.Release || d.Do == policy.DeleteObject {
 		return nil // the object may be gone
@@ -32,7 +32,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decisi
 	return nil
 }
 
-// patchStatus sends what has changed, onto the version that was observed.
+// patchStatus patches the status of the observed version if it has changed.
 func (r *Reconciler) patchStatus(ctx context.Context, aw *v1beta2.AppWrapper, status *v1beta2.AppWrapperStatus) error {
 	if equality.Semantic.DeepEqual(aw.Status, *status) {
 		return nil
@@ -47,7 +47,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, aw *v1beta2.AppWrapper, st
 	return nil
 }
 
-// record is the one place where the status comes from, but for the components.
+// record fills the next status from the decision. Only component statuses are set elsewhere.
 func (s *scope) record(d *policy.Decision) {
 	status := s.status
 	status.Phase, status.Retries, status.Evacuations = d.Next, d.Retries, d.Evacuations
@@ -60,7 +60,7 @@ func (s *scope) record(d *policy.Decision) {
 			Type: string(c.Type), Status: c.Status, Reason: c.Reason, Message: c.Message, ObservedGeneration: s.aw.Generation,
 		})
 	}
-	if d.Begins { // nothing is deployed, whatever a controller of before left here
+	if d.Begins { // nothing is deployed, whatever an earlier controller recorded
 		for i := range status.ComponentStatus {
 			cs := &status.ComponentStatus[i]
 			meta.RemoveStatusCondition(&cs.Conditions, string(v1beta2.ComponentSucceeded))
@@ -70,10 +70,10 @@ func (s *scope) record(d *policy.Decision) {
 		}
 	}
 	s.recordAttempt(d)
-	meta.RemoveStatusCondition(&status.Conditions, recovering.Condition) // of an earlier build: the annotation and the attempts say it
+	meta.RemoveStatusCondition(&status.Conditions, recovering.Condition) // set by earlier builds
 }
 
-// initComponents makes an entry for each component. Entries that do not fit, since somebody else made them, are made anew.
+// initComponents creates the component statuses. If their number does not match the spec, they are replaced.
 func initComponents(status *v1beta2.AppWrapperStatus, aw *v1beta2.AppWrapper) {
 	if len(status.ComponentStatus) == len(aw.Spec.Components) {
 		return
@@ -82,7 +82,7 @@ func initComponents(status *v1beta2.AppWrapperStatus, aw *v1beta2.AppWrapper) {
 	for i := range aw.Spec.Components {
 		sets, err := podset.Of(&aw.Spec.Components[i])
 		if err != nil || sets == nil {
-			sets = []v1beta2.AppWrapperPodSet{} // its creation will say what is wrong
+			sets = []v1beta2.AppWrapperPodSet{} // the creation reports the error
 		}
 		status.ComponentStatus[i].PodSets = sets
 	}
@@ -96,14 +96,14 @@ func setComponent(cs *v1beta2.AppWrapperComponentStatus, kind v1beta2.AppWrapper
 	meta.SetStatusCondition(&cs.Conditions, metav1.Condition{Type: string(kind), Status: status, Reason: reason, Message: message})
 }
 
-// Bounds of the history, as the definition has them.
+// Limits of the attempt history, as in the CRD.
 const (
 	maxAttempts = 16
 	maxNodes    = 16
 	maxReason   = 256
 )
 
-// attemptNumber is that of the attempt that goes on, or was the last.
+// attemptNumber returns the number of the current or last attempt.
 func attemptNumber(status *v1beta2.AppWrapperStatus) int32 {
 	if n := len(status.Attempts); n > 0 {
 		return status.Attempts[n-1].Number
@@ -111,7 +111,7 @@ func attemptNumber(status *v1beta2.AppWrapperStatus) int32 {
 	return status.Retries + status.Evacuations + 1
 }
 
-// recordAttempt keeps the history: it begins, becomes ready and ends attempts.
+// recordAttempt updates the attempt history: it starts attempts, marks them ready and ends them.
 func (s *scope) recordAttempt(d *policy.Decision) {
 	now := metav1.NewTime(s.facts.Now)
 	if d.Begins {
@@ -121,7 +121,7 @@ func (s *scope) recordAttempt(d *policy.Decision) {
 		}
 		s.status.Attempts = append(s.status.Attempts, v1beta2.Attempt{Number: number, StartTime: now})
 	}
-	if len(s.status.Attempts) == 0 && (d.BecameReady || d.Ends != nil) { // begun by the published controller
+	if len(s.status.Attempts) == 0 && (d.BecameReady || d.Ends != nil) { // started by the published controller
 		s.status.Attempts = []v1beta2.Attempt{{Number: attemptNumber(&s.aw.Status), StartTime: metav1.NewTime(s.facts.Clocks.AttemptStart)}}
 	}
 	if extra := len(s.status.Attempts) - maxAttempts; extra > 0 {
@@ -140,7 +140,7 @@ func (s *scope) recordAttempt(d *policy.Decision) {
 	}
 }
 
-// leftNodes are those that the workload was moved away from not longer than the time ago.
+// leftNodes returns the nodes that the workload was evacuated from within the given time.
 func leftNodes(status *v1beta2.AppWrapperStatus, within time.Duration, now time.Time) []string {
 	var nodes []string
 	for _, a := range status.Attempts {
@@ -158,20 +158,20 @@ func truncate(text string, longest int) string {
 	return strings.ToValidUTF8(text[:longest], "")
 }
 
-// resetting is what the AppWrapper says of itself while it is reset, from the decision until all pods run again; nil at all other
-// times. It follows from what is written down, so that it is the same whoever looks.
+// recoveringState returns the recovery that the AppWrapper announces while it is being reset, from the decision until all pods run again;
+// nil otherwise. It depends only on the status, so every replica computes the same.
 func recoveringState(status *v1beta2.AppWrapperStatus, p settings.Parameters) *recovering.State {
 	last := failedAttempt(status)
 	if last == nil || last.EndTime == nil || last.Reason == string(v1beta2.Suspended) {
 		return nil
 	}
-	takes := p.ForcefulDeletionGracePeriod + p.RetryPausePeriod + p.AdmissionGracePeriod + p.WarmupGracePeriod
+	timeout := p.ForcefulDeletionGracePeriod + p.RetryPausePeriod + p.AdmissionGracePeriod + p.WarmupGracePeriod
 	return &recovering.State{
-		Rung: rung, Reason: last.Reason + ": " + last.Message, Deadline: last.EndTime.Add(min(takes, recovering.Maximum)),
+		Rung: rung, Reason: last.Reason + ": " + last.Message, Deadline: last.EndTime.Add(min(timeout, recovering.Maximum)),
 	}
 }
 
-// endedBefore is the attempt whose failure is being made good; nil if none is.
+// failedAttempt returns the attempt from which the workload is recovering; nil if it is not recovering.
 func failedAttempt(status *v1beta2.AppWrapperStatus) *v1beta2.Attempt {
 	n := len(status.Attempts)
 	switch status.Phase {
@@ -187,8 +187,8 @@ func failedAttempt(status *v1beta2.AppWrapperStatus) *v1beta2.Attempt {
 	return nil
 }
 
-// mark brings the annotation up to date with the status that was written. A program on another rung leaves the workload alone while
-// it is there; its deadline bounds that if nobody is left to take it away.
+// writeRecovering updates the recovering annotation to match the written status. Other recovery levels leave the workload alone until the
+// annotation is removed or its deadline has passed.
 func (r *Reconciler) writeRecovering(ctx context.Context, s *scope) error {
 	reset := recoveringState(s.status, s.facts.Parameters)
 	value, write := "", reset == nil && recovering.Release(s.aw.Annotations, rung)
@@ -205,7 +205,7 @@ func (r *Reconciler) writeRecovering(ctx context.Context, s *scope) error {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, recovering.Annotation, value)
 	}
 	if err := r.client.Patch(ctx, next, client.MergeFromWithOptions(s.aw, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("saying that the AppWrapper is reset: %w", err)
+		return fmt.Errorf("writing the recovering annotation: %w", err)
 	}
 	s.aw = next
 	return nil

@@ -16,15 +16,15 @@ import (
 // AppWrapper builds a v1beta2.AppWrapper.
 type AppWrapper struct{ v1beta2.AppWrapper }
 
-// MakeAppWrapper starts with an AppWrapper without components in namespace "default".
+// MakeAppWrapper returns an AppWrapper without components in namespace "default".
 func MakeAppWrapper(name string) *AppWrapper {
 	return &AppWrapper{v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name + "-uid")}}}
 }
 
-// Obj is the AppWrapper.
+// Obj returns the AppWrapper.
 func (w *AppWrapper) Obj() *v1beta2.AppWrapper { return &w.AppWrapper }
 
-// Namespace sets the namespace and drops the UID, which an API server gives.
+// Namespace sets the namespace and clears the UID, which the API server sets.
 func (w *AppWrapper) Namespace(ns string) *AppWrapper {
 	w.AppWrapper.Namespace, w.UID = ns, ""
 	return w
@@ -42,13 +42,13 @@ func (w *AppWrapper) Suspend(to bool) *AppWrapper {
 	return w
 }
 
-// Component adds an object, given in YAML, and what is declared of its pods.
+// Component adds an object, given in YAML, and its declared pod sets.
 func (w *AppWrapper) Component(object string, sets ...v1beta2.AppWrapperPodSet) *AppWrapper {
 	raw, err := yaml.YAMLToJSON([]byte(object))
 	if err != nil {
 		panic(err)
 	}
-	// The keys in the order in which an API server stores them.
+	// Sort the keys as the API server does.
 	var fields map[string]any
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		panic(err)
@@ -60,7 +60,7 @@ func (w *AppWrapper) Component(object string, sets ...v1beta2.AppWrapperPodSet) 
 	return w
 }
 
-// Job adds a Job of so many pods at a time, each of which must succeed.
+// Job adds a Job with the given parallelism and as many completions.
 func (w *AppWrapper) Job(name string, pods int) *AppWrapper {
 	return w.Component(fmt.Sprintf(`
 apiVersion: batch/v1
@@ -90,13 +90,13 @@ func (w *AppWrapper) Service(name string) *AppWrapper {
 
 const podSpec = `{restartPolicy: Never, containers: [{name: worker, image: worker-image}]}`
 
-// Phase sets the phase, as a controller of before left it.
+// Phase sets the phase, as an earlier controller left it.
 func (w *AppWrapper) Phase(phase v1beta2.AppWrapperPhase) *AppWrapper {
 	w.Status.Phase = phase
 	return w
 }
 
-// Change makes any other change.
+// Change applies any other change.
 func (w *AppWrapper) Change(change func(*v1beta2.AppWrapper)) *AppWrapper {
 	change(&w.AppWrapper)
 	return w
