@@ -92,7 +92,7 @@ const (
 	// JobSetAccepted is False while something in the spec cannot be carried out as written; what can be is. It is absent from
 	// JobSets that never had such a fault. Not published.
 	JobSetAccepted JobSetConditionType = "Accepted"
-	// JobSetRunning tells whether all Jobs are ready or have succeeded, and if not, what is waited for. Not published.
+	// JobSetRunning reports whether all Jobs are ready or have succeeded, and if not, what is waited for. Not published.
 	JobSetRunning JobSetConditionType = "Running"
 	// JobSetRestartingJobs is True from a restart of single Jobs until all are ready again. Not published.
 	JobSetRestartingJobs JobSetConditionType = "RestartingJobs"

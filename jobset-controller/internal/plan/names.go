@@ -30,7 +30,7 @@ func Subdomain(js *v1alpha2.JobSet) string {
 	return js.Name
 }
 
-// WantsService tells whether pods get DNS names, which is the default.
+// WantsService reports whether pods get DNS names, which is the default.
 func WantsService(js *v1alpha2.JobSet) bool {
 	return js.Spec.Network == nil || ptr.Deref(js.Spec.Network.EnableDNSHostnames, true)
 }

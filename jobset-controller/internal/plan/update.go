@@ -39,7 +39,7 @@ func Resize(current *batchv1.Job, rjob *batchv1.JobSpec) (job *batchv1.Job, diff
 	return job, true
 }
 
-// Elastic tells whether Jobs of the spec can change their size.
+// Elastic reports whether Jobs of the spec can change their size.
 func Elastic(spec *batchv1.JobSpec) bool {
 	return ptr.Deref(spec.CompletionMode, batchv1.IndexedCompletion) == batchv1.IndexedCompletion &&
 		spec.Parallelism != nil && spec.Completions != nil && *spec.Parallelism == *spec.Completions && *spec.Parallelism >= 1

@@ -30,7 +30,7 @@ type Decision struct {
 	Outcome Outcome
 	// Reason and Message are those of the condition that the outcome makes True.
 	Reason, Message string
-	// Counts tells whether a restart counts towards maxRestarts.
+	// Counts reports whether a restart counts towards maxRestarts.
 	Counts bool
 	// Action of the failure policy that asked for a restart.
 	Action v1alpha2.FailurePolicyAction

@@ -47,7 +47,7 @@ func safeName(name string) string {
 	}, name[:min(len(name), maxReasonName)])
 }
 
-// single tells whether the action of the rule concerns the failed Job alone.
+// single reports whether the action of the rule concerns the failed Job alone.
 func (r chosenRule) single() bool {
 	return r.action == v1alpha2.RestartJob || r.action == v1alpha2.RestartJobAndIgnoreMaxRestarts
 }

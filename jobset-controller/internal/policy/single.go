@@ -28,7 +28,7 @@ func newJobRestarts(status *v1alpha2.JobSetStatus) jobRestarts {
 	return restarts
 }
 
-// outdated tells whether a Job was replaced since it was created.
+// outdated reports whether a Job was replaced since it was created.
 func (r jobRestarts) outdated(job *batchv1.Job) bool {
 	if r == nil {
 		return false
@@ -43,7 +43,7 @@ type JobRestart struct {
 	// Action and Reason of the rule that asks for it.
 	Action v1alpha2.FailurePolicyAction
 	Reason string
-	// Counts tells whether it counts towards maxRestarts.
+	// Counts reports whether it counts towards maxRestarts.
 	Counts bool
 	// Rule that asks for it.
 	Rule string

@@ -27,7 +27,7 @@ func Gates(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) [
 	return open
 }
 
-// AllStarted tells whether every replicatedJob has reached what is waited for after it, and the last one is ready.
+// AllStarted reports whether every replicatedJob has reached what is waited for after it, and the last one is ready.
 func AllStarted(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
 	for i, wait := range StartupWaits(spec) {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {
@@ -91,7 +91,7 @@ func begunReplicatedJobs(jobs Jobs) map[string]bool {
 	return begun
 }
 
-// InOrder tells whether replicatedJobs start one after the other.
+// InOrder reports whether replicatedJobs start one after the other.
 func InOrder(spec *v1alpha2.JobSetSpec) bool {
 	return spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == v1alpha2.InOrder
 }

@@ -95,7 +95,7 @@ func isReady(job *batchv1.Job) bool {
 	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) >= expected
 }
 
-// AllReady tells whether every Job of the JobSet is ready or has succeeded.
+// AllReady reports whether every Job of the JobSet is ready or has succeeded.
 func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
 	var up, expected int64
 	for _, s := range statuses {

@@ -27,7 +27,7 @@ func (p Problems) All() field.ErrorList {
 	return append(append(all, p.Blocking...), p.Other...)
 }
 
-// Stops tells whether nothing can be started.
+// Stops reports whether nothing can be started.
 func (p Problems) Stops() bool { return len(p.Disabled)+len(p.Blocking) > 0 }
 
 // Of gives what is wrong with a JobSet by itself.
@@ -41,7 +41,7 @@ func Of(js *v1alpha2.JobSet, features policy.Features) Problems {
 	}
 }
 
-// checked is a JobSet that is being looked at.
+// checked is a JobSet that is being validated.
 type checked struct {
 	name   string
 	jobSet *v1alpha2.JobSet

@@ -21,7 +21,7 @@ import (
 // podIndex finds pods by the UID of the JobSet that they say they are of. Ownership is decided by their Jobs.
 const podIndex = "holdfast.jobset-uid"
 
-// NewPods makes a cache of the pods of JobSets, with what restartStrategy InPlaceRestart looks at, and has the manager run it. It is
+// NewPods makes a cache of the pods of JobSets, with what restartStrategy InPlaceRestart reads, and has the manager run it. It is
 // a cache of its own because the manager's keeps no pods, or others: only who turns the feature on pays for it.
 func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.Config) (cache.Cache, error) {
 	pods, err := cache.New(mgr.GetConfig(), cache.Options{
@@ -97,7 +97,7 @@ func (r *Reconciler) readAttempts(ctx context.Context, s *scope) error {
 
 func (s *scope) restartsInPlace() bool { return s.attempts != nil && s.attempts.Restarting() }
 
-// setAttempts tells the agents what to do.
+// setAttempts writes what the agents follow.
 func (s *scope) setAttempts(status *v1alpha2.JobSetStatus) {
 	if s.attempts == nil {
 		return

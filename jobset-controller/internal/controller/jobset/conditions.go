@@ -43,7 +43,7 @@ func (s *scope) set(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetCondition
 // maxMessage is what the API server accepts as the message of a condition; a longer one would make it refuse the whole status.
 const maxMessage = 32768
 
-// setSequence tells how far an ordered start has come. Once complete it stays so until the sequence starts again, even if a Job
+// setSequence reports how far an ordered start has come. Once complete it stays so until the sequence starts again, even if a Job
 // is not ready for a while.
 func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
 	if !policy.InOrder(&s.jobSet.Spec) || meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
@@ -82,7 +82,7 @@ func (s *scope) endSequence(status *v1alpha2.JobSetStatus, n notice) {
 
 var sequenceCompleted = normal(v1alpha2.InOrderStartupPolicyCompletedReason, "all replicated jobs have started in order")
 
-// setFalseSilently makes a True condition False and keeps its reason and message, without an event: its counterpart tells the story.
+// setFalseSilently makes a True condition False and keeps its reason and message, without an event: that of its counterpart is enough.
 func (s *scope) setFalseSilently(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType) {
 	if c := meta.FindStatusCondition(status.Conditions, string(kind)); c != nil && c.Status == metav1.ConditionTrue {
 		s.set(status, kind, metav1.ConditionFalse, normal(c.Reason, c.Message))

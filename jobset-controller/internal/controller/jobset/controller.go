@@ -58,7 +58,7 @@ type Options struct {
 	Pods cache.Cache
 	// Agents to add to JobSets that ask for in-place restarts and bring none.
 	Agents inject.Settings
-	// Places tells whether pods pass the webhook that places them exclusively.
+	// Places reports whether pods pass the webhook that places them exclusively.
 	Places bool
 }
 
@@ -73,7 +73,7 @@ type Reconciler struct {
 	agents   inject.Settings
 	report   *reporter
 	places   bool
-	// written is when the status of a JobSet was last written.
+	// written holds when the status of a JobSet was last written.
 	written *lru.Cache
 	// counters bounds the writes of numbers in between.
 	counters flowcontrol.PassiveRateLimiter
@@ -186,5 +186,5 @@ func soonest(a, b ctrl.Result) ctrl.Result {
 	return ctrl.Result{RequeueAfter: min(a.RequeueAfter, b.RequeueAfter)}
 }
 
-// staleRetry bounds the wait for the cache to catch up. The event that brings the news comes sooner as a rule.
+// staleRetry bounds the wait for the cache to catch up. The event of the change comes sooner as a rule.
 const staleRetry = 200 * time.Millisecond

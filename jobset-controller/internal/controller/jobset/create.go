@@ -20,7 +20,7 @@ import (
 const (
 	// maxCreates bounds the Jobs that one reconcile holds in memory; the events of those created bring the next one.
 	maxCreates = 5000
-	// createRetry is when the next pass comes if they do not.
+	// createRetry is when the next reconcile comes if they do not.
 	createRetry = time.Second
 )
 

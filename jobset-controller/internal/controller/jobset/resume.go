@@ -69,7 +69,7 @@ func templateIsMutable(job *batchv1.Job) bool {
 }
 
 // resumeJob takes one call. API servers before 1.36 refuse another template for a Job that was ever started, so there the start
-// time is cleared first; the first refusal tells.
+// time is cleared first; the first refusal shows it.
 func (r *Reconciler) resumeJob(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job, templateDiffers bool) error {
 	started := templateDiffers && current.Status.StartTime != nil
 	if started && r.clearsStartTime.Load() {

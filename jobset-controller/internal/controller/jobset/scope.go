@@ -53,7 +53,7 @@ type scope struct {
 
 func (s *scope) suspended() bool { return ptr.Deref(s.jobSet.Spec.Suspend, false) }
 
-// decides tells whether there is something to record about the JobSet as a whole.
+// decides reports whether there is something to record about the JobSet as a whole.
 func (s *scope) decides() bool { return s.decision.Outcome != policy.Continue }
 
 // finished: a terminal condition is recorded. It is the record of a decision, not of the world, hence read back.
@@ -61,7 +61,7 @@ func (s *scope) finished() bool {
 	return s.has(v1alpha2.JobSetCompleted) || s.has(v1alpha2.JobSetFailed)
 }
 
-// has tells whether a condition was observed as True.
+// has reports whether a condition was observed as True.
 func (s *scope) has(kind v1alpha2.JobSetConditionType) bool {
 	return meta.IsStatusConditionTrue(s.jobSet.Status.Conditions, string(kind))
 }

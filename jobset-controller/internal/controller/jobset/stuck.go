@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// stuckPodInterval is how often the node of an overdue pod is looked at. Nodes are not watched for this.
+// stuckPodInterval is how often the node of an overdue pod is read. Nodes are not watched for this.
 const stuckPodInterval = 5 * time.Second
 
 // releaseStuckPods deletes pods that terminate for ever because their node is dead: a Job that is deleted stays until its pods

@@ -33,7 +33,7 @@ func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, er
 }
 
 // emptyJobs takes the pods from Jobs. A Job that waits in a queue by itself is deleted, because whoever manages the queue would
-// resume it at once; so its quota is free, and a new one waits anew when the JobSet is resumed.
+// resume it at once; so its quota is free, and a new one waits when the JobSet is resumed.
 func (r *Reconciler) emptyJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
 	if s.queuesStages() {
 		return r.deleteJobs(ctx, s, running)

@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// debouncePerJob is how long news of a Job wait for more, for each Job of the JobSet. A pass takes time for each Job, and there
-	// are as many news as Jobs: without company, J Jobs that become ready would cost J passes over J Jobs.
+	// debouncePerJob is how long the event of a Job waits for others, for each Job of the JobSet. A reconcile takes time for each Job, and there
+	// are as many events as Jobs: J Jobs that become ready would cost J reconciles of J Jobs.
 	debouncePerJob = 100 * time.Microsecond
-	// minDebounce is enough for the few Jobs of a small JobSet, which change within moments of each other: one pass, one write.
+	// minDebounce is enough for the few Jobs of a small JobSet, which change within moments of each other: one reconcile, one write.
 	minDebounce = 20 * time.Millisecond
-	// maxDebounce is how late news may come.
+	// maxDebounce is how late an event may be.
 	maxDebounce = 500 * time.Millisecond
 )
 
-// debounce is how long news of a Job may wait for others of the same JobSet: 20 ms, and a tenth of one for each of its Jobs.
+// debounce is how long the event of a Job may wait for others of the same JobSet: 20 ms, and 0.1 ms for each of its Jobs.
 func debounce(job client.Object) time.Duration {
 	jobs, err := strconv.ParseInt(job.GetLabels()[v1alpha2.GlobalReplicasKey], 10, 32)
 	if err != nil || jobs < 0 {
@@ -40,7 +40,7 @@ func debounce(job client.Object) time.Duration {
 	return min(minDebounce+time.Duration(jobs)*debouncePerJob, maxDebounce)
 }
 
-// jobEvents tells JobSets of their Jobs: at once that one fails, all else after it was gathered.
+// jobEvents enqueues the JobSets of Jobs: at once if a Job fails, else debounced.
 func jobEvents() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{

@@ -29,7 +29,7 @@ import (
 // Name of the controller, in logs, metrics and as the reporter of events.
 const Name = "placement"
 
-// labelRetry is when a leader's node is looked at again that lacks the label. Nodes are not watched for it.
+// labelRetry is when a leader's node without the label is read again. Nodes are not watched for it.
 const labelRetry = 10 * time.Second
 
 // leaderRetry is when followers without a leader are reconciled again: none will come if index 0 is over, which is no event of a pod.
@@ -56,7 +56,7 @@ func New(o Options) *Reconciler {
 	return &Reconciler{client: o.Client, domains: Domains{o.Client}, recorder: o.Recorder, reported: lru.New(cacheSize)}
 }
 
-// Register adds the controller to a manager. It works on Jobs, and looks at one when something of a pod of it changes that a pass looks at.
+// Register adds the controller to a manager. It reconciles a Job when what it reads of one of its pods changes.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
@@ -71,7 +71,7 @@ type scope struct {
 	topology string
 	anchor   *corev1.Pod
 	leader   *corev1.Pod
-	// domain of the anchor, "" if its node does not enqueue.
+	// domain of the anchor, "" if its node has no label.
 	domain string
 	// leaderless is a follower that waits for a leader that is not there, nil if nobody does.
 	leaderless *corev1.Pod

@@ -17,7 +17,7 @@ const (
 
 const (
 	eventAction = "Placing"
-	// cacheSize bounds the memory of what was reported.
+	// cacheSize bounds the memory of events that were sent.
 	cacheSize = 4096
 	// maxNote is what the events API accepts.
 	maxNote = 1024
@@ -37,11 +37,11 @@ func (r *Reconciler) report(s *scope) {
 			"their %s may not be theirs alone", s.leaderless.Name, s.topology))
 	case len(s.moves.Evict) > 0:
 		r.reportOnce(s, corev1.EventTypeNormal, followersEvicted, fmt.Sprintf(
-			"%d pods are created anew in %s %s, where their leader %s is", len(s.moves.Evict), s.topology, s.domain, s.anchor.Name))
+			"%d pods are recreated in %s %s, where their leader %s is", len(s.moves.Evict), s.topology, s.domain, s.anchor.Name))
 	}
 }
 
-// reportOnce says the same of a Job once.
+// reportOnce sends an event about a Job unless it was sent before.
 func (r *Reconciler) reportOnce(s *scope, kind, reason, note string) {
 	key := struct {
 		job          types.UID

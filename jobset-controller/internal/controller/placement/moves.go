@@ -46,7 +46,7 @@ func liftGate() map[string]any {
 	return map[string]any{"$patch": "delete", "name": exclusive.Gate}
 }
 
-// evict has followers created anew.
+// evict has followers recreated.
 func (r *Reconciler) evict(ctx context.Context, s *scope) error {
 	return parallel.Do(ctx, s.moves.Evict, func(ctx context.Context, pod *corev1.Pod) error {
 		return r.remove(ctx, pod, fmt.Sprintf("its leader is in %s %s", s.topology, s.domain))

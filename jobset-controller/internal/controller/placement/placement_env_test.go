@@ -75,10 +75,10 @@ func TestFollowersOfAnotherDomainAreMadeAnew(t *testing.T) {
 	w.bind(leader, "n2")
 	w.awaitWhere(strays, "NotFound")
 	w.awaitWhere(stays, "r2 []")
-	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are created anew in " + rack + " r2")
+	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are recreated in " + rack + " r2")
 }
 
-// A lost pod is replaced while its leader is lost too: those that run reportOnce where the Job is.
+// A lost pod is replaced while its leader is lost too: those that run show where the Job is.
 func TestALostFollowerComesBackWithoutItsLeader(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")

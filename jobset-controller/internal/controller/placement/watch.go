@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// A pass looks at all pods of a Job, and so news of a thousand pods, each a pass, would be a million looks. Those of the leader are
-// told at once: the others wait for its node. Those of others wait for company.
+// A reconcile reads all pods of a Job: one for each of a thousand pods would read a million. Events of the leader are not debounced, because the
+// other pods wait for its node.
 const (
 	// debounceHeld is for followers that wait for a domain, which may be known by now.
 	debounceHeld = 250 * time.Millisecond
@@ -28,7 +28,7 @@ const (
 	debounceOthers = time.Second
 )
 
-// debounce is how long news of a pod may wait for others of the same Job.
+// debounce is how long the event of a pod may wait for others of the same Job.
 func debounce(pod *corev1.Pod) time.Duration {
 	_, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation] // without indexes all lead, and nobody follows
 	switch {
@@ -40,7 +40,7 @@ func debounce(pod *corev1.Pod) time.Duration {
 	return debounceOthers
 }
 
-// podEvents tells Jobs of their pods that are placed exclusively.
+// podEvents enqueues the Jobs of pods that are placed exclusively.
 func podEvents() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	enqueue := func(object client.Object, q queue) {
@@ -59,7 +59,7 @@ func podEvents() handler.EventHandler {
 	}
 }
 
-// relevantChanges lets only those changes of pods through by which a pass could decide otherwise. A pass looks at all pods of a Job, and
+// relevantChanges lets only those changes of pods through that could change a decision. A reconcile reads all pods of a Job, and
 // most changes are reports of kubelets: when thousands of containers restart, each of them says so twice.
 var relevantChanges = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
@@ -69,7 +69,7 @@ var relevantChanges = predicate.Funcs{
 	},
 }
 
-// moved tells whether what a pass reads of a pod has changed. Of a leader that is its conditions too: they reportOnce why it waits.
+// moved reports whether what a reconcile reads of a pod has changed. Of a leader that is its conditions too: they say why it waits.
 func moved(before, now *corev1.Pod) bool {
 	return before.UID != now.UID || before.Spec.NodeName != now.Spec.NodeName || before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
 		over(before) != over(now) || !slices.Equal(before.Spec.SchedulingGates, now.Spec.SchedulingGates) ||

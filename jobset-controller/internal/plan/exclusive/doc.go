@@ -8,6 +8,6 @@
 //	index 0 is over for good      pods lead until one of them has a node, which matters when a Job is resumed
 //
 // Only leaders carry affinities, because the scheduler's work for them grows with pods and nodes. A follower whose domain is not
-// that of its leader, because the leader was placed anew, is evicted, and its successor follows. Who creates a pod makes no
+// that of its leader, because the leader was placed again, is evicted, and its successor follows. Who creates a pod makes no
 // difference: the Job controller, or a program that replaces a lost one.
 package exclusive

@@ -49,7 +49,7 @@ func Assess(js *v1alpha2.JobSet) Assessment {
 	return a
 }
 
-// Adds tells whether there is anything to add.
+// Adds reports whether there is anything to add.
 func (a Assessment) Adds() bool {
 	return slices.ContainsFunc(a.Entries, func(e Entry) bool { return e.Driver != None })
 }
@@ -58,7 +58,7 @@ func bringsAgent(rjob v1alpha2.ReplicatedJob) bool {
 	return inplace.HasAgent(&rjob.Template.Spec.Template.Spec)
 }
 
-// examine looks at a template that is to get a driver.
+// examine checks a template that is to get a driver.
 func (a *Assessment) examine(t *template) {
 	if err := t.findContainer(); err != nil {
 		a.refuse(err)

@@ -10,5 +10,5 @@
 //	init container   holdfast-exec install /holdfast
 //	worker           /holdfast/holdfast-exec flags -- original command and arguments
 //
-// CRI adds the sidecar of seed 000. Both are told who they are by the downward API.
+// CRI adds the sidecar of seed 000. The downward API gives both their identity.
 package inject

@@ -30,7 +30,7 @@ type template struct {
 	jobSet *v1alpha2.JobSet
 	rjob   *v1alpha2.ReplicatedJob
 	path   *field.Path // of the Job template
-	// Entry is what the template gets; the rules look at it.
+	// Entry is what the template gets; the rules read it.
 	Entry
 }
 

@@ -37,7 +37,7 @@ func For(a Assessment, current []*batchv1.Job, s Settings) Plan {
 	return Plan{settings: s, entries: a.Entries, mark: injected}
 }
 
-// Began tells whether an attempt has Jobs, and whether agents are added to them.
+// Began reports whether an attempt has Jobs, and whether agents are added to them.
 func Began(current []*batchv1.Job) (injects, began bool) {
 	for _, job := range current {
 		if job.Annotations[v1alpha2.InPlaceInjectionKey] == injected {
@@ -80,7 +80,7 @@ func outliveRestarts(job *batchv1.JobSpec) {
 	job.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 }
 
-// Carriers tells for each replicatedJob whether its pods carry an agent: as all of its current Jobs are or, where it has none yet, as
+// Carriers reports for each replicatedJob whether its pods carry an agent: as all of its current Jobs are or, where it has none yet, as
 // they will be.
 func Carriers(js *v1alpha2.JobSet, a Assessment, current []*batchv1.Job) []bool {
 	injects, _ := Began(current)
