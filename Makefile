@@ -38,7 +38,7 @@ build: build-jobset build-appwrapper build-elastic build-rescheduler ## Build al
 # The tests give each program the account and the roles of its chart.
 .PHONY: build-accounts
 build-accounts:
-	cd charts && go run ./cmd/manifests -output $(BIN)/manifests
+	cd charts && go run ./cmd/manifests -output $(BIN)/manifests -registry localhost/holdfast -tag dev
 
 # By program, so that the demo does not wait for those that it does not show.
 .PHONY: build-jobset
@@ -75,7 +75,7 @@ rescheduler-manager rescheduler ./cmd/manager
 rescheduler-scheduler rescheduler/scheduler ./cmd/scheduler LDFLAGS=-X=k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION)
 endef
 export IMAGES
-REGISTRY ?= holdfast-project
+REGISTRY ?=
 PLATFORMS ?= linux/amd64,linux/arm64
 IMAGE_TAG ?= $(VERSION)
 IMAGE_OUTPUT ?= --push
@@ -250,7 +250,7 @@ demo-cluster: ## A worker dies on a real node (root) and the JobSet restarts in 
 	@$(call step,the agents,(cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec))
 	@$(call step,the JobSet controller,(cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager))
 	@$(call step,the orchestrator,(cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/orchestrator))
-	@$(call step,the accounts,(cd charts && go run ./cmd/manifests -output $(BIN)/manifests))
+	@$(call step,the accounts,(cd charts && go run ./cmd/manifests -output $(BIN)/manifests -registry localhost/holdfast -tag dev))
 	@$(call step,the workers,(cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step))
 	@$(call step,the demo,(cd e2e && $(BUILD) -o $(BIN)/ ./cmd/demo))
 	@$(BIN)/demo
@@ -353,8 +353,8 @@ generate: ## Write generated code, the generated files of the charts, and the re
 	cd charts && go run ./cmd/generate
 
 .PHONY: manifests
-manifests: ## Write plain manifests for kubectl into config/: the charts' defaults
-	cd charts && go run ./cmd/manifests -output $(CURDIR)/config
+manifests: ## Write plain manifests for kubectl into config/: REGISTRY=registry.example/holdfast IMAGE_TAG=v0.1.0
+	cd charts && go run ./cmd/manifests -output $(CURDIR)/config -registry "$(REGISTRY)" -tag "$(IMAGE_TAG)"
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

@@ -26,7 +26,7 @@ var checks = map[string]func(t *testing.T, words []string) error{
 	"make": checkMake, "helm": checkHelm, "kubectl": checkKubectl, "export": checkExport,
 	"hack/install-debian.sh": checkScript("hack/install-debian.sh"),
 	// Tests beside the programs look at these: cli/internal/app, e2e/cmd/testbed, flags_test.go.
-	"testbed": elsewhereChecked, "rendezvous": elsewhereChecked, "holdfast-exec": elsewhereChecked,
+	"testbed": elsewhereChecked, "docker": elsewhereChecked, "rendezvous": elsewhereChecked, "holdfast-exec": elsewhereChecked,
 }
 
 func elsewhereChecked(*testing.T, []string) error { return nil }
@@ -73,6 +73,7 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"make images REGISTERY=a":                                "the Makefile knows no REGISTERY",
 		"helm install a charts/rescheduler --wiat":               "unknown flag: --wiat",
 		"helm install a":                                         "not a name and a chart",
+		"helm install a charts/rescheduler":                      "set global.imageRegistry",
 		"helm install a charts/rescheduler --set replicas=2":     "additional properties 'replicas' not allowed",
 		"helm install a charts/nothing":                          "no such file",
 		"helm frobnicate a":                                      "no command frobnicate",
@@ -170,6 +171,9 @@ func valuesOf(command *cobra.Command, chart string) (string, error) {
 		if err := strvals.ParseInto(set, values); err != nil {
 			return "", err
 		}
+	}
+	if fromFile := command.Flags().Changed("values"); !fromFile && !command.Flags().Changed("reset-then-reuse-values") && values["global"] == nil {
+		values["global"] = map[string]any{"imageRegistry": nil} // nothing that a test sets
 	}
 	raw, err := yaml.Marshal(values)
 	return string(raw), err

@@ -2,6 +2,7 @@ package plain
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,7 @@ jobset-controller.yaml, which is to be applied first. It needs two Secrets in th
 			"orchestrator": map[string]any{"enabled": true},
 			"valkey": map[string]any{
 				"enabled": true, "existingSecret": "holdfast-store", "tls": map[string]any{"existingSecret": "holdfast-store-tls"},
+				"image": map[string]any{"registry": "docker.io/valkey"},
 			},
 		},
 		without: []string{"CustomResourceDefinition"},
@@ -48,8 +50,8 @@ rescheduler.yaml. How to have the plugin in the cluster's own scheduler: docs/re
 	},
 }
 
-// Write writes the manifests into a folder. The charts are in the folder charts.
-func Write(charts, folder string) error {
+// Write writes the manifests into a folder. The charts are in the folder charts, the images in a registry, with a tag.
+func Write(charts, folder, registry, tag string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -58,7 +60,7 @@ func Write(charts, folder string) error {
 		all = append(all, manifest{file: chart, chart: chart, comment: "The chart's defaults; charts/" + chart + "/values.yaml lists the other settings."})
 	}
 	for _, m := range all {
-		content, err := m.content(charts)
+		content, err := m.content(charts, registry, tag)
 		if err != nil {
 			return fmt.Errorf("manifest %s: %w", m.file, err)
 		}
@@ -69,15 +71,18 @@ func Write(charts, folder string) error {
 	return nil
 }
 
-func (m manifest) content(charts string) ([]byte, error) {
+func (m manifest) content(charts, registry, tag string) ([]byte, error) {
 	chart := filepath.Join(charts, m.chart)
-	objects, err := Objects(chart, m.values)
+	global := map[string]any{"imageRegistry": registry}
+	values := map[string]any{"global": global}
+	maps.Copy(values, m.values)
+	objects, err := Objects(chart, tag, values)
 	if err != nil {
 		return nil, err
 	}
 	var defaults []*unstructured.Unstructured
 	if m.added {
-		if defaults, err = Objects(chart, nil); err != nil {
+		if defaults, err = Objects(chart, tag, map[string]any{"global": global}); err != nil {
 			return nil, err
 		}
 	}
