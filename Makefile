@@ -107,6 +107,8 @@ test: prerequisites verify ## Unit tests, the store contract on real Valkey 8.1 
 	$(MAKE) --no-print-directory wheel
 
 RECORD := go run ./e2e/cmd/compatibility record
+# The version of a module in a go.mod: $(call pinned,FOLDER,MODULE).
+pinned = $$(awk '$$1 == "$(2)" {sub(/^v/, "", $$2); print $$2}' $(1)/go.mod)
 
 .PHONY: test-stores
 test-stores: ## The store contract on Valkey and on Redis; writes docs/compatibility.md
@@ -122,7 +124,7 @@ CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast/bin
 
 # What a minor version of a loop over MINORS is built from; the newest one's is not named after it.
 VERSIONED = module=tools/kubernetes-$$minor folder=$(CACHE)/$$minor; [ -d $$module ] || { module=tools/kubernetes; folder=$(CACHE); }; \
-  version=$$(awk '$$1 == "k8s.io/kubernetes" {sub(/^v/, "", $$2); print $$2}' $$module/go.mod)
+  version=$(call pinned,$$module,k8s.io/kubernetes)
 
 .PHONY: test-kubernetes
 test-kubernetes: ## API tests of all controllers, JobSet's conformance among them, on the API servers of MINORS (1.33 1.34 1.35 1.36); writes docs/compatibility.md
@@ -131,8 +133,9 @@ test-kubernetes: ## API tests of all controllers, JobSet's conformance among the
 	  $(VERSIONED); export HOLDFAST_ENVTEST_ASSETS=$$folder; \
 	  $(TESTBED) build --kubernetes $$minor --only kube-apiserver,kube-controller-manager || exit 1; \
 	  go test -vet=off -count=1 -tags envtest -timeout 30m $(TESTFLAGS) $(API_TESTS) || exit 1; \
-	  $(RECORD) Kubernetes "$$version" 'API tests of all controllers, JobSet conformance among them (`make test-kubernetes`)'; \
+	  $(RECORD) Kubernetes "$$version" 'API tests of all controllers (`make test-kubernetes`)'; \
 	done
+	$(RECORD) JobSet "$(call pinned,tools/jobset,sigs.k8s.io/jobset)" 'its client, its messages, and replacing its controller and back (`make test-kubernetes`)'
 
 API_TESTS := ./jobset-controller/internal/controller/... ./jobset-controller/internal/app ./jobset-controller/internal/orchestrator/... ./jobset-controller/published/... \
   ./appwrapper-controller/internal/... ./elastic-operator/internal/... ./rescheduler/internal/app
@@ -194,6 +197,8 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	rm -rf e2e/results/rbac
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_soak
 	cd e2e && go test -tags e2e,e2e_all -count=1 ./tests_rbac
+	$(RECORD) Kueue "$(call pinned,tools/kueue,sigs.k8s.io/kueue)" 'its manager with JobSets, AppWrappers and ElasticJobs (`make e2e-all`)'
+	$(RECORD) "Valkey of the JobSet chart" "$$(valkey-server --version | sed -E 's/.* v=([0-9.]+) .*/\1/')" 'TLS, ACL users, a volume (`tests_chart`)'
 	$(MAKE) test-python e2e-rendezvous e2e-torch
 
 .PHONY: e2e-rendezvous
@@ -202,6 +207,9 @@ e2e-rendezvous: ## Real torchrun of PyTorch 1.13 and 2.6 on this host against th
 	./hack/install-torch-2.6.sh
 	$(MAKE) build-elastic
 	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 -v ./torch ./tests_rendezvous
+	for version in "$$(dpkg-query -W -f '$${Version}' python3-torch)" "$$(sed -n 's/^version=//p' hack/install-torch-2.6.sh)"; do \
+	  $(RECORD) PyTorch "$${version%%[+-]*}" 'torchrun at the managed rendezvous (`make e2e-rendezvous`)'; \
+	done
 
 .PHONY: e2e-torch
 e2e-torch: ## Train with PyTorch 1.13 and 2.6 on a real node (root): ElasticJobs through every failure, and a JobSet that restarts in place
