@@ -8,10 +8,6 @@ SHELL := /bin/bash
 MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator rescheduler rescheduler/scheduler cli charts e2e
 # Modules outside of the workspace, whose libraries must not decide about the versions of all others.
 ALONE := elastic-operator/kueue appwrapper-controller/published
-JOBSET_CHART := charts/jobset-controller/files
-APPWRAPPER_CHART := charts/appwrapper-controller/files
-RESCHEDULER_CHART := charts/rescheduler/files
-ELASTIC_CHART := charts/elastic-operator/files
 BIN := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -23,6 +19,13 @@ KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' rescheduler/s
 BUILD_SCHEDULER := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION) -X k8s.io/component-base/version.gitCommit=$(COMMIT)"
 TESTBED := go run ./e2e/cmd/testbed
 TESTFLAGS ?=
+# Builds, linters and tests without the race detector compile in one way, so that they share the build cache. The race detector needs cgo.
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
+# The packages of the workspace, for one command over all: a command for each module would load what they share once for each.
+PACKAGES := $(MODULES:%=./%/...)
+# make lint vets more than go test does.
+RACE := CGO_ENABLED=1 go test -race -vet=off -tags envtest -timeout 30m
 
 .PHONY: help
 help: ## Show this list
@@ -32,28 +35,29 @@ help: ## Show this list
 build: build-jobset build-appwrapper build-elastic build-rescheduler ## Build all programs into bin/
 	cd cli && $(BUILD) -o $(BIN)/ ./cmd/kubectl-holdfast
 
+# The tests give each program the account and the roles of its chart.
+.PHONY: build-accounts
+build-accounts:
+	cd charts && go run ./cmd/manifests -output $(BIN)/manifests -registry localhost/holdfast -tag dev
+
 # By program, so that the demo does not wait for those that it does not show.
 .PHONY: build-jobset
-build-jobset:
-	@mkdir -p $(BIN)
+build-jobset: build-accounts
 	cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec
 	cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager ./cmd/orchestrator
 	cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step
 
 .PHONY: build-appwrapper
-build-appwrapper:
-	@mkdir -p $(BIN)
+build-appwrapper: build-accounts
 	cd appwrapper-controller && $(BUILD) -o $(BIN)/appwrapper-manager ./cmd/manager
 
 .PHONY: build-elastic
-build-elastic:
-	@mkdir -p $(BIN)
+build-elastic: build-accounts
 	cd elastic-operator && $(BUILD) -o $(BIN)/elastic-manager ./cmd/manager && $(BUILD) -o $(BIN)/rendezvous ./cmd/rendezvous
 	cd elastic-operator/kueue && GOWORK=off $(BUILD) -o $(BIN)/elastic-kueue ./cmd/manager
 
 .PHONY: build-rescheduler
-build-rescheduler:
-	@mkdir -p $(BIN)
+build-rescheduler: build-accounts
 	cd rescheduler && $(BUILD) -o $(BIN)/rescheduler-manager ./cmd/manager
 	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
 
@@ -71,7 +75,7 @@ rescheduler-manager rescheduler ./cmd/manager
 rescheduler-scheduler rescheduler/scheduler ./cmd/scheduler LDFLAGS=-X=k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION)
 endef
 export IMAGES
-REGISTRY ?= holdfast-project
+REGISTRY ?=
 PLATFORMS ?= linux/amd64,linux/arm64
 IMAGE_TAG ?= $(VERSION)
 IMAGE_OUTPUT ?= --push
@@ -97,12 +101,14 @@ prerequisites: # Debian's packages and the API server for tests; quick when all 
 
 .PHONY: test
 test: prerequisites verify ## Unit tests, the store contract on real Valkey 8.1 and Redis 7.0, API tests on a real kube-apiserver
-	for module in $(MODULES); do (cd $$module && echo "== $$module" && go test -race -tags envtest -timeout 30m $(TESTFLAGS) ./...); done
-	for module in $(ALONE); do (cd $$module && echo "== $$module" && GOWORK=off go test -race -tags envtest -timeout 30m $(TESTFLAGS) ./...); done
+	$(RACE) $(TESTFLAGS) $(PACKAGES)
+	for module in $(ALONE); do (cd $$module && echo "== $$module" && GOWORK=off $(RACE) $(TESTFLAGS) ./...); done
 	cd shared && echo "== the store contract on redis-server" && HOLDFAST_STORE=redis-server go test -timeout 30m $(TESTFLAGS) ./coordination/valkey
 	$(MAKE) --no-print-directory wheel
 
 RECORD := go run ./e2e/cmd/compatibility record
+# The version of a module in a go.mod: $(call pinned,FOLDER,MODULE).
+pinned = $$(awk '$$1 == "$(2)" {sub(/^v/, "", $$2); print $$2}' $(1)/go.mod)
 
 .PHONY: test-stores
 test-stores: ## The store contract on Valkey and on Redis; writes docs/compatibility.md
@@ -116,20 +122,52 @@ test-stores: ## The store contract on Valkey and on Redis; writes docs/compatibi
 MINORS ?= 1.33 1.34 1.35 1.36
 CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast/bin
 
+# What a minor version of a loop over MINORS is built from; the newest one's is not named after it.
+VERSIONED = module=tools/kubernetes-$$minor folder=$(CACHE)/$$minor; [ -d $$module ] || { module=tools/kubernetes; folder=$(CACHE); }; \
+  version=$(call pinned,$$module,k8s.io/kubernetes)
+
 .PHONY: test-kubernetes
-test-kubernetes: ## The rescheduler with the API server and the workload controllers of MINORS (1.33 1.34 1.35 1.36); writes docs/compatibility.md
+test-kubernetes: ## API tests of all controllers, JobSet's conformance among them, on the API servers of MINORS (1.33 1.34 1.35 1.36); writes docs/compatibility.md
 	./hack/install-debian.sh
 	for minor in $(MINORS); do \
+	  $(VERSIONED); export HOLDFAST_ENVTEST_ASSETS=$$folder; \
 	  $(TESTBED) build --kubernetes $$minor --only kube-apiserver,kube-controller-manager || exit 1; \
-	  folder=$(CACHE)/$$minor; module=tools/kubernetes-$$minor; \
-	  [ -d $$module ] || { folder=$(CACHE); module=tools/kubernetes; }; \
-	  (cd rescheduler && HOLDFAST_ENVTEST_ASSETS=$$folder go test -count=1 -tags envtest -timeout 30m $(TESTFLAGS) ./internal/app) || exit 1; \
-	  $(RECORD) Kubernetes "$$(awk '$$1 == "k8s.io/kubernetes" {sub(/^v/, "", $$2); print $$2}' $$module/go.mod)" 'API tests of the rescheduler (`make test-kubernetes`)'; \
+	  go test -vet=off -count=1 -tags envtest -timeout 30m $(TESTFLAGS) $(API_TESTS) || exit 1; \
+	  $(RECORD) Kubernetes "$$version" 'API tests of all controllers (`make test-kubernetes`)'; \
+	done
+	$(RECORD) JobSet "$(call pinned,tools/jobset,sigs.k8s.io/jobset)" 'its client, its messages, and replacing its controller and back (`make test-kubernetes`)'
+
+API_TESTS := ./jobset-controller/internal/controller/... ./jobset-controller/internal/app ./jobset-controller/internal/orchestrator/... ./jobset-controller/published/... \
+  ./appwrapper-controller/internal/... ./elastic-operator/internal/... ./rescheduler/internal/app
+# On each minor version. The scheduler with the plugin is of the newest one alone, and so are its tests.
+E2E_VERSIONS := ./tests_jobset ./tests_appwrapper ./tests_elastic ./tests_rescheduler ./tests_charts_all
+E2E_DRIVERS := ^(TestAWorkerThatExitsRestartsAllInPlace|TestAPodThatIsDeletedIsReplacedAndTheOthersRestartInPlace|TestThePluginShowsARestart|TestAnOrderedStartRestartsInPlace)$$
+E2E_PLUGIN := TestTheSecondScheduler|TestAPodThatIsRejectedComesBackElsewhere/with_the_plugin
+
+.PHONY: e2e-versions
+e2e-versions: ## The two drivers, each controller and all charts on real nodes of MINORS (root), some 10 minutes for each; writes docs/compatibility.md
+	./hack/install-debian.sh
+	$(MAKE) build
+	for minor in $(MINORS); do \
+	  $(VERSIONED); export HOLDFAST_KUBERNETES=$$minor; \
+	  $(TESTBED) down; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -v -run '$(E2E_DRIVERS)' ./tests) || exit 1; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -p 1 -skip '$(E2E_PLUGIN)' $(E2E_VERSIONS)) || exit 1; \
+	  $(RECORD) Kubernetes "$$version" 'both drivers, JobSets, AppWrappers, ElasticJobs, rescheduler with affinity, all charts on a real node (`make e2e-versions`)'; \
 	done
 
 .PHONY: wheel
 wheel: ## Build the Python package into bin/, after its tests
 	cd agent/python && python3 -m unittest discover -s tests && python3 wheel.py $(BIN)
+
+.PHONY: test-python
+test-python: ## The Python package and warm starts, on the Python of this host (3.11 on Debian 12) and on the 3.13 of Debian 13 (root)
+	./hack/install-torch-2.6.sh
+	for path in "$$PATH" "$(CURDIR)/hack/debian13:$$PATH"; do \
+	  export PATH="$$path"; python3 --version; \
+	  (cd agent/python && python3 -m unittest discover -s tests) || exit 1; \
+	  (cd agent && go test -count=1 -run 'Warm|Template|AModule' ./internal/process ./cmd/holdfast-exec) || exit 1; \
+	done
 
 .PHONY: update
 update: ## Raise Go modules and Debian packages to their newest versions that fit the pinned ones; hack/update.sh says which are pinned
@@ -149,7 +187,7 @@ e2e: ## End-to-end tests on a real node (root): real pods killed, the store stop
 	./hack/install-debian.sh prometheus
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e -count=1 -timeout 60m -p 1 $(E2E)
+	cd e2e && go test -vet=off -tags e2e -count=1 -timeout 60m -p 1 $(E2E)
 
 .PHONY: e2e-all
 e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in the middle of a restart, Kueue, real PyTorch (root)
@@ -159,7 +197,9 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	rm -rf e2e/results/rbac
 	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_soak
 	cd e2e && go test -tags e2e,e2e_all -count=1 ./tests_rbac
-	$(MAKE) e2e-rendezvous e2e-torch
+	$(RECORD) Kueue "$(call pinned,tools/kueue,sigs.k8s.io/kueue)" 'its manager with JobSets, AppWrappers and ElasticJobs (`make e2e-all`)'
+	$(RECORD) "Valkey of the JobSet chart" "$$(valkey-server --version | sed -E 's/.* v=([0-9.]+) .*/\1/')" 'TLS, ACL users, a volume (`tests_chart`)'
+	$(MAKE) test-python e2e-rendezvous e2e-torch
 
 .PHONY: e2e-rendezvous
 e2e-rendezvous: ## Real torchrun of PyTorch 1.13 and 2.6 on this host against the managed rendezvous (root)
@@ -167,6 +207,9 @@ e2e-rendezvous: ## Real torchrun of PyTorch 1.13 and 2.6 on this host against th
 	./hack/install-torch-2.6.sh
 	$(MAKE) build-elastic
 	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 -v ./torch ./tests_rendezvous
+	for version in "$$(dpkg-query -W -f '$${Version}' python3-torch)" "$$(sed -n 's/^version=//p' hack/install-torch-2.6.sh)"; do \
+	  $(RECORD) PyTorch "$${version%%[+-]*}" 'torchrun at the managed rendezvous (`make e2e-rendezvous`)'; \
+	done
 
 .PHONY: e2e-torch
 e2e-torch: ## Train with PyTorch 1.13 and 2.6 on a real node (root): ElasticJobs through every failure, and a JobSet that restarts in place
@@ -215,6 +258,7 @@ demo-cluster: ## A worker dies on a real node (root) and the JobSet restarts in 
 	@$(call step,the agents,(cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec))
 	@$(call step,the JobSet controller,(cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager))
 	@$(call step,the orchestrator,(cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/orchestrator))
+	@$(call step,the accounts,(cd charts && go run ./cmd/manifests -output $(BIN)/manifests -registry localhost/holdfast -tag dev))
 	@$(call step,the workers,(cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step))
 	@$(call step,the demo,(cd e2e && $(BUILD) -o $(BIN)/ ./cmd/demo))
 	@$(BIN)/demo
@@ -311,36 +355,23 @@ testbed-down: ## Stop the real cluster and remove all it left on this machine
 	$(TESTBED) down
 
 .PHONY: generate
-generate: ## Write generated code and manifests again
-	cd jobset-controller && go generate ./...
-	cp jobset-controller/config/crd/bases/*.yaml $(JOBSET_CHART)/crds/
-	cp jobset-controller/config/webhook/manifests.yaml $(JOBSET_CHART)/webhook/manifests.yaml
-	cp jobset-controller/config/rbac/role.yaml $(JOBSET_CHART)/rbac/manager.yaml
-	cp jobset-controller/config/rbac/orchestrator/role.yaml $(JOBSET_CHART)/rbac/orchestrator.yaml
-	cd appwrapper-controller && go generate ./...
-	cp appwrapper-controller/config/crd/bases/*.yaml $(APPWRAPPER_CHART)/crds/
-	cp appwrapper-controller/config/webhook/manifests.yaml $(APPWRAPPER_CHART)/webhook/manifests.yaml
-	cp appwrapper-controller/config/rbac/role.yaml $(APPWRAPPER_CHART)/rbac/manager.yaml
-	cd rescheduler && go generate ./...
-	cp rescheduler/config/webhook/manifests.yaml $(RESCHEDULER_CHART)/webhook/manifests.yaml
-	cp rescheduler/config/rbac/role.yaml $(RESCHEDULER_CHART)/rbac/manager.yaml
-	cp rescheduler/scheduler/config/second-scheduler.yaml $(RESCHEDULER_CHART)/scheduler/config.yaml
-	cp rescheduler/scheduler/config/rbac.yaml rescheduler/scheduler/config/profile.yaml rescheduler/scheduler/config/profile-rbac.yaml $(RESCHEDULER_CHART)/scheduler/
-	cd elastic-operator && go generate ./...
-	cp elastic-operator/config/crd/bases/*.yaml $(ELASTIC_CHART)/crds/
-	cp elastic-operator/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/manager.yaml
+generate: ## Write generated code, the generated files of the charts, and the reference pages again
+	for module in jobset-controller appwrapper-controller rescheduler elastic-operator; do (cd $$module && go generate ./...); done
 	cd elastic-operator/kueue && GOWORK=off go generate ./...
-	cp elastic-operator/kueue/config/rbac/role.yaml $(ELASTIC_CHART)/rbac/kueue.yaml
 	cd charts && go run ./cmd/generate
+
+.PHONY: manifests
+manifests: ## Write plain manifests for kubectl into config/: REGISTRY=registry.example/holdfast IMAGE_TAG=v0.1.0
+	cd charts && go run ./cmd/manifests -output $(CURDIR)/config -registry "$(REGISTRY)" -tag "$(IMAGE_TAG)"
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules
 	@unformatted=$$(gofmt -l $(MODULES) tools); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
-	for module in $(MODULES); do (cd $$module && go vet -tags envtest,e2e,e2e_all ./...); done
+	go vet -tags envtest,e2e,e2e_all $(PACKAGES)
 	for module in $(ALONE); do (cd $$module && GOWORK=off go vet -tags envtest ./...); done
 	GOWORK=off go run -C tools/rules . $(CURDIR)
 	GOBIN=$(BIN) GOWORK=off go install -C tools/lint tool
-	for module in $(MODULES); do (cd $$module && $(BIN)/staticcheck -tags envtest,e2e,e2e_all ./...); done
+	$(BIN)/staticcheck -tags envtest,e2e,e2e_all $(PACKAGES)
 	for module in $(ALONE); do (cd $$module && GOWORK=off $(BIN)/staticcheck -tags envtest ./...); done
 
 .PHONY: prose

@@ -3,8 +3,13 @@ package charts
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // eachRendering runs a test for each chart and setting.
@@ -36,6 +41,64 @@ func TestSchemaListsTheValues(t *testing.T) {
 		}
 		definitions, _ := schema["definitions"].(map[string]any)
 		t.Run(chart, func(t *testing.T) { compareKeys(t, "", schema, definitions, loadChart(t, chart).Values) })
+	}
+}
+
+// No image of ours is public. A chart that named one all the same would install pods that cannot start.
+func TestImagesNeedARegistry(t *testing.T) {
+	const nothing = "global: {imageRegistry: null}\n"
+	for chart, entry := range installed {
+		if _, err := render(t, chart, nothing); err == nil || !strings.Contains(err.Error(), "set global.imageRegistry") {
+			t.Errorf("%s: without a registry: %v", chart, err)
+		}
+		if _, err := render(t, chart, nothing+"image: {registry: registry.example}\n"+map[string]string{elasticChart: "rendezvous: {image: {registry: registry.example}}"}[chart]); err != nil {
+			t.Errorf("%s: with a registry for each image: %v", chart, err)
+		}
+		if strings.Contains(entry.settings["everything"], "global:") {
+			t.Errorf("%s: everything sets the registry of all", chart)
+		}
+		for workload, pod := range mustParse(t, chart, "global: {imageRegistry: mirror.example/a, imagePullSecrets: [{name: all}]}\nimagePullSecrets: [{name: own}]").podTemplates(t) {
+			if diff := cmp.Diff([]corev1.LocalObjectReference{{Name: "all"}, {Name: "own"}}, pod.Spec.ImagePullSecrets); diff != "" {
+				t.Errorf("%s: pull Secrets of %s (-want +got):\n%s", chart, workload, diff)
+			}
+			for _, c := range pod.Spec.Containers {
+				if !strings.HasPrefix(c.Image, "mirror.example/a/") {
+					t.Errorf("%s: %s comes from elsewhere", chart, c.Image)
+				}
+			}
+		}
+	}
+}
+
+// Two managers on one node are lost together.
+func TestReplicasPreferNodesOfTheirOwn(t *testing.T) {
+	for chart := range installed {
+		for values, want := range map[string]bool{"": false, "replicaCount: 2": true, "{replicaCount: 2, affinity: {nodeAffinity: {}}}": false} {
+			all := mustParse(t, chart, values)
+			pod := as[appsv1.Deployment](t, all.named(t, "Deployment", chart)).Spec
+			apart := pod.Template.Spec.Affinity != nil && pod.Template.Spec.Affinity.PodAntiAffinity != nil
+			if apart != want {
+				t.Errorf("%s, %q: pods are kept apart: %t", chart, values, apart)
+			}
+			if apart {
+				term := pod.Template.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm
+				if diff := cmp.Diff(pod.Selector, term.LabelSelector); diff != "" {
+					t.Errorf("%s: from other pods than its own (-want +got):\n%s", chart, diff)
+				}
+			}
+		}
+	}
+}
+
+func TestManagersCanUseTheNetworkOfTheNode(t *testing.T) {
+	for chart := range installed {
+		spec := as[appsv1.Deployment](t, mustParse(t, chart, "{hostNetwork: true, healthPort: 18081}").named(t, "Deployment", chart)).Spec.Template.Spec
+		if !spec.HostNetwork || spec.DNSPolicy != corev1.DNSClusterFirstWithHostNet {
+			t.Errorf("%s: host network %t, DNS policy %s", chart, spec.HostNetwork, spec.DNSPolicy)
+		}
+		if !slices.Contains(spec.Containers[0].Args, "--health-probe-bind-address=:18081") || spec.Containers[0].Ports[0].ContainerPort != 18081 {
+			t.Errorf("%s: the health port is not 18081: %v", chart, spec.Containers[0].Args)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // A real API server takes every object of the plain manifests as kubectl sends them, in their order, and a second time. One that does not
 // know a field of ours would have dropped it in silence: it is told to refuse.
 func TestPlainManifestsAreApplied(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("..", "config", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(manifests(t), "*.yaml"))
 	if err != nil || len(files) < 5 {
 		t.Fatalf("there are %d files (%v)", len(files), err)
 	}

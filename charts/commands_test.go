@@ -26,7 +26,7 @@ var checks = map[string]func(t *testing.T, words []string) error{
 	"make": checkMake, "helm": checkHelm, "kubectl": checkKubectl, "export": checkExport,
 	"hack/install-debian.sh": checkScript("hack/install-debian.sh"),
 	// Tests beside the programs look at these: cli/internal/app, e2e/cmd/testbed, flags_test.go.
-	"testbed": elsewhereChecked, "rendezvous": elsewhereChecked, "holdfast-exec": elsewhereChecked,
+	"testbed": elsewhereChecked, "docker": elsewhereChecked, "rendezvous": elsewhereChecked, "holdfast-exec": elsewhereChecked,
 }
 
 func elsewhereChecked(*testing.T, []string) error { return nil }
@@ -73,6 +73,7 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"make images REGISTERY=a":                                "the Makefile knows no REGISTERY",
 		"helm install a charts/rescheduler --wiat":               "unknown flag: --wiat",
 		"helm install a":                                         "not a name and a chart",
+		"helm install a charts/rescheduler":                      "set global.imageRegistry",
 		"helm install a charts/rescheduler --set replicas=2":     "additional properties 'replicas' not allowed",
 		"helm install a charts/nothing":                          "no such file",
 		"helm frobnicate a":                                      "no command frobnicate",
@@ -80,6 +81,7 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"kubectl frobnicate pods":                                "no command frobnicate",
 		"kubectl apply -f examples/nothing.yaml":                 "no such file",
 		"kubectl apply -f e2e/lab/manager.yaml":                  "no test applies",
+		"kubectl apply -f config/nothing.yaml":                   "no such file",
 		"kubectl delete pod $(kubectl gett pods -o name | head)": "no command gett",
 		"export KUBECONFIG=$(go run ./e2e/cmd/nothing)":          "no such file",
 		"export KUBECONFIG":                                      "not a variable and its value",
@@ -170,6 +172,9 @@ func valuesOf(command *cobra.Command, chart string) (string, error) {
 			return "", err
 		}
 	}
+	if fromFile := command.Flags().Changed("values"); !fromFile && !command.Flags().Changed("reset-then-reuse-values") && values["global"] == nil {
+		values["global"] = map[string]any{"imageRegistry": nil} // nothing that a test sets
+	}
 	raw, err := yaml.Marshal(values)
 	return string(raw), err
 }
@@ -205,11 +210,14 @@ func checkKubectl(t *testing.T, words []string) error {
 		if file == "jobset.yaml" { // the reader's own
 			continue
 		}
-		if _, err := os.Stat(filepath.Join("..", file)); err != nil {
-			return err
-		}
-		if !strings.HasPrefix(file, "examples/") && !strings.HasPrefix(file, "config/") {
+		path := filepath.Join("..", file)
+		if manifest, made := strings.CutPrefix(file, "config/"); made { // by `make manifests`
+			path = filepath.Join(manifests(t), manifest)
+		} else if !strings.HasPrefix(file, "examples/") {
 			return fmt.Errorf("no test applies %s", file)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -12,10 +12,10 @@ func TestWhatTheElasticManagerAddsToPods(t *testing.T) {
 		"": nil,
 		installed[elasticChart].settings["everything"]: {
 			"--inplace-store-address=valkey.holdfast.svc:6379", "--inplace-store-acl", "--inplace-store-tls",
-			"--inplace-store-tls-server-name=store.example", "--inplace-exec-image=registry.example/holdfast-project/holdfast-exec",
+			"--inplace-store-tls-server-name=store.example", "--inplace-exec-image=registry.example/holdfast-exec",
 		},
 		`inPlace: {enabled: true, storeAddress: "a:1", storeAuth: false, storeTLS: false, storeUsername: u, existingSecret: s, execImage: {repository: e, tag: v1}}`: {
-			"--inplace-store-address=a:1", "--inplace-store-username=u", "--inplace-store-secret=s", "--inplace-store-secret-key=password", "--inplace-exec-image=e",
+			"--inplace-store-address=a:1", "--inplace-store-username=u", "--inplace-store-secret=s", "--inplace-store-secret-key=password", "--inplace-exec-image=registry.example/e",
 		},
 	} {
 		var got []string

@@ -91,9 +91,9 @@ func TestWithoutAnOrchestratorThereAreNoRightsOfIt(t *testing.T) {
 
 // definitions are the CRDs of the charts that have one.
 var definitions = map[string]string{
-	jobSetChart:     filepath.Join("..", "jobset-controller", "config", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml"),
-	appWrapperChart: filepath.Join("..", "appwrapper-controller", "config", "crd", "bases", "workload.codeflare.dev_appwrappers.yaml"),
-	elasticChart:    filepath.Join("..", "elastic-operator", "config", "crd", "bases", "elastic.pytorch.org_elasticjobs.yaml"),
+	jobSetChart:     filepath.Join(jobSetChart, "files", "crds", "jobset.x-k8s.io_jobsets.yaml"),
+	appWrapperChart: filepath.Join(appWrapperChart, "files", "crds", "workload.codeflare.dev_appwrappers.yaml"),
+	elasticChart:    filepath.Join(elasticChart, "files", "crds", "elastic.pytorch.org_elasticjobs.yaml"),
 }
 
 func TestCRDIsTheGeneratedOne(t *testing.T) {
@@ -109,7 +109,7 @@ func TestCRDIsTheGeneratedOne(t *testing.T) {
 			got.SetAnnotations(annotations)
 			unstructured.RemoveNestedField(got.Object, "metadata", "labels")
 			if diff := cmp.Diff(want.Object, got.Object); diff != "" {
-				t.Errorf("%s: not that of config/crd/bases (-want +got):\n%s", chart, diff)
+				t.Errorf("%s: not the generated one (-want +got):\n%s", chart, diff)
 			}
 		}
 	}
@@ -144,14 +144,14 @@ type role struct {
 // roles of the programs of each chart that are always there, and of those that a value turns on.
 var roles = map[string]map[string]role{
 	jobSetChart: {
-		"":              {filepath.Join("..", "jobset-controller", "config", "rbac", "role.yaml"), "manager-role", "-manager", ""},
-		"orchestrator:": {filepath.Join("..", "jobset-controller", "config", "rbac", "orchestrator", "role.yaml"), "orchestrator-role", "-orchestrator", ""},
+		"":              {filepath.Join(jobSetChart, "files", "rbac", "manager.yaml"), "manager-role", "-manager", ""},
+		"orchestrator:": {filepath.Join(jobSetChart, "files", "rbac", "orchestrator.yaml"), "orchestrator-role", "-orchestrator", ""},
 	},
-	appWrapperChart:  {"": {filepath.Join("..", "appwrapper-controller", "config", "rbac", "role.yaml"), "manager-role", "-manager", ""}},
-	reschedulerChart: {"": {filepath.Join("..", "rescheduler", "config", "rbac", "role.yaml"), "manager-role", "-manager", "barePods: {recreate: true}"}},
+	appWrapperChart:  {"": {filepath.Join(appWrapperChart, "files", "rbac", "manager.yaml"), "manager-role", "-manager", ""}},
+	reschedulerChart: {"": {filepath.Join(reschedulerChart, "files", "rbac", "manager.yaml"), "manager-role", "-manager", "barePods: {recreate: true}"}},
 	elasticChart: {
-		"":       {filepath.Join("..", "elastic-operator", "config", "rbac", "role.yaml"), "manager-role", "-manager", ""},
-		"kueue:": {filepath.Join("..", "elastic-operator", "kueue", "config", "rbac", "role.yaml"), "kueue-role", "-kueue", ""},
+		"":       {filepath.Join(elasticChart, "files", "rbac", "manager.yaml"), "manager-role", "-manager", ""},
+		"kueue:": {filepath.Join(elasticChart, "files", "rbac", "kueue.yaml"), "kueue-role", "-kueue", ""},
 	},
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	ownImage  = regexp.MustCompile(`repository: holdfast-project/(\S+)`)
+	ownImage  = regexp.MustCompile(`repository: (\S+)`)
 	goVersion = regexp.MustCompile(`(?m)^go (\d+\.\d+)`)
 )
 

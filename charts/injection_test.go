@@ -18,22 +18,22 @@ func TestWhatTheManagerAddsToPods(t *testing.T) {
 injection: {enabled: false}`, nil},
 		"agents of the chart's own store": {settings["orchestrator and valkey"], []string{
 			"--inplace-store-address=valkey.holdfast.svc:6379", "--inplace-store-acl", "--inplace-store-tls",
-			"--inplace-exec-image=holdfast-project/holdfast-exec", "--inplace-agent-image=holdfast-project/agent"}},
+			"--inplace-exec-image=registry.example/holdfast-exec", "--inplace-agent-image=registry.example/agent"}},
 		"agents of a store that is there, as the orchestrator": {settings["external valkey"], []string{
 			"--inplace-store-address=redis.data.svc:6380", "--inplace-store-username=holdfast",
 			"--inplace-store-secret=redis-user", "--inplace-store-secret-key=secret",
-			"--inplace-exec-image=holdfast-project/holdfast-exec", "--inplace-agent-image=holdfast-project/agent"}},
+			"--inplace-exec-image=registry.example/holdfast-exec", "--inplace-agent-image=registry.example/agent"}},
 		"agents of a store that is there, with users of their own": {settings["guarded external valkey"], []string{
 			"--inplace-store-address=redis.data.svc:6380", "--inplace-store-acl", "--inplace-store-tls",
 			"--inplace-store-tls-server-name=redis.example",
-			"--inplace-exec-image=holdfast-project/holdfast-exec", "--inplace-agent-image=holdfast-project/agent"}},
+			"--inplace-exec-image=registry.example/holdfast-exec", "--inplace-agent-image=registry.example/agent"}},
 		"agents with an address and a user of all of them": {settings["open valkey"], []string{
 			"--inplace-store-address=store.example:6400", "--inplace-store-username=workers",
 			"--inplace-store-secret=workers", "--inplace-store-secret-key=token",
-			"--inplace-exec-image=holdfast-project/holdfast-exec", "--inplace-agent-image=holdfast-project/agent"}},
+			"--inplace-exec-image=registry.example/holdfast-exec", "--inplace-agent-image=registry.example/agent"}},
 		"agents with an address of their own": {settings["everything"], []string{
 			"--inplace-store-address=store.example:6400", "--inplace-store-acl", "--inplace-store-tls",
-			"--inplace-exec-image=registry.example/holdfast-project/holdfast-exec@sha256", "--inplace-agent-image=localhost/agent"}},
+			"--inplace-exec-image=registry.example/holdfast-exec@sha256", "--inplace-agent-image=localhost/agent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -96,7 +96,7 @@ metrics:
 networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {matchLabels: {name: monitoring}}}], storeFrom: [{podSelector: {matchLabels: {app: agent}}}]}
 orchestrator:
   enabled: true
-  image: {registry: "", repository: localhost/orchestrator, tag: dev}
+  image: {registry: localhost, repository: orchestrator, tag: dev}
   leaseDuration: 30s
   elasticJobs: true
   extraArgs: [--zap-encoder=console]
@@ -105,7 +105,7 @@ orchestrator:
   metrics: {enabled: true}
 injection:
   execImage: {registry: registry.example, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
-  agentImage: {repository: localhost/agent, tag: dev}
+  agentImage: {registry: localhost, repository: agent, tag: dev}
   storeAddress: store.example:6400
 valkey:
   enabled: true
@@ -146,7 +146,7 @@ func render(t *testing.T, name, values string) (map[string]string, error) {
 
 func renderFor(t *testing.T, capabilities *common.Capabilities, name, values string) (map[string]string, error) {
 	t.Helper()
-	overrides := map[string]any{}
+	overrides := map[string]any{"global": map[string]any{"imageRegistry": "registry.example"}}
 	if err := yaml.Unmarshal([]byte(values), &overrides); err != nil {
 		t.Fatal(err)
 	}
@@ -202,6 +202,16 @@ func parse(t *testing.T, file, content string) objects {
 			found = append(found, obj)
 		}
 	}
+}
+
+// manifests writes the plain manifests, as `make manifests` does, and returns their folder.
+func manifests(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := plain.Write(".", folder, "registry.example", "v0.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // find returns the objects of a kind.

@@ -108,20 +108,9 @@ func TestReschedulerSchedulerMayBeAProfile(t *testing.T) {
 	}
 }
 
-func TestReschedulerSchedulerHasItsFiles(t *testing.T) {
-	for file, of := range map[string]string{
-		"config.yaml": "second-scheduler.yaml", "rbac.yaml": "rbac.yaml", "profile.yaml": "profile.yaml", "profile-rbac.yaml": "profile-rbac.yaml",
-	} {
-		want := mustRead(t, filepath.Join("..", "rescheduler", "scheduler", "config", of))
-		if diff := cmp.Diff(string(want), string(mustRead(t, filepath.Join(reschedulerChart, "files", "scheduler", file)))); diff != "" {
-			t.Errorf("%s is not the file of the scheduler (make generate):\n%s", file, diff)
-		}
-	}
-}
-
 // The plain manifest is what the values add: what the chart's defaults have is in a file of its own.
 func TestThePlainSchedulerIsAllThatItNeeds(t *testing.T) {
-	file := filepath.Join("..", "config", "rescheduler-scheduler.yaml")
+	file := filepath.Join(manifests(t), "rescheduler-scheduler.yaml")
 	plain := parse(t, file, string(mustRead(t, file)))
 	defaults := mustParse(t, reschedulerChart, "")
 	var want, got []string

@@ -145,7 +145,7 @@ func TestWebhooksAreThoseOfTheMarkers(t *testing.T) {
 		}
 		for _, kind := range entry.webhooks {
 			t.Run(chart+", "+kind, func(t *testing.T) {
-				file := filepath.Join("..", chart, "config", "webhook", "manifests.yaml")
+				file := filepath.Join(chart, "files", "webhook", "manifests.yaml")
 				want := parse(t, file, string(mustRead(t, file))).named(t, kind, "")
 				got := all.named(t, kind, "")
 				if want.GetName() != got.GetName() {
@@ -156,7 +156,7 @@ func TestWebhooksAreThoseOfTheMarkers(t *testing.T) {
 					t.Errorf("the Service has port %+v", service.Spec.Ports[0])
 				}
 				if diff := cmp.Diff(hooks(want, entry.own), hooks(got, entry.own)); diff != "" {
-					t.Errorf("not that of config/webhook (-marker +chart):\n%s", diff)
+					t.Errorf("not the generated one (-marker +chart):\n%s", diff)
 				}
 			})
 		}

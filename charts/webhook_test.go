@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-var webhookFile = filepath.Join("..", "jobset-controller", "config", "webhook", "manifests.yaml")
+var webhookFile = filepath.Join(jobSetChart, "files", "webhook", "manifests.yaml")
 
 const (
 	validating = "ValidatingWebhookConfiguration"
@@ -51,7 +51,7 @@ func TestTheWebhooksAreThoseOfTheMarkers(t *testing.T) {
 					}
 				}
 				if diff := cmp.Diff(want.Webhooks, got.Webhooks); diff != "" {
-					t.Errorf("not that of config/webhook (-marker +chart):\n%s", diff)
+					t.Errorf("not the generated one (-marker +chart):\n%s", diff)
 				}
 			})
 		}

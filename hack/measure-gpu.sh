@@ -9,14 +9,15 @@
 #
 # PYTHON (python3) must have PyTorch with CUDA. One rank runs on each GPU.
 # It needs Go and redis-server or valkey-server, changes nothing, and takes
-# about five minutes. It has not run on a GPU yet: only the benchmark that it
-# starts has, with two ranks on CPUs.
+# about five minutes. It has not run on a GPU yet: it has, with two ranks on
+# CPUs and PyTorch 2.6.
 set -eu
 
 python=$(command -v "${1:-python3}") || {
 	echo "measure-gpu.sh: there is no ${1:-python3}" >&2
 	exit 1
 }
+case $python in /*) ;; *) python=$PWD/$python ;; esac
 if command -v nvidia-smi >/dev/null; then
 	nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 	: "${HOLDFAST_RANKS:=$(nvidia-smi --list-gpus | wc -l)}"

@@ -72,3 +72,7 @@ for folder in "${folders[@]}"; do
 	echo "== $folder"
 	(cd "$folder" && update_module "$folder")
 done
+
+# What one module has raised all have, so that each by itself is built with what the workspace is tested with.
+go work sync
+git ls-files -- 'go.mod' '*/go.mod' | xargs -n 1 dirname | while read -r folder; do (cd "$folder" && GOWORK=off go mod tidy); done

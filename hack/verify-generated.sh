@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 snapshot() {
-  git ls-files --cached --others --exclude-standard -- jobset-controller appwrapper-controller elastic-operator rescheduler charts config docs/reference | sort | while read -r file; do
+  git ls-files --cached --others --exclude-standard -- jobset-controller appwrapper-controller elastic-operator rescheduler charts docs/reference | sort | while read -r file; do
     if [ -f "$file" ]; then sha256sum "$file"; fi
   done
 }

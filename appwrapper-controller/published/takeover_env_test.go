@@ -34,7 +34,9 @@ import (
 
 var config *rest.Config
 
-func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, &config, "../config/crd/bases")) }
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, &config, "../../charts/appwrapper-controller/files/crds"))
+}
 
 // cluster is a namespace in which the test plays the Job controller, the kubelet and the garbage collector.
 type cluster struct{ *sandbox.Sandbox }

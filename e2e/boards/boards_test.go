@@ -8,7 +8,7 @@ import (
 )
 
 func TestTheBoardsOfTheChartsAreRead(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("..", "..", "charts", "jobset-controller", "files", "dashboards", "*.json"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "charts", "library", "files", "dashboards", "*.json"))
 	if err != nil || len(files) != 3 {
 		t.Fatalf("there are %v, %v", files, err)
 	}

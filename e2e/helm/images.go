@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -37,8 +38,9 @@ func AppWrapperValues() Values { return Values{"image": local(appWrapperImage)} 
 
 // Image is an image by its name, registry/repository:tag, as the charts want it.
 func Image(name string) Values {
-	repository, tag, _ := strings.Cut(name, ":")
-	return Values{"registry": "", "repository": repository, "tag": tag}
+	registry, repository := path.Split(name)
+	repository, tag, _ := strings.Cut(repository, ":")
+	return Values{"registry": strings.TrimSuffix(registry, "/"), "repository": repository, "tag": tag}
 }
 
 func local(repository string) Values {
@@ -116,9 +118,10 @@ func dynamic(ctx context.Context, name string, programs map[string]string) (imag
 	return image.Image{Name: name, Files: files}, nil
 }
 
-// Images of others that the pages and the charts name, and Debian's programs that stand in for them.
+// Images of others that the pages name: a copy of the store's in the reader's registry, and the shell of an example, which no registry is
+// asked for here. Debian's programs stand in for them.
 const (
-	publishedValkey  = "docker.io/valkey/valkey:8.1.4"
+	publishedValkey  = "registry.example/holdfast/valkey:8.1.4"
 	publishedBusybox = "docker.io/library/busybox:1.37"
 )
 

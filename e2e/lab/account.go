@@ -28,13 +28,13 @@ const (
 )
 
 // Account gives a program on this host the rights that it has in a cluster, and no more: it applies the account and the roles of a plain
-// manifest of config/, and returns a kubeconfig of that account. It may be repeated.
+// manifest that `make build` wrote, and returns a kubeconfig of that account. It may be repeated.
 func (l *Lab) Account(ctx context.Context, manifest, account string) (string, error) {
 	file := filepath.Join(l.Cluster.Layout().State(), "accounts", account)
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
-	if err := l.applySome(ctx, SystemNamespace, l.File("config", manifest+".yaml"), isRight); err != nil {
+	if err := l.applySome(ctx, SystemNamespace, l.File("bin", "manifests", manifest+".yaml"), isRight); err != nil {
 		return "", err
 	}
 	return file, l.writeAccount(ctx, account, file)

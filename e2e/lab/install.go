@@ -63,7 +63,7 @@ func (l *Lab) Install(ctx context.Context) error {
 
 // DefineJobSets applies the definition, and returns when JobSets are served.
 func (l *Lab) DefineJobSets(ctx context.Context) error {
-	return l.define(ctx, v1alpha2.GroupVersion.WithKind("JobSet"), "jobset-controller", "config", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml")
+	return l.define(ctx, v1alpha2.GroupVersion.WithKind("JobSet"), "charts", "jobset-controller", "files", "crds", "jobset.x-k8s.io_jobsets.yaml")
 }
 
 // webhookPort is where a manager serves webhooks that StartServingManager has started.
@@ -82,7 +82,7 @@ func (l *Lab) StartServingManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.ApplyWebhooks(ctx, l.File("jobset-controller", "config", "webhook", "manifests.yaml"), webhookPort)
+	return l.ApplyWebhooks(ctx, l.File("charts", "jobset-controller", "files", "webhook", "manifests.yaml"), webhookPort)
 }
 
 // StopServingManager ends it, its webhooks first.

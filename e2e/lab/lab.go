@@ -86,6 +86,12 @@ func (l *Lab) ClientFor(kinds ...func(*runtime.Scheme) error) (client.WithWatch,
 	return k8s, nil
 }
 
+// TakesScheduler reports whether the cluster may run the scheduler with the plugin, which is of the newest minor version: a scheduler must not be
+// newer than the API server, and the chart refuses it.
+func (l *Lab) TakesScheduler() bool {
+	return l.Cluster.Options().Kubernetes == binaries.DefaultKubernetes
+}
+
 // Close ends the connections.
 func (l *Lab) Close() error {
 	err := l.Store.Close()

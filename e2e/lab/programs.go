@@ -84,7 +84,7 @@ const noMetrics = "--metrics-bind-address=0"
 // DefineAppWrappers applies the definition, and returns when AppWrappers are served.
 func (l *Lab) DefineAppWrappers(ctx context.Context) error {
 	return l.define(ctx, schema.GroupVersionKind{Group: "workload.codeflare.dev", Version: "v1beta2", Kind: "AppWrapper"},
-		"appwrapper-controller", "config", "crd", "bases", "workload.codeflare.dev_appwrappers.yaml")
+		"charts", "appwrapper-controller", "files", "crds", "workload.codeflare.dev_appwrappers.yaml")
 }
 
 // WithoutWebhook is the argument of an AppWrapper manager without a webhook, which would refuse everything otherwise.
@@ -98,7 +98,7 @@ func (l *Lab) StartAppWrappers(ctx context.Context) error {
 // DefineElasticJobs applies the definition, and returns when ElasticJobs are served.
 func (l *Lab) DefineElasticJobs(ctx context.Context) error {
 	return l.define(ctx, schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"},
-		"elastic-operator", "config", "crd", "bases", "elastic.pytorch.org_elasticjobs.yaml")
+		"charts", "elastic-operator", "files", "crds", "elastic.pytorch.org_elasticjobs.yaml")
 }
 
 // StartElasticJobs starts the elastic operator, if it does not run. The arguments come after those that it needs on this host.
@@ -129,7 +129,7 @@ func (l *Lab) StartRescheduler(ctx context.Context, config string, arguments ...
 	if err != nil {
 		return err
 	}
-	return l.applyWebhooks(ctx, l.File("rescheduler", "config", "webhook", "manifests.yaml"), reschedulerWebhookPort, whereReschedulingIs)
+	return l.applyWebhooks(ctx, l.File("charts", "rescheduler", "files", "webhook", "manifests.yaml"), reschedulerWebhookPort, whereReschedulingIs)
 }
 
 // whereReschedulingIs narrows a webhook to the namespaces that the rescheduler labels, as its chart does.

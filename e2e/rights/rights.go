@@ -3,6 +3,7 @@ package rights
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -46,12 +47,19 @@ var charts = map[string]chart{
 	},
 }
 
+// withRegistry adds what a chart asks of everybody.
+func withRegistry(values helm.Values) helm.Values {
+	all := helm.Values{"global": helm.Values{"imageRegistry": "registry.example"}}
+	maps.Copy(all, values)
+	return all
+}
+
 // Granted are the rights that the roles of all charts give our programs; root is the repository's. Roles that nobody is bound to are for
 // users.
 func Granted(root string) ([]audit.Grant, error) {
 	var all []audit.Grant
 	for name, c := range charts {
-		objects, err := helm.Release{Name: "r", Namespace: namespace, Chart: filepath.Join(root, "charts", name)}.Render(c.values)
+		objects, err := helm.Release{Name: "r", Namespace: namespace, Chart: filepath.Join(root, "charts", name)}.Render(withRegistry(c.values))
 		if err != nil {
 			return nil, err
 		}

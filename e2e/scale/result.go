@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -123,16 +126,50 @@ func Load(file string) ([]Result, error) {
 	return all, nil
 }
 
-// Save writes results.
+// Save writes a summary of results: one result on a line, figures with the digits that the page can show.
 func Save(file string, all []Result) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	content, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
+	lines := make([]string, len(all))
+	for i, r := range all {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		var decoded any
+		if err := json.Unmarshal(raw, &decoded); err != nil {
+			return err
+		}
+		line, err := json.Marshal(rounded(decoded))
+		if err != nil {
+			return err
+		}
+		lines[i] = string(line)
 	}
-	return os.WriteFile(file, append(content, '\n'), 0o644)
+	return os.WriteFile(file, []byte("[\n"+strings.Join(lines, ",\n")+"\n]\n"), 0o644)
+}
+
+// digits of a figure in a summary.
+const digits = 5
+
+// rounded rounds every number in a decoded JSON value.
+func rounded(value any) any {
+	switch v := value.(type) {
+	case float64:
+		if short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64); err == nil && v != math.Trunc(v) {
+			return short
+		}
+	case []any:
+		for i := range v {
+			v[i] = rounded(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = rounded(v[key])
+		}
+	}
+	return value
 }
 
 // Merge puts a result in the place of the one with the same key, or at the end.

@@ -2,7 +2,9 @@ package scale
 
 import (
 	"math"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -114,11 +116,15 @@ func TestResultsAreKeptByKey(t *testing.T) {
 	if added := all[0]; len(added.Runs) != 2 || added.Runs[1].Seconds != 7 || added.Earlier != 1 {
 		t.Errorf("added: %+v", added)
 	}
+	all[1].Runs[0].Phases = []Phase{{Ordered, 0.123456789}}
 	if err := Save(file, all); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Load(file)
-	if err != nil || len(again) != 2 || again[0].Way != Exec || again[1].Runs[0].Seconds != 2 {
+	if err != nil || len(again) != 2 || again[0].Way != Exec || again[1].Runs[0].Seconds != 2 || again[1].Runs[0].Phases[0].At != 0.12346 {
 		t.Errorf("got %+v, %v", again, err)
+	}
+	if content, err := os.ReadFile(file); err != nil || strings.Count(string(content), "\n") != len(all)+2 {
+		t.Errorf("a result is not one line (%v):\n%s", err, content)
 	}
 }

@@ -28,6 +28,9 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	}
 	shared = l
 	end := func(context.Context) error { return l.Close() }
+	if !l.TakesScheduler() {
+		withoutScheduler()
+	}
 	for image, program := range images {
 		if err := l.LoadProgram(ctx, image, l.File("bin", program)); err != nil {
 			return end, err

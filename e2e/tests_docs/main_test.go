@@ -64,10 +64,7 @@ const version = "v0.1.0"
 func loadImages(ctx context.Context) error {
 	names := map[string]string{}
 	for name, program := range ours {
-		names["docker.io/holdfast-project/"+name] = program // where a registry is not named
-	}
-	for _, name := range []string{"jobset-manager", "jobset-orchestrator", "holdfast-exec"} {
-		names["registry.example/holdfast/"+name] = ours[name] // of the quick start
+		names["registry.example/holdfast/"+name] = program // the registry of the pages
 	}
 	for name, program := range names {
 		if err := shared.LoadProgram(ctx, name+":"+version, shared.File("bin", program)); err != nil {

@@ -50,6 +50,9 @@ const patience = 3 * time.Minute
 func (v visit) read(t *testing.T) {
 	t.Helper()
 	page := find(t, v.page)
+	if err := lab.Until(t.Context(), "the installation has settled", settled); err != nil {
+		t.Fatal(err)
+	}
 	for _, command := range v.before {
 		v.must(t, command)
 	}

@@ -61,7 +61,7 @@ func TestEveryPanelHasData(t *testing.T) {
 	meet(t)
 	all := map[string]boards.Board{}
 	for _, file := range []string{"reliability.json", "health.json", "quota.json"} {
-		all[file], err = boards.Read(shared.File("charts", "jobset-controller", "files", "dashboards", file))
+		all[file], err = boards.Read(shared.File("charts", "library", "files", "dashboards", file))
 		must(t, err)
 	}
 	if err := lab.Until(t.Context(), "every panel has data", func(ctx context.Context) error { return allHaveData(ctx, server, all, began) }); err != nil {

@@ -69,7 +69,7 @@ func startPrograms(ctx context.Context) error {
 			return err
 		}
 	}
-	return shared.ApplyWebhooks(ctx, shared.File("jobset-controller", "config", "webhook", "manifests.yaml"), webhookPort)
+	return shared.ApplyWebhooks(ctx, shared.File("charts", "jobset-controller", "files", "webhook", "manifests.yaml"), webhookPort)
 }
 
 // startRescheduler starts it with its webhook: without, a replacement may be on the same node before anybody can keep it away.
@@ -80,7 +80,7 @@ func startRescheduler(ctx context.Context) error {
 
 // startScheduler starts the second scheduler, with the plugin.
 func startScheduler(ctx context.Context) error {
-	config, err := os.ReadFile(shared.File("rescheduler", "scheduler", "config", "second-scheduler.yaml"))
+	config, err := os.ReadFile(shared.File("charts", "rescheduler", "files", "scheduler", "config.yaml"))
 	if err != nil {
 		return err
 	}

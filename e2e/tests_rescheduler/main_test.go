@@ -75,7 +75,7 @@ func install(ctx context.Context) error {
 	}
 	return release.Install(ctx, helm.Values{
 		"image":     helm.Image(managerImage),
-		"scheduler": helm.Values{"enabled": true, "image": helm.Image(schedulerImage)},
+		"scheduler": helm.Values{"enabled": shared.TakesScheduler(), "image": helm.Image(schedulerImage)},
 		"webhook":   helm.Values{"timeoutSeconds": 30},
 		"config":    helm.Values{"rescheduling": helm.Values{"relaxAfter": "2m"}},
 	})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,6 +171,30 @@ func (t *training) deletePod(pod string) {
 	})
 }
 
+// isRank0 waits until a worker has printed a step, as rank 0 does.
+func (t *training) isRank0(pod string) {
+	t.Helper()
+	t.await(pod+" is rank 0", func(ctx context.Context) error {
+		log, err := shared.Kube.CoreV1().Pods(t.namespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
+		if err == nil && !strings.Contains(string(log), "step=") {
+			err = errors.New("it has printed no step")
+		}
+		return err
+	})
+}
+
+// awaitGone waits until there is no such pod.
+func (t *training) awaitGone(pod string) {
+	t.Helper()
+	t.await(pod+" is gone", func(ctx context.Context) error {
+		err := k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: pod}, &corev1.Pod{})
+		if err == nil {
+			return errors.New("it is there")
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
+
 // scale asks for so many workers as `kubectl scale` and autoscalers do.
 func (t *training) scale(n int32) {
 	t.Helper()
@@ -191,6 +216,19 @@ func (t *training) finish() {
 	if err := os.WriteFile(filepath.Join(t.state, "state.stop"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.succeeds()
+	lines := t.history().Lines()
+	if err := torch.Check(lines); err != nil {
+		t.Error(err)
+	}
+	if err := t.version.Verify(context.Background(), filepath.Join(t.state, "state")); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d steps, loss %.4f to %.4f", len(lines), lines[0].Loss, t.history().Last().Loss)
+}
+
+func (t *training) succeeds() {
+	t.Helper()
 	t.await("the job has succeeded", func(ctx context.Context) error {
 		job, err := t.now(ctx)
 		if err != nil {
@@ -203,14 +241,6 @@ func (t *training) finish() {
 		}
 		return fmt.Errorf("it is %s: %s", job.Status.State, job.Status.Message)
 	})
-	lines := t.history().Lines()
-	if err := torch.Check(lines); err != nil {
-		t.Error(err)
-	}
-	if err := t.version.Verify(context.Background(), filepath.Join(t.state, "state")); err != nil {
-		t.Error(err)
-	}
-	t.Logf("%d steps, loss %.4f to %.4f", len(lines), lines[0].Loss, t.history().Last().Loss)
 }
 
 // explain logs what a test that has failed is asked about first.

@@ -43,6 +43,9 @@ func TestManaged(t *testing.T) {
 		t.deletePod(worker(0))
 		t.goesOn(3, "the pod of rank 0 was deleted, another came")
 
+		t.killContainer(worker(1), "worker")
+		t.goesOn(3, "a container was killed, another pod came")
+
 		t.deletePod(worker(2))
 		t.goesOn(3, "a pod was deleted, another came")
 
@@ -73,13 +76,18 @@ func TestTheServerIsKilled(t *testing.T) {
 	})
 }
 
-// TestRank0IsGivenUp kills rank 0 and has nothing replace it.
-func TestRank0IsGivenUp(t *testing.T) {
+// TestRank0Leaves kills rank 0 and has nothing replace it. Then one more is asked for: it gets the free index 0, so that its address sorts first.
+func TestRank0Leaves(t *testing.T) {
 	each(t, func(t *training) {
 		t.start("", "", 3, 2, 4, func(j *v1alpha1.ElasticJob) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{137} })
 		t.goesOn(3, "they have met")
 		t.killContainer(worker(0), "worker")
 		t.goesOn(2, "rank 0 was killed for good")
+		t.scale(2)
+		t.awaitGone(worker(0))
+		t.scale(3)
+		t.goesOn(3, "one more was asked for, whose address sorts first")
+		t.isRank0(worker(0))
 		t.finish()
 	})
 }

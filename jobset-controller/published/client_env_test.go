@@ -85,8 +85,8 @@ func TestTheTypedClientAppliesListsAndWatches(t *testing.T) {
 	// The template of a Job is a type of the core libraries without an apply configuration of its own here.
 	var withTemplate map[string]any
 	c.ok(json.Unmarshal(text, &withTemplate))
-	entry := withTemplate["spec"].(map[string]any)["replicatedJobs"].([]any)[0].(map[string]any)
-	entry["template"] = typed(t, MakeJobSet("a").Workers(2)).Spec.ReplicatedJobs[0].Template
+	rjob := withTemplate["spec"].(map[string]any)["replicatedJobs"].([]any)[0].(map[string]any)
+	rjob["template"] = typed(t, MakeJobSet("a").Workers(2)).Spec.ReplicatedJobs[0].Template
 	text, err = json.Marshal(withTemplate)
 	c.ok(err)
 	_, err = api.Patch(t.Context(), "a", "application/apply-patch+yaml", text, metav1.PatchOptions{FieldManager: "test", FieldValidation: "Strict"})

@@ -36,7 +36,9 @@ import (
 
 var config *rest.Config
 
-func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, &config, "../config/crd/bases")) }
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, &config, "../../charts/jobset-controller/files/crds"))
+}
 
 // cluster is a namespace, seen through the published clients. The test plays the Job controller and the garbage collector.
 type cluster struct {

@@ -103,7 +103,7 @@ func phases() map[string]phase {
 			},
 			jobs: "a-one-0@0 a-two-0@0",
 		},
-		"an entry waits for another": {
+		"a replicatedJob waits for another": {
 			reach: func(c *cluster) {
 				c.create(MakeJobSet("a").Entry("init", 1).Entry("main", 1, DependsOn("init", v1alpha2.DependencyComplete)))
 				c.awaitJobs("a-init-0@0")

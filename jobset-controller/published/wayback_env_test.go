@@ -43,6 +43,7 @@ import (
 type installation struct {
 	definition, webhooks string // files
 	address              string // of its webhooks
+	flags                []string
 	run                  func(*site, *installation) (stop func())
 }
 
@@ -113,11 +114,11 @@ func (s *site) published() *installation {
 	}
 }
 
-func (s *site) ours() *installation {
+func (s *site) ours(flags ...string) *installation {
 	s.Helper()
 	return &installation{
-		definition: filepath.Join("..", "config", "crd", "bases", definition), webhooks: filepath.Join("..", "config", "webhook", "manifests.yaml"),
-		address: localhost(s.T), run: (*site).runOurs,
+		definition: filepath.Join("..", "..", "charts", "jobset-controller", "files", "crds", definition), webhooks: filepath.Join("..", "..", "charts", "jobset-controller", "files", "webhook", "manifests.yaml"),
+		address: localhost(s.T), run: (*site).runOurs, flags: flags,
 	}
 }
 
@@ -153,7 +154,7 @@ func (s *site) runOurs(i *installation) (stop func()) {
 		"internalCertManagement: {enable: false}\nwebhook: {host: "+host+", port: "+port+", certDir: "+s.certificates+"}\n"), 0o600))
 	o, set := app.NewOptions(), pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o.Flags(set)
-	must(s.T, set.Parse([]string{"--config=" + file, "--metrics-bind-address=0", "--health-probe-bind-address=0"}))
+	must(s.T, set.Parse(append([]string{"--config=" + file, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, i.flags...)))
 	must(s.T, o.Complete(set))
 	o.Registry = prometheus.NewRegistry()
 	return sandbox.Run(s.T, func(ctx context.Context) error { return o.Run(ctx, s.config) })

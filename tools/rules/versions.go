@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// checkVersions checks that all modules of the workspace require the same version of a dependency, and of Go. Modules outside of the
+// checkVersions checks that all modules of the workspace require the same version of a dependency, direct or indirect, and of Go. A module is then
+// built alone, as users do, with the versions that the tests in the workspace ran with, and nothing is compiled twice. Modules outside of the
 // workspace need other versions.
 func checkVersions(root string) ([]string, error) {
 	folders, err := workspace(root)
@@ -20,7 +21,7 @@ func checkVersions(root string) ([]string, error) {
 	seen := map[string]first{}
 	var breaches []string
 	for _, folder := range folders {
-		requires, err := directRequires(filepath.Join(folder, "go.mod"))
+		requires, err := requirements(filepath.Join(folder, "go.mod"))
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +35,7 @@ func checkVersions(root string) ([]string, error) {
 			case !known:
 				seen[module] = first{version, name}
 			case f.version != version:
-				breaches = append(breaches, fmt.Sprintf("%s is %s in %s and %s in %s", module, f.version, f.file, version, name))
+				breaches = append(breaches, fmt.Sprintf("%s is %s in %s and %s in %s: run go work sync, and go mod tidy in each", module, f.version, f.file, version, name))
 			}
 		}
 	}
@@ -52,8 +53,8 @@ func workspace(root string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// directRequires returns the direct requirements of a go.mod file and its go version.
-func directRequires(file string) (map[string]string, error) {
+// requirements returns the requirements of a go.mod file and its go version.
+func requirements(file string) (map[string]string, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func directRequires(file string) (map[string]string, error) {
 	defer f.Close()
 	requires := map[string]string{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		line := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "require "))
+		line, _, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "require "), "// indirect")
 		words := strings.Fields(line)
 		if len(words) == 2 && (words[0] == "go" || strings.HasPrefix(words[1], "v")) {
 			requires[words[0]] = words[1]

@@ -63,7 +63,7 @@ func start(ctx context.Context, c config.Config) error {
 	return app.Run(ctx, c, app.Parts{Driver: driver, Watcher: driver, Store: groups, Log: log})
 }
 
-// end tells the last error where an operator looks for it: the log and the pod's status.
+// end writes the last error to the log and the pod's status.
 func end(code int, err error) int {
 	fmt.Fprintln(os.Stderr, err)
 	journal.Terminate(journal.TerminationLog, err.Error())

@@ -61,7 +61,7 @@ func run(args []string) int {
 	return code
 }
 
-// find looks for the worker's program before anybody waits for it.
+// find resolves the worker's program before anybody waits for it.
 func find(command []string) (p process.Spec, code int, err error) {
 	path, err := exec.LookPath(command[0])
 	switch {
@@ -100,7 +100,7 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 	})
 }
 
-// end tells an error where an operator looks for it: the log and the pod's status.
+// end writes an error to the log and the pod's status.
 func end(code int, err error) int {
 	if err == nil {
 		return done

@@ -20,7 +20,7 @@ import (
 )
 
 // runtimePatience is how long the runtime may be out of reach. Then the agent ends with an error: the kubelet starts it
-// again with the socket mounted anew, which a restarted runtime has replaced. The worker does not notice.
+// again with the new socket mounted, which a restarted runtime has replaced. The worker does not notice.
 const runtimePatience = 20 * time.Second
 
 // Parts are what the agent works with.

@@ -57,7 +57,7 @@ func TestARoundThatAFullVolumeHasRefusedIsWrittenLater(t *testing.T) {
 	dir := n.config.StartupDir
 	n.config.StartupDir = filepath.Join(dir, "later")
 	n.start()
-	eventually(t, "trouble is told", func() bool { return n.log.count("the worker cannot be told its round") == 1 })
+	eventually(t, "trouble is told", func() bool { return n.log.count("writing the round for the worker failed") == 1 })
 	if err := os.Mkdir(n.config.StartupDir, 0o755); err != nil {
 		t.Fatal(err)
 	}

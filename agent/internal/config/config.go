@@ -1,4 +1,4 @@
-// Package config reads the settings of the agent and of the supervisor from flags and environment. All that is wrong is told together, each with its
+// Package config reads the settings of the agent and of the supervisor from flags and environment. All errors are reported together, each with its
 // flag, its variable and what to do, so that a manifest needs one correction and not five.
 package config
 

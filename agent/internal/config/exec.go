@@ -81,7 +81,7 @@ func (s settings) checkExec(p *problems) Exec {
 	return c
 }
 
-// progress is asked for with a second or more: what is looked for more often than eight times in that costs too much.
+// progress is asked for with a second or more: checking more often than eight times in that period costs too much.
 func (s settings) progress(p *problems) worker.Progress {
 	return worker.Progress{Timeout: s.period(p, progressTimeout), Start: s.period(p, progressStart)}
 }

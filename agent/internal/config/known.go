@@ -77,7 +77,7 @@ func runtimeSettings() []*setting {
 			fix: "give unix:// and the absolute path at which the runtime's socket is mounted",
 		},
 		{
-			flag: pollingInterval, env: "CRI_POLLING_INTERVAL", initial: "1s", usage: "time between two looks at the runtime while it sends no events",
+			flag: pollingInterval, env: "CRI_POLLING_INTERVAL", initial: "1s", usage: "time between two polls of the runtime while it sends no events",
 			fix: "give a duration of 10ms or more, such as 1s",
 		},
 		{flag: readyPort, env: "READY_PORT", initial: "80", usage: "port of /ready", fix: "give a port from 1 to 65535, the one of the startupProbe"},
@@ -108,7 +108,7 @@ func workerSettings() []*setting {
 		},
 		{
 			flag: podGrace, env: "POD_TERMINATION_GRACE_PERIOD", initial: "30s",
-			usage: "the pod's terminationGracePeriodSeconds: a worker that is told to end with its pod is killed shortly before it is over",
+			usage: "the pod's terminationGracePeriodSeconds: a worker that ends with its pod is killed shortly before it is over",
 			fix:   "give the pod's value as a duration, such as 30s",
 		},
 		{
@@ -119,7 +119,7 @@ func workerSettings() []*setting {
 	}
 }
 
-// What its worker is told of a restart, beside the variables that all get.
+// What its worker gets for a restart, beside the variables of all drivers.
 func roundSettings() []*setting {
 	return []*setting{
 		{

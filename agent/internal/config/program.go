@@ -1,6 +1,6 @@
 package config
 
-// program is what one of the programs can be told.
+// program is the settings of one of the programs.
 type program struct {
 	title   string
 	flags   []string

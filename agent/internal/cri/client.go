@@ -1,7 +1,7 @@
 // Package cri watches and stops a worker container through the socket of the node's container runtime.
 //
 // The runtime is asked for the containers with the pod's UID and the container's name in their labels, and for nothing
-// else. Instances are told apart by container ID and time of creation, never by a restart count: a removed record makes
+// else. Instances are identified by container ID and time of creation, never by a restart count: a removed record makes
 // the kubelet use a number again.
 package cri
 

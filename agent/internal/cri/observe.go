@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// Observe looks at all containers of the worker, dead ones included. The error is ErrNoPod or that of the runtime.
+// Observe returns all containers of the worker, dead ones included. The error is ErrNoPod or that of the runtime.
 func (c *Client) Observe(ctx context.Context) (worker.Observed, error) {
 	if err := c.findPod(ctx); err != nil {
 		return worker.Observed{}, err

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// safetyPoll is how often to look although events arrive: one may be lost.
+	// safetyPoll is how often to poll although events arrive: one may be lost.
 	safetyPoll = 10 * time.Second
 	// maxBackoff is the longest pause before the events are asked for again.
 	maxBackoff = 30 * time.Second

@@ -27,7 +27,7 @@ type loop struct {
 	state  *worker.State
 
 	events  chan worker.Event
-	looks   chan struct{} // one slot: a look is due
+	due     chan struct{} // one slot: an observation is due
 	failure chan error    // the runtime is lost for good
 	updates sync.Mutex    // held while what belongs together is handed on
 	heard   int           // updates so far, guarded by it
@@ -48,7 +48,7 @@ type loop struct {
 func Run(ctx context.Context, c Config, p Parts, s *worker.State) error {
 	l := &loop{
 		Parts: p, config: c, state: s,
-		events: make(chan worker.Event, 64), looks: make(chan struct{}, 1), failure: make(chan error, 1), timer: time.NewTimer(far),
+		events: make(chan worker.Event, 64), due: make(chan struct{}, 1), failure: make(chan error, 1), timer: time.NewTimer(far),
 	}
 	return l.run(ctx)
 }
@@ -58,8 +58,8 @@ func (l *loop) run(ctx context.Context) error {
 	l.work = work
 	defer l.beside.Wait()
 	defer cancel()
-	stopLooking := l.startLooking()
-	defer stopLooking()
+	stopObserving := l.startObserving()
+	defer stopObserving()
 	leaving := l.config.Leaving
 	l.beside.Go(func() { l.Store.Watch(work, l.config.Group, l.updated) })
 	for !l.released {
@@ -74,7 +74,7 @@ func (l *loop) run(ctx context.Context) error {
 		case err := <-l.failure:
 			return err
 		case <-ctx.Done():
-			stopLooking()
+			stopObserving()
 			l.leave()
 			return nil
 		}
@@ -107,7 +107,7 @@ func (l *loop) post(e worker.Event) {
 	}
 }
 
-// leave reports what is pending before the agent ends. The worker may have died just now, so there is a last look.
+// leave reports what is pending before the agent ends. The worker may have died just now, so it is observed once more.
 func (l *loop) leave() {
 	l.Log.Info("leaving: what is pending is reported")
 	ctx, cancel := context.WithTimeout(l.work, farewell)

@@ -22,7 +22,7 @@ type Config struct {
 
 // Driver reaches the instances of the worker.
 type Driver interface {
-	// Observe looks at all instances, the dead ones included. It is never called concurrently.
+	// Observe returns all instances, the dead ones included. It is never called concurrently.
 	Observe(context.Context) (worker.Observed, error)
 	// Stop ends one instance and returns when it has exited.
 	Stop(ctx context.Context, s worker.Stop) error
@@ -30,7 +30,7 @@ type Driver interface {
 	Remove(ctx context.Context, ids []string) error
 }
 
-// Watcher tells when it is worth looking, and what is wrong when a look fails.
+// Watcher reports when the worker may have changed, and explains errors of Observe.
 type Watcher interface {
 	// Watch calls wake, which does not block, until ctx ends.
 	Watch(ctx context.Context, wake func())
@@ -46,7 +46,7 @@ type Barrier interface {
 	Start(id string, generation, round int64)
 }
 
-// Gate is told whether the worker can be reached.
+// Gate receives whether the worker can be reached.
 type Gate interface {
 	Wait(reason string)
 	Open()

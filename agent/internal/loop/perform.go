@@ -62,7 +62,7 @@ func (l *loop) stop(s worker.Stop) {
 	l.post(worker.StopEnded{ID: s.ID, Took: time.Since(start), Err: err})
 }
 
-// remove runs once at a time. A look during it asks for the same again, a look after it only if something is left.
+// remove runs once at a time. An observation during it asks for the same again, one after it only if something is left.
 func (l *loop) remove(r worker.Remove) {
 	if !l.removing.CompareAndSwap(false, true) {
 		return
@@ -81,7 +81,7 @@ func (l *loop) remove(r worker.Remove) {
 	}
 	l.refused = refusal{}
 	l.Log.Info("removed the exited containers, so that a new one is started", "containers", r.IDs)
-	time.AfterFunc(lookRetry, l.wake)
+	time.AfterFunc(observeRetry, l.wake)
 }
 
 // refusal is what the runtime would not remove.
@@ -116,7 +116,7 @@ func (l *loop) tellRound(t worker.TellRound) {
 		return
 	}
 	if l.untold == nil {
-		l.Log.Warn("the worker cannot be told its round: trying again", "error", err)
+		l.Log.Warn("writing the round for the worker failed, retrying", "error", err)
 	}
 	l.untold = &t
 }

@@ -13,7 +13,7 @@ const (
 	// killPatience is how long killed processes may take to die. The kernel frees memory and devices in that time; a
 	// process that hangs in a driver never dies.
 	killPatience = 25 * time.Second
-	// killAgain is when to look for those that were born during the kill.
+	// killAgain is when to scan for processes that were born during the kill.
 	killAgain = 200 * time.Millisecond
 )
 
@@ -48,12 +48,12 @@ func (c *Child) leave(deadline time.Time) error {
 	}
 }
 
-// kill leaves nobody. The signal to the group is atomic; what left the group is found one by one, until a look finds
+// kill leaves nobody. The signal to the group is atomic; what left the group is found one by one, until a scan finds
 // nothing.
 func (c *Child) kill(deadline time.Time) error {
 	for {
 		c.Signal(syscall.SIGKILL)
-		c.awaitLeader(killAgain) // it is the last to be seen, and a look costs more than to wait
+		c.awaitLeader(killAgain) // it is the last to be seen, and a scan costs more than to wait
 		tree, err := c.members()
 		if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// blindPause is the rhythm of looks on kernels without pidfds, before Linux 5.3.
+// blindPause is the polling interval on kernels without pidfds, before Linux 5.3.
 const blindPause = 5 * time.Millisecond
 
 // held are processes that are named by descriptors: a number that is given to somebody else meanwhile is not mistaken.

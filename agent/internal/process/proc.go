@@ -57,7 +57,7 @@ func vanished(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
 
-// readStat goes without the runtime's poller: /proc never blocks, and a look may read hundreds.
+// readStat goes without the runtime's poller: /proc never blocks, and a scan may read hundreds.
 func readStat(pid int) (stat, error) {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {

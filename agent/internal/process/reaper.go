@@ -30,7 +30,7 @@ func Adopt() (*Reaper, error) {
 		return nil, err
 	}
 	r := &Reaper{leaders: map[int]bool{}, templates: map[int]bool{}}
-	deaths := make(chan os.Signal, 1) // one is enough: a look finds them all
+	deaths := make(chan os.Signal, 1) // one is enough: a scan finds them all
 	signal.Notify(deaths, syscall.SIGCHLD)
 	go func() {
 		for range deaths {
@@ -67,7 +67,7 @@ func (r *Reaper) reapOrphans() {
 	defer r.mu.Unlock()
 	all, err := processes()
 	if err != nil {
-		return // the next death brings another look
+		return // the next death brings another scan
 	}
 	self := os.Getpid()
 	for pid, p := range all {

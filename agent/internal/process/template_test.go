@@ -71,6 +71,8 @@ func TestAWarmStartIsLikeACold(t *testing.T) {
 		"it exits":                     {"sys.exit(3)", 3},
 		"it raises":                    {"sys.stderr = open('/dev/null', 'w')\n1 / 0", 1},
 		"it is killed":                 {"import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", 137},
+		"it is terminated":             {"import os, signal\nos.kill(os.getpid(), signal.SIGTERM)", 143},
+		"it blocks no signal":          {"import signal\nsys.exit(9 if signal.pthread_sigmask(signal.SIG_BLOCK, []) else 0)", 0},
 		"it has its arguments":         {"sys.exit(0 if sys.argv[1:] == ['argument'] and __name__ == '__main__' else 9)", 0},
 		"it has its directory":         {"import os\nsys.exit(0 if sys.path[0] == os.path.dirname(os.path.abspath(__file__)) else 9)", 0},
 		"it has its environment":       {"import os\nsys.exit(0 if os.environ.get('ROUND') == '7' and 'GONE' not in os.environ else 9)", 0},
@@ -189,6 +191,45 @@ func TestATemplateThatDiesIsReplaced(t *testing.T) {
 		t.Errorf("exit code %d: it was not started from the new template", got)
 	}
 	mustEnd(t, c, 0)
+}
+
+// TestATemplateThatCannotFork has initialized CUDA, which a child could not use: its program starts cold.
+func TestATemplateThatCannotFork(t *testing.T) {
+	s := program(t, "sys.exit(4 if warm else 5)")
+	modules := t.TempDir()
+	if err := os.WriteFile(filepath.Join(modules, "torch.py"), []byte("import types\ncuda = types.SimpleNamespace(is_initialized=lambda: True)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Env[len(s.Env)-1] += ":" + modules
+	if got := startsWith(t, s, "decimal,torch"); got != 5 {
+		t.Errorf("exit code %d: the program is a fork of a process that has initialized CUDA", got)
+	}
+}
+
+// TestAModuleThatCannotBeImported is left out: the program says what is wrong when it imports the module itself.
+func TestAModuleThatCannotBeImported(t *testing.T) {
+	if got := startsWith(t, program(t, "sys.exit(4 if warm else 5)"), "there.is.no.such.module,decimal"); got != 4 {
+		t.Errorf("exit code %d: the other module was not imported", got)
+	}
+}
+
+// startsWith returns the exit code of a program whose template imports these modules.
+func startsWith(t *testing.T, s Spec, modules string) int {
+	t.Helper()
+	r, err := adopted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewTemplates(r, s, modules, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := w.Start(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustEnd(t, c, 0)
+	return c.Exit().Code
 }
 
 func TestAProgramWithoutAWarmStart(t *testing.T) {

@@ -25,7 +25,7 @@ func (c *Child) members() (map[int]stat, error) {
 }
 
 // descends tells whether a process is a root or has one above it. The walk is bounded, because a list that was read while
-// numbers were given anew could hold a circle.
+// numbers were reused could hold a cycle.
 func descends(all map[int]stat, pid int, roots map[int]bool) bool {
 	for range len(all) {
 		if roots[pid] {

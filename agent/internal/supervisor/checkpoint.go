@@ -7,23 +7,23 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 )
 
-// checkpointLook is how often the file is looked for: saving takes seconds.
-const checkpointLook = 10 * time.Millisecond
+// checkpointPoll is how often the file is checked: saving takes seconds.
+const checkpointPoll = 10 * time.Millisecond
 
-// awaitCheckpoint lets a worker that is told to end finish the checkpoint that it says it is writing. It ends when the file is gone,
+// awaitCheckpoint lets a worker that is ordered to end finish the checkpoint that it says it is writing. It ends when the file is gone,
 // with the leader, when the worker has had its time, or when the pod ends, which waits for no file and is returned.
 func (s *Supervisor) awaitCheckpoint(i *instance, child *process.Child, e ending) (pod ending, ends bool) {
 	if !e.checkpoint || !s.saving() {
 		return ending{}, false
 	}
 	begun := time.Now()
-	look := time.NewTicker(checkpointLook)
-	defer look.Stop()
+	poll := time.NewTicker(checkpointPoll)
+	defer poll.Stop()
 	late := time.NewTimer(s.options.CheckpointGrace)
 	defer late.Stop()
 	for done := false; s.saving() && !done; {
 		select {
-		case <-look.C:
+		case <-poll.C:
 		case <-child.Exited():
 			done = true
 		case <-late.C:

@@ -6,7 +6,7 @@
 //	          |                                                           ^
 //	          +--------------------- Stop --------------------------------+
 //
-// A leader that fails is told of at once, for its peers are to restart; one that exits 0 or is stopped is told of when nothing of its
+// A leader that fails is reported at once, because its peers are to restart; one that exits 0 or is stopped is reported when nothing of its
 // tree lives. The core asks for the next instance. There is one only when nothing of the one before is left, so that no programs of
 // two rounds run at a time.
 package supervisor

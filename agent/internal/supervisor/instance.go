@@ -20,7 +20,7 @@ type instance struct {
 
 	// ---
 	released  bool                 // from the barrier
-	told      bool                 // to end
+	stopping  bool                 // ordered to end
 	signal    func(syscall.Signal) // nil while there is no process
 	early     []syscall.Signal     // came between the release and the knowledge that the process is there
 	dead      bool
@@ -53,7 +53,7 @@ func newInstance(id string, born int64) *instance {
 	}
 }
 
-// seen is what the core is told. An instance that waits at the barrier lives.
+// seen is what the core observes. An instance that waits at the barrier lives.
 func (i *instance) seen() worker.Process {
 	w := worker.Process{ID: i.id, Born: i.born, Running: !i.dead, Progress: i.progress}
 	if i.dead {

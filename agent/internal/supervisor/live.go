@@ -52,7 +52,7 @@ func (s *Supervisor) run(i *instance, r round) {
 	i.startedAt = time.Now()
 	i.runs(child.Signal)
 	s.mu.Unlock()
-	s.tell()
+	s.notify()
 	for !s.follow(i, child) {
 	}
 }
@@ -68,15 +68,15 @@ func startCode(err error) int {
 func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 	select {
 	case e := <-i.end:
-		told := []chan error{e.done}
+		waiting := []chan error{e.done}
 		if pod, ends := s.awaitCheckpoint(i, child, e); ends { // its signal and its time are what counts now
-			e, told = pod, append(told, pod.done)
+			e, waiting = pod, append(waiting, pod.done)
 		}
 		err := s.options.End(child, e.signal, e.grace)
 		if err == nil {
 			s.died(i, child.Exit())
 		}
-		for _, done := range told {
+		for _, done := range waiting {
 			done <- err
 		}
 		return err == nil
@@ -93,7 +93,7 @@ func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 	}
 }
 
-// unkilled: a leader is dead and something of its tree cannot be killed. The death is told, so that the group restarts;
+// unkilled: a leader is dead and something of its tree cannot be killed. The death is reported, so that the group restarts;
 // this slot keeps it at the barrier until nothing is left, or somebody recreates the pod.
 func (s *Supervisor) unkilled(i *instance, err error) {
 	s.options.Log.Error("something of the worker survived its kill: no new one starts before it is gone", "instance", i.id, "error", err)
@@ -115,5 +115,5 @@ func (s *Supervisor) died(i *instance, e process.Exit) {
 		i.exit.Code = process.CodeOf(syscall.SIGTERM)
 	}
 	i.signal = nil
-	s.tell()
+	s.notify()
 }

@@ -19,7 +19,7 @@ const (
 
 // Progress is where a worker says that it gets on. What it says counts, not when: no clock is compared with another one's.
 type Progress interface {
-	// count is how many signs there were so far. Several between two looks may be one.
+	// count is how many signs there were so far. Several between two observations may count as one.
 	count() uint64
 	// clear takes away what an earlier program has left. It comes before each start.
 	clear()
@@ -27,7 +27,7 @@ type Progress interface {
 	variable() string
 }
 
-// noteProgress looks for signs of the newest instance's program. It is called with the lock held.
+// noteProgress reads signs of the newest instance's program. It is called with the lock held.
 func (s *Supervisor) noteProgress() {
 	i := s.newest()
 	if s.options.Progress == nil || i == nil || i.startedAt.IsZero() || i.dead {
@@ -60,7 +60,7 @@ type stamp struct {
 	changed syscall.Timespec
 }
 
-// NewProgressFile looks at a file that need not be there.
+// NewProgressFile watches a file, which may be absent.
 func NewProgressFile(path string) Progress { return &fileProgress{path: path} }
 
 func (f *fileProgress) variable() string { return ProgressFileVariable + "=" + f.path }

@@ -36,7 +36,7 @@ type Parts struct {
 	Start   func(process.Spec) (*process.Child, error)
 	Store   rounds.Members
 	Signals <-chan os.Signal // to this process
-	Output  [2]io.Writer     // of the worker, if it is looked at; nil: this process's
+	Output  [2]io.Writer     // of the worker, if it is read; nil: this process's
 	// MemoryKills is described with Options.
 	MemoryKills func() (n uint64, ok bool)
 	Log         *slog.Logger
@@ -78,7 +78,7 @@ type run struct {
 	config     config.Exec
 	memory     worker.Memory
 	supervisor *Supervisor
-	output     *outputProgress // nil: it is not looked at
+	output     *outputProgress // nil: it is not read
 	leaving    chan struct{}
 }
 
@@ -168,7 +168,7 @@ func (r *run) pass(s syscall.Signal, leaving bool) bool {
 func (r *run) leave(s syscall.Signal, left chan struct{}) {
 	defer close(left)
 	grace := max(r.config.PodGrace-farewell, r.config.PodGrace/2)
-	r.Log.Info("told to end: the worker ends with its pod", "signal", s.String(), "grace", grace.String())
+	r.Log.Info("ending the worker with its pod", "signal", s.String(), "grace", grace.String())
 	if err := r.supervisor.Leave(context.Background(), s, grace); err != nil {
 		r.Log.Error("something of the worker is left", "error", err)
 	}

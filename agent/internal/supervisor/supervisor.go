@@ -63,11 +63,11 @@ func (s *Supervisor) begin() {
 	s.lives = append(s.lives, i)
 	s.lives = s.lives[max(0, len(s.lives)-remembered):]
 	go s.live(i)
-	s.tell()
+	s.notify()
 }
 
-// tell makes the loop look again. It never blocks: one look that is due is enough.
-func (s *Supervisor) tell() {
+// notify makes the loop observe again. It never blocks: one notification that is due is enough.
+func (s *Supervisor) notify() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -107,7 +107,7 @@ func (s *Supervisor) Start(id string, generation, number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.find(id)
-	if i == nil || i.released || i.told || i.dead {
+	if i == nil || i.released || i.stopping || i.dead {
 		return
 	}
 	i.released = true
@@ -119,7 +119,7 @@ func (s *Supervisor) Stop(ctx context.Context, stop worker.Stop) error {
 	s.mu.Lock()
 	i := s.find(stop.ID)
 	if i != nil {
-		i.told = true
+		i.stopping = true
 	}
 	s.mu.Unlock()
 	if i == nil {
@@ -145,7 +145,7 @@ func (s *Supervisor) Signal(signal syscall.Signal) {
 }
 
 // Leave ends the worker with its pod: the signal, at most the grace, then KILL. No instance follows, and an exit code of 0
-// becomes that of the signal, because a worker that was told to end has not finished. It returns when nothing of the
+// becomes that of the signal, because a worker that was ordered to end has not finished. It returns when nothing of the
 // worker is left, or ctx ends.
 func (s *Supervisor) Leave(ctx context.Context, signal syscall.Signal, grace time.Duration) error {
 	s.mu.Lock()

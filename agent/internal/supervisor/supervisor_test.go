@@ -258,7 +258,7 @@ func TestACheckpointInProgressIsWaitedFor(t *testing.T) {
 	w.Hear(1, "saved", "0")
 }
 
-// A drain deletes several pods of a group: the first death orders the others, which save, and are told to end with their pods.
+// A drain deletes several pods of a group: the first death orders the others, which save, and end with their pods.
 func TestAPodsEndWaitsForNoCheckpointThatAnOrderWaitsFor(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "never saves", func(o *Options) { o.CheckpointFile, o.CheckpointGrace = w.Dir+"/checkpoint", time.Hour })
@@ -268,7 +268,7 @@ func TestAPodsEndWaitsForNoCheckpointThatAnOrderWaitsFor(t *testing.T) {
 	first := s.newest()
 	ordered := make(chan error, 1)
 	go func() { ordered <- s.Stop(t.Context(), worker.Stop{ID: first.id}) }()
-	eventually(t, "the order waits", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return first.told })
+	eventually(t, "the order waits", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return first.stopping })
 	time.Sleep(50 * time.Millisecond) // for the goroutine of the instance to take it; if it does not, the test has shown nothing
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -33,4 +33,4 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 }
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen object paths=.
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen crd paths=. output:crd:dir=../../config/crd/bases
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen crd paths=. output:crd:dir=../../../charts/appwrapper-controller/files/crds

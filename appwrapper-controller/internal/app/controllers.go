@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/webhook"
 )
 
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role paths=. paths=../controller/... paths=../webhook/... output:rbac:dir=../../config/rbac
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../config/webhook
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... paths=../webhook/... output:rbac:dir=../../../charts/appwrapper-controller/files/rbac
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/appwrapper-controller/files/webhook
 
 // addControllers adds everything that runs in the manager.
 func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {

@@ -30,7 +30,7 @@ func TestManagerServesWebhooksAndRunsAJob(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "default")
 	health, webhooks := sandbox.FreeAddress(t), sandbox.FreeAddress(t)
 	_, port, _ := net.SplitHostPort(webhooks)
-	apiserver.InstallWebhooks(t, k8s, "../../config/webhook/manifests.yaml", "https://localhost:"+port, secretName)
+	apiserver.InstallWebhooks(t, k8s, "../../../charts/appwrapper-controller/files/webhook/manifests.yaml", "https://localhost:"+port, secretName)
 	o, err := complete(t, "webhook: {host: localhost, port: "+port+", certDir: "+filepath.Join(t.TempDir(), "certificates")+"}\nappwrapper: {defaultQueueName: default}\n",
 		"--webhooks", "--metrics-bind-address=0", "--health-probe-bind-address="+health)
 	if err != nil {
@@ -126,7 +126,7 @@ func TestRunFailsWithoutTheCRD(t *testing.T) {
 
 func startCluster(t *testing.T) (*rest.Config, client.Client) {
 	t.Helper()
-	return apiserver.ForTest(t, NewScheme(), "../../config/crd/bases")
+	return apiserver.ForTest(t, NewScheme(), "../../../charts/appwrapper-controller/files/crds")
 }
 
 // run a manager that must end without an error when the test does.

@@ -1,4 +1,4 @@
-// Command generate writes what the charts take from the code and what is made of the charts: dashboards, alerts, plain manifests, reference pages. It
+// Command generate writes what the charts take from the code and what is made of the charts: dashboards, alerts, reference pages. It
 // takes no arguments and is run in the folder of this module; `make generate` does.
 package main
 
@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	for _, write := range []func() error{writeBoards, writeAlerts, writeManifests, writeMetrics, writeValues, writeCRDs} {
+	for _, write := range []func() error{writeBoards, writeAlerts, writeMetrics, writeValues, writeCRDs} {
 		if err := write(); err != nil {
 			fmt.Fprintln(os.Stderr, "generate:", err)
 			os.Exit(1)

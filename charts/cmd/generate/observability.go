@@ -5,17 +5,15 @@ import (
 	"github.com/holdfast-project/holdfast/charts/internal/boards"
 )
 
-// writeBoards puts every board into every chart, for each may be installed alone.
+// writeBoards writes the boards into the library, from which every chart has them.
 func writeBoards() error {
 	for _, board := range boards.All() {
 		content, err := board.JSON()
 		if err != nil {
 			return err
 		}
-		for _, chart := range charts {
-			if err := writeFile(content, chart, "files", "dashboards", board.File); err != nil {
-				return err
-			}
+		if err := writeFile(content, "library", "files", "dashboards", board.File); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,3 +1,13 @@
+{{- /* Arguments of the operator beside those of every manager. */}}
+{{- define "elastic-operator.args" -}}
+{{- if .Values.rendezvous.enabled }}
+- --rendezvous-image={{ include "holdfast.image" (dict "image" .Values.rendezvous.image "value" "rendezvous.image" "context" .) }}
+{{- end }}
+{{- if .Values.inPlace.enabled }}
+{{ include "elastic-operator.inPlaceArgs" . }}
+{{- end }}
+{{- end }}
+
 {{- /* What the operator adds to the workers of ElasticJobs that ask for restarts in place. */}}
 {{- define "elastic-operator.inPlaceArgs" -}}
 {{- $i := .Values.inPlace -}}
@@ -19,5 +29,5 @@
 - --inplace-store-tls-server-name={{ . }}
 {{- end }}
 {{- end }}
-- --inplace-exec-image={{ include "elastic-operator.image" (dict "image" $i.execImage "context" .) }}
+- --inplace-exec-image={{ include "holdfast.image" (dict "image" $i.execImage "value" "inPlace.execImage" "context" .) }}
 {{- end }}

@@ -32,12 +32,14 @@ func Capabilities() *common.Capabilities {
 	return newest
 }
 
-// Objects are those of a chart under the values, as a release that is called like the chart, in the order in which they can be applied.
-func Objects(chart string, values map[string]any) ([]*unstructured.Unstructured, error) {
+// Objects are those of a chart under the values, as a release that is called like the chart, in the order in which they can be applied. The tag
+// is that of our images.
+func Objects(chart, tag string, values map[string]any) ([]*unstructured.Unstructured, error) {
 	loaded, err := loader.LoadDir(chart)
 	if err != nil {
 		return nil, fmt.Errorf("loading chart %s: %w", chart, err)
 	}
+	loaded.Metadata.AppVersion = tag
 	all, err := util.ToRenderValues(loaded, values, common.ReleaseOptions{
 		Name: filepath.Base(chart), Namespace: Namespace, Revision: 1, IsInstall: true,
 	}, Capabilities())

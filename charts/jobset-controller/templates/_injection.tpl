@@ -19,6 +19,6 @@
 - --inplace-store-tls-server-name={{ . }}
 {{- end }}
 {{- end }}
-- --inplace-exec-image={{ include "jobset-controller.image" (dict "image" $i.execImage "context" .) }}
-- --inplace-agent-image={{ include "jobset-controller.image" (dict "image" $i.agentImage "context" .) }}
+- --inplace-exec-image={{ include "holdfast.image" (dict "image" $i.execImage "value" "injection.execImage" "context" .) }}
+- --inplace-agent-image={{ include "holdfast.image" (dict "image" $i.agentImage "value" "injection.agentImage" "context" .) }}
 {{- end }}

@@ -1,34 +1,8 @@
-{{- define "jobset-controller.env" -}}
-- name: POD_NAMESPACE # of the Lease
-  valueFrom:
-    fieldRef:
-      fieldPath: metadata.namespace
-- name: GOMEMLIMIT # collect garbage before the kernel ends the program
-  valueFrom:
-    resourceFieldRef:
-      resource: limits.memory
-{{- end }}
-
-{{- /* Probes of a program, given the name of its health port. */}}
-{{- define "jobset-controller.probes" -}}
-livenessProbe:
-  httpGet:
-    path: /healthz
-    port: {{ . }}
-  initialDelaySeconds: 15
-  periodSeconds: 20
-readinessProbe:
-  httpGet:
-    path: /readyz
-    port: {{ . }}
-  periodSeconds: 5
-{{- end }}
-
 {{- /* The container that leads in-place restarts. */}}
 {{- define "jobset-controller.orchestrator" -}}
 {{- $o := .Values.orchestrator -}}
 - name: orchestrator
-  image: {{ include "jobset-controller.image" (dict "image" $o.image "context" .) }}
+  image: {{ include "holdfast.image" (dict "image" $o.image "value" "orchestrator.image" "context" .) }}
   imagePullPolicy: {{ $o.image.pullPolicy }}
   args:
     - --valkey-address={{ include "jobset-controller.valkeyAddress" . }}
@@ -52,7 +26,7 @@ readinessProbe:
     - --elasticjobs
     {{- end }}
     - --leader-election-lease-duration={{ $o.leaseDuration }}
-    - --health-probe-bind-address=:8082
+    - --health-probe-bind-address=:{{ $o.healthPort }}
     {{- if $o.metrics.enabled }}
     - --metrics-bind-address=:{{ $o.metrics.port }}
     {{- else }}
@@ -66,18 +40,18 @@ readinessProbe:
     {{- toYaml . | nindent 4 }}
     {{- end }}
   env:
-    {{- include "jobset-controller.env" . | nindent 4 }}
+    {{- include "holdfast.env" . | nindent 4 }}
     {{- with $o.extraEnv }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
   ports:
     - name: orch-health
-      containerPort: 8082
+      containerPort: {{ $o.healthPort }}
     {{- if $o.metrics.enabled }}
     - name: orch-metrics
       containerPort: {{ $o.metrics.port }}
     {{- end }}
-  {{- include "jobset-controller.probes" "orch-health" | nindent 2 }}
+  {{- include "holdfast.probes" "orch-health" | nindent 2 }}
   resources:
     {{- toYaml $o.resources | nindent 4 }}
   securityContext:
@@ -100,4 +74,25 @@ readinessProbe:
     {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- end }}
+{{- end }}
+
+{{- define "jobset-controller.orchestratorVolumes" -}}
+{{- $password := include "jobset-controller.valkeyPasswordSecret" . }}
+{{- $tls := include "jobset-controller.storeTLS" . }}
+{{- if $password }}
+- name: valkey-password
+  secret:
+    secretName: {{ $password }}
+    items:
+      - key: {{ include "jobset-controller.valkeyPasswordKey" . }}
+        path: password
+{{- end }}
+{{- if $tls }}
+- name: valkey-tls
+  secret:
+    secretName: {{ include "jobset-controller.valkeyTLSSecret" . }}
+    items:
+      - key: ca.crt
+        path: ca.crt
+{{- end }}
 {{- end }}

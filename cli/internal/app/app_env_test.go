@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	config, stop, err := apiserver.Start("../../../jobset-controller/config/crd/bases", "../../../appwrapper-controller/config/crd/bases", "../../../elastic-operator/config/crd/bases")
+	config, stop, err := apiserver.Start("../../../charts/jobset-controller/files/crds", "../../../charts/appwrapper-controller/files/crds", "../../../charts/elastic-operator/files/crds")
 	if err != nil {
 		return 0, err
 	}
@@ -322,7 +322,7 @@ func TestUserErrors(t *testing.T) {
 		want string
 	}{
 		"nothing of the name":   {[]string{"status", "x"}, "no AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment, StatefulSet, ReplicaSet named x"},
-		"a kind without a CRD":  {[]string{"status", "pytorchjob/x"}, `no kind "pytorchjob"`},
+		"a kind without a CRD":  {[]string{"status", "pytorchjob/x"}, `no supported kind "pytorchjob"`},
 		"a pod that is not":     {[]string{"why", "x"}, "no pod x"},
 		"a format that is none": {[]string{"top", "-o", "xml"}, `"xml", not one of table, wide, json, yaml`},
 		"no name":               {[]string{"timeline"}, "accepts 1 arg"},

@@ -70,7 +70,7 @@ func commandOf(ctx context.Context, l *lab.Lab, name string) (command []string, 
 	return []string{
 		l.File("bin", "manager"), "--kubeconfig=" + kubeconfig, "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
 		"--metrics-bind-address=" + metrics, "--health-probe-bind-address=" + health, "--pprof-bind-address=" + profiling,
-	}, l.File("jobset-controller", "config", "webhook", "manifests.yaml"), err
+	}, l.File("charts", "jobset-controller", "files", "webhook", "manifests.yaml"), err
 }
 
 // stopManager ends the manager that runs, its webhooks first.

@@ -75,7 +75,7 @@ func (c *cluster) kubeconfig() string { return filepath.Join(c.folder, "kubeconf
 // startPrograms: the controllers of workloads, the one that takes the taint from new nodes, and both schedulers.
 func (c *cluster) startPrograms(o options) error {
 	config := filepath.Join(c.folder, "scheduler.yaml")
-	content, err := os.ReadFile(filepath.Join(o.root, "rescheduler", "scheduler", "config", "second-scheduler.yaml"))
+	content, err := os.ReadFile(filepath.Join(o.root, "charts", "rescheduler", "files", "scheduler", "config.yaml"))
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (c *cluster) startManager(ctx context.Context, o options) error {
 	}
 	w := &c.webhooks
 	address := net.JoinHostPort(w.LocalServingHost, fmt.Sprint(w.LocalServingPort))
-	content, err := os.ReadFile(filepath.Join(o.root, "rescheduler", "config", "webhook", "manifests.yaml"))
+	content, err := os.ReadFile(filepath.Join(o.root, "charts", "rescheduler", "files", "webhook", "manifests.yaml"))
 	if err != nil {
 		return err
 	}

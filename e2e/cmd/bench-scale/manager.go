@@ -70,5 +70,5 @@ func (b *benchmark) managerCommand(ctx context.Context, published bool) (command
 		"--metrics-bind-address=" + managerMetrics, "--metrics-secure=false", "--pprof-bind-address=" + managerProfile,
 		"--inplace-store-address=" + l.Cluster.RedisAddress(), "--inplace-exec-image=" + lab.ExecImage, "--inplace-agent-image=" + lab.AgentImage,
 		"--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
-	}, l.File("jobset-controller", "config", "webhook", "manifests.yaml"), err
+	}, l.File("charts", "jobset-controller", "files", "webhook", "manifests.yaml"), err
 }

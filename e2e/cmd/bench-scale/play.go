@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -85,6 +86,10 @@ func (b *benchmark) keep(k scale.Key, runs []scale.Run, skipped int) error {
 	if k.Way == scale.Published {
 		machine = machine.With(scale.JobSet, binaries.JobSetVersion)
 	}
+	result := scale.Result{Key: k, At: time.Now().UTC().Truncate(time.Second), Machine: machine, Runs: runs, Skipped: skipped}
+	if err := keepRaw(b.lab.File("e2e", "results", "scale"), result); err != nil {
+		return err
+	}
 	file := filepath.Join(b.lab.File(), b.results)
 	all, err := scale.Load(file)
 	if err != nil {
@@ -94,7 +99,19 @@ func (b *benchmark) keep(k scale.Key, runs []scale.Run, skipped int) error {
 	if b.add {
 		put = scale.Add
 	}
-	return scale.Save(file, put(all, scale.Result{Key: k, At: time.Now().UTC().Truncate(time.Second), Machine: machine, Runs: runs, Skipped: skipped}))
+	return scale.Save(file, put(all, result))
+}
+
+// keepRaw writes a result as it was measured, with the time in the name of the file.
+func keepRaw(folder string, r scale.Result) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s-%s-%d.json", r.At.Format("20060102T150405Z"), r.Scenario, r.Workers)), content, 0o644)
 }
 
 func (b *benchmark) say(g *group, scenario string, r scale.Run) {

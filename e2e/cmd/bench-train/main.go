@@ -27,7 +27,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	only := flag.String("only", "", "measure the ways whose names match this expression; empty: all")
-	repeats := flag.Int("repeats", 3, "how often each training meets each failure")
+	repeats := flag.Int("repeats", 3, "how often each failure is measured")
 	report := flag.String("report", "", "the page to write")
 	flag.Parse()
 	if err := bench(ctx, *only, *repeats, *report); err != nil {
@@ -85,7 +85,7 @@ func bench(ctx context.Context, only string, repeats int, report string) error {
 	return os.WriteFile(report, []byte(page(all)), 0o644)
 }
 
-// measure lets a training of the way fail again and again.
+// measure lets trainings of the way fail. Each failure is the first of its training, so that no back-off of the kubelet is part of it.
 func measure(ctx context.Context, l *lab.Lab, w way, repeats int) (r result, err error) {
 	r = result{Way: w.name, Measured: time.Now().Format(time.DateOnly), Outcomes: map[string][]outcome{}}
 	if w.published {
@@ -95,37 +95,32 @@ func measure(ctx context.Context, l *lab.Lab, w way, repeats int) (r result, err
 		}
 		defer func() { err = errors.Join(err, restore(context.WithoutCancel(ctx))) }()
 	}
-	dir, err := prepare(l)
-	if err != nil {
-		return r, err
-	}
-	defer os.RemoveAll(dir)
-	var t *training
 	for _, failure := range failures {
 		for range repeats {
-			if t == nil {
-				if t, err = start(ctx, l, w, dir); err != nil {
-					return r, errors.Join(err, l.Remove(context.WithoutCancel(ctx), namespace, name))
-				}
-			}
-			o, err := t.fail(ctx, failure)
+			o, err := once(ctx, l, w, failure)
 			if err != nil {
-				return r, errors.Join(fmt.Errorf("%s: %w", failure, err), t.end(ctx))
+				return r, fmt.Errorf("%s: %w", failure, err)
 			}
-			fmt.Fprintf(os.Stderr, "%-45s %-8s %6.2f s %v\n", w.name, failure, o.Total.Seconds(), o.Phases)
+			fmt.Fprintf(os.Stderr, "%-45s %-8s %6.2f s, load %.1f %v\n", w.name, failure, o.Total.Seconds(), o.Load, o.Phases)
 			r.Outcomes[failure] = append(r.Outcomes[failure], o)
-			if o.Total == 0 { // the training is lost
-				if err := t.end(ctx); err != nil {
-					return r, err
-				}
-				t = nil
-			}
 		}
 	}
-	if t == nil {
-		return r, nil
+	return r, nil
+}
+
+// once starts a training, lets it fail and removes it.
+func once(ctx context.Context, l *lab.Lab, w way, failure string) (o outcome, err error) {
+	dir, err := prepare(l)
+	if err != nil {
+		return o, err
 	}
-	return r, t.end(ctx)
+	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, l.Remove(context.WithoutCancel(ctx), namespace, name)) }()
+	t, err := start(ctx, l, w, dir)
+	if err != nil {
+		return o, err
+	}
+	return t.fail(ctx, failure)
 }
 
 // prepare makes the directory that the ranks share.

@@ -20,13 +20,13 @@ import (
 
 const (
 	namespace = "bench-train"
-	// rest is how long the training goes on before each failure.
+	// rest is how long the training goes on before the failure.
 	rest = 3 * time.Second
 	// patience is how long the next step is waited for.
-	patience = 150 * time.Second
+	patience = 90 * time.Second
 )
 
-// failures in the order in which they befall each training.
+// failures in the order of the page.
 var failures = []string{"killed", "hung", "deleted"}
 
 // phases between a failure and the next step, in their order. The first two end when the answer knows of the failure and when no old process
@@ -42,7 +42,6 @@ type training struct {
 	way    way
 	dir    string // shared with the pods
 	jobSet *v1alpha2.JobSet
-	struck int // failures so far
 }
 
 // start creates the training and returns when each rank has done a step.
@@ -57,10 +56,6 @@ func start(ctx context.Context, l *lab.Lab, w way, dir string) (*training, error
 	t := &training{lab: l, way: w, dir: dir, jobSet: js}
 	_, err := t.await(ctx, time.Time{}, 2*patience)
 	return t, err
-}
-
-func (t *training) end(ctx context.Context) error {
-	return t.lab.Remove(context.WithoutCancel(ctx), namespace, name)
 }
 
 // life is what the newest process of a rank has noted.
@@ -123,25 +118,35 @@ func (t *training) await(ctx context.Context, after time.Time, limit time.Durati
 type outcome struct {
 	Phases map[string]time.Duration `json:"phases,omitempty"`
 	Total  time.Duration            `json:"total"` // 0: no step in time
+	Load   float64                  `json:"load"`  // of the machine in the minute before
 }
 
-// fail lets one rank, never rank 0, fail, and returns how long it took until all ranks had done a step again.
+// loadOfMachine is the load average of the last minute.
+func loadOfMachine() (load float64) {
+	text, _ := os.ReadFile("/proc/loadavg")
+	_, _ = fmt.Sscan(string(text), &load)
+	return load
+}
+
+// victim is the rank that fails. It is not rank 0.
+const victim = 2
+
+// fail lets a rank fail, and returns how long it took until all ranks had done a step again.
 func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
-	t.struck++
-	rank := 1 + t.struck%(workers-1)
 	old, err := t.await(ctx, time.Time{}, patience)
 	if err != nil {
 		return outcome{}, err
 	}
 	gone := t.watch(old)
 	time.Sleep(rest)
-	began, err := t.strike(ctx, rank, failure)
+	o := outcome{Phases: map[string]time.Duration{}, Load: loadOfMachine()}
+	began, err := t.strike(ctx, victim, failure)
 	if err != nil {
 		return outcome{}, err
 	}
 	lives, err := t.await(ctx, began, patience)
 	if errors.Is(err, errNoStep) {
-		return outcome{}, nil
+		return o, nil
 	}
 	if err != nil {
 		return outcome{}, err
@@ -159,7 +164,7 @@ func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
 			}
 		}
 	}
-	o := outcome{Phases: map[string]time.Duration{}, Total: ends["step"].Sub(began)}
+	o.Total = ends["step"].Sub(began)
 	last := began
 	for _, phase := range phases {
 		if at := ends[phase]; at.After(last) {

@@ -18,14 +18,15 @@ func page(all []result) string {
 	for _, failure := range failures {
 		fmt.Fprintf(b, " %s |", strings.ToLower(titles[failure]))
 	}
-	fmt.Fprintf(b, " measured |\n|---|%s---|\n", strings.Repeat("---:|", len(failures)))
+	fmt.Fprintf(b, " runs | measured | load |\n|---|%s---:|---|---:|\n", strings.Repeat("---:|", len(failures)))
 	for _, r := range all {
 		fmt.Fprintf(b, "| %s |", r.Way)
 		for _, failure := range failures {
 			fmt.Fprintf(b, " %s |", span(r.Outcomes[failure]))
 		}
-		fmt.Fprintf(b, " %s |\n", r.Measured)
+		fmt.Fprintf(b, " %d | %s | %s |\n", len(r.Outcomes[failures[0]]), r.Measured, loads(r))
 	}
+	fmt.Fprint(b, targets(all)+reasons)
 	for _, failure := range failures {
 		fmt.Fprintf(b, "\n## %s\n\nSeconds of each phase, medians.\n\n| answer | %s |\n|---|%s\n", titles[failure], strings.Join(phases, " | "), strings.Repeat("---:|", len(phases)))
 		for _, r := range all {
@@ -40,21 +41,69 @@ func page(all []result) string {
 	return b.String()
 }
 
+// targets compares a killed process with warm start to the other answers.
+func targets(all []result) string {
+	median := func(ways ...string) (least time.Duration) {
+		for _, r := range all {
+			totals := totalsOf(r.Outcomes[failures[0]])
+			if slices.Contains(ways, r.Way) && len(totals) > 0 && (least == 0 || middle(totals) < least) {
+				least = middle(totals)
+			}
+		}
+		return least
+	}
+	warm := median(warmStart)
+	b := &strings.Builder{}
+	fmt.Fprint(b, "\n| target for a killed process | measured |\n|---|---|\n")
+	for _, target := range []struct {
+		what  string
+		ways  []string
+		times float64
+	}{
+		{"torchrun alone, at the better interval", []string{torchrunDefault, torchrunBest}, 2}, {"Recreate", []string{recreate}, 5},
+	} {
+		other, verdict := median(target.ways...), "not measured"
+		if warm > 0 && other > 0 {
+			ratio := other.Seconds() / warm.Seconds()
+			verdict = fmt.Sprintf("%.1f times, %s", ratio, map[bool]string{true: "met", false: "missed"}[ratio >= target.times])
+		}
+		fmt.Fprintf(b, "| warm start is %.0f times as fast as %s | %s |\n", target.times, target.what, verdict)
+	}
+	return b.String()
+}
+
+// loads are the least and the highest load of the machine before the failures.
+func loads(r result) string {
+	var all []float64
+	for _, outcomes := range r.Outcomes {
+		for _, o := range outcomes {
+			all = append(all, o.Load)
+		}
+	}
+	return fmt.Sprintf("%.0f-%.0f", slices.Min(all), slices.Max(all))
+}
+
+// totalsOf the trainings that went on, in ascending order.
+func totalsOf(all []outcome) (totals []time.Duration) {
+	for _, o := range all {
+		if o.Total > 0 {
+			totals = append(totals, o.Total)
+		}
+	}
+	slices.Sort(totals)
+	return totals
+}
+
 // span is the median and the extremes of the totals.
 func span(all []outcome) string {
-	var totals []time.Duration
-	lost := 0
-	for _, o := range all {
-		if o.Total == 0 {
-			lost++
-			continue
-		}
-		totals = append(totals, o.Total)
+	totals := totalsOf(all)
+	lost := len(all) - len(totals)
+	if len(all) == 0 {
+		return "-"
 	}
 	if len(totals) == 0 {
 		return fmt.Sprintf("more than %.0f", patience.Seconds())
 	}
-	slices.Sort(totals)
 	if len(all) == 1 {
 		return fmt.Sprintf("%.2f (once)", totals[0].Seconds())
 	}

@@ -6,7 +6,8 @@ const introduction = `# From a failure to the next training step
 Written by ` + "`make bench-train`" + `. Each training runs on one real node of 2 cores: %d workers, each in a pod of its own, with PyTorch 2.6
 (Debian 13) and gloo. The model is small and the checkpoint is written after every step, so that the figures show the restart and not the
 lost work. The time runs from the failure to the moment when every rank has completed an optimizer step again; all moments are notes of the
-ranks themselves, which share the machine's clock. Rank 0 never fails.
+ranks themselves, which share the machine's clock. Rank 2 fails, and each failure is the first of its training: the kubelet's back-off, which
+delays later restarts of a container, is not part of any figure.
 
 | failure | how it is made | what can notice it |
 |---|---|---|
@@ -22,6 +23,13 @@ The answers:
   ([restarts in place](../in-place-restart.md), [warm start](../python.md#warm-start)).
 * **JobSet InPlaceRestart**: the published JobSet controller v0.12.0 and its own agent as a sidecar.
 * **Recreate**: a failed worker fails its Job, and all pods are created again.
+
+Medians, with the least and the most in parentheses. **load** is the load average of the machine in the minute before each failure; the training
+itself is part of it, and so is other work on the machine.
+`
+
+// reasons follow the targets.
+const reasons = `
 `
 
 // remarks come last.

@@ -34,12 +34,20 @@ type way struct {
 	change  func(*v1alpha2.JobSet)
 }
 
+// Ways that the page compares.
+const (
+	torchrunDefault = "torchrun, monitor interval 0.1 s (default)"
+	torchrunBest    = "torchrun, monitor interval 0.01 s"
+	warmStart       = "Holdfast exec, warm start"
+	recreate        = "Recreate"
+)
+
 // ways in the order of the table.
 var ways = []way{
-	{name: "torchrun, monitor interval 0.1 s (default)", change: torchrun("0.1")},
-	{name: "torchrun, monitor interval 0.01 s", change: torchrun("0.01")},
+	{name: torchrunDefault, change: torchrun("0.1")},
+	{name: torchrunBest, change: torchrun("0.01")},
 	{name: "Holdfast exec", records: true, change: supervised},
-	{name: "Holdfast exec, warm start", records: true, change: func(js *v1alpha2.JobSet) {
+	{name: warmStart, records: true, change: func(js *v1alpha2.JobSet) {
 		supervised(js)
 		set(worker(js), "HOLDFAST_PRELOAD", "torch,torch.distributed,torch._dynamo,torch.nn.parallel")
 	}},
@@ -47,7 +55,7 @@ var ways = []way{
 		js.Annotations = map[string]string{v1alpha2.InPlaceTimeoutKey: "120s", v1alpha2.InPlaceDriverKey: "cri"}
 	}},
 	{name: "JobSet InPlaceRestart", published: true, change: publishedInPlace},
-	{name: "Recreate", change: recreated},
+	{name: recreate, change: recreated},
 }
 
 // jobSet is the training; it has no answer to a failure yet.

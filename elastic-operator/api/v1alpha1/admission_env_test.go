@@ -21,7 +21,7 @@ import (
 var k8s client.Client
 
 func TestMain(m *testing.M) {
-	config, stop, err := apiserver.Start("../../config/crd/bases")
+	config, stop, err := apiserver.Start("../../../charts/elastic-operator/files/crds")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -73,7 +73,7 @@ type ElasticJobSpec struct {
 // RendezvousBackend is a protocol by which workers find each other.
 type RendezvousBackend string
 
-// Backends that workers can be told to use.
+// Backends of the rendezvous.
 const (
 	BackendEtcd   RendezvousBackend = "etcd"
 	BackendEtcdV2 RendezvousBackend = "etcd-v2"
@@ -151,7 +151,7 @@ type RunPolicy struct {
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 	// activeDeadlineSeconds fails the job so many seconds after its start, and stops its workers whatever cleanPodPolicy says. A suspension
-	// starts the time anew. Absent: never.
+	// starts the time again. Absent: never.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// server is a process of its own, so that its CPU and memory can be told from the clients'.
+// server is a process of its own, so that its CPU and memory can be measured apart from the clients'.
 type server struct {
 	address string
 	process *exec.Cmd

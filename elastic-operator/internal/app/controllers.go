@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/controller/elasticjob"
 )
 
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role paths=. paths=../controller/... output:rbac:dir=../../config/rbac
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... output:rbac:dir=../../../charts/elastic-operator/files/rbac
 
 // addControllers lists all that runs in the manager.
 func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {

@@ -18,7 +18,7 @@ import (
 
 // The whole manager, from its flags to a job that has its pods.
 func TestTheManagerRunsAJob(t *testing.T) {
-	cluster, k8s := apiserver.ForTest(t, NewScheme(), "../../config/crd/bases")
+	cluster, k8s := apiserver.ForTest(t, NewScheme(), "../../../charts/elastic-operator/files/crds")
 	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func (d *decider) account() {
 	}
 }
 
-// faultOf a pod, if it has one. What comes from outside is told from what the program did itself by what Kubernetes says about it, because
+// faultOf a pod, if it has one. The pod's and the node's status distinguish a disruption from a failure of the program, because
 // torchrun exits with 1 either way.
 func (d *decider) faultOf(i int, pod Pod) (fault, bool) {
 	outside := d.Settings.Restart == v1alpha1.RestartAlways || d.Settings.Restart == v1alpha1.RestartOnFailure

@@ -31,7 +31,7 @@ type decider struct {
 	*Facts
 	m   Memory
 	out *Decision
-	// failed workers that were counted in this look.
+	// failed workers that were counted in this reconcile.
 	counted int
 }
 
@@ -104,7 +104,7 @@ func (d *decider) cleanUp() {
 		return
 	}
 	if end := d.m.EndedAt.Add(*s.TTL); d.Now.Before(end) {
-		d.lookAgain(end)
+		d.requeueAt(end)
 	} else {
 		d.out.RemoveJob = true
 	}
@@ -130,8 +130,8 @@ func (d *decider) podIndexes() []int {
 
 func (d *decider) event(e Event) { d.out.Events = append(d.out.Events, e) }
 
-// lookAgain at a time, if nothing happens before.
-func (d *decider) lookAgain(at time.Time) {
+// requeueAt reconciles again at a time, if nothing happens before.
+func (d *decider) requeueAt(at time.Time) {
 	after := max(at.Sub(d.Now), time.Millisecond)
 	if d.out.After == 0 || after < d.out.After {
 		d.out.After = after

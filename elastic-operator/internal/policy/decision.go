@@ -42,7 +42,7 @@ type Decision struct {
 	// Events and Faults happen once the memory has been written.
 	Events []Event
 	Faults []Cause
-	// After is when to look again if nothing happens; 0: no need.
+	// After is when to reconcile again if nothing happens; 0: no need.
 	After time.Duration
 }
 
@@ -64,7 +64,7 @@ type Condition struct {
 	Always bool
 }
 
-// Event to be told. Pod is the name of the one it is about, if it is about one.
+// Event to be emitted. Pod is the name of the pod that it is about, if there is one.
 type Event struct {
 	Warning              bool
 	Reason, Action, Note string

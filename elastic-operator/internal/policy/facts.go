@@ -20,7 +20,7 @@ type Facts struct {
 	Memory Memory
 	// Reported is what was said of the workers before. It stands once the job has ended, whatever becomes of the pods.
 	Reported v1alpha1.ReplicaStatus
-	// InPlace is what the job says, and is told, of restarts in place.
+	// InPlace is the job's request for restarts in place, and the report of its group.
 	InPlace InPlace
 	// Rendezvous is the state of the managed rendezvous; zero for a rendezvous of the user.
 	Rendezvous Rendezvous
@@ -40,7 +40,7 @@ type Pod struct {
 	Node    NodeState
 	// LostAt is when the node will count as lost, if it is in doubt; zero otherwise.
 	LostAt time.Time
-	// Disruption says what befell the pod from outside; empty: nothing.
+	// Disruption is what disrupted the pod; empty: nothing.
 	Disruption string
 	// Overran its own limits, and was evicted for that: its program's fault, whatever restarts it.
 	Overran bool

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// InPlace is what a job says, and is told, of restarts in place.
+// InPlace is a job's request for restarts in place, and the report of its group.
 type InPlace struct {
 	// Timeout of a restart; 0: the job asks for none, or cannot have any.
 	Timeout time.Duration
@@ -35,7 +35,7 @@ const (
 	manyRestarts = 1000
 )
 
-// countInPlace counts the failures that were answered in place, each once. A pod that has ended, or is about to, tells of its end itself.
+// countInPlace counts the failures that were answered in place, each once. The end of a pod that has ended, or is terminating, is counted by account.
 func (d *decider) countInPlace() {
 	if d.InPlace.Report == nil {
 		return
@@ -159,7 +159,7 @@ func (d *decider) limit(r *roster.Roster) int64 {
 	return limit
 }
 
-// causeStays tells whether the worker that failed last is on the roster.
+// causeStays reports whether the worker that failed last is on the roster.
 func (d *decider) causeStays(r *roster.Roster) bool {
 	failures := d.InPlace.Report.Failures
 	return len(failures) > 0 && slices.Contains(r.Members, failures[len(failures)-1].Member)
@@ -187,7 +187,7 @@ func (d *decider) restartsInPlace() bool {
 	}
 	d.out.Recovering = &recovering.State{Rung: recovering.RungProcess, Reason: report.Message, Deadline: report.Deadline}
 	d.say(v1alpha1.JobRecovering, true, v1alpha1.ReasonRestartingInPlace, report.Message)
-	d.lookAgain(report.Deadline)
+	d.requeueAt(report.Deadline)
 	return true
 }
 

@@ -42,7 +42,7 @@ func (d *decider) overdue() bool {
 	}
 	end := d.m.Started.Add(*d.Settings.Deadline)
 	if d.Now.Before(end) {
-		d.lookAgain(end)
+		d.requeueAt(end)
 		return false
 	}
 	return true
@@ -60,7 +60,7 @@ func (d *decider) settle(possible int) {
 		}
 	}
 	if end := d.m.BelowMin.Add(d.Settings.Settle); d.Now.Before(end) {
-		d.lookAgain(end)
+		d.requeueAt(end)
 		return
 	}
 	d.finish(v1alpha1.JobFailed, Event{Reason: v1alpha1.ReasonFailed, Note: failed(d.Name, int(d.failedWorkers()), "Worker")})

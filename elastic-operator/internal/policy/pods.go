@@ -65,7 +65,7 @@ func phase(phase corev1.PodPhase) Phase {
 	return Pending
 }
 
-// disruption says what befell the pod from outside. The condition is the newer way; kubelets that reject or shut down write a reason.
+// disruption returns what disrupted the pod; empty if nothing did. The condition is the newer way; kubelets that reject or shut down write a reason.
 func disruption(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
@@ -135,7 +135,7 @@ func nodeState(node *corev1.Node, lostAfter time.Duration, now time.Time) (state
 	return NodeFine, lostAt
 }
 
-// Lost tells whether the workers on a node count as lost. nil is a node that does not exist.
+// Lost reports whether the workers on a node count as lost. nil is a node that does not exist.
 func Lost(node *corev1.Node, lostAfter time.Duration, now time.Time) bool {
 	state, _ := nodeState(node, lostAfter, now)
 	return state == NodeLost

@@ -23,5 +23,5 @@ func (d *decider) recover(t tally) {
 	}
 	d.out.Recovering = &recovering.State{Rung: recovering.RungElastic, Reason: restarting(d.Name, t.replacing), Deadline: deadline}
 	d.say(v1alpha1.JobRecovering, true, v1alpha1.ReasonRestarting, restarting(d.Name, t.replacing))
-	d.lookAgain(deadline)
+	d.requeueAt(deadline)
 }

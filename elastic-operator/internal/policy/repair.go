@@ -35,7 +35,7 @@ func (d *decider) repair() {
 // given up and has stopped is kept for its logs.
 func (d *decider) repairPod(i int, pod Pod) {
 	if !pod.LostAt.IsZero() && pod.Node != NodeLost {
-		d.lookAgain(pod.LostAt)
+		d.requeueAt(pod.LostAt)
 	}
 	switch counted := d.m.Workers[i].LastPod == pod.UID; {
 	case !counted || d.m.Completed.Has(i):
@@ -59,7 +59,7 @@ func (d *decider) fillSlot(i int) {
 		n = max(n, h.Disruptions)
 	}
 	if at := h.LastTime.Add(pause(n)); n > 1 && d.Now.Before(at) {
-		d.lookAgain(at)
+		d.requeueAt(at)
 		return
 	}
 	d.out.Create = append(d.out.Create, i)

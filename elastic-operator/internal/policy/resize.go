@@ -17,7 +17,7 @@ func (d *decider) resize() {
 	size := d.Settings.Wanted
 	if g := d.m.GivenBack; g != nil {
 		size = min(size, max(d.Settings.Min, g.Replicas))
-		d.lookAgain(g.Since.Add(d.Settings.SurplusRetry))
+		d.requeueAt(g.Since.Add(d.Settings.SurplusRetry))
 	}
 	d.resizeTo(size)
 	if gone := d.giveBack(size); len(gone) > 0 {
@@ -123,7 +123,7 @@ func (d *decider) giveBack(size int) (gone []int) {
 			continue
 		}
 		if until := pod.Created.Add(patience); d.Now.Before(until) {
-			d.lookAgain(until)
+			d.requeueAt(until)
 		} else {
 			waiting = append(waiting, i)
 		}
@@ -132,7 +132,7 @@ func (d *decider) giveBack(size int) (gone []int) {
 	if smaller < size {
 		gone = d.ranked(waiting)[:size-smaller]
 		d.m.GivenBack = &GivenBack{Replicas: smaller, Wanted: d.Settings.Wanted, Since: d.Now.Truncate(time.Microsecond)}
-		d.lookAgain(d.Now.Add(d.Settings.SurplusRetry))
+		d.requeueAt(d.Now.Add(d.Settings.SurplusRetry))
 		d.event(Event{
 			Warning: true, Reason: EventGivenBack, Action: actionScale,
 			Note: fmt.Sprintf("%d workers have found no node for %s: %d are asked for instead of %d, and all again in %s",

@@ -21,7 +21,9 @@ import (
 
 var config *rest.Config
 
-func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, &config, "../../config/crd/bases")) }
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, &config, "../../../charts/jobset-controller/files/crds"))
+}
 
 func newClient(t *testing.T) client.Client {
 	t.Helper()

@@ -6,15 +6,15 @@ const (
 	JobSetNameKey = "jobset.sigs.k8s.io/jobset-name"
 	// JobSetUIDKey holds the UID of the JobSet.
 	JobSetUIDKey = "jobset.sigs.k8s.io/jobset-uid"
-	// ReplicatedJobNameKey holds the name of the replicatedJobs entry.
+	// ReplicatedJobNameKey holds the name of the replicatedJob.
 	ReplicatedJobNameKey = "jobset.sigs.k8s.io/replicatedjob-name"
-	// ReplicatedJobReplicas holds the number of Jobs of the entry.
+	// ReplicatedJobReplicas holds the number of Jobs of the replicatedJob.
 	ReplicatedJobReplicas = "jobset.sigs.k8s.io/replicatedjob-replicas"
 	// GlobalReplicasKey holds the number of Jobs of the whole JobSet.
 	GlobalReplicasKey = "jobset.sigs.k8s.io/global-replicas"
-	// JobIndexKey holds the index of the Job in its entry, from 0.
+	// JobIndexKey holds the index of the Job in its replicatedJob, from 0.
 	JobIndexKey = "jobset.sigs.k8s.io/job-index"
-	// JobGlobalIndexKey holds the index of the Job in the JobSet, from 0, counted through all entries in spec order.
+	// JobGlobalIndexKey holds the index of the Job in the JobSet, from 0, counted through all replicatedJobs in spec order.
 	JobGlobalIndexKey = "jobset.sigs.k8s.io/job-global-index"
 	// JobKey holds the SHA-1 of "<namespace>/<job name>" in 40 hexadecimal digits, short enough for a label.
 	JobKey = "jobset.sigs.k8s.io/job-key"
@@ -23,11 +23,11 @@ const (
 	// JobRestartsKey holds how often this single Job was restarted when it was created. A lower number than the status has marks
 	// a Job that was replaced. Written with the feature gate RestartJob.
 	JobRestartsKey = "jobset.sigs.k8s.io/job-restart-attempt"
-	// GroupNameKey holds groupName of the entry.
+	// GroupNameKey holds groupName of the replicatedJob.
 	GroupNameKey = "jobset.sigs.k8s.io/group-name"
 	// GroupReplicasKey holds the number of Jobs of the group.
 	GroupReplicasKey = "jobset.sigs.k8s.io/group-replicas"
-	// JobGroupIndexKey holds the index of the Job in its group, from 0, counted through its entries in spec order.
+	// JobGroupIndexKey holds the index of the Job in its group, from 0, counted through its replicatedJobs in spec order.
 	JobGroupIndexKey = "jobset.sigs.k8s.io/job-group-index"
 	// CoordinatorKey holds the network address of the coordinator pod; only with spec.coordinator.
 	CoordinatorKey = "jobset.sigs.k8s.io/coordinator"
@@ -36,7 +36,7 @@ const (
 // Annotations that users set.
 const (
 	// ExclusiveKey names a topology (a node label) of which each Job gets one domain for itself. Set on the JobSet or on the
-	// Job template of an entry; the latter wins. Copied to the Jobs and their pods.
+	// Job template of a replicatedJob; the latter wins. Copied to the Jobs and their pods.
 	ExclusiveKey = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 	// NodeSelectorStrategyKey asks for exclusive placement by node labels and taints that were put on the nodes beforehand.
 	NodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
@@ -54,21 +54,21 @@ const (
 	MaxRestartDelayKey = "holdfast.dev/max-restart-delay"
 	// InPlaceDriverKey says what restarts the workers of a JobSet that opts in and brings no agent: "exec" (the default; a
 	// supervisor in the worker's container), "cri" (a sidecar at the node's container runtime) or "none". Set on the JobSet or
-	// on the Job template of an entry; the latter wins.
+	// on the Job template of a replicatedJob; the latter wins.
 	InPlaceDriverKey = "holdfast.dev/inplace-driver"
 	// StageQueueKey names a LocalQueue of Kueue in which each Job of the JobSet waits by itself from when its turn comes, so that
 	// quota of a later stage is not held while an earlier one runs. Without it, and with the label QueueNameLabel on the JobSet,
 	// the JobSet waits as a whole for the quota of all stages.
 	StageQueueKey = "holdfast.dev/stage-queue"
 	// InPlaceContainerKey names the container that is restarted, where a pod has several. Set on the JobSet or on the Job
-	// template of an entry; the latter wins.
+	// template of a replicatedJob; the latter wins.
 	InPlaceContainerKey = "holdfast.dev/inplace-container"
 	// NodeLostAfterKey says that a node whose kubelet was not heard of for so long (a duration of 10 s or more) is switched off: a pod
 	// that is being deleted there is deleted by force, and its slot gets a new one. Absent: only if the node is gone from the
 	// API server or carries the taint node.kubernetes.io/out-of-service.
 	NodeLostAfterKey = "holdfast.dev/node-lost-after"
 	// ProgressTimeoutKey asks for signs of progress: a worker that gives none for so long, as a duration such as "2m", hangs; it
-	// is killed and its group restarts in place. The exec driver only. Set on the JobSet or on the Job template of an entry; the
+	// is killed and its group restarts in place. The exec driver only. Set on the JobSet or on the Job template of a replicatedJob; the
 	// latter wins. So are the next two.
 	ProgressTimeoutKey = "holdfast.dev/progress-timeout"
 	// ProgressStartTimeoutKey bounds the time from a worker's start to its first sign of progress. Without it the clock starts

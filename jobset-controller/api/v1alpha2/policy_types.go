@@ -16,7 +16,7 @@ const (
 type SuccessPolicy struct {
 	// operator is All or Any: whether all Jobs of the targets must succeed, or one is enough.
 	Operator Operator `json:"operator"`
-	// targetReplicatedJobs lists the entries that count. Empty means all.
+	// targetReplicatedJobs lists the replicatedJobs that count. Empty means all.
 	// +optional
 	// +listType=atomic
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty"`
@@ -83,7 +83,7 @@ type FailurePolicyRule struct {
 	// all.
 	// +optional
 	OnJobFailureMessagePatterns []string `json:"onJobFailureMessagePatterns,omitempty"`
-	// targetReplicatedJobs lists the entries whose Jobs match. Empty matches all.
+	// targetReplicatedJobs lists the replicatedJobs whose Jobs match. Empty matches all.
 	// +optional
 	// +listType=atomic
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty"`
@@ -103,7 +103,7 @@ type StartupPolicyOptions string
 const (
 	// AnyOrder starts everything at once.
 	AnyOrder StartupPolicyOptions = "AnyOrder"
-	// InOrder starts an entry when the one before it in the spec is ready, or has done what a rule asks of it.
+	// InOrder starts a replicatedJob when the one before it in the spec is ready, or has done what a rule asks of it.
 	InOrder StartupPolicyOptions = "InOrder"
 )
 
@@ -113,7 +113,7 @@ type StartupPolicy struct {
 	// +optional
 	// +kubebuilder:default=AnyOrder
 	StartupPolicyOrder StartupPolicyOptions `json:"startupPolicyOrder,omitempty"`
-	// rules say, for InOrder, what is waited for after each entry. Together they name every entry but the last exactly once.
+	// rules say, for InOrder, what is waited for after each replicatedJob. Together they name every replicatedJob but the last exactly once.
 	// Empty means Ready for all. Refused together with AnyOrder or dependsOn.
 	// +optional
 	// +listType=atomic
@@ -126,18 +126,18 @@ type StartupPolicy struct {
 type WaitForReplicatedJobsStatus string
 
 const (
-	// WaitForReady waits until ready and succeeded Jobs together are all Jobs of the entry.
+	// WaitForReady waits until ready and succeeded Jobs together are all Jobs of the replicatedJob.
 	WaitForReady WaitForReplicatedJobsStatus = "Ready"
-	// WaitForSucceeded waits until all Jobs of the entry have succeeded.
+	// WaitForSucceeded waits until all Jobs of the replicatedJob have succeeded.
 	WaitForSucceeded WaitForReplicatedJobsStatus = "Succeeded"
 )
 
-// StartupPolicyRule gives each entry it names the same gate. It does not change the order, which is that of the spec.
+// StartupPolicyRule gives each replicatedJob it names the same gate. It does not change the order, which is that of the spec.
 type StartupPolicyRule struct {
-	// targetReplicatedJobs names the entries that the gate is behind.
+	// targetReplicatedJobs names the replicatedJobs that the gate is behind.
 	// +listType=atomic
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs"`
-	// waitForReplicatedJobsStatus is what each of them must reach before the next entry starts: Ready or Succeeded.
+	// waitForReplicatedJobsStatus is what each of them must reach before the next replicatedJob starts: Ready or Succeeded.
 	// Default Ready.
 	// +optional
 	// +kubebuilder:default=Ready

@@ -6,9 +6,9 @@ import (
 
 // JobSetSpec is what a user asks for.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder' && has(self.replicatedJobs) && self.replicatedJobs.exists(j, has(j.dependsOn)))",message="startupPolicy InOrder and dependsOn are mutually exclusive"
+// +kubebuilder:validation:XValidation:rule="!(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder' && has(self.replicatedJobs) && self.replicatedJobs.exists(j, has(j.dependsOn)))",message="StartupPolicy and DependsOn APIs are mutually exclusive"
 type JobSetSpec struct {
-	// replicatedJobs lists the groups of Jobs. Names are unique. Entries cannot be added, removed, reordered or changed later,
+	// replicatedJobs lists the groups of Jobs. Names are unique. ReplicatedJobs cannot be added, removed, reordered or changed later,
 	// but for the pod template fields that a queue sets while the JobSet is suspended. May be empty.
 	// +optional
 	// +listType=map
@@ -68,10 +68,10 @@ type JobSetSpec struct {
 
 // ReplicatedJob is one group of identical Jobs, named <jobset>-<name>-<index>.
 type ReplicatedJob struct {
-	// name of the entry, unique in the JobSet. The name of the last Job must be a DNS label of at most 63 characters.
+	// name of the replicatedJob, unique in the JobSet. The name of the last Job must be a DNS label of at most 63 characters.
 	Name string `json:"name"`
 
-	// groupName puts the Jobs of several entries under one running index, see the group keys on Jobs. Default "default".
+	// groupName puts the Jobs of several replicatedJobs under one running index, see the group keys on Jobs. Default "default".
 	// +optional
 	// +kubebuilder:default=default
 	GroupName string `json:"groupName,omitempty"`
@@ -86,8 +86,8 @@ type ReplicatedJob struct {
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// dependsOn holds the Jobs of this entry back until all named entries have reached the named status. At most 5; only
-	// entries that come earlier. Excludes startupPolicy InOrder. Immutable.
+	// dependsOn holds the Jobs of this replicatedJob back until all named replicatedJobs have reached the named status. At most 5; only
+	// replicatedJobs that come earlier. Excludes startupPolicy InOrder. Immutable.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -96,9 +96,9 @@ type ReplicatedJob struct {
 	DependsOn []DependsOn `json:"dependsOn,omitempty"`
 }
 
-// DependsOn is a gate in front of a replicatedJobs entry.
+// DependsOn is a gate in front of a replicatedJob.
 type DependsOn struct {
-	// name of an earlier replicatedJobs entry.
+	// name of an earlier replicatedJob.
 	Name string `json:"name"`
 	// status that all its Jobs must have reached: Ready or Complete.
 	Status DependsOnStatus `json:"status"`
@@ -131,7 +131,7 @@ type Network struct {
 
 // Coordinator points at one pod.
 type Coordinator struct {
-	// replicatedJob is the name of the pod's replicatedJobs entry, whose Jobs must be Indexed.
+	// replicatedJob is the name of the pod's replicatedJob, whose Jobs must be Indexed.
 	ReplicatedJob string `json:"replicatedJob"`
 	// jobIndex is the index of the pod's Job, below replicas. Default 0.
 	// +optional

@@ -20,7 +20,7 @@ type JobSetStatus struct {
 	// terminalState is Completed or Failed once the JobSet has finished, and empty before.
 	// +optional
 	TerminalState string `json:"terminalState,omitempty"`
-	// replicatedJobsStatus counts the Jobs of each replicatedJobs entry.
+	// replicatedJobsStatus counts the Jobs of each replicatedJob.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -49,9 +49,9 @@ type RuleRestarts struct {
 	Restarts int32 `json:"restarts"`
 }
 
-// ReplicatedJobStatus counts the Jobs of the current attempt of one entry. A Job may be ready, active and suspended at once.
+// ReplicatedJobStatus counts the Jobs of the current attempt of one replicatedJob. A Job may be ready, active and suspended at once.
 type ReplicatedJobStatus struct {
-	// name of the replicatedJobs entry.
+	// name of the replicatedJob.
 	Name string `json:"name"`
 	// ready counts unfinished Jobs whose ready and succeeded pods are as many as may run at a time. In a JobSet that Kueue queues as a
 	// whole it includes notStarted.
@@ -64,7 +64,7 @@ type ReplicatedJobStatus struct {
 	Active int32 `json:"active"`
 	// suspended counts unfinished Jobs that are asked to be suspended.
 	Suspended int32 `json:"suspended"`
-	// notStarted counts Jobs that do not run before earlier entries have got as far as they are waited for. Not part of the published API.
+	// notStarted counts Jobs that do not run before earlier replicatedJobs have got as far as they are waited for. Not part of the published API.
 	// +optional
 	NotStarted int32 `json:"notStarted,omitempty"`
 	// jobRestarts counts, by Job index, the restarts of single Jobs. Absent until there is one. At most 1024.
@@ -92,7 +92,7 @@ const (
 	// JobSetAccepted is False while something in the spec cannot be carried out as written; what can be is. It is absent from
 	// JobSets that never had such a fault. Not published.
 	JobSetAccepted JobSetConditionType = "Accepted"
-	// JobSetRunning tells whether all Jobs are ready or have succeeded, and if not, what is waited for. Not published.
+	// JobSetRunning reports whether all Jobs are ready or have succeeded, and if not, what is waited for. Not published.
 	JobSetRunning JobSetConditionType = "Running"
 	// JobSetRestartingJobs is True from a restart of single Jobs until all are ready again. Not published.
 	JobSetRestartingJobs JobSetConditionType = "RestartingJobs"
@@ -149,7 +149,7 @@ const (
 	AllJobsReadyReason = "AllJobsReady"
 	// WaitingForJobsReason is why Running is False while Jobs are created and their pods become ready.
 	WaitingForJobsReason = "WaitingForJobs"
-	// WaitingForStageReason is why Running is False while entries wait for earlier ones.
+	// WaitingForStageReason is why Running is False while replicatedJobs wait for earlier ones.
 	WaitingForStageReason = "WaitingForStage"
 	// WaitingForVolumeClaimsReason is why Running is False while volume claims do not exist.
 	WaitingForVolumeClaimsReason = "WaitingForVolumeClaims"

@@ -11,7 +11,7 @@ type VolumeClaimPolicy struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.metadata) || !has(t.metadata.namespace) || size(t.metadata.namespace) == 0)",message="namespace cannot be set in the metadata of a volume claim template"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.metadata) || !has(t.metadata.namespace) || size(t.metadata.namespace) == 0)",message="namespace cannot be set for VolumeClaimPolicies templates"
 	Templates []corev1.PersistentVolumeClaim `json:"templates,omitempty"`
 	// retentionPolicy says what becomes of the claims. Absent means that they are deleted with the JobSet.
 	// +optional

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/webhook"
 )
 
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role paths=. paths=../controller/... output:rbac:dir=../../config/rbac
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../config/webhook
-//go:generate go run ../webhook/narrow ../../config/webhook/manifests.yaml
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... output:rbac:dir=../../../charts/jobset-controller/files/rbac
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/jobset-controller/files/webhook
+//go:generate go run ../webhook/narrow ../../../charts/jobset-controller/files/webhook/manifests.yaml
 
 // addControllers lists all that runs in the manager.
 func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {

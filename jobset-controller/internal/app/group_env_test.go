@@ -108,10 +108,10 @@ func (s *staged) lead() {
 }
 
 // await waits for a Job of the JobSet, and then reports what its pods do.
-func (s *staged) await(entry string, index int, status func(*batchv1.JobStatus)) {
+func (s *staged) await(rjob string, index int, status func(*batchv1.JobStatus)) {
 	s.Helper()
 	job := &batchv1.Job{}
-	key := client.ObjectKey{Namespace: s.key.Namespace, Name: fmt.Sprintf("%s-%s-%d", s.key.Name, entry, index)}
+	key := client.ObjectKey{Namespace: s.key.Namespace, Name: fmt.Sprintf("%s-%s-%d", s.key.Name, rjob, index)}
 	eventually(s.T, "there is no Job "+key.Name, func() bool { return s.k8s.Get(s.Context(), key, job) == nil })
 	job.Status.StartTime = ptr.To(metav1.Now())
 	status(&job.Status)
@@ -132,11 +132,11 @@ func ready(pods int32) func(*batchv1.JobStatus) {
 }
 
 // join creates a pod as the Job controller does, and is what its supervisor does when its container runs.
-func (s *staged) join(entry string, job, pod int) {
+func (s *staged) join(rjob string, job, pod int) {
 	s.Helper()
-	slot := fmt.Sprintf("%s-%s-%d-%d", s.key.Name, entry, job, pod)
+	slot := fmt.Sprintf("%s-%s-%d-%d", s.key.Name, rjob, job, pod)
 	owner := &batchv1.Job{}
-	if err := s.k8s.Get(s.Context(), client.ObjectKey{Namespace: s.key.Namespace, Name: fmt.Sprintf("%s-%s-%d", s.key.Name, entry, job)}, owner); err != nil {
+	if err := s.k8s.Get(s.Context(), client.ObjectKey{Namespace: s.key.Namespace, Name: fmt.Sprintf("%s-%s-%d", s.key.Name, rjob, job)}, owner); err != nil {
 		s.Fatal(err)
 	}
 	made := replace.Pod(owner, pod)

@@ -79,7 +79,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 // flagWebhooks is that of bootstrap.
 const flagWebhooks = "webhooks"
 
-// asPublished: who writes a file of the published kind expects what that controller does unless told otherwise. It serves webhooks,
+// asPublished: who writes a file of the published kind expects the defaults of that controller. It serves webhooks,
 // and elects a leader.
 func (o *Options) asPublished(set *pflag.FlagSet, file *Configuration) {
 	if !set.Changed(flagWebhooks) {

@@ -32,7 +32,7 @@ func TestWebhooksFromNoCertificateToARefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := portOf(t, sandbox.FreeAddress(t))
-	apiserver.InstallWebhooks(t, k8s, "../../config/webhook/manifests.yaml", "https://localhost:"+port, secretName)
+	apiserver.InstallWebhooks(t, k8s, "../../../charts/jobset-controller/files/webhook/manifests.yaml", "https://localhost:"+port, secretName)
 	file := write(t, `
 apiVersion: config.jobset.x-k8s.io/v1alpha1
 kind: Configuration
@@ -83,7 +83,7 @@ func TestWebhooksWithoutTheirSecretSaySo(t *testing.T) {
 // startCluster is an API server that knows JobSets; it ends with the test.
 func startCluster(t *testing.T) (*rest.Config, client.Client) {
 	t.Helper()
-	return apiserver.ForTest(t, NewScheme(), "../../config/crd/bases")
+	return apiserver.ForTest(t, NewScheme(), "../../../charts/jobset-controller/files/crds")
 }
 
 // start runs a manager that must end without an error when it is told to, at the latest with the test.

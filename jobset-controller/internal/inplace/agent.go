@@ -27,7 +27,7 @@ func HasAgent(pod *corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent) || slices.ContainsFunc(pod.Containers, isSupervised)
 }
 
-// HasSidecar tells whether the agent restarts containers, from outside of them. Otherwise it restarts processes.
+// HasSidecar reports whether the agent restarts containers, from outside of them. Otherwise it restarts processes.
 func HasSidecar(pod *corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent)
 }

@@ -2,13 +2,14 @@ package inplace
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/completion"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
@@ -18,7 +19,7 @@ import (
 func FinishedSlots(jobSet string, job *batchv1.Job) []string {
 	var slots []string
 	prefix := fmt.Sprintf("%s-%s-%s-", jobSet, job.Labels[v1alpha2.ReplicatedJobNameKey], job.Labels[v1alpha2.JobIndexKey])
-	for first, last := range completion.Ranges(job.Status.CompletedIndexes) {
+	for first, last := range ranges(job.Status.CompletedIndexes) {
 		for i := first; i <= last; i++ {
 			slots = append(slots, prefix+strconv.Itoa(i))
 		}
@@ -26,7 +27,7 @@ func FinishedSlots(jobSet string, job *batchv1.Job) []string {
 	return slots
 }
 
-// SlotsBeyond lists the slots of the stages that a complete Job has never had, because the other Jobs of its entry were made larger when it was
+// SlotsBeyond lists the slots of the stages that a complete Job has never had, because the other Jobs of its replicatedJob were made larger when it was
 // over (feature gate ElasticJobSet): nobody will join for them.
 func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) []string {
 	if !policy.Finished(job) || policy.FailureOf(job) != nil {
@@ -45,12 +46,39 @@ func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) [
 	return slots
 }
 
-// HasIndex tells whether completion indexes as the Job controller writes them ("0,2-4") contain one.
+// HasIndex reports whether completion indexes as the Job controller writes them ("0,2-4") contain one.
 func HasIndex(indexes string, index int) bool {
-	for first, last := range completion.Ranges(indexes) {
+	for first, last := range ranges(indexes) {
 		if first <= index && index <= last {
 			return true
 		}
 	}
 	return false
+}
+
+// ranges are the first and the last index of each part of such a list. Parts that cannot be read are left out.
+func ranges(list string) iter.Seq2[int, int] {
+	return func(yield func(first, last int) bool) {
+		for part := range strings.SplitSeq(list, ",") {
+			if first, last, ok := parseRange(part); ok && !yield(first, last) {
+				return
+			}
+		}
+	}
+}
+
+// maxIndex is beyond what the API allows.
+const maxIndex = 1 << 20
+
+func parseRange(part string) (first, last int, ok bool) {
+	from, to, isRange := strings.Cut(part, "-")
+	first, err := strconv.Atoi(from)
+	if err != nil || first < 0 {
+		return 0, 0, false
+	}
+	if !isRange {
+		return first, first, true
+	}
+	last, err = strconv.Atoi(to)
+	return first, last, err == nil && last <= maxIndex
 }

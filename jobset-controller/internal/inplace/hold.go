@@ -12,16 +12,16 @@ import (
 // policy has what it needs, or a gate that waits for their completion.
 func hold(stages []coordination.Stage, spec *v1alpha2.JobSetSpec, counted []int) {
 	awaited := completionsAwaited(spec)
-	for i, entry := range counted {
-		name := spec.ReplicatedJobs[entry].Name
+	for i, rjob := range counted {
+		name := spec.ReplicatedJobs[rjob].Name
 		stages[i].Release = releaseOf(spec.SuccessPolicy, name, awaited[name])
 	}
 }
 
-// releaseOf an entry. With the operator Any one Job that succeeds completes the JobSet, so nothing may hold it back. A gate
+// releaseOf a replicatedJob. With the operator Any one Job that succeeds completes the JobSet, so nothing may hold it back. A gate
 // that were not opened would hold all that comes after it.
-func releaseOf(success *v1alpha2.SuccessPolicy, entry string, awaited bool) coordination.Release {
-	target := success == nil || len(success.TargetReplicatedJobs) == 0 || slices.Contains(success.TargetReplicatedJobs, entry)
+func releaseOf(success *v1alpha2.SuccessPolicy, rjob string, awaited bool) coordination.Release {
+	target := success == nil || len(success.TargetReplicatedJobs) == 0 || slices.Contains(success.TargetReplicatedJobs, rjob)
 	switch {
 	case target && success != nil && success.Operator == v1alpha2.OperatorAny:
 		return coordination.ReleaseFree
@@ -33,7 +33,7 @@ func releaseOf(success *v1alpha2.SuccessPolicy, entry string, awaited bool) coor
 	return coordination.ReleaseHeld
 }
 
-// completionsAwaited are the entries that others wait for to complete.
+// completionsAwaited are the replicatedJobs that others wait for to complete.
 func completionsAwaited(spec *v1alpha2.JobSetSpec) map[string]bool {
 	awaited := map[string]bool{}
 	for i, wait := range policy.StartupWaits(spec) {

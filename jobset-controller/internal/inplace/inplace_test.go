@@ -26,7 +26,7 @@ func TestHasAgent(t *testing.T) {
 			pod:  corev1.PodSpec{InitContainers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "JOBSET_UID"}}}}},
 			want: true,
 		},
-		"the supervisor as entry point": {
+		"the supervisor as replicatedJob point": {
 			pod:  corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"/holdfast/holdfast-exec", "--", "python"}}}},
 			want: true,
 		},
@@ -59,7 +59,7 @@ func TestHasAgent(t *testing.T) {
 }
 
 func TestStages(t *testing.T) {
-	entry := func(name string, replicas int32, parallelism, completions *int32) v1alpha2.ReplicatedJob {
+	rjob := func(name string, replicas int32, parallelism, completions *int32) v1alpha2.ReplicatedJob {
 		return v1alpha2.ReplicatedJob{Name: name, Replicas: replicas, Template: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
 			Parallelism: parallelism, Completions: completions,
 		}}}
@@ -67,14 +67,14 @@ func TestStages(t *testing.T) {
 	js := &v1alpha2.JobSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "js"},
 		Spec: v1alpha2.JobSetSpec{ReplicatedJobs: []v1alpha2.ReplicatedJob{
-			entry("driver", 1, nil, nil),
-			entry("workers", 5, ptr.To(int32(8)), ptr.To(int32(8))),
-			entry("few", 2, ptr.To(int32(8)), ptr.To(int32(3))),
-			entry("one", 1, nil, nil),
-			entry("none", 0, nil, nil),
+			rjob("driver", 1, nil, nil),
+			rjob("workers", 5, ptr.To(int32(8)), ptr.To(int32(8))),
+			rjob("few", 2, ptr.To(int32(8)), ptr.To(int32(3))),
+			rjob("one", 1, nil, nil),
+			rjob("none", 0, nil, nil),
 		}},
 	}
-	// The Jobs of an entry keep the size they were created with.
+	// The Jobs of a replicatedJob keep the size they were created with.
 	older := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha2.ReplicatedJobNameKey: "workers"}},
 		Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](6), Completions: ptr.To[int32](6)},
@@ -89,7 +89,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// sized is a Job of an entry "w".
+// sized is a Job of a replicatedJob "w".
 func sized(index string, pods int32, over batchv1.JobConditionType) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "js-w-" + index, Labels: map[string]string{

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// gate is what an entry waits for before its Jobs start. Entries with the same gate start together and form one step; those
+// gate is what a replicatedJob waits for before its Jobs start. Entries with the same gate start together and form one step; those
 // with different gates never wait for each other, but for the order of the steps:
 //
 //	fewest completions first   nothing that can start waits for something that has to finish
@@ -19,12 +19,12 @@ import (
 //
 // Entries without agents open gates like all others; they are only not counted.
 type gate struct {
-	completions int    // on the longest way to it: how often an entry must have completed
+	completions int    // on the longest way to it: how often a replicatedJob must have completed
 	depth       int    // likewise: how many gates lie on it
 	key         string // what it waits for itself
 }
 
-// gatesOf the entries of spec.replicatedJobs, in order.
+// gatesOf the spec.replicatedJobs, in order.
 func gatesOf(spec *v1alpha2.JobSetSpec) []gate {
 	if policy.InOrder(spec) {
 		return gatesInOrder(spec)
@@ -32,14 +32,14 @@ func gatesOf(spec *v1alpha2.JobSetSpec) []gate {
 	gates := make([]gate, len(spec.ReplicatedJobs))
 	byName := make(map[string]gate, len(gates))
 	for i := range spec.ReplicatedJobs {
-		entry := &spec.ReplicatedJobs[i]
-		gates[i] = gateOf(entry.DependsOn, byName)
-		byName[entry.Name] = gates[i]
+		rjob := &spec.ReplicatedJobs[i]
+		gates[i] = gateOf(rjob.DependsOn, byName)
+		byName[rjob.Name] = gates[i]
 	}
 	return gates
 }
 
-// gatesInOrder: each entry waits for the one before, and so for every completion that a rule asks for on the way.
+// gatesInOrder: each replicatedJob waits for the one before, and so for every completion that a rule asks for on the way.
 func gatesInOrder(spec *v1alpha2.JobSetSpec) []gate {
 	gates := make([]gate, len(spec.ReplicatedJobs))
 	completions := 0
@@ -52,7 +52,7 @@ func gatesInOrder(spec *v1alpha2.JobSetSpec) []gate {
 	return gates
 }
 
-// gateOf looks dependencies up among earlier entries; the API allows no others.
+// gateOf looks dependencies up among earlier replicatedJobs; the API allows no others.
 func gateOf(dependencies []v1alpha2.DependsOn, earlier map[string]gate) gate {
 	var g gate
 	var parts []string
@@ -70,18 +70,18 @@ func gateOf(dependencies []v1alpha2.DependsOn, earlier map[string]gate) gate {
 	return g
 }
 
-// order numbers the steps of the stages, of which counted says to which entries they belong.
+// order numbers the steps of the stages, of which counted says to which replicatedJobs they belong.
 func order(stages []coordination.Stage, gates []gate, counted []int) {
 	var steps []gate
-	for _, entry := range counted {
-		if !slices.Contains(steps, gates[entry]) {
-			steps = append(steps, gates[entry])
+	for _, rjob := range counted {
+		if !slices.Contains(steps, gates[rjob]) {
+			steps = append(steps, gates[rjob])
 		}
 	}
 	slices.SortStableFunc(steps, func(a, b gate) int {
 		return cmp.Or(cmp.Compare(a.completions, b.completions), cmp.Compare(a.depth, b.depth))
 	})
-	for i, entry := range counted {
-		stages[i].Step = int64(slices.Index(steps, gates[entry]))
+	for i, rjob := range counted {
+		stages[i].Step = int64(slices.Index(steps, gates[rjob]))
 	}
 }

@@ -15,15 +15,15 @@ const (
 	complete = v1alpha2.DependencyComplete
 )
 
-// stepsOf writes the steps of a JobSet whose pods all carry an agent, but those of the entries named: "a:0 b:1".
+// stepsOf writes the steps of a JobSet whose pods all carry an agent, but those of the replicatedJobs named: "a:0 b:1".
 func stepsOf(js *JobSet, without ...string) string {
 	return stagesOf(js, without, func(step int64, _ string) string { return fmt.Sprint(step) })
 }
 
 func stagesOf(js *JobSet, without []string, value func(step int64, release string) string) string {
 	carries := make([]bool, len(js.Spec.ReplicatedJobs))
-	for i, entry := range js.Spec.ReplicatedJobs {
-		carries[i] = !slices.Contains(without, entry.Name)
+	for i, rjob := range js.Spec.ReplicatedJobs {
+		carries[i] = !slices.Contains(without, rjob.Name)
 	}
 	var list []string
 	for _, s := range Stages(js.Obj(), nil, carries) {
@@ -52,11 +52,11 @@ func TestSteps(t *testing.T) {
 		"the same gate, written otherwise": {
 			js().Entry("a", 1).Entry("b", 1).Entry("c", 1, DependsOn("a", ready), DependsOn("b", ready)).
 				Entry("d", 1, DependsOn("b", ready), DependsOn("a", ready)), "", "a:0 b:0 c:1 d:1"},
-		"the same gate of an entry without agent": {
+		"the same gate of a replicatedJob without agent": {
 			js().Entry("a", 1).Entry("b", 1, DependsOn("a", ready)).Entry("c", 1, DependsOn("a", ready)), "a", "b:0 c:0"},
 		"different gates do not": {
 			js().Entry("a", 1).Entry("b", 1).Entry("c", 1, DependsOn("a", ready)).Entry("d", 1, DependsOn("b", ready)), "", "a:0 b:0 c:1 d:2"},
-		"a chain through an entry without agent": {
+		"a chain through a replicatedJob without agent": {
 			js().Entry("a", 1).Entry("b", 1, DependsOn("a", ready)).Entry("c", 1, DependsOn("b", ready)).Entry("d", 1), "b", "a:0 c:1 d:0"},
 		"the shorter way comes first": {
 			js().Entry("a", 1).Entry("b", 1, DependsOn("a", ready)).Entry("c", 1, DependsOn("b", ready)).Entry("d", 1, DependsOn("a", ready)), "", "a:0 b:1 c:2 d:1"},
@@ -74,7 +74,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// However entries depend on each other, a step comes after all that its entries wait for.
+// However replicatedJobs depend on each other, a step comes after all that its replicatedJobs wait for.
 func TestStepsFollowDependencies(t *testing.T) {
 	const entries = 5
 	for graph := range 1 << (2 * entries) {
@@ -94,11 +94,11 @@ func TestStepsFollowDependencies(t *testing.T) {
 		}
 		step := map[string]int64{}
 		for i, s := range Stages(js.Obj(), nil, []bool{true, true, true, true, true}) {
-			entry := js.Spec.ReplicatedJobs[i]
-			step[entry.Name] = s.Step
-			for _, d := range entry.DependsOn {
+			rjob := js.Spec.ReplicatedJobs[i]
+			step[rjob.Name] = s.Step
+			for _, d := range rjob.DependsOn {
 				if step[d.Name] >= s.Step {
-					t.Fatalf("graph %d: %s is in step %d, and %s, which it waits for, in %d", graph, entry.Name, s.Step, d.Name, step[d.Name])
+					t.Fatalf("graph %d: %s is in step %d, and %s, which it waits for, in %d", graph, rjob.Name, s.Step, d.Name, step[d.Name])
 				}
 			}
 		}

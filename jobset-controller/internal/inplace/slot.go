@@ -1,3 +1,5 @@
+// Package inplace reads from a JobSet what in-place restarts need to know of it: which of its pods carry an agent, and
+// which slots they make. It is pure.
 package inplace
 
 import (
@@ -33,3 +35,7 @@ func JobOf(slot string) (job string, index int, ok bool) {
 	index, err := strconv.Atoi(slot[cut+1:])
 	return slot[:cut], index, err == nil
 }
+
+// StoreSecret is the name of the Secret with the credentials of a JobSet's agents for the store, in its namespace. It goes by
+// the JobSet's name, so that a manifest with an agent by hand can name it.
+func StoreSecret(jobSet string) string { return "holdfast-store-" + jobSet }

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Stages are the slots of a JobSet's group: the replicated jobs whose pods carry an agent (carries, by entry) and that have any
+// Stages are the slots of a JobSet's group: the replicated jobs whose pods carry an agent (carries, by replicatedJob) and that have any
 // pods. How many pods a Job has is what its Job says, if there is one: a changed JobSet does not change the Jobs it has. While they change
 // one by one (feature gate ElasticJobSet) the first says it for all.
 func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordination.Stage {
@@ -20,12 +20,12 @@ func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordina
 	var stages []coordination.Stage
 	var counted []int
 	for i := range js.Spec.ReplicatedJobs {
-		entry := &js.Spec.ReplicatedJobs[i]
-		spec := &entry.Template.Spec
-		if job := sizes[entry.Name]; job != nil {
+		rjob := &js.Spec.ReplicatedJobs[i]
+		spec := &rjob.Template.Spec
+		if job := sizes[rjob.Name]; job != nil {
 			spec = &job.Spec
 		}
-		stage := coordination.Stage{Prefix: js.Name + "-" + entry.Name, Jobs: int64(entry.Replicas), Pods: podsOf(spec)}
+		stage := coordination.Stage{Prefix: js.Name + "-" + rjob.Name, Jobs: int64(rjob.Replicas), Pods: podsOf(spec)}
 		if carries[i] && stage.Slots() > 0 {
 			stages, counted = append(stages, stage), append(counted, i)
 		}
@@ -35,13 +35,13 @@ func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordina
 	return stages
 }
 
-// sizesOf finds the Job of each entry that says how large its Jobs are, in whatever order they come.
+// sizesOf finds the Job of each replicatedJob that says how large its Jobs are, in whatever order they come.
 func sizesOf(jobs []*batchv1.Job) map[string]*batchv1.Job {
 	sizes := map[string]*batchv1.Job{}
 	for _, job := range jobs {
-		entry := job.Labels[v1alpha2.ReplicatedJobNameKey]
-		if known := sizes[entry]; known == nil || speaksBefore(job, known) {
-			sizes[entry] = job
+		rjob := job.Labels[v1alpha2.ReplicatedJobNameKey]
+		if known := sizes[rjob]; known == nil || speaksBefore(job, known) {
+			sizes[rjob] = job
 		}
 	}
 	return sizes
@@ -58,7 +58,7 @@ func speaksBefore(a, b *batchv1.Job) bool {
 	return a.Name < b.Name
 }
 
-// indexOf a Job in its entry; one that cannot be read comes last.
+// indexOf a Job in its replicatedJob; one that cannot be read comes last.
 func indexOf(job *batchv1.Job) int {
 	index, err := strconv.Atoi(job.Labels[v1alpha2.JobIndexKey])
 	if err != nil {

@@ -30,7 +30,7 @@ func Dead(node *corev1.Node, after time.Duration, now time.Time) string {
 	return ""
 }
 
-// Unready tells whether a node's kubelet does not do its work, for whatever reason, so that it may never end a pod that is being
+// Unready reports whether a node's kubelet does not do its work, for whatever reason, so that it may never end a pod that is being
 // deleted. A node without a condition has a kubelet that is new.
 func Unready(node *corev1.Node) bool {
 	c := ready(node)

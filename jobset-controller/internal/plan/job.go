@@ -39,18 +39,18 @@ func (b *Builder) CountingSingleRestarts(on bool) *Builder {
 	return b
 }
 
-// Job builds the Job with the given index of an entry of spec.replicatedJobs.
-func (b *Builder) Job(entryIndex, index int) *batchv1.Job {
-	js, entry := b.jobSet, &b.jobSet.Spec.ReplicatedJobs[entryIndex]
+// Job builds the Job with the given index of a replicatedJob of spec.replicatedJobs.
+func (b *Builder) Job(rjobIndex, index int) *batchv1.Job {
+	js, rjob := b.jobSet, &b.jobSet.Spec.ReplicatedJobs[rjobIndex]
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            JobName(js.Name, entry.Name, index),
+			Name:            JobName(js.Name, rjob.Name, index),
 			Namespace:       js.Namespace,
 			OwnerReferences: []metav1.OwnerReference{ownedBy(js)},
 		},
-		Spec: *entry.Template.Spec.DeepCopy(),
+		Spec: *rjob.Template.Spec.DeepCopy(),
 	}
-	b.decorate(job, entry, b.identity(entryIndex, index))
+	b.decorate(job, rjob, b.identity(rjobIndex, index))
 	job.Spec.Suspend = ptr.To(ptr.Deref(js.Spec.Suspend, false))
 	enqueue(job, js)
 	Defaults(&job.Spec)
@@ -59,15 +59,15 @@ func (b *Builder) Job(entryIndex, index int) *batchv1.Job {
 	}
 	addClaims(js, &job.Spec.Template.Spec)
 	pinToReservedNodes(job)
-	b.agents.Into(entryIndex, job)
+	b.agents.Into(rjobIndex, job)
 	return job
 }
 
-func (b *Builder) decorate(job *batchv1.Job, entry *v1alpha2.ReplicatedJob, identity map[string]string) {
+func (b *Builder) decorate(job *batchv1.Job, rjob *v1alpha2.ReplicatedJob, identity map[string]string) {
 	inherited := placement(b.jobSet)
 	own := merged(identity, map[string]string{epoch.Annotation: epoch.FormatNumber(b.epoch)})
-	job.Labels = merged(entry.Template.Labels, identity)
-	job.Annotations = merged(inherited, entry.Template.Annotations, own)
+	job.Labels = merged(rjob.Template.Labels, identity)
+	job.Annotations = merged(inherited, rjob.Template.Annotations, own)
 
 	pod := &job.Spec.Template
 	pod.Labels = merged(pod.Labels, identity)

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-func build(js *JobSet, entry, index int) *batchv1.Job {
-	return NewBuilder(js.Obj(), mustEpoch(js)).Job(entry, index)
+func build(js *JobSet, rjob, index int) *batchv1.Job {
+	return NewBuilder(js.Obj(), mustEpoch(js)).Job(rjob, index)
 }
 
 func mustEpoch(js *JobSet) epoch.Record {
@@ -26,7 +26,7 @@ func mustEpoch(js *JobSet) epoch.Record {
 	return current
 }
 
-// threeEntries has 2 + 3 + 1 Jobs, of which the first and the last entry share a group.
+// threeEntries has 2 + 3 + 1 Jobs, of which the first and the last replicatedJob share a group.
 func threeEntries() *JobSet {
 	inGroup := func(name string) func(*v1alpha2.ReplicatedJob) {
 		return func(e *v1alpha2.ReplicatedJob) { e.GroupName = name }
@@ -70,9 +70,9 @@ func TestIndexesRunThroughEntriesAndGroups(t *testing.T) {
 	type numbers struct{ Name, Global, Group, GroupReplicas string }
 	js := threeEntries()
 	var got []numbers
-	for entry, replicas := range []int{2, 3, 1} {
+	for rjob, replicas := range []int{2, 3, 1} {
 		for index := range replicas {
-			l := build(js, entry, index).Labels
+			l := build(js, rjob, index).Labels
 			got = append(got, numbers{l[v1alpha2.GroupNameKey], l[v1alpha2.JobGlobalIndexKey], l[v1alpha2.JobGroupIndexKey], l[v1alpha2.GroupReplicasKey]})
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// JobName gives "<jobset>-<entry>-<index>".
-func JobName(jobSet, entry string, index int) string {
-	return string(AppendJobName(nil, jobSet, entry, index))
+// JobName gives "<jobset>-<replicatedJob>-<index>".
+func JobName(jobSet, rjob string, index int) string {
+	return string(AppendJobName(nil, jobSet, rjob, index))
 }
 
 // AppendJobName appends JobName to a buffer, which callers with thousands of names use again and again.
-func AppendJobName(to []byte, jobSet, entry string, index int) []byte {
-	to = append(append(append(append(to, jobSet...), '-'), entry...), '-')
+func AppendJobName(to []byte, jobSet, rjob string, index int) []byte {
+	to = append(append(append(append(to, jobSet...), '-'), rjob...), '-')
 	return strconv.AppendInt(to, int64(index), 10)
 }
 
@@ -30,7 +30,7 @@ func Subdomain(js *v1alpha2.JobSet) string {
 	return js.Name
 }
 
-// WantsService tells whether pods get DNS names, which is the default.
+// WantsService reports whether pods get DNS names, which is the default.
 func WantsService(js *v1alpha2.JobSet) bool {
 	return js.Spec.Network == nil || ptr.Deref(js.Spec.Network.EnableDNSHostnames, true)
 }

@@ -17,7 +17,7 @@ func StageQueue(js *v1alpha2.JobSet) string {
 	return js.Annotations[v1alpha2.StageQueueKey]
 }
 
-// Queued tells whether Kueue queues the JobSet as a whole.
+// Queued reports whether Kueue queues the JobSet as a whole.
 func Queued(js *v1alpha2.JobSet) bool { return js.Labels[v1alpha2.QueueNameLabel] != "" }
 
 // enqueue hands a Job that is being built to its queue. It is created suspended, and whoever manages the queue resumes it.

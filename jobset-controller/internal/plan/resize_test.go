@@ -13,8 +13,8 @@ func TestResize(t *testing.T) {
 	}
 	const indexed, unindexed = batchv1.IndexedCompletion, batchv1.NonIndexedCompletion
 	for name, c := range map[string]struct {
-		job, entry batchv1.JobSpec
-		differs    bool
+		job, rjob batchv1.JobSpec
+		differs   bool
 	}{
 		"the same size":                     {spec(2, 2, indexed), spec(2, 2, indexed), false},
 		"larger":                            {spec(2, 2, indexed), spec(3, 3, indexed), true},
@@ -25,11 +25,11 @@ func TestResize(t *testing.T) {
 		"Jobs without indexes":              {spec(2, 2, unindexed), spec(3, 3, unindexed), false},
 	} {
 		current := &batchv1.Job{Spec: c.job}
-		job, differs := Resize(current, &c.entry)
+		job, differs := Resize(current, &c.rjob)
 		if differs != c.differs {
 			t.Errorf("%s: differs %v", name, differs)
 		}
-		if differs && (ptr.Deref(job.Spec.Parallelism, 0) != *c.entry.Parallelism || ptr.Deref(job.Spec.Completions, 0) != *c.entry.Completions || *current.Spec.Parallelism != 2) {
+		if differs && (ptr.Deref(job.Spec.Parallelism, 0) != *c.rjob.Parallelism || ptr.Deref(job.Spec.Completions, 0) != *c.rjob.Completions || *current.Spec.Parallelism != 2) {
 			t.Errorf("%s: %d/%d", name, *job.Spec.Parallelism, *job.Spec.Completions)
 		}
 	}

@@ -41,12 +41,12 @@ func claim(js *v1alpha2.JobSet, template *corev1.PersistentVolumeClaim, retained
 	return c
 }
 
-// Retains tells whether the claims of a policy outlive the JobSet. They do not by default.
+// Retains reports whether the claims of a policy outlive the JobSet. They do not by default.
 func Retains(policy *v1alpha2.VolumeClaimPolicy) bool {
 	return policy.RetentionPolicy != nil && policy.RetentionPolicy.WhenDeleted == v1alpha2.RetentionPolicyRetain
 }
 
-// Mounts tells whether a container of the pod mounts the volume.
+// Mounts reports whether a container of the pod mounts the volume.
 func Mounts(pod *corev1.PodSpec, volume string) bool {
 	mounts := func(c corev1.Container) bool {
 		return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume })

@@ -51,9 +51,9 @@ func TestClaims(t *testing.T) {
 func TestPodsGetTheVolumesThatTheyMount(t *testing.T) {
 	own := corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 	for name, c := range map[string]struct {
-		js    *JobSet
-		entry int
-		want  string
+		js   *JobSet
+		rjob int
+		want string
 	}{
 		"one that mounts both": {withClaims(), 0, "data=data-js models=models-js "},
 		"one that mounts none": {withClaims(), 1, ""},
@@ -63,7 +63,7 @@ func TestPodsGetTheVolumesThatTheyMount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string
-			for _, v := range build(c.js, c.entry, 0).Spec.Template.Spec.Volumes {
+			for _, v := range build(c.js, c.rjob, 0).Spec.Template.Spec.Volumes {
 				got += v.Name + "="
 				if v.PersistentVolumeClaim != nil {
 					got += v.PersistentVolumeClaim.ClaimName

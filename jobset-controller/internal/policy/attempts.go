@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// restartStrategy InPlaceRestart is carried out by agents in the pods, which the JobSet's status tells what to do:
+// restartStrategy InPlaceRestart is carried out by agents in the pods, which follow the JobSet's status:
 //
 //	agent starts              writes the attempt current+1 on its pod (0 if there is no current one)
 //	all pods say the same     current becomes that attempt: the agents let their workers run
@@ -22,7 +22,7 @@ import (
 // It is the published protocol. Unlike there, pods are counted only if their Job belongs to the JobSet by UID, and pods that have
 // succeeded, or are being deleted, are not waited for.
 
-// UsesAttempts tells whether agents in the pods follow the attempts in the status.
+// UsesAttempts reports whether agents in the pods follow the attempts in the status.
 func UsesAttempts(spec *v1alpha2.JobSetSpec) bool {
 	return spec.FailurePolicy != nil && spec.FailurePolicy.RestartStrategy == v1alpha2.InPlaceRestart
 }
@@ -39,7 +39,7 @@ type Attempts struct {
 	ContainerRestarts int32
 }
 
-// ReadAttempts looks at the pods of current Jobs. Others are passed over, whatever their labels say.
+// ReadAttempts reads the pods of current Jobs. It ignores others, whatever their labels say.
 func ReadAttempts(spec *v1alpha2.JobSetSpec, jobs Jobs, pods []corev1.Pod) Attempts {
 	a := Attempts{Highest: -1}
 	for i := range spec.ReplicatedJobs {
@@ -77,7 +77,7 @@ func (a *Attempts) add(pod *corev1.Pod) {
 	a.Highest = max(a.Highest, int32(attempt))
 }
 
-// Agreed tells whether all pods that are waited for say the same.
+// Agreed reports whether all pods that are waited for say the same.
 func (a Attempts) Agreed() bool {
 	if a.Expected <= 0 || int64(len(a.Said)) != a.Expected {
 		return false
@@ -106,7 +106,7 @@ func (a Attempts) Next(status *v1alpha2.JobSetStatus, suspended bool) (previous,
 	return previous, current
 }
 
-// Restarting tells whether the pods have begun a restart that is not through.
+// Restarting reports whether the pods have begun a restart that is not through.
 func (a Attempts) Restarting() bool { return a.Highest > 0 && !a.Agreed() }
 
 // attemptsBudget fails a JobSet whose pods have restarted in place more often than the failure policy allows. Recreations that do

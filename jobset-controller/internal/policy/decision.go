@@ -1,3 +1,5 @@
+// Package policy decides what becomes of a JobSet: which Jobs count, whether it is complete, has failed or restarts, which replicatedJobs
+// may start. It is pure: it reads objects that were observed before and returns what to do together with why.
 package policy
 
 import (
@@ -28,7 +30,7 @@ type Decision struct {
 	Outcome Outcome
 	// Reason and Message are those of the condition that the outcome makes True.
 	Reason, Message string
-	// Counts tells whether a restart counts towards maxRestarts.
+	// Counts reports whether a restart counts towards maxRestarts.
 	Counts bool
 	// Action of the failure policy that asked for a restart.
 	Action v1alpha2.FailurePolicyAction
@@ -76,4 +78,15 @@ func Decide(f Facts) Decision {
 		}
 	}
 	return Decision{}
+}
+
+// Features are the feature gates of the published controller that change what becomes of a JobSet. All are off by default, as
+// published.
+type Features struct {
+	// RestartJob: rules of the failure policy may restart single Jobs.
+	RestartJob bool
+	// InPlaceRestart: restartStrategy InPlaceRestart, whose agents follow the attempts in the status.
+	InPlaceRestart bool
+	// ElasticJobSet: parallelism and completions of Indexed Jobs may change while they run.
+	ElasticJobSet bool
 }

@@ -40,7 +40,7 @@ func forAll(f Facts, rule chosenRule, job *batchv1.Job) Decision {
 	}
 }
 
-// restartsAlone tells whether a ruling is about one Job. A Job that the status has no counter for, which admission refuses,
+// restartsAlone reports whether a ruling is about one Job. A Job that the status has no counter for, which admission refuses,
 // cannot be restarted alone: all are.
 func restartsAlone(spec *v1alpha2.JobSetSpec, r ruling) bool {
 	known := slices.ContainsFunc(spec.ReplicatedJobs, func(e v1alpha2.ReplicatedJob) bool {
@@ -108,7 +108,7 @@ func describe(job *batchv1.Job) string {
 	return fmt.Sprintf("job %s failed with %s: %s", job.Name, c.Reason, c.Message)
 }
 
-// byTimeOfFailure sorts the earliest first; names break ties, so that every look at the same Jobs gives the same answer.
+// byTimeOfFailure sorts the earliest first; names break ties, so that the same Jobs always give the same order.
 func byTimeOfFailure(failed []*batchv1.Job) []*batchv1.Job {
 	return slices.SortedFunc(slices.Values(failed), func(a, b *batchv1.Job) int {
 		at, bt := FailureOf(a).LastTransitionTime, FailureOf(b).LastTransitionTime

@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/grace"
-	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
 // InPlace is what the annotations of a JobSet say about in-place restarts.
@@ -116,38 +114,4 @@ func (p *InPlace) readRestarts(annotations map[string]string) {
 
 func (p *InPlace) problem(annotation, value, message string) {
 	p.Problems = append(p.Problems, Problem{Annotation: annotation, Value: value, Message: message})
-}
-
-// Charged is the number of restarts that the budget has paid for. With in-place restarts three programs count; each knows of
-// the others' restarts sooner or later, so the largest number is the truth. The base of the epoch is among them because it is
-// written first.
-func Charged(status *v1alpha2.JobSetStatus, p InPlace, current epoch.Record) int32 {
-	if !p.Enabled {
-		return Counted(status)
-	}
-	return max(Counted(status), p.Restarts, current.Base)
-}
-
-// inPlaceBudget fails a JobSet whose in-place restarts have used up more than the failure policy allows (seed 000).
-func inPlaceBudget(f Facts) Decision {
-	if !Budget(f.Spec).Exceeded(f.InPlace.Restarts) {
-		return Decision{}
-	}
-	return Decision{
-		Outcome: Fail,
-		Reason:  v1alpha2.ReachedMaxRestartsReason,
-		Message: fmt.Sprintf("annotation %s is %d, which exceeds maxRestarts of %d",
-			v1alpha2.InPlaceRestartsKey, f.InPlace.Restarts, maxRestarts(f.Spec)),
-	}
-}
-
-// Budget is what a JobSet may restart; no failure policy allows no restart.
-func Budget(spec *v1alpha2.JobSetSpec) restart.Budget { return restart.Budget(maxRestarts(spec)) }
-
-// maxRestarts without a failure policy is 0.
-func maxRestarts(spec *v1alpha2.JobSetSpec) int32 {
-	if spec.FailurePolicy == nil {
-		return 0
-	}
-	return spec.FailurePolicy.MaxRestarts
 }

@@ -72,7 +72,7 @@ func FailureOf(job *batchv1.Job) *batchv1.JobCondition {
 }
 
 // failedByDeletion: the pods of a Job that is deleted in the foreground are killed before it goes, and the Job controller counts
-// them as failures. Somebody wants the Job created anew, which is no reason to charge a restart. Both times are whole seconds: in the
+// them as failures. Somebody wants the Job recreated, which is no reason to charge a restart. Both times are whole seconds: in the
 // same one the deletion counts as the first, unless the Job is one that is deleted once it has failed.
 func failedByDeletion(job *batchv1.Job) bool {
 	if job.DeletionTimestamp == nil {
@@ -82,12 +82,12 @@ func failedByDeletion(job *batchv1.Job) bool {
 	return failed.After(deleted) || failed.Equal(deleted) && job.Spec.TTLSecondsAfterFinished == nil
 }
 
-// Finished tells whether a Job has completed, has failed or is about to: it ends without help.
+// Finished reports whether a Job has completed, has failed or is about to: it ends without help.
 func Finished(job *batchv1.Job) bool {
 	return FailureOf(job) != nil || condition(job, batchv1.JobComplete) != nil
 }
 
-// ReportedSuspended tells whether the Job controller says that a Job is suspended. It goes on to say so until it has made the pods of a Job
+// ReportedSuspended reports whether the Job controller says that a Job is suspended. It goes on to say so until it has made the pods of a Job
 // that is resumed.
 func ReportedSuspended(job *batchv1.Job) bool { return condition(job, batchv1.JobSuspended) != nil }
 

@@ -38,7 +38,7 @@ func TestSortJobs(t *testing.T) {
 		"a Job whose failure is decided has failed":             {job: MakeJob("a", "w").Failing(1, "", ""), want: "failed"},
 		"a Job that was replaced alone is previous":             {job: MakeJob("a", "w").Index(1), alone: []int32{0, 1}, want: "previous"},
 		"its replacement is active":                             {job: MakeJob("a", "w").Index(1).Alone(1), alone: []int32{0, 1}, want: "active"},
-		"the other Jobs of the entry are active":                {job: MakeJob("a", "w").Index(0), alone: []int32{0, 1}, want: "active"},
+		"the other Jobs of the replicatedJob are active":        {job: MakeJob("a", "w").Index(0), alone: []int32{0, 1}, want: "active"},
 		"so are those beyond the counters":                      {job: MakeJob("a", "w").Index(2), alone: []int32{0, 1}, want: "active"},
 		"an epoch after a suspend leaves Jobs what they were":   {job: MakeJob("a", "w").Epoch(1), epoch: epoch.Record{Epoch: 2}, want: "active"},
 	}
@@ -65,18 +65,18 @@ func TestTally(t *testing.T) {
 		jobs []*Job
 		want v1alpha2.ReplicatedJobStatus
 	}{
-		"nothing is counted without Jobs":                      {},
-		"a Job with all pods ready is ready and active":        {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
-		"a Job with a pod missing is active only":              {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(2, 1, 0)}, want: v1alpha2.ReplicatedJobStatus{Active: 1}},
-		"succeeded pods count as ready":                        {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(1, 1, 1)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
-		"no more pods are expected than completions":           {jobs: []*Job{MakeJob("a", "w").Size(5, 2).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
-		"no more pods are expected than parallelism":           {jobs: []*Job{MakeJob("a", "w").Size(2, 5).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
-		"without completions parallelism is expected":          {jobs: []*Job{MakeJob("a", "w").Size(2, 0).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
-		"a suspended Job is suspended":                         {jobs: []*Job{MakeJob("a", "w").Suspended()}, want: v1alpha2.ReplicatedJobStatus{Suspended: 1}},
-		"a Job may be active and suspended at once":            {jobs: []*Job{MakeJob("a", "w").Suspended().Pods(1, 1, 0)}, want: v1alpha2.ReplicatedJobStatus{Active: 1, Suspended: 1}},
-		"finished Jobs are neither ready nor active":           {jobs: []*Job{MakeJob("a", "w").Pods(1, 1, 0).Succeeded(), MakeJob("b", "w").Pods(1, 1, 0).Failed(1, "", "")}, want: v1alpha2.ReplicatedJobStatus{Succeeded: 1, Failed: 1}},
-		"Jobs of an earlier attempt do not count":              {jobs: []*Job{MakeJob("a", "w").Attempt(-1).Pods(1, 1, 0)}},
-		"a Job of an entry that does not exist is not counted": {jobs: []*Job{MakeJob("a", "x").Pods(1, 1, 0)}},
+		"nothing is counted without Jobs":                             {},
+		"a Job with all pods ready is ready and active":               {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"a Job with a pod missing is active only":                     {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(2, 1, 0)}, want: v1alpha2.ReplicatedJobStatus{Active: 1}},
+		"succeeded pods count as ready":                               {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(1, 1, 1)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"no more pods are expected than completions":                  {jobs: []*Job{MakeJob("a", "w").Size(5, 2).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"no more pods are expected than parallelism":                  {jobs: []*Job{MakeJob("a", "w").Size(2, 5).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"without completions parallelism is expected":                 {jobs: []*Job{MakeJob("a", "w").Size(2, 0).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"a suspended Job is suspended":                                {jobs: []*Job{MakeJob("a", "w").Suspended()}, want: v1alpha2.ReplicatedJobStatus{Suspended: 1}},
+		"a Job may be active and suspended at once":                   {jobs: []*Job{MakeJob("a", "w").Suspended().Pods(1, 1, 0)}, want: v1alpha2.ReplicatedJobStatus{Active: 1, Suspended: 1}},
+		"finished Jobs are neither ready nor active":                  {jobs: []*Job{MakeJob("a", "w").Pods(1, 1, 0).Succeeded(), MakeJob("b", "w").Pods(1, 1, 0).Failed(1, "", "")}, want: v1alpha2.ReplicatedJobStatus{Succeeded: 1, Failed: 1}},
+		"Jobs of an earlier attempt do not count":                     {jobs: []*Job{MakeJob("a", "w").Attempt(-1).Pods(1, 1, 0)}},
+		"a Job of a replicatedJob that does not exist is not counted": {jobs: []*Job{MakeJob("a", "x").Pods(1, 1, 0)}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

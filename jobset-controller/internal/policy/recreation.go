@@ -16,7 +16,7 @@ import (
 const RecreationCause = "policy"
 
 // Recreation is what the controller knows of a recreation of all Jobs. Times that are zero are not known: a controller that has
-// started anew meanwhile knows only when it was decided.
+// restarted meanwhile knows only when it was decided.
 type Recreation struct {
 	FailedAt  time.Time // the Job whose failure decided
 	DecidedAt time.Time

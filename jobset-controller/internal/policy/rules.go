@@ -47,7 +47,7 @@ func safeName(name string) string {
 	}, name[:min(len(name), maxReasonName)])
 }
 
-// single tells whether the action of the rule concerns the failed Job alone.
+// single reports whether the action of the rule concerns the failed Job alone.
 func (r chosenRule) single() bool {
 	return r.action == v1alpha2.RestartJob || r.action == v1alpha2.RestartJobAndIgnoreMaxRestarts
 }
@@ -154,9 +154,9 @@ func (m matcher) matches(job *batchv1.Job) bool {
 	return m.targets(job.Labels[v1alpha2.ReplicatedJobNameKey]) && m.hasReason(c.Reason) && m.hasMessage(c.Message)
 }
 
-func (m matcher) targets(entry string) bool {
+func (m matcher) targets(rjob string) bool {
 	targets := m.rule.TargetReplicatedJobs
-	return entry != "" && (len(targets) == 0 || slices.Contains(targets, entry))
+	return rjob != "" && (len(targets) == 0 || slices.Contains(targets, rjob))
 }
 
 func (m matcher) hasReason(reason string) bool {

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// MaxSingleRestarts is how many Jobs an entry may have that restarts single Jobs: the status counts them one by one.
+// MaxSingleRestarts is how many Jobs a replicatedJob may have that restarts single Jobs: the status counts them one by one.
 const MaxSingleRestarts = 1024
 
-// jobRestarts are the restarts of single Jobs, by entry and Job index.
+// jobRestarts are the restarts of single Jobs, by replicatedJob and Job index.
 type jobRestarts map[string][]int32
 
 func newJobRestarts(status *v1alpha2.JobSetStatus) jobRestarts {
@@ -28,7 +28,7 @@ func newJobRestarts(status *v1alpha2.JobSetStatus) jobRestarts {
 	return restarts
 }
 
-// outdated tells whether a Job was replaced since it was created.
+// outdated reports whether a Job was replaced since it was created.
 func (r jobRestarts) outdated(job *batchv1.Job) bool {
 	if r == nil {
 		return false
@@ -43,27 +43,27 @@ type JobRestart struct {
 	// Action and Reason of the rule that asks for it.
 	Action v1alpha2.FailurePolicyAction
 	Reason string
-	// Counts tells whether it counts towards maxRestarts.
+	// Counts reports whether it counts towards maxRestarts.
 	Counts bool
 	// Rule that asks for it.
 	Rule string
 }
 
-// CountRestarts gives the tallies with single restarts added. A counter has a place for every Job of its entry from the first
+// CountRestarts gives the tallies with single restarts added. A counter has a place for every Job of its replicatedJob from the first
 // restart on.
 func CountRestarts(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobStatus, restarts []JobRestart) []v1alpha2.ReplicatedJobStatus {
 	counted := slices.Clone(tallies)
 	for _, r := range restarts {
-		entry := slices.IndexFunc(counted, func(s v1alpha2.ReplicatedJobStatus) bool {
+		rjob := slices.IndexFunc(counted, func(s v1alpha2.ReplicatedJobStatus) bool {
 			return s.Name == r.Job.Labels[v1alpha2.ReplicatedJobNameKey]
 		})
-		if entry < 0 {
+		if rjob < 0 {
 			continue
 		}
-		s, index := &counted[entry], int(number(r.Job, v1alpha2.JobIndexKey))
-		s.JobRestarts = incremented(s.JobRestarts, spec.ReplicatedJobs[entry].Replicas, index)
+		s, index := &counted[rjob], int(number(r.Job, v1alpha2.JobIndexKey))
+		s.JobRestarts = incremented(s.JobRestarts, spec.ReplicatedJobs[rjob].Replicas, index)
 		if r.Counts {
-			s.JobRestartsCountTowardsMax = incremented(s.JobRestartsCountTowardsMax, spec.ReplicatedJobs[entry].Replicas, index)
+			s.JobRestartsCountTowardsMax = incremented(s.JobRestartsCountTowardsMax, spec.ReplicatedJobs[rjob].Replicas, index)
 		}
 	}
 	return counted

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Gates says for each entry of spec.replicatedJobs, in order, whether its Jobs may be created and run. While the JobSet is
-// suspended only dependsOn holds entries back: Jobs that do not run cannot start out of order.
+// Gates says for each replicatedJob, in order, whether its Jobs may be created and run. While the JobSet is
+// suspended only dependsOn holds replicatedJobs back: Jobs that do not run cannot start out of order.
 func Gates(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) []bool {
 	ordered := InOrder(spec) && !ptr.Deref(spec.Suspend, false)
 	waits := StartupWaits(spec)
@@ -18,16 +18,16 @@ func Gates(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) [
 	reached := make(map[string]progress, len(spec.ReplicatedJobs))
 	earlierStarted := true
 	for i := range spec.ReplicatedJobs {
-		entry := &spec.ReplicatedJobs[i]
-		now := progressOf(entry.Replicas, statuses[i])
-		open[i] = dependenciesMet(entry.DependsOn, reached) && (earlierStarted || !ordered)
-		reached[entry.Name] = now
+		rjob := &spec.ReplicatedJobs[i]
+		now := progressOf(rjob.Replicas, statuses[i])
+		open[i] = dependenciesMet(rjob.DependsOn, reached) && (earlierStarted || !ordered)
+		reached[rjob.Name] = now
 		earlierStarted = earlierStarted && now.reached(waits[i])
 	}
 	return open
 }
 
-// AllStarted tells whether every entry has reached what is waited for after it, and the last one is ready.
+// AllStarted reports whether every replicatedJob has reached what is waited for after it, and the last one is ready.
 func AllStarted(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
 	for i, wait := range StartupWaits(spec) {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {
@@ -37,7 +37,7 @@ func AllStarted(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStat
 	return true
 }
 
-// AllBegun reports whether every entry has got as far as to be ready or to finish, be it with a failure.
+// AllBegun reports whether every replicatedJob has got as far as to be ready or to finish, be it with a failure.
 func AllBegun(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
 	for i := range spec.ReplicatedJobs {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).finished {
@@ -47,7 +47,7 @@ func AllBegun(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus
 	return true
 }
 
-// passed reports for each entry of spec.replicatedJobs, in order, whether all its Jobs must have succeeded, because an entry that waits for that
+// passed reports for each replicatedJob, in order, whether all its Jobs must have succeeded, because a replicatedJob that waits for that
 // has begun.
 func passed(spec *v1alpha2.JobSetSpec, jobs Jobs) []bool {
 	waits := StartupWaits(spec)
@@ -55,17 +55,17 @@ func passed(spec *v1alpha2.JobSetSpec, jobs Jobs) []bool {
 	if !slices.Contains(waits, v1alpha2.WaitForSucceeded) && !slices.ContainsFunc(spec.ReplicatedJobs, dependsOnCompletion) {
 		return is
 	}
-	begun := begunEntries(jobs)
+	begun := begunReplicatedJobs(jobs)
 	depended := map[string]bool{}
 	later := false
 	for i := len(spec.ReplicatedJobs) - 1; i >= 0; i-- {
-		entry := &spec.ReplicatedJobs[i]
-		is[i] = depended[entry.Name] || later && waits[i] == v1alpha2.WaitForSucceeded
-		if !is[i] && !begun[entry.Name] {
+		rjob := &spec.ReplicatedJobs[i]
+		is[i] = depended[rjob.Name] || later && waits[i] == v1alpha2.WaitForSucceeded
+		if !is[i] && !begun[rjob.Name] {
 			continue
 		}
 		later = true
-		for _, d := range entry.DependsOn {
+		for _, d := range rjob.DependsOn {
 			if d.Status == v1alpha2.DependencyComplete {
 				depended[d.Name] = true
 			}
@@ -74,12 +74,12 @@ func passed(spec *v1alpha2.JobSetSpec, jobs Jobs) []bool {
 	return is
 }
 
-func dependsOnCompletion(entry v1alpha2.ReplicatedJob) bool {
-	return slices.ContainsFunc(entry.DependsOn, func(d v1alpha2.DependsOn) bool { return d.Status == v1alpha2.DependencyComplete })
+func dependsOnCompletion(rjob v1alpha2.ReplicatedJob) bool {
+	return slices.ContainsFunc(rjob.DependsOn, func(d v1alpha2.DependsOn) bool { return d.Status == v1alpha2.DependencyComplete })
 }
 
-// begunEntries have a Job that runs or has finished.
-func begunEntries(jobs Jobs) map[string]bool {
+// begunReplicatedJobs have a Job that runs or has finished.
+func begunReplicatedJobs(jobs Jobs) map[string]bool {
 	begun := map[string]bool{}
 	for _, list := range [][]*batchv1.Job{jobs.Active, jobs.Succeeded, jobs.Failed} {
 		for _, job := range list {
@@ -91,13 +91,13 @@ func begunEntries(jobs Jobs) map[string]bool {
 	return begun
 }
 
-// InOrder tells whether entries start one after the other.
+// InOrder reports whether replicatedJobs start one after the other.
 func InOrder(spec *v1alpha2.JobSetSpec) bool {
 	return spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == v1alpha2.InOrder
 }
 
-// StartupWaits gives for each entry of spec.replicatedJobs, in order, what it must reach before the next one starts in an
-// ordered start (seed 001). An entry that no rule names, as all are without rules, must be ready. The result is not written
+// StartupWaits gives for each replicatedJob, in order, what it must reach before the next one starts in an
+// ordered start (seed 001). A replicatedJob that no rule names, as all are without rules, must be ready. The result is not written
 // into the spec: typed clients would drop it there.
 func StartupWaits(spec *v1alpha2.JobSetSpec) []v1alpha2.WaitForReplicatedJobsStatus {
 	waits := make([]v1alpha2.WaitForReplicatedJobsStatus, len(spec.ReplicatedJobs))
@@ -107,11 +107,11 @@ func StartupWaits(spec *v1alpha2.JobSetSpec) []v1alpha2.WaitForReplicatedJobsSta
 	return waits
 }
 
-func waitAfter(spec *v1alpha2.JobSetSpec, entry string) v1alpha2.WaitForReplicatedJobsStatus {
+func waitAfter(spec *v1alpha2.JobSetSpec, rjob string) v1alpha2.WaitForReplicatedJobsStatus {
 	if InOrder(spec) {
 		for i := range spec.StartupPolicy.Rules {
 			rule := &spec.StartupPolicy.Rules[i]
-			if rule.WaitForReplicatedJobsStatus != "" && slices.Contains(rule.TargetReplicatedJobs, entry) {
+			if rule.WaitForReplicatedJobsStatus != "" && slices.Contains(rule.TargetReplicatedJobs, rjob) {
 				return rule.WaitForReplicatedJobsStatus
 			}
 		}
@@ -119,8 +119,8 @@ func waitAfter(spec *v1alpha2.JobSetSpec, entry string) v1alpha2.WaitForReplicat
 	return v1alpha2.WaitForReady
 }
 
-// Blocker is the first entry that holds up an ordered start, and what it has not reached; an empty name if there is none.
-func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) (entry string, wait v1alpha2.WaitForReplicatedJobsStatus) {
+// Blocker is the first replicatedJob that holds up an ordered start, and what it has not reached; an empty name if there is none.
+func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) (rjob string, wait v1alpha2.WaitForReplicatedJobsStatus) {
 	for i, wait := range StartupWaits(spec) {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {
 			return spec.ReplicatedJobs[i].Name, wait
@@ -129,7 +129,7 @@ func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus)
 	return "", ""
 }
 
-// progress of an entry.
+// progress of a replicatedJob.
 type progress struct{ finished, ready, complete bool }
 
 // progressOf counts failed Jobs as finished and not as ready: what follows them is for the failure policy to say.
@@ -148,7 +148,7 @@ func (p progress) reached(wait v1alpha2.WaitForReplicatedJobsStatus) bool {
 	return p.ready
 }
 
-// dependenciesMet is false for a name that no earlier entry has. For Ready, failed Jobs count too, as published.
+// dependenciesMet is false for a name that no earlier replicatedJob has. For Ready, failed Jobs count too, as published.
 func dependenciesMet(dependencies []v1alpha2.DependsOn, reached map[string]progress) bool {
 	for _, d := range dependencies {
 		p := reached[d.Name]

@@ -39,7 +39,7 @@ func TestGatesOfAnOrderedStart(t *testing.T) {
 		"its end": {
 			three().WaitFor(v1alpha2.WaitForSucceeded, "a").WaitFor(v1alpha2.WaitForReady, "b"),
 			[]status{{Succeeded: 2}, {Ready: 1}, {Ready: 1}}, []bool{true, true, true}, true},
-		"one rule for two entries is a gate after each": {
+		"one rule for two replicatedJobs is a gate after each": {
 			three().WaitFor(v1alpha2.WaitForSucceeded, "a", "b"),
 			[]status{{Succeeded: 2}, {Ready: 1}, {}}, []bool{true, true, false}, false},
 		"rules may be written in another order": {
@@ -47,7 +47,7 @@ func TestGatesOfAnOrderedStart(t *testing.T) {
 			[]status{{Ready: 2}, {}, {}}, []bool{true, false, false}, false},
 		"a rule without a status waits for Ready": {
 			three().WaitFor("", "a", "b"), []status{{Ready: 2}, {}, {}}, []bool{true, true, false}, false},
-		"an entry without Jobs holds nobody up": {
+		"a replicatedJob without Jobs holds nobody up": {
 			MakeJobSet("js").Entry("a", 0).Entry("b", 1).WaitFor(v1alpha2.WaitForSucceeded, "a"),
 			[]status{{}, {}}, []bool{true, true}, false},
 		"a suspended JobSet creates the Jobs of all stages": {
@@ -74,8 +74,8 @@ func TestBlocker(t *testing.T) {
 		"c Ready":     {{Succeeded: 1}, {Ready: 1}, {}},
 		" ":           {{Succeeded: 1}, {Ready: 1}, {Ready: 1}},
 	} {
-		if entry, wait := Blocker(&js.Spec, statuses); entry+" "+string(wait) != want {
-			t.Errorf("got %s %s, want %s", entry, wait, want)
+		if rjob, wait := Blocker(&js.Spec, statuses); rjob+" "+string(wait) != want {
+			t.Errorf("got %s %s, want %s", rjob, wait, want)
 		}
 	}
 }

@@ -76,17 +76,17 @@ func TestADeletedJobOfAPassedStageCountsAsSucceeded(t *testing.T) {
 		jobs []*Job
 		want []int32 // succeeded of a, b and c
 	}{
-		"the next stage runs":                            {ordered, []*Job{a, running}, []int32{2, 0, 0}},
-		"the next stage runs, and nothing is left":       {ordered, []*Job{running}, []int32{2, 0, 0}},
-		"the next stage has finished":                    {ordered, []*Job{MakeJob("js-b-0", "b").Succeeded()}, []int32{2, 1, 0}},
-		"the next stage is gone too, a later one runs":   {ordered, []*Job{MakeJob("js-c-0", "c").Pods(1, 1, 0)}, []int32{2, 0, 0}},
-		"the next stage waits, suspended":                {ordered, []*Job{a, MakeJob("js-b-0", "b").Suspended()}, []int32{1, 0, 0}},
-		"the next stage is not there":                    {ordered, []*Job{a}, []int32{1, 0, 0}},
-		"the next stage is of an earlier attempt":        {ordered, []*Job{a.Attempt(1), MakeJob("js-b-0", "b").Pods(1, 1, 0)}, []int32{1, 0, 0}},
-		"a Job of it was created again":                  {ordered, []*Job{MakeJob("js-a-0", "a").Pods(1, 0, 0), running}, []int32{1, 0, 0}},
-		"what depends on its completion runs":            {depending, []*Job{a, running}, []int32{2, 0, 0}},
-		"what depends on what depends on it runs":        {depending, []*Job{MakeJob("js-c-0", "c").Pods(1, 1, 0)}, []int32{0, 0, 0}},
-		"nothing depends on the completion of the entry": {MakeJobSet("js").Entry("a", 2).Entry("b", 1).Entry("c", 1).InOrder(), []*Job{running}, []int32{0, 0, 0}},
+		"the next stage runs":                                    {ordered, []*Job{a, running}, []int32{2, 0, 0}},
+		"the next stage runs, and nothing is left":               {ordered, []*Job{running}, []int32{2, 0, 0}},
+		"the next stage has finished":                            {ordered, []*Job{MakeJob("js-b-0", "b").Succeeded()}, []int32{2, 1, 0}},
+		"the next stage is gone too, a later one runs":           {ordered, []*Job{MakeJob("js-c-0", "c").Pods(1, 1, 0)}, []int32{2, 0, 0}},
+		"the next stage waits, suspended":                        {ordered, []*Job{a, MakeJob("js-b-0", "b").Suspended()}, []int32{1, 0, 0}},
+		"the next stage is not there":                            {ordered, []*Job{a}, []int32{1, 0, 0}},
+		"the next stage is of an earlier attempt":                {ordered, []*Job{a.Attempt(1), MakeJob("js-b-0", "b").Pods(1, 1, 0)}, []int32{1, 0, 0}},
+		"a Job of it was created again":                          {ordered, []*Job{MakeJob("js-a-0", "a").Pods(1, 0, 0), running}, []int32{1, 0, 0}},
+		"what depends on its completion runs":                    {depending, []*Job{a, running}, []int32{2, 0, 0}},
+		"what depends on what depends on it runs":                {depending, []*Job{MakeJob("js-c-0", "c").Pods(1, 1, 0)}, []int32{0, 0, 0}},
+		"nothing depends on the completion of the replicatedJob": {MakeJobSet("js").Entry("a", 2).Entry("b", 1).Entry("c", 1).InOrder(), []*Job{running}, []int32{0, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var jobs []batchv1.Job

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Tally counts the Jobs of the current attempt, one status for each entry in spec order. Counters of single-Job restarts are
+// Tally counts the Jobs of the current attempt, one status for each replicatedJob in spec order. Counters of single-Job restarts are
 // carried over from previous, see CountRestarts.
 func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
 	t := newTallies(spec, previous)
@@ -95,7 +95,7 @@ func isReady(job *batchv1.Job) bool {
 	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) >= expected
 }
 
-// AllReady tells whether every Job of the JobSet is ready or has succeeded.
+// AllReady reports whether every Job of the JobSet is ready or has succeeded.
 func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
 	var up, expected int64
 	for _, s := range statuses {
@@ -105,4 +105,22 @@ func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus
 		expected += int64(spec.ReplicatedJobs[i].Replicas)
 	}
 	return up == expected
+}
+
+// Reported returns the tallies for the status of a JobSet: Jobs of replicatedJobs whose turn has not come are notStarted. Kueue considers the pods
+// of a JobSet that it has admitted as a whole ready when Ready and Succeeded of all replicatedJobs add up to all replicas, and evicts the JobSet
+// after a timeout if they do not. It reads nothing else, so in a queued JobSet these Jobs count as ready too.
+func Reported(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobStatus, gates []bool, queued bool) []v1alpha2.ReplicatedJobStatus {
+	reported := slices.Clone(tallies)
+	for i := range reported {
+		s := &reported[i]
+		if gates[i] || s.Ready+s.Succeeded+s.Failed+s.Active > 0 {
+			continue
+		}
+		s.NotStarted = spec.ReplicatedJobs[i].Replicas
+		if queued {
+			s.Ready = s.NotStarted
+		}
+	}
+	return reported
 }

@@ -42,11 +42,11 @@ func (c *checked) inPlaceAlone() field.ErrorList {
 	return errs
 }
 
-func inPlaceJob(entry *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
-	job := &entry.Template.Spec
+func inPlaceJob(rjob *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
+	job := &rjob.Template.Spec
 	var errs field.ErrorList
 	refuse := func(name string, value any, what string) {
-		errs = append(errs, field.Invalid(path.Child(name), value, fmt.Sprintf("replicatedJob %s: %s when in-place restart is enabled", entry.Name, what)))
+		errs = append(errs, field.Invalid(path.Child(name), value, fmt.Sprintf("replicatedJob %s: %s when in-place restart is enabled", rjob.Name, what)))
 	}
 	if limit := ptr.Deref(job.BackoffLimit, 0); limit != math.MaxInt32 {
 		refuse("backoffLimit", limit, fmt.Sprintf("must be set to %d (MaxInt32)", math.MaxInt32))

@@ -1,3 +1,5 @@
+// Package validation says what is wrong with a JobSet, by the path of the field and in words that say what would be right. It is
+// pure. The webhook refuses with it what a request brings in; the controller reports with it what was there before its rules.
 package validation
 
 import (
@@ -25,7 +27,7 @@ func (p Problems) All() field.ErrorList {
 	return append(append(all, p.Blocking...), p.Other...)
 }
 
-// Stops tells whether nothing can be started.
+// Stops reports whether nothing can be started.
 func (p Problems) Stops() bool { return len(p.Disabled)+len(p.Blocking) > 0 }
 
 // Of gives what is wrong with a JobSet by itself.
@@ -34,12 +36,12 @@ func Of(js *v1alpha2.JobSet, features policy.Features) Problems {
 	return Problems{
 		Disabled: c.features(features),
 		Blocking: c.startupRules(),
-		Other: concat(c.entries(), c.network(), c.successPolicy(), c.failurePolicy(), c.inPlaceRestart(), c.coordinator(), c.managedBy(),
+		Other: concat(c.replicatedJobs(), c.network(), c.successPolicy(), c.failurePolicy(), c.inPlaceRestart(), c.coordinator(), c.managedBy(),
 			c.volumeClaims(), c.annotations()),
 	}
 }
 
-// checked is a JobSet that is being looked at.
+// checked is a JobSet that is being validated.
 type checked struct {
 	name   string
 	jobSet *v1alpha2.JobSet
@@ -58,7 +60,7 @@ func nameOf(js *v1alpha2.JobSet) string {
 	return js.Name
 }
 
-func (c *checked) entry(name string) *v1alpha2.ReplicatedJob {
+func (c *checked) replicatedJob(name string) *v1alpha2.ReplicatedJob {
 	for i := range c.spec.ReplicatedJobs {
 		if c.spec.ReplicatedJobs[i].Name == name {
 			return &c.spec.ReplicatedJobs[i]
@@ -67,18 +69,18 @@ func (c *checked) entry(name string) *v1alpha2.ReplicatedJob {
 	return nil
 }
 
-// known refuses names that no entry has.
+// known refuses names that no replicatedJob has.
 func (c *checked) known(path *field.Path, names []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range names {
-		if c.entry(name) == nil {
-			errs = append(errs, noSuchEntry(path.Index(i), name))
+		if c.replicatedJob(name) == nil {
+			errs = append(errs, unknownReplicatedJob(path.Index(i), name))
 		}
 	}
 	return errs
 }
 
-func noSuchEntry(path *field.Path, name string) *field.Error {
+func unknownReplicatedJob(path *field.Path, name string) *field.Error {
 	return field.Invalid(path, name, fmt.Sprintf("invalid replicatedJob name '%s' does not appear in .spec.ReplicatedJobs", name))
 }
 
@@ -97,4 +99,36 @@ func because(path *field.Path, value any, reasons []string) field.ErrorList {
 		errs = append(errs, field.Invalid(path, value, reason))
 	}
 	return errs
+}
+
+// features names what needs a gate that is off.
+func (c *checked) features(on policy.Features) field.ErrorList {
+	if c.spec.FailurePolicy == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	path := c.path.Child("failurePolicy")
+	if c.spec.FailurePolicy.RestartStrategy == v1alpha2.InPlaceRestart && !on.InPlaceRestart {
+		errs = append(errs, field.Forbidden(path.Child("restartStrategy"),
+			"InPlaceRestart restart strategy cannot be set when InPlaceRestart feature gate is disabled"))
+	}
+	for i, rule := range c.spec.FailurePolicy.Rules {
+		if restartsJobs(rule.Action) && !on.RestartJob {
+			errs = append(errs, field.Forbidden(path.Child("rules").Index(i).Child("action"),
+				"RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate is disabled"))
+		}
+	}
+	return errs
+}
+
+// Warnings say what may be meant otherwise than written, and is accepted.
+func Warnings(js *v1alpha2.JobSet) []string {
+	var warnings []string
+	for i := range js.Spec.ReplicatedJobs {
+		if js.Spec.ReplicatedJobs[i].Template.Spec.TTLSecondsAfterFinished != nil {
+			warnings = append(warnings, fmt.Sprintf("spec.replicatedJobs[%d].template.spec.ttlSecondsAfterFinished: a finished job that is deleted "+
+				"while the JobSet goes on is created again; use spec.ttlSecondsAfterFinished", i))
+		}
+	}
+	return warnings
 }

@@ -18,7 +18,7 @@ import (
 
 var all = policy.Features{RestartJob: true, InPlaceRestart: true, ElasticJobSet: true}
 
-// js has entries a and b.
+// js has replicatedJobs a and b.
 func js() *JobSet { return MakeJobSet("js").Entry("a", 2).Entry("b", 1) }
 
 func rule(change func(*v1alpha2.FailurePolicyRule)) *JobSet {
@@ -39,7 +39,7 @@ func job(change func(*batchv1.JobSpec)) func(*v1alpha2.ReplicatedJob) {
 	return func(e *v1alpha2.ReplicatedJob) { change(&e.Template.Spec) }
 }
 
-// volumes is a JobSet with claims of these names, of which the first entry mounts "data".
+// volumes is a JobSet with claims of these names, of which the first replicatedJob mounts "data".
 func volumes(names ...string) *JobSet {
 	return spec(func(s *v1alpha2.JobSetSpec) {
 		s.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data"}}
@@ -77,19 +77,19 @@ func TestJobSet(t *testing.T) {
 		features policy.Features
 		want     string // all errors; empty: accepted
 	}{
-		"a plain JobSet":             {js(), policy.Features{}, ""},
-		"a JobSet without entries":   {MakeJobSet("js"), policy.Features{}, ""},
-		"an entry without Jobs":      {MakeJobSet("js").Entry("a", 0), policy.Features{}, ""},
-		"a name that is made up":     {js().Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", "js-" }), policy.Features{}, ""},
-		"a made-up name too long":    {js().Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", long }), policy.Features{}, `spec.replicatedJobs[0].name: Invalid value: "` + long + `xxxxx-a-1": ` + jobsTooLong + `; spec.replicatedJobs[1].name: Invalid value: "` + long + `xxxxx-b-0": ` + jobsTooLong},
-		"Jobs with bad names":        {MakeJobSet("9js").Entry("a", 1), all, `spec.replicatedJobs[0].name: Invalid value: "9js-a-0": ` + label1035},
-		"Jobs with a name too long":  {MakeJobSet("js").Entry(long, 2), all, `spec.replicatedJobs[0].name: Invalid value: "js-` + long + `-1": ` + jobsTooLong},
-		"pods with a name too long":  {MakeJobSet("js").Entry(long[:52], 1, job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](11) })), all, `spec.replicatedJobs[0].name: Invalid value: "js-` + long[:52] + `-0-10-xxxxx": ` + podsTooLong},
-		"a bad group":                {MakeJobSet("js").Entry("a", 1, func(e *v1alpha2.ReplicatedJob) { e.GroupName = "G" }), all, `spec.replicatedJobs[0].groupName: Invalid value: "G": ` + label1035},
-		"more pods than can be":      {MakeJobSet("js").Entry("a", 2, job(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = ptr.To[int32](1<<30), nil })), all, `spec.replicatedJobs[0]: Invalid value: 2147483648: the product of replicas and parallelism must not exceed 2147483647 for replicatedJob 'a'`},
-		"the first depends":          {MakeJobSet("js").Entry("a", 1, DependsOn("b", v1alpha2.DependencyReady)).Entry("b", 1), all, `spec.replicatedJobs[0].dependsOn: Forbidden: DependsOn can't be set for the first ReplicatedJob`},
-		"one depends on itself":      {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("b", v1alpha2.DependencyReady)), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "b": replicatedJob: b cannot depend on replicatedJob: b`},
-		"one depends on a later one": {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("c", v1alpha2.DependencyReady)).Entry("c", 1), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "c": replicatedJob: b cannot depend on replicatedJob: c`},
+		"a plain JobSet":                  {js(), policy.Features{}, ""},
+		"a JobSet without replicatedJobs": {MakeJobSet("js"), policy.Features{}, ""},
+		"a replicatedJob without Jobs":    {MakeJobSet("js").Entry("a", 0), policy.Features{}, ""},
+		"a name that is made up":          {js().Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", "js-" }), policy.Features{}, ""},
+		"a made-up name too long":         {MakeJobSet("js").Entry("a", 2).Change(func(js *v1alpha2.JobSet) { js.Name, js.GenerateName = "", long }), policy.Features{}, `spec.replicatedJobs[0].name: Invalid value: "` + long + `xxxxx-a-1": ` + jobsTooLong + `; spec.replicatedJobs[0].name: Invalid value: "` + long + `xxxxx-a-1-0-xxxxx": ` + podsTooLong},
+		"Jobs with bad names":             {MakeJobSet("9js").Entry("a", 1), all, `spec.replicatedJobs[0].name: Invalid value: "9js-a-0": ` + label1035 + `; spec.replicatedJobs[0].name: Invalid value: "9js-a-0-0-xxxxx": ` + label1035},
+		"Jobs with a name too long":       {MakeJobSet("js").Entry(long, 2), all, `spec.replicatedJobs[0].name: Invalid value: "js-` + long + `-1": ` + jobsTooLong + `; spec.replicatedJobs[0].name: Invalid value: "js-` + long + `-1-0-xxxxx": ` + podsTooLong},
+		"pods with a name too long":       {MakeJobSet("js").Entry(long[:52], 1, job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](11) })), all, `spec.replicatedJobs[0].name: Invalid value: "js-` + long[:52] + `-0-10-xxxxx": ` + podsTooLong},
+		"a bad group":                     {MakeJobSet("js").Entry("a", 1, func(e *v1alpha2.ReplicatedJob) { e.GroupName = "G" }), all, `spec.replicatedJobs[0].groupName: Invalid value: "G": ` + label1035},
+		"more pods than can be":           {MakeJobSet("js").Entry("a", 2, job(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = ptr.To[int32](1<<30), nil })), all, `spec.replicatedJobs[0]: Invalid value: 2147483648: the product of replicas and parallelism must not exceed 2147483647 for replicatedJob 'a'`},
+		"the first depends":               {MakeJobSet("js").Entry("a", 1, DependsOn("b", v1alpha2.DependencyReady)).Entry("b", 1), all, `spec.replicatedJobs[0].dependsOn: Forbidden: DependsOn can't be set for the first ReplicatedJob; spec.replicatedJobs[0].dependsOn[0].name: Invalid value: "b": replicatedJob: a cannot depend on replicatedJob: b`},
+		"one depends on itself":           {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("b", v1alpha2.DependencyReady)), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "b": replicatedJob: b cannot depend on replicatedJob: b`},
+		"one depends on a later one":      {MakeJobSet("js").Entry("a", 1).Entry("b", 1, DependsOn("c", v1alpha2.DependencyReady)).Entry("c", 1), all, `spec.replicatedJobs[1].dependsOn[0].name: Invalid value: "c": replicatedJob: b cannot depend on replicatedJob: c`},
 
 		"a bad subdomain":              {spec(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: "a.b"} }), all, `spec.network.subdomain: Invalid value: "a.b": ` + label1035},
 		"a subdomain too long":         {spec(func(s *v1alpha2.JobSetSpec) { s.Network = &v1alpha2.Network{Subdomain: long + "xxxx"} }), all, `spec.network.subdomain: Invalid value: "` + long + `xxxx": .spec.network.subdomain is too long, must be less than 63 characters`},
@@ -106,16 +106,16 @@ func TestJobSet(t *testing.T) {
 		"single Jobs without the gate": {rule(func(r *v1alpha2.FailurePolicyRule) { r.Action = v1alpha2.RestartJobAndIgnoreMaxRestarts }), policy.Features{}, `spec.failurePolicy.rules[0].action: Forbidden: RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate is disabled`},
 		"single Jobs with the gate":    {rule(func(r *v1alpha2.FailurePolicyRule) { r.Action = v1alpha2.RestartJob }), all, ""},
 
-		"rules of an ordered start":        {js().WaitFor(v1alpha2.WaitForSucceeded, "a"), all, ""},
-		"rules without an order":           {js().WaitFor(v1alpha2.WaitForReady, "a").Change(func(js *v1alpha2.JobSet) { js.Spec.StartupPolicy.StartupPolicyOrder = v1alpha2.AnyOrder }), all, `spec.startupPolicy.rules: Forbidden: rules need startupPolicyOrder InOrder`},
-		"rules with dependsOn":             {js().Entry("c", 1, DependsOn("a", v1alpha2.DependencyReady)).WaitFor(v1alpha2.WaitForReady, "a", "b"), all, `spec.startupPolicy.rules: Forbidden: rules cannot be combined with dependsOn (spec.replicatedJobs[2].dependsOn); use one of them`},
-		"a rule that names the unknown":    {js().WaitFor(v1alpha2.WaitForReady, "a", "x"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: "x": ` + noEntry},
-		"a rule that names the last":       {js().WaitFor(v1alpha2.WaitForReady, "a", "b"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: "b": is the last entry of spec.replicatedJobs: nothing starts after it that could wait for it`},
-		"an entry that is named twice":     {js().WaitFor(v1alpha2.WaitForReady, "a").WaitFor(v1alpha2.WaitForSucceeded, "a"), all, `spec.startupPolicy.rules[1].targetReplicatedJobs[0]: Duplicate value: "a"`},
-		"an entry that is not named":       {js().Entry("c", 1).WaitFor(v1alpha2.WaitForReady, "a"), all, `spec.startupPolicy.rules: Required value: no rule names "b" (spec.replicatedJobs[1]); every entry but the last must be named once`},
-		"a rule that names nobody":         {js().WaitFor(v1alpha2.WaitForReady, "a").WaitFor(v1alpha2.WaitForReady), all, `spec.startupPolicy.rules[1].targetReplicatedJobs: Required value: a rule names at least one entry of spec.replicatedJobs`},
-		"a rule for a JobSet of one entry": {MakeJobSet("js").Entry("a", 1).WaitFor(v1alpha2.WaitForReady, "a"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "a": is the last entry of spec.replicatedJobs: nothing starts after it that could wait for it`},
-		"a rule for a JobSet of none":      {MakeJobSet("js").WaitFor(v1alpha2.WaitForReady, "x"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "x": ` + noEntry},
+		"rules of an ordered start":                {js().WaitFor(v1alpha2.WaitForSucceeded, "a"), all, ""},
+		"rules without an order":                   {js().WaitFor(v1alpha2.WaitForReady, "a").Change(func(js *v1alpha2.JobSet) { js.Spec.StartupPolicy.StartupPolicyOrder = v1alpha2.AnyOrder }), all, `spec.startupPolicy.rules: Forbidden: rules need startupPolicyOrder InOrder`},
+		"rules with dependsOn":                     {js().Entry("c", 1, DependsOn("a", v1alpha2.DependencyReady)).WaitFor(v1alpha2.WaitForReady, "a", "b"), all, `spec.startupPolicy.rules: Forbidden: StartupPolicy and DependsOn APIs are mutually exclusive (spec.replicatedJobs[2].dependsOn)`},
+		"a rule that names the unknown":            {js().WaitFor(v1alpha2.WaitForReady, "a", "x"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: "x": ` + noEntry},
+		"a rule that names the last":               {js().WaitFor(v1alpha2.WaitForReady, "a", "b"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: "b": is the last replicatedJob: nothing starts after it that could wait for it`},
+		"a replicatedJob that is named twice":      {js().WaitFor(v1alpha2.WaitForReady, "a").WaitFor(v1alpha2.WaitForSucceeded, "a"), all, `spec.startupPolicy.rules[1].targetReplicatedJobs[0]: Duplicate value: "a"`},
+		"a replicatedJob that is not named":        {js().Entry("c", 1).WaitFor(v1alpha2.WaitForReady, "a"), all, `spec.startupPolicy.rules: Required value: no rule names "b" (spec.replicatedJobs[1]); every replicatedJob but the last must be named once`},
+		"a rule that names nobody":                 {js().WaitFor(v1alpha2.WaitForReady, "a").WaitFor(v1alpha2.WaitForReady), all, `spec.startupPolicy.rules[1].targetReplicatedJobs: Required value: a rule names at least one replicatedJob`},
+		"a rule for a JobSet of one replicatedJob": {MakeJobSet("js").Entry("a", 1).WaitFor(v1alpha2.WaitForReady, "a"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "a": is the last replicatedJob: nothing starts after it that could wait for it`},
+		"a rule for a JobSet of none":              {MakeJobSet("js").WaitFor(v1alpha2.WaitForReady, "x"), all, `spec.startupPolicy.rules[0].targetReplicatedJobs[0]: Invalid value: "x": ` + noEntry},
 
 		"a coordinator":                 {coordinator(v1alpha2.Coordinator{ReplicatedJob: "a", JobIndex: 1}), all, ""},
 		"a coordinator nowhere":         {coordinator(v1alpha2.Coordinator{ReplicatedJob: "x"}), all, `spec.coordinator.replicatedJob: Invalid value: "x": coordinator replicatedJob x does not exist`},
@@ -133,7 +133,7 @@ func TestJobSet(t *testing.T) {
 
 		"a claim":                    {volumes("data"), all, ""},
 		"a claim without a name":     {volumes(""), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Required value: pods mount the claim by this name`},
-		"a claim with a bad name":    {volumes("Data"), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "Data": ` + subdomain1123},
+		"a claim with a bad name":    {volumes("Data"), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "Data": ` + subdomain1123 + `; spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "Data": replicatedJob containers don't have a matching volumeMount: Data from VolumeClaimPolicies`},
 		"two claims of one name":     {volumes("data", "data"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Invalid value: "data": names must be unique for VolumeClaimPolicies template`},
 		"a claim that nobody mounts": {volumes("data", "spare"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Invalid value: "spare": replicatedJob containers don't have a matching volumeMount: spare from VolumeClaimPolicies`},
 		"a claim beside a volume": {volumes("data").Change(func(js *v1alpha2.JobSet) {

@@ -19,22 +19,22 @@ func (c *checked) coordinator() field.ErrorList {
 	if coordinator == nil {
 		return nil
 	}
-	entry := c.entry(coordinator.ReplicatedJob)
+	rjob := c.replicatedJob(coordinator.ReplicatedJob)
 	switch {
-	case entry == nil:
+	case rjob == nil:
 		return field.ErrorList{field.Invalid(path.Child("replicatedJob"), coordinator.ReplicatedJob,
 			fmt.Sprintf("coordinator replicatedJob %s does not exist", coordinator.ReplicatedJob))}
-	case !indexed(&entry.Template.Spec), entry.Template.Spec.Completions == nil:
+	case !indexed(&rjob.Template.Spec), rjob.Template.Spec.Completions == nil:
 		return field.ErrorList{field.Invalid(path.Child("replicatedJob"), coordinator.ReplicatedJob,
 			"job for coordinator pod must be indexed completion mode, and completions number must be set")}
 	}
 	var errs field.ErrorList
-	if i := coordinator.JobIndex; i < 0 || i >= int(entry.Replicas) {
-		errs = append(errs, field.Invalid(path.Child("jobIndex"), i, fmt.Sprintf("coordinator job index %d is invalid for replicatedJob %s", i, entry.Name)))
+	if i := coordinator.JobIndex; i < 0 || i >= int(rjob.Replicas) {
+		errs = append(errs, field.Invalid(path.Child("jobIndex"), i, fmt.Sprintf("coordinator job index %d is invalid for replicatedJob %s", i, rjob.Name)))
 	}
-	if i := coordinator.PodIndex; i < 0 || i >= int(*entry.Template.Spec.Completions) {
+	if i := coordinator.PodIndex; i < 0 || i >= int(*rjob.Template.Spec.Completions) {
 		errs = append(errs, field.Invalid(path.Child("podIndex"), i, fmt.Sprintf(
-			"coordinator pod index %d is invalid for replicatedJob %s job index %d", i, entry.Name, coordinator.JobIndex)))
+			"coordinator pod index %d is invalid for replicatedJob %s job index %d", i, rjob.Name, coordinator.JobIndex)))
 	}
 	return append(errs, c.coordinatorLabel(path)...)
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
@@ -19,8 +19,8 @@ func (c *checked) network() field.ErrorList {
 	if c.spec.Network == nil || c.spec.Network.Subdomain == "" {
 		return nil
 	}
-	subdomain := c.spec.Network.Subdomain
-	return label(c.path.Child("network", "subdomain"), subdomain, ".spec.network.subdomain is too long, must be less than 63 characters")
+	subdomain, path := c.spec.Network.Subdomain, c.path.Child("network", "subdomain")
+	return append(because(path, subdomain, validation.IsDNS1123Subdomain(subdomain)), label(path, subdomain, ".spec.network.subdomain is too long, must be less than 63 characters")...)
 }
 
 func (c *checked) successPolicy() field.ErrorList {
@@ -82,7 +82,7 @@ func (c *checked) rule(rule *v1alpha2.FailurePolicyRule, path *field.Path) field
 func (c *checked) ruleTargetsExist(path *field.Path, names []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range names {
-		if c.entry(name) == nil {
+		if c.replicatedJob(name) == nil {
 			errs = append(errs, field.Invalid(path.Index(i), name,
 				fmt.Sprintf("invalid replicatedJob name '%s' in failure policy does not appear in .spec.ReplicatedJobs", name)))
 		}

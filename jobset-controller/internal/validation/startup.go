@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// startupRules of seed 001: together they name every entry but the last exactly once.
+// startupRules of seed 001: together they name every replicatedJob but the last exactly once.
 func (c *checked) startupRules() field.ErrorList {
 	if c.spec.StartupPolicy == nil || len(c.spec.StartupPolicy.Rules) == 0 {
 		return nil
@@ -19,7 +19,7 @@ func (c *checked) startupRules() field.ErrorList {
 		return field.ErrorList{field.Forbidden(path, "rules need startupPolicyOrder InOrder")}
 	}
 	if at := c.firstDependsOn(); at != nil {
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("rules cannot be combined with dependsOn (%s); use one of them", at))}
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("StartupPolicy and DependsOn APIs are mutually exclusive (%s)", at))}
 	}
 	errs, named := c.ruleTargets(path)
 	return append(errs, c.unnamed(path, named)...)
@@ -34,7 +34,7 @@ func (c *checked) firstDependsOn() *field.Path {
 	return nil
 }
 
-// ruleTargets also gives which entries are named.
+// ruleTargets also gives which replicatedJobs are named.
 func (c *checked) ruleTargets(path *field.Path) (field.ErrorList, map[string]bool) {
 	var errs field.ErrorList
 	named := map[string]bool{}
@@ -42,7 +42,7 @@ func (c *checked) ruleTargets(path *field.Path) (field.ErrorList, map[string]boo
 		targets := path.Index(i).Child("targetReplicatedJobs")
 		names := c.spec.StartupPolicy.Rules[i].TargetReplicatedJobs
 		if len(names) == 0 {
-			errs = append(errs, field.Required(targets, "a rule names at least one entry of spec.replicatedJobs"))
+			errs = append(errs, field.Required(targets, "a rule names at least one replicatedJob"))
 		}
 		for j, name := range names {
 			errs = append(errs, c.ruleTarget(targets.Index(j), name, named[name])...)
@@ -54,12 +54,12 @@ func (c *checked) ruleTargets(path *field.Path) (field.ErrorList, map[string]boo
 
 func (c *checked) ruleTarget(path *field.Path, name string, again bool) field.ErrorList {
 	switch {
-	case c.entry(name) == nil:
-		return field.ErrorList{noSuchEntry(path, name)}
+	case c.replicatedJob(name) == nil:
+		return field.ErrorList{unknownReplicatedJob(path, name)}
 	case again:
 		return field.ErrorList{field.Duplicate(path, name)}
 	case name == c.last().Name:
-		return field.ErrorList{field.Invalid(path, name, "is the last entry of spec.replicatedJobs: nothing starts after it that could wait for it")}
+		return field.ErrorList{field.Invalid(path, name, "is the last replicatedJob: nothing starts after it that could wait for it")}
 	}
 	return nil
 }
@@ -68,12 +68,12 @@ func (c *checked) last() *v1alpha2.ReplicatedJob {
 	return &c.spec.ReplicatedJobs[len(c.spec.ReplicatedJobs)-1]
 }
 
-// unnamed entries would have a gate by chance.
+// unnamed replicatedJobs would have a gate by chance.
 func (c *checked) unnamed(path *field.Path, named map[string]bool) field.ErrorList {
 	var errs field.ErrorList
 	for i := range len(c.spec.ReplicatedJobs) - 1 {
 		if name := c.spec.ReplicatedJobs[i].Name; !named[name] {
-			errs = append(errs, field.Required(path, fmt.Sprintf("no rule names %q (spec.replicatedJobs[%d]); every entry but the last must be named once", name, i)))
+			errs = append(errs, field.Required(path, fmt.Sprintf("no rule names %q (spec.replicatedJobs[%d]); every replicatedJob but the last must be named once", name, i)))
 		}
 	}
 	return errs

@@ -46,7 +46,7 @@ func replicatedJobs(old, js *v1alpha2.JobSet, features policy.Features) field.Er
 	name := func(e v1alpha2.ReplicatedJob) string { return e.Name }
 	before, after := names(old.Spec.ReplicatedJobs, name), names(js.Spec.ReplicatedJobs, name)
 	if !slices.Equal(before, after) {
-		return field.ErrorList{immutable(path, fmt.Sprintf(": entries cannot be added, removed or reordered: %q became %q", before, after))}
+		return field.ErrorList{immutable(path, fmt.Sprintf(": replicatedJobs cannot be added, removed or reordered: %q became %q", before, after))}
 	}
 	c := change{
 		suspended: ptr.Deref(old.Spec.Suspend, false) || ptr.Deref(js.Spec.Suspend, false),
@@ -55,7 +55,7 @@ func replicatedJobs(old, js *v1alpha2.JobSet, features policy.Features) field.Er
 	}
 	var errs field.ErrorList
 	for i := range js.Spec.ReplicatedJobs {
-		errs = append(errs, c.entry(path.Index(i), &old.Spec.ReplicatedJobs[i], &js.Spec.ReplicatedJobs[i])...)
+		errs = append(errs, c.replicatedJob(path.Index(i), &old.Spec.ReplicatedJobs[i], &js.Spec.ReplicatedJobs[i])...)
 	}
 	return errs
 }
@@ -68,7 +68,7 @@ func names[T any](list []T, name func(T) string) []string {
 	return all
 }
 
-// change is what may be changed in an entry.
+// change is what may be changed in a replicatedJob.
 type change struct {
 	// suspended before or after: a queue changes the pod template in the request that resumes, and changes it back in the one
 	// that suspends.
@@ -83,7 +83,7 @@ const (
 	unlessSuspended = "; some fields of the pod template can be changed while the JobSet is suspended"
 )
 
-func (c change) entry(path *field.Path, old, now *v1alpha2.ReplicatedJob) field.ErrorList {
+func (c change) replicatedJob(path *field.Path, old, now *v1alpha2.ReplicatedJob) field.ErrorList {
 	before, after := withDefaults(old), withDefaults(now)
 	if c.suspended {
 		followQueue(&before.Template.Spec.Template, &after.Template.Spec.Template)
@@ -103,8 +103,8 @@ func (c change) entry(path *field.Path, old, now *v1alpha2.ReplicatedJob) field.
 }
 
 // withDefaults fills in what admission fills in, in a copy.
-func withDefaults(entry *v1alpha2.ReplicatedJob) *v1alpha2.ReplicatedJob {
-	filled := entry.DeepCopy()
+func withDefaults(rjob *v1alpha2.ReplicatedJob) *v1alpha2.ReplicatedJob {
+	filled := rjob.DeepCopy()
 	if filled.GroupName == "" {
 		filled.GroupName = plan.DefaultGroup
 	}

@@ -58,10 +58,10 @@ func TestUpdate(t *testing.T) {
 		"another image in a queue": {before: changes{suspended}, after: changes{suspended, image}, want: stopped},
 		"more replicas":            {after: changes{func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs[0].Replicas = 3 }}, want: running},
 		"a label of the Job":       {before: changes{suspended}, after: changes{suspended, func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs[0].Template.Labels = map[string]string{"a": "b"} }}, want: stopped},
-		"an entry goes":            {after: changes{func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs = s.ReplicatedJobs[:1] }}, want: `spec.replicatedJobs: Invalid value: field is immutable: entries cannot be added, removed or reordered: ["a" "b"] became ["a"]`},
-		"entries swap": {after: changes{func(s *v1alpha2.JobSetSpec) {
+		"a replicatedJob goes":     {after: changes{func(s *v1alpha2.JobSetSpec) { s.ReplicatedJobs = s.ReplicatedJobs[:1] }}, want: `spec.replicatedJobs: Invalid value: field is immutable: replicatedJobs cannot be added, removed or reordered: ["a" "b"] became ["a"]`},
+		"replicatedJobs swap": {after: changes{func(s *v1alpha2.JobSetSpec) {
 			s.ReplicatedJobs[0], s.ReplicatedJobs[1] = s.ReplicatedJobs[1], s.ReplicatedJobs[0]
-		}}, want: `spec.replicatedJobs: Invalid value: field is immutable: entries cannot be added, removed or reordered: ["a" "b"] became ["b" "a"]`},
+		}}, want: `spec.replicatedJobs: Invalid value: field is immutable: replicatedJobs cannot be added, removed or reordered: ["a" "b"] became ["b" "a"]`},
 		"a default is written down": {after: changes{func(s *v1alpha2.JobSetSpec) {
 			s.ReplicatedJobs[0].Template.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 			s.ReplicatedJobs[0].Template.Spec.Template.Spec.RestartPolicy = "OnFailure"

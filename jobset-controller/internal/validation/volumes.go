@@ -35,10 +35,7 @@ func (c *checked) claim(path *field.Path, name string, again bool) field.ErrorLi
 	if again {
 		return field.ErrorList{field.Invalid(at, name, "names must be unique for VolumeClaimPolicies template")}
 	}
-	if errs := because(at, name, validation.IsDNS1123Subdomain(name)); len(errs) > 0 {
-		return errs
-	}
-	errs := c.claimUse(at, name)
+	errs := append(because(at, name, validation.IsDNS1123Subdomain(name)), c.claimUse(at, name)...)
 	if claim := plan.ClaimName(name, c.name); len(claim) > maxClaimName {
 		errs = append(errs, field.Invalid(at, name, fmt.Sprintf(
 			"VolumeClaimPolicies template name is too long, the claim name %q will exceed %d characters", claim, maxClaimName)))

@@ -16,7 +16,7 @@ import (
 
 // +kubebuilder:webhook:path=/mutate-jobset-x-k8s-io-v1alpha2-jobset,mutating=true,failurePolicy=fail,sideEffects=None,groups=jobset.x-k8s.io,resources=jobsets,verbs=create;update,versions=v1alpha2,name=mjobset.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// defaults fills in what the published webhook fills in, because its clients look at it. The controller itself does without.
+// defaults fills in what the published webhook fills in, because its clients read it. The controller itself does without.
 type defaults struct{}
 
 // Default fills in a JobSet that is created, and drops what programs wrote on another one that its manifest was read from. In an update it

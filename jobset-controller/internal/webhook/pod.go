@@ -19,10 +19,10 @@ import (
 
 // Domains knows where the pods of a Job are, and who leads them.
 type Domains interface {
-	// Run gives what the Job of this name and UID says of its pods, the zero Run if it is not known yet.
-	Run(ctx context.Context, job types.NamespacedName, uid types.UID) (exclusive.Run, error)
+	// LeaderIsOver reports whether the Job of this name and UID gets no pod with index 0 any more; false if the Job is not known yet.
+	LeaderIsOver(ctx context.Context, job types.NamespacedName, uid types.UID) (bool, error)
 	// Of gives the topology domain that the pods of the Job with this UID are in, "" if it is not decided yet.
-	Of(ctx context.Context, job types.UID, run exclusive.Run, topology string) (string, error)
+	Of(ctx context.Context, job types.UID, topology string) (string, error)
 }
 
 // RegisterPod serves the webhooks that place the pods of JobSets exclusively.
@@ -41,18 +41,20 @@ func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	if topology == "" || job == nil || job.Kind != "Job" {
 		return nil
 	}
-	run, err := w.domains.Run(ctx, types.NamespacedName{Namespace: namespaceOf(ctx, pod), Name: job.Name}, job.UID)
+	delete(pod.Annotations, exclusive.LeaderKey) // of a pod that this one is a copy of
+	if exclusive.Leads(pod) {
+		exclusive.Prepare(pod, "", false)
+		return nil
+	}
+	domain, err := w.domains.Of(ctx, job.UID, topology)
+	if err != nil {
+		return fmt.Errorf("looking for the domain of job %s: %w", job.Name, err)
+	}
+	over, err := w.domains.LeaderIsOver(ctx, types.NamespacedName{Namespace: namespaceOf(ctx, pod), Name: job.Name}, job.UID)
 	if err != nil {
 		return fmt.Errorf("looking for the leader of job %s: %w", job.Name, err)
 	}
-	run.Elect(pod)
-	domain := ""
-	if !exclusive.Leads(pod) {
-		if domain, err = w.domains.Of(ctx, job.UID, run, topology); err != nil {
-			return fmt.Errorf("looking for the domain of job %s: %w", job.Name, err)
-		}
-	}
-	exclusive.Prepare(pod, domain)
+	exclusive.Prepare(pod, domain, over)
 	return nil
 }
 

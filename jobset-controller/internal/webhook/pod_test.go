@@ -23,14 +23,11 @@ const second types.UID = "second"
 
 var errDown = errors.New("the cache is down")
 
-func (d domains) Run(_ context.Context, job types.NamespacedName, uid types.UID) (exclusive.Run, error) {
-	if uid == second && job == (types.NamespacedName{Namespace: "ns", Name: "a-w-0"}) {
-		return exclusive.Run{First: 1}, nil
-	}
-	return exclusive.Run{}, nil
+func (d domains) LeaderIsOver(_ context.Context, job types.NamespacedName, uid types.UID) (bool, error) {
+	return uid == second && job == (types.NamespacedName{Namespace: "ns", Name: "a-w-0"}), nil
 }
 
-func (d domains) Of(_ context.Context, job types.UID, _ exclusive.Run, _ string) (string, error) {
+func (d domains) Of(_ context.Context, job types.UID, _ string) (string, error) {
 	domain, found := d[job]
 	if !found {
 		return "", errDown
@@ -55,6 +52,7 @@ func exclusivePod(index string, change ...func(*corev1.Pod)) *corev1.Pod {
 // ofSecond makes the pod one of a Job whose index 0 is over.
 func ofSecond(p *corev1.Pod) { p.Namespace, p.OwnerReferences[0].UID = "ns", second }
 
+func elected(p *corev1.Pod)  { p.Annotations[exclusive.LeaderKey] = "true" }
 func orphan(p *corev1.Pod)   { p.OwnerReferences = nil }
 func reserved(p *corev1.Pod) { p.Annotations[v1alpha2.NodeSelectorStrategyKey] = "true" }
 
@@ -67,8 +65,9 @@ func TestPodsArePreparedWhenTheyAreCreated(t *testing.T) {
 		"the leader needs no domain":       {exclusivePod("0"), domains{}, "leader"},
 		"a follower of a placed leader":    {exclusivePod("1"), domains{"job": "r1"}, "r1"},
 		"a follower before its leader":     {exclusivePod("1"), domains{"job": ""}, "waits"},
-		"the next when index 0 is over":    {exclusivePod("1", ofSecond), domains{}, "leader"},
-		"a follower of that one":           {exclusivePod("2", ofSecond), domains{second: ""}, "waits"},
+		"any pod when index 0 is over":     {exclusivePod("2", ofSecond), domains{second: ""}, "leader"},
+		"a follower of one that has led":   {exclusivePod("1", ofSecond), domains{second: "r1"}, "r1"},
+		"a copy of one that has led":       {exclusivePod("1", elected), domains{"job": "r1"}, "r1"},
 		"a pod that no Job owns":           {exclusivePod("0", orphan), domains{}, ""},
 		"a pod whose nodes were reserved":  {exclusivePod("1", reserved), domains{}, ""},
 		"a pod that says nothing about it": {&corev1.Pod{}, domains{}, ""},

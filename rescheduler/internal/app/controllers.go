@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/webhook"
 )
 
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role paths=. paths=../controller/... paths=../webhook/... output:rbac:dir=../../config/rbac
-//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../config/webhook
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... paths=../webhook/... output:rbac:dir=../../../charts/rescheduler/files/rbac
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/rescheduler/files/webhook
 
 // parts are what controllers and webhook share.
 type parts struct {

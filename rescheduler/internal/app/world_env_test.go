@@ -70,7 +70,7 @@ func giveRights() error {
 	if err != nil {
 		return err
 	}
-	content, err := os.ReadFile("../../config/rbac/role.yaml")
+	content, err := os.ReadFile("../../../charts/rescheduler/files/rbac/manager.yaml")
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (w *world) start(changes ...func(*settings.Rescheduling)) {
 
 // install the webhook as the chart does, for this world.
 func (w *world) install(url string, ca []byte) {
-	content, err := os.ReadFile("../../config/webhook/manifests.yaml")
+	content, err := os.ReadFile("../../../charts/rescheduler/files/webhook/manifests.yaml")
 	w.ok(err)
 	var configuration admissionv1.MutatingWebhookConfiguration
 	w.ok(yaml.UnmarshalStrict([]byte(strings.TrimPrefix(string(content), "---\n")), &configuration))

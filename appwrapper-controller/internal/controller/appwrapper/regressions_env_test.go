@@ -414,7 +414,7 @@ func TestB22StatusWithWrongComponentCount(t *testing.T) {
 
 // B-24: the role has the API that events are written to. The other one, which recorders of the past wrote to, is not needed.
 func TestB24RoleAllowsEvents(t *testing.T) {
-	role, err := os.ReadFile("../../../config/rbac/role.yaml")
+	role, err := os.ReadFile("../../../../charts/appwrapper-controller/files/rbac/manager.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,7 +434,7 @@ func TestB24RoleAllowsEvents(t *testing.T) {
 
 // B-25: the count of resets is where others look for it.
 func TestB25CRDHasResettingCount(t *testing.T) {
-	crd, err := os.ReadFile("../../../config/crd/bases/workload.codeflare.dev_appwrappers.yaml")
+	crd, err := os.ReadFile("../../../../charts/appwrapper-controller/files/crds/workload.codeflare.dev_appwrappers.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ import (
 var apiServer *rest.Config
 
 func TestMain(m *testing.M) {
-	os.Exit(apiserver.Main(m, &apiServer, "../../../config/crd/bases", "testdata/crds", "../../../../jobset-controller/config/crd/bases"))
+	os.Exit(apiserver.Main(m, &apiServer, "../../../../charts/appwrapper-controller/files/crds", "testdata/crds", "../../../../charts/jobset-controller/files/crds"))
 }
 
 // world is a namespace with an AppWrapper controller in it.

@@ -20,7 +20,7 @@ const (
 	nodeIndex = "holdfast.node"
 )
 
-// CacheOptions keep of the cluster's pods and services only those of ElasticJobs, and of these and of the nodes only what is looked at.
+// CacheOptions keep of the cluster's pods and services only those of ElasticJobs, and of these and of the nodes only the fields that the policy reads.
 func CacheOptions() cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{v1alpha1.GroupNameLabel: v1alpha1.GroupName})
 	return cache.Options{

@@ -71,10 +71,10 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1alpha1.ElasticJob{}).
-		Watches(&corev1.Pod{}, podNews()).
-		Watches(&corev1.Service{}, serviceNews()).
-		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, r.nodeNews())).
-		WatchesRawSource(source.Kind(mgr.GetCache(), &v1alpha1.ElasticJob{}, r.jobNews())).
+		Watches(&corev1.Pod{}, podEvents()).
+		Watches(&corev1.Service{}, serviceEvents()).
+		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, r.nodeEvents())).
+		WatchesRawSource(source.Kind(mgr.GetCache(), &v1alpha1.ElasticJob{}, r.jobEvents())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: retries()}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
@@ -86,10 +86,10 @@ func retries() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, longestRetry)
 }
 
-// staleRetry bounds the wait for the cache to catch up. The event that brings the news comes sooner as a rule.
+// staleRetry bounds the wait for the cache to catch up. The event of the change comes sooner as a rule.
 const staleRetry = 200 * time.Millisecond
 
-// Reconcile brings one job a step further: it looks, decides, writes the decision down, and does what was decided.
+// Reconcile observes one job, decides, writes the decision to its status, and acts on it.
 func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (ctrl.Result, error) {
 	if managedElsewhere(job) {
 		return ctrl.Result{}, nil
@@ -154,7 +154,7 @@ func soonest(a, b time.Duration) time.Duration {
 	return a
 }
 
-// again turns a lost race into a second look.
+// again requeues after a conflict.
 func again(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil

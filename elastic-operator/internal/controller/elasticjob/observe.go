@@ -42,7 +42,7 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*sc
 	return s, nil
 }
 
-// observeInPlace reads what the job asks for and is told. What was written and cannot be read is written anew.
+// observeInPlace reads the job's request for restarts in place and the report of its group. A roster that cannot be read is written again.
 func (r *Reconciler) observeInPlace(ctx context.Context, job *v1alpha1.ElasticJob) policy.InPlace {
 	var p policy.InPlace
 	var err error
@@ -50,7 +50,7 @@ func (r *Reconciler) observeInPlace(ctx context.Context, job *v1alpha1.ElasticJo
 		p.Problem = "restarts in place are not possible: " + err.Error()
 	}
 	if p.Roster, err = roster.Of(job.Annotations); err != nil {
-		log.FromContext(ctx).Error(err, "The roster cannot be read; it is written anew")
+		log.FromContext(ctx).Error(err, "Roster unreadable, writing it again")
 	}
 	p.Report = roster.ReportOf(job.Annotations)
 	return p
@@ -103,7 +103,7 @@ func (r *Reconciler) observeServices(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// nodeReader reads each node once for a look. One that seems to be lost is read live: its workers will be replaced while they may run on,
+// nodeReader reads each node once in a reconcile. One that seems to be lost is read live: its workers will be replaced while they may run on,
 // and a cache that has just begun, or has stopped, is no reason for that.
 type nodeReader struct {
 	*Reconciler

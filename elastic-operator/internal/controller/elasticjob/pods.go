@@ -21,8 +21,8 @@ import (
 // atOnce is how many calls are made for one job at a time.
 const atOnce = 16
 
-// inParallel calls do for each item. One that fails keeps no other from being done, or the same pod would hold up the rest at every look.
-// When atOnce of them have failed the reason is a larger one, and the rest is left for the next look. The first error is returned.
+// inParallel calls do for each item. One that fails keeps no other from being done, or the same pod would hold up the rest in every reconcile.
+// When atOnce of them have failed the reason is a larger one, and the rest is left for the next reconcile. The first error is returned.
 func inParallel[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	var group errgroup.Group
 	var failed atomic.Int32

@@ -18,21 +18,21 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// gather is how long news of a pod wait for more. Pods of a job start, and fail, within moments of each other: one look, one write.
-const gather = 50 * time.Millisecond
+// debounce delays the reconcile after an event of a pod. Pods of a job start, and fail, within moments of each other: one reconcile, one write.
+const debounce = 50 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podNews wakes the job of a pod when something has changed that is looked at.
-func podNews() handler.EventHandler {
+// podEvents enqueues the job of a pod when a field has changed that the policy reads.
+func podEvents() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { wake(q, e.Object) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { wake(q, e.Object) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(q, e.Object) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, isPod := e.ObjectOld.(*corev1.Pod)
 			after, isPodToo := e.ObjectNew.(*corev1.Pod)
 			if !isPod || !isPodToo || podChanged(before, after) {
-				wake(q, e.ObjectNew)
+				enqueue(q, e.ObjectNew)
 			}
 		},
 	}
@@ -43,22 +43,22 @@ func podChanged(before, after *corev1.Pod) bool {
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !equality.Semantic.DeepEqual(before.Status, after.Status)
 }
 
-// serviceNews wakes the job of a service that somebody has deleted.
-func serviceNews() handler.EventHandler {
-	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { wake(q, e.Object) }}
+// serviceEvents enqueues the job of a service that was deleted.
+func serviceEvents() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object) }}
 }
 
-func wake(q queue, object client.Object) {
+func enqueue(q queue, object client.Object) {
 	if owner(object) == "" {
 		return
 	}
 	q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{
 		Namespace: object.GetNamespace(), Name: metav1.GetControllerOfNoCopy(object).Name,
-	}}, gather)
+	}}, debounce)
 }
 
-// jobNews drops what is remembered of a job that is gone. Few are seen on their way out.
-func (r *Reconciler) jobNews() handler.TypedEventHandler[*v1alpha1.ElasticJob, reconcile.Request] {
+// jobEvents drops what is remembered of a job that was deleted. Few jobs are observed with a deletion timestamp.
+func (r *Reconciler) jobEvents() handler.TypedEventHandler[*v1alpha1.ElasticJob, reconcile.Request] {
 	return handler.TypedFuncs[*v1alpha1.ElasticJob, reconcile.Request]{
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.ElasticJob], _ queue) {
 			r.expected.forget(e.Object.UID)
@@ -67,31 +67,31 @@ func (r *Reconciler) jobNews() handler.TypedEventHandler[*v1alpha1.ElasticJob, r
 	}
 }
 
-// nodeNews wakes the jobs that have pods on a node that comes, goes, or changes in what is looked at.
-func (r *Reconciler) nodeNews() handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
+// nodeEvents enqueues the jobs that have pods on a node that was created, was deleted, or has changed in a field that the policy reads.
+func (r *Reconciler) nodeEvents() handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Node], q queue) {
-			r.wakeNode(ctx, q, e.Object)
+			r.enqueueNode(ctx, q, e.Object)
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Node], q queue) {
-			r.wakeNode(ctx, q, e.Object)
+			r.enqueueNode(ctx, q, e.Object)
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Node], q queue) {
 			if e.ObjectOld.Spec.Unschedulable != e.ObjectNew.Spec.Unschedulable || !equality.Semantic.DeepEqual(e.ObjectOld.Spec.Taints, e.ObjectNew.Spec.Taints) ||
 				!equality.Semantic.DeepEqual(e.ObjectOld.Status.Conditions, e.ObjectNew.Status.Conditions) {
-				r.wakeNode(ctx, q, e.ObjectNew)
+				r.enqueueNode(ctx, q, e.ObjectNew)
 			}
 		},
 	}
 }
 
-func (r *Reconciler) wakeNode(ctx context.Context, q queue, node *corev1.Node) {
+func (r *Reconciler) enqueueNode(ctx context.Context, q queue, node *corev1.Node) {
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.MatchingFields{nodeIndex: node.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "Listing the pods of a node", "node", node.Name)
 		return
 	}
 	for i := range pods.Items {
-		wake(q, &pods.Items[i])
+		enqueue(q, &pods.Items[i])
 	}
 }

@@ -17,7 +17,7 @@ func TestWhatIsRememberedOfAJobGoesWithIt(t *testing.T) {
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()
 	r.expected.podCreated(job.UID, 0, "pod")
 	r.asked.due(job.UID, time.Minute)
-	r.jobNews().Delete(t.Context(), event.TypedDeleteEvent[*v1alpha1.ElasticJob]{Object: job}, nil)
+	r.jobEvents().Delete(t.Context(), event.TypedDeleteEvent[*v1alpha1.ElasticJob]{Object: job}, nil)
 	if len(r.expected.jobs)+len(r.asked.last) > 0 {
 		t.Errorf("left: %v, %v", r.expected.jobs, r.asked.last)
 	}

@@ -34,7 +34,9 @@ import (
 
 var apiServer *rest.Config
 
-func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, &apiServer, "../../../config/crd/bases")) }
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, &apiServer, "../../../../charts/elastic-operator/files/crds"))
+}
 
 // world is a namespace with a controller in it, which can be stopped and started again, and with a scheduler and kubelets that are played.
 type world struct {

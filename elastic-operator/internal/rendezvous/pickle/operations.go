@@ -139,7 +139,7 @@ func global(m *machine) error {
 		lines[i] = string(m.input[m.at : m.at+end])
 		m.at += end + 1
 	}
-	m.push(Global(lines[0] + "." + lines[1]))
+	m.push(Global{lines[0], lines[1]})
 	return nil
 }
 
@@ -157,7 +157,7 @@ func stackGlobal(m *machine) error {
 	if !okModule || !okName {
 		return fmt.Errorf("%w: a name that is no text", ErrMalformed)
 	}
-	m.push(Global(module + "." + name))
+	m.push(Global{module, name})
 	return nil
 }
 

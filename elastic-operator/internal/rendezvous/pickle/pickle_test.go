@@ -2,6 +2,7 @@ package pickle
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,10 +34,10 @@ func TestRead(t *testing.T) {
 		"a frozen set":                   {"(K\x01\x91.", &Set{Items: []any{int64(1)}}},
 		"a dictionary":                   {"}(\x8c\x01aK\x01u.", &Dict{Keys: []any{"a"}, Values: []any{int64(1)}}},
 		"a dictionary of one":            {"}\x8c\x01aK\x01s.", &Dict{Keys: []any{"a"}, Values: []any{int64(1)}}},
-		"a name in lines":                {"cm\nC\n.", Global("m.C")},
-		"a name on the stack":            {"\x8c\x01m\x8c\x01C\x93.", Global("m.C")},
-		"an instance with its state":     {"cm\nC\n)\x81}\x8c\x01aNsb.", &Object{Class: Global("m.C"), Args: Tuple{}, State: &Dict{Keys: []any{"a"}, Values: []any{nil}}}},
-		"a call":                         {"cm\nf\nK\x01\x85R.", &Object{Class: Global("m.f"), Args: Tuple{int64(1)}}},
+		"a name in lines":                {"cm\nC\n.", Global{"m", "C"}},
+		"a name on the stack":            {"\x8c\x01m\x8c\x01C\x93.", Global{"m", "C"}},
+		"an instance with its state":     {"cm\nC\n)\x81}\x8c\x01aNsb.", &Object{Class: Global{"m", "C"}, Args: Tuple{}, State: &Dict{Keys: []any{"a"}, Values: []any{nil}}}},
+		"a call":                         {"cm\nf\nK\x01\x85R.", &Object{Class: Global{"m", "f"}, Args: Tuple{int64(1)}}},
 		"what was remembered":            {"\x8c\x01a\x94h\x00\x86.", Tuple{"a", "a"}},
 		"what was remembered by number":  {"\x8c\x01aq\x05h\x05\x86.", Tuple{"a", "a"}},
 	} {
@@ -68,6 +69,7 @@ func TestReadRefuses(t *testing.T) {
 		"nothing to remember":               "\x94.",
 		"a name without an end":             "cm\nC",
 		"a name that is no text":            "NN\x93.",
+		"too many operations":               strings.Repeat("N", maxOperations) + ".",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if v, err := Read([]byte(input)); !errors.Is(err, ErrMalformed) {

@@ -10,6 +10,9 @@ import (
 // ErrMalformed is what is no pickle, or one of a kind that is not read.
 var ErrMalformed = errors.New("not a pickle that can be read")
 
+// maxOperations bounds the memory that a pickle can take: an operation of one byte may take 50 bytes. The state of 10,000 agents has about 310,000.
+const maxOperations = 1 << 19
+
 // mark is what the opcode MARK leaves on the stack.
 type mark struct{}
 
@@ -21,10 +24,10 @@ type machine struct {
 }
 
 // Read returns the value of a pickle: nil, Bool, int64, float64, string, []byte, Global, Tuple, *List, *Set, *Dict or *Object. Time and memory are
-// in proportion to the input. Values may contain themselves.
-func Read(input []byte) (value any, err error) {
+// in proportion to the input, which has at most maxOperations operations. Values may contain themselves.
+func Read(input []byte) (any, error) {
 	m := &machine{input: input, memo: map[uint64]any{}}
-	for {
+	for range maxOperations {
 		op, err := m.byte()
 		if err != nil {
 			return nil, err
@@ -36,6 +39,7 @@ func Read(input []byte) (value any, err error) {
 			return nil, fmt.Errorf("%w, at offset %d", err, m.at)
 		}
 	}
+	return nil, fmt.Errorf("%w: it has more than %d operations", ErrMalformed, maxOperations)
 }
 
 // step does one opcode.

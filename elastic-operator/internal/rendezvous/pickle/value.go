@@ -14,8 +14,8 @@ const (
 	OpFalse = 0x89
 )
 
-// Global is a class or a function, as module.name.
-type Global string
+// Global is a class or a function.
+type Global struct{ Module, Name string }
 
 // Tuple is a tuple.
 type Tuple []any

@@ -39,18 +39,27 @@ func Parse(text string) (State, error) {
 	if err != nil || o == nil {
 		return State{}, err
 	}
-	var s State
-	var ok [4]bool
-	s.Round, ok[0] = whole(o, "round")
-	complete, ok1 := flag(o, "complete")
-	closed, ok2 := flag(o, "closed")
-	s.Complete, s.Closed, ok[1], ok[2] = complete.Value, closed.Value, ok1, ok2
-	s.Participants, ok[3] = participants(o, s.Complete)
-	if ok != [4]bool{true, true, true, true} {
+	round, ok1 := whole(o, "round")
+	complete, ok2 := flag(o, "complete")
+	closed, ok3 := flag(o, "closed")
+	v, _ := o.Attribute("participants")
+	joined, ok4 := v.(*pickle.Dict)
+	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return State{}, fmt.Errorf("%w: an attribute is missing", ErrUnreadable)
 	}
-	s.Waiting = members(o, "wait_list")
-	s.Spare = members(o, "redundancy_list")
+	waiting, spare := items(o, "wait_list"), items(o, "redundancy_list")
+	if len(joined.Keys)+len(waiting)+len(spare) > maxNodes {
+		return State{}, fmt.Errorf("%w: it has more than %d nodes", ErrUnreadable, maxNodes)
+	}
+	s := State{
+		Round: round, Complete: complete.Value, Closed: closed.Value,
+		Participants: nodes(joined.Keys), Waiting: nodes(waiting), Spare: nodes(spare),
+	}
+	for i := range s.Participants {
+		if rank, ok := joined.Values[i].(int64); ok && s.Complete {
+			s.Participants[i].Rank = rank
+		}
+	}
 	return s, nil
 }
 
@@ -103,40 +112,23 @@ func flag(o *pickle.Object, name string) (pickle.Bool, bool) {
 	return b, ok
 }
 
-func participants(o *pickle.Object, complete bool) ([]Node, bool) {
-	v, _ := o.Attribute("participants")
-	d, ok := v.(*pickle.Dict)
-	if !ok {
-		return nil, false
+// nodes without ranks.
+func nodes(names []any) (list []Node) {
+	for _, name := range names {
+		list = append(list, Node{Name: nodeName(name), Rank: -1})
 	}
-	var nodes []Node
-	for i, key := range d.Keys {
-		n := Node{Name: nodeName(key), Rank: -1}
-		if rank, ok := d.Values[i].(int64); ok && complete {
-			n.Rank = rank
-		}
-		nodes = append(nodes, n)
-	}
-	return nodes, true
+	return list
 }
 
-func members(o *pickle.Object, name string) []Node {
+// items of an attribute that is a set; before protocol 4 a set is a call with a list.
+func items(o *pickle.Object, name string) []any {
 	v, _ := o.Attribute(name)
-	var nodes []Node
-	for _, item := range items(v) {
-		nodes = append(nodes, Node{Name: nodeName(item), Rank: -1})
-	}
-	return nodes
-}
-
-// items of a set; before protocol 4 a set is a call with a list.
-func items(v any) []any {
 	switch v := v.(type) {
 	case *pickle.Set:
 		return v.Items
 	case *pickle.Object:
 		args, ok := v.Args.(pickle.Tuple)
-		if !ok || len(args) != 1 || v.Class != pickle.Global("builtins.set") && v.Class != pickle.Global("__builtin__.set") {
+		if !ok || len(args) != 1 || v.Class != (pickle.Global{Module: "builtins", Name: "set"}) && v.Class != (pickle.Global{Module: "__builtin__", Name: "set"}) {
 			return nil
 		}
 		if l, ok := args[0].(*pickle.List); ok {
@@ -146,9 +138,13 @@ func items(v any) []any {
 	return nil
 }
 
-// maxAddress is the length of the longest DNS name. Many nodes of one message may refer to the same address, so that the names could take
-// far more memory than the message.
-const maxAddress = 253
+// Many nodes of one message may refer to the same address, so that their names could take far more memory than the message.
+const (
+	// maxAddress is the length of the longest DNS name.
+	maxAddress = 253
+	// maxNodes is as many as a server has connections. A state with more is not read.
+	maxNodes = 10_000
+)
 
 // nodeName is how torch prints the node in its log: address, process, number.
 func nodeName(v any) string {

@@ -134,29 +134,45 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestParseBoundsTheMemoryOfNames reads a message of 2 MB in which 100,000 nodes refer to the same address of 1 MB: their names would take 100 GB.
-func TestParseBoundsTheMemoryOfNames(t *testing.T) {
-	text := base64.StdEncoding.EncodeToString(sharedAddress(1<<20, 100_000))
-	before, after := runtime.MemStats{}, runtime.MemStats{}
-	runtime.ReadMemStats(&before)
-	s, err := Parse(text)
-	runtime.ReadMemStats(&after)
-	if err != nil || len(s.Participants) != 100_000 {
-		t.Fatalf("%d nodes, error %v", len(s.Participants), err)
+// TestParseBoundsMemory reads messages within the server's limits that would take all of its memory, or more: the pod has 256 MiB.
+func TestParseBoundsMemory(t *testing.T) {
+	for name, c := range map[string]struct {
+		pickle []byte
+		nodes  int // -1: it is refused
+	}{
+		"nodes that share an address":      {sharedAddress(1<<20, maxNodes), maxNodes},
+		"more nodes than connections":      {sharedAddress(1<<10, 100_000), -1},
+		"classes that share a long module": {[]byte("\x80\x02" + word(strings.Repeat("a", 1<<20)) + "q\x01(" + strings.Repeat("h\x01h\x01\x93", 1000) + "t."), -1},
+		"values of one byte":               {[]byte(strings.Repeat("N", 3<<20) + "."), -1},
+		"dictionaries of one byte":         {[]byte(strings.Repeat("}", 3<<20) + "."), -1},
+		"what is remembered of one byte":   {[]byte("N" + strings.Repeat("\x94", 3<<20) + "."), -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := base64.StdEncoding.EncodeToString(c.pickle)
+			before, after := runtime.MemStats{}, runtime.MemStats{}
+			runtime.ReadMemStats(&before)
+			s, err := Parse(text)
+			runtime.ReadMemStats(&after)
+			if (err != nil) != (c.nodes < 0) || err == nil && len(s.Participants) != c.nodes {
+				t.Fatalf("%d nodes, error %v", len(s.Participants), err)
+			}
+			if err == nil && len(s.Participants[0].Name) > maxAddress+4 {
+				t.Errorf("a name has %d bytes", len(s.Participants[0].Name))
+			}
+			if got := after.TotalAlloc - before.TotalAlloc; got > 96<<20 {
+				t.Errorf("reading %d MiB took %d MiB", len(text)>>20, got>>20)
+			}
+		})
 	}
-	if n := len(s.Participants[0].Name); n > maxAddress+4 {
-		t.Errorf("a name has %d bytes", n)
-	}
-	if got := after.TotalAlloc - before.TotalAlloc; got > 256<<20 {
-		t.Errorf("reading %d MB took %d MB", len(text)>>20, got>>20)
-	}
+}
+
+// word is a text as pickle writes it.
+func word(s string) string {
+	return "X" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(s)))) + s
 }
 
 // sharedAddress is the pickle of a state in which many participants have the same long address, which is written once.
 func sharedAddress(length, nodes int) []byte {
-	word := func(s string) string {
-		return "X" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(s)))) + s
-	}
 	var b strings.Builder
 	b.WriteString("\x80\x02cm\nC\n)\x81}(" + word("round") + "K\x00" + word("complete") + "\x89" + word("closed") + "\x89" + word("participants") + "}(")
 	b.WriteString("cm\nN\nq\x01)\x81}(" + word("addr") + word(strings.Repeat("a", length)) + "uq\x02bK\x00")

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-//go:generate env GOWORK=off go tool -modfile=../../../../tools/codegen/go.mod controller-gen rbac:roleName=kueue-role paths=. paths=../integration output:rbac:dir=../../config/rbac
+//go:generate env GOWORK=off go tool -modfile=../../../../tools/codegen/go.mod controller-gen rbac:roleName=kueue-role,fileName=kueue.yaml paths=. paths=../integration output:rbac:dir=../../../../charts/elastic-operator/files/rbac
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create

@@ -21,7 +21,7 @@ const (
 type Options struct {
 	bootstrap.Options
 
-	// WaitForPodsReady: tell Kueue when enough pods are ready. If Kueue waits for that and is not told, it evicts every job.
+	// WaitForPodsReady reports to Kueue when enough pods are ready. If Kueue waits for that report and there is none, it evicts every job.
 	WaitForPodsReady bool
 	// ManageWithoutQueue: suspend jobs without a queue too.
 	ManageWithoutQueue bool

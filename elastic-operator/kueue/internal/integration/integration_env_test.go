@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, stop, err := apiserver.Start("../../../config/crd/bases", filepath.Join(strings.TrimSpace(string(dir)), "config", "components", "crd", "bases"))
+	config, stop, err := apiserver.Start("../../../../charts/elastic-operator/files/crds", filepath.Join(strings.TrimSpace(string(dir)), "config", "components", "crd", "bases"))
 	if err != nil {
 		t.Fatal(err)
 	}

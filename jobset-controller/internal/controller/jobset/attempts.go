@@ -21,7 +21,7 @@ import (
 // podIndex finds pods by the UID of the JobSet that they say they are of. Ownership is decided by their Jobs.
 const podIndex = "holdfast.jobset-uid"
 
-// NewPods makes a cache of the pods of JobSets, with what restartStrategy InPlaceRestart looks at, and has the manager run it. It is
+// NewPods makes a cache of the pods of JobSets, with what restartStrategy InPlaceRestart reads, and has the manager run it. It is
 // a cache of its own because the manager's keeps no pods, or others: only who turns the feature on pays for it.
 func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.Config) (cache.Cache, error) {
 	pods, err := cache.New(mgr.GetConfig(), cache.Options{
@@ -71,8 +71,8 @@ func restartCounts(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return counts
 }
 
-// podNews wakes the JobSet that a pod says it is of.
-func podNews(pods cache.Cache) source.Source {
+// podEvents wakes the JobSet that a pod says it is of.
+func podEvents(pods cache.Cache) source.Source {
 	return source.Kind(pods, &corev1.Pod{}, handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, pod *corev1.Pod) []reconcile.Request {
 		name := pod.Labels[v1alpha2.JobSetNameKey]
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}}}
@@ -97,14 +97,14 @@ func (r *Reconciler) readAttempts(ctx context.Context, s *scope) error {
 
 func (s *scope) restartsInPlace() bool { return s.attempts != nil && s.attempts.Restarting() }
 
-// setAttempts tells the agents what to do.
+// setAttempts writes what the agents follow.
 func (s *scope) setAttempts(status *v1alpha2.JobSetStatus) {
 	if s.attempts == nil {
 		return
 	}
 	status.PreviousInPlaceRestartAttempt, status.CurrentInPlaceRestartAttempt = s.attempts.Next(&s.jobSet.Status, s.suspended())
 	if s.restartsInPlace() && !s.suspended() {
-		s.raise(status, v1alpha2.JobSetRestartingInPlace, warning(v1alpha2.InPlaceAttemptReason, fmt.Sprintf(
+		s.setTrue(status, v1alpha2.JobSetRestartingInPlace, warning(v1alpha2.InPlaceAttemptReason, fmt.Sprintf(
 			"all pods restart in place and join attempt %d", s.attempts.Highest)))
 	}
 }

@@ -2,6 +2,7 @@ package jobset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	goruntime "runtime"
 	"strings"
@@ -123,7 +124,7 @@ type memory struct {
 	service  *corev1.Service
 	writes   int // of the status
 	jobCalls atomic.Int32
-	refuses  error // of creations
+	refuses  error // of writes to Jobs and Services
 }
 
 // running is a JobSet of that many Jobs, all of them ready, with the status that says so.
@@ -182,7 +183,7 @@ func (m *memory) Create(context.Context, client.Object, ...client.CreateOption) 
 
 func (m *memory) Delete(context.Context, client.Object, ...client.DeleteOption) error {
 	m.jobCalls.Add(1)
-	return nil
+	return m.refuses
 }
 
 func (m *memory) Status() client.SubResourceWriter { return memoryStatus{memory: m} }
@@ -191,7 +192,7 @@ func (m *memory) Status() client.SubResourceWriter { return memoryStatus{memory:
 func (m *memory) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	m.jobCalls.Add(1)
 	_, err := patch.Data(object)
-	return err
+	return errors.Join(err, m.refuses)
 }
 
 type memoryStatus struct {

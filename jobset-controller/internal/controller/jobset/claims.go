@@ -20,19 +20,19 @@ func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (exist bool, ag
 	if len(s.jobSet.Spec.VolumeClaimPolicies) == 0 {
 		return true, ctrl.Result{}, nil
 	}
-	if wait, refused := r.notBefore.wait(s.jobSet, theClaims); wait > 0 {
-		s.lacksClaims = refused
+	if wait, refused := r.notBefore.wait(s.jobSet, taskClaims); wait > 0 {
+		s.claimsErr = refused
 		return false, ctrl.Result{RequeueAfter: wait}, nil
 	}
 	err = parallel.Do(ctx, plan.Claims(s.jobSet), func(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 		return r.ensureClaim(ctx, s, claim)
 	})
-	s.lacksClaims = err
-	again.RequeueAfter = r.notBefore.refused(s.jobSet, theClaims, err)
+	s.claimsErr = err
 	if err != nil {
 		r.report.warn(s.jobSet, pvcCreationFailed, "no jobs are created before the claims of their volumes: "+err.Error())
 	}
-	return err == nil, again, nil
+	again, requeue := r.retry(s.jobSet, taskClaims, err)
+	return err == nil, again, requeue
 }
 
 func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, desired *corev1.PersistentVolumeClaim) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// withClaims: the first entry mounts "data" and "models", the second "data".
+// withClaims: the first replicatedJob mounts "data" and "models", the second "data".
 func withClaims() *JobSet {
 	mount := func(names ...string) func(*v1alpha2.ReplicatedJob) {
 		return func(e *v1alpha2.ReplicatedJob) {

@@ -2,16 +2,18 @@ package jobset
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// raise makes a condition True. A transition, or a new reason, is announced.
-func (s *scope) raise(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType, n notice) {
+// setTrue makes a condition True. A transition, or a new reason, is announced.
+func (s *scope) setTrue(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType, n notice) {
 	old := meta.FindStatusCondition(status.Conditions, string(kind))
 	if old == nil || old.Status != metav1.ConditionTrue || old.Reason != n.reason {
 		s.pending = append(s.pending, n)
@@ -19,8 +21,8 @@ func (s *scope) raise(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditi
 	s.set(status, kind, metav1.ConditionTrue, n)
 }
 
-// lower makes a condition False that is True. One that was never raised is not added.
-func (s *scope) lower(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType, n notice) {
+// setFalse makes a condition False that is True. One that was never True is not added.
+func (s *scope) setFalse(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType, n notice) {
 	if !meta.IsStatusConditionTrue(status.Conditions, string(kind)) {
 		return
 	}
@@ -41,28 +43,28 @@ func (s *scope) set(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetCondition
 // maxMessage is what the API server accepts as the message of a condition; a longer one would make it refuse the whole status.
 const maxMessage = 32768
 
-// setSequence tells how far an ordered start has come. Once complete it stays so until the sequence starts again, even if a Job
+// setSequence reports how far an ordered start has come. Once complete it stays so until the sequence starts again, even if a Job
 // is not ready for a while.
 func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
 	if !policy.InOrder(&s.jobSet.Spec) || meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
 		return
 	}
 	if policy.AllStarted(&s.jobSet.Spec, s.tallies) {
-		s.raise(status, v1alpha2.JobSetStartupPolicyCompleted, sequenceCompleted)
-		s.flip(status, v1alpha2.JobSetStartupPolicyInProgress)
+		s.setTrue(status, v1alpha2.JobSetStartupPolicyCompleted, sequenceCompleted)
+		s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyInProgress)
 		return
 	}
-	s.raise(status, v1alpha2.JobSetStartupPolicyInProgress, normal(v1alpha2.InOrderStartupPolicyInProgressReason, s.sequenceMessage()))
+	s.setTrue(status, v1alpha2.JobSetStartupPolicyInProgress, normal(v1alpha2.InOrderStartupPolicyInProgressReason, s.sequenceMessage()))
 }
 
 func (s *scope) sequenceMessage() string {
-	entry, wait := policy.Blocker(&s.jobSet.Spec, s.tallies)
-	return fmt.Sprintf("replicated jobs are starting in order: waiting for %s to be %s", entry, wait)
+	rjob, wait := policy.Blocker(&s.jobSet.Spec, s.tallies)
+	return fmt.Sprintf("replicated jobs are starting in order: waiting for %s to be %s", rjob, wait)
 }
 
 // restartSequence forgets that an ordered start was complete.
 func (s *scope) restartSequence(status *v1alpha2.JobSetStatus) {
-	s.flip(status, v1alpha2.JobSetStartupPolicyCompleted)
+	s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyCompleted)
 }
 
 // endSequence of a JobSet that has finished. The last stage may have done so before it was seen ready.
@@ -71,18 +73,120 @@ func (s *scope) endSequence(status *v1alpha2.JobSetStatus, n notice) {
 		return
 	}
 	if policy.AllBegun(&s.jobSet.Spec, s.tallies) {
-		s.raise(status, v1alpha2.JobSetStartupPolicyCompleted, sequenceCompleted)
-		s.flip(status, v1alpha2.JobSetStartupPolicyInProgress)
+		s.setTrue(status, v1alpha2.JobSetStartupPolicyCompleted, sequenceCompleted)
+		s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyInProgress)
 		return
 	}
-	s.lower(status, v1alpha2.JobSetStartupPolicyInProgress, n)
+	s.setFalse(status, v1alpha2.JobSetStartupPolicyInProgress, n)
 }
 
 var sequenceCompleted = normal(v1alpha2.InOrderStartupPolicyCompletedReason, "all replicated jobs have started in order")
 
-// flip makes a True condition False and keeps its reason and message, without an event: its counterpart tells the story.
-func (s *scope) flip(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType) {
+// setFalseSilently makes a True condition False and keeps its reason and message, without an event: that of its counterpart is enough.
+func (s *scope) setFalseSilently(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType) {
 	if c := meta.FindStatusCondition(status.Conditions, string(kind)); c != nil && c.Status == metav1.ConditionTrue {
 		s.set(status, kind, metav1.ConditionFalse, normal(c.Reason, c.Message))
 	}
+}
+
+// faultsShown bounds how many faults a condition spells out.
+const faultsShown = 5
+
+// setAccepted says what in the spec cannot be carried out as written. A JobSet without faults never gets the condition.
+func (s *scope) setAccepted(status *v1alpha2.JobSetStatus) {
+	fault, found := s.fault()
+	old := meta.FindStatusCondition(status.Conditions, string(v1alpha2.JobSetAccepted))
+	switch {
+	case !found && s.stillRefused(old):
+	case found:
+		if old == nil || old.Status != metav1.ConditionFalse || old.Reason != fault.reason {
+			s.pending = append(s.pending, fault)
+		}
+		s.set(status, v1alpha2.JobSetAccepted, metav1.ConditionFalse, fault)
+	case old != nil:
+		s.set(status, v1alpha2.JobSetAccepted, metav1.ConditionTrue, normal(v1alpha2.AcceptedReason, "the spec can be carried out as written"))
+	}
+}
+
+// stillRefused reports whether Jobs of this spec were refused, and are not known to be there now.
+func (s *scope) stillRefused(old *metav1.Condition) bool {
+	return old != nil && old.Status == metav1.ConditionFalse && old.Reason == v1alpha2.JobsRefusedReason &&
+		old.ObservedGeneration == s.jobSet.Generation && !s.jobsExist
+}
+
+func (s *scope) fault() (notice, bool) {
+	const nothing, rest = "; nothing is started", "; the rest is carried out"
+	switch {
+	case len(s.faults.Disabled) > 0:
+		return warning(v1alpha2.FeatureDisabledReason, listed(s.faults.Disabled)+nothing), true
+	case len(s.faults.Blocking) > 0:
+		return warning(v1alpha2.InvalidSpecReason, listed(s.faults.Blocking)+nothing), true
+	case s.refused != "":
+		return warning(v1alpha2.JobsRefusedReason, s.refused), true
+	case len(s.faults.Other) > 0:
+		return warning(v1alpha2.InvalidSpecReason, listed(s.faults.Other)+rest), true
+	}
+	return notice{}, false
+}
+
+func listed(errs field.ErrorList) string {
+	var texts []string
+	for _, err := range errs[:min(len(errs), faultsShown)] {
+		texts = append(texts, err.Error())
+	}
+	if more := len(errs) - faultsShown; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// setRunning says whether the JobSet is at work, and if not, what it waits for. It makes no events: those that it sums up have
+// theirs. It names no numbers: they are in the counters, which change with every Job, and conditions wake their readers.
+func (s *scope) setRunning(status *v1alpha2.JobSetStatus) {
+	to, n := s.running(status)
+	s.set(status, v1alpha2.JobSetRunning, to, n)
+}
+
+func (s *scope) running(status *v1alpha2.JobSetStatus) (metav1.ConditionStatus, notice) {
+	no := func(reason, message string) (metav1.ConditionStatus, notice) {
+		return metav1.ConditionFalse, normal(reason, message)
+	}
+	switch {
+	case s.decided && s.decision.Outcome == policy.Complete:
+		return no(v1alpha2.JobSetCompletedReason, "the JobSet has completed")
+	case s.decided && s.decision.Outcome == policy.Fail:
+		return no(v1alpha2.JobSetFailedReason, "the JobSet has failed")
+	case s.faults.Stops():
+		return no(v1alpha2.NotAcceptedReason, "nothing is started, see condition Accepted")
+	case s.suspended():
+		return no(v1alpha2.JobSetSuspendedReason, "the JobSet is suspended")
+	case s.decided, len(s.jobs.Failed) > 0:
+		return no(v1alpha2.RestartingReason, "jobs are recreated after a failure")
+	case len(s.jobs.Previous) > 0:
+		return no(v1alpha2.WaitingForDeletionReason, "jobs of before the restart are not gone yet")
+	case s.claimsErr != nil:
+		return no(v1alpha2.WaitingForVolumeClaimsReason, s.claimsErr.Error())
+	case policy.AllReady(&s.jobSet.Spec, s.tallies):
+		return metav1.ConditionTrue, normal(v1alpha2.AllJobsReadyReason, "all jobs are ready or have succeeded")
+	}
+	if held := s.held(); held != "" {
+		return no(v1alpha2.WaitingForStageReason, held)
+	}
+	return no(v1alpha2.WaitingForJobsReason, "not all jobs are ready yet")
+}
+
+// held names the first replicatedJob that may not start yet, and what for.
+func (s *scope) held() string {
+	for i, open := range s.gates {
+		if open {
+			continue
+		}
+		name := s.jobSet.Spec.ReplicatedJobs[i].Name
+		if policy.InOrder(&s.jobSet.Spec) {
+			rjob, wait := policy.Blocker(&s.jobSet.Spec, s.tallies)
+			return fmt.Sprintf("%s waits for %s to be %s", name, rjob, wait)
+		}
+		return name + " waits for what it depends on"
+	}
+	return ""
 }

@@ -58,7 +58,7 @@ type Options struct {
 	Pods cache.Cache
 	// Agents to add to JobSets that ask for in-place restarts and bring none.
 	Agents inject.Settings
-	// Places tells whether pods pass the webhook that places them exclusively.
+	// Places reports whether pods pass the webhook that places them exclusively.
 	Places bool
 }
 
@@ -73,8 +73,8 @@ type Reconciler struct {
 	agents   inject.Settings
 	report   *reporter
 	places   bool
-	// told is when the status of a JobSet was last written.
-	told *lru.Cache
+	// written holds when the status of a JobSet was last written.
+	written *lru.Cache
 	// counters bounds the writes of numbers in between.
 	counters flowcontrol.PassiveRateLimiter
 	// notBefore holds back what was refused, or is too expensive to be done at every event.
@@ -92,9 +92,9 @@ func New(o Options) *Reconciler {
 	}
 	return &Reconciler{
 		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, features: o.Features, pods: o.Pods, agents: o.Agents,
-		report: newReporter(o.Recorder), places: o.Places, told: lru.New(remembered),
-		counters:  flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(countersRate, countersRate, o.Clock),
-		notBefore: newNotBefore(o.Clock), recreations: lru.New(remembered),
+		report: newReporter(o.Recorder), places: o.Places, written: lru.New(cacheSize),
+		counters:  flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(progressRate, progressRate, o.Clock),
+		notBefore: newNotBefore(o.Clock), recreations: lru.New(cacheSize),
 	}
 }
 
@@ -102,12 +102,12 @@ func New(o Options) *Reconciler {
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	building := ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		For(&v1alpha2.JobSet{}, builder.WithPredicates(jobSetNews())).
-		Watches(&batchv1.Job{}, jobNews()).
+		For(&v1alpha2.JobSet{}, builder.WithPredicates(jobSetChanges())).
+		Watches(&batchv1.Job{}, jobEvents()).
 		Owns(&corev1.Service{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	if r.pods != nil {
-		building.WatchesRawSource(podNews(r.pods))
+		building.WatchesRawSource(podEvents(r.pods))
 	}
 	return building.Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
@@ -186,5 +186,5 @@ func soonest(a, b ctrl.Result) ctrl.Result {
 	return ctrl.Result{RequeueAfter: min(a.RequeueAfter, b.RequeueAfter)}
 }
 
-// staleRetry bounds the wait for the cache to catch up. The event that brings the news comes sooner as a rule.
+// staleRetry bounds the wait for the cache to catch up. The event of the change comes sooner as a rule.
 const staleRetry = 200 * time.Millisecond

@@ -85,20 +85,29 @@ func TestAPauseAfterWritesEnds(t *testing.T) {
 	}
 }
 
-// Each news of a Job that runs brings a pass: those that the API server refuses must not be asked for again in each.
-func TestJobsThatAreRefusedAreNotAskedForInEveryPass(t *testing.T) {
+// Each event of a Job that runs causes a reconcile: what the API server refuses must not be repeated in each.
+func TestWhatIsRefusedIsNotRepeatedInEveryReconcile(t *testing.T) {
 	gk := schema.GroupKind{Group: "batch", Kind: "Job"}
-	for name, err := range map[string]error{
-		"invalid":   apierrors.NewInvalid(gk, "a", nil),
-		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a", errors.New("exceeded quota")),
-		"foreign":   apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobs"}, "a"),
+	invalid := apierrors.NewInvalid(gk, "a", nil)
+	for name, c := range map[string]struct {
+		change func(*memory)
+		err    error
+		reason string
+	}{
+		"an invalid Job":       {func(m *memory) { m.jobs = nil }, invalid, jobCreationFailed},
+		"a Job beyond a quota": {func(m *memory) { m.jobs = nil }, apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a", errors.New("exceeded quota")), jobCreationFailed},
+		"a foreign Job":        {func(m *memory) { m.jobs = nil }, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobs"}, "a"), jobCreationFailed},
+		"a suspension":         {func(m *memory) { m.jobSet.Spec.Suspend = new(true) }, invalid, jobUpdateFailed},
+		"a resumption":         {suspendAll, invalid, jobUpdateFailed},
+		"a deletion":           {func(m *memory) { m.jobSet.Status.Restarts++ }, invalid, jobUpdateFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const size = 20
 			m, clock := running(size), testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
-			m.jobs, m.refuses = nil, err
-			said := &counter{}
-			r := New(Options{Client: m, Live: m, Recorder: said, Clock: clock})
+			c.change(m)
+			m.refuses = c.err
+			reported := &counter{}
+			r := New(Options{Client: m, Live: m, Recorder: reported, Clock: clock})
 			for i, pause := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 				pause *= time.Second
 				for _, want := range []int32{size, 0, 0} {
@@ -107,12 +116,12 @@ func TestJobsThatAreRefusedAreNotAskedForInEveryPass(t *testing.T) {
 					if got := m.jobCalls.Load(); err != nil || got != want {
 						t.Errorf("try %d: %d calls, want %d (%v)", i, got, want, err)
 					}
-					if result.RequeueAfter != pause {
+					if want == 0 && result.RequeueAfter != pause {
 						t.Errorf("try %d: again after %s, want %s", i, result.RequeueAfter, pause)
 					}
 				}
-				if said.of[jobCreationFailed] != i+1 {
-					t.Errorf("try %d: %d events", i, said.of[jobCreationFailed])
+				if reported.of[c.reason] != i+1 {
+					t.Errorf("try %d: %d events", i, reported.of[c.reason])
 				}
 				clock.SetTime(clock.Now().Add(pause))
 			}
@@ -163,16 +172,16 @@ func TestPodsThatMayBeStuckAreListedNowAndThen(t *testing.T) {
 	a, b := MakeJobSet("a").Obj(), MakeJobSet("b").Obj()
 	waits := func(js *v1alpha2.JobSet, want time.Duration) {
 		t.Helper()
-		if got, _ := n.wait(js, theStuckPods); got != want {
+		if got, _ := n.wait(js, taskStuckPods); got != want {
 			t.Errorf("waits %s, want %s", got, want)
 		}
 	}
 	waits(a, 0)
-	n.set(a, theStuckPods, stuckLook)
-	clock.SetTime(clock.Now().Add(stuckLook / 5))
-	waits(a, stuckLook-stuckLook/5)
+	n.set(a, taskStuckPods, stuckPodInterval)
+	clock.SetTime(clock.Now().Add(stuckPodInterval / 5))
+	waits(a, stuckPodInterval-stuckPodInterval/5)
 	waits(b, 0)
-	clock.SetTime(clock.Now().Add(stuckLook))
+	clock.SetTime(clock.Now().Add(stuckPodInterval))
 	waits(a, 0)
 }
 

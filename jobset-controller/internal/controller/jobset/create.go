@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// createsPerPass bounds the Jobs that one reconcile holds in memory; the events of those created bring the next one.
-	createsPerPass = 5000
-	// passRetry is when the next pass comes if they do not.
-	passRetry = time.Second
+	// maxCreates bounds the Jobs that one reconcile holds in memory; the events of those created bring the next one.
+	maxCreates = 5000
+	// createRetry is when the next reconcile comes if they do not.
+	createRetry = time.Second
 )
 
 // createJobs creates the Jobs that are missing and whose turn it is, once their volume claims exist.
@@ -31,7 +31,7 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	}
 	missing, again := r.missingJobs(s)
 	if len(missing) == 0 {
-		s.hasJobs = again.IsZero() && len(s.jobs.Previous) == 0
+		s.jobsExist = again.IsZero() && len(s.jobs.Previous) == 0
 		return again, nil
 	}
 	if exist, result, err := r.ensureClaims(ctx, s); !exist {
@@ -47,12 +47,12 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	if err != nil {
 		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
 	}
-	again = soonest(soonest(again, r.noteRefused(s, missing, refused.of)), morePasses(missing))
-	s.hasJobs = err == nil && again.IsZero() && len(s.jobs.Previous) == 0
+	again = soonest(soonest(again, r.noteRefused(s, missing, refused.of)), createMore(missing))
+	s.jobsExist = err == nil && again.IsZero() && len(s.jobs.Previous) == 0
 	return again, err
 }
 
-// noteRefused reports the entries whose Jobs the API server refuses, and returns when to try them again.
+// noteRefused reports the replicatedJobs whose Jobs the API server refuses, and returns when to try them again.
 func (r *Reconciler) noteRefused(s *scope, tried []*batchv1.Job, refused map[string]refusedJob) ctrl.Result {
 	entries := map[string]bool{}
 	for _, job := range tried {
@@ -61,12 +61,12 @@ func (r *Reconciler) noteRefused(s *scope, tried []*batchv1.Job, refused map[str
 	var result ctrl.Result
 	var errs []error
 	for i := range s.jobSet.Spec.ReplicatedJobs {
-		entry := s.jobSet.Spec.ReplicatedJobs[i].Name
-		if !entries[entry] {
+		rjob := s.jobSet.Spec.ReplicatedJobs[i].Name
+		if !entries[rjob] {
 			continue
 		}
-		err := refused[entry].err
-		result = soonest(result, ctrl.Result{RequeueAfter: r.notBefore.refused(s.jobSet, jobsOf(entry), err)})
+		err := refused[rjob].err
+		result = soonest(result, ctrl.Result{RequeueAfter: r.notBefore.refused(s.jobSet, jobsOf(rjob), err)})
 		s.noteInvalid(err)
 		errs = append(errs, err)
 	}
@@ -90,21 +90,21 @@ func (s *scope) mustWaitForPrevious() bool {
 }
 
 // missingJobs builds the Jobs without a predecessor. A Job whose predecessor is still being deleted is built later, and so are those of an
-// entry that was refused recently: again is when to retry it.
+// replicatedJob that was refused recently: again is when to retry it.
 func (r *Reconciler) missingJobs(s *scope) (missing []*batchv1.Job, again ctrl.Result) {
 	var name []byte // used again for each Job: nearly always all are there
 	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
-		entry := &s.jobSet.Spec.ReplicatedJobs[i]
-		if !s.gates[i] || s.tallies[i].Succeeded >= entry.Replicas {
+		rjob := &s.jobSet.Spec.ReplicatedJobs[i]
+		if !s.gates[i] || s.tallies[i].Succeeded >= rjob.Replicas {
 			continue
 		}
-		wait, refused := r.notBefore.wait(s.jobSet, jobsOf(entry.Name))
-		for index := range int(entry.Replicas) {
-			if len(missing) == createsPerPass {
+		wait, refused := r.notBefore.wait(s.jobSet, jobsOf(rjob.Name))
+		for index := range int(rjob.Replicas) {
+			if len(missing) == maxCreates {
 				break
 			}
-			name = plan.AppendJobName(name[:0], s.jobSet.Name, entry.Name, index)
+			name = plan.AppendJobName(name[:0], s.jobSet.Name, rjob.Name, index)
 			if s.jobs.Names[string(name)] {
 				continue
 			}
@@ -158,9 +158,9 @@ func (r *Reconciler) checkExisting(ctx context.Context, js *v1alpha2.JobSet, nam
 	return nil
 }
 
-func morePasses(missing []*batchv1.Job) ctrl.Result {
-	if len(missing) < createsPerPass {
+func createMore(missing []*batchv1.Job) ctrl.Result {
+	if len(missing) < maxCreates {
 		return ctrl.Result{}
 	}
-	return ctrl.Result{RequeueAfter: passRetry}
+	return ctrl.Result{RequeueAfter: createRetry}
 }

@@ -17,13 +17,15 @@ import (
 
 // deletePrevious deletes the Jobs that a recorded restart or fail-over has replaced.
 func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result, error) {
-	return ctrl.Result{}, r.deleteJobs(ctx, s, s.jobs.Previous)
+	_, again, err := r.updateJobs(s, "replaced jobs are not deleted yet", func() error { return r.deleteJobs(ctx, s, s.jobs.Previous) })
+	return again, err
 }
 
 // deleteRemaining deletes the Jobs of a finished JobSet that still run. Finished Jobs are kept for their logs.
 func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result, error) {
 	running := slices.DeleteFunc(slices.Concat(s.jobs.Previous, s.jobs.Active), policy.Finished)
-	return ctrl.Result{}, r.deleteJobs(ctx, s, running)
+	_, again, err := r.updateJobs(s, "jobs that still run are not deleted yet", func() error { return r.deleteJobs(ctx, s, running) })
+	return again, err
 }
 
 // deleteJobs deletes in the foreground: the Job stays until its pods are gone, so that its successor, which has the same name

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/lru"
@@ -50,8 +51,8 @@ const (
 	// maxNote and maxReason are what the events API accepts; something longer loses the whole event.
 	maxNote   = 1024
 	maxReason = 128
-	// remembered bounds the memory of what was warned of. What falls out of it may be said again.
-	remembered = 4096
+	// cacheSize bounds the memory of what was warned of. What falls out of it may be reported again.
+	cacheSize = 4096
 )
 
 // notice is an event that waits for the status to be written.
@@ -64,15 +65,17 @@ func warning(reason, message string) notice { return notice{corev1.EventTypeWarn
 // reporter sends events about JobSets.
 type reporter struct {
 	recorder events.EventRecorder
-	said     *lru.Cache
+	reported *lru.Cache
 }
 
 func newReporter(recorder events.EventRecorder) *reporter {
-	return &reporter{recorder: recorder, said: lru.New(remembered)}
+	return &reporter{recorder: recorder, reported: lru.New(cacheSize)}
 }
 
+// send leaves the version of the JobSet out: repetitions of an event form a series only if they are about the same version.
 func (r *reporter) send(js *v1alpha2.JobSet, n notice) {
-	r.recorder.Eventf(js, nil, n.kind, truncate(n.reason, maxReason), eventAction, "%s", truncate(n.message, maxNote))
+	about := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: js.Namespace, Name: js.Name, UID: js.UID}}
+	r.recorder.Eventf(about, nil, n.kind, truncate(n.reason, maxReason), eventAction, "%s", truncate(n.message, maxNote))
 }
 
 // truncate cuts text to so many bytes, and no character in two.
@@ -93,10 +96,10 @@ func (r *reporter) warnOnce(js *v1alpha2.JobSet, reason, value, message string) 
 		uid           types.UID
 		reason, value string
 	}{js.UID, reason, value}
-	if _, said := r.said.Get(key); said {
+	if _, reported := r.reported.Get(key); reported {
 		return
 	}
-	r.said.Add(key, nil)
+	r.reported.Add(key, nil)
 	r.warn(js, reason, message)
 }
 

@@ -29,7 +29,7 @@ func TestAForeignJobOfTheNameIsReportedAndLeftAlone(t *testing.T) {
 	w.create(MakeJobSet("a").Workers(2))
 	w.awaitJobs("a-workers-0@", "a-workers-1@0")
 	w.ready("a-workers-1")
-	w.Eventually(func() string { // each try is told, so that the events become a series
+	w.Eventually(func() string { // each try is an event, and the events become a series
 		got := w.eventsWith("JobCreationFailed")
 		if len(got) < 2 || !strings.Contains(got[1], "job a-workers-0 exists and does not belong") {
 			return strings.Join(got, "\n") + " are not two events"

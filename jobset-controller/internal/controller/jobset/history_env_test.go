@@ -51,7 +51,7 @@ func (w *world) culprit(job string) {
 	w.OK(w.Status().Update(w.Context(), pod))
 }
 
-// What a JobSet without in-place restarts has lost is told as for those that have them.
+// What a JobSet without in-place restarts has lost is counted as for those that have them.
 func TestARecreationIsAccountedFor(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).MaxRestarts(3))

@@ -39,7 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	return s, nil
 }
 
-// readEpoch reads the annotation of the JobSet. If it was damaged, the Jobs tell the number, so that it does not go back.
+// readEpoch reads the annotation of the JobSet. If it was damaged, the Jobs give the number, so that it does not go back.
 func (s *scope) readEpoch(jobs []batchv1.Job) epoch.Record {
 	current, err := epoch.Of(s.jobSet.Annotations)
 	if err == nil {

@@ -76,7 +76,7 @@ func TestAStageToComeDoesNotKeepAQueuedJobSetUnready(t *testing.T) {
 	w.awaitSuspendedJobs("a-init-0 a-train-0 a-train-1")
 }
 
-// awaitCounts waits for "entry ready/active" of all entries.
+// awaitCounts waits for "replicatedJob ready/active" of all replicatedJobs.
 func (w *world) awaitCounts(want string) {
 	w.Helper()
 	w.Eventually(func() string {

@@ -46,7 +46,7 @@ func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
 	r.recreations.Add(s.jobSet.UID, one)
 }
 
-// culprits bounds how many pods of a failed Job are looked at.
+// culprits bounds how many pods of a failed Job are read.
 const culprits = 500
 
 // culprit is for the account only, so what cannot be read is left out. The API server answers from its cache, which is as new as what the Job

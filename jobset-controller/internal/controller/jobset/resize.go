@@ -11,15 +11,15 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
-// resizeJobs gives unfinished Jobs the size that their entry has now (feature gate ElasticJobSet).
+// resizeJobs gives unfinished Jobs the size that their replicatedJob has now (feature gate ElasticJobSet).
 func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !s.features.ElasticJobSet {
 		return ctrl.Result{}, nil
 	}
 	specs := make(map[string]*batchv1.JobSpec, len(s.jobSet.Spec.ReplicatedJobs))
 	for i := range s.jobSet.Spec.ReplicatedJobs {
-		entry := &s.jobSet.Spec.ReplicatedJobs[i]
-		specs[entry.Name] = &entry.Template.Spec
+		rjob := &s.jobSet.Spec.ReplicatedJobs[i]
+		specs[rjob.Name] = &rjob.Template.Spec
 	}
 	var pairs []resumption
 	for _, job := range s.jobs.Active {
@@ -31,9 +31,8 @@ func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 			pairs = append(pairs, resumption{current: job, desired: desired})
 		}
 	}
-	err := parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error { return r.patchJob(ctx, s.jobSet, p.current, p.desired) })
-	if err != nil {
-		r.report.warn(s.jobSet, jobUpdateFailed, "not all jobs have their new size yet: "+err.Error())
-	}
-	return ctrl.Result{}, err
+	_, again, err := r.updateJobs(s, "not all jobs have their new size yet", func() error {
+		return parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error { return r.patchJob(ctx, s.jobSet, p.current, p.desired) })
+	})
+	return again, err
 }

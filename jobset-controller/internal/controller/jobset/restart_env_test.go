@@ -229,7 +229,7 @@ func (w *world) awaitEpoch(name, want string) {
 	w.Eventually(func() string { return sandbox.Differs("epoch", want, w.jobSet(name).Annotations[epoch.Annotation]) })
 }
 
-// before tells whether the first call of one kind came before the first of another.
+// before reports whether the first call of one kind came before the first of another.
 func before(calls []string, first, second string) bool {
 	a, b := slices.Index(calls, first), slices.Index(calls, second)
 	return a >= 0 && (b < 0 || a < b)

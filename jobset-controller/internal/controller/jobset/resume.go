@@ -21,21 +21,19 @@ func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 		s.settled = true
 		return ctrl.Result{}, nil
 	}
-	pairs := s.jobsToResume()
 	var waiting atomic.Bool
-	err := parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error {
-		changed, differs := plan.Resume(p.current, p.desired)
-		if differs && !templateIsMutable(p.current) {
-			waiting.Store(true) // until the Job controller reports the Job as suspended
-			return nil
-		}
-		return r.resumeJob(ctx, s.jobSet, p.current, changed, differs)
+	resumed, again, err := r.updateJobs(s, "the JobSet is not resumed yet", func() error {
+		return parallel.Do(ctx, s.jobsToResume(), func(ctx context.Context, p resumption) error {
+			changed, differs := plan.Resume(p.current, p.desired)
+			if differs && !templateIsMutable(p.current) {
+				waiting.Store(true) // until the Job controller reports the Job as suspended
+				return nil
+			}
+			return r.resumeJob(ctx, s.jobSet, p.current, changed, differs)
+		})
 	})
-	s.settled = err == nil && !waiting.Load()
-	if err != nil {
-		r.report.warn(s.jobSet, jobUpdateFailed, "the JobSet is not resumed yet: "+err.Error())
-	}
-	return ctrl.Result{}, err
+	s.settled = resumed && !waiting.Load()
+	return again, err
 }
 
 // resumption is a suspended Job and what it is to be.
@@ -54,9 +52,9 @@ func (s *scope) jobsToResume() []resumption {
 	var name []byte
 	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
-		entry := &s.jobSet.Spec.ReplicatedJobs[i]
-		for index := range int(entry.Replicas) {
-			name = plan.AppendJobName(name[:0], s.jobSet.Name, entry.Name, index)
+		rjob := &s.jobSet.Spec.ReplicatedJobs[i]
+		for index := range int(rjob.Replicas) {
+			name = plan.AppendJobName(name[:0], s.jobSet.Name, rjob.Name, index)
 			if job := byName[string(name)]; job != nil && s.gates[i] {
 				pairs = append(pairs, resumption{current: job, desired: builder.Job(i, index)})
 			}
@@ -71,7 +69,7 @@ func templateIsMutable(job *batchv1.Job) bool {
 }
 
 // resumeJob takes one call. API servers before 1.36 refuse another template for a Job that was ever started, so there the start
-// time is cleared first; the first refusal tells.
+// time is cleared first; the first refusal shows it.
 func (r *Reconciler) resumeJob(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job, templateDiffers bool) error {
 	started := templateDiffers && current.Status.StartTime != nil
 	if started && r.clearsStartTime.Load() {

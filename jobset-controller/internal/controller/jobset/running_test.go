@@ -31,7 +31,7 @@ func TestRunning(t *testing.T) {
 		"a stage has to succeed": {js: js().WaitFor(v1alpha2.WaitForSucceeded, "w"), w: status{Ready: 2},
 			want: "False/WaitingForStage: x waits for w to be Succeeded"},
 		"the last stage comes up": {js: js().InOrder(), w: status{Ready: 2}, want: "False/WaitingForJobs: not all jobs are ready yet"},
-		"an entry depends on another": {js: MakeJobSet("a").Entry("w", 2).Entry("x", 1, DependsOn("w", v1alpha2.DependencyComplete)), w: status{Ready: 2},
+		"a replicatedJob depends on another": {js: MakeJobSet("a").Entry("w", 2).Entry("x", 1, DependsOn("w", v1alpha2.DependencyComplete)), w: status{Ready: 2},
 			want: "False/WaitingForStage: x waits for what it depends on"},
 		"it is suspended": {js: js().Suspend(true), want: "False/JobSetSuspended: the JobSet is suspended"},
 		"Jobs have failed": {js: js(), change: func(s *scope) { s.jobs.Failed = jobs(1) },
@@ -82,12 +82,12 @@ func TestAccepted(t *testing.T) {
 		"a fault that does not stop it": {js: MakeJobSet("a").Workers(1).Rule(bad), want: "False/InvalidSpec: spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]: " +
 			"Invalid value: \"(\": is not a regular expression (RE2): error parsing regexp: missing closing ): `(`; the rest is carried out"},
 		"a sequence that is not told": {js: MakeJobSet("a").Workers(1).Entry("b", 1).WaitFor(v1alpha2.WaitForReady, "workers", "b"),
-			want: "False/InvalidSpec: spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: \"b\": is the last entry of spec.replicatedJobs: " +
+			want: "False/InvalidSpec: spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: \"b\": is the last replicatedJob: " +
 				"nothing starts after it that could wait for it; nothing is started"},
 		"the API server refuses the Jobs": {js: MakeJobSet("a").Workers(1), refused: "no", want: "False/JobsRefused: no"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{jobSet: c.js.Obj(), refused: c.refused, hasJobs: c.created, faults: validation.Of(c.js.Obj(), policy.Features{})}
+			s := &scope{jobSet: c.js.Obj(), refused: c.refused, jobsExist: c.created, faults: validation.Of(c.js.Obj(), policy.Features{})}
 			s.tallies = policy.Tally(&c.js.Spec, s.jobs, nil)
 			s.gates = policy.Gates(&c.js.Spec, s.tallies)
 			got := ""

@@ -3,7 +3,9 @@ package jobset
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
@@ -32,15 +34,15 @@ type scope struct {
 	faults validation.Problems
 	// refused: why the API server does not take the Jobs as they are written, if that is so.
 	refused string
-	// hasJobs: all Jobs whose turn it is exist.
-	hasJobs bool
-	tallies []v1alpha2.ReplicatedJobStatus
-	// gates say which entries may start.
+	// jobsExist: all Jobs whose turn it is exist.
+	jobsExist bool
+	tallies   []v1alpha2.ReplicatedJobStatus
+	// gates say which replicatedJobs may start.
 	gates    []bool
 	decision policy.Decision
 
-	// lacksClaims: why volume claims do not exist, so that Jobs have to wait.
-	lacksClaims error
+	// claimsErr: why volume claims do not exist, so that Jobs have to wait.
+	claimsErr error
 	// decided: the decision was confirmed by live reads, and what goes before it was done.
 	decided bool
 	// settled: all Jobs are as spec.suspend asks.
@@ -51,7 +53,7 @@ type scope struct {
 
 func (s *scope) suspended() bool { return ptr.Deref(s.jobSet.Spec.Suspend, false) }
 
-// decides tells whether there is something to record about the JobSet as a whole.
+// decides reports whether there is something to record about the JobSet as a whole.
 func (s *scope) decides() bool { return s.decision.Outcome != policy.Continue }
 
 // finished: a terminal condition is recorded. It is the record of a decision, not of the world, hence read back.
@@ -59,7 +61,18 @@ func (s *scope) finished() bool {
 	return s.has(v1alpha2.JobSetCompleted) || s.has(v1alpha2.JobSetFailed)
 }
 
-// has tells whether a condition was observed as True.
+// has reports whether a condition was observed as True.
 func (s *scope) has(kind v1alpha2.JobSetConditionType) bool {
 	return meta.IsStatusConditionTrue(s.jobSet.Status.Conditions, string(kind))
+}
+
+// owns decides by UID: names are used again and anybody can write labels.
+func owns(js *v1alpha2.JobSet, object metav1.Object) bool {
+	return metav1.IsControlledBy(object, js)
+}
+
+// exactly makes a delete apply to this object and to no later one of the same name.
+func exactly(object metav1.Object) client.Preconditions {
+	uid := object.GetUID()
+	return client.Preconditions{UID: &uid}
 }

@@ -18,14 +18,10 @@ func (r *Reconciler) ensureService(ctx context.Context, s *scope) (ctrl.Result, 
 	if !plan.WantsService(s.jobSet) || s.service != nil && owns(s.jobSet, s.service) {
 		return ctrl.Result{}, nil
 	}
-	if wait, _ := r.notBefore.wait(s.jobSet, theService); wait > 0 {
+	if wait, _ := r.notBefore.wait(s.jobSet, taskService); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	err := r.createService(ctx, s)
-	if err != nil && !isRefusal(err) {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: r.notBefore.refused(s.jobSet, theService, err)}, nil
+	return r.retry(s.jobSet, taskService, r.createService(ctx, s))
 }
 
 func (r *Reconciler) createService(ctx context.Context, s *scope) error {

@@ -32,7 +32,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 	case err != nil:
 		return ctrl.Result{}, ignoreNotFound("writing the status", err)
 	}
-	r.told.Add(s.jobSet.UID, r.clock.Now())
+	r.written.Add(s.jobSet.UID, r.clock.Now())
 	for _, n := range s.pending {
 		r.report.send(s.jobSet, n)
 	}
@@ -97,11 +97,11 @@ func (s *scope) record(status *v1alpha2.JobSetStatus) {
 	switch d.Outcome {
 	case policy.Complete:
 		status.TerminalState = string(v1alpha2.JobSetCompleted)
-		s.raise(status, v1alpha2.JobSetCompleted, normal(d.Reason, d.Message))
+		s.setTrue(status, v1alpha2.JobSetCompleted, normal(d.Reason, d.Message))
 		s.end(status, normal(v1alpha2.JobSetCompletedReason, "the JobSet has completed"))
 	case policy.Fail:
 		status.TerminalState = string(v1alpha2.JobSetFailed)
-		s.raise(status, v1alpha2.JobSetFailed, warning(d.Reason, d.Message))
+		s.setTrue(status, v1alpha2.JobSetFailed, warning(d.Reason, d.Message))
 		s.end(status, normal(v1alpha2.JobSetFailedReason, "the JobSet has failed"))
 	case policy.Restart:
 		s.recordRestart(status)
@@ -119,7 +119,7 @@ func (s *scope) end(status *v1alpha2.JobSetStatus, n notice) {
 // endRestarts of every kind.
 func (s *scope) endRestarts(status *v1alpha2.JobSetStatus, n notice) {
 	for _, kind := range []v1alpha2.JobSetConditionType{v1alpha2.JobSetRestarting, v1alpha2.JobSetRestartingJobs, v1alpha2.JobSetRestartingInPlace} {
-		s.lower(status, kind, n)
+		s.setFalse(status, kind, n)
 	}
 }
 
@@ -140,7 +140,7 @@ func (s *scope) recordJobRestarts(status *v1alpha2.JobSetStatus) {
 	d := s.decision
 	status.ReplicatedJobsStatus = policy.CountRestarts(&s.jobSet.Spec, s.reportedTallies(), d.Restarts)
 	status.RuleRestarts = policy.CountRules(status.RuleRestarts, d)
-	s.raise(status, v1alpha2.JobSetRestartingJobs, warning(d.Reason, d.Message))
+	s.setTrue(status, v1alpha2.JobSetRestartingJobs, warning(d.Reason, d.Message))
 	for _, restart := range d.Restarts {
 		n := warning(string(restart.Action)+actionSuffix, "job "+restart.Job.Name+" is recreated: "+policy.FailureOf(restart.Job).Message)
 		s.pending = append(s.pending, n)
@@ -152,13 +152,13 @@ func (s *scope) setSuspended(status *v1alpha2.JobSetStatus) {
 	if !s.settled {
 		return
 	}
-	s.raise(status, v1alpha2.JobSetSuspended, normal(v1alpha2.SuspendedJobsReason, "the jobs are suspended"))
+	s.setTrue(status, v1alpha2.JobSetSuspended, normal(v1alpha2.SuspendedJobsReason, "the jobs are suspended"))
 	s.endRestarts(status, normal(v1alpha2.JobSetSuspendedReason, "the JobSet is suspended"))
 }
 
 func (s *scope) setResumed(status *v1alpha2.JobSetStatus) {
 	if s.has(v1alpha2.JobSetSuspended) && s.settled {
-		s.lower(status, v1alpha2.JobSetSuspended, normal(v1alpha2.ResumeJobsReason, "the jobs are resumed"))
+		s.setFalse(status, v1alpha2.JobSetSuspended, normal(v1alpha2.ResumeJobsReason, "the jobs are resumed"))
 		s.restartSequence(status)
 	}
 	s.setAttempts(status)

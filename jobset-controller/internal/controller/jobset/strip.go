@@ -45,7 +45,7 @@ func stripService(object any) (any, error) {
 	return object, nil
 }
 
-// stripPod leaves what exclusive placement looks at: who owns the pod, where it is and where it may go.
+// stripPod leaves what exclusive placement reads: who owns the pod, where it is and where it may go.
 func stripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

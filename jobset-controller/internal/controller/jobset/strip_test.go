@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// What a queue changes must be told from what it was, of a Job as the cache keeps it as of one in full.
+// What a queue changes must be written from what it was, of a Job as the cache keeps it as of one in full.
 func TestAStrippedJobIsComparedAsAWholeOneIs(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*corev1.PodTemplateSpec)

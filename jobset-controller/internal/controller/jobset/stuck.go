@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// stuckLook is how often the node of an overdue pod is looked at. Nodes are not watched for this.
-const stuckLook = 5 * time.Second
+// stuckPodInterval is how often the node of an overdue pod is read. Nodes are not watched for this.
+const stuckPodInterval = 5 * time.Second
 
 // releaseStuckPods deletes pods that terminate for ever because their node is dead: a Job that is deleted stays until its pods
 // are gone, and its successor waits for it. It lists the pods of a JobSet only if the JobSet sets a time limit and while Jobs terminate, and
@@ -35,7 +35,7 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 	if len(owners) == 0 {
 		return ctrl.Result{}, nil
 	}
-	if wait, _ := r.notBefore.wait(s.jobSet, theStuckPods); wait > 0 {
+	if wait, _ := r.notBefore.wait(s.jobSet, taskStuckPods); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	var pods corev1.PodList
@@ -53,11 +53,11 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 		case late < 0:
 			next = soonest(next, ctrl.Result{RequeueAfter: -late})
 		default:
-			next = soonest(next, ctrl.Result{RequeueAfter: stuckLook})
+			next = soonest(next, ctrl.Result{RequeueAfter: stuckPodInterval})
 			overdue = append(overdue, pod)
 		}
 	}
-	r.notBefore.set(s.jobSet, theStuckPods, min(next.RequeueAfter, stuckLook))
+	r.notBefore.set(s.jobSet, taskStuckPods, min(next.RequeueAfter, stuckPodInterval))
 	return next, parallel.Do(ctx, overdue, func(ctx context.Context, pod *corev1.Pod) error { return r.releasePod(ctx, s, pod, timeout) })
 }
 

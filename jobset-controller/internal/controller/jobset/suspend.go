@@ -26,16 +26,14 @@ func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, er
 			return ctrl.Result{RequeueAfter: staleRetry}, err
 		}
 	}
-	err := r.emptyJobs(ctx, s, running)
-	s.settled = err == nil
-	if err != nil {
-		r.report.warn(s.jobSet, jobUpdateFailed, "the JobSet is not suspended yet: "+err.Error())
-	}
-	return ctrl.Result{}, err
+	var again ctrl.Result
+	var err error
+	s.settled, again, err = r.updateJobs(s, "the JobSet is not suspended yet", func() error { return r.emptyJobs(ctx, s, running) })
+	return again, err
 }
 
 // emptyJobs takes the pods from Jobs. A Job that waits in a queue by itself is deleted, because whoever manages the queue would
-// resume it at once; so its quota is free, and a new one waits anew when the JobSet is resumed.
+// resume it at once; so its quota is free, and a new one waits when the JobSet is resumed.
 func (r *Reconciler) emptyJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
 	if s.queuesStages() {
 		return r.deleteJobs(ctx, s, running)
@@ -74,7 +72,8 @@ func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result,
 			left = append(left, job)
 		}
 	}
-	return ctrl.Result{}, r.emptyJobs(ctx, s, left)
+	_, again, err := r.updateJobs(s, "jobs of before the suspension still run", func() error { return r.emptyJobs(ctx, s, left) })
+	return again, err
 }
 
 // activeJobs gives those that are suspended, or those that are not.

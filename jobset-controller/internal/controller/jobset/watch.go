@@ -22,36 +22,36 @@ import (
 )
 
 const (
-	// gatherEach is how long news of a Job wait for more, for each Job of the JobSet. A pass takes time for each Job, and there
-	// are as many news as Jobs: without company, J Jobs that become ready would cost J passes over J Jobs.
-	gatherEach = 100 * time.Microsecond
-	// gatherLeast is enough for the few Jobs of a small JobSet, which change within moments of each other: one pass, one write.
-	gatherLeast = 20 * time.Millisecond
-	// gatherMost is how late news may come.
-	gatherMost = 500 * time.Millisecond
+	// debouncePerJob is how long the event of a Job waits for others, for each Job of the JobSet. A reconcile takes time for each Job, and there
+	// are as many events as Jobs: J Jobs that become ready would cost J reconciles of J Jobs.
+	debouncePerJob = 100 * time.Microsecond
+	// minDebounce is enough for the few Jobs of a small JobSet, which change within moments of each other: one reconcile, one write.
+	minDebounce = 20 * time.Millisecond
+	// maxDebounce is how late an event may be.
+	maxDebounce = 500 * time.Millisecond
 )
 
-// gather is how long news of a Job may wait for others of the same JobSet: 20 ms, and a tenth of one for each of its Jobs.
-func gather(job client.Object) time.Duration {
+// debounce is how long the event of a Job may wait for others of the same JobSet: 20 ms, and 0.1 ms for each of its Jobs.
+func debounce(job client.Object) time.Duration {
 	jobs, err := strconv.ParseInt(job.GetLabels()[v1alpha2.GlobalReplicasKey], 10, 32)
 	if err != nil || jobs < 0 {
-		return gatherLeast
+		return minDebounce
 	}
-	return min(gatherLeast+time.Duration(jobs)*gatherEach, gatherMost)
+	return min(minDebounce+time.Duration(jobs)*debouncePerJob, maxDebounce)
 }
 
-// jobNews tells JobSets of their Jobs: at once that one fails, all else after it was gathered.
-func jobNews() handler.EventHandler {
+// jobEvents enqueues the JobSets of Jobs: at once if a Job fails, else debounced.
+func jobEvents() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { tell(q, e.Object, gather(e.Object)) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { tell(q, e.Object, gather(e.Object)) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(q, e.Object, debounce(e.Object)) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object, debounce(e.Object)) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if fails(e.ObjectNew) && !fails(e.ObjectOld) {
-				tell(q, e.ObjectNew, 0)
+				enqueue(q, e.ObjectNew, 0)
 				return
 			}
-			tell(q, e.ObjectNew, gather(e.ObjectNew))
+			enqueue(q, e.ObjectNew, debounce(e.ObjectNew))
 		},
 	}
 }
@@ -61,7 +61,7 @@ func fails(object client.Object) bool {
 	return ok && policy.FailureOf(job) != nil
 }
 
-func tell(q workqueue.TypedRateLimitingInterface[reconcile.Request], object client.Object, after time.Duration) {
+func enqueue(q workqueue.TypedRateLimitingInterface[reconcile.Request], object client.Object, after time.Duration) {
 	if len(controllingJobSet(object)) == 0 {
 		return
 	}
@@ -70,9 +70,9 @@ func tell(q workqueue.TypedRateLimitingInterface[reconcile.Request], object clie
 	}}, after)
 }
 
-// jobSetNews drops the echo of our own writing: a JobSet of which nothing has changed but the numbers of Jobs by state. They are
+// jobSetChanges drops the echo of our own writing: a JobSet of which nothing has changed but the numbers of Jobs by state. They are
 // counted anew whenever a Job changes.
-func jobSetNews() predicate.Predicate {
+func jobSetChanges() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, is := e.ObjectOld.(*v1alpha2.JobSet)
 		after, are := e.ObjectNew.(*v1alpha2.JobSet)

@@ -49,15 +49,15 @@ func TestNewsOfAJobWaitForOthersUnlessItFails(t *testing.T) {
 			after := before.DeepCopy()
 			c.change(after)
 			q := &delays{after: map[string]time.Duration{}}
-			jobNews().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
-			if got, told := q.after["default/a"]; !told || got != c.want {
-				t.Errorf("told %v after %s, want %s", told, got, c.want)
+			jobEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
+			if got, written := q.after["default/a"]; !written || got != c.want {
+				t.Errorf("told %v after %s, want %s", written, got, c.want)
 			}
 		})
 	}
 	foreign := MakeJob("a", "w").Obj()
 	q := &delays{after: map[string]time.Duration{}}
-	jobNews().Create(t.Context(), event.CreateEvent{Object: foreign}, q)
+	jobEvents().Create(t.Context(), event.CreateEvent{Object: foreign}, q)
 	if len(q.after) > 0 {
 		t.Errorf("a Job that no JobSet owns is told to %v", q.after)
 	}
@@ -72,16 +72,16 @@ func TestTheEchoOfCountersIsNoNews(t *testing.T) {
 		same   bool // resource version
 		want   bool
 	}{
-		"more Jobs are ready":         {change: status(func(s *v1alpha2.ReplicatedJobStatus) { s.Ready, s.Active = 2, 3 })},
-		"nothing, the cache asks":     {change: func(*v1alpha2.JobSet) {}, same: true, want: true},
-		"a restart":                   {change: func(js *v1alpha2.JobSet) { js.Status.Restarts++ }, want: true},
-		"a restart of one Job":        {change: status(func(s *v1alpha2.ReplicatedJobStatus) { s.JobRestarts = []int32{1} }), want: true},
-		"the end":                     {change: func(js *v1alpha2.JobSet) { js.Status.TerminalState = "Failed" }, want: true},
-		"another spec":                {change: func(js *v1alpha2.JobSet) { js.Generation++ }, want: true},
-		"an annotation":               {change: func(js *v1alpha2.JobSet) { js.Annotations = map[string]string{"a": "b"} }, want: true},
-		"a label":                     {change: func(js *v1alpha2.JobSet) { js.Labels = map[string]string{"a": "b"} }, want: true},
-		"another object of its name":  {change: func(js *v1alpha2.JobSet) { js.UID = "other" }, want: true},
-		"the status of another entry": {change: status(func(s *v1alpha2.ReplicatedJobStatus) { s.Name = "x" }), want: true},
+		"more Jobs are ready":                 {change: status(func(s *v1alpha2.ReplicatedJobStatus) { s.Ready, s.Active = 2, 3 })},
+		"nothing, the cache asks":             {change: func(*v1alpha2.JobSet) {}, same: true, want: true},
+		"a restart":                           {change: func(js *v1alpha2.JobSet) { js.Status.Restarts++ }, want: true},
+		"a restart of one Job":                {change: status(func(s *v1alpha2.ReplicatedJobStatus) { s.JobRestarts = []int32{1} }), want: true},
+		"the end":                             {change: func(js *v1alpha2.JobSet) { js.Status.TerminalState = "Failed" }, want: true},
+		"another spec":                        {change: func(js *v1alpha2.JobSet) { js.Generation++ }, want: true},
+		"an annotation":                       {change: func(js *v1alpha2.JobSet) { js.Annotations = map[string]string{"a": "b"} }, want: true},
+		"a label":                             {change: func(js *v1alpha2.JobSet) { js.Labels = map[string]string{"a": "b"} }, want: true},
+		"another object of its name":          {change: func(js *v1alpha2.JobSet) { js.UID = "other" }, want: true},
+		"the status of another replicatedJob": {change: status(func(s *v1alpha2.ReplicatedJobStatus) { s.Name = "x" }), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := MakeJobSet("a").Workers(3).Obj()
@@ -91,7 +91,7 @@ func TestTheEchoOfCountersIsNoNews(t *testing.T) {
 			if !c.same {
 				after.ResourceVersion = "2"
 			}
-			if got := jobSetNews().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != c.want {
+			if got := jobSetChanges().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != c.want {
 				t.Errorf("news: %v", got)
 			}
 		})

@@ -22,7 +22,9 @@ import (
 
 var apiServer *rest.Config
 
-func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, &apiServer, "../../../config/crd/bases")) }
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, &apiServer, "../../../../charts/jobset-controller/files/crds"))
+}
 
 // world is a namespace with a JobSet controller in it.
 type world struct {

@@ -1,9 +1,12 @@
+// Package placement keeps the pods of Jobs that are placed exclusively together: it releases followers when their leader has a
+// node, and evicts those that are not where their leader is. What is decided is in plan/exclusive.
+//
+//	pods of a Job ──> observe (cache: pods by owner, nodes' labels) ──> exclusive.Plan ──> release, evict, report
 package placement
 
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -26,10 +29,10 @@ import (
 // Name of the controller, in logs, metrics and as the reporter of events.
 const Name = "placement"
 
-// labelRetry is when a leader's node is looked at again that lacks the label. Nodes are not watched for it.
+// labelRetry is when a leader's node without the label is read again. Nodes are not watched for it.
 const labelRetry = 10 * time.Second
 
-// leaderRetry is when followers without a leader are looked at again: none will come if index 0 is over, and that news is not of a pod.
+// leaderRetry is when followers without a leader are reconciled again: none will come if index 0 is over, which is no event of a pod.
 const leaderRetry = 10 * time.Second
 
 // Options of a Reconciler.
@@ -45,19 +48,19 @@ type Reconciler struct {
 	client   client.Client
 	domains  Domains
 	recorder events.EventRecorder
-	said     *lru.Cache
+	reported *lru.Cache
 }
 
 // New makes a Reconciler.
 func New(o Options) *Reconciler {
-	return &Reconciler{client: o.Client, domains: Domains{o.Client}, recorder: o.Recorder, said: lru.New(remembered)}
+	return &Reconciler{client: o.Client, domains: Domains{o.Client}, recorder: o.Recorder, reported: lru.New(cacheSize)}
 }
 
-// Register adds the controller to a manager. It works on Jobs, and looks at one when something of a pod of it changes that a pass looks at.
+// Register adds the controller to a manager. It reconciles a Job when what it reads of one of its pods changes.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		Watches(&corev1.Pod{}, podNews(), builder.WithPredicates(worthALook)).
+		Watches(&corev1.Pod{}, podEvents(), builder.WithPredicates(relevantChanges)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
@@ -68,13 +71,11 @@ type scope struct {
 	topology string
 	anchor   *corev1.Pod
 	leader   *corev1.Pod
-	// domain of the anchor, "" if its node does not tell.
+	// domain of the anchor, "" if its node has no label.
 	domain string
-	// heir is the follower that has to lead, nil if there is a leader or one will come.
-	heir *corev1.Pod
-	// awaits: followers wait for a leader that is not there.
-	awaits bool
-	moves  exclusive.Moves
+	// leaderless is a follower that waits for a leader that is not there, nil if nobody does.
+	leaderless *corev1.Pod
+	moves      exclusive.Moves
 }
 
 // Reconcile moves the followers of one Job.
@@ -87,10 +88,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *batchv1.Job) (ctrl.Resu
 	if s.anchor != nil && s.domain == "" {
 		return ctrl.Result{RequeueAfter: labelRetry}, nil
 	}
-	if err := errors.Join(r.crown(ctx, s), r.release(ctx, s), r.evict(ctx, s)); err != nil {
+	if err := errors.Join(r.promote(ctx, s), r.release(ctx, s), r.evict(ctx, s)); err != nil {
 		return ctrl.Result{}, err
 	}
-	if s.awaits {
+	if s.leaderless != nil {
 		return ctrl.Result{RequeueAfter: leaderRetry}, nil
 	}
 	return ctrl.Result{}, nil
@@ -102,13 +103,11 @@ func (r *Reconciler) observe(ctx context.Context, job *batchv1.Job) (*scope, err
 	if err != nil || len(pods) == 0 {
 		return nil, err
 	}
-	topology := exclusive.Topology(pods[0])
-	run := exclusive.RunOf(job)
-	pods = run.Current(pods)
-	s := &scope{job: job, topology: topology, anchor: exclusive.Anchor(pods), leader: exclusive.Leader(pods)}
+	s := &scope{job: job, topology: exclusive.Topology(pods[0]), anchor: exclusive.Anchor(pods), leader: exclusive.Leader(pods)}
 	if s.anchor == nil {
-		s.awaits = s.leader == nil && slices.ContainsFunc(pods, exclusive.Held)
-		s.heir = run.Heir(pods)
+		if s.leader == nil {
+			s.leaderless = exclusive.Waiting(pods)
+		}
 		return s, nil
 	}
 	if s.domain, err = r.domains.ofNode(ctx, s.anchor.Spec.NodeName, s.topology); err != nil || s.domain == "" {

@@ -5,22 +5,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
 // Reasons of events about Jobs.
 const (
-	domainUnknown = "TopologyDomainUnknown" // the leader's node does not carry the label
-	leaderWaits   = "LeaderUnschedulable"   // followers wait for a leader without a node
-	strayed       = "FollowersEvicted"      // followers were not where their leader is
-	leaderOver    = "LeaderReplaced"        // a follower is to lead
+	domainUnknown       = "TopologyDomainUnknown" // the leader's node does not carry the label
+	leaderUnschedulable = "LeaderUnschedulable"   // followers wait for a leader without a node
+	followersEvicted    = "FollowersEvicted"      // followers were not where their leader is
+	leaderReplaced      = "LeaderReplaced"        // a follower leads
 )
 
 const (
 	eventAction = "Placing"
-	// remembered bounds the memory of what was said.
-	remembered = 4096
+	// cacheSize bounds the memory of events that were sent.
+	cacheSize = 4096
 	// maxNote is what the events API accepts.
 	maxNote = 1024
 )
@@ -29,32 +27,29 @@ const (
 func (r *Reconciler) report(s *scope) {
 	switch {
 	case s.anchor != nil && s.domain == "":
-		r.say(s, corev1.EventTypeWarning, domainUnknown, fmt.Sprintf(
+		r.reportOnce(s, corev1.EventTypeWarning, domainUnknown, fmt.Sprintf(
 			"node %s of pod %s has no label %s; the other pods wait until it has", s.anchor.Spec.NodeName, s.anchor.Name, s.topology))
 	case s.anchor == nil && s.leader != nil && len(s.leader.Status.Conditions) > 0:
-		r.say(s, corev1.EventTypeWarning, leaderWaits, fmt.Sprintf(
+		r.reportOnce(s, corev1.EventTypeWarning, leaderUnschedulable, fmt.Sprintf(
 			"the pods wait for a domain of %s, because their leader %s has no node: %s", s.topology, s.leader.Name, s.leader.Status.Conditions[0].Message))
-	case s.heir != nil && !exclusive.Spares(s.job):
-		r.say(s, corev1.EventTypeWarning, leaderOver, fmt.Sprintf("index 0 is over, and to create another pod as leader would end the job or an index: "+
-			"pod %s goes where the scheduler puts it, and the others follow; their %s may not be theirs alone", s.heir.Name, s.topology))
-	case s.heir != nil:
-		r.say(s, corev1.EventTypeNormal, leaderOver, fmt.Sprintf(
-			"pod %s is created anew as leader, because index 0 is over and the pods wait for a domain of %s", s.heir.Name, s.topology))
+	case s.lacksLeader():
+		r.reportOnce(s, corev1.EventTypeWarning, leaderReplaced, fmt.Sprintf("index 0 is over: pod %s leads and goes where the scheduler puts it, and the others follow; "+
+			"their %s may not be theirs alone", s.leaderless.Name, s.topology))
 	case len(s.moves.Evict) > 0:
-		r.say(s, corev1.EventTypeNormal, strayed, fmt.Sprintf(
-			"%d pods are created anew in %s %s, where their leader %s is", len(s.moves.Evict), s.topology, s.domain, s.anchor.Name))
+		r.reportOnce(s, corev1.EventTypeNormal, followersEvicted, fmt.Sprintf(
+			"%d pods are recreated in %s %s, where their leader %s is", len(s.moves.Evict), s.topology, s.domain, s.anchor.Name))
 	}
 }
 
-// say says the same of a Job once.
-func (r *Reconciler) say(s *scope, kind, reason, note string) {
+// reportOnce sends an event about a Job unless it was sent before.
+func (r *Reconciler) reportOnce(s *scope, kind, reason, note string) {
 	key := struct {
 		job          types.UID
 		reason, note string
 	}{s.job.UID, reason, note}
-	if _, said := r.said.Get(key); said {
+	if _, reported := r.reported.Get(key); reported {
 		return
 	}
-	r.said.Add(key, nil)
+	r.reported.Add(key, nil)
 	r.recorder.Eventf(s.job, nil, kind, reason, eventAction, "%s", note[:min(len(note), maxNote)])
 }

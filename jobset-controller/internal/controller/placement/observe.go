@@ -53,27 +53,27 @@ func controllingJob(pod client.Object) *metav1.OwnerReference {
 // Domains reads from the cache where pods are.
 type Domains struct{ Client client.Reader }
 
-// Run is what the Job of this name and UID says of its pods, as at the start if it is not in the cache yet.
-func (d Domains) Run(ctx context.Context, job types.NamespacedName, uid types.UID) (exclusive.Run, error) {
+// LeaderIsOver reports whether the Job of this name and UID gets no pod with index 0 any more; false if it is not in the cache yet.
+func (d Domains) LeaderIsOver(ctx context.Context, job types.NamespacedName, uid types.UID) (bool, error) {
 	var found batchv1.Job
 	err := d.Client.Get(ctx, job, &found, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) || err == nil && found.UID != uid {
-		return exclusive.Run{}, nil
+		return false, nil
 	}
 	if err != nil {
-		return exclusive.Run{}, fmt.Errorf("getting job %s: %w", job.Name, err)
+		return false, fmt.Errorf("getting job %s: %w", job.Name, err)
 	}
-	return exclusive.RunOf(&found), nil
+	return exclusive.LeaderIsOver(&found), nil
 }
 
 // Of gives the topology domain that the pods of a Job are in, "" if none has a node yet.
-func (d Domains) Of(ctx context.Context, job types.UID, run exclusive.Run, topology string) (string, error) {
+func (d Domains) Of(ctx context.Context, job types.UID, topology string) (string, error) {
 	for _, few := range []string{leading, placed} { // a leader that counts is the anchor, whoever else is there
 		pods, err := d.find(ctx, string(job)+few)
 		if err != nil {
 			return "", err
 		}
-		if anchor := exclusive.Anchor(run.Current(pods)); anchor != nil {
+		if anchor := exclusive.Anchor(pods); anchor != nil {
 			return d.ofNode(ctx, anchor.Spec.NodeName, topology)
 		}
 	}

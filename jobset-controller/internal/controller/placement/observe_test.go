@@ -80,7 +80,7 @@ func TestTheDomainIsThatOfTheAnchorOfAllPods(t *testing.T) {
 		if anchor := exclusive.Anchor(pods); anchor != nil {
 			want = anchor.Spec.NodeName
 		}
-		got, err := domainsOf(t, pods, &read).Of(t.Context(), types.UID("job"), exclusive.Run{}, zone)
+		got, err := domainsOf(t, pods, &read).Of(t.Context(), types.UID("job"), zone)
 		if err != nil || got != want {
 			t.Fatalf("seed %d: the domain is %q, %v, want %q", seed, got, err, want)
 		}
@@ -103,7 +103,7 @@ func TestOnePodIsLookedAtForEachThatIsMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := 0
-			got, err := domainsOf(t, append(followers, c.leader), &read).Of(t.Context(), types.UID("job"), exclusive.Run{}, zone)
+			got, err := domainsOf(t, append(followers, c.leader), &read).Of(t.Context(), types.UID("job"), zone)
 			if err != nil || got != c.domain || read > c.most {
 				t.Errorf("the domain is %q, %v, want %q; %d pods were looked at, want at most %d", got, err, c.domain, read, c.most)
 			}
@@ -112,10 +112,9 @@ func TestOnePodIsLookedAtForEachThatIsMade(t *testing.T) {
 }
 
 // A leader that has completed says nothing; the pods that run do.
-func TestDomainsOfARunThatIsOverAreNotAskedFor(t *testing.T) {
+func TestAPodThatHasCompletedKeepsNoDomain(t *testing.T) {
 	done := podOf("l", 0, "a")
 	done.Status.Phase = corev1.PodSucceeded
-	run := exclusive.Run{First: 1}
 	for name, c := range map[string]struct {
 		pods []*corev1.Pod
 		want string
@@ -125,28 +124,28 @@ func TestDomainsOfARunThatIsOverAreNotAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := 0
-			if got, err := domainsOf(t, c.pods, &read).Of(t.Context(), types.UID("job"), run, zone); err != nil || got != c.want {
+			if got, err := domainsOf(t, c.pods, &read).Of(t.Context(), types.UID("job"), zone); err != nil || got != c.want {
 				t.Errorf("the domain is %q, %v, want %q", got, err, c.want)
 			}
 		})
 	}
 }
 
-func TestTheRunIsThatOfThisVeryJob(t *testing.T) {
+func TestTheLeaderIsThatOfThisVeryJob(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", Namespace: "n", UID: "job"}, Status: batchv1.JobStatus{CompletedIndexes: "0"}}
 	d := Domains{fake.NewClientBuilder().WithObjects(job).Build()}
 	for name, c := range map[string]struct {
 		name string
 		uid  types.UID
-		want int
+		want bool
 	}{
-		"the Job":                       {"j", "job", 1},
-		"another one that had its name": {"j", "earlier", 0},
-		"one that is not in the cache":  {"k", "job", 0},
+		"the Job":                       {"j", "job", true},
+		"another one that had its name": {"j", "earlier", false},
+		"one that is not in the cache":  {"k", "job", false},
 	} {
-		run, err := d.Run(t.Context(), types.NamespacedName{Namespace: "n", Name: c.name}, c.uid)
-		if err != nil || run.First != c.want {
-			t.Errorf("%s: %+v, %v, want index %d", name, run, err, c.want)
+		over, err := d.LeaderIsOver(t.Context(), types.NamespacedName{Namespace: "n", Name: c.name}, c.uid)
+		if err != nil || over != c.want {
+			t.Errorf("%s: %v, %v", name, over, err)
 		}
 	}
 }

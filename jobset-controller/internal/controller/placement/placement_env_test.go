@@ -75,10 +75,10 @@ func TestFollowersOfAnotherDomainAreMadeAnew(t *testing.T) {
 	w.bind(leader, "n2")
 	w.awaitWhere(strays, "NotFound")
 	w.awaitWhere(stays, "r2 []")
-	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are created anew in " + rack + " r2")
+	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are recreated in " + rack + " r2")
 }
 
-// A lost pod is replaced while its leader is lost too: those that run say where the Job is.
+// A lost pod is replaced while its leader is lost too: those that run show where the Job is.
 func TestALostFollowerComesBackWithoutItsLeader(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
@@ -132,19 +132,8 @@ func (w *world) status(change func(*batchv1.JobStatus)) {
 	w.OK(w.Status().Update(w.Context(), w.job))
 }
 
-// suspended, as it is written until all pods of a Job that is resumed have been made; index 0 is done.
-func suspended(s *batchv1.JobStatus) {
-	s.CompletedIndexes, s.StartTime = "0", nil
-	s.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}
-}
-
-func resumed(s *batchv1.JobStatus) {
-	s.StartTime = ptr.To(metav1.Now())
-	s.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}
-}
-
-// Index 0 was done before the Job was suspended: its domain may be another Job's by now. The next index leads, and the others follow it.
-func TestAResumedJobWithoutIndexZeroIsLedByTheNext(t *testing.T) {
+// Index 0 had completed when the Job was suspended: its domain may be another Job's by now.
+func TestAPodThatHasCompletedKeepsNoFollower(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
 	w.node("n2", "r2")
@@ -153,44 +142,29 @@ func TestAResumedJobWithoutIndexZeroIsLedByTheNext(t *testing.T) {
 	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(done), done))
 	done.Status.Phase = corev1.PodSucceeded
 	w.OK(w.Status().Update(w.Context(), done))
-	w.status(suspended)
-	w.stays(w.pod("f2", "2", held))
-	w.status(resumed)
-	follower := w.pod("f3", "3", held)
-	w.stays(follower)
-	leader := w.pod("f1", "1", func(p *corev1.Pod) { exclusive.Run{First: 1}.Elect(p) })
+	follower := w.pod("f2", "2", held)
+	time.Sleep(4 * debounceHeld)
+	if got := w.where(follower); !strings.Contains(got, exclusive.Gate) {
+		t.Errorf("the follower goes where the Job was before it was suspended: %q", got)
+	}
+	leader := w.pod("f1", "1", func(p *corev1.Pod) { p.Annotations[exclusive.LeaderKey] = "true" })
 	w.bind(leader, "n2")
 	w.awaitWhere(follower, "r2 [example.com/other]")
 }
 
-// stays: a pass has looked at the pod, and it waits.
-func (w *world) stays(pod *corev1.Pod) {
-	w.Helper()
-	time.Sleep(4 * gatherHeld)
-	if got := w.where(pod); !strings.Contains(got, exclusive.Gate) {
-		w.Errorf("%s goes where the Job was before it was suspended: %q", pod.Name, got)
-	}
-}
-
-// Followers were made before anybody knew that index 0 is over: one of them is made anew, for the webhook to make it the leader.
-func TestFollowersThatNobodyWillLeadGetALeader(t *testing.T) {
-	w := newWorld(t)
-	w.status(func(s *batchv1.JobStatus) { s.CompletedIndexes, s.StartTime = "0", ptr.To(metav1.Now()) })
-	first, second := w.pod("f1", "1", held), w.pod("f2", "2", held)
-	w.awaitWhere(first, "NotFound")
-	w.awaitWhere(second, " [holdfast.dev/exclusive-placement example.com/other]")
-	w.AwaitEvent("LeaderReplaced/Placing: pod f1 is created anew as leader, because index 0 is over and the pods wait for a domain of " + rack)
-}
-
-// A deletion would end the Job: the follower goes as it is.
-func TestAFollowerThatMayNotBeDeletedLeadsAsItIs(t *testing.T) {
+// Followers were created before anybody knew that index 0 is over.
+func TestAFollowerThatNobodyWillLeadLeads(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
-	w.status(func(s *batchv1.JobStatus) { s.CompletedIndexes, s.StartTime, s.Failed = "0", ptr.To(metav1.Now()), 6 })
+	w.status(func(s *batchv1.JobStatus) { s.CompletedIndexes, s.StartTime = "0", ptr.To(metav1.Now()) })
 	first, second := w.pod("f1", "1", held), w.pod("f2", "2", held)
+	w.AwaitEvent("LeaderReplaced/Placing: index 0 is over: pod f1 leads and goes where the scheduler puts it, and the others follow; " +
+		"their " + rack + " may not be theirs alone")
 	w.awaitWhere(first, " [example.com/other]")
-	w.AwaitEvent("LeaderReplaced/Placing: index 0 is over, and to create another pod as leader would end the job or an index: " +
-		"pod f1 goes where the scheduler puts it, and the others follow; their " + rack + " may not be theirs alone")
+	time.Sleep(4 * debounceHeld)
+	if got := w.where(second); !strings.Contains(got, exclusive.Gate) {
+		t.Errorf("a second one leads: %q", got)
+	}
 	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(first), first))
 	first.Spec.SchedulingGates = nil
 	w.OK(w.Update(w.Context(), first))

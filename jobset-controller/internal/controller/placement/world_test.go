@@ -22,7 +22,9 @@ import (
 
 var cluster *rest.Config
 
-func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, &cluster, "../../../config/crd/bases")) }
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, &cluster, "../../../../charts/jobset-controller/files/crds"))
+}
 
 const rack = "example.com/rack"
 

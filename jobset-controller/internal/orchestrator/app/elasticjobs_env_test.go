@@ -59,7 +59,7 @@ func newTroupe(t *testing.T) *troupe {
 // define the kind, which the cluster does not know until then.
 func (k *troupe) define() {
 	k.Helper()
-	content, err := os.ReadFile("../../../../elastic-operator/config/crd/bases/elastic.pytorch.org_elasticjobs.yaml")
+	content, err := os.ReadFile("../../../../charts/elastic-operator/files/crds/elastic.pytorch.org_elasticjobs.yaml")
 	k.must(err)
 	definition := &unstructured.Unstructured{}
 	k.must(yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096).Decode(definition))

@@ -18,7 +18,7 @@ import (
 
 // TestTheLeaderFindsItselfInTheLease: without that it has no token, and the store refuses it.
 func TestTheLeaderFindsItselfInTheLease(t *testing.T) {
-	cluster, _ := apiserver.ForTest(t, scheme(), "../../../config/crd/bases")
+	cluster, _ := apiserver.ForTest(t, scheme(), "../../../../charts/jobset-controller/files/crds")
 	o, err := parse("--valkey-address=a:1", "--leader-election-namespace=default", "--health-probe-bind-address=0")
 	if err != nil {
 		t.Fatal(err)

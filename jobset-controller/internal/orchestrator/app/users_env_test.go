@@ -53,7 +53,7 @@ func startGuarded(t *testing.T, flags ...string) *guarded {
 	t.Helper()
 	g := &guarded{T: t, dir: t.TempDir()}
 	var cluster *rest.Config
-	cluster, g.admin = apiserver.ForTest(t, scheme(), "../../../config/crd/bases")
+	cluster, g.admin = apiserver.ForTest(t, scheme(), "../../../../charts/jobset-controller/files/crds")
 	g.prepareStore()
 	g.startStore()
 	t.Cleanup(g.killStore)
@@ -114,7 +114,7 @@ func (g *guarded) killStore() {
 // grant gives the leader what the generated role says, and a Lease.
 func (g *guarded) grant() {
 	g.Helper()
-	content, err := os.ReadFile("../../../config/rbac/orchestrator/role.yaml")
+	content, err := os.ReadFile("../../../../charts/jobset-controller/files/rbac/orchestrator.yaml")
 	g.must(err)
 	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
 		role := &unstructured.Unstructured{}

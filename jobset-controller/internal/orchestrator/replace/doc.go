@@ -7,5 +7,5 @@
 //	one has Succeeded                               nothing: the Job counts the slot as finished
 //
 // The Job controller waits 10 s after the first pod that a Job loses, twice as long after each one more, up to 10 min. It finds
-// the new pod by its owner and its completion index and counts it as its own, so it makes none. See docs/adr/20261122-the-leader-replaces-lost-pods.md.
+// the new pod by its owner and its completion index and counts it as its own, so it makes none. See docs/adr/20261122-replace-lost-pods-in-the-orchestrator.md.
 package replace

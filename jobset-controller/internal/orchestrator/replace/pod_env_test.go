@@ -21,7 +21,7 @@ import (
 
 // TestTheAPIServerTakesThePodForTheJobs: it selects it as the Job's, keeps the finalizer and the owner, and refuses it a second time.
 func TestTheAPIServerTakesThePodForTheJobs(t *testing.T) {
-	cluster, c := apiserver.ForTest(t, scheme.Scheme, "../../../config/crd/bases")
+	cluster, c := apiserver.ForTest(t, scheme.Scheme, "../../../../charts/jobset-controller/files/crds")
 	ctx := t.Context()
 	j := job(func(j *batchv1.Job) {
 		j.Namespace, j.UID = "default", ""

@@ -72,8 +72,8 @@ func TestALeaderKeepsOthersAwayAndItsOwnTogether(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod.Spec.Priority = ptr.To[int32](7)
-			Prepare(pod, "")
-			Prepare(pod, "") // a copy of a pod that was prepared before
+			Prepare(pod, "", false)
+			Prepare(pod, "", false) // a copy of a pod that was prepared before
 			own := terms(pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
 			others := terms(pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
 			if own != "jobset.sigs.k8s.io/job-key In k" ||
@@ -105,17 +105,19 @@ func TestAFollowerGoesWhereItsLeaderIsOrWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod    *corev1.Pod
 		domain string
+		over   bool
 		wantTo string
 		waits  bool
 	}{
-		"the domain is known":               {makePod("a-1", "1"), "r1", "r1", false},
-		"it is not known yet":               {makePod("a-1", "1"), "", "", true},
-		"the copy of one in another domain": {makePod("a-1", "1", to("r0")), "r1", "r1", false},
-		"the copy of one, and not known":    {makePod("a-1", "1", to("r0")), "", "", true},
-		"the copy of one that waited":       {makePod("a-1", "1", held), "r1", "r1", false},
+		"the domain is known":               {makePod("a-1", "1"), "r1", false, "r1", false},
+		"it is not known yet":               {makePod("a-1", "1"), "", false, "", true},
+		"the copy of one in another domain": {makePod("a-1", "1", to("r0")), "r1", false, "r1", false},
+		"the copy of one, and not known":    {makePod("a-1", "1", to("r0")), "", false, "", true},
+		"the copy of one that waited":       {makePod("a-1", "1", held), "r1", false, "r1", false},
+		"index 0 is over, others run":       {makePod("a-1", "1"), "r1", true, "r1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			Prepare(c.pod, c.domain)
+			Prepare(c.pod, c.domain, c.over)
 			if got := c.pod.Spec.NodeSelector[rack]; got != c.wantTo || Held(c.pod) != c.waits || c.pod.Spec.Affinity != nil {
 				t.Errorf("node selector %q, waits %v, affinity %v", got, Held(c.pod), c.pod.Spec.Affinity)
 			}
@@ -131,6 +133,49 @@ func TestAFollowerGoesWhereItsLeaderIsOrWaits(t *testing.T) {
 	}
 }
 
+func TestAPodLeadsOnceTheLeaderIsOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		status batchv1.JobStatus
+		want   bool
+	}{
+		"at the start":                     {batchv1.JobStatus{}, false},
+		"others are over":                  {batchv1.JobStatus{CompletedIndexes: "1-4,6", FailedIndexes: ptr.To("5")}, false},
+		"the leader has completed":         {batchv1.JobStatus{CompletedIndexes: "0,3"}, true},
+		"so have those after it":           {batchv1.JobStatus{CompletedIndexes: "0-3"}, true},
+		"the leader has failed for good":   {batchv1.JobStatus{FailedIndexes: ptr.To("0")}, true},
+		"an interval without an end":       {batchv1.JobStatus{CompletedIndexes: "0-"}, false},
+		"ten, which begins with the digit": {batchv1.JobStatus{CompletedIndexes: "10"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := makePod("a-1", "1")
+			Prepare(pod, "", LeaderIsOver(&batchv1.Job{Status: c.status}))
+			if got := pod.Spec.Affinity != nil; got != c.want || Leads(pod) != c.want || !Prepared(pod) {
+				t.Errorf("it chooses a domain: %v; it leads: %v; prepared: %v", got, Leads(pod), Prepared(pod))
+			}
+		})
+	}
+}
+
+func TestAFollowerThatWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		pods []*corev1.Pod
+		want string
+	}{
+		"the first that waits, by name":  {[]*corev1.Pod{makePod("g", "2", held), makePod("f", "1", held)}, "f"},
+		"not one that is deleted":        {[]*corev1.Pod{makePod("f", "1", held, deleting)}, ""},
+		"not one that may go somewhere":  {[]*corev1.Pod{makePod("f", "1", to("r1"))}, ""},
+		"not one that has a node by now": {[]*corev1.Pod{makePod("f", "1", on("n1"))}, ""},
+	} {
+		got := ""
+		if pod := Waiting(c.pods); pod != nil {
+			got = pod.Name
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestWhoseNodeDecides(t *testing.T) {
 	for name, c := range map[string]struct {
 		pods []*corev1.Pod
@@ -138,12 +183,12 @@ func TestWhoseNodeDecides(t *testing.T) {
 	}{
 		"nobody has a node": {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", held)}, ""},
 		"the leader's":      {[]*corev1.Pod{makePod("f", "1", on("n1")), makePod("leader", "0", on("n0"))}, "leader"},
-		"a follower's while the leader is made anew":  {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1"))}, "f"},
-		"not that of a leader that goes":              {[]*corev1.Pod{makePod("old", "0", on("n0"), deleting), makePod("f", "1", on("n1"))}, "f"},
-		"not that of a leader that failed":            {[]*corev1.Pod{makePod("old", "0", on("n0"), failed), makePod("new", "0", on("n1"))}, "new"},
-		"nobody's after all have failed":              {[]*corev1.Pod{makePod("old", "0", on("n0"), failed), makePod("f", "1", held)}, ""},
-		"that of a leader that is done":               {[]*corev1.Pod{makePod("leader", "0", on("n0"), succeeded), makePod("f", "1", held)}, "leader"},
-		"the living leader's before one that is done": {[]*corev1.Pod{makePod("done", "0", on("n0"), succeeded, aged(9)), makePod("leader", "0", on("n1"))}, "leader"},
+		"a follower's while the leader is made anew": {[]*corev1.Pod{makePod("leader", "0"), makePod("f", "1", on("n1"))}, "f"},
+		"not that of a leader that goes":             {[]*corev1.Pod{makePod("old", "0", on("n0"), deleting), makePod("f", "1", on("n1"))}, "f"},
+		"not that of a leader that failed":           {[]*corev1.Pod{makePod("old", "0", on("n0"), failed), makePod("new", "0", on("n1"))}, "new"},
+		"nobody's after all have failed":             {[]*corev1.Pod{makePod("old", "0", on("n0"), failed), makePod("f", "1", held)}, ""},
+		"nobody's after the leader has succeeded":    {[]*corev1.Pod{makePod("leader", "0", on("n0"), succeeded), makePod("f", "1", held)}, ""},
+		"not that of a leader that has succeeded":    {[]*corev1.Pod{makePod("done", "0", on("n0"), succeeded, aged(9)), makePod("f", "1", on("n1"))}, "f"},
 		"the older of two leaders": {
 			[]*corev1.Pod{makePod("young", "0", on("n0"), aged(1)), makePod("old", "0", on("n1"), aged(5))}, "old"},
 		"any pod's if there are no indexes": {[]*corev1.Pod{makePod("a", ""), makePod("b", "", on("n0"))}, "b"},

@@ -1,37 +1,29 @@
 package exclusive
 
 import (
-	"cmp"
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 )
 
 // Anchor is the pod whose node decides the domain of its Job, nil if none has a node. It is the leader; while the leader is lost
 // or has none, any other pod that runs, because the affinity of the next leader draws it to them. Of two leaders it is the older
-// one, which the Job controller keeps; a leader that has succeeded counts where no living one does.
+// one, which the Job controller keeps. Pods that have ended do not count: to the scheduler their domain is free.
 //
 // pods are those of one Job.
 func Anchor(pods []*corev1.Pod) *corev1.Pod {
-	placed := slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool {
-		return p.Spec.NodeName == "" || !p.DeletionTimestamp.IsZero() || p.Status.Phase == corev1.PodFailed
-	})
-	if len(placed) == 0 {
-		return nil
+	var anchor *corev1.Pod
+	for _, p := range pods {
+		if p.Spec.NodeName != "" && lives(p) && (anchor == nil || goesBefore(p, anchor)) {
+			anchor = p
+		}
 	}
-	return slices.MinFunc(placed, func(a, b *corev1.Pod) int {
-		return cmp.Or(compareBool(Leads(b), Leads(a)), compareBool(lives(b), lives(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
-	})
+	return anchor
 }
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
+func goesBefore(a, b *corev1.Pod) bool {
+	if Leads(a) != Leads(b) {
+		return Leads(a)
 	}
-	return -1
+	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
 func lives(p *corev1.Pod) bool {
@@ -40,11 +32,21 @@ func lives(p *corev1.Pod) bool {
 
 // Leader is the leader that lives, nil without one.
 func Leader(pods []*corev1.Pod) *corev1.Pod {
-	i := slices.IndexFunc(pods, func(p *corev1.Pod) bool { return Leads(p) && lives(p) })
-	if i < 0 {
-		return nil
+	return first(pods, func(p *corev1.Pod) bool { return Leads(p) })
+}
+
+// Waiting is the first follower by name that waits for its domain, nil without one.
+func Waiting(pods []*corev1.Pod) *corev1.Pod { return first(pods, Held) }
+
+// first by name of those that live.
+func first(pods []*corev1.Pod, is func(*corev1.Pod) bool) *corev1.Pod {
+	var found *corev1.Pod
+	for _, p := range pods {
+		if lives(p) && is(p) && (found == nil || p.Name < found.Name) {
+			found = p
+		}
 	}
-	return pods[i]
+	return found
 }
 
 // Moves are what is to become of the followers of one Job.
@@ -59,8 +61,8 @@ type Moves struct {
 // pod on such a node is let be. Only a leader that lives has others evicted: without one nobody knows better.
 func Plan(pods []*corev1.Pod, domain string, domainOf func(node string) string) Moves {
 	var m Moves
-	leader := Leader(pods)
-	decided := leader != nil && leader.Spec.NodeName != ""
+	anchor := Anchor(pods)
+	decided := anchor != nil && Leads(anchor)
 	for _, p := range pods {
 		if Leads(p) || !lives(p) {
 			continue

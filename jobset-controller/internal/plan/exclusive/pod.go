@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -15,9 +14,6 @@ import (
 // Gate holds a follower back until the domain of its leader is known.
 const Gate = "holdfast.dev/exclusive-placement"
 
-// leaderIndex is the completion index of the leader.
-const leaderIndex = "0"
-
 // Topology is the node label whose values are the domains, "" for a pod that is not placed by this package: one that does not
 // ask for it, or whose nodes were reserved beforehand (node selector strategy).
 func Topology(pod metav1.Object) string {
@@ -27,17 +23,13 @@ func Topology(pod metav1.Object) string {
 	return pod.GetAnnotations()[v1alpha2.ExclusiveKey]
 }
 
-// Leads tells whether the scheduler chooses the domain for this pod.
-func Leads(pod metav1.Object) bool {
-	index, indexed := pod.GetAnnotations()[batchv1.JobCompletionIndexAnnotation]
-	_, elected := pod.GetAnnotations()[LeaderKey]
-	return !indexed || index == leaderIndex || elected
-}
-
 // Prepare makes a pod that is being created one that is placed exclusively. domain is that of the Job's pods, "" if it is not
-// known yet. What the pod has already, because it is the copy of another one, is replaced.
-func Prepare(pod *corev1.Pod, domain string) {
+// known yet: then the pod waits for its leader, or leads if that is over. What the pod has already, because it is the copy of another one, is replaced.
+func Prepare(pod *corev1.Pod, domain string, leaderIsOver bool) {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.PriorityKey, priority(pod))
+	if leaderIsOver && domain == "" && !Leads(pod) {
+		pod.Annotations[LeaderKey] = "true"
+	}
 	switch {
 	case Leads(pod):
 		attract(pod)
@@ -48,7 +40,7 @@ func Prepare(pod *corev1.Pod, domain string) {
 	}
 }
 
-// Prepared tells whether nothing has undone what Prepare did.
+// Prepared reports whether nothing has undone what Prepare did.
 func Prepared(pod *corev1.Pod) bool {
 	if Leads(pod) {
 		affinity := pod.Spec.Affinity
@@ -59,7 +51,7 @@ func Prepared(pod *corev1.Pod) bool {
 	return Held(pod) || pod.Spec.NodeSelector[Topology(pod)] != ""
 }
 
-// Held tells whether a pod waits for its domain.
+// Held reports whether a pod waits for its domain.
 func Held(pod *corev1.Pod) bool { return slices.ContainsFunc(pod.Spec.SchedulingGates, isGate) }
 
 func isGate(g corev1.PodSchedulingGate) bool { return g.Name == Gate }

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// Entry is what one entry of spec.replicatedJobs gets.
+// Entry is what one replicatedJob gets.
 type Entry struct {
 	// Driver to add; None if there is nothing to add.
 	Driver Driver
@@ -36,7 +36,7 @@ func Assess(js *v1alpha2.JobSet) Assessment {
 	byHand := slices.ContainsFunc(js.Spec.ReplicatedJobs, bringsAgent)
 	for i := range js.Spec.ReplicatedJobs {
 		t := templateOf(js, i)
-		if bringsAgent(*t.entry) {
+		if bringsAgent(*t.rjob) {
 			t.Driver = None
 			a.Warnings = append(a.Warnings, warningsByHand(t)...)
 		} else if err := t.findDriver(byHand); err != nil {
@@ -49,16 +49,16 @@ func Assess(js *v1alpha2.JobSet) Assessment {
 	return a
 }
 
-// Adds tells whether there is anything to add.
+// Adds reports whether there is anything to add.
 func (a Assessment) Adds() bool {
 	return slices.ContainsFunc(a.Entries, func(e Entry) bool { return e.Driver != None })
 }
 
-func bringsAgent(entry v1alpha2.ReplicatedJob) bool {
-	return inplace.HasAgent(&entry.Template.Spec.Template.Spec)
+func bringsAgent(rjob v1alpha2.ReplicatedJob) bool {
+	return inplace.HasAgent(&rjob.Template.Spec.Template.Spec)
 }
 
-// examine looks at a template that is to get a driver.
+// examine checks a template that is to get a driver.
 func (a *Assessment) examine(t *template) {
 	if err := t.findContainer(); err != nil {
 		a.refuse(err)
@@ -75,7 +75,7 @@ func (a *Assessment) examine(t *template) {
 	a.Warnings = append(a.Warnings, warningsOf(t)...)
 }
 
-// refuse adds a problem. That of an annotation on the JobSet is found once for each entry and said once.
+// refuse adds a problem. That of an annotation on the JobSet is found once for each replicatedJob and said once.
 func (a *Assessment) refuse(err *field.Error) {
 	same := func(known *field.Error) bool { return known.Error() == err.Error() }
 	if !slices.ContainsFunc(a.Problems, same) {

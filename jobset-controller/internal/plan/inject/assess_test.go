@@ -16,23 +16,23 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-type entry = v1alpha2.ReplicatedJob
+type rjob = v1alpha2.ReplicatedJob
 
-// job changes the Job template of an entry, pod its pod, worker its first container.
-func job(change func(*batchv1.JobSpec)) func(*entry) {
-	return func(e *entry) { change(&e.Template.Spec) }
+// job changes the Job template of a replicatedJob, pod its pod, worker its first container.
+func job(change func(*batchv1.JobSpec)) func(*rjob) {
+	return func(e *rjob) { change(&e.Template.Spec) }
 }
 
-func pod(change func(*corev1.PodSpec)) func(*entry) {
-	return func(e *entry) { change(&e.Template.Spec.Template.Spec) }
+func pod(change func(*corev1.PodSpec)) func(*rjob) {
+	return func(e *rjob) { change(&e.Template.Spec.Template.Spec) }
 }
 
-func worker(change func(*corev1.Container)) func(*entry) {
+func worker(change func(*corev1.Container)) func(*rjob) {
 	return pod(func(p *corev1.PodSpec) { change(&p.Containers[0]) })
 }
 
 // byHand adds the seed's sidecar with the settings that it needs.
-func byHand(e *entry) {
+func byHand(e *rjob) {
 	e.Template.Spec.BackoffLimit = ptr.To[int32](math.MaxInt32)
 	e.Template.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "agent", Args: []string{"--worker-jobset-uid=$(JOBSET_UID)"}}}
 }
@@ -42,10 +42,10 @@ func TestProblems(t *testing.T) {
 	cri := on(v1alpha2.InPlaceDriverKey, "cri")
 	two := pod(func(p *corev1.PodSpec) { p.Containers = append(p.Containers, corev1.Container{Name: "logs"}) })
 	noCommand := worker(func(c *corev1.Container) { c.Command = nil })
-	env := func(v corev1.EnvVar) func(*entry) {
+	env := func(v corev1.EnvVar) func(*rjob) {
 		return worker(func(c *corev1.Container) { c.Env = []corev1.EnvVar{v} })
 	}
-	mount := func(path string) func(*entry) {
+	mount := func(path string) func(*rjob) {
 		return worker(func(c *corev1.Container) { c.VolumeMounts = []corev1.VolumeMount{{Name: "x", MountPath: path}} })
 	}
 	cases := map[string]struct {
@@ -55,7 +55,7 @@ func TestProblems(t *testing.T) {
 		"a plain one": {plain(), ""},
 		"no command": {
 			plain(noCommand), at + "spec.template.spec.containers[0].command: Required value"},
-		"no command, of the second entry": {
+		"no command, of the second replicatedJob": {
 			plain().Entry("other", 1), "spec.replicatedJobs[1].template.spec.template.spec.containers[0].command: Required value"},
 		"no command is fine with the cri driver":   {plain(noCommand, cri), ""},
 		"no command is fine without a driver":      {plain(noCommand, on(v1alpha2.InPlaceDriverKey, "none")), ""},
@@ -196,7 +196,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestDrivers(t *testing.T) {
-	driver := func(value string) func(*entry) { return on(v1alpha2.InPlaceDriverKey, value) }
+	driver := func(value string) func(*rjob) { return on(v1alpha2.InPlaceDriverKey, value) }
 	cases := map[string]struct {
 		js   *JobSet
 		want []Entry

@@ -25,23 +25,23 @@ const (
 
 var drivers = []Driver{Exec, CRI, None}
 
-// template is one entry of spec.replicatedJobs and what is known of it.
+// template is one replicatedJob and what is known of it.
 type template struct {
 	jobSet *v1alpha2.JobSet
-	entry  *v1alpha2.ReplicatedJob
+	rjob   *v1alpha2.ReplicatedJob
 	path   *field.Path // of the Job template
-	// Entry is what the template gets; the rules look at it.
+	// Entry is what the template gets; the rules read it.
 	Entry
 }
 
 func templateOf(js *v1alpha2.JobSet, i int) *template {
 	return &template{
-		jobSet: js, entry: &js.Spec.ReplicatedJobs[i],
+		jobSet: js, rjob: &js.Spec.ReplicatedJobs[i],
 		path: field.NewPath("spec", "replicatedJobs").Index(i).Child("template"),
 	}
 }
 
-func (t *template) job() *batchv1.JobSpec { return &t.entry.Template.Spec }
+func (t *template) job() *batchv1.JobSpec { return &t.rjob.Template.Spec }
 
 func (t *template) pod() *corev1.PodSpec { return &t.job().Template.Spec }
 
@@ -59,7 +59,7 @@ func (t *template) workerPath() *field.Path {
 func (t *template) annotation(key string) (value string, path *field.Path, found bool) {
 	annotations := field.NewPath("metadata", "annotations").Key(key)
 	onTemplate := t.path.Child("metadata", "annotations").Key(key)
-	if value, found = t.entry.Template.Annotations[key]; found {
+	if value, found = t.rjob.Template.Annotations[key]; found {
 		return value, onTemplate, true
 	}
 	if value, found = t.jobSet.Annotations[key]; found {

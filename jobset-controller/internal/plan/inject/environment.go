@@ -46,7 +46,7 @@ func (s Settings) environment() []corev1.EnvVar {
 // of them that says anything else.
 var reserved = append(identity(), supervise.Reserved()...)
 
-// sameSource tells whether a variable of the user's says what ours says. Each of the keys is a label as well.
+// sameSource reports whether a variable of the user's says what ours says. Each of the keys is a label as well.
 func sameSource(have, ours corev1.EnvVar) bool {
 	if ours.ValueFrom == nil || have.ValueFrom == nil || have.ValueFrom.FieldRef == nil {
 		return false

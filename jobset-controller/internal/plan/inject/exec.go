@@ -8,7 +8,7 @@ import (
 
 const installerName = supervise.InstallerName
 
-// addSupervisor makes the supervisor the entry point of the worker's container.
+// addSupervisor makes the supervisor the replicatedJob point of the worker's container.
 func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry) {
 	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.Store, Identity: identity(), Flags: e.Progress.flags()}
 	supervisor.Into(pod, e.Container)

@@ -67,10 +67,10 @@ func rich(e *v1alpha2.ReplicatedJob) {
 	worker.Resources = asks("cpu=2 memory=1Gi nvidia.com/gpu=8", "memory=1Gi nvidia.com/gpu=8")
 }
 
-func build(js *JobSet, entry int, s Settings, current ...*batchv1.Job) *batchv1.Job {
-	job := &batchv1.Job{Spec: *js.Spec.ReplicatedJobs[entry].Template.Spec.DeepCopy()}
+func build(js *JobSet, rjob int, s Settings, current ...*batchv1.Job) *batchv1.Job {
+	job := &batchv1.Job{Spec: *js.Spec.ReplicatedJobs[rjob].Template.Spec.DeepCopy()}
 	job.Annotations, job.Labels = map[string]string{}, map[string]string{v1alpha2.JobSetNameKey: js.Name}
-	For(Assess(js.Obj()), current, s).Into(entry, job)
+	For(Assess(js.Obj()), current, s).Into(rjob, job)
 	return job
 }
 

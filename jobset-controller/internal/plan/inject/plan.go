@@ -37,7 +37,7 @@ func For(a Assessment, current []*batchv1.Job, s Settings) Plan {
 	return Plan{settings: s, entries: a.Entries, mark: injected}
 }
 
-// Began tells whether an attempt has Jobs, and whether agents are added to them.
+// Began reports whether an attempt has Jobs, and whether agents are added to them.
 func Began(current []*batchv1.Job) (injects, began bool) {
 	for _, job := range current {
 		if job.Annotations[v1alpha2.InPlaceInjectionKey] == injected {
@@ -47,8 +47,8 @@ func Began(current []*batchv1.Job) (injects, began bool) {
 	return false, len(current) > 0
 }
 
-// Into adds to a Job that is being built from the entry of the given index. The Job must not share memory with its template.
-func (p Plan) Into(entry int, job *batchv1.Job) {
+// Into adds to a Job that is being built from the replicatedJob of the given index. The Job must not share memory with its template.
+func (p Plan) Into(rjob int, job *batchv1.Job) {
 	if p.mark == "" {
 		return
 	}
@@ -58,7 +58,7 @@ func (p Plan) Into(entry int, job *batchv1.Job) {
 	}
 	settings := p.settings.of(job.Labels[v1alpha2.JobSetNameKey])
 	pod := &job.Spec.Template.Spec
-	switch e := p.entries[entry]; e.Driver {
+	switch e := p.entries[rjob]; e.Driver {
 	case Exec:
 		settings.addSupervisor(pod, e)
 	case CRI:
@@ -80,16 +80,16 @@ func outliveRestarts(job *batchv1.JobSpec) {
 	job.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 }
 
-// Carriers tells for each entry whether its pods carry an agent: as all of its current Jobs are or, where it has none yet, as
+// Carriers reports for each replicatedJob whether its pods carry an agent: as all of its current Jobs are or, where it has none yet, as
 // they will be.
 func Carriers(js *v1alpha2.JobSet, a Assessment, current []*batchv1.Job) []bool {
 	injects, _ := Began(current)
 	carries := make([]bool, len(js.Spec.ReplicatedJobs))
 	index := make(map[string]int, len(carries))
 	for i := range carries {
-		entry := &js.Spec.ReplicatedJobs[i]
-		index[entry.Name] = i
-		carries[i] = bringsAgent(*entry) || (injects && len(a.Problems) == 0 && a.Entries[i].Driver != None)
+		rjob := &js.Spec.ReplicatedJobs[i]
+		index[rjob.Name] = i
+		carries[i] = bringsAgent(*rjob) || (injects && len(a.Problems) == 0 && a.Entries[i].Driver != None)
 	}
 	seen := make([]bool, len(carries))
 	for _, job := range current {

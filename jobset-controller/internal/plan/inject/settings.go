@@ -32,8 +32,8 @@ func (s Settings) of(jobSet string) Settings {
 // Lacks says why the assessed drivers cannot be added though nothing in the JobSet stands against it: the manager was not told
 // what to add. It is empty if they can.
 func (s Settings) Lacks(a Assessment) string {
-	for _, entry := range a.Entries {
-		if flag := s.missing(entry.Driver); flag != "" {
+	for _, rjob := range a.Entries {
+		if flag := s.missing(rjob.Driver); flag != "" {
 			return "no agent is added to the pods, because the manager runs without --" + flag
 		}
 	}

@@ -38,7 +38,7 @@ type cluster struct {
 func start(t *testing.T, allPods string) *cluster {
 	t.Helper()
 	c := &cluster{T: t}
-	_, c.Client = apiserver.ForTest(t, sandbox.Scheme(v1alpha2.AddToScheme), "../../../config/crd/bases")
+	_, c.Client = apiserver.ForTest(t, sandbox.Scheme(v1alpha2.AddToScheme), "../../../../charts/jobset-controller/files/crds")
 	for _, name := range []string{"listed", "also-listed", "other"} {
 		c.make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}

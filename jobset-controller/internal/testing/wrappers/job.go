@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Job builds a child Job with what policies look at.
+// Job builds a child Job with what policies read.
 type Job struct{ batchv1.Job }
 
 // MakeJob starts with an unfinished Job of one pod, of the entry and the first attempt.

@@ -81,7 +81,7 @@ func narrowHook(hook map[string]any) error {
 	return nil
 }
 
-// ofJobSets is cheap: the API server keeps selectors compiled, and looks at labels alone.
+// ofJobSets is cheap: the API server keeps selectors compiled, and compares labels alone.
 func ofJobSets() metav1.LabelSelector {
 	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: v1alpha2.JobSetNameKey, Operator: metav1.LabelSelectorOpExists},

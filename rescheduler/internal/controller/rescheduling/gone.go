@@ -21,8 +21,8 @@ import (
 const goneFor = 2 * time.Minute
 
 // failedPods holds pods in phase Failed from the watch event that showed the failure until they are reconciled. A StatefulSet deletes a
-// failed pod within milliseconds and gives its name to the replacement: the cache may then have the replacement only, and the failure
-// would never be remembered. A restart of the process loses what waits here, as it loses events that it did not see.
+// failed pod within milliseconds and gives its name to the replacement: the cache may then have the pod as it terminates or the replacement
+// only, and the failure would never be remembered. A restart of the process loses what waits here, as it loses events that it did not see.
 type failedPods struct {
 	mu   sync.Mutex
 	pods map[client.ObjectKey]*corev1.Pod
@@ -74,21 +74,21 @@ func (r *Reconciler) watchPods() handler.EventHandler {
 	}
 }
 
-// reconcile decides about the failed pod of that name that is gone, if there is one, and about the pod that has the name now.
+// reconcile decides about the failed pod of that name that is gone or going, if there is one, and about the pod that has the name now.
 func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	var pod corev1.Pod
 	err := r.client.Get(ctx, request.NamespacedName, &pod)
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
-	exists := err == nil
+	stays := err == nil && pod.DeletionTimestamp.IsZero()
 	var result ctrl.Result
-	if failed := r.failed.of(request.NamespacedName); failed != nil && (!exists || failed.UID != pod.UID) {
+	if failed := r.failed.of(request.NamespacedName); failed != nil && (!stays || failed.UID != pod.UID) {
 		if result, err = r.reconcileGone(ctx, failed); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
-	if !exists {
+	if !stays {
 		return result, nil
 	}
 	now, err := r.Reconcile(ctx, &pod)

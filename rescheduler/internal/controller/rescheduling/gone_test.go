@@ -29,26 +29,40 @@ type requests struct {
 
 func (r *requests) Add(request reconcile.Request) { r.keys = append(r.keys, request.NamespacedName) }
 
-// A StatefulSet deletes a failed pod and gives its name to the next one before the failure is reconciled.
+// replacement has the failed pod's name already.
+func replacement(pod *corev1.Pod) {
+	pod.UID, pod.Spec.NodeName, pod.Status = "next", "", corev1.PodStatus{}
+}
+
+// terminating is how a failed pod is in the cache between its deletion and its end: for a moment, or for as long as a finalizer holds it.
+func terminating(pod *corev1.Pod) {
+	pod.DeletionTimestamp, pod.Finalizers = &pod.CreationTimestamp, []string{"batch.kubernetes.io/job-tracking"}
+}
+
+// A StatefulSet deletes a failed pod and gives its name to the next one before the failure is reconciled, and a deleted Job takes its pods along.
 func TestAFailedPodThatIsGoneIsRemembered(t *testing.T) {
+	none := func(*corev1.Pod) {}
 	for name, c := range map[string]struct {
 		change  func(*corev1.Pod)
-		refusal error // of the first write
+		cached  func(*corev1.Pod) // what becomes of the pod in the cache before the failure is reconciled
+		refusal error             // of the first write
 		times   int
 	}{
-		"rejected":                       {func(*corev1.Pod) {}, nil, 1},
-		"a write that fails is repeated": {func(*corev1.Pod) {}, errors.New("unavailable"), 1},
-		"deleted first, failed then":     {func(p *corev1.Pod) { p.DeletionTimestamp = &p.CreationTimestamp }, nil, 0},
-		"on no node":                     {func(p *corev1.Pod) { p.Spec.NodeName = "" }, nil, 0},
-		"bare":                           {func(p *corev1.Pod) { p.OwnerReferences = nil }, nil, 0},
+		"replaced":    {none, replacement, nil, 1},
+		"terminating": {none, terminating, nil, 1},
+		"a write that fails is repeated for a replaced pod":    {none, replacement, errors.New("unavailable"), 1},
+		"a write that fails is repeated for a terminating pod": {none, terminating, errors.New("unavailable"), 1},
+		"deleted first, failed then":                           {terminating, replacement, nil, 0},
+		"on no node":                                           {func(p *corev1.Pod) { p.Spec.NodeName = "" }, replacement, nil, 0},
+		"bare":                                                 {func(p *corev1.Pod) { p.OwnerReferences = nil }, replacement, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := workload("set")
 			set.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
 			failed := pods.Make("set-0", noon).Change(owned(set)).Change(rejected).Change(c.change).Obj()
 			failed.UID = "failed"
-			next := pods.Make("set-0", noon).Change(owned(set)).Obj()
-			next.UID, next.Spec.NodeName = "next", ""
+			cached := failed.DeepCopy()
+			c.cached(cached)
 			refusal := c.refusal
 			w := newWorld(t, settings.Default(), interceptor.Funcs{Patch: func(ctx context.Context, under client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 				if err := refusal; err != nil {
@@ -56,7 +70,7 @@ func TestAFailedPodThatIsGoneIsRemembered(t *testing.T) {
 					return err
 				}
 				return under.Patch(ctx, o, p, opts...)
-			}}, stored(set), next, ready("a"), ready("b"))
+			}}, stored(set), cached, ready("a"), ready("b"))
 
 			var enqueued requests
 			w.watchPods().Update(t.Context(), event.UpdateEvent{ObjectNew: failed}, &enqueued)

@@ -29,7 +29,7 @@ func TestProgramRunsWithShippedConfig(t *testing.T) {
 	w.apply("rbac.yaml")
 	w.node("bad", "4", "eligible")
 	w.node("other", "4")
-	address := w.program("second-scheduler.yaml")
+	address := w.program("config.yaml")
 	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"), bySecond)
 	w.lands("returns", "bad")
 	w.loses("returns", memory.HostsAnnotation)
@@ -48,6 +48,7 @@ func (w *world) program(file string) (address string) {
 	w.Helper()
 	program, address := filepath.Join(w.TempDir(), "scheduler"), freeAddress(w)
 	build := exec.CommandContext(w.Context(), "go", "build", "-o", program, "../../cmd/scheduler")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it ships
 	if out, err := build.CombinedOutput(); err != nil {
 		w.Fatalf("building: %v\n%s", err, out)
 	}
@@ -95,7 +96,7 @@ func (w *world) kubeconfig(user string) string {
 // withKubeconfig is a configuration for outside of a cluster.
 func (w *world) withKubeconfig(file, kubeconfig string) string {
 	w.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "config", file))
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
 	w.ok(err)
 	copied := filepath.Join(w.TempDir(), file)
 	w.ok(os.WriteFile(copied, append(content, fmt.Sprintf("clientConnection: {kubeconfig: %s}\n", kubeconfig)...), 0o600))

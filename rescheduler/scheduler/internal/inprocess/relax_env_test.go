@@ -113,7 +113,7 @@ func TestRBACOfTheSecondScheduler(t *testing.T) {
 	w.pod("victim", runsOn("other"), bySecond)
 	config := rest.CopyConfig(apiServer)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:kube-system:holdfast-scheduler"}
-	w.schedulerAs(config, "second-scheduler.yaml")
+	w.schedulerAs(config, "config.yaml")
 	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"), bySecond)
 	w.lands("returns", "bad")
 	w.loses("returns", memory.HostsAnnotation)
@@ -147,7 +147,7 @@ func TestRelaxationWithoutPatchPermission(t *testing.T) {
 	w.node("other", "4")
 	config := rest.CopyConfig(apiServer)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:kube-system:holdfast-scheduler"}
-	w.schedulerAs(config, "second-scheduler.yaml")
+	w.schedulerAs(config, "config.yaml")
 	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"), bySecond)
 	w.lands("returns", "bad")
 	if _, found := w.get("returns").Annotations[memory.HostsAnnotation]; !found {

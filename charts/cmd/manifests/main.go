@@ -1,0 +1,29 @@
+// Command manifests writes plain manifests of the charts, for those who do not use Helm. It runs in the folder of the charts.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/holdfast-project/holdfast/charts/internal/plain"
+)
+
+func main() {
+	output := flag.String("output", "", "folder of the manifests")
+	registry := flag.String("registry", "", "registry of the images, with a path if there is one")
+	tag := flag.String("tag", "", "tag of the images")
+	flag.Parse()
+	if err := write(*output, *registry, *tag); err != nil {
+		fmt.Fprintln(os.Stderr, "manifests:", err)
+		os.Exit(1)
+	}
+}
+
+func write(output, registry, tag string) error {
+	if registry == "" || tag == "" {
+		return errors.New("the images need a registry and a tag: make manifests REGISTRY=registry.example/holdfast IMAGE_TAG=v0.1.0")
+	}
+	return plain.Write(".", output, registry, tag)
+}

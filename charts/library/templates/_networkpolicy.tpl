@@ -1,0 +1,38 @@
+{{- /* Who may reach the manager; the argument: {"context": ., "metricsPorts": numbers}. */}}
+{{- define "holdfast.networkPolicy" -}}
+{{- $metricsPorts := .metricsPorts }}
+{{- with .context }}
+# Who may reach the manager. The kubelet always may, and what the manager reaches is not restricted: where the API server is, only the
+# cluster knows.
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ include "holdfast.fullname" . }}
+  namespace: {{ .Release.Namespace }}
+  labels:
+    {{- include "holdfast.labels" . | nindent 4 }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- include "holdfast.selectorLabels" . | nindent 6 }}
+  policyTypes:
+    - Ingress
+  ingress:
+    {{- with .Values.webhook }}
+    {{- if .enabled }}
+    - ports: # the API server, which often is no pod
+        - port: {{ int .port }}
+    {{- end }}
+    {{- end }}
+    {{- if $metricsPorts }}
+    - ports:
+        {{- range $metricsPorts }}
+        - port: {{ int . }}
+        {{- end }}
+      {{- with .Values.networkPolicy.metricsFrom }}
+      from:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    {{- end }}
+{{- end }}
+{{- end }}

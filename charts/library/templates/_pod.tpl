@@ -1,0 +1,132 @@
+{{- /* The reference of an image; the argument: {"image": ..., "value": its place in the values, "context": .}. A digest wins over a tag. */}}
+{{- define "holdfast.image" -}}
+{{- $image := .image }}
+{{- $registry := coalesce $image.registry (default dict .context.Values.global).imageRegistry .public }}
+{{- if not $registry }}
+{{- fail (printf "%s.registry: there is no public image %s. Push the images to your registry (make images), and set global.imageRegistry or this value to it" .value $image.repository) }}
+{{- end }}
+{{- $registry }}/{{ $image.repository }}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ default .context.Chart.AppVersion $image.tag }}{{ end }}
+{{- end }}
+
+{{- /* The pull Secrets of the chart and of all charts, as a list. */}}
+{{- define "holdfast.pullSecrets" -}}
+{{- concat (default list (default dict .Values.global).imagePullSecrets) .Values.imagePullSecrets | uniq | toYaml }}
+{{- end }}
+
+{{- /* The beginning of the spec of a pod; the argument: {"account": its service account, "context": .}. */}}
+{{- define "holdfast.pod" -}}
+{{- $v := .context.Values -}}
+serviceAccountName: {{ .account }}
+{{- with include "holdfast.pullSecrets" .context | fromYamlArray }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- toYaml $v.podSecurityContext | nindent 2 }}
+{{- with $v.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+terminationGracePeriodSeconds: {{ int $v.terminationGracePeriodSeconds }}
+{{- end }}
+
+{{- /* Where pods may run. Replicas prefer nodes of their own if no affinity is set. The argument: {"component": ..., "replicas": how many,
+"context": .}. */}}
+{{- define "holdfast.placement" -}}
+{{- $v := .context.Values }}
+{{- with $v.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $v.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if $v.affinity }}
+affinity:
+  {{- toYaml $v.affinity | nindent 2 }}
+{{- else if gt (int .replicas) 1 }}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels:
+              {{- include "holdfast.componentLabels" . | nindent 14 }}
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.memoryLimit" -}}
+- name: GOMEMLIMIT # collect garbage before the kernel ends the program
+  valueFrom:
+    resourceFieldRef:
+      resource: limits.memory
+{{- end }}
+
+{{- define "holdfast.env" -}}
+- name: POD_NAMESPACE # of the Lease
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+{{ include "holdfast.memoryLimit" . }}
+{{- end }}
+
+{{- /* Probes of a program, given the name of its health port. */}}
+{{- define "holdfast.probes" -}}
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: {{ . }}
+  initialDelaySeconds: 15
+  periodSeconds: 20
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: {{ . }}
+  periodSeconds: 5
+{{- end }}
+
+{{- /* Arguments that all managers have. */}}
+{{- define "holdfast.managerArgs" -}}
+- --leader-elect={{ .Values.leaderElection.enabled }}
+- --health-probe-bind-address=:{{ .Values.healthPort }}
+{{- if .Values.metrics.enabled }}
+- --metrics-bind-address=:{{ .Values.metrics.port }}
+- --metrics-secure={{ .Values.metrics.secure }}
+{{- else }}
+- --metrics-bind-address=0
+{{- end }}
+- --kube-api-qps={{ .Values.clientConnection.qps }}
+- --kube-api-burst={{ int .Values.clientConnection.burst }}
+- --max-concurrent-reconciles={{ int .Values.maxConcurrentReconciles }}
+- --zap-log-level={{ .Values.logLevel }}
+{{- with .Values.webhook }}
+{{- if .enabled }}
+- --webhooks
+- --webhook-port={{ .port }}
+{{- if ne $.Values.certificates.mode "internal" }}
+- --webhook-cert-dir={{ include "holdfast.certificateFolder" $ }} # somebody else keeps it
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if .Values.config }}
+- --config=/etc/{{ .Chart.Name }}/config.yaml
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.managerPorts" -}}
+- name: health
+  containerPort: {{ .Values.healthPort }}
+{{- if .Values.metrics.enabled }}
+- name: metrics
+  containerPort: {{ .Values.metrics.port }}
+{{- end }}
+{{- with .Values.webhook }}
+{{- if .enabled }}
+- name: webhook
+  containerPort: {{ .port }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,2 +1,0 @@
-// Package app wires the JobSet manager: its flags, its caches and what runs in it.
-package app

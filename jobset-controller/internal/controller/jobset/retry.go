@@ -1,0 +1,194 @@
+package jobset
+
+import (
+	"cmp"
+	"errors"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+const (
+	// firstRetry and lastRetry bound the pause before a refused write is tried again. It doubles each time.
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
+)
+
+var (
+	// errForeign: the name belongs to an object of another owner.
+	errForeign = errors.New("exists and does not belong to this JobSet")
+	// errTerminating: an object with the name exists, and is being deleted.
+	errTerminating = errors.New("is being deleted")
+)
+
+// isRefusal reports whether the same write would fail again at once: something other than this controller has to change first.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
+		errors.Is(err, errForeign) || errors.Is(err, errTerminating)
+}
+
+// notBefore remembers when work on a JobSet can be tried again, so that events do not repeat it before that. It is a cache: a manager that has
+// just started tries everything once. It is safe for concurrent use.
+type notBefore struct {
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	of    *lru.Cache
+}
+
+// task is one kind of work on a JobSet. A new spec or a new attempt is a new task.
+type task struct {
+	jobSet     types.UID
+	generation int64
+	restarts   int32
+	what       string
+}
+
+// Tasks that a JobSet has once. Those that it has for each replicatedJob are jobsOf; for those of updateJobs see there.
+const (
+	taskService   = "service"
+	taskClaims    = "volume claims"
+	taskStuckPods = "stuck pods"
+	taskWrites    = "writes"
+)
+
+func jobsOf(rjob string) string { return "jobs of " + rjob }
+
+// pause before the next try, how often there was one in a row, and the error that led to it.
+type pause struct {
+	until time.Time
+	times int
+	cause error
+}
+
+func newNotBefore(c clock.PassiveClock) *notBefore {
+	return &notBefore{clock: c, of: lru.New(cacheSize)}
+}
+
+func taskOf(js *v1alpha2.JobSet, what string) task {
+	return task{js.UID, js.Generation, js.Status.Restarts, what}
+}
+
+// wait is how long the task has to wait, 0 if its time has come, and the error that it waits because of, if there was one.
+func (n *notBefore) wait(js *v1alpha2.JobSet, what string) (time.Duration, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	found, ok := n.of.Get(taskOf(js, what))
+	if !ok {
+		return 0, nil
+	}
+	p := found.(pause)
+	return max(0, p.until.Sub(n.clock.Now())), p.cause
+}
+
+// set makes the task wait for so long.
+func (n *notBefore) set(js *v1alpha2.JobSet, what string, wait time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.of.Add(taskOf(js, what), pause{until: n.clock.Now().Add(wait)})
+}
+
+// writePause is how long a JobSet is left alone after a write to it or to one of its Jobs, so that the next reconcile finds it in the cache. A write
+// that the cache shows later is repeated, which changes nothing.
+const writePause = 200 * time.Millisecond
+
+// wrote begins the pause after a write.
+func (r *Reconciler) wrote(js *v1alpha2.JobSet) { r.notBefore.set(js, taskWrites, writePause) }
+
+// pauseAfterWrites is what is left of the pause.
+func (r *Reconciler) pauseAfterWrites(js *v1alpha2.JobSet) ctrl.Result {
+	wait, _ := r.notBefore.wait(js, taskWrites)
+	return ctrl.Result{RequeueAfter: wait}
+}
+
+// refused makes the task wait longer each time, and returns how long. Without an error the next refusal is again the first.
+func (n *notBefore) refused(js *v1alpha2.JobSet, what string, err error) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := taskOf(js, what)
+	if err == nil {
+		n.of.Remove(key)
+		return 0
+	}
+	var last pause
+	if found, ok := n.of.Get(key); ok {
+		last = found.(pause)
+	}
+	wait := lastRetry
+	if doubled := firstRetry << last.times; doubled < lastRetry {
+		wait = doubled
+	} else {
+		last.times-- // stays at the last pause
+	}
+	n.of.Add(key, pause{until: n.clock.Now().Add(wait), times: last.times + 1, cause: err})
+	return wait
+}
+
+// retry says when to do the task again: after a pause if it was refused, and when the work queue says so after any other error.
+func (r *Reconciler) retry(js *v1alpha2.JobSet, what string, err error) (ctrl.Result, error) {
+	if err != nil && !isRefusal(err) {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: r.notBefore.refused(js, what, err)}, nil
+}
+
+// updateJobs changes or deletes Jobs unless the API server has refused that a moment ago. An error is reported as what is not done yet. It
+// reports whether all of it was done.
+func (r *Reconciler) updateJobs(s *scope, notYet string, update func() error) (done bool, again ctrl.Result, err error) {
+	if wait, _ := r.notBefore.wait(s.jobSet, notYet); wait > 0 {
+		return false, ctrl.Result{RequeueAfter: wait}, nil
+	}
+	if err = update(); err != nil {
+		r.report.warn(s.jobSet, jobUpdateFailed, notYet+": "+err.Error())
+	}
+	again, requeue := r.retry(s.jobSet, notYet, err)
+	return err == nil, again, requeue
+}
+
+// refusedJobs collects, for each replicatedJob, the refused Job with the lowest index, so that every reconcile reports the same one. It is safe
+// for concurrent use.
+type refusedJobs struct {
+	mu sync.Mutex
+	of map[string]refusedJob
+}
+
+type refusedJob struct {
+	name string
+	err  error
+}
+
+// unlessRefused keeps a refusal, and returns any other error.
+func (r *refusedJobs) unlessRefused(job *batchv1.Job, err error) error {
+	if !isRefusal(err) {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of = map[string]refusedJob{}
+	}
+	rjob := job.Labels[v1alpha2.ReplicatedJobNameKey]
+	if known, is := r.of[rjob]; !is || compareNames(job.Name, known.name) < 0 {
+		r.of[rjob] = refusedJob{job.Name, err}
+	}
+	return nil
+}
+
+// compareNames sorts the Jobs of a replicatedJob by their index.
+func compareNames(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// invalidJob is what the API server says about a Job that it will not take however often it is asked; empty for other refusals.
+func invalidJob(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return ""
+	}
+	return status.Status().Message
+}

@@ -1,0 +1,87 @@
+package placement
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
+)
+
+// violation is the reason of the DisruptionTarget condition, as in the published controller.
+const violation = "ExclusivePlacementViolation"
+
+// release lets followers go to the domain of their leader.
+func (r *Reconciler) release(ctx context.Context, s *scope) error {
+	return parallel.Do(ctx, s.moves.Release, func(ctx context.Context, pod *corev1.Pod) error {
+		patch := patchOf(pod, nil, "spec", map[string]any{
+			"nodeSelector":    map[string]any{s.topology: s.domain},
+			"schedulingGates": []any{liftGate()},
+		})
+		return unlessGone("releasing", pod, r.client.Patch(ctx, named(pod), patch))
+	})
+}
+
+// promote makes a follower that waits the leader, because index 0 is over and no leader will come. A pod gets its affinities only when it is
+// created, so it goes where the scheduler puts it, and the others follow. To create it again could end its Job: a deleted pod is a failed one.
+func (r *Reconciler) promote(ctx context.Context, s *scope) error {
+	if !s.lacksLeader() {
+		return nil
+	}
+	patch := patchOf(s.leaderless, map[string]string{exclusive.LeaderKey: "true"}, "spec", map[string]any{"schedulingGates": []any{liftGate()}})
+	return unlessGone("releasing", s.leaderless, r.client.Patch(ctx, named(s.leaderless), patch))
+}
+
+// lacksLeader reports whether followers wait for a leader that will not come.
+func (s *scope) lacksLeader() bool { return s.leaderless != nil && exclusive.LeaderIsOver(s.job) }
+
+func liftGate() map[string]any {
+	return map[string]any{"$patch": "delete", "name": exclusive.Gate}
+}
+
+// evict has followers recreated.
+func (r *Reconciler) evict(ctx context.Context, s *scope) error {
+	return parallel.Do(ctx, s.moves.Evict, func(ctx context.Context, pod *corev1.Pod) error {
+		return r.remove(ctx, pod, fmt.Sprintf("its leader is in %s %s", s.topology, s.domain))
+	})
+}
+
+// remove a pod. The condition tells a podFailurePolicy that the pod did not fail by itself.
+func (r *Reconciler) remove(ctx context.Context, pod *corev1.Pod, why string) error {
+	patch := patchOf(pod, nil, "status", map[string]any{"conditions": []any{corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), Reason: violation, Message: why,
+	}}})
+	if err := r.client.Status().Patch(ctx, named(pod), patch); err != nil {
+		return unlessGone("marking", pod, err)
+	}
+	return unlessGone("evicting", pod, r.client.Delete(ctx, named(pod), client.Preconditions{UID: &pod.UID}))
+}
+
+// patchOf makes a patch for this very pod: the UID makes the API server refuse another one of the name.
+func patchOf(pod *corev1.Pod, annotations map[string]string, part string, value map[string]any) client.Patch {
+	raw, err := json.Marshal(map[string]any{"metadata": metav1.ObjectMeta{UID: pod.UID, Annotations: annotations}, part: value})
+	if err != nil {
+		panic(err) // strings and a condition always marshal
+	}
+	return client.RawPatch(types.StrategicMergePatchType, raw)
+}
+
+// named is where the answer of the API server goes: the pod in the cache is shared.
+func named(pod *corev1.Pod) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+}
+
+// unlessGone takes a pod that is gone, or replaced by another one of the name, for done.
+func unlessGone(doing string, pod *corev1.Pod, err error) error {
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("%s pod %s: %w", doing, pod.Name, err)
+}

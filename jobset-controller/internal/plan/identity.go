@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"maps"
+	"strconv"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// identity gives the keys that are written alike as labels and as annotations, on the Job and on its pods.
+func (b *Builder) identity(rjobIndex, index int) map[string]string {
+	js, rjob := b.jobSet, &b.jobSet.Spec.ReplicatedJobs[rjobIndex]
+	group, first := groupOf(rjob), b.layout.starts[rjobIndex]
+	keys := map[string]string{
+		v1alpha2.JobSetNameKey:         js.Name,
+		v1alpha2.JobSetUIDKey:          string(js.UID),
+		v1alpha2.ReplicatedJobNameKey:  rjob.Name,
+		v1alpha2.ReplicatedJobReplicas: decimal(int64(rjob.Replicas)),
+		v1alpha2.GlobalReplicasKey:     decimal(b.layout.total),
+		v1alpha2.JobIndexKey:           decimal(int64(index)),
+		v1alpha2.JobGlobalIndexKey:     decimal(first.global + int64(index)),
+		v1alpha2.JobKey:                jobKey(js.Namespace, JobName(js.Name, rjob.Name, index)),
+		v1alpha2.RestartsKey:           decimal(int64(js.Status.Restarts)),
+		v1alpha2.GroupNameKey:          group,
+		v1alpha2.GroupReplicasKey:      decimal(b.layout.groups[group]),
+		v1alpha2.JobGroupIndexKey:      decimal(first.group + int64(index)),
+	}
+	if restarts := b.layout.restartsOf(rjobIndex, index); b.countsSingle || restarts > 0 {
+		keys[v1alpha2.JobRestartsKey] = decimal(int64(restarts))
+	}
+	if js.Spec.Coordinator != nil {
+		keys[v1alpha2.CoordinatorKey] = CoordinatorAddress(js)
+	}
+	return keys
+}
+
+// jobKey is a hash because namespace and name together are too long for a label value. SHA-1 is the published format; nothing
+// secret depends on it.
+func jobKey(namespace, job string) string {
+	sum := sha1.Sum([]byte(namespace + "/" + job))
+	return hex.EncodeToString(sum[:])
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// merged is a new map; later maps win.
+func merged(all ...map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range all {
+		maps.Copy(out, m)
+	}
+	return out
+}
+
+// DefaultGroup is the group of replicatedJobs that name none.
+const DefaultGroup = "default"
+
+// Layout numbers the Jobs of a JobSet through all replicatedJobs and through each group. It is computed once for all Jobs, so that
+// building J Jobs costs O(J).
+type Layout struct {
+	total  int64
+	groups map[string]int64
+	starts []start
+	// single restarts by replicatedJob and Job index.
+	single [][]int32
+}
+
+// start is what lies before the first Job of a replicatedJob.
+type start struct{ global, group int64 }
+
+// NewLayout numbers the Jobs of a JobSet.
+func NewLayout(js *v1alpha2.JobSet) Layout {
+	spec := &js.Spec
+	l := Layout{single: singleRestarts(js), groups: map[string]int64{}, starts: make([]start, len(spec.ReplicatedJobs))}
+	for i := range spec.ReplicatedJobs {
+		rjob := &spec.ReplicatedJobs[i]
+		group := groupOf(rjob)
+		l.starts[i] = start{global: l.total, group: l.groups[group]}
+		l.total += int64(rjob.Replicas)
+		l.groups[group] += int64(rjob.Replicas)
+	}
+	return l
+}
+
+func groupOf(rjob *v1alpha2.ReplicatedJob) string {
+	if rjob.GroupName == "" {
+		return DefaultGroup
+	}
+	return rjob.GroupName
+}
+
+func singleRestarts(js *v1alpha2.JobSet) [][]int32 {
+	byName := make(map[string][]int32, len(js.Status.ReplicatedJobsStatus))
+	for i := range js.Status.ReplicatedJobsStatus {
+		byName[js.Status.ReplicatedJobsStatus[i].Name] = js.Status.ReplicatedJobsStatus[i].JobRestarts
+	}
+	counts := make([][]int32, len(js.Spec.ReplicatedJobs))
+	for i := range counts {
+		counts[i] = byName[js.Spec.ReplicatedJobs[i].Name]
+	}
+	return counts
+}
+
+// restartsOf a single Job.
+func (l Layout) restartsOf(rjobIndex, index int) int32 {
+	if counts := l.single[rjobIndex]; index < len(counts) {
+		return counts[index]
+	}
+	return 0
+}
