@@ -313,6 +313,7 @@ generate: ## Write generated code, the generated files of the charts, and the re
 	for module in jobset-controller appwrapper-controller rescheduler elastic-operator; do (cd $$module && go generate ./...); done
 	cd elastic-operator/kueue && GOWORK=off go generate ./...
 	cd charts && go run ./cmd/generate
+	cd charts && GOWORK=off go tool -modfile=../tools/helm-docs/go.mod helm-docs --log-level error --sort-values-order file --template-files ./README.md.gotmpl
 
 .PHONY: manifests
 manifests: ## Write plain manifests for kubectl into config/: REGISTRY=registry.example/holdfast IMAGE_TAG=v0.1.0
