@@ -75,6 +75,7 @@ IMAGE_OUTPUT ?= --push
 
 .PHONY: images
 images: ## Build and push all images for amd64 and arm64 with docker buildx: REGISTRY=registry.example/holdfast
+	@test -n "$(REGISTRY)" || { echo "set REGISTRY to your registry: make images REGISTRY=registry.example/holdfast"; exit 1; }
 	@while read -r name module program arguments; do \
 	  echo "== $$name"; \
 	  docker buildx build --platform $(PLATFORMS) --tag $(REGISTRY)/$$name:$(IMAGE_TAG) $(IMAGE_OUTPUT) \
