@@ -82,6 +82,7 @@ IMAGE_OUTPUT ?= --push
 
 .PHONY: images
 images: ## Build and push all images for amd64 and arm64 with docker buildx: REGISTRY=registry.example/holdfast
+	@test -n "$(REGISTRY)" || { echo "set REGISTRY to your registry: make images REGISTRY=registry.example/holdfast"; exit 1; }
 	@while read -r name module program arguments; do \
 	  echo "== $$name"; \
 	  docker buildx build --platform $(PLATFORMS) --tag $(REGISTRY)/$$name:$(IMAGE_TAG) $(IMAGE_OUTPUT) \
@@ -359,6 +360,7 @@ generate: ## Write generated code, the generated files of the charts, and the re
 	for module in jobset-controller appwrapper-controller rescheduler elastic-operator; do (cd $$module && go generate ./...); done
 	cd elastic-operator/kueue && GOWORK=off go generate ./...
 	cd charts && go run ./cmd/generate
+	cd charts && GOWORK=off go tool -modfile=../tools/helm-docs/go.mod helm-docs --log-level error --sort-values-order file --template-files ./README.md.gotmpl
 
 .PHONY: manifests
 manifests: ## Write plain manifests for kubectl into config/: REGISTRY=registry.example/holdfast IMAGE_TAG=v0.1.0

@@ -38,6 +38,7 @@ func TestImagesAreBuilt(t *testing.T) {
 			asked[found[1]] = true
 		}
 	}
+	delete(asked, "valkey") // the store's is not ours
 	list, err := images.List(string(mustRead(t, filepath.Join("..", "Makefile"))))
 	if err != nil {
 		t.Fatal(err)

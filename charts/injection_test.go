@@ -33,7 +33,12 @@ injection: {enabled: false}`, nil},
 			"--inplace-exec-image=registry.example/holdfast-exec", "--inplace-agent-image=registry.example/agent"}},
 		"agents with an address of their own": {settings["everything"], []string{
 			"--inplace-store-address=store.example:6400", "--inplace-store-acl", "--inplace-store-tls",
-			"--inplace-exec-image=registry.example/holdfast-exec@sha256", "--inplace-agent-image=localhost/agent"}},
+			"--inplace-exec-image=registry.example/holdfast-exec@sha256", "--inplace-agent-image=localhost/agent", "--inplace-image-pull-secrets=pull"}},
+		"the pull Secrets of the chart and of all charts": {settings["orchestrator and valkey"] + `
+global: {imageRegistry: registry.example, imagePullSecrets: [{name: all}]}
+imagePullSecrets: [{name: own}]`, []string{
+			"--inplace-store-address=valkey.holdfast.svc:6379", "--inplace-store-acl", "--inplace-store-tls",
+			"--inplace-exec-image=registry.example/holdfast-exec", "--inplace-agent-image=registry.example/agent", "--inplace-image-pull-secrets=all,own"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -24,6 +24,7 @@ func inPlaceFlags(set *pflag.FlagSet, s *inject.Settings) {
 	set.StringVar(&s.Store.ServerName, supervise.FlagStoreServer, "", "whom the store's certificate is for; the host of the address if empty")
 	set.StringVar(&s.ExecImage, supervise.FlagExecImage, "", "image of the supervisor that is added to workers (exec driver)")
 	set.StringVar(&s.AgentImage, inject.FlagAgentImage, "", "image of the sidecar that is added to workers (cri driver)")
+	set.StringSliceVar(&s.PullSecrets, inject.FlagPullSecrets, nil, "pull Secrets of these images in the namespaces of JobSets, added to the pods that get an agent")
 }
 
 // completeInPlace lets fields of the file stand for flags that are not set, and returns what is wrong.

@@ -43,6 +43,21 @@ func TestEachJobIsBuiltWithItsAgent(t *testing.T) {
 	}
 }
 
+// The image of an agent may be in a registry of which the author of the JobSet knows nothing.
+func TestPodsWithAnAgentHaveThePullSecretsOfItsImage(t *testing.T) {
+	js := oneAnnotation()
+	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "own"}, {Name: "both"}}
+	settings := inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec", PullSecrets: []string{"both", "agents"}}
+	job := NewBuilder(js.Obj(), epoch.First()).Adding(inject.For(inject.Assess(js.Obj()), nil, settings)).Job(0, 0)
+	want := []corev1.LocalObjectReference{{Name: "own"}, {Name: "both"}, {Name: "agents"}}
+	if diff := cmp.Diff(want, job.Spec.Template.Spec.ImagePullSecrets); diff != "" {
+		t.Errorf("pull Secrets (-want +got):\n%s", diff)
+	}
+	if before := js.Obj().Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.ImagePullSecrets; len(before) != 2 {
+		t.Errorf("the JobSet was changed: %v", before)
+	}
+}
+
 // The agent is in containers and volumes, which a resume leaves alone; so a Job with one is resumed like any other. Its tolerations
 // follow the JobSet.
 func TestResumeKeepsTheAgent(t *testing.T) {

@@ -66,6 +66,7 @@ func (p Plan) Into(rjob int, job *batchv1.Job) {
 	default:
 		return
 	}
+	settings.addPullSecrets(pod)
 	outliveRestarts(&job.Spec)
 	leaveLostNodes(pod)
 }

@@ -1,6 +1,10 @@
 package inject
 
 import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -15,10 +19,25 @@ type Settings struct {
 	// ExecImage has the supervisor, AgentImage the sidecar.
 	ExecImage  string
 	AgentImage string
+	// PullSecrets name Secrets in the namespace of the JobSet by which the node pulls these images.
+	PullSecrets []string
 }
 
-// FlagAgentImage sets AgentImage; the other flags are those of package supervise.
-const FlagAgentImage = "inplace-agent-image"
+// FlagAgentImage sets AgentImage, and FlagPullSecrets PullSecrets; the other flags are those of package supervise.
+const (
+	FlagAgentImage  = "inplace-agent-image"
+	FlagPullSecrets = "inplace-image-pull-secrets"
+)
+
+// addPullSecrets adds those that the pod does not have.
+func (s Settings) addPullSecrets(pod *corev1.PodSpec) {
+	for _, name := range s.PullSecrets {
+		secret := corev1.LocalObjectReference{Name: name}
+		if !slices.Contains(pod.ImagePullSecrets, secret) {
+			pod.ImagePullSecrets = append(pod.ImagePullSecrets, secret)
+		}
+	}
+}
 
 // of are the settings of one JobSet's agents.
 func (s Settings) of(jobSet string) Settings {
