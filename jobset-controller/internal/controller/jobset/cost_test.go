@@ -190,7 +190,8 @@ func TestNoTimeComesWithAnError(t *testing.T) {
 	m := running(2)
 	m.jobs, m.refuses = nil, errors.New("the API server is gone")
 	r := New(Options{Client: m, Live: m, Recorder: silence{}})
-	m.jobSet.Annotations = map[string]string{v1alpha2.StuckPodTimeoutKey: "60s"}
+	m.service.OwnerReferences = nil
+	r.notBefore.set(m.jobSet, taskService, time.Second) // one step waits, the next one fails
 	if result, err := r.Reconcile(t.Context(), m.jobSet.DeepCopy()); err == nil || !result.IsZero() {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -69,10 +69,11 @@ func TestFollowersOfAnotherDomainAreMadeAnew(t *testing.T) {
 	w.node("n2", "r2")
 	old := w.pod("leader", "0")
 	w.bind(old, "n1")
-	strays, stays := w.pod("f1", "1", to("r1")), w.pod("f2", "2", to("r2"))
+	strays := w.pod("f1", "1", to("r1"))
 	w.OK(w.Delete(w.Context(), old))
 	leader := w.pod("leader-2", "0")
 	w.bind(leader, "n2")
+	stays := w.pod("f2", "2", to("r2")) // not before: a reconcile that still finds the old leader evicts it
 	w.awaitWhere(strays, "NotFound")
 	w.awaitWhere(stays, "r2 []")
 	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are recreated in " + rack + " r2")
