@@ -141,7 +141,6 @@ test-kubernetes: ## API tests of all controllers, JobSet's conformance among the
 API_TESTS := ./jobset-controller/internal/controller/... ./jobset-controller/internal/app ./jobset-controller/internal/orchestrator/... ./jobset-controller/published/... \
   ./appwrapper-controller/internal/... ./elastic-operator/internal/... ./rescheduler/internal/app
 # On each minor version. The scheduler with the plugin is of the newest one alone, and so are its tests.
-E2E_VERSIONS := ./tests_jobset ./tests_appwrapper ./tests_elastic ./tests_rescheduler ./tests_charts_all
 E2E_DRIVERS := ^(TestAWorkerThatExitsRestartsAllInPlace|TestAPodThatIsDeletedIsReplacedAndTheOthersRestartInPlace|TestThePluginShowsARestart|TestAnOrderedStartRestartsInPlace)$$
 E2E_PLUGIN := TestTheSecondScheduler|TestAPodThatIsRejectedComesBackElsewhere/with_the_plugin
 
@@ -152,9 +151,11 @@ e2e-versions: ## The two drivers, each controller and all charts on real nodes o
 	for minor in $(MINORS); do \
 	  $(VERSIONED); export HOLDFAST_KUBERNETES=$$minor; \
 	  $(TESTBED) down; \
-	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -v -run '$(E2E_DRIVERS)' ./tests) || exit 1; \
-	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -p 1 -skip '$(E2E_PLUGIN)' $(E2E_VERSIONS)) || exit 1; \
-	  $(RECORD) Kubernetes "$$version" 'both drivers, JobSets, AppWrappers, ElasticJobs, rescheduler with affinity, all charts on a real node (`make e2e-versions`)'; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -run '$(E2E_DRIVERS)' ./tests) || exit 1; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -p 1 -skip '$(E2E_PLUGIN)' ./tests_jobset ./tests_appwrapper ./tests_rescheduler) || exit 1; \
+	  $(RECORD) Kubernetes "$$version" 'on a node: both restart drivers, JobSets, AppWrappers, rescheduler with affinity (`make e2e-versions`)'; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -p 1 ./tests_elastic ./tests_charts_all) || exit 1; \
+	  $(RECORD) Kubernetes "$$version" 'on a node: ElasticJobs, all charts (`make e2e-versions`)'; \
 	done
 
 .PHONY: wheel
