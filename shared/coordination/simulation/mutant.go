@@ -1,8 +1,8 @@
 package simulation
 
 import (
-	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	leader "github.com/holdfast-project/holdfast/shared/coordination/simulation/decide"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 

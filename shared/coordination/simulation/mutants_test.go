@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	leader "github.com/holdfast-project/holdfast/shared/coordination/simulation/decide"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 

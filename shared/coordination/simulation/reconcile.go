@@ -9,8 +9,8 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
-	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	leader "github.com/holdfast-project/holdfast/shared/coordination/simulation/decide"
 )
 
 // scope is what one look of the leader has observed; steps bring it up to date.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	leader "github.com/holdfast-project/holdfast/shared/coordination/simulation/decide"
 )
 
 // apply does one step and goes on with the next.

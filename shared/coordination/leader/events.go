@@ -1,0 +1,255 @@
+package leader
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/series"
+)
+
+// Reasons of events on owners.
+const (
+	EventRestarting  = "InPlaceRestart"           // a worker failed and the group restarts in place
+	EventRestarted   = "InPlaceRestarted"         // all workers are in sync again
+	EventPod         = "InPlacePodRecreated"      // a worker does not come back: its pod is recreated alone
+	EventJob         = "InPlaceJobRecreated"      // its Job is recreated
+	EventFailOver    = "InPlaceFailOver"          // not recoverable in place: the Jobs are recreated
+	EventUsedUp      = "InPlaceRestartsOver"      // the budget is used up
+	EventWaiting     = "InPlaceWaitingForWorkers" // workers have not joined for the first time
+	EventEarly       = "InPlaceWorkerFailed"      // a worker failed before it had joined
+	EventForeign     = "ForeignStoreValue"        // the store held something unreadable
+	EventReplaced    = "InPlacePodReplaced"       // a worker has lost its pod: the leader has created a new one
+	EventNotReplaced = "InPlacePodNotReplaced"    // and the API server refuses one
+	EventForced      = "InPlacePodForced"         // a pod was deleted by force, its node being gone for good
+)
+
+// Fenced is why a pod is deleted that runs and will never join.
+const Fenced = "has lost its slot for good"
+
+// Levels of repair, as labels.
+const (
+	LevelPod   = "pod"
+	LevelJob   = "job"
+	LevelGroup = "group"
+)
+
+// Report says what the actions of a reconcile have changed, in one event for each kind.
+func Report(o *Observation, m *Memory, now time.Time) (events []Event, counts []Count) {
+	r := &reporter{now: now, byPurpose: map[Purpose][]DeletePod{}}
+	if o.Stored != nil {
+		g := group.Summarize(o.Stored)
+		r.group, r.clock = &g, m.clock(&g, o.Owner.Timeout, now)
+	}
+	r.sort(o.Done)
+	r.repaired(o.Owner.Epoch.Epoch)
+	r.replaced()
+	r.forced()
+	return r.events, r.counts
+}
+
+type reporter struct {
+	now       time.Time
+	group     *group.Summary
+	clock     *deadline
+	byPurpose map[Purpose][]DeletePod
+	jobs      []DeleteJob
+	created   []Done
+	events    []Event
+	counts    []Count
+}
+
+// sort the actions that have changed something by what they were for. A pod that gave way was not a replacement.
+func (r *reporter) sort(done []Done) {
+	gone := map[string]bool{}
+	for _, d := range done {
+		switch a := d.Action.(type) {
+		case Release:
+			if d.OK() {
+				r.count(series.Evictions, 1)
+			}
+		case WriteGroup:
+			if d.OK() && a.Reason == group.GivesUp {
+				r.count(series.Timeouts, 1)
+			}
+		case DeletePod:
+			if d.OK() {
+				r.byPurpose[a.For] = append(r.byPurpose[a.For], a)
+				gone[a.Pod.UID] = true
+			}
+		case DeleteJob:
+			if d.OK() && a.For == ForRestart {
+				r.jobs = append(r.jobs, a)
+			}
+		}
+	}
+	for _, d := range done {
+		a, is := d.Action.(CreatePod)
+		switch {
+		case !is:
+		case d.Refused != "" && !a.Retry:
+			r.event(true, EventNotReplaced, fmt.Sprintf("worker %s has no pod, and the API server refuses a new one (%s); "+
+				"left to its Job, which waits out its back-off", a.Slot, d.Refused))
+		case d.OK() && !gone[d.Pod.UID]:
+			r.created = append(r.created, d)
+		}
+	}
+}
+
+func (r *reporter) event(warning bool, reason, note string) {
+	r.events = append(r.events, Event{warning, reason, note})
+}
+
+func (r *reporter) count(m series.Metric, by float64, labels ...string) {
+	r.counts = append(r.counts, Count{m, labels, by})
+}
+
+// repaired says what was deleted for the sake of slots.
+func (r *reporter) repaired(epoch int32) {
+	if pods := r.byPurpose[ForForming]; len(pods) > 0 {
+		r.count(series.Escalations, float64(len(pods)), LevelPod)
+		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod, so that its Job creates a new one", workers(pods[0].Slot, len(pods)), pods[0].Why))
+	}
+	if pods := r.byPurpose[ForFence]; len(pods) > 0 {
+		r.count(series.Escalations, float64(len(pods)), LevelPod)
+		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod (%s), so that the slot gets a new one", workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name))
+	}
+	if r.group == nil {
+		return // lost by the store meanwhile: the repair goes on when it is back
+	}
+	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined in %s", r.group.Size-r.group.Joined, r.group.Size, r.left())
+	if pods := r.byPurpose[ForRestart]; len(pods) > 0 {
+		r.count(series.Escalations, float64(len(pods)), LevelPod)
+		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting only this pod (%s), so that its Job makes a new one; %s",
+			workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name, then))
+	}
+	if jobs := r.jobs; len(jobs) > 0 {
+		r.count(series.Escalations, float64(len(jobs)), LevelJob)
+		r.event(true, EventJob, fmt.Sprintf("%s %s; deleting Job %s, which is made again in epoch %d; %s",
+			workers(jobs[0].Slot, len(jobs)), jobs[0].Why, jobs[0].Job.Name, epoch, then))
+	}
+}
+
+// left is what remains of the round's time.
+func (r *reporter) left() time.Duration {
+	if r.clock == nil {
+		return 0
+	}
+	return r.clock.Remaining(r.now).Round(time.Second)
+}
+
+func (r *reporter) replaced() {
+	if len(r.created) == 0 {
+		return
+	}
+	r.count(series.Replacements, float64(len(r.created)))
+	first := r.created[0]
+	slot := first.Action.(CreatePod).Slot
+	who, pods := "worker "+slot+" lost its pod", "a new one"
+	if others := len(r.created) - 1; others > 0 {
+		who, pods = fmt.Sprintf("worker %s and %d more lost their pods", slot, others), "new ones"
+	}
+	r.event(false, EventReplaced, fmt.Sprintf("%s; made %s (%s) without waiting for the back-off of the Job", who, pods, first.Pod.Name))
+}
+
+func (r *reporter) forced() {
+	if pods := r.byPurpose[ForDead]; len(pods) > 0 {
+		r.count(series.ForcedDeletions, float64(len(pods)))
+		r.event(true, EventForced, forcedText(pods))
+	}
+}
+
+// forcedText gives the evidence of each node once, and so many pods and nodes that it fits an event.
+func forcedText(all []DeletePod) string {
+	const most = 3
+	var reasons []string
+	pods := map[string][]string{}
+	for _, one := range all {
+		if pods[one.Why] == nil {
+			reasons = append(reasons, one.Why)
+		}
+		pods[one.Why] = append(pods[one.Why], one.Pod.Name)
+	}
+	var notes []string
+	for i, why := range reasons {
+		if i == most {
+			notes = append(notes, fmt.Sprintf("and the same on %d more nodes", len(reasons)-most))
+			break
+		}
+		notes = append(notes, fmt.Sprintf("%s: being deleted, and %s; deleted by force, each slot gets a new pod", some(pods[why], most), why))
+	}
+	return strings.Join(notes, "; ")
+}
+
+// some of the names, and how many there are more.
+func some(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// workers names the first of so many.
+func workers(first string, n int) string {
+	if n == 1 {
+		return "worker " + first
+	}
+	return fmt.Sprintf("worker %s and %d others", first, n-1)
+}
+
+// CauseText says in words why a round was opened or given up.
+func CauseText(c coordination.Cause) string {
+	switch c.Kind {
+	case coordination.KindExit:
+		return fmt.Sprintf("%s exited with code %d%s", workerText(c), c.ExitCode, exitText(c))
+	case coordination.KindHang:
+		return fmt.Sprintf("%s made no progress for %s and was killed", workerText(c), c.Reason)
+	case coordination.KindReplaced:
+		return workerText(c) + " was restarted"
+	case coordination.KindPod:
+		return fmt.Sprintf("the pod of %s was lost or replaced", workerText(c))
+	case coordination.KindFinished:
+		return fmt.Sprintf("worker %s failed after others had finished", c.Slot)
+	case coordination.KindGap:
+		return fmt.Sprintf("worker %s is more than one restart behind", c.Slot)
+	case coordination.KindUnkilled:
+		return fmt.Sprintf("worker %s could not be stopped", c.Slot)
+	case coordination.KindRecovery:
+		return "the store has lost its data"
+	case coordination.KindTimeout:
+		return "the restart was out of time"
+	default:
+		return fmt.Sprintf("worker %s asked for it (%s)", c.Slot, c.Kind)
+	}
+}
+
+// workerText names a worker and, as far as they are known, its pod and node.
+func workerText(c coordination.Cause) string {
+	text := "worker " + c.Slot
+	switch {
+	case c.PodName != "" && c.Node != "":
+		text += fmt.Sprintf(" (pod %s on node %s)", c.PodName, c.Node)
+	case c.Node != "":
+		text += fmt.Sprintf(" (on node %s)", c.Node)
+	}
+	return text
+}
+
+// exitText is what is known of an exit beyond its code.
+func exitText(c coordination.Cause) string {
+	var known []string
+	if c.Signal > 0 {
+		known = append(known, unix.SignalName(unix.Signal(c.Signal)))
+	}
+	if c.Reason != "" {
+		known = append(known, c.Reason)
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(known, ", ") + ")"
+}
