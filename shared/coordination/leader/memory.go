@@ -19,7 +19,7 @@ import (
 //   - created: one pod too many is tried for a slot
 //   - released: the slots of such pods are freed again when a new pod asks for one, if the store has lost its data as well
 //   - repairs: none outlives its reconcile
-//   - holdersKnown: the store is asked once about the slots of all pods
+//   - holdersKnown, holding: the store is asked once about the slots of all pods
 //   - holdersChecked, fencesChecked, nodesChecked: something that costs is checked early
 //   - account: the history is read once more; which restarts were counted is in the owner's annotation
 type Memory struct {
@@ -30,7 +30,8 @@ type Memory struct {
 	repairs  repairs
 	account  accountMemory
 
-	holdersKnown                                time.Time // pods created before hold their slots
+	holdersKnown                                time.Time       // pods created before hold their slots
+	holding                                     map[string]bool // pods created later that hold theirs
 	holdersChecked, fencesChecked, nodesChecked time.Time
 }
 

@@ -42,7 +42,14 @@ func (p *planner) freeSlots() {
 	}
 	held := 0
 	for _, one := range newcomers {
-		if holder := p.Reads.Holders[one.Slot]; holder != "" && holder != one.UID {
+		switch holder := p.Reads.Holders[one.Slot]; holder {
+		case "":
+		case one.UID:
+			if p.memory.holding == nil {
+				p.memory.holding = map[string]bool{}
+			}
+			p.memory.holding[one.UID] = true
+		default:
 			held++
 			if !p.isThere(holder) {
 				p.freeSlot(one, holder)
@@ -57,14 +64,21 @@ func (p *planner) freeSlots() {
 // newcomers are the living pods that may not have joined yet.
 func (p *planner) newcomers() []newcomer {
 	var list []newcomer
+	recent := false
 	for _, pod := range p.Pods {
 		if !pod.Created.After(p.memory.holdersKnown) || !pod.Lives() || p.newest(pod.Slot) != pod {
+			continue
+		}
+		if recent = true; p.memory.holding[pod.UID] {
 			continue
 		}
 		name, _ := workload.JobOf(pod.Slot)
 		if job := p.job(name); job != nil && job.Current && pod.Job == job.UID {
 			list = append(list, newcomer{pod, job})
 		}
+	}
+	if !recent {
+		p.memory.holding = nil
 	}
 	return list
 }

@@ -85,9 +85,12 @@ func (p *planner) places() []place {
 	return places
 }
 
-// dueForPod reports whether a slot's pod is to be created now. A finished worker whose pod was cleaned up is no reason to ask the API server each
-// time.
+// dueForPod reports whether a slot's pod is to be created now. A finished worker whose pod was cleaned up is no reason to ask the API server, nor to
+// look again.
 func (p *planner) dueForPod(at place) bool {
+	if at.job.Completed.Has(at.index) || at.job.GivenUp.Has(at.index) {
+		return false
+	}
 	if at.job.Refusal(at.index) != "" {
 		p.lookIn(jobsEvery)
 		return false
