@@ -40,15 +40,15 @@ type deadline = grace.Deadline
 // Restarting reports whether a restart is in progress.
 func (m *Memory) Restarting() bool { return m.restart != nil }
 
-// tried notes what became of an action.
-func (m *Memory) tried(o *Observation, a Action, r Result) {
+// record notes what became of an action, with which group in the store.
+func (m *Memory) record(a Action, r Result, generation int64, began time.Time) {
 	switch a := a.(type) {
 	case Release:
-		if r.OK() && o.Stored != nil {
-			m.released.note(o.Stored.State.Generation, a.Slot)
+		if r.OK() && generation > 0 {
+			m.released.note(generation, a.Slot)
 		}
 	case CreatePod:
-		m.created.note(a.Round, a.Slot, o.Began)
+		m.created.note(a.Round, a.Slot, began)
 	case Annotate:
 		if r.OK() && a.History != nil {
 			m.account = a.Accounted
@@ -202,13 +202,6 @@ type victim struct {
 	pod  *workload.Pod
 	job  *workload.Job
 	why  string
-}
-
-// accountMemory is what was accounted for: each restart becomes one line of the history and one observation of the metrics, however
-// often it is observed and by any leader. The numbers stand in for an annotation that the cache does not show yet.
-type accountMemory struct {
-	counted int64        // number of the last restart that was accounted for
-	level   rounds.Level // when the history was last read; without a phase: it was not
 }
 
 // number orders the restarts of all epochs of a group. Epochs are 32 bits wide, and so are counts of restarts.

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -72,13 +73,6 @@ type Wanted struct {
 	Finished  []string      // slots whose workers have finished
 }
 
-// Condition of the owner.
-type Condition struct {
-	True            bool
-	Reason, Message string
-	Version         int64 // of the specification that was observed
-}
-
 // Loss is a pod that the watch has seen to be lost. What was seen stays true: a pod that is gone, or has ended, never comes back.
 type Loss struct {
 	Pod *workload.Pod // as it was last seen
@@ -128,4 +122,10 @@ func (o *Observation) rung() int {
 		}
 	}
 	return recovering.RungProcess
+}
+
+// tried reports whether an action was tried in this reconcile.
+func (o *Observation) tried(a Action) bool {
+	key := a.key()
+	return key != "" && slices.ContainsFunc(o.Done, func(d Done) bool { return d.key() == key })
 }

@@ -6,35 +6,12 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
-
-// Reasons of the condition InPlaceInSync.
-const (
-	ReasonForming     = "WaitingForWorkers"
-	ReasonRunning     = "InSync"
-	ReasonRestarting  = "RestartingInPlace"
-	ReasonUsedUp      = "RestartsUsedUp"
-	ReasonRecreating  = "FailingOver"
-	ReasonSuspended   = "Suspended"
-	ReasonCompleted   = "Completed"
-	ReasonRefused     = "NotPossible"      // the owner asks for in-place restarts and cannot have them
-	ReasonUnreachable = "StoreUnreachable" // the store was unreachable since the owner was created, or since its workers began to join
-)
-
-var reasons = map[coordination.Phase]string{
-	coordination.Forming: ReasonForming, coordination.Running: ReasonRunning, coordination.Restarting: ReasonRestarting,
-	coordination.Terminal: ReasonUsedUp, coordination.Recreating: ReasonRecreating, coordination.Closed: ReasonSuspended,
-	coordination.Completed: ReasonCompleted,
-}
 
 // lateAfter is how long a restart takes before somebody wants to know whom it waits for. Processes are back before that, and most
 // containers.
 const lateAfter = 2 * time.Second
-
-// maxNamed keeps a message readable.
-const maxNamed = 5
 
 // setConditions says what the group is doing. What it says changes with the phase and the count, and once more if a restart takes long, not
 // with each worker that joins.
@@ -114,49 +91,4 @@ func (p *planner) recoveringCondition(inSync Condition) *Condition {
 		return &Condition{True: true, Reason: ReasonRecreating, Message: state.Reason, Version: p.Owner.Version}
 	}
 	return nil
-}
-
-// groupText says what the group is doing.
-func groupText(g *group.Summary) string {
-	where := fmt.Sprintf("total restart count %d of epoch %d", g.Round, g.Generation)
-	switch g.Phase {
-	case coordination.Running:
-		return fmt.Sprintf("all %d workers have %s%s%s", g.Size, where, delayText(g), formingText(g))
-	case coordination.Restarting:
-		if g.Record.Cause.Kind == coordination.KindRecovery {
-			return fmt.Sprintf("%s; %d workers join again with %s%s", CauseText(g.Record.Cause), g.Size, where, formingText(g))
-		}
-		return fmt.Sprintf("%s; restarting %d workers to %s%s", CauseText(g.Record.Cause), g.Size, where, formingText(g))
-	case coordination.Terminal, coordination.Recreating:
-		return fmt.Sprintf("%s at %s", CauseText(g.Record.Cause), where)
-	case coordination.Completed:
-		return fmt.Sprintf("all workers that are needed have finished with %s", where)
-	}
-	return fmt.Sprintf("%d workers, %s", g.Size, where)
-}
-
-// delayText says that workers wait before they start, which happens once in a round.
-func delayText(g *group.Summary) string {
-	delay := g.Level.Pause
-	if delay == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; they waited %s before they started, because the restarts before ended within a minute", delay)
-}
-
-// formingText names what has not started yet beside what has: it is not waited for, and no restart stops it.
-func formingText(g *group.Summary) string {
-	var names []string
-	for _, stage := range g.Stages {
-		if !g.HasEntered(stage) && !g.HasLeft(stage) {
-			names = append(names, stage.Prefix)
-		}
-	}
-	switch n := len(names); {
-	case n == 0:
-		return ""
-	case n > maxNamed:
-		return fmt.Sprintf("; %s and %d more have still to start", strings.Join(names[:maxNamed], ", "), n-maxNamed)
-	}
-	return fmt.Sprintf("; %s still to start", strings.Join(names, ", "))
 }

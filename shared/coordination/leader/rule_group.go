@@ -77,17 +77,3 @@ func (p *planner) entered() int64 {
 	}
 	return steps
 }
-
-// write plans the next write of the group, if it needs one.
-func (p *planner) write(want group.Wanted) {
-	w, needed, err := group.Next(p.Stored, want, p.Incarnation)
-	switch {
-	case err != nil:
-		p.plan.Err = err
-	case needed:
-		if p.Foreign != nil && !p.Owner.HasRoster {
-			p.event(true, EventForeign, p.Foreign.Error()+"; the group's data are dropped and collected again from the agents, no worker is stopped for it")
-		}
-		p.do(WriteGroup{Write: w, Replaces: p.Foreign != nil})
-	}
-}

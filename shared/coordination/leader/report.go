@@ -5,37 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/series"
-)
-
-// Reasons of events on owners.
-const (
-	EventRestarting  = "InPlaceRestart"           // a worker failed and the group restarts in place
-	EventRestarted   = "InPlaceRestarted"         // all workers are in sync again
-	EventPod         = "InPlacePodRecreated"      // a worker does not come back: its pod is recreated alone
-	EventJob         = "InPlaceJobRecreated"      // its Job is recreated
-	EventFailOver    = "InPlaceFailOver"          // not recoverable in place: the Jobs are recreated
-	EventUsedUp      = "InPlaceRestartsOver"      // the budget is used up
-	EventWaiting     = "InPlaceWaitingForWorkers" // workers have not joined for the first time
-	EventEarly       = "InPlaceWorkerFailed"      // a worker failed before it had joined
-	EventForeign     = "ForeignStoreValue"        // the store held something unreadable
-	EventReplaced    = "InPlacePodReplaced"       // a worker has lost its pod: the leader has created a new one
-	EventNotReplaced = "InPlacePodNotReplaced"    // and the API server refuses one
-	EventForced      = "InPlacePodForced"         // a pod was deleted by force, its node being gone for good
-)
-
-// Fenced is why a pod is deleted that runs and will never join.
-const Fenced = "has lost its slot for good"
-
-// Levels of repair, as labels.
-const (
-	LevelPod   = "pod"
-	LevelJob   = "job"
-	LevelGroup = "group"
 )
 
 // Report says what the actions of a reconcile have changed, in one event for each kind.
@@ -199,57 +170,4 @@ func workers(first string, n int) string {
 		return "worker " + first
 	}
 	return fmt.Sprintf("worker %s and %d others", first, n-1)
-}
-
-// CauseText says in words why a round was opened or given up.
-func CauseText(c coordination.Cause) string {
-	switch c.Kind {
-	case coordination.KindExit:
-		return fmt.Sprintf("%s exited with code %d%s", workerText(c), c.ExitCode, exitText(c))
-	case coordination.KindHang:
-		return fmt.Sprintf("%s made no progress for %s and was killed", workerText(c), c.Reason)
-	case coordination.KindReplaced:
-		return workerText(c) + " was restarted"
-	case coordination.KindPod:
-		return fmt.Sprintf("the pod of %s was lost or replaced", workerText(c))
-	case coordination.KindFinished:
-		return fmt.Sprintf("worker %s failed after others had finished", c.Slot)
-	case coordination.KindGap:
-		return fmt.Sprintf("worker %s is more than one restart behind", c.Slot)
-	case coordination.KindUnkilled:
-		return fmt.Sprintf("worker %s could not be stopped", c.Slot)
-	case coordination.KindRecovery:
-		return "the store has lost its data"
-	case coordination.KindTimeout:
-		return "the restart was out of time"
-	default:
-		return fmt.Sprintf("worker %s asked for it (%s)", c.Slot, c.Kind)
-	}
-}
-
-// workerText names a worker and, as far as they are known, its pod and node.
-func workerText(c coordination.Cause) string {
-	text := "worker " + c.Slot
-	switch {
-	case c.PodName != "" && c.Node != "":
-		text += fmt.Sprintf(" (pod %s on node %s)", c.PodName, c.Node)
-	case c.Node != "":
-		text += fmt.Sprintf(" (on node %s)", c.Node)
-	}
-	return text
-}
-
-// exitText is what is known of an exit beyond its code.
-func exitText(c coordination.Cause) string {
-	var known []string
-	if c.Signal > 0 {
-		known = append(known, unix.SignalName(unix.Signal(c.Signal)))
-	}
-	if c.Reason != "" {
-		known = append(known, c.Reason)
-	}
-	if len(known) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(known, ", ") + ")"
 }
