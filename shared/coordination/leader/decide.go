@@ -1,8 +1,6 @@
 package leader
 
-import (
-	"time"
-)
+import "time"
 
 // rule is one concern. The first that needs something, or has something to do, makes the plan.
 type rule struct {
@@ -20,17 +18,17 @@ var forJobs = []rule{
 	{"timeout", (*planner).giveUpLate},         // a round that times out leads to full recreation
 	{"recreation", (*planner).recreate},        // what cannot restart in place is recreated, or fails
 	{"mark", (*planner).mark},                  // higher levels wait while a restart is in progress
+	{"leadership", (*planner).confirmLead},     // a leader that was replaced touches no Job and no pod
 	{"forming", (*planner).form},               // workers that have not joined for the first time
 	{"stale Jobs", (*planner).deleteStaleJobs}, // a recreation has left them behind
 	{"holders", (*planner).freeSlots},          // a pod that is gone holds its slot no longer
-	{"leadership", (*planner).confirmLead},     // a leader that was replaced touches no pod
 	{"twins", (*planner).giveWay},              // the Job controller was as quick
 	{"replacement", (*planner).replaceLost},    // slots that have lost their pods get new ones
 	{"dead nodes", (*planner).releaseDead},     // what cannot end any more is deleted by force
 	{"repair", (*planner).repair},              // slots that hold a restart up
 	{"fences", (*planner).deleteFenced},        // pods that can never join
 	{"history", (*planner).account},            // restarts that have ended
-	{"conditions", (*planner).setConditions},
+	{"conditions", (*planner).setConditions},   // what the group is doing
 }
 
 // forRosters are the rules for an owner that says by a roster who is in the group.
