@@ -59,7 +59,7 @@ func Decide(o *Observation, m *Memory, now time.Time) Plan {
 
 // Record notes what became of an action. The next plan of the reconcile rests on it.
 func (o *Observation) Record(m *Memory, a Action, r Result) {
-	o.Done = append(o.Done, Done{a, r})
+	o.note(Done{a, r})
 	generation := int64(0)
 	if o.Stored != nil {
 		generation = o.Stored.State.Generation

@@ -1,7 +1,6 @@
 package leader
 
 import (
-	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -30,6 +29,9 @@ type Observation struct {
 	Reads Reads           // what earlier plans of this reconcile have asked for
 	Done  []Done          // what became of their actions
 	Spent map[string]bool // rules that have had their time in this reconcile; the rest is for the next one
+
+	keys map[string]bool // of what was done
+	pods *podIndex
 }
 
 // Owner is the object that has the group: what it wants, and what is written on it.
@@ -125,7 +127,43 @@ func (o *Observation) rung() int {
 }
 
 // tried reports whether an action was tried in this reconcile.
-func (o *Observation) tried(a Action) bool {
-	key := a.key()
-	return key != "" && slices.ContainsFunc(o.Done, func(d Done) bool { return d.key() == key })
+func (o *Observation) tried(a Action) bool { return o.keys[a.key()] }
+
+// note keeps an action that was tried.
+func (o *Observation) note(d Done) {
+	if o.keys == nil {
+		o.keys = map[string]bool{}
+	}
+	o.Done = append(o.Done, d)
+	if key := d.key(); key != "" {
+		o.keys[key] = true
+	}
+}
+
+// podIndex finds pods by their slots.
+type podIndex struct {
+	bySlot map[string][]*workload.Pod
+	newest map[string]*workload.Pod
+}
+
+// index of the pods, made when it is asked for: pods are listed once in a reconcile. A pod that was just lost stands for its slot until a newer one
+// is there.
+func (o *Observation) index() *podIndex {
+	if o.pods == nil {
+		o.pods = &podIndex{make(map[string][]*workload.Pod, len(o.Pods)), make(map[string]*workload.Pod, len(o.Pods))}
+		for _, lost := range o.Lost {
+			o.pods.addNewest(lost.Pod)
+		}
+		for _, pod := range o.Pods {
+			o.pods.bySlot[pod.Slot] = append(o.pods.bySlot[pod.Slot], pod)
+			o.pods.addNewest(pod)
+		}
+	}
+	return o.pods
+}
+
+func (x *podIndex) addNewest(pod *workload.Pod) {
+	if known := x.newest[pod.Slot]; known == nil || !pod.Created.Before(known.Created) {
+		x.newest[pod.Slot] = pod
+	}
 }

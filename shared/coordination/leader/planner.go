@@ -23,14 +23,10 @@ type planner struct {
 
 	wanted  *Wanted
 	group   *group.Summary
-	clock   *deadline // of the restart in progress
-	forming string    // who has not joined for the first time
-	late    string    // who is not back in a restart that takes long
-
-	// Indexes of what was observed, made when they are asked for.
-	bySlot   map[string][]*workload.Pod
-	newestOf map[string]*workload.Pod
-	byName   map[string]*workload.Job
+	clock   *deadline                // of the restart in progress
+	forming string                   // who has not joined for the first time
+	late    string                   // who is not back in a restart that takes long
+	byName  map[string]*workload.Job // made when it is asked for
 }
 
 func newPlanner(o *Observation, m *Memory, now time.Time) *planner {
@@ -112,36 +108,8 @@ func (p *planner) due(last *time.Time, every time.Duration) bool {
 	return true
 }
 
-// pods are the pods of each slot.
-func (p *planner) pods() map[string][]*workload.Pod {
-	if p.bySlot == nil {
-		p.bySlot = make(map[string][]*workload.Pod, len(p.Pods))
-		for _, pod := range p.Pods {
-			p.bySlot[pod.Slot] = append(p.bySlot[pod.Slot], pod)
-		}
-	}
-	return p.bySlot
-}
-
-// newest pod of a slot. One that was just lost stands for its slot until a newer one is there.
-func (p *planner) newest(slot string) *workload.Pod {
-	if p.newestOf == nil {
-		p.newestOf = make(map[string]*workload.Pod, len(p.Pods))
-		for _, lost := range p.Lost {
-			p.addNewest(lost.Pod)
-		}
-		for _, pod := range p.Pods {
-			p.addNewest(pod)
-		}
-	}
-	return p.newestOf[slot]
-}
-
-func (p *planner) addNewest(pod *workload.Pod) {
-	if known := p.newestOf[pod.Slot]; known == nil || !pod.Created.Before(known.Created) {
-		p.newestOf[pod.Slot] = pod
-	}
-}
+// newest pod of a slot.
+func (p *planner) newest(slot string) *workload.Pod { return p.index().newest[slot] }
 
 // missing are the slots that have not joined, of so many units; false: they have to be read first.
 func (p *planner) missing(units ...int) ([]string, bool) {

@@ -128,7 +128,7 @@ func (p *planner) formingSlots(stage coordination.Stage) []forming.Slot {
 
 // formingPod is the newest pod of a slot, and how many before it have failed.
 func (p *planner) formingPod(job *workload.Job, slot string) (newest *workload.Pod, failed int32) {
-	for _, pod := range p.pods()[slot] {
+	for _, pod := range p.index().bySlot[slot] {
 		if job == nil || pod.Job != job.UID || pod.Generation < p.Owner.Epoch.Epoch {
 			continue
 		}

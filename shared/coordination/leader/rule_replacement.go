@@ -78,7 +78,7 @@ func (p *planner) places() []place {
 			}
 			for index := range int(stage.Pods) {
 				slot := job.Slot(index)
-				places = append(places, place{slot, job, index, p.pods()[slot]})
+				places = append(places, place{slot, job, index, p.index().bySlot[slot]})
 			}
 		}
 	}
