@@ -65,9 +65,9 @@ func newStaged(t *testing.T) *staged {
 		t.Fatal(err)
 	}
 	s := &staged{T: t, k8s: k8s, key: client.ObjectKeyFromObject(js), store: memory.New(time.Now)}
-	groups := orchestrator.NewGroups()
+	groups := orchestrator.NewGroups(clock.RealClock{})
 	s.leader = &orchestrator.Reconciler{
-		Kind: orchestrator.JobSets, Groups: groups, Metrics: orchestrator.NewMetrics(prometheus.NewRegistry(), groups, clock.RealClock{}),
+		Kind: orchestrator.JobSets, Groups: groups, Metrics: orchestrator.NewMetrics(prometheus.NewRegistry(), groups),
 		Client: podIndex{k8s}, Live: k8s, Store: s.store, Tokens: firstToken{}, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{},
 	}
 	return s

@@ -280,7 +280,7 @@ func TestARestartWithoutARecreationAfterItIsAccountedForAtTheEnd(t *testing.T) {
 func TestWorkerSecondsAddUp(t *testing.T) {
 	g := formed(t)
 	missing := newMeter(t, metric(t, "holdfast_workers_out_of_sync"))
-	begun := g.r.Groups.seconds(g.clock.Now())
+	begun := g.r.Groups.Seconds()
 	g.clock.SetTime(g.clock.Now().Add(10 * time.Second))
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
@@ -290,7 +290,7 @@ func TestWorkerSecondsAddUp(t *testing.T) {
 	g.reconcile()
 	missing.want(0)
 	g.clock.SetTime(g.clock.Now().Add(time.Second))
-	if got := g.r.Groups.seconds(g.clock.Now()) - begun; got != 2*11 {
+	if got := g.r.Groups.Seconds() - begun; got != 2*11 {
 		t.Errorf("%v worker-seconds, want 22", got)
 	}
 }

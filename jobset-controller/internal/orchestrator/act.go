@@ -3,9 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replacement"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
@@ -72,7 +68,7 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 	case leader.Annotate:
 		return r, x.annotate(ctx, x.annotations(a))
 	case leader.SetConditions:
-		r.Err = x.applyConditions(ctx, x.owner.(*v1alpha2.JobSet), a)
+		r.Err = applyConditions(ctx, x.Client, x.owner.(*v1alpha2.JobSet), a, x.Clock.Now())
 	case leader.DeletePod:
 		return x.deletePod(ctx, a), nil
 	case leader.DeleteJob:
@@ -184,29 +180,6 @@ func (x *run) annotate(ctx context.Context, values map[string]string) error {
 	return err
 }
 
-// annotated writes annotations of an owner in one compare-and-set, and returns it as it is then. An empty value takes its annotation away.
-func annotated(ctx context.Context, c client.Client, owner client.Object, values map[string]string) (client.Object, error) {
-	next := owners.Copy(owner)
-	annotations := maps.Clone(next.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	for key, value := range values {
-		if value == "" {
-			delete(annotations, key)
-		} else {
-			annotations[key] = value
-		}
-	}
-	provenance.Stamp(owner, annotations)
-	next.SetAnnotations(annotations)
-	patch := client.MergeFromWithOptions(owner, client.MergeFromWithOptimisticLock{})
-	if err := c.Patch(ctx, next, patch, client.FieldOwner(FieldManager)); err != nil {
-		return owner, fmt.Errorf("annotating the %s: %w", owners.KindOf(owner).Kind, err)
-	}
-	return next, nil
-}
-
 // report emits events and counts what has happened.
 func (x *run) report(events []leader.Event, counts []leader.Count) {
 	for _, e := range events {
@@ -217,15 +190,4 @@ func (x *run) report(events []leader.Event, counts []leader.Count) {
 		x.Recorder.Eventf(x.owner, nil, kind, e.Reason, "Restarting", "%s", short(e.Note))
 	}
 	x.Metrics.count(counts)
-}
-
-// maxNote is what the API server takes, less what it may count differently. Names in the store may be longer than any that we
-// have written.
-const maxNote = 1000
-
-func short(text string) string {
-	if len(text) <= maxNote {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxNote], "") + "..."
 }

@@ -3,15 +3,12 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=orchestrator-role paths=. output:rbac:dir=../../config/rbac/orchestrator
@@ -38,30 +35,6 @@ import (
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create;update
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-
-// FieldManager owns what the orchestrator writes: its annotations and its conditions.
-const FieldManager = "holdfast-orchestrator"
-
-const (
-	resyncEvery = 20 * time.Second
-	retryStore  = time.Second
-)
-
-// Reconciler leads the groups of one kind of owners.
-type Reconciler struct {
-	Kind     Kind
-	Client   client.Client
-	Live     client.Reader // reads past the cache
-	Store    rounds.Leader
-	Tokens   Tokens
-	Recorder events.EventRecorder
-	Clock    clock.PassiveClock
-	Users    Credentials // nil: agents have no users of their own
-	Groups   *Groups
-	Metrics  *Metrics
-
-	outage atomic.Bool // one outage of the store is one log line, however many groups notice it
-}
 
 // Register adds the reconciler to the manager, which may run already. `wakeups` names the owners whose group has changed in the store.
 func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers int) error {
@@ -79,10 +52,10 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers i
 
 // Reconcile brings the group and its owner together.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	owner := r.Kind.New()
+	owner, key := r.Kind.New(), ownerKey{r.Kind.Controller, req.NamespacedName}
 	if err := r.Client.Get(ctx, req.NamespacedName, owner); err != nil {
 		if apierrors.IsNotFound(err) { // the sweep drops its group
-			r.Groups.forget(r.key(owner, req), r.Metrics, r.Clock.Now())
+			r.Groups.forget(key, r.Metrics, r.Clock.Now())
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -90,7 +63,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if r.Kind.Jobs && provenance.Copied(owner.GetAnnotations(), owner.GetUID()) { // the manager takes them away
 		return ctrl.Result{RequeueAfter: retryStore}, nil
 	}
-	again, err := r.lead(ctx, owner, r.key(owner, req))
+	again, err := r.lead(ctx, owner, key)
 	switch {
 	case errors.Is(err, coordination.ErrStaleLeader):
 		r.Metrics.fencingRejections.Inc()
@@ -107,10 +80,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-func (r *Reconciler) key(_ client.Object, req ctrl.Request) ownerKey {
-	return ownerKey{r.Kind.Controller, req.NamespacedName}
-}
-
 // lead sees to the credentials before anything else, for pods wait for their Secret; then to the group.
 func (r *Reconciler) lead(ctx context.Context, owner client.Object, key ownerKey) (time.Duration, error) {
 	owner, err := r.keepUser(ctx, owner)
@@ -122,23 +91,19 @@ func (r *Reconciler) lead(ctx context.Context, owner client.Object, key ownerKey
 	return sooner(again, retry), err
 }
 
-// sooner of two times until the next reconcile; 0: there is no need for one.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
+// nameUnreachable says of a JobSet whose group has never formed that the store is unreachable. Workers that run on are told nothing.
+func (r *Reconciler) nameUnreachable(ctx context.Context, owner client.Object, cause error) error {
+	js, is := owner.(*v1alpha2.JobSet)
+	if !is || !r.Kind.Asks(js) || ptr.Deref(js.Spec.Suspend, false) {
+		return nil
 	}
-	return min(a, b)
+	old := conditionOf(js, ConditionInSync)
+	if old != nil && old.Reason != leader.ReasonForming && old.Reason != leader.ReasonUnreachable {
+		return nil
+	}
+	c := leader.Condition{Reason: leader.ReasonUnreachable, Message: "workers cannot join: " + short(cause.Error()), Version: js.Generation}
+	if old != nil && *old == c {
+		return nil
+	}
+	return applyConditions(ctx, r.Client, js, leader.SetConditions{InSync: &c}, r.Clock.Now())
 }
-
-func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
-
-// storeError marks that the store could not be asked.
-type storeError struct{ err error }
-
-func (r *Reconciler) storeFailed(err error) error {
-	r.Metrics.storeErrors.Inc()
-	return &storeError{err}
-}
-
-func (e *storeError) Error() string { return "asking the store: " + e.err.Error() }
-func (e *storeError) Unwrap() error { return e.err }

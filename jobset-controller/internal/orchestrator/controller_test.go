@@ -59,7 +59,7 @@ func (p *patchCounter) count(ctx context.Context, c client.WithWatch, o client.O
 // registry has the metrics of all reconcilers of the tests.
 var (
 	registry    = prometheus.NewRegistry()
-	testMetrics = NewMetrics(registry, NewGroups(), clock.RealClock{})
+	testMetrics = NewMetrics(registry, NewGroups(clock.RealClock{}))
 )
 
 type fixedToken coordination.Token
@@ -96,7 +96,7 @@ func newRig(t *testing.T, change func(*v1alpha2.JobSet)) *rig {
 func (g *rig) leader(transitions int64) *Reconciler {
 	return &Reconciler{
 		Kind: JobSets, Client: g.c, Live: g.c, Store: g.store, Tokens: fixedToken{1, transitions}, Recorder: g.events, Clock: g.clock,
-		Groups: NewGroups(), Metrics: testMetrics,
+		Groups: NewGroups(g.clock), Metrics: testMetrics,
 	}
 }
 

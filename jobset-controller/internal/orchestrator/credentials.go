@@ -12,11 +12,6 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
 )
 
-// Credentials keeps the store's user of a group, given its owner; see credentials.Keeper.
-type Credentials interface {
-	Keep(ctx context.Context, owner client.Object, save credentials.Save) error
-}
-
 // keepUser sees to the credentials of an owner that asks for in-place restarts, and returns it as it is then.
 func (r *Reconciler) keepUser(ctx context.Context, owner client.Object) (client.Object, error) {
 	if r.Users == nil || !r.Kind.Asks(owner) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
@@ -23,6 +24,7 @@ type ownerKey struct {
 
 // Groups are the groups that this process leads, by the UID of the owner.
 type Groups struct {
+	clock   clock.PassiveClock
 	mu      sync.Mutex
 	byUID   map[types.UID]*groupState
 	byOwner map[ownerKey]map[types.UID]bool // an owner may be deleted and created again
@@ -30,8 +32,8 @@ type Groups struct {
 }
 
 // NewGroups knows no group.
-func NewGroups() *Groups {
-	return &Groups{byUID: map[types.UID]*groupState{}, byOwner: map[ownerKey]map[types.UID]bool{}}
+func NewGroups(clock clock.PassiveClock) *Groups {
+	return &Groups{clock: clock, byUID: map[types.UID]*groupState{}, byOwner: map[ownerKey]map[types.UID]bool{}}
 }
 
 // groupState is all that this process keeps of a group. What a new leader has to do without is listed at leader.Memory; besides, the losses that
@@ -208,8 +210,9 @@ func (u use) seconds(now time.Time) float64 {
 	return float64(u.running) * max(0, now.Sub(u.since).Seconds())
 }
 
-// seconds is all worker-seconds in sync up to now.
-func (g *Groups) seconds(now time.Time) float64 {
+// Seconds is all worker-seconds in sync up to now.
+func (g *Groups) Seconds() float64 {
+	now := g.clock.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	sum := g.sum

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/utils/clock"
 
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
@@ -32,14 +31,14 @@ var planned = []series.Metric{
 
 var buckets = []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30, 60, 120, 300, 1200}
 
-// NewMetrics makes the metrics and registers them.
-func NewMetrics(registerer prometheus.Registerer, groups *Groups, clock clock.PassiveClock) *Metrics {
+// NewMetrics makes the metrics and registers them. Seconds are the worker-seconds in sync up to now.
+func NewMetrics(registerer prometheus.Registerer, groups interface{ Seconds() float64 }) *Metrics {
 	m := &Metrics{
 		counters: map[string]*prometheus.CounterVec{}, restartSeconds: meter.HistogramVec(series.RestartDuration, buckets),
 		outOfSync: meter.Gauge(series.OutOfSync), groups: meter.GaugeVec(series.Groups), waitingToJoin: meter.GaugeVec(series.WaitingToJoin),
 		fencingRejections: meter.Counter(series.FencingRejections), storeErrors: meter.Counter(series.StoreErrors), leading: meter.Gauge(series.Leading),
 	}
-	running := meter.CounterFunc(series.RunningWorkerSeconds, func() float64 { return groups.seconds(clock.Now()) })
+	running := meter.CounterFunc(series.RunningWorkerSeconds, groups.Seconds)
 	registerer.MustRegister(m.restartSeconds, m.outOfSync, m.groups, m.waitingToJoin, m.fencingRejections, m.storeErrors, m.leading, running)
 	for _, metric := range planned {
 		m.counters[metric.Name] = meter.CounterVec(metric)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,21 +24,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
-
-// callsAtATime bounds how many API calls one reconcile has in flight.
-const callsAtATime = 16
-
-// inParallel calls f for each index below n, so many at a time, and returns all errors.
-func inParallel(n int, f func(i int) error) error {
-	errs := make([]error, n)
-	var calls errgroup.Group
-	calls.SetLimit(callsAtATime)
-	for i := range n {
-		calls.Go(func() error { errs[i] = f(i); return nil })
-	}
-	_ = calls.Wait()
-	return errors.Join(errs...)
-}
 
 // read answers what a plan needs.
 func (x *run) read(ctx context.Context, need leader.Need) error {

@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
@@ -20,18 +19,6 @@ const (
 	// each, and the other rules, and the other groups, wait for the end of it.
 	turnFor = time.Second
 )
-
-// run is one reconcile.
-type run struct {
-	*Reconciler
-	owner client.Object
-	jobs  []batchv1.Job
-	state *groupState
-	o     leader.Observation
-	began map[string]time.Time // when a rule made its first plan
-	live  map[string]*batchv1.Job
-	errs  []error // that do not end the reconcile
-}
 
 // reconcile observes, plans and acts until the group is as it should be.
 func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key ownerKey) (time.Duration, error) {
@@ -98,27 +85,4 @@ func (x *run) settle(key ownerKey, plan leader.Plan) time.Duration {
 		return 0
 	}
 	return sooner(jitter(resyncEvery), plan.Resync)
-}
-
-// readGroup reads what the store holds of the group.
-func (x *run) readGroup(ctx context.Context) error {
-	stored, err := x.Store.Read(ctx, string(x.owner.GetUID()))
-	x.o.Stored, x.o.Foreign = stored, nil
-	if errors.Is(err, coordination.ErrForeignValue) {
-		x.o.Stored, x.o.Foreign, err = nil, err, nil
-	}
-	return x.asked(err)
-}
-
-// asked sorts the errors of the store: nil if the group is not there, or unreadable; those of a leader that was replaced; and those of a store that
-// could not be asked.
-func (x *run) asked(err error) error {
-	switch {
-	case err == nil, errors.Is(err, coordination.ErrNoGroup), errors.Is(err, coordination.ErrForeignValue):
-		x.outage.Store(false)
-		return nil
-	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrArgument):
-		return err
-	}
-	return x.storeFailed(err)
 }

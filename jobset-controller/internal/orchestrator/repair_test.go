@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -371,7 +372,7 @@ func TestALossOutlivesALookThatDoesNotComeToItsEnd(t *testing.T) {
 }
 
 func TestALossThatIsKeptIsNotNewerThanWhatWasSeenMeanwhile(t *testing.T) {
-	g, key := NewGroups(), ownerKey{JobSets.Controller, types.NamespacedName{Namespace: "ns", Name: "js"}}
+	g, key := NewGroups(clocktesting.NewFakePassiveClock(time.Unix(1000, 0))), ownerKey{JobSets.Controller, types.NamespacedName{Namespace: "ns", Name: "js"}}
 	pod := func(uid string) *workload.Pod { return &workload.Pod{UID: uid} }
 	g.note(key, uid, leader.Loss{Pod: pod("a")})
 	g.note(key, uid, leader.Loss{Pod: pod("b")})

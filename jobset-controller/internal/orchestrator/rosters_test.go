@@ -61,7 +61,7 @@ func newCrew(t *testing.T) *crew {
 	}
 	k.r = &Reconciler{
 		Kind: ElasticJobs, Client: k.c, Store: k.store, Tokens: fixedToken{1, 1}, Clock: clock, Recorder: events.NewFakeRecorder(50),
-		Groups: NewGroups(), Metrics: testMetrics,
+		Groups: NewGroups(clock), Metrics: testMetrics,
 	}
 	return k
 }

@@ -69,7 +69,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, orchestrator.PodsOfJobSet, orchestrator.IndexByJobSet); err != nil {
 		return fmt.Errorf("indexing pods: %w", err)
 	}
-	groups, known := orchestrator.NewGroups(), &owners.Lister{}
+	groups, known := orchestrator.NewGroups(clock.RealClock{}), &owners.Lister{}
 	leader := func(kind orchestrator.Kind) *orchestrator.Reconciler {
 		return &orchestrator.Reconciler{
 			Kind: kind, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Groups: groups,
@@ -77,7 +77,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 		}
 	}
 	jobSets, elasticJobs := leader(orchestrator.JobSets), leader(orchestrator.ElasticJobs)
-	jobSets.Metrics = orchestrator.NewMetrics(o.Registry, groups, clock.RealClock{})
+	jobSets.Metrics = orchestrator.NewMetrics(o.Registry, groups)
 	elasticJobs.Metrics = jobSets.Metrics
 	wakeups := &orchestrator.Wakeups{Store: store, Groups: groups, Metrics: jobSets.Metrics}
 	if o.ValkeyACL {
