@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,7 +25,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replacement"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
@@ -64,7 +65,9 @@ func newStaged(t *testing.T) *staged {
 		t.Fatal(err)
 	}
 	s := &staged{T: t, k8s: k8s, key: client.ObjectKeyFromObject(js), store: memory.New(time.Now)}
+	groups := orchestrator.NewGroups(clock.RealClock{})
 	s.leader = &orchestrator.Reconciler{
+		Kind: orchestrator.JobSets, Groups: groups, Metrics: orchestrator.NewMetrics(prometheus.NewRegistry(), groups),
 		Client: podIndex{k8s}, Live: k8s, Store: s.store, Tokens: firstToken{}, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{},
 	}
 	return s
@@ -139,7 +142,7 @@ func (s *staged) join(rjob string, job, pod int) {
 	if err := s.k8s.Get(s.Context(), client.ObjectKey{Namespace: s.key.Namespace, Name: fmt.Sprintf("%s-%s-%d", s.key.Name, rjob, job)}, owner); err != nil {
 		s.Fatal(err)
 	}
-	made := replace.Pod(owner, pod)
+	made := replacement.Pod(owner, pod)
 	if err := s.k8s.Create(s.Context(), made); err != nil {
 		s.Fatal(err)
 	}

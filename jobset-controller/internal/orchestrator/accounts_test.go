@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -40,7 +39,7 @@ func (m *reading) want(n float64) {
 // the order of their names; none stands for any.
 func metric(t *testing.T, name string, labels ...string) func() float64 {
 	return func() float64 {
-		families, err := metrics.Registry.Gather()
+		families, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +280,7 @@ func TestARestartWithoutARecreationAfterItIsAccountedForAtTheEnd(t *testing.T) {
 func TestWorkerSecondsAddUp(t *testing.T) {
 	g := formed(t)
 	missing := newMeter(t, metric(t, "holdfast_workers_out_of_sync"))
-	begun := g.r.states.seconds(g.clock.Now())
+	begun := g.r.Groups.Seconds()
 	g.clock.SetTime(g.clock.Now().Add(10 * time.Second))
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
@@ -291,7 +290,7 @@ func TestWorkerSecondsAddUp(t *testing.T) {
 	g.reconcile()
 	missing.want(0)
 	g.clock.SetTime(g.clock.Now().Add(time.Second))
-	if got := g.r.states.seconds(g.clock.Now()) - begun; got != 2*11 {
+	if got := g.r.Groups.Seconds() - begun; got != 2*11 {
 		t.Errorf("%v worker-seconds, want 22", got)
 	}
 }

@@ -3,15 +3,12 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,13 +21,13 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
-	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=orchestrator-role,fileName=orchestrator.yaml paths=. output:rbac:dir=../../../charts/jobset-controller/files/rbac
 
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets/status,verbs=patch
+// +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
@@ -39,146 +36,74 @@ import (
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// FieldManager owns what the orchestrator writes: its annotations and its conditions.
-const FieldManager = "holdfast-orchestrator"
-
-const (
-	stepsPerLook = 8 // of one reconcile; a healthy group needs at most three
-	resyncEvery  = 20 * time.Second
-	retryStore   = time.Second
-)
-
-// Reconciler leads the group of one JobSet.
-type Reconciler struct {
-	Client   client.Client
-	Live     client.Reader // reads past the cache
-	Store    rounds.Leader
-	Tokens   Tokens
-	Recorder events.EventRecorder
-	Clock    clock.PassiveClock
-	Users    Credentials // nil: agents have no users of their own
-
-	states groupStates
-	losses losses
-	outage outage
-}
-
-// Register adds the reconciler to the manager. `wakeups` names the JobSets whose group has changed in the store.
+// Register adds the reconciler to the manager, which may run already. `wakeups` names the owners whose group has changed in the store.
 func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers int) error {
-	registered.Store(r)
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("orchestrator").
-		For(&v1alpha2.JobSet{}, builder.WithPredicates(jobSetChanged())).
+	b := ctrl.NewControllerManagedBy(mgr).Named(r.Kind.Controller).WatchesRawSource(wakeups).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	if !r.Kind.Jobs {
+		return b.For(r.Kind.New(), builder.OnlyMetadata, builder.WithPredicates(r.Kind.Changed)).Complete(r)
+	}
+	return b.For(r.Kind.New(), builder.WithPredicates(r.Kind.Changed)).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{},
 			handler.OnlyControllerOwner()), builder.WithPredicates(jobComesOrGoes())).
 		Watches(&corev1.Pod{}, r.podHandler()).
-		WatchesRawSource(wakeups).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }
 
-// Reconcile brings the group and the JobSet's annotations together, one step at a time.
+// Reconcile brings the group and its owner together.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	js := &v1alpha2.JobSet{}
-	if err := r.Client.Get(ctx, req.NamespacedName, js); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.losses.take(req.NamespacedName)
-			r.states.forget(req.NamespacedName, r.Clock.Now())
+	owner, key := r.Kind.New(), ownerKey{r.Kind.Controller, req.NamespacedName}
+	if err := r.Client.Get(ctx, req.NamespacedName, owner); err != nil {
+		if apierrors.IsNotFound(err) { // the sweep drops its group
+			r.Groups.forget(key, r.Metrics, r.Clock.Now())
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if provenance.Copied(js.Annotations, js.UID) { // the manager takes them away
+	owner.GetObjectKind().SetGroupVersionKind(r.Kind.GVK)
+	if r.Kind.Jobs && provenance.Copied(owner.GetAnnotations(), owner.GetUID()) { // the manager takes them away
 		return ctrl.Result{RequeueAfter: retryStore}, nil
 	}
-	again, err := r.lead(ctx, js)
+	again, err := r.lead(ctx, owner, key)
 	switch {
 	case errors.Is(err, coordination.ErrStaleLeader):
-		fencingRejections.Inc()
+		r.Metrics.fencingRejections.Inc()
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next look is at the newer object
+		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next reconcile is of the newer object
 	case apierrors.IsNotFound(err):
-		return ctrl.Result{}, nil // the JobSet went meanwhile; the sweep drops its group
+		return ctrl.Result{}, nil // the owner went meanwhile; the sweep drops its group
 	case errors.As(err, new(*storeError)):
-		if r.outage.began() {
-			log.FromContext(ctx).Error(err, "store unusable, retrying; workers run on, time-outs and fail-overs wait")
+		if r.outage.CompareAndSwap(false, true) {
+			log.FromContext(ctx).Error(err, "store unreachable, retrying; workers run on, time-outs and recreations wait")
 		}
-		return ctrl.Result{RequeueAfter: jitter(retryStore)}, r.nameUnreachable(ctx, js, err)
+		return ctrl.Result{RequeueAfter: jitter(retryStore)}, r.nameUnreachable(ctx, owner, err)
 	}
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-func (r *Reconciler) lead(ctx context.Context, js *v1alpha2.JobSet) (time.Duration, error) {
-	js, err := r.keepUser(ctx, js)
+// lead sees to the credentials before anything else, for pods wait for their Secret; then to the group.
+func (r *Reconciler) lead(ctx context.Context, owner client.Object, key ownerKey) (time.Duration, error) {
+	owner, err := r.keepUser(ctx, owner)
 	retry, err := leadOn(ctx, err)
 	if err != nil {
 		return 0, err
 	}
-	s, err := r.observe(ctx, js)
-	if err != nil {
-		return 0, err
-	}
-	again, err := r.follow(ctx, s)
-	if err != nil { // a repair begins with the losses; an eviction that is told again changes nothing
-		r.losses.keep(client.ObjectKeyFromObject(js), s.losses)
-	}
+	again, err := r.reconcile(ctx, owner, key)
 	return sooner(again, retry), err
 }
 
-// follow takes the group to where it should be, step by step.
-func (r *Reconciler) follow(ctx context.Context, s *scope) (time.Duration, error) {
-	if err := errors.Join(r.evictLost(ctx, s), r.releaseAgain(ctx, s)); err != nil {
-		return 0, err
+// nameUnreachable says of a JobSet whose group has never formed that the store is unreachable. Workers that run on are told nothing.
+func (r *Reconciler) nameUnreachable(ctx context.Context, owner client.Object, cause error) error {
+	js, is := owner.(*v1alpha2.JobSet)
+	if !is || !r.Kind.Asks(js) || ptr.Deref(js.Spec.Suspend, false) {
+		return nil
 	}
-	for range stepsPerLook {
-		in, err := r.input(ctx, s)
-		if err != nil {
-			return 0, err
-		}
-		step, err := leader.Next(in)
-		if err != nil {
-			return 0, err
-		}
-		if step.Kind == leader.Nothing {
-			moved, err := r.form(ctx, s)
-			if moved {
-				continue
-			}
-			again, settled := r.settle(ctx, s)
-			return again, errors.Join(err, settled)
-		}
-		log.FromContext(ctx).V(1).Info("step", "step", step.Kind)
-		if err := r.apply(ctx, s, step); err != nil {
-			return 0, err
-		}
+	old := conditionOf(js, ConditionInSync)
+	if old != nil && old.Reason != leader.ReasonForming && old.Reason != leader.ReasonUnreachable {
+		return nil
 	}
-	return 0, fmt.Errorf("the group of %s/%s does not settle after %d steps", s.js.Namespace, s.js.Name, stepsPerLook)
+	c := leader.Condition{Reason: leader.ReasonUnreachable, Message: "workers cannot join: " + short(cause.Error()), Version: js.Generation}
+	if old != nil && *old == c {
+		return nil
+	}
+	return applyConditions(ctx, r.Client, js, leader.SetConditions{InSync: &c}, r.Clock.Now())
 }
-
-// settle does what follows from a group that is as it should be.
-func (r *Reconciler) settle(ctx context.Context, s *scope) (time.Duration, error) {
-	err := errors.Join(r.deleteStaleJobs(ctx, s), r.freeSlots(ctx, s), r.replace(ctx, s), r.releaseDead(ctx, s), r.repair(ctx, s), r.releaseFenced(ctx, s), r.account(ctx, s), r.nameLate(ctx, s), r.writeCondition(ctx, s))
-	r.reportForced(s)
-	r.states.observed(s.state, s.group, s.now)
-	if s.wanted == nil {
-		s.state.endRestart()
-		s.state.account = accountMemory{}
-		if s.group == nil {
-			r.states.forget(client.ObjectKeyFromObject(s.js), s.now)
-		}
-		return 0, err
-	}
-	if s.group == nil {
-		s.lookIn(time.Millisecond) // the store has lost the group during this reconcile
-	}
-	return s.nextLook(), err
-}
-
-// sooner of two times until the next look; 0: there is no need for one.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
-}
-
-func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -54,6 +56,12 @@ func (p *patchCounter) count(ctx context.Context, c client.WithWatch, o client.O
 	return c.Patch(ctx, o, patch, opts...)
 }
 
+// registry has the metrics of all reconcilers of the tests.
+var (
+	registry    = prometheus.NewRegistry()
+	testMetrics = NewMetrics(registry, NewGroups(clock.RealClock{}))
+)
+
 type fixedToken coordination.Token
 
 func (t fixedToken) Token(context.Context) (coordination.Token, error) {
@@ -87,7 +95,8 @@ func newRig(t *testing.T, change func(*v1alpha2.JobSet)) *rig {
 // leader is a fresh orchestrator process.
 func (g *rig) leader(transitions int64) *Reconciler {
 	return &Reconciler{
-		Client: g.c, Live: g.c, Store: g.store, Tokens: fixedToken{1, transitions}, Recorder: g.events, Clock: g.clock,
+		Kind: JobSets, Client: g.c, Live: g.c, Store: g.store, Tokens: fixedToken{1, transitions}, Recorder: g.events, Clock: g.clock,
+		Groups: NewGroups(g.clock), Metrics: testMetrics,
 	}
 }
 

@@ -1,10 +1,8 @@
-// Package orchestrator leads the in-place restarts of all JobSets of a cluster (seed 000). It opens and closes groups in
-// the store, watches the time of each round, fails over to a full recreation, and keeps the annotation inplace-restarts,
-// a condition and events. It is not on the critical path: agents and the store restart a group without it.
+// Package orchestrator leads the in-place restarts of a cluster's JobSets and ElasticJobs (seed 000). It is not on the critical path: agents and
+// the store restart a group without it.
 //
-//	Reconcile: observe (JobSet, epoch, group, Jobs) -> leader.Next -> one step -> again, until there is nothing to do
+//	Reconcile: observe -> leader.Decide -> read what the plan needs, or act -> again, until nothing is left to do
 //
-// Workers that have not joined for the first time are package forming's; those that do not come back are package ladder's.
-//
-// Steps are level-based and safe to repeat. What must be counted once is a compare-and-set on the JobSet itself.
+// What is decided, and why, is in package leader. Here is how it is observed (observe.go, kinds.go, reads.go) and carried out (act.go,
+// conditions.go): actions are safe to repeat, and what must be counted once is a compare-and-set on the owner itself.
 package orchestrator

@@ -1,11 +1,15 @@
 package orchestrator
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/forming"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
@@ -25,15 +29,19 @@ func TestALeaderThatWasReplacedDropsNoGroup(t *testing.T) {
 	}
 }
 
-// The store is not asked to release a pod twice.
+// The other one has released the pod: the store is not asked again.
 func TestALeaderThatWasReplacedDeletesNoPodThatWasReleasedBefore(t *testing.T) {
 	g := startForming(t, nil)
-	g.release(1, slotOf("js-w-0-1", 1))
-	g.takeOver(9)
-	s, err := g.r.observe(g.ctx, g.jobSet())
-	g.must(err)
-	_, err = g.r.deleteMissing(g.ctx, s, forming.Slot{Name: "js-w-0-1", Job: g.job(), Pod: g.pod(0, 1)})
-	if !errors.Is(err, coordination.ErrStaleLeader) {
+	g.joinSlot("js-w-0-0", 1, 1)
+	g.pass(29 * time.Minute)
+	g.r.Live = g.through(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			g.release(9, slotOf("js-w-0-1", 1))
+			return c.Get(ctx, key, obj, opts...)
+		},
+	})
+	g.clock.SetTime(g.clock.Now().Add(2 * time.Minute))
+	if _, err := g.r.Reconcile(g.ctx, request()); !errors.Is(err, coordination.ErrStaleLeader) {
 		t.Errorf("error %v, want %v", err, coordination.ErrStaleLeader)
 	}
 	g.wantDeleted()

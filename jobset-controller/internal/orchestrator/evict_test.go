@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
@@ -19,34 +20,24 @@ func (c *countedReads) Read(ctx context.Context, group string) (*rounds.Stored, 
 }
 
 // Each read takes three round trips, and has a field for every pod that was released in the generation.
-func TestPodsThatAreLostTogetherCostOneRead(t *testing.T) {
-	g := fourPods(t)
-	for index := range 3 {
-		g.see(g.remove(index), true)
+func TestPodsThatAreLostTogetherCostNoMoreReadsThanOne(t *testing.T) {
+	readsFor := func(lost int) int {
+		g := fourPods(t)
+		for index := range lost {
+			g.see(g.remove(index), true)
+		}
+		reads := &countedReads{Leader: g.store}
+		g.r.Store = reads
+		g.reconcile()
+		if n := len(g.group().Fenced); n != lost {
+			t.Errorf("the store fences %d pods, want %d", n, lost)
+		}
+		for index := range lost {
+			g.wantPods(fmt.Sprint(index), 1)
+		}
+		return reads.n
 	}
-	s, err := g.r.observe(g.ctx, g.jobSet())
-	g.must(err)
-	reads := &countedReads{Leader: g.store}
-	g.r.Store = reads
-	g.must(g.r.evictLost(g.ctx, s))
-	if reads.n != 1 || len(g.group().Fenced) != 3 || len(s.group.Fenced) != 3 {
-		t.Errorf("%d reads, the store fences %q and the leader knows of %q", reads.n, g.group().Fenced, s.group.Fenced)
-	}
-}
-
-func TestPodsThatAreReplacedTogetherCostOneRead(t *testing.T) {
-	g := fourPods(t)
-	for index := range 3 {
-		g.see(g.remove(index), true)
-	}
-	s, err := g.r.observe(g.ctx, g.jobSet())
-	g.must(err)
-	g.must(g.r.evictLost(g.ctx, s))
-	reads := &countedReads{Leader: g.store}
-	g.r.Store = reads
-	g.must(g.r.replace(g.ctx, s))
-	g.wantPods("2", 1)
-	if reads.n != 1 {
-		t.Errorf("%d reads, want 1", reads.n)
+	if one, three := readsFor(1), readsFor(3); one != three || one > 4 {
+		t.Errorf("one pod costs %d reads, three cost %d", one, three)
 	}
 }

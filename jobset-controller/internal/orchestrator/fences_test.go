@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
 // Its node was taken for lost, or a leader that could not reach it released it.
@@ -21,7 +22,7 @@ func TestAPodThatHasLostItsSlotForGoodIsReplaced(t *testing.T) {
 	g.wantEvents("restarting all 4 workers in place")
 	g.pass(2 * time.Second)
 	g.wantDeleted("pod js-w-0-1")
-	g.wantEvents("worker js-w-0-1 " + fenced)
+	g.wantEvents("worker js-w-0-1 " + leader.Fenced)
 	gone := g.pod(0, 1)
 	gone.Finalizers = nil
 	g.must(g.c.Update(g.ctx, gone))

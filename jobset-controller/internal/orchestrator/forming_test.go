@@ -15,9 +15,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/forming"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
 )
 
 const formingTimeout = "holdfast.dev/forming-timeout"
@@ -289,7 +289,7 @@ func TestAFailureBeforeTheFirstJoinWakesTheLeader(t *testing.T) {
 		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 		defer q.ShutDown()
 		g.r.sawPod(g.pod(0, index), false, q)
-		time.Sleep(2 * gather)
+		time.Sleep(2 * debounce)
 		return q.Len() > 0
 	}
 	g.exit(1, 1, 127, "")
@@ -327,12 +327,12 @@ func TestTheMetricCountsWhatWorkersWaitForUntilTheyHaveJoined(t *testing.T) {
 	g.joinSlot("js-w-0-0", 1, 1)
 	g.pass(time.Minute)
 	want := map[forming.Kind]int{forming.Store: 1}
-	if diff := cmp.Diff(want, g.r.states.get(uid).formation.waits); diff != "" {
+	if diff := cmp.Diff(want, g.r.Groups.get(uid).waits); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	g.joinSlot("js-w-0-1", 1, 1)
 	g.reconcile()
-	if left := g.r.states.get(uid).formation.waits; left != nil {
+	if left := g.r.Groups.get(uid).waits; left != nil {
 		t.Errorf("%v is counted after all have joined", left)
 	}
 }

@@ -65,7 +65,7 @@ func TestANewPodIsLetIntoTheSlotOfOneThatIsGone(t *testing.T) {
 				t.Fatalf("the first join is answered %q", answer)
 			}
 			g.reconcile()
-			g.pass(holdersLook)
+			g.pass(time.Second)
 			g.wantPhase(coordination.Restarting, 1, 1)
 			g.joinPod(next, 1, 1)
 			for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-0-3"} {
@@ -88,7 +88,7 @@ func TestASlotOfAGroupThatFormsIsFreedToo(t *testing.T) {
 	next := g.successor(1)
 	g.wantAnswer(next, rounds.AnswerHeld)
 	g.reconcile()
-	g.pass(holdersLook)
+	g.pass(time.Second)
 	g.joinPod(next, 1, 1)
 	g.wantPhase(coordination.Forming, 1, 0)
 }
@@ -116,7 +116,7 @@ func TestAPodThatLivesKeepsItsSlot(t *testing.T) {
 			next := g.successor(2)
 			for range 5 {
 				g.wantAnswer(next, rounds.AnswerHeld)
-				g.pass(holdersLook)
+				g.pass(time.Second)
 			}
 			g.wantPhase(coordination.Running, 1, 0)
 			if g.group().IsFenced(string(pod.UID)) {
@@ -163,7 +163,7 @@ func TestASlotIsLookedAtLiveBeforeItIsFreed(t *testing.T) {
 	next := g.successor(2)
 	g.wantAnswer(next, rounds.AnswerHeld)
 	g.reconcile()
-	g.pass(holdersLook)
+	g.pass(time.Second)
 	g.wantAnswer(next, rounds.AnswerHeld)
 	g.wantPhase(coordination.Running, 1, 0)
 }

@@ -37,9 +37,10 @@ func TestFinishedSlots(t *testing.T) {
 				Status: batchv1.JobStatus{CompletedIndexes: "1"},
 			}
 			tc.change(&job)
-			s := &scope{js: jobSet(), jobs: []batchv1.Job{job}, epoch: epoch.Record{Epoch: 2, Recreate: 2}}
-			s.js.Status.Restarts = 1
-			if got := finishedSlots("js", s.currentJobs(), nil); !slices.Equal(got, tc.want) {
+			js := jobSet()
+			js.Annotations[epoch.Annotation] = `{"epoch":2,"base":0,"recreate":2}`
+			js.Status.Restarts = 1
+			if got := finishedSlots("js", currentJobs(js, []batchv1.Job{job}), nil); !slices.Equal(got, tc.want) {
 				t.Errorf("%v, want %v", got, tc.want)
 			}
 		})

@@ -158,16 +158,16 @@ func TestAWorkerThatDiesRightAfterARecreationMovesTheMark(t *testing.T) {
 func TestTheRungIsThatOfTheAgents(t *testing.T) {
 	cases := map[string]struct {
 		pod  corev1.PodSpec
-		want int
+		want bool
 	}{
-		"a sidecar restarts containers":   {corev1.PodSpec{InitContainers: []corev1.Container{{Args: []string{"--worker-jobset-uid=x"}}}}, recovering.RungGroup},
-		"a supervisor restarts processes": {corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"/holdfast/holdfast-exec"}}}}, recovering.RungProcess},
+		"a sidecar restarts containers":   {corev1.PodSpec{InitContainers: []corev1.Container{{Args: []string{"--worker-jobset-uid=x"}}}}, true},
+		"a supervisor restarts processes": {corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"/holdfast/holdfast-exec"}}}}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{jobs: []batchv1.Job{{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: tc.pod}}}}}
-			if got := s.rung(); got != tc.want {
-				t.Errorf("rung %d, want %d", got, tc.want)
+			job := jobOf("js", &batchv1.Job{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: tc.pod}}}, true)
+			if job.Sidecar != tc.want {
+				t.Errorf("a sidecar: %t, want %t", job.Sidecar, tc.want)
 			}
 		})
 	}

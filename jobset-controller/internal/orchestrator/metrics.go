@@ -1,80 +1,81 @@
 package orchestrator
 
 import (
-	"strconv"
-	"sync/atomic"
+	"github.com/prometheus/client_golang/prometheus"
 
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
-
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/accounting"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/forming"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
 	"github.com/holdfast-project/holdfast/shared/history"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-var (
-	restarts          = meter.CounterVec(series.Restarts)
-	lostSeconds       = meter.CounterVec(series.LostWorkerSeconds)
-	outOfSync         = meter.Gauge(series.OutOfSync)
-	fencingRejections = meter.Counter(series.FencingRejections)
-	evictions         = meter.Counter(series.Evictions)
-	escalations       = meter.CounterVec(series.Escalations)
-	groups            = meter.GaugeVec(series.Groups)
-	roundsEnded       = meter.CounterVec(series.Rounds)
-	timeouts          = meter.Counter(series.Timeouts)
-	runningSeconds    = meter.CounterFunc(series.RunningWorkerSeconds, func() float64 {
-		if r := registered.Load(); r != nil {
-			return r.states.seconds(r.Clock.Now())
-		}
-		return 0
-	})
-	waitingToJoin   = meter.GaugeVec(series.WaitingToJoin)
-	earlyFailures   = meter.Counter(series.EarlyFailures)
-	formingTimeouts = meter.Counter(series.FormingTimeouts)
-	storeErrors     = meter.Counter(series.StoreErrors)
-	leading         = meter.Gauge(series.Leading)
-	restartSeconds  = meter.HistogramVec(series.RestartDuration, buckets)
-)
+// Metrics of the orchestrator. No label names an object.
+type Metrics struct {
+	counters       map[string]*prometheus.CounterVec // those that plans count, by name
+	restartSeconds *prometheus.HistogramVec
 
-// registered is the Reconciler of this process, once it has one.
-var registered atomic.Pointer[Reconciler]
+	outOfSync         prometheus.Gauge
+	groups            *prometheus.GaugeVec
+	waitingToJoin     *prometheus.GaugeVec
+	fencingRejections prometheus.Counter
+	storeErrors       prometheus.Counter
+	leading           prometheus.Gauge
+}
+
+// planned are the counters of plans.
+var planned = []series.Metric{
+	series.Restarts, series.LostWorkerSeconds, series.Evictions, series.Escalations, series.Rounds, series.Timeouts, series.EarlyFailures,
+	series.FormingTimeouts, series.Replacements, series.ForcedDeletions,
+}
 
 var buckets = []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30, 60, 120, 300, 1200}
 
-func init() {
-	metrics.Registry.MustRegister(restarts, evictions, escalations, groups, roundsEnded, timeouts, storeErrors, leading,
-		restartSeconds, lostSeconds, outOfSync, fencingRejections, runningSeconds, waitingToJoin, earlyFailures, formingTimeouts)
-	meter.Zero(escalations, []string{string(ladder.Pod)}, []string{string(ladder.Job)}, []string{"group"})
-	for _, kind := range forming.Kinds {
-		waitingToJoin.WithLabelValues(string(kind)).Set(0)
+// NewMetrics makes the metrics and registers them. Seconds are the worker-seconds in sync up to now.
+func NewMetrics(registerer prometheus.Registerer, groups interface{ Seconds() float64 }) *Metrics {
+	m := &Metrics{
+		counters: map[string]*prometheus.CounterVec{}, restartSeconds: meter.HistogramVec(series.RestartDuration, buckets),
+		outOfSync: meter.Gauge(series.OutOfSync), groups: meter.GaugeVec(series.Groups), waitingToJoin: meter.GaugeVec(series.WaitingToJoin),
+		fencingRejections: meter.Counter(series.FencingRejections), storeErrors: meter.Counter(series.StoreErrors), leading: meter.Gauge(series.Leading),
 	}
-	for cause := range causes {
-		meter.Zero(restarts, []string{history.InPlace, cause, "true"})
-		meter.Zero(lostSeconds, []string{cause})
+	running := meter.CounterFunc(series.RunningWorkerSeconds, groups.Seconds)
+	registerer.MustRegister(m.restartSeconds, m.outOfSync, m.groups, m.waitingToJoin, m.fencingRejections, m.storeErrors, m.leading, running)
+	for _, metric := range planned {
+		m.counters[metric.Name] = meter.CounterVec(metric)
+		registerer.MustRegister(m.counters[metric.Name])
+		if len(metric.Labels) == 0 {
+			meter.Zero(m.counters[metric.Name], nil)
+		}
+	}
+	m.begin()
+	return m
+}
+
+// begin the series that are known before.
+func (m *Metrics) begin() {
+	meter.Zero(m.counters[series.Escalations.Name], []string{leader.LevelPod}, []string{leader.LevelJob}, []string{leader.LevelGroup})
+	for _, kind := range forming.Kinds {
+		m.waitingToJoin.WithLabelValues(string(kind)).Set(0)
+	}
+	for cause := range leader.Causes {
+		meter.Zero(m.counters[series.Restarts.Name], []string{history.InPlace, cause, "true"})
+		meter.Zero(m.counters[series.LostWorkerSeconds.Name], []string{cause})
 	}
 	for _, end := range []history.End{history.Running, history.Overtaken, history.GivenUp} {
-		meter.Zero(roundsEnded, []string{outcome(end)})
+		meter.Zero(m.counters[series.Rounds.Name], []string{leader.Outcome(end)})
 	}
 	for _, phase := range history.Phases {
-		meter.Zero(restartSeconds, []string{history.InPlace, phase.String()})
+		meter.Zero(m.restartSeconds, []string{history.InPlace, phase.String()})
 	}
 }
 
-// causes are the values of the label that says what caused a restart. Agents may ask for a recreation in words of their own.
-var causes = map[string]bool{
-	coordination.KindExit: true, coordination.KindHang: true, coordination.KindReplaced: true, coordination.KindPod: true,
-	coordination.KindRecovery: true, coordination.KindFinished: true, coordination.KindGap: true, coordination.KindTimeout: true,
-	coordination.KindUnkilled: true, coordination.KindStops: true, accounting.KindPolicy: true, forming.KindForming: true,
-}
-
-func reasonLabel(kind string) string {
-	if causes[kind] {
-		return kind
+// count what a plan counts.
+func (m *Metrics) count(counts []leader.Count) {
+	for _, c := range counts {
+		if c.Metric.Name == series.RestartDuration.Name {
+			m.restartSeconds.WithLabelValues(c.Labels...).Observe(c.By)
+		} else {
+			m.counters[c.Metric.Name].WithLabelValues(c.Labels...).Add(c.By)
+		}
 	}
-	return "other"
 }
-
-func boolLabel(b bool) string { return strconv.FormatBool(b) }

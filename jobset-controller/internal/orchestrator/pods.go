@@ -16,9 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/forming"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/ladder"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
 // PodsOfJobSet is the cache index that finds the pods of a JobSet by its UID.
@@ -81,9 +82,9 @@ func StripPod(obj any) (any, error) {
 	return stripped, nil
 }
 
-// controllerOnly is the reference by which isOf knows whose a pod is.
+// controllerOnly is the reference that says whose a pod is.
 func controllerOnly(pod *corev1.Pod) []metav1.OwnerReference {
-	uid := ownerOf(pod)
+	uid := controllerOf(pod)
 	if uid == "" {
 		return nil
 	}
@@ -103,8 +104,8 @@ func runsOrFails(c corev1.ContainerStatus) bool {
 	return c.State.Running != nil
 }
 
-// gather is how long the losses of one moment are waited for, so that a JobSet that loses many pods is looked at once.
-const gather = 100 * time.Millisecond
+// debounce is how long the losses of one moment are waited for, so that a JobSet that loses many pods is reconciled once.
+const debounce = 100 * time.Millisecond
 
 // podHandler notes lost pods and queues the JobSet of a pod that is lost or terminating, in O(1) per event. It ignores all other changes of
 // pods.
@@ -117,33 +118,31 @@ func (r *Reconciler) podHandler() handler.EventHandler {
 	}
 }
 
-// failing reports whether a pod's containers have exited, or the pod has.
-func failing(pod *corev1.Pod) bool {
-	_, failed := forming.ExitOf(forming.Slot{Pod: pod}, time.Time{})
-	return failed
-}
-
 func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	pod, ok := obj.(*corev1.Pod)
-	if !ok {
+	if !ok || jobSetOf(pod) == "" {
 		return
 	}
-	uid := jobSetOf(pod)
-	if uid == "" {
-		return
-	}
-	lost := ladder.Lost(pod) || (gone && ladder.LostWhenGone(pod))
+	uid, plain := jobSetOf(pod), podOf(pod)
+	state := r.Groups.get(uid)
+	lost := plain.Lost() || (gone && plain.LostWhenGone())
 	// A pod that succeeds in the middle of a restart was ordered to stop, and its slot is waited for.
-	needed := pod.Status.Phase == corev1.PodSucceeded && r.states.restarting(uid)
+	needed := plain.Phase == workload.Succeeded && state != nil && state.restarting.Load()
 	switch {
-	case lost || needed || !pod.DeletionTimestamp.IsZero():
-	case r.states.forms(uid) && failing(pod):
+	case lost || needed || plain.Deleting:
+	case state != nil && state.forms.Load() && failing(plain):
 	default:
 		return
 	}
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Annotations[v1alpha2.JobSetNameKey]}
 	if lost || needed {
-		r.losses.note(key, loss{pod: pod, evict: lost})
+		r.Groups.note(ownerKey{r.Kind.Controller, key}, uid, leader.Loss{Pod: plain, Gap: lost})
 	}
-	q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
+	q.AddAfter(reconcile.Request{NamespacedName: key}, debounce)
+}
+
+// failing reports whether a pod's containers have exited, or the pod has.
+func failing(pod *workload.Pod) bool {
+	_, failed := forming.ExitOf(forming.Slot{Pod: pod}, time.Time{})
+	return failed
 }

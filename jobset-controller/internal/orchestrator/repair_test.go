@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/recovering"
@@ -369,17 +372,16 @@ func TestALossOutlivesALookThatDoesNotComeToItsEnd(t *testing.T) {
 }
 
 func TestALossThatIsKeptIsNotNewerThanWhatWasSeenMeanwhile(t *testing.T) {
-	var l losses
-	key := types.NamespacedName{Namespace: "ns", Name: "js"}
-	pod := func(uid types.UID) *corev1.Pod { return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}} }
-	l.note(key, loss{pod: pod("a")})
-	l.note(key, loss{pod: pod("b")})
-	taken := l.take(key)
-	l.note(key, loss{pod: pod("a"), evict: true})
-	l.keep(key, taken)
-	got := map[types.UID]bool{}
-	for _, one := range l.take(key) {
-		got[one.pod.UID] = one.evict
+	g, key := NewGroups(clocktesting.NewFakePassiveClock(time.Unix(1000, 0))), ownerKey{JobSets.Controller, types.NamespacedName{Namespace: "ns", Name: "js"}}
+	pod := func(uid string) *workload.Pod { return &workload.Pod{UID: uid} }
+	g.note(key, uid, leader.Loss{Pod: pod("a")})
+	g.note(key, uid, leader.Loss{Pod: pod("b")})
+	taken := g.take(g.get(uid))
+	g.note(key, uid, leader.Loss{Pod: pod("a"), Gap: true})
+	g.keep(g.get(uid), taken)
+	got := map[string]bool{}
+	for _, one := range g.take(g.get(uid)) {
+		got[one.Pod.UID] = one.Gap
 	}
 	if len(got) != 2 || !got["a"] || got["b"] {
 		t.Errorf("pods, and whether they leave a gap: %v", got)
@@ -423,10 +425,11 @@ func TestAPodIsLookedAtLiveBeforeItIsDeleted(t *testing.T) {
 
 // remembered is how much the leader keeps of the JobSet.
 func (g *rig) remembered() map[string]int {
-	r := g.r
-	return map[string]int{
-		"losses": len(r.losses.byJobSet), "groups": len(r.states.byUID), "names": len(r.states.uids),
+	losses := 0
+	for _, state := range g.r.Groups.byUID {
+		losses += len(state.losses)
 	}
+	return map[string]int{"losses": losses, "groups": len(g.r.Groups.byUID), "names": len(g.r.Groups.byOwner)}
 }
 
 // muchHappened leaves something of everything in the leader's memory.

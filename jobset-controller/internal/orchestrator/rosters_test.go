@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,7 +31,7 @@ type crew struct {
 	c      client.Client
 	clock  *clocktesting.FakePassiveClock
 	store  *memory.Store
-	r      *Rosters
+	r      *Reconciler
 	agents map[string]*crewman
 	roster roster.Roster
 }
@@ -58,7 +59,10 @@ func newCrew(t *testing.T) *crew {
 		T: t, c: fake.NewClientBuilder().WithScheme(s).WithObjects(owner).Build(), clock: clock, store: memory.New(clock.Now),
 		agents: map[string]*crewman{}, roster: roster.Roster{Epoch: 1, Limit: 3, Timeout: time.Minute},
 	}
-	k.r = &Rosters{Client: k.c, Store: k.store, Tokens: fixedToken{1, 1}, Clock: clock}
+	k.r = &Reconciler{
+		Kind: ElasticJobs, Client: k.c, Store: k.store, Tokens: fixedToken{1, 1}, Clock: clock, Recorder: events.NewFakeRecorder(50),
+		Groups: NewGroups(clock), Metrics: testMetrics,
+	}
 	return k
 }
 

@@ -81,32 +81,6 @@ func Open(ctx context.Context, store rounds.Leader, uid string, want Wanted) (Su
 	return Summary{}, fmt.Errorf("group %s does not settle after %d writes", uid, maxWrites)
 }
 
-// Release takes a pod out of its slot on evidence that it cannot run any more, and returns the group after that. kind is the reason.
-// coordination.ErrUnknownSlot: the group has no such slot.
-func (g Summary) Release(ctx context.Context, store rounds.Leader, uid string, t coordination.Token, slot rounds.Slot, kind string) (Summary, error) {
-	unit, found := g.UnitOf(slot.Name)
-	if !found {
-		return g, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, slot.Name)
-	}
-	if err := store.Release(ctx, uid, t, g.Level, unit, slot, kind); err != nil {
-		return g, err
-	}
-	return Read(ctx, store, uid)
-}
-
-// Missing are the slots that have not joined the round, of the leading units that are waited for.
-func (g Summary) Missing(ctx context.Context, store rounds.Leader, uid string) ([]string, error) {
-	var missing []string
-	for u := range g.Waited() {
-		of, err := g.MissingOf(ctx, store, uid, u)
-		if err != nil {
-			return nil, err
-		}
-		missing = append(missing, of...)
-	}
-	return missing, nil
-}
-
 // MissingOf are the slots of a unit that have not joined the round.
 func (g Summary) MissingOf(ctx context.Context, store rounds.Leader, uid string, unit int) ([]string, error) {
 	u := g.Units[unit]

@@ -7,6 +7,8 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
@@ -23,10 +25,33 @@ type jobSet struct {
 	charged  int32 // inplace-restarts
 	counted  bool  // that annotation is there
 	marked   bool
-	deadline time.Duration // of the mark
-	formed   bool          // the condition says that the first step has run in this generation
-	restarts int32         // by the failure policy
-	recounts int32         // those of them that the budget pays for
+	mark     recovering.State
+	formed   bool // the condition says that all workers are in sync
+	history  string
+	restarts int32 // by the failure policy
+	recounts int32 // those of them that the budget pays for
+
+	inSync, recovering conditionOf
+}
+
+// conditionOf is a condition of the JobSet, if it has it.
+type conditionOf struct {
+	leader.Condition
+	set bool
+}
+
+func (c conditionOf) plain() *leader.Condition {
+	if !c.set {
+		return nil
+	}
+	return &c.Condition
+}
+
+func conditionFrom(c *leader.Condition) conditionOf {
+	if c == nil {
+		return conditionOf{}
+	}
+	return conditionOf{*c, true}
 }
 
 const (
@@ -90,6 +115,24 @@ func (a *api) update(read jobSet, who string, change func(*jobSet)) error {
 	a.truth.wrote(who, before, next)
 	a.describe(who, before, next)
 	a.changed()
+	return nil
+}
+
+// status writes the conditions, whatever has changed meanwhile.
+func (a *api) status(uid string, change func(*jobSet)) error {
+	if a.current == nil || a.current.uid != uid {
+		return errNotFound
+	}
+	next := *a.current
+	if change(&next); next == *a.current {
+		return nil
+	}
+	next.version++
+	a.current = &next
+	a.writes++
+	for _, o := range a.orchestrators {
+		o.hear(false)
+	}
 	return nil
 }
 

@@ -1,13 +1,13 @@
 // Package simulation plays whole JobSets in virtual time and breaks everything that can break. It runs what is shipped, not
 // models of it: the functions of the store in an interpreter, behind a simulated network, worker.State in each pod, and
-// leader.Next with packages group and epoch in two orchestrators. Around them are models of what Kubernetes does, and of what goes wrong.
+// leader.Decide on the same Observation in two orchestrators. Around them are models of what Kubernetes does, and of what goes wrong.
 //
 //	             faults (a list drawn from the seed)                      checks
 //	                 |                                                      ^
 //	                 v                                                      | after every call, order, write
 //	+---------------------------------- world: clock, chance ----------------------------------+
 //	|  orchestrator a, b      controller, jobs         pod (one for each slot, or more)        |
-//	|  leader.Next, group     JobSet and Job           agent: worker.State, its file           |
+//	|  leader.Decide, group   JobSet and Job           agent: worker.State, its file           |
 //	|   |      |     ^        controllers               |   kubelet: relist, CrashLoopBackOff  |
 //	|   |      v     |             |                    |   instances of the worker             |
 //	|   |     API server: JobSet, Lease (compare and set)   node: clock, connection             |

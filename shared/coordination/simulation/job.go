@@ -25,6 +25,8 @@ type job struct {
 	failed    bool
 	kicked    bool
 	made      bool // it has had all of its pods since it was created or resumed
+
+	created, started time.Duration // started: created, or resumed last
 }
 
 // seat is a completion index.
@@ -38,7 +40,7 @@ func (w *world) createJob(owner jobSet, e Entry, index int64) *job {
 	w.serial++
 	j := &job{
 		world: w, name: e.jobName(index), uid: fmt.Sprint("job", w.serial), owner: owner.uid, epoch: owner.epoch.Epoch,
-		attempt: owner.restarts, entry: e, suspended: owner.suspended,
+		attempt: owner.restarts, entry: e, suspended: owner.suspended, created: w.now, started: w.now,
 	}
 	for n := range e.Pods {
 		j.seats = append(j.seats, &seat{slot: e.stage().Slot(index, n)})

@@ -13,7 +13,8 @@ type Mutant struct {
 	Call    func(rounds.Call) rounds.Call
 	Event   func(worker.Event) worker.Event
 	Actions func([]worker.Action) []worker.Action
-	Next    func(leader.Input) (leader.Step, error)
+	Observe func(*leader.Observation)
+	Plan    func(*leader.Observation, leader.Plan) leader.Plan
 
 	BlindWrites  bool // the leader writes annotations without the compare-and-set
 	DeleteFirst  bool // a fail-over deletes the Jobs before it writes the epoch

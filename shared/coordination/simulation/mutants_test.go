@@ -48,16 +48,20 @@ var mutants = map[string]struct {
 	"agent: deaths are not reported":                         {"L1", Mutant{Actions: dropsDeaths}, nil},
 	"agent: its file goes back":                              {"S1", Mutant{Actions: saveOld}, nil},
 	"agent: reads of the store are not looked at":            {"L1", Mutant{Event: neverReads}, nil},
-	"leader: groups are not dropped":                         {"L1 L8", Mutant{Next: never(leader.Drop)}, poor},
-	"leader: restarts are not charged":                       {"S7 L1", Mutant{Next: never(leader.Charge)}, nil},
-	"leader: every restart is charged twice":                 {"S7", Mutant{Next: chargesTwice}, nil},
-	"leader: the budget has one more":                        {"S7 L1 L7", Mutant{Next: limitPlusOne}, poor},
-	"leader: a recreation costs nothing":                     {"S7", Mutant{Next: failsOverForFree}, nil},
-	"leader: a lost group is not opened again":               {"L1", Mutant{Next: neverReopens}, nil},
-	"leader: a suspended group stays open":                   {"S7 S9 L1", Mutant{Next: neverCloses}, leadership},
+	"leader: groups are not dropped":                         {"L1 L8", Mutant{Plan: without(drops)}, poor},
+	"leader: restarts are not charged":                       {"S7 L1", Mutant{Plan: without(charges)}, nil},
+	"leader: every restart is charged twice":                 {"S7", Mutant{Plan: chargesTwice}, nil},
+	"leader: the budget has one more":                        {"S7 L1 L7", Mutant{Observe: budgetPlusOne}, poor},
+	"leader: a recreation costs nothing":                     {"S7", Mutant{Plan: recreatesForFree}, nil},
+	"leader: a lost group is not opened again":               {"L1", Mutant{Plan: without(reopens)}, nil},
+	"leader: a suspended group stays open":                   {"S7 S9 L1", Mutant{Observe: neverSuspended}, leadership},
 	"leader: annotations are written without a precondition": {"S7 S9", Mutant{BlindWrites: true}, leadership},
 	"leader: Jobs are deleted before the epoch is written":   {"S9", Mutant{DeleteFirst: true}, nil},
 	"leader: a fail-over deletes the Jobs of any JobSet":     {"S9", Mutant{AnyOwner: true}, reborn},
+	"leader: lost pods stay in their slots":                  {"L1", Mutant{Plan: without(releases("losses", "holders", "replacement"))}, losses},
+	"leader: restarts are given up at once":                  {"L2 L1", Mutant{Observe: noPatience}, nil},
+	"leader: the mark of a restart stays":                    {"L1 L7", Mutant{Plan: keepsMark}, nil},
+	"leader: the condition is not written":                   {"L1 L7", Mutant{Plan: without(conditions)}, nil},
 	"leader: a pod is replaced while it ends":                {"S15", Mutant{Hasty: true}, losses},
 	"leader: a pod is replaced by what a stale cache says":   {"S15", Mutant{Blind: true}, losses},
 	"controller: finished Jobs are cleaned up":               {"S10", Mutant{CleansUp: true}, finishing},
@@ -263,49 +267,78 @@ func neverReads(e worker.Event) worker.Event {
 	return e
 }
 
-func never(k leader.Kind) func(leader.Input) (leader.Step, error) {
-	return func(in leader.Input) (leader.Step, error) {
-		if s, err := leader.Next(in); s.Kind != k || !in.Counted {
-			return s, err
+// without leaves out actions, once the group was opened.
+func without(which func(*leader.Observation, string, leader.Action) bool) func(*leader.Observation, leader.Plan) leader.Plan {
+	return func(o *leader.Observation, p leader.Plan) leader.Plan {
+		if o.Owner.Counted {
+			p.Actions = slices.DeleteFunc(p.Actions, func(a leader.Action) bool { return which(o, p.Rule, a) })
 		}
-		return leader.Step{}, nil
+		return p
 	}
 }
 
-func chargesTwice(in leader.Input) (leader.Step, error) {
-	s, err := leader.Next(in)
-	if s.Kind == leader.Charge && in.Counted {
-		s.Charged++
-	}
-	return s, err
+func drops(_ *leader.Observation, _ string, a leader.Action) bool {
+	_, is := a.(leader.DropGroup)
+	return is
 }
 
-func limitPlusOne(in leader.Input) (leader.Step, error) {
-	in.Budget++
-	return leader.Next(in)
+func charges(_ *leader.Observation, rule string, _ leader.Action) bool { return rule == "charge" }
+
+func conditions(_ *leader.Observation, rule string, _ leader.Action) bool {
+	return rule == "conditions"
 }
 
-func failsOverForFree(in leader.Input) (leader.Step, error) {
-	s, err := leader.Next(in)
-	if s.Kind == leader.FailOver {
-		s.Charged--
-		s.Epoch.Base--
-	}
-	return s, err
+func reopens(o *leader.Observation, rule string, _ leader.Action) bool {
+	return rule == "group" && o.Stored == nil
 }
 
-func neverReopens(in leader.Input) (leader.Step, error) {
-	if s, err := leader.Next(in); s.Kind != leader.WriteGroup || in.Stored != nil || !in.Counted {
-		return s, err
+func releases(rules ...string) func(*leader.Observation, string, leader.Action) bool {
+	return func(_ *leader.Observation, rule string, a leader.Action) bool {
+		_, is := a.(leader.Release)
+		return is && slices.Contains(rules, rule)
 	}
-	return leader.Step{}, nil
 }
 
-func neverCloses(in leader.Input) (leader.Step, error) {
-	if in.Wanted != nil {
-		wanted := *in.Wanted
-		wanted.Suspended = false
-		in.Wanted = &wanted
+// annotations changes those that a plan writes.
+func annotations(p leader.Plan, change func(*leader.Annotate)) leader.Plan {
+	for i := range p.Actions {
+		if a, is := p.Actions[i].(leader.Annotate); is {
+			change(&a)
+			p.Actions[i] = a
+		}
 	}
-	return leader.Next(in)
+	return p
+}
+
+func keepsMark(_ *leader.Observation, p leader.Plan) leader.Plan {
+	return annotations(p, func(a *leader.Annotate) { a.ClearRecovering = false })
+}
+
+func chargesTwice(o *leader.Observation, p leader.Plan) leader.Plan {
+	return annotations(p, func(a *leader.Annotate) {
+		if p.Rule == "charge" && o.Owner.Counted {
+			more := *a.Charged + 1
+			a.Charged = &more
+		}
+	})
+}
+
+func recreatesForFree(_ *leader.Observation, p leader.Plan) leader.Plan {
+	return annotations(p, func(a *leader.Annotate) {
+		if p.Rule == "recreation" && a.Epoch != nil {
+			free, less := *a.Epoch, *a.Charged-1
+			free.Base--
+			a.Epoch, a.Charged = &free, &less
+		}
+	})
+}
+
+func budgetPlusOne(o *leader.Observation) { o.Owner.Budget++ }
+
+func noPatience(o *leader.Observation) { o.Owner.Timeout = time.Millisecond }
+
+func neverSuspended(o *leader.Observation) {
+	if o.Owner.Wanted != nil {
+		o.Owner.Wanted.Suspended = false
+	}
 }

@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// orchestrator is one of the two processes of which one leads. It runs the shipped leader.Next on what it has observed,
-// and does each step as jobset-controller/internal/orchestrator does it.
+// orchestrator is one of the two processes of which one leads. It runs the shipped leader.Decide on what it observes, reads what the plans need
+// and carries out their actions, as jobset-controller/internal/orchestrator does.
 type orchestrator struct {
 	process
 	random random
@@ -24,36 +25,14 @@ type orchestrator struct {
 	cache             *jobSet // what its informer holds
 	revision, applied int     // of the changes it was told, and of the one it holds
 	stale             time.Duration
-	losses            []loss
-	round             started
-	paces             map[string]pace // by slot
-	vacated           map[string]bool // by slot: a loss was seen, and no pod since
-	lags              random          // of the informer of pods
+	unseen            map[*pod]bool // pods that its informer does not hold yet
+	lags              random        // of that informer
+	losses            []leader.Loss
+	memory            *leader.Memory
+	memoryOf          string // UID of the JobSet
 	busy              bool
 	again             bool
-	next              time.Duration      // the planned look
-	fenceDue          time.Duration      // when the fence is looked at; 0: nobody is waited for
-	freed             time.Duration      // when the holders of slots were looked at last
-	released          map[string]release // pods, by UID
-}
-
-// loss is a pod that was lost; gap if that leaves its slot without a worker that finished.
-type loss struct {
-	pod *pod
-	gap bool
-}
-
-// release is the slot that a pod was taken out of.
-type release struct {
-	slot       string
-	generation int64
-}
-
-// started is since when this leader has seen a round.
-type started struct {
-	uid               string
-	generation, round int64
-	at                time.Duration
+	next              time.Duration // the planned reconcile
 }
 
 const (
@@ -65,7 +44,7 @@ const (
 )
 
 func newOrchestrator(w *world, name string) *orchestrator {
-	o := &orchestrator{random: newRandom(w.seed, name), lags: newRandom(w.seed, name+" pods")}
+	o := &orchestrator{random: newRandom(w.seed, name), lags: newRandom(w.seed, name+" pods"), unseen: map[*pod]bool{}, memory: &leader.Memory{}}
 	o.process = process{world: w, name: name, died: o.startAgain}
 	o.link = newLink(w, &o.process, nil, name)
 	return o
@@ -76,8 +55,8 @@ func (o *orchestrator) start() {
 		return
 	}
 	o.begin()
-	o.leading, o.busy, o.again, o.round, o.losses, o.cache, o.next = false, false, false, started{}, nil, nil, 0
-	o.paces, o.vacated, o.fenceDue, o.freed, o.released = nil, map[string]bool{}, 0, 0, map[string]release{}
+	o.leading, o.busy, o.again, o.losses, o.cache, o.next = false, false, false, nil, nil, 0
+	o.memory, o.memoryOf, o.unseen = &leader.Memory{}, "", map[*pod]bool{}
 	o.seen, o.seenAt = lease{}, o.now
 	o.notice()
 	o.elect()
@@ -130,8 +109,10 @@ func (o *orchestrator) lead(token coordination.Token) {
 	o.wake(0)
 }
 
-// notice lets a change of the JobSet reach the informer, late.
-func (o *orchestrator) notice() {
+// notice lets a change of the JobSet reach the informer, late. One of the status alone is no reason to reconcile.
+func (o *orchestrator) notice() { o.hear(true) }
+
+func (o *orchestrator) hear(reconcile bool) {
 	if !o.up {
 		return
 	}
@@ -149,24 +130,34 @@ func (o *orchestrator) notice() {
 	o.later(lag, func() {
 		if revision > o.applied {
 			o.cache, o.applied = latest, revision
-			o.wake(0)
+			if reconcile {
+				o.wake(0)
+			}
 		}
 	})
 }
 
-// missed notes a lost pod; losses of a moment are looked at together.
+// missed notes a lost pod; losses of a moment are debounced.
 func (o *orchestrator) missed(p *pod, gap bool) {
-	if !o.up || (!gap && o.round == (started{})) {
+	if !o.up || (!gap && !o.memory.Restarting()) {
 		return
 	}
+	lost := leader.Loss{Pod: o.plainPod(p), Gap: gap}
 	o.later(o.random.between(10*time.Millisecond, 200*time.Millisecond), func() {
-		o.losses = append(o.losses, loss{p, gap})
-		o.vacated[p.slot] = true
+		o.losses = append(o.losses, lost)
 		o.wake(0)
 	})
 }
 
-// wake plans a look, or moves the planned one forward.
+// sawPod lets the pod that was just created reach the informer, late.
+func (o *orchestrator) sawPod(string) {
+	made := o.pods[len(o.pods)-1]
+	o.unseen[made] = true
+	lag := o.lags.between(time.Millisecond, 50*time.Millisecond) + max(0, o.stale-o.now)
+	o.later(lag, func() { delete(o.unseen, made) })
+}
+
+// wake plans a reconcile, or moves the planned one forward.
 func (o *orchestrator) wake(d time.Duration) {
 	if !o.leading {
 		return
@@ -188,7 +179,7 @@ func (o *orchestrator) wake(d time.Duration) {
 	})
 }
 
-// finish ends a look and plans the next one.
+// finish ends a reconcile and plans the next one.
 func (o *orchestrator) finish(next time.Duration) {
 	o.busy = false
 	if o.again {

@@ -23,6 +23,7 @@ type pod struct {
 
 	// in the API
 	deleting bool
+	asked    time.Duration // when it was deleted
 	gone     bool
 	phase    podPhase
 	told     bool // the API server knows that it has ended

@@ -10,7 +10,7 @@ func (w *world) deletePod(p *pod) {
 	if p.deleting || p.gone {
 		return
 	}
-	p.deleting = true
+	p.deleting, p.asked = true, w.now
 	w.note("api", "pod %s is being deleted", p.uid)
 	switch {
 	case p.over, p.phase == podPending && !p.node.lost && p.born == 0:

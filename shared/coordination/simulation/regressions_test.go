@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
 // TestRegressions are stories that the rules of DESIGN section 3 were amended for, and those that this simulation found.
@@ -175,9 +176,10 @@ func TestRegressions(t *testing.T) {
 			first.pause(time.Minute) // so that nobody else is about
 			s.deletePod(lost)
 			s.until(10*time.Second, "the pod is gone", func() bool { return lost.gone })
-			v := vacancy{job: lost.job, slot: lost.slot, seenAt: s.now}
+			r := &reconciliation{js: *s.api.current, seen: map[string]time.Duration{lost.slot: s.now}}
+			job := first.plainJob(lost.job, true)
 			for _, o := range []*orchestrator{first, second} {
-				s.replacePod(o.name, v, "the name for this reason")
+				o.createFor(r, leader.CreatePod{Slot: lost.slot, Job: &job, Round: leader.Round{Generation: 1, Round: 1}})
 			}
 			s.passes(0)
 			if n := s.podsIn(lost.slot); n != 1 {
@@ -228,6 +230,15 @@ func TestRegressions(t *testing.T) {
 			s.settles(30 * time.Second)
 			s.wants(1, 2, 2, 4)
 		},
+		// Seed 1975: the group waited for its join for ever, while the clock of the restart stood still.
+		"a worker that has finished joins a store that has lost its data": func(t *testing.T) {
+			s := enter(t, execScene())
+			s.finishOne()
+			s.settles(30 * time.Second)
+			s.faults(Fault{Kind: StoreWiped, For: time.Second})
+			s.settles(3 * time.Minute)
+			s.wants(1, 0, 0, 0)
+		},
 		// Seed 207475: this was taken for the fail-over of another JobSet.
 		"a leader deletes what a fail-over has left behind, though the JobSet has just gone": func(t *testing.T) {
 			shape := plain()
@@ -242,7 +253,8 @@ func TestRegressions(t *testing.T) {
 			if left.deleting {
 				s.lose("%s is deleted already", left.name)
 			}
-			s.leader().deleteStale(&scope{js: read})
+			r, job := &reconciliation{js: read}, s.leader().plainJob(left, false)
+			s.leader().deleteJob(r, leader.DeleteJob{Job: &job, For: leader.ForEpoch})
 			if !left.deleting {
 				s.lose("%s is not deleted", left.name)
 			}
@@ -411,9 +423,11 @@ func TestASecondPodOfASlotIsSeen(t *testing.T) {
 	lost := s.worker(1)
 	s.deletePod(lost)
 	s.until(10*time.Second, "the pod is gone", func() bool { return lost.gone })
-	v := vacancy{job: lost.job, slot: lost.slot, seenAt: s.now}
-	s.replacePod("one", v, "one name")
-	s.replacePod("another", v, "another name")
+	r := &reconciliation{js: *s.api.current, seen: map[string]time.Duration{lost.slot: s.now}}
+	job := s.leader().plainJob(lost.job, true)
+	for _, reason := range []string{"one reason", "another"} {
+		s.leader().createFor(r, leader.CreatePod{Slot: lost.slot, Job: &job, Lost: []string{reason}})
+	}
 	if s.breach == nil || s.breach.Invariant != "S15" {
 		t.Errorf("broken is %v", s.breach)
 	}

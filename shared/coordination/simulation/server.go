@@ -76,45 +76,6 @@ func (s *server) group(uid string) (*rounds.Stored, error) {
 	return s.functions.Read(uid)
 }
 
-// missing are the slots that the round waits for.
-func (s *server) missing(uid string) []string {
-	s.reads++
-	v := s.view(uid)
-	if v == nil {
-		return nil
-	}
-	var missing []string
-	for u := range v.Waited() {
-		if unit := v.Units[u]; !unit.Left && unit.Joined < unit.Slots {
-			missing = append(missing, s.functions.Missing(uid, v.Level, u, unit.SlotNames())...)
-		}
-	}
-	return missing
-}
-
-// waiting is who holds the slots that have not joined.
-type waiting struct {
-	slots   []string
-	holders map[string]string
-	fenced  []string
-}
-
-func (s *server) waiting(uid string) waiting {
-	slots := s.missing(uid)
-	if len(slots) == 0 {
-		return waiting{}
-	}
-	return waiting{slots, s.holders(uid, slots), s.view(uid).Fenced}
-}
-
-func (s *server) holders(uid string, slots []string) map[string]string {
-	s.reads++
-	if v := s.view(uid); v != nil {
-		return s.functions.Holders(uid, v.Generation, slots)
-	}
-	return nil
-}
-
 // call makes a call of an agent.
 func (s *server) call(p *pod, c rounds.Call) (reply, error) {
 	uid := p.job.owner
@@ -148,15 +109,6 @@ func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, why
 		return nil, err
 	}
 	return s.group(uid)
-}
-
-// confirmLead refuses a leader that has been replaced, where there is no pod to release.
-func (s *server) confirmLead(uid string, t coordination.Token) (*rounds.Stored, error) {
-	stored, err := s.group(uid)
-	if stored != nil && t.Less(stored.Config.Token) {
-		return nil, coordination.ErrStaleLeader
-	}
-	return stored, err
 }
 
 // write makes a write of the leader's rules, and returns the group after that.

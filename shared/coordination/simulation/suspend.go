@@ -55,6 +55,8 @@ func (c *controller) hold(j *job, suspended bool) {
 	}
 	if suspended {
 		j.failures, j.made = 0, false
+	} else {
+		j.started = c.now
 	}
 	j.kick()
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
@@ -64,34 +65,34 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 }
 
 // register lists all that runs.
-func (o *Options) register(ctx context.Context, mgr ctrl.Manager, store *valkey.Store, lease *orchestrator.Lease) error {
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha2.JobSet{}, orchestrator.UIDIndex, orchestrator.IndexByUID); err != nil {
-		return fmt.Errorf("indexing JobSets: %w", err)
-	}
+func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *valkey.Store, lease *orchestrator.Lease) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, orchestrator.PodsOfJobSet, orchestrator.IndexByJobSet); err != nil {
 		return fmt.Errorf("indexing pods: %w", err)
 	}
-	wakeups := orchestrator.NewWakeups(mgr.GetClient(), store)
-	reconciler := &orchestrator.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease,
-		Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{},
+	groups, known := orchestrator.NewGroups(clock.RealClock{}), &owners.Lister{}
+	leader := func(kind orchestrator.Kind) *orchestrator.Reconciler {
+		return &orchestrator.Reconciler{
+			Kind: kind, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Groups: groups,
+			Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{},
+		}
 	}
-	known := &owners.Lister{}
-	rosters := &orchestrator.Rosters{Client: mgr.GetClient(), Store: store, Tokens: lease, Clock: clock.RealClock{}}
+	jobSets, elasticJobs := leader(orchestrator.JobSets), leader(orchestrator.ElasticJobs)
+	jobSets.Metrics = orchestrator.NewMetrics(o.Registry, groups)
+	elasticJobs.Metrics = jobSets.Metrics
+	wakeups := &orchestrator.Wakeups{Store: store, Groups: groups, Metrics: jobSets.Metrics}
 	if o.ValkeyACL {
 		keeper := o.keeper(mgr, store, known)
-		reconciler.Users, rosters.Users = keeper, keeper
+		jobSets.Users, elasticJobs.Users = keeper, keeper
 		wakeups.Connected = restoreUsers(keeper)
 		if err := mgr.Add(&credentials.Sweep{Keeper: keeper, Every: 10 * time.Second}); err != nil {
 			return err
 		}
 	}
-	if err := reconciler.Register(mgr, wakeups.Source(), o.Workers); err != nil {
+	if err := jobSets.Register(mgr, wakeups.Source(orchestrator.JobSets), o.Workers); err != nil {
 		return err
 	}
 	if o.ElasticJobs {
-		wakeups.Others = rosters.Wake
-		if err := o.discover(mgr, rosters, known); err != nil {
+		if err := o.discover(mgr, elasticJobs, wakeups.Source(orchestrator.ElasticJobs), known); err != nil {
 			return err
 		}
 	}
@@ -104,11 +105,11 @@ func (o *Options) register(ctx context.Context, mgr ctrl.Manager, store *valkey.
 }
 
 // discover has ElasticJobs led from when the cluster knows them.
-func (o *Options) discover(mgr ctrl.Manager, rosters *orchestrator.Rosters, known *owners.Lister) error {
+func (o *Options) discover(mgr ctrl.Manager, elasticJobs *orchestrator.Reconciler, wakeups source.Source, known *owners.Lister) error {
 	known.Expect()
 	return mgr.Add(&orchestrator.Discover{
 		Live: mgr.GetAPIReader(), Owners: known, Every: 10 * time.Second,
-		Begin: func() error { return rosters.Register(mgr, o.Workers) },
+		Begin: func() error { return elasticJobs.Register(mgr, wakeups, o.Workers) },
 	})
 }
 

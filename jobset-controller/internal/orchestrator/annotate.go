@@ -1,0 +1,50 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
+)
+
+// FieldManager owns what the orchestrator writes: its annotations and its conditions.
+const FieldManager = "holdfast-orchestrator"
+
+// annotated writes annotations of an owner in one compare-and-set, and returns it as it is then. An empty value takes its annotation away.
+func annotated(ctx context.Context, c client.Client, owner client.Object, values map[string]string) (client.Object, error) {
+	next := owners.Copy(owner)
+	annotations := maps.Clone(next.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	for key, value := range values {
+		if value == "" {
+			delete(annotations, key)
+		} else {
+			annotations[key] = value
+		}
+	}
+	provenance.Stamp(owner, annotations)
+	next.SetAnnotations(annotations)
+	patch := client.MergeFromWithOptions(owner, client.MergeFromWithOptimisticLock{})
+	if err := c.Patch(ctx, next, patch, client.FieldOwner(FieldManager)); err != nil {
+		return owner, fmt.Errorf("annotating the %s: %w", owners.KindOf(owner).Kind, err)
+	}
+	return next, nil
+}
+
+// maxNote is what the API server takes, less what it may count differently. Names in the store may be longer than any that we
+// have written.
+const maxNote = 1000
+
+func short(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote], "") + "..."
+}

@@ -1,0 +1,141 @@
+package orchestrator
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/completion"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+)
+
+// jobOf is a Job in plain types.
+func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
+	spec, pod := &job.Spec, &job.Spec.Template.Spec
+	j := workload.Job{
+		Name: job.Name, UID: string(job.UID), Stage: owner + "-" + job.Labels[v1alpha2.ReplicatedJobNameKey],
+		Generation: epoch.OfJob(job.Annotations), Current: current, Deleting: !job.DeletionTimestamp.IsZero(),
+		Suspended: ptr.Deref(spec.Suspend, false), Created: job.CreationTimestamp.Time, Pods: int64(ptr.Deref(spec.Parallelism, 1)),
+		Failures: job.Status.Failed, Sidecar: inplace.HasSidecar(pod), Findable: spec.Template.Labels[v1alpha2.JobKey] != "",
+		Worker: inplace.WorkerContainer(pod), Store: inplace.StoreAddress(pod),
+		NoPods: noPods(job), MadePods: madePods(job), Indexes: int(ptr.Deref(spec.Completions, 0)),
+		Completed: indexes(job.Status.CompletedIndexes), GivenUp: indexes(ptr.Deref(job.Status.FailedIndexes, "")),
+	}
+	if at := job.Status.StartTime; at != nil {
+		j.Started = at.Time
+	}
+	return j
+}
+
+// over are the conditions of a Job that makes no more pods.
+var over = []batchv1.JobConditionType{
+	batchv1.JobComplete, batchv1.JobFailed, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget,
+}
+
+// noPods says why nobody else may make pods for a Job; "" if somebody may.
+func noPods(job *batchv1.Job) string {
+	spec := &job.Spec
+	switch {
+	case !job.DeletionTimestamp.IsZero():
+		return "its Job is being deleted"
+	case ptr.Deref(spec.Suspend, false):
+		return "its Job is suspended"
+	case slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == corev1.ConditionTrue && slices.Contains(over, c.Type)
+	}):
+		return "its Job has finished"
+	case ptr.Deref(spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName:
+		return "its Job is managed by " + *spec.ManagedBy
+	case ptr.Deref(spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion:
+		return "its Job has no completion indexes"
+	case spec.BackoffLimitPerIndex != nil:
+		return "its Job counts failures for each index" // on the pods, from one to the next
+	}
+	return ""
+}
+
+// madePods reports whether a Job has had all of its pods. One that is new makes them at once, and whoever makes one beside it makes
+// one too many. Later, what is missing of its active pods is known to it as failed, as ending, or as a failure that it counts just now.
+func madePods(job *batchv1.Job) bool {
+	s := &job.Status
+	counting := s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Failed) > 0
+	wanted := min(ptr.Deref(job.Spec.Completions, 0)-s.Succeeded, ptr.Deref(job.Spec.Parallelism, 1))
+	return s.Failed > 0 || ptr.Deref(s.Terminating, 0) > 0 || counting || s.Active >= wanted
+}
+
+func indexes(text string) workload.Indexes {
+	var set workload.Indexes
+	for first, last := range completion.Ranges(text) {
+		set = append(set, [2]int{first, last})
+	}
+	return set
+}
+
+// podOf is a pod in plain types.
+func podOf(pod *corev1.Pod) *workload.Pod {
+	p := &workload.Pod{
+		Name: pod.Name, UID: string(pod.UID), Slot: inplace.SlotOf(pod), Job: string(controllerOf(pod)), Generation: epoch.OfJob(pod.Annotations),
+		Node: pod.Spec.NodeName, Version: pod.ResourceVersion, Created: pod.CreationTimestamp.Time,
+		Phase: workload.Phase(pod.Status.Phase), Reason: pod.Status.Reason, Scheduling: schedulingOf(pod),
+		Init: containersOf(pod.Status.InitContainerStatuses), Containers: containersOf(pod.Status.ContainerStatuses),
+	}
+	if at := pod.DeletionTimestamp; !at.IsZero() {
+		grace := pod.DeletionGracePeriodSeconds
+		p.Deleting, p.Due = true, at.Time
+		p.Asked = at.Add(-time.Duration(ptr.Deref(grace, 0)) * time.Second)
+		p.Forced = grace != nil && *grace == 0
+	}
+	return p
+}
+
+func schedulingOf(pod *corev1.Pod) *workload.Scheduling {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
+			return &workload.Scheduling{
+				Done: c.Status == corev1.ConditionTrue, At: c.LastTransitionTime.Time, Gated: c.Reason == corev1.PodReasonSchedulingGated, Message: c.Message,
+			}
+		}
+	}
+	return nil
+}
+
+func containersOf(list []corev1.ContainerStatus) []workload.Container {
+	containers := make([]workload.Container, len(list))
+	for i := range list {
+		c := &list[i]
+		one := workload.Container{
+			Name: c.Name, Restarts: c.RestartCount, Exited: exitOf(c.State.Terminated), Last: exitOf(c.LastTerminationState.Terminated),
+		}
+		if c.State.Running != nil {
+			one.Running, one.Since = true, c.State.Running.StartedAt.Time
+		}
+		if w := c.State.Waiting; w != nil {
+			one.Waiting, one.Reason, one.Message = true, w.Reason, w.Message
+		}
+		containers[i] = one
+	}
+	return containers
+}
+
+func exitOf(t *corev1.ContainerStateTerminated) *workload.Exit {
+	if t == nil {
+		return nil
+	}
+	return &workload.Exit{Code: t.ExitCode, Message: t.Message, At: t.FinishedAt.Time}
+}
+
+// controllerOf is whose an object is. Annotations can say so of any pod.
+func controllerOf(obj metav1.Object) types.UID {
+	if owner := metav1.GetControllerOf(obj); owner != nil {
+		return owner.UID
+	}
+	return ""
+}

@@ -1,0 +1,222 @@
+package orchestrator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+	"github.com/holdfast-project/holdfast/shared/roster"
+)
+
+// Kind is a kind of owners. What a plan has to know of one is all in its View.
+type Kind struct {
+	Controller string // name of its controller
+	GVK        schema.GroupVersionKind
+	New        func() client.Object
+	// Jobs: Jobs make its pods, and its conditions are ours to write. Of another kind no pod is read or deleted.
+	Jobs    bool
+	Changed predicate.Predicate
+	// Asks reports whether an owner asks for in-place restarts: its pods wait for the Secret of their agents.
+	Asks func(owner client.Object) bool
+	// View is what the owner wants. known reports whether there is anything to ask the store about it; an owner that is unreadable is left
+	// alone.
+	View func(owner client.Object, jobs []*batchv1.Job) (view leader.Owner, known bool, err error)
+}
+
+// JobSets are led by their Jobs and pods.
+var JobSets = Kind{
+	Controller: "orchestrator", GVK: owners.JobSet, Jobs: true, Changed: jobSetChanged(),
+	New: func() client.Object { return &v1alpha2.JobSet{} },
+	Asks: func(owner client.Object) bool {
+		js := owner.(*v1alpha2.JobSet)
+		return policy.ReadInPlace(js.Annotations).Enabled && !isOver(js) && isOurs(js)
+	},
+	View: viewJobSet,
+}
+
+// ElasticJobs say by a roster who is in their group. Who does not come back in place is in the report, and their own program replaces the
+// pod.
+var ElasticJobs = Kind{
+	Controller: "rosters", GVK: owners.ElasticJob, Changed: predicate.AnnotationChangedPredicate{},
+	New: func() client.Object { return owners.MakeElasticJob() },
+	Asks: func(owner client.Object) bool {
+		return policy.ReadInPlace(owner.GetAnnotations()).Enabled && owner.GetDeletionTimestamp().IsZero()
+	},
+	View: viewElasticJob,
+}
+
+func viewElasticJob(owner client.Object, _ []*batchv1.Job) (leader.Owner, bool, error) {
+	view := leader.Owner{
+		UID: string(owner.GetUID()), Name: owner.GetName(), HasRoster: true, Annotations: owner.GetAnnotations(),
+		Report: roster.ReportOf(owner.GetAnnotations()),
+	}
+	var err error
+	if view.Roster, err = roster.Of(owner.GetAnnotations()); err != nil {
+		return view, false, fmt.Errorf("reading the roster: %w", err)
+	}
+	if !owner.GetDeletionTimestamp().IsZero() {
+		view.Roster = nil
+	}
+	return view, view.Roster != nil || view.Report != nil, nil
+}
+
+func viewJobSet(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, error) {
+	js := owner.(*v1alpha2.JobSet)
+	inPlace := policy.ReadInPlace(js.Annotations)
+	_, counted := js.Annotations[v1alpha2.InPlaceRestartsKey]
+	view := leader.Owner{
+		UID: string(js.UID), Name: js.Name, Version: js.Generation, Deleted: !js.DeletionTimestamp.IsZero(),
+		Epoch: epochOf(js), Charged: inPlace.Restarts, Counted: counted, Budget: policy.Budget(&js.Spec),
+		Timeout: inPlace.Timeout, FormingTimeout: inPlace.FormingTimeout, Annotations: js.Annotations,
+		InSync: conditionOf(js, ConditionInSync), Recovering: conditionOf(js, ConditionRecovering),
+		PolicyPrefix: policy.RestartCausePrefix, PolicyCounted: js.Status.Restarts == js.Status.RestartsCountTowardsMax,
+	}
+	if inPlace.Enabled && !isOver(js) && isOurs(js) {
+		view.Wanted, view.Undecided, view.Refused = wantedOf(js, inPlace, jobs)
+	}
+	return view, view.Wanted != nil || counted || view.InSync != nil, nil
+}
+
+func isOver(js *v1alpha2.JobSet) bool {
+	return js.Status.TerminalState != "" || !js.DeletionTimestamp.IsZero()
+}
+
+func isOurs(js *v1alpha2.JobSet) bool {
+	return ptr.Deref(js.Spec.ManagedBy, v1alpha2.JobSetControllerName) == v1alpha2.JobSetControllerName
+}
+
+// epochOf: an unreadable epoch counts as the first; the store then has a later one. Restarts that the controller counted before in-place
+// restarts were turned on have used up the budget too.
+func epochOf(js *v1alpha2.JobSet) epoch.Record {
+	record, err := epoch.Of(js.Annotations)
+	if err != nil {
+		record = epoch.First()
+	}
+	record.Base = max(record.Base, js.Status.RestartsCountTowardsMax)
+	return record
+}
+
+// maxSlots bounds what one group takes of the store.
+const maxSlots = 1 << 20
+
+// wantedOf is the group that a JobSet asks for; none, with a reason, if it asks for what cannot be done. The manager says by the first Job of an
+// attempt whether it adds agents; until then, as between the deletion of all Jobs and their recreation, nobody knows.
+func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) (w *leader.Wanted, undecided bool, refused string) {
+	w = &leader.Wanted{Suspended: ptr.Deref(js.Spec.Suspend, false), MaxPause: inPlace.MaxRestartDelay, Barrier: true}
+	agents := inject.Assess(js)
+	if len(jobs) == 0 && agents.Adds() && len(agents.Problems) == 0 {
+		return w, true, ""
+	}
+	w.Barrier = !slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return inplace.HasSidecar(&job.Spec.Template.Spec) })
+	w.Stages = inplace.Stages(js, jobs, inject.Carriers(js, agents, jobs))
+	if refused = tooLarge(w.Stages); refused != "" {
+		return nil, false, refused
+	}
+	if len(w.Stages) == 0 {
+		return nil, false, whyNone(agents)
+	}
+	w.Finished = finishedSlots(js.Name, jobs, w.Stages)
+	return w, false, ""
+}
+
+func tooLarge(stages []coordination.Stage) string {
+	var n int64
+	for _, stage := range stages {
+		n += stage.Slots()
+	}
+	if n > maxSlots {
+		return fmt.Sprintf("%d workers are more than the %d that a group can have", n, maxSlots)
+	}
+	if err := group.Fits(stages); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// whyNone says why no pod has an agent.
+func whyNone(agents inject.Assessment) string {
+	switch {
+	case len(agents.Problems) > 0:
+		return "no agent can be added to the pods: " + agents.Problems[0].Error()
+	case agents.Adds():
+		return "the Jobs were created without agents; they get some when they are recreated, if the manager is set up to add any"
+	}
+	return "no pod of this JobSet has an agent"
+}
+
+// finishedSlots lists the workers that have finished, by the completed indexes of the Jobs, and the slots of those that are complete that will
+// have none.
+func finishedSlots(jobSet string, jobs []*batchv1.Job, stages []coordination.Stage) []string {
+	var slots []string
+	for _, job := range jobs {
+		slots = append(slots, inplace.FinishedSlots(jobSet, job)...)
+		slots = append(slots, inplace.SlotsBeyond(jobSet, job, stages)...)
+	}
+	return slots
+}
+
+// currentJobs are those of the current attempt that nobody has deleted: a Job that is being deleted is made again, and all
+// of its workers run again.
+func currentJobs(js *v1alpha2.JobSet, jobs []batchv1.Job) []*batchv1.Job {
+	sorted := policy.SortJobs(jobs, &js.Status, epochOf(js))
+	var current []*batchv1.Job
+	for _, job := range slices.Concat(sorted.Active, sorted.Succeeded, sorted.Failed) {
+		if job.DeletionTimestamp.IsZero() {
+			current = append(current, job)
+		}
+	}
+	return current
+}
+
+const (
+	// ConditionInSync is True while all workers of the group have the same total restart count.
+	ConditionInSync = "InPlaceInSync"
+	// ConditionRecovering is there, and True, while the annotation of package recovering is.
+	ConditionRecovering = recovering.Condition
+)
+
+func conditionOf(js *v1alpha2.JobSet, kind string) *leader.Condition {
+	c := meta.FindStatusCondition(js.Status.Conditions, kind)
+	if c == nil {
+		return nil
+	}
+	return &leader.Condition{True: c.Status == metav1.ConditionTrue, Reason: c.Reason, Message: c.Message, Version: c.ObservedGeneration}
+}
+
+// jobSetChanged lets through what a group depends on: spec, annotations, deletion, the end. Counters in the status are
+// none of it.
+func jobSetChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, okBefore := e.ObjectOld.(*v1alpha2.JobSet)
+		after, okAfter := e.ObjectNew.(*v1alpha2.JobSet)
+		return !okBefore || !okAfter ||
+			before.Generation != after.Generation ||
+			before.Status.TerminalState != after.Status.TerminalState ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			!maps.Equal(before.Annotations, after.Annotations)
+	}}
+}
+
+// jobComesOrGoes lets through what matters after a recreation.
+func jobComesOrGoes() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+}

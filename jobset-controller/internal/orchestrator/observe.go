@@ -1,0 +1,77 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+)
+
+// observe reads what every plan rests on. It reports false for an owner that is left alone.
+func (x *run) observe(ctx context.Context) (led bool, err error) {
+	x.o.Began = x.Clock.Now()
+	if x.Kind.Jobs {
+		if err := x.listJobs(ctx); err != nil {
+			return false, err
+		}
+	}
+	known, err := x.view()
+	if err != nil {
+		log.FromContext(ctx).Error(err, "owner unreadable, its group stays as it is")
+		return false, nil
+	}
+	x.o.Lost = x.Groups.take(x.state)
+	if !known {
+		return true, nil
+	}
+	x.o.Incarnation = group.Incarnation()
+	if x.o.Token, err = x.Tokens.Token(ctx); err != nil {
+		return false, err
+	}
+	if err := x.listPods(ctx); err != nil {
+		return false, err
+	}
+	if err := x.readGroup(ctx); err != nil {
+		x.Groups.keep(x.state, x.o.Lost)
+		return false, err
+	}
+	return true, nil
+}
+
+func (x *run) listJobs(ctx context.Context) error {
+	var list batchv1.JobList
+	if err := x.Client.List(ctx, &list, client.InNamespace(x.owner.GetNamespace()),
+		client.MatchingLabels{v1alpha2.JobSetNameKey: x.owner.GetName()}); err != nil {
+		return fmt.Errorf("listing the Jobs: %w", err)
+	}
+	for _, job := range list.Items {
+		if controllerOf(&job) == x.owner.GetUID() {
+			x.jobs = append(x.jobs, job)
+		}
+	}
+	return nil
+}
+
+// listPods are the pods that the cache knows, read once in a reconcile.
+func (x *run) listPods(ctx context.Context) error {
+	if !x.Kind.Jobs {
+		return nil
+	}
+	var list corev1.PodList
+	if err := x.Client.List(ctx, &list, client.InNamespace(x.owner.GetNamespace()),
+		client.MatchingFields{PodsOfJobSet: string(x.owner.GetUID())}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the pods: %w", err)
+	}
+	x.o.Pods = make([]*workload.Pod, len(list.Items))
+	for i := range list.Items {
+		x.o.Pods[i] = podOf(&list.Items[i])
+	}
+	return nil
+}

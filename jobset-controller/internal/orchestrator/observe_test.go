@@ -1,0 +1,67 @@
+package orchestrator
+
+import (
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+func TestRefusal(t *testing.T) {
+	condition := func(kind batchv1.JobConditionType, status corev1.ConditionStatus) func(*batchv1.Job) {
+		return func(j *batchv1.Job) {
+			j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: kind, Status: status})
+		}
+	}
+	cases := map[string]struct {
+		change func(*batchv1.Job)
+		index  int
+		want   string
+	}{
+		"a Job that runs":                    {func(*batchv1.Job) {}, 3, ""},
+		"however often its pods have failed": {func(j *batchv1.Job) { j.Status.Failed = 1000 }, 3, ""},
+		"an index beyond its last":           {func(*batchv1.Job) {}, 4, "no such completion index"},
+		"one that is being deleted":          {func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} }, 0, "being deleted"},
+		"one that is suspended":              {func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }, 0, "suspended"},
+		"one that was resumed":               {condition(batchv1.JobSuspended, corev1.ConditionFalse), 0, ""},
+		"one that is complete":               {condition(batchv1.JobComplete, corev1.ConditionTrue), 0, "finished"},
+		"one that has failed":                {condition(batchv1.JobFailed, corev1.ConditionTrue), 0, "finished"},
+		"one that is about to fail":          {condition(batchv1.JobFailureTarget, corev1.ConditionTrue), 0, "finished"},
+		"one whose success criteria are met": {condition(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue), 0, "finished"},
+		"one of another controller":          {func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") }, 0, "managed by kueue.x-k8s.io/multikueue"},
+		"one of the Job controller, by name": {func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(batchv1.JobControllerName) }, 0, ""},
+		"one without indexes":                {func(j *batchv1.Job) { j.Spec.CompletionMode = nil }, 0, "no completion indexes"},
+		"one with a limit for each index":    {func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = ptr.To[int32](1) }, 0, "for each index"},
+		"one that is about to make its pods": {func(j *batchv1.Job) { j.Status.Active = 0 }, 3, "about to make"},
+		"one that has made some of them":     {func(j *batchv1.Job) { j.Status.Active = 3 }, 3, "about to make"},
+		"one that has counted the loss":      {func(j *batchv1.Job) { j.Status.Active, j.Status.Failed = 3, 1 }, 3, ""},
+		"one that counts it just now": {func(j *batchv1.Job) {
+			j.Status.Active, j.Status.UncountedTerminatedPods = 3, &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a"}}
+		}, 3, ""},
+		"one that waits for its end":        {func(j *batchv1.Job) { j.Status.Active, j.Status.Terminating = 3, ptr.To[int32](1) }, 3, ""},
+		"one of which others have finished": {func(j *batchv1.Job) { j.Status.Active, j.Status.Succeeded = 3, 1 }, 3, ""},
+		"an index that is completed":        {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 3, "finished with it"},
+		"an index beside completed ones":    {func(j *batchv1.Job) { j.Status.CompletedIndexes = "0,2-3" }, 1, ""},
+		"an index that has failed for good": {func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("1") }, 1, "finished with it"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			job := &batchv1.Job{
+				Spec: batchv1.JobSpec{
+					Completions: ptr.To[int32](4), Parallelism: ptr.To[int32](4), CompletionMode: ptr.To(batchv1.IndexedCompletion),
+				},
+				Status: batchv1.JobStatus{Active: 4},
+			}
+			c.change(job)
+			plain := jobOf("js", job, true)
+			got := plain.Refusal(c.index)
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

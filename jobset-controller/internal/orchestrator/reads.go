@@ -1,0 +1,239 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/nodes"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+)
+
+// read answers what a plan needs.
+func (x *run) read(ctx context.Context, need leader.Need) error {
+	if err := x.askStore(ctx, need); err != nil {
+		return err
+	}
+	x.readObjects(ctx, need)
+	if !need.Objects() {
+		return nil
+	}
+	return x.readGroup(ctx)
+}
+
+func (x *run) askStore(ctx context.Context, need leader.Need) error {
+	uid, reads := string(x.owner.GetUID()), &x.o.Reads
+	if len(need.Missing) > 0 {
+		if err := x.readMissing(ctx, need.Missing); err != nil {
+			return err
+		}
+	}
+	if len(need.Holders) > 0 {
+		holders, err := x.Store.Holders(ctx, uid, x.o.Stored.State.Generation, need.Holders)
+		if err != nil {
+			return x.storeFailed(err)
+		}
+		if reads.Holders = holders; holders == nil {
+			reads.Holders = map[string]string{}
+		}
+	}
+	if err := x.readFinished(ctx, need.Finished); err != nil {
+		return err
+	}
+	if need.History {
+		lines, err := x.Store.History(ctx, uid)
+		reads.HistoryForeign = errors.Is(err, coordination.ErrForeignValue)
+		if err != nil && !reads.HistoryForeign {
+			return x.storeFailed(err)
+		}
+		reads.History, reads.HistoryRead = lines, true
+	}
+	return nil
+}
+
+// readMissing reads which slots have not joined. If the store has lost the group meanwhile, the next plan rests on that.
+func (x *run) readMissing(ctx context.Context, units []int) error {
+	g := group.Summarize(x.o.Stored)
+	if x.o.Reads.Missing == nil || x.o.Reads.MissingLevel != g.Level {
+		x.o.Reads.Missing, x.o.Reads.MissingLevel = map[int][]string{}, g.Level
+	}
+	for _, u := range units {
+		slots, err := g.MissingOf(ctx, x.Store, string(x.owner.GetUID()), u)
+		switch {
+		case errors.Is(err, coordination.ErrNoGroup), errors.Is(err, coordination.ErrForeignValue):
+			x.o.Reads.Missing[u] = nil
+			if err := x.readGroup(ctx); err != nil {
+				return err
+			}
+		case err != nil:
+			return x.storeFailed(err)
+		}
+		x.o.Reads.Missing[u] = slots
+	}
+	return nil
+}
+
+func (x *run) readFinished(ctx context.Context, slots []string) error {
+	if len(slots) == 0 {
+		return nil
+	}
+	if x.o.Reads.Finished == nil {
+		x.o.Reads.Finished = map[string]bool{}
+	}
+	g := group.Summarize(x.o.Stored)
+	for _, slot := range slots {
+		unit, _ := g.UnitOf(slot)
+		finished, err := x.Store.HaveFinished(ctx, string(x.owner.GetUID()), g.Level, unit, []string{slot})
+		if err != nil {
+			return x.storeFailed(err)
+		}
+		x.o.Reads.Finished[slot] = len(finished) > 0
+	}
+	return nil
+}
+
+// readObjects reads past the cache, all at the same time: an API server that hears of a whole group's restart takes its time for each call.
+// What cannot be read is left alone in this reconcile.
+func (x *run) readObjects(ctx context.Context, need leader.Need) {
+	var mu sync.Mutex
+	var reads []func() error
+	keep := func(store func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		store()
+	}
+	r := &x.o.Reads
+	for _, name := range need.Nodes {
+		reads = append(reads, func() error {
+			node, err := x.readNode(ctx, name)
+			keep(func() { set(&r.Nodes, name, node) })
+			return err
+		})
+	}
+	for _, pod := range need.Pods {
+		reads = append(reads, func() error {
+			live := &corev1.Pod{}
+			found, err := x.get(ctx, pod.Name, live)
+			keep(func() { set(&r.Pods, pod.Name, ifFound(found, podOf(live))) })
+			return err
+		})
+	}
+	for _, job := range need.Jobs {
+		reads = append(reads, func() error {
+			live := &batchv1.Job{}
+			found, err := x.get(ctx, job.Name, live)
+			plain := jobOf(x.owner.GetName(), live, job.Current)
+			keep(func() { set(&r.Jobs, job.Name, ifFound(found, &plain)); x.live[job.Name] = live })
+			return err
+		})
+	}
+	for _, slot := range need.Slots {
+		reads = append(reads, func() error {
+			pods, err := x.livePods(ctx, slot)
+			read := leader.SlotRead{Pods: pods, Failed: err != nil}
+			keep(func() {
+				if slot.Twin {
+					set(&r.Twins, slot.Slot, read)
+				} else {
+					set(&r.Slots, slot.Slot, read)
+				}
+			})
+			return err
+		})
+	}
+	if err := inParallel(len(reads), func(i int) error { return reads[i]() }); err != nil {
+		x.errs = append(x.errs, err)
+	}
+}
+
+func set[V any](m *map[string]V, key string, value V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = value
+}
+
+func ifFound[T any](found bool, value *T) *T {
+	if !found {
+		return nil
+	}
+	return value
+}
+
+// get reads an object of the owner's namespace past the cache.
+func (x *run) get(ctx context.Context, name string, into client.Object) (found bool, err error) {
+	err = x.Live.Get(ctx, types.NamespacedName{Namespace: x.owner.GetNamespace(), Name: name}, into)
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+func (x *run) readNode(ctx context.Context, name string) (leader.Node, error) {
+	node := &corev1.Node{}
+	err := x.Live.Get(ctx, types.NamespacedName{Name: name}, node)
+	switch {
+	case apierrors.IsNotFound(err):
+		node = nil
+	case err != nil:
+		return leader.Node{Failed: true}, fmt.Errorf("reading node %s: %w", name, err)
+	}
+	after := policy.ReadInPlace(x.owner.GetAnnotations()).NodeLostAfter
+	return leader.Node{Dead: nodes.Dead(node, after, x.Clock.Now()), Unready: nodes.Unready(node)}, nil
+}
+
+// livePods are a slot's pods as the API server has them now, by the labels that both the controller and the Job give them.
+func (x *run) livePods(ctx context.Context, slot leader.SlotNeed) ([]*workload.Pod, error) {
+	job := x.cached(slot.Job.Name)
+	options := []client.ListOption{client.InNamespace(x.owner.GetNamespace()), client.MatchingLabels{
+		v1alpha2.JobKey: job.Spec.Template.Labels[v1alpha2.JobKey], batchv1.JobCompletionIndexAnnotation: strconv.Itoa(slot.Index),
+	}}
+	if version := newestOf(slot.Since); version != "" {
+		options = append([]client.ListOption{since(version)}, options...)
+	}
+	var list corev1.PodList
+	if err := x.Live.List(ctx, &list, options...); err != nil {
+		return nil, fmt.Errorf("listing the pods of %s: %w", slot.Slot, err)
+	}
+	pods := make([]*workload.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = podOf(&list.Items[i])
+	}
+	return pods, nil
+}
+
+// cached is a Job of the owner, as the cache has it.
+func (x *run) cached(name string) *batchv1.Job {
+	i := slices.IndexFunc(x.jobs, func(job batchv1.Job) bool { return job.Name == name })
+	return &x.jobs[i]
+}
+
+// since reads from the API server's own cache, as of some change or later: a list past that cache may cost it a look at all pods of
+// the namespace, which takes seconds where there are thousands.
+func since(version string) client.ListOption {
+	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
+}
+
+// newestOf versions; the first one where they cannot be compared.
+func newestOf(versions []string) string {
+	newest := ""
+	for _, version := range versions {
+		if order, err := resourceversion.CompareResourceVersion(version, newest); newest == "" || err == nil && order > 0 {
+			newest = version
+		}
+	}
+	return newest
+}

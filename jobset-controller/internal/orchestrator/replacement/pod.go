@@ -1,0 +1,83 @@
+// Package replacement makes the pod that the leader creates in place of a lost one.
+package replacement
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// indexVariable is what the Job controller tells each container of a pod.
+const indexVariable = "JOB_COMPLETION_INDEX"
+
+// Pod is the pod that the Job controller would make for a completion index of the Job, but for its name: whoever decides the
+// same thing for the same reason makes a pod of the same name, so that of two leaders only one succeeds. The reason is what
+// the slot has lost and in which round.
+func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
+	template := job.Spec.Template.DeepCopy()
+	number := strconv.Itoa(index)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: job.Namespace, Name: name(job, number, reason), Labels: template.Labels, Annotations: template.Annotations,
+			Finalizers:      withTracking(template.Finalizers),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Spec: template.Spec,
+	}
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, number)
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, number)
+	pod.Spec.Hostname = job.Name + "-" + number
+	tellIndex(pod.Spec.InitContainers)
+	tellIndex(pod.Spec.Containers)
+	return pod
+}
+
+// withTracking adds the finalizer by which the Job controller sees the end of every pod, be it ever so short.
+func withTracking(finalizers []string) []string {
+	if slices.Contains(finalizers, batchv1.JobTrackingFinalizer) {
+		return finalizers
+	}
+	return append(finalizers, batchv1.JobTrackingFinalizer)
+}
+
+func tellIndex(containers []corev1.Container) {
+	for i := range containers {
+		c := &containers[i]
+		if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == indexVariable }) {
+			continue
+		}
+		c.Env = append(c.Env, corev1.EnvVar{Name: indexVariable, ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: fmt.Sprintf("metadata.labels['%s']", batchv1.JobCompletionIndexAnnotation)},
+		}})
+	}
+}
+
+const (
+	suffixLength = 5 // as names that the API server generates
+	longestName  = 63
+	letters      = "bcdfghjklmnpqrstvwxz2456789" // no vowels, so no words
+)
+
+// name looks like those of the Job's other pods.
+func name(job *batchv1.Job, number string, reason []string) string {
+	middle := "-" + number + "-"
+	prefix := job.Name
+	if most := longestName - suffixLength - len(middle); len(prefix) > most {
+		prefix = prefix[:most]
+	}
+	return prefix + middle + suffix(append([]string{string(job.UID), number}, reason...))
+}
+
+func suffix(parts []string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
+	text := make([]byte, suffixLength)
+	for i := range text {
+		text[i] = letters[int(sum[i])%len(letters)]
+	}
+	return string(text)
+}

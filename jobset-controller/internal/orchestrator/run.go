@@ -1,0 +1,139 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+const (
+	resyncEvery = 20 * time.Second
+	retryStore  = time.Second
+)
+
+// Reconciler leads the groups of one kind of owners.
+type Reconciler struct {
+	Kind     Kind
+	Client   client.Client
+	Live     client.Reader // reads past the cache
+	Store    rounds.Leader
+	Tokens   Tokens
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Users    Credentials // nil: agents have no users of their own
+	Groups   *Groups
+	Metrics  *Metrics
+
+	outage atomic.Bool // one outage of the store is one log line, however many groups notice it
+}
+
+// Credentials keeps the store's user of a group, given its owner; see credentials.Keeper.
+type Credentials interface {
+	Keep(ctx context.Context, owner client.Object, save credentials.Save) error
+}
+
+// run is one reconcile.
+type run struct {
+	*Reconciler
+	owner client.Object
+	jobs  []batchv1.Job
+	state *groupState
+	o     leader.Observation
+	began map[string]time.Time // when a rule made its first plan
+	live  map[string]*batchv1.Job
+	errs  []error // that do not end the reconcile
+}
+
+// view takes over what the owner says. known reports whether there is anything to ask the store about it.
+func (x *run) view() (known bool, err error) {
+	var current []*batchv1.Job
+	if js, is := x.owner.(*v1alpha2.JobSet); is {
+		current = currentJobs(js, x.jobs)
+	}
+	if x.o.Owner, known, err = x.Kind.View(x.owner, current); err != nil {
+		return false, err
+	}
+	isCurrent := make(map[*batchv1.Job]bool, len(current))
+	for _, job := range current {
+		isCurrent[job] = true
+	}
+	x.o.Jobs = make([]workload.Job, len(x.jobs))
+	for i := range x.jobs {
+		x.o.Jobs[i] = jobOf(x.owner.GetName(), &x.jobs[i], isCurrent[&x.jobs[i]])
+	}
+	return known, nil
+}
+
+// readGroup reads what the store holds of the group.
+func (x *run) readGroup(ctx context.Context) error {
+	stored, err := x.Store.Read(ctx, string(x.owner.GetUID()))
+	x.o.Stored, x.o.Foreign = stored, nil
+	if errors.Is(err, coordination.ErrForeignValue) {
+		x.o.Stored, x.o.Foreign, err = nil, err, nil
+	}
+	return x.asked(err)
+}
+
+// asked sorts the errors of the store: nil if the group is not there, or unreadable; those of a leader that was replaced; and those of a store that
+// could not be asked.
+func (x *run) asked(err error) error {
+	switch {
+	case err == nil, errors.Is(err, coordination.ErrNoGroup), errors.Is(err, coordination.ErrForeignValue):
+		x.outage.Store(false)
+		return nil
+	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrArgument):
+		return err
+	}
+	return x.storeFailed(err)
+}
+
+// callsAtATime bounds how many API calls one reconcile has in flight.
+const callsAtATime = 16
+
+// inParallel calls f for each index below n, so many at a time, and returns all errors.
+func inParallel(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var calls errgroup.Group
+	calls.SetLimit(callsAtATime)
+	for i := range n {
+		calls.Go(func() error { errs[i] = f(i); return nil })
+	}
+	_ = calls.Wait()
+	return errors.Join(errs...)
+}
+
+// storeError marks that the store could not be asked.
+type storeError struct{ err error }
+
+func (r *Reconciler) storeFailed(err error) error {
+	r.Metrics.storeErrors.Inc()
+	return &storeError{err}
+}
+
+func (e *storeError) Error() string { return "asking the store: " + e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }
+
+// sooner of two times until the next reconcile; 0: there is no need for one.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }

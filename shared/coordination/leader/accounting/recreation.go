@@ -1,0 +1,71 @@
+package accounting
+
+import (
+	"strings"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
+	"github.com/holdfast-project/holdfast/shared/history"
+)
+
+// recreation is the account of an epoch's formation, if it follows a fail-over or a restart of the failure policy. What went
+// before, as far as no restart in place has an account of it, belongs to it.
+func (g Group) recreation(before *coordination.Record, r coordination.Record, after *coordination.Record) (Account, bool) {
+	end, ended := endOf(r, after)
+	if end == 0 {
+		return Account{}, false
+	}
+	var a Account
+	switch g.opened(before, r) {
+	case byFailOver:
+		a = g.failOver(before, r, end)
+	case byPolicy:
+		a = g.caused(coordination.Cause{Kind: KindPolicy})
+		a.Counted, a.FailedAt = g.PolicyCounted, time.UnixMilli(r.ReportedAt).UTC()
+		a.Took = parts(r, r.ReportedAt, end)
+	default:
+		return Account{}, false
+	}
+	a.Kind, a.Attempt, a.Ended = history.Recreation, history.Attempt{Epoch: r.Generation}, ended
+	return a, true
+}
+
+type opening int
+
+const (
+	otherwise opening = iota
+	byFailOver
+	byPolicy
+)
+
+// opened tells why an epoch was. Of an epoch that is over only the record before it can tell.
+func (g Group) opened(before *coordination.Record, r coordination.Record) opening {
+	switch current := int64(g.Epoch.Epoch) == r.Generation; {
+	case current && g.Epoch.Recreate == g.Epoch.Epoch:
+		return byFailOver
+	case current && g.PolicyPrefix != "" && strings.HasPrefix(g.Epoch.Cause, g.PolicyPrefix):
+		return byPolicy
+	case !current && before != nil && before.Generation < r.Generation && before.Ends:
+		return byFailOver
+	}
+	return otherwise
+}
+
+// failOver takes its cause and its beginning from the failure that ended restarts in place. A formation that was given up has
+// no record: what is before it is of another epoch.
+func (g Group) failOver(before *coordination.Record, r coordination.Record, end int64) Account {
+	cause, _, _ := strings.Cut(g.Epoch.Cause, "/")
+	from, why := r, coordination.Cause{Kind: cause}
+	if cause != forming.KindForming && before != nil && before.Generation < r.Generation && before.Ends {
+		why = before.Cause
+		from.FailedAt, from.DetectedAt = before.FailedAt, before.DetectedAt
+		if from.FailedAt == 0 {
+			from.FailedAt = before.ReportedAt
+		}
+	}
+	a := g.caused(why)
+	start := begin(nil, from)
+	a.Counted, a.FailedAt, a.Took = true, time.UnixMilli(start).UTC(), parts(from, start, end)
+	return a
+}

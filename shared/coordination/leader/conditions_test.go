@@ -1,0 +1,31 @@
+package leader
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestAFewOfManyAreNamed(t *testing.T) {
+	slots := func(n int) []string {
+		list := []string{}
+		for i := range n {
+			list = append(list, fmt.Sprintf("s%d", i))
+		}
+		return list
+	}
+	for name, tc := range map[string]struct {
+		missing []string
+		want    string
+	}{
+		"one":                  {slots(1), "; not back after 2s: s0"},
+		"as many as are named": {slots(5), "; not back after 2s: s0, s1, s2, s3, s4"},
+		"one more":             {slots(6), "; not back after 2s: s0, s1, s2, s3, s4 and 1 more"},
+		"many more":            {slots(12_000), "; not back after 2s: s0, s1, s2, s3, s4 and 11995 more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := lateText(tc.missing); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,386 @@
+package leader
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+)
+
+var (
+	stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 8}}
+	now    = time.Unix(100_000, 0)
+)
+
+// scene is what a plan is made of.
+type scene struct {
+	Observation
+	memory Memory
+}
+
+// level reads a phase, a round and how many units are started and have entered.
+func level(text string) rounds.Level {
+	l := rounds.Level{Incarnation: "i", Generation: 2, Seq: 7, Left: rounds.NoUnits}
+	if _, err := fmt.Sscanf(text, "%s %d %d/%d", &l.Phase, &l.Round, &l.Started, &l.Entered); err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// nobody wants a group.
+func nobody(change func(*scene)) *scene {
+	s := &scene{}
+	if change != nil {
+		change(s)
+	}
+	return s
+}
+
+// steady is a group of epoch 2 in sync, with two restarts charged before it and one in it; 5 are allowed.
+func steady(change func(*scene)) *scene {
+	s := &scene{Observation: Observation{
+		Owner: Owner{
+			Wanted: &Wanted{Stages: stages, Barrier: true}, Epoch: epoch.Record{Epoch: 2, Base: 2}, Budget: 5, Charged: 3, Counted: true,
+			Timeout: time.Minute, InSync: &Condition{True: true, Reason: ReasonRunning},
+		},
+		Stored: &rounds.Stored{
+			State: rounds.Fresh(level("A 1 1/1"), 1),
+			Config: rounds.Config{
+				Incarnation: "i", Generation: 2, Limit: 3, Units: []rounds.Unit{{Slots: 8, End: 1}}, Stages: []rounds.Bounds{{Stage: stages[0]}},
+			},
+			Joined: []int64{8}, Finished: []int64{0},
+		},
+		Jobs:  []workload.Job{{Name: "js-w-0", UID: "job", Stage: "js-w", Generation: 2, Current: true, Findable: true, MadePods: true, Indexes: 8, Pods: 8}},
+		Began: now, Incarnation: "fresh",
+	}}
+	for index := range 8 {
+		s.Pods = append(s.Pods, pod(index))
+	}
+	if change != nil {
+		change(s)
+	}
+	return s
+}
+
+// pod of an index that runs.
+func pod(index int) *workload.Pod {
+	return &workload.Pod{
+		Name: fmt.Sprint("p", index), UID: fmt.Sprint("uid", index), Slot: fmt.Sprint("js-w-0-", index), Job: "job", Generation: 2, Node: "n", Phase: workload.Running,
+		Created: now.Add(-time.Hour),
+	}
+}
+
+// at is a steady group whose level is another.
+func at(text string, change func(*scene)) *scene {
+	return steady(func(s *scene) {
+		s.Stored.State = rounds.Fresh(level(text), 1)
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+// overdue is a restart whose time is over.
+func overdue(s *scene) {
+	l := s.Stored.State.Level
+	s.memory.restart = &restartMemory{phase: coordination.Restarting, Round: Round{l.Generation, l.Round}, since: now.Add(-time.Hour)}
+}
+
+func mark(deadline time.Duration) func(*scene) {
+	return func(s *scene) {
+		state := recovering.State{Rung: recovering.RungProcess, Deadline: now.Add(deadline)}
+		s.Owner.Annotations = map[string]string{recovering.Annotation: state.Format()}
+	}
+}
+
+var marked, outdated = mark(time.Minute), mark(-time.Minute)
+
+// text is what a plan of the rules up to the mark says.
+func text(p Plan) string {
+	if p.Err != nil {
+		return p.Err.Error()
+	}
+	if last := slices.IndexFunc(forJobs, func(r rule) bool { return r.name == "mark" }); slices.IndexFunc(forJobs, func(r rule) bool { return r.name == p.Rule }) > last {
+		return ""
+	}
+	var words []string
+	for _, action := range p.Actions {
+		switch a := action.(type) {
+		case DropGroup:
+			words = append(words, "Drop")
+		case WriteGroup:
+			words = append(words, "Write", string(a.Reason)+":", a.State.Level.String(), "limit", fmt.Sprint(a.Config.Limit))
+		case Annotate:
+			words = append(words, annotationText(a))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func annotationText(a Annotate) string {
+	switch {
+	case a.Epoch != nil && a.Charged != nil:
+		return fmt.Sprintf("Recreate %+v %d", *a.Epoch, *a.Charged)
+	case a.Epoch != nil:
+		return fmt.Sprintf("Restore %+v", *a.Epoch)
+	case a.Charged != nil && a.Recovering != nil:
+		return fmt.Sprintf("Charge %d marked", *a.Charged)
+	case a.Charged != nil:
+		return fmt.Sprintf("Charge %d", *a.Charged)
+	case a.Recovering != nil:
+		return "Mark"
+	}
+	return "Unmark"
+}
+
+func because(cause string) func(*scene) {
+	return func(s *scene) {
+		s.Stored.Lines = []rounds.Line{{Generation: 2, Round: s.Stored.State.Round + 1, Ends: true, Slot: "-", Cause: cause}}
+	}
+}
+
+func TestTheGroupAndItsCharges(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   *scene
+		want string
+	}{
+		"in sync and charged: nothing":            {steady(nil), ""},
+		"no group wanted and none there: nothing": {nobody(nil), ""},
+		"no group wanted: it is dropped":          {steady(func(in *scene) { in.Owner.Wanted, in.Owner.Deleted = nil, true }), "Drop"},
+		"unreadable data of nobody are dropped":   {nobody(func(s *scene) { s.Foreign = coordination.ErrForeignValue; s.Reads.HistoryRead = true }), "Drop"},
+		"a new JobSet opens its group": {
+			steady(func(in *scene) {
+				in.Stored, in.Owner.Counted, in.Owner.Charged, in.Owner.Epoch = nil, false, 0, epoch.First()
+			}),
+			"Write the group is new, or the store has lost it: 2 fresh 1 0 A 0 0 0 - 0 limit 5",
+		},
+		"a store that has lost the group gets it back at the round that was charged": {
+			steady(func(in *scene) { in.Stored = nil }),
+			"Write the group is new, or the store has lost it: 2 fresh 2 0 A 1 0 1 - 0 limit 3",
+		},
+		"unreadable data are thrown away": {
+			steady(func(in *scene) { in.Stored, in.Foreign = nil, coordination.ErrForeignValue }),
+			"Write the group is new, or the store has lost it: 2 fresh 2 0 A 1 0 1 - 0 limit 3",
+		},
+		"the count starts at 0": {
+			at("A 0 1/1", func(in *scene) {
+				in.Owner.Counted, in.Owner.Charged, in.Owner.Epoch, in.Stored.Config.Limit = false, 0, epoch.Record{Epoch: 2}, 5
+			}), "Charge 0",
+		},
+		"a round in progress is charged and marked in one write": {at("A 2 0/1", nil), "Charge 4 marked"},
+		"a restart without a charge is marked by itself":         {at("A 1 0/1", nil), "Mark"},
+		"a mark that is out of date is written again":            {at("A 1 0/1", outdated), "Mark"},
+		"a mark goes when the group is in sync":                  {steady(marked), "Unmark"},
+		"a mark that cannot be read goes too":                    {steady(outdated), "Unmark"},
+		"a mark goes with the group":                             {nobody(marked), "Unmark"},
+		"a round is charged":                                     {at("A 2 1/1", nil), "Charge 4"},
+		"a count that is ahead is never lowered":                 {steady(func(in *scene) { in.Owner.Charged = 5 }), ""},
+		"the failure after the last restart takes the count over the budget": {
+			at("B 3 1/1", func(in *scene) { in.Owner.Charged = 5 }), "Charge 6",
+		},
+		"suspending closes the group": {
+			steady(func(in *scene) { in.Owner.Wanted.Suspended = true }), "Write the owner is suspended: 2 i 2 7 C 1 1 1 - 0 limit 3",
+		},
+		"a closed group is left alone": {at("C 1 1/1", func(in *scene) { in.Owner.Wanted.Suspended, in.Owner.Charged = true, 0 }), ""},
+		"resuming opens it":            {at("C 1 1/1", nil), "Write the owner is resumed: 2 fresh 2 0 A 1 0 1 - 0 limit 3"},
+		"a later epoch moves the group on": {
+			steady(func(in *scene) { in.Owner.Epoch = epoch.Record{Epoch: 3, Base: 3} }), "Write the owner has emptied the group: 2 fresh 3 0 A 0 0 0 - 0 limit 2",
+		},
+		"a changed size is written": {
+			steady(func(in *scene) { in.Owner.Wanted.Stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 7}} }),
+			"Write the stages have changed: 2 fresh 2 0 A 1 0 1 - 0 limit 3",
+		},
+		"a new leader writes its token": {
+			steady(func(in *scene) { in.Token.Transitions = 2 }), "Write the budget, the longest pause or the leader has changed: 2 i 2 7 A 1 1 1 - 0 limit 3",
+		},
+		"workers that wait at no barrier have no pauses": {steady(func(in *scene) { in.Owner.Wanted.Barrier, in.Owner.Wanted.MaxPause = false, 1e9 }), ""},
+		"a group that has finished is completed": {
+			steady(func(in *scene) { in.Stored.Finished = []int64{8} }), "Write all that is needed has finished: 2 i 2 7 D 1 1 1 - 0 limit 3",
+		},
+		"a completed group waits for the end of its JobSet": {at("D 1 1/1", overdue), ""},
+		"the last round of a completed group is charged":    {at("D 2 1/1", nil), "Charge 4"},
+		"the mark goes when a restart ends in completion":   {at("D 1 1/1", marked), "Unmark"},
+		"a lost epoch annotation is written again":          {steady(func(in *scene) { in.Owner.Epoch = epoch.First() }), "Restore {Epoch:2 Base:2 Early:0 Recreate:0 Cause:restored}"},
+		"a round within its time goes on":                   {at("A 1 0/1", marked), ""},
+		"a round out of time is given up":                   {at("A 1 0/1", overdue), "Write the restart has used up its time: 2 i 2 7 R 1 0 1 - 0 limit 3"},
+		"a round out of time is charged first":              {at("A 2 0/1", overdue), "Charge 4"},
+		"forming has no clock":                              {at("A 1 0/0", overdue), ""},
+		"a group that cannot restart in place is recreated": {at("R 1 0/1", because("timeout")), "Recreate {Epoch:3 Base:4 Early:0 Recreate:3 Cause:timeout/2/1} 4"},
+		"without budget that is charged and not done":       {at("R 3 0/1", func(in *scene) { in.Owner.Charged = 5 }), "Charge 6"},
+		"that charge is made once":                          {at("R 3 0/1", func(in *scene) { in.Owner.Charged = 6 }), ""},
+		"a fail-over that was written is not written again": {
+			at("R 1 0/1", func(in *scene) { because("timeout")(in); in.Owner.Epoch.Cause = "timeout/2/1" }), "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := text(Decide(&c.in.Observation, &c.in.memory, now)); got != c.want {
+				t.Errorf("\n got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestMoreUnitsThanAGroupCanHave(t *testing.T) {
+	s := steady(func(in *scene) {
+		in.Owner.Wanted.Stages = nil
+		for step := range int64(rounds.MaxUnits + 1) {
+			in.Owner.Wanted.Stages = append(in.Owner.Wanted.Stages, coordination.Stage{Prefix: fmt.Sprint("s", step), Jobs: 1, Pods: 1, Step: step})
+		}
+	})
+	if err := Decide(&s.Observation, &s.memory, now).Err; err == nil || !strings.Contains(err.Error(), "support 64") {
+		t.Error(err)
+	}
+}
+
+// settled is a group whose history was read and whose condition is written, so that a plan is about its pods.
+func settled(change func(*scene)) *scene {
+	return steady(func(s *scene) {
+		s.memory.account.level = s.Stored.State.Level
+		s.memory.holdersKnown = now
+		change(s)
+	})
+}
+
+// lose takes the pods of indexes out of the cache.
+func lose(indexes ...int) func(*scene) {
+	return func(s *scene) {
+		s.Pods = slices.DeleteFunc(s.Pods, func(p *workload.Pod) bool {
+			_, index := workload.JobOf(p.Slot)
+			return slices.Contains(indexes, index)
+		})
+	}
+}
+
+// answer reads what a plan needs, as an API server says that has no pod of a slot.
+func (s *scene) answer(p Plan) {
+	for _, slot := range p.Need.Slots {
+		if s.Reads.Slots == nil {
+			s.Reads.Slots = map[string]SlotRead{}
+		}
+		s.Reads.Slots[slot.Slot] = SlotRead{}
+	}
+	for _, job := range p.Need.Jobs {
+		s.Reads.Jobs = map[string]*workload.Job{job.Name: job}
+	}
+}
+
+func (s *scene) decide() Plan { return Decide(&s.Observation, &s.memory, now) }
+
+func TestALostSlotIsReadBeforeAPodIsCreatedAndOncePerReconcile(t *testing.T) {
+	s := settled(lose(3))
+	first := s.decide()
+	if first.Rule != "replacement" || len(first.Actions) > 0 || len(first.Need.Slots) != 1 || len(first.Need.Jobs) != 1 {
+		t.Fatalf("the first plan is %+v", first)
+	}
+	s.answer(first)
+	second := s.decide()
+	if len(second.Actions) != 1 || second.Actions[0].(CreatePod).Slot != "js-w-0-3" {
+		t.Fatalf("the second plan is %+v", second)
+	}
+	s.Record(&s.memory, second.Actions[0], Result{Refused: "no quota"})
+	if third := s.decide(); third.Rule == "replacement" {
+		t.Errorf("it is tried again: %+v", third)
+	}
+	events, _ := Report(&s.Observation, &s.memory, now)
+	if len(events) != 1 || !strings.Contains(events[0].Note, "refuses a new one (no quota)") {
+		t.Errorf("the events are %+v", events)
+	}
+}
+
+func TestSoManySlotsAreReadAtATimeAndThenThoseAreActedOn(t *testing.T) {
+	s := settled(func(s *scene) {
+		s.Stored.Config.Units[0].Slots, s.Stored.Joined[0] = 40, 40
+		s.Owner.Wanted.Stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 40}}
+		s.Stored.Config.Stages[0].Stage = s.Owner.Wanted.Stages[0]
+		s.Jobs[0].Indexes, s.Jobs[0].Pods, s.Pods = 40, 40, nil
+	})
+	first := s.decide()
+	s.answer(first)
+	if second := s.decide(); len(first.Need.Slots) != atOnce || len(second.Actions) != atOnce {
+		t.Errorf("%d slots are read, %d pods created", len(first.Need.Slots), len(second.Actions))
+	}
+	s.Spent = map[string]bool{"replacement": true}
+	s.Reads.Slots = nil
+	if p := s.decide(); p.Rule == "replacement" {
+		t.Errorf("a rule that has had its time goes on: %+v", p)
+	}
+}
+
+func TestALeaderThatWasReplacedTouchesNoPod(t *testing.T) {
+	s := settled(lose(3))
+	s.answer(s.decide())
+	s.Stored.Config.Token.Transitions = 9
+	s.Token.Transitions = 8
+	p := s.decide()
+	for _, a := range p.Actions {
+		if _, writes := a.(WriteGroup); !writes {
+			t.Errorf("it plans %T", a)
+		}
+	}
+}
+
+func TestALostPodIsReleasedOnceUnlessItHadToGo(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*scene)
+		want   int
+	}{
+		"a gap":                            {func(*scene) {}, 1},
+		"only a reason to look":            {func(s *scene) { s.Lost[0].Gap = false }, 0},
+		"of a worker that has finished":    {func(s *scene) { s.Owner.Wanted.Finished = []string{"js-w-0-3"} }, 0},
+		"of an earlier epoch":              {func(s *scene) { s.Lost[0].Pod.Generation, s.Owner.Epoch.Recreate = 1, 2 }, 0},
+		"of a JobSet that is suspended":    {func(s *scene) { s.Owner.Wanted.Suspended = true }, 0},
+		"fenced already":                   {func(s *scene) { s.Stored.Config.Fenced = []string{"uid3"} }, 0},
+		"of a slot that the group has not": {func(s *scene) { s.Lost[0].Pod.Slot = "js-w-0-99" }, 0},
+		"released before, and the fence is lost": {func(s *scene) {
+			s.Lost = nil
+			s.memory.released.note(2, rounds.Slot{Name: "js-w-0-3", Pod: "uid3"})
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := settled(func(s *scene) { s.Lost = []Loss{{Pod: pod(3), Gap: true}} })
+			c.change(s)
+			p := s.decide()
+			got := 0
+			for _, a := range p.Actions {
+				if _, is := a.(Release); is {
+					got++
+				}
+			}
+			if got != c.want {
+				t.Errorf("%d releases, want %d: %+v", got, c.want, p.Actions)
+			}
+		})
+	}
+}
+
+func TestARestartOutOfTimeLeadsToARecreation(t *testing.T) {
+	s := at("A 2 0/1", func(s *scene) { s.Owner.Charged = 4; overdue(s) })
+	first := s.decide()
+	w, is := first.Actions[0].(WriteGroup)
+	if !is || first.Rule != "timeout" {
+		t.Fatalf("first %+v", first)
+	}
+	s.Stored.State = w.State
+	because("timeout")(s)
+	second := s.decide()
+	if a, is := second.Actions[0].(Annotate); !is || second.Rule != "recreation" || a.Epoch.Recreate != 3 || *a.Charged != 5 || a.Recovering.Rung != recovering.RungRecreate {
+		t.Fatalf("second %+v", second)
+	}
+	s.Owner.Epoch = *second.Actions[0].(Annotate).Epoch
+	s.Owner.Charged = 5
+	if third := s.decide(); third.Rule != "group" {
+		t.Fatalf("third %+v", third)
+	}
+	s.Stored, s.Owner.Wanted = nil, nil // as far as Jobs are concerned, nothing else is needed
+	last := s.decide()
+	if a, is := last.Actions[0].(DeleteJob); !is || last.Rule != "stale Jobs" || a.Job.Name != "js-w-0" {
+		t.Fatalf("last %+v", last)
+	}
+}

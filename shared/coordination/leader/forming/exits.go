@@ -1,0 +1,99 @@
+package forming
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+)
+
+// Exit is the newest failure of a slot's pods.
+type Exit struct {
+	Slot
+	Container string // empty: the pod has failed as a whole
+	Code      int32
+	Message   string // the container's last words
+	At        time.Time
+	Dead      bool  // the container has not been started since
+	Times     int32 // how often the pods of the slot have failed
+}
+
+// counted are the containers without which a worker cannot join: the worker's own, and those that run before it. If it is not known which
+// one is the worker's, all are.
+func (s Slot) counted() []*workload.Container {
+	var list []*workload.Container
+	for i := range s.Pod.Init {
+		list = append(list, &s.Pod.Init[i])
+	}
+	for i := range s.Pod.Containers {
+		if c := &s.Pod.Containers[i]; s.worker() == "" || c.Name == s.worker() {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// ExitOf is the newest failure in a slot since the group opened, false if there was none. What containers did before is not known to be a
+// failure to join: an agent may have been there before the group was. Nor is how a pod ends that was deleted.
+func ExitOf(s Slot, opened time.Time) (newest Exit, found bool) {
+	if s.Pod == nil || s.Pod.Deleting {
+		return Exit{}, false
+	}
+	var times int32
+	for _, c := range s.counted() {
+		last, dead := lastExit(c)
+		if last == nil || last.Code == 0 {
+			continue
+		}
+		times += c.Restarts
+		if dead {
+			times++
+		}
+		if at := last.At; !found || at.After(newest.At) {
+			newest, found = Exit{Slot: s, Container: c.Name, Code: last.Code, Message: last.Message, At: at, Dead: dead}, true
+		}
+	}
+	if times == 0 {
+		return failedPod(s)
+	}
+	newest.Times = times + s.Failed
+	return newest, !newest.At.Before(opened.Truncate(time.Second)) // the kubelet gives whole seconds
+}
+
+// failedPod is a pod that failed without a word of its containers, as when its node refuses it.
+func failedPod(s Slot) (Exit, bool) {
+	failed := s.Failed
+	if s.Pod.Phase == workload.Failed {
+		failed++
+	}
+	return Exit{Slot: s, Times: failed}, failed > 0
+}
+
+// lastExit is how a container ended last, and whether it has not been started since. RestartCount does not count the last exit
+// before that.
+func lastExit(c *workload.Container) (last *workload.Exit, dead bool) {
+	if c.Exited != nil {
+		return c.Exited, true
+	}
+	return c.Last, c.Waiting
+}
+
+// Worst is the failure of the slot that has failed most often. Workers that fail one beside the other are one failure, as they are once they
+// have joined, so this is how often the step has failed.
+func Worst(slots []Slot, opened time.Time) (worst Exit, found bool) {
+	for _, s := range slots {
+		if e, ok := ExitOf(s, opened); ok && e.Times > worst.Times {
+			worst, found = e, true
+		}
+	}
+	return worst, found
+}
+
+// Text says how a worker failed.
+func (e Exit) Text() string {
+	if e.Container == "" {
+		return fmt.Sprintf("worker %s lost its pod before it joined", e.Name)
+	}
+	return fmt.Sprintf("worker %s exited with code %d%s before it joined (container %s of pod %s)",
+		e.Name, e.Code, inParentheses(e.Message), e.Container, e.Pod.Name)
+}

@@ -1,0 +1,106 @@
+package ladder
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+)
+
+// Decide says what to do for a missing slot now.
+func Decide(r Round, s Slot) Action {
+	switch {
+	case s.Job == nil || s.Job.Deleting || r.made(s.Job.Created):
+		return Action{} // the Job is on its way already
+	case s.finished():
+		return Action{Job, "exited 0 when it was stopped, so that its Job takes it for finished"}
+	case !r.past(podShare) || !r.few():
+		return Action{}
+	}
+	state, why := stateOf(s.Pod, r)
+	if r.past(jobShare) {
+		return r.late(s, state, why)
+	}
+	if state == stuck && !r.made(s.Pod.Created) {
+		return Action{Pod, why}
+	}
+	return Action{}
+}
+
+// late is the second share: whoever is not visibly coming back is answered by its Job, if that costs few others.
+func (r Round) late(s Slot, state state, why string) Action {
+	switch {
+	case state == due || state == leaving:
+		return Action{}
+	case state == absent:
+		return r.replacement(s.Job, why)
+	case state == starting && r.made(s.Pod.Created):
+		return Action{}
+	case r.small(s.Job):
+		return Action{Job, why}
+	case !r.made(s.Pod.Created) && state != starting:
+		return Action{Pod, why}
+	}
+	return Action{}
+}
+
+// replacement is for a slot whose next pod waits for the Job controller: its back-off ends with the Job.
+func (r Round) replacement(job *workload.Job, why string) Action {
+	if r.Clock.Remaining(r.Now) < podBackoff(job) {
+		return Action{Job, why + ", and its Job makes a new one too late"}
+	}
+	return Action{}
+}
+
+// small: recreating the Job leaves most of the group where it is.
+func (r Round) small(job *workload.Job) bool {
+	return job.Pods <= SmallJob && job.Pods < r.Size
+}
+
+// few: with most of the group missing it is no slot's own fault, and to recreate one after the other is dearer than to
+// recreate the group.
+func (r Round) few() bool { return 2*r.Missing <= r.Size }
+
+// made tells whether an object was created in this round. API servers give whole seconds.
+func (r Round) made(created time.Time) bool {
+	return !created.Before(r.Opened.Truncate(time.Second))
+}
+
+func (r Round) past(share float64) bool {
+	return r.Now.Sub(r.Clock.Start) >= time.Duration(float64(r.Clock.Period)*share)
+}
+
+// NextShare is how long it is until Decide may say something else for reasons of time alone; 0: both shares are over.
+func (r Round) NextShare() time.Duration {
+	for _, share := range []float64{podShare, jobShare} {
+		if !r.past(share) {
+			return time.Duration(float64(r.Clock.Period)*share) - r.Now.Sub(r.Clock.Start)
+		}
+	}
+	return 0
+}
+
+// Repairs tells whether time alone is a reason to look at slots.
+func (r Round) Repairs() bool { return r.past(podShare) }
+
+// finished: the Job will make no more pods for the slot. A round needs all of them.
+func (s Slot) finished() bool {
+	if s.Pod != nil && s.Pod.Phase == workload.Succeeded {
+		return true
+	}
+	return s.Completed && (s.Pod == nil || s.Pod.Phase != workload.Running)
+}
+
+const (
+	firstPodBackoff = 10 * time.Second
+	maxPodBackoff   = 10 * time.Minute
+)
+
+// podBackoff is the most that the Job controller waits before it replaces a pod: 10 s, doubled with each failure since the
+// last success, at most 10 min.
+func podBackoff(job *workload.Job) time.Duration {
+	d := firstPodBackoff
+	for n := int32(1); n < job.Failures && d < maxPodBackoff; n++ {
+		d *= 2
+	}
+	return min(d, maxPodBackoff)
+}

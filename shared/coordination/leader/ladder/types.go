@@ -1,0 +1,50 @@
+package ladder
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/grace"
+)
+
+const (
+	// podShare and jobShare are the parts of inplace-timeout after which a missing slot's pod and Job are recreated. The
+	// first leaves an ordinary restart alone; the second leaves the new pod of the first the Job controller's back-off of
+	// ten seconds and a start, with the seed's 60 s.
+	podShare = 1.0 / 3
+	jobShare = 2.0 / 3
+	// SmallJob is the most pods of a Job that is recreated for one of them.
+	SmallJob = 16
+)
+
+// Round is the restart in progress.
+type Round struct {
+	Opened  time.Time // by the store's clock; what was created later belongs to the round
+	Clock   grace.Deadline
+	Now     time.Time
+	Size    int64 // slots of the group
+	Missing int64 // of them, those that have not joined
+}
+
+// Slot is a slot that has not joined the round.
+type Slot struct {
+	Name      string
+	Job       *workload.Job // nil: not there
+	Completed bool          // the Job counts the slot's index as completed
+	Pod       *workload.Pod // the newest one; nil: none
+}
+
+// Rung is how much is recreated.
+type Rung string
+
+const (
+	None Rung = ""
+	Pod  Rung = "pod"
+	Job  Rung = "job"
+)
+
+// Action is what to delete, and why: the end of a sentence that begins with the worker's name.
+type Action struct {
+	Rung Rung
+	Why  string
+}

@@ -1,0 +1,220 @@
+package leader
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/accounting"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/grace"
+	"github.com/holdfast-project/holdfast/shared/history"
+)
+
+// Memory is what a leader knows of one group beyond what the API server and the store hold. A new leader begins without it:
+//
+//   - restart: the clock of a restart starts again, so that a time-out is late and never early; its late workers are read again
+//   - formation: one event is repeated, and the pods of a step may be deleted once more
+//   - created: one pod too many is tried for a slot
+//   - released: the slots of such pods are freed again when a new pod asks for one, if the store has lost its data as well
+//   - repairs: none outlives its reconcile
+//   - holdersKnown, holding: the store is asked once about the slots of all pods
+//   - holdersChecked, fencesChecked, nodesChecked: something that costs is checked early
+//   - account: the history is read once more; which restarts were counted is in the owner's annotation
+type Memory struct {
+	restart *restartMemory // nil: none is in progress
+	formation
+	created  roundPods
+	released releasedPods
+	repairs  repairs
+	account  accountMemory
+
+	holdersKnown                                time.Time       // pods created before hold their slots
+	holding                                     map[string]bool // pods created later that hold theirs
+	holdersChecked, fencesChecked, nodesChecked time.Time
+}
+
+type deadline = grace.Deadline
+
+// Restarting reports whether a restart is in progress.
+func (m *Memory) Restarting() bool { return m.restart != nil }
+
+// record notes what became of an action, with which group in the store.
+func (m *Memory) record(a Action, r Result, generation int64, began time.Time) {
+	switch a := a.(type) {
+	case Release:
+		if r.OK() && generation > 0 {
+			m.released.note(generation, a.Slot)
+		}
+	case CreatePod:
+		m.created.note(a.Round, a.Slot, began)
+	case Annotate:
+		if r.OK() && a.History != nil {
+			m.account = a.Accounted
+		}
+	}
+}
+
+// restartMemory is about the restart in progress.
+type restartMemory struct {
+	phase coordination.Phase
+	Round
+	since time.Time // this process first saw it
+	late  string    // who was not back when it was asked for
+	asked bool
+}
+
+// clock returns the deadline of the restart in progress, nil if there is none. No clock of another machine is trusted. It stands still while
+// nothing but data is missing.
+func (m *Memory) clock(g *group.Summary, timeout time.Duration, now time.Time) *deadline {
+	if g == nil {
+		return nil
+	}
+	if g.Phase != coordination.Restarting {
+		m.restart = nil
+		return nil
+	}
+	r, round := m.restart, Round{g.Generation, g.Round}
+	stands := r != nil && onlyCollects(g) && now.Sub(r.since) >= timeout/4 // before the first repair
+	if r == nil || r.phase != g.Phase || r.Round != round || stands {
+		m.restart = &restartMemory{phase: g.Phase, Round: round, since: now}
+	}
+	return &deadline{Start: m.restart.since, Period: timeout}
+}
+
+// onlyCollects reports whether the store has lost the group, and nobody is known to wait for those that have not joined again: an agent that
+// is late is no reason to stop workers that run.
+func onlyCollects(g *group.Summary) bool {
+	return g.Record.Cause.Kind == coordination.KindRecovery && !g.Died && (g.Runs || g.Joined == 0)
+}
+
+// formation is about steps that wait for workers to join for the first time.
+type formation struct {
+	epoch    int64
+	answered map[int64]time.Time // when pods of a step were deleted last
+	named    map[int64]bool      // the steps of which an event has named the workers
+	// pending are pods that are to be deleted, by what the store held in an incarnation.
+	pending     []victim
+	incarnation string
+}
+
+// in returns the formation of an epoch.
+func (f *formation) in(l rounds.Level) *formation {
+	if f.epoch != l.Generation || f.answered == nil {
+		*f = formation{epoch: l.Generation, answered: map[int64]time.Time{}, named: map[int64]bool{}}
+	}
+	if f.incarnation != l.Incarnation {
+		f.incarnation, f.pending = l.Incarnation, nil
+	}
+	return f
+}
+
+// name reports whether the workers of a step are to be named by an event: once for each epoch.
+func (f *formation) name(step int64) bool {
+	before := f.named[step]
+	f.named[step] = true
+	return !before
+}
+
+// roundPods are the pods that were created for the slots of a round.
+type roundPods struct {
+	Round
+	slots map[string]pace
+}
+
+func (p *roundPods) in(round Round) map[string]pace {
+	if p.slots == nil || p.Round != round {
+		*p = roundPods{round, map[string]pace{}}
+	}
+	return p.slots
+}
+
+// note counts a pod that is being created.
+func (p *roundPods) note(round Round, slot string, now time.Time) {
+	slots := p.in(round)
+	slots[slot] = pace{slots[slot].created + 1, now}
+}
+
+// pace is how often a slot has got a new pod from the leader in one round. Most rounds need none or one. A pod that ends again
+// before its slot has joined is created again later and later: it costs no restart, so nothing else would end that.
+type pace struct {
+	created int
+	last    time.Time
+}
+
+const (
+	firstPause = time.Second
+	maxPause   = 30 * time.Second
+)
+
+// due is when the next pod may be created: the first at once, then after 1 s, 2 s, 4 s, at most 30 s.
+func (p pace) due() time.Time {
+	if p.created == 0 {
+		return time.Time{}
+	}
+	pause := firstPause
+	for n := 1; n < p.created && pause < maxPause; n++ {
+		pause *= 2
+	}
+	return p.last.Add(min(pause, maxPause))
+}
+
+// releasedPods are the pods that this process has released in a generation, in order, with their slots.
+type releasedPods struct {
+	generation int64
+	slots      []rounds.Slot
+}
+
+func (p *releasedPods) note(generation int64, slot rounds.Slot) {
+	if p.generation != generation {
+		*p = releasedPods{generation: generation}
+	}
+	for _, known := range p.slots {
+		if known.Pod == slot.Pod {
+			return
+		}
+	}
+	p.slots = append(p.slots, slot)
+}
+
+// in are those of a generation.
+func (p *releasedPods) in(generation int64) []rounds.Slot {
+	if p.generation != generation {
+		return nil
+	}
+	return p.slots
+}
+
+// repairs are what the ladder has decided in a reconcile. They are carried out whole, though the first change what the ladder would say of
+// the others.
+type repairs struct {
+	began time.Time
+	// incarnation of the stored group that they rest on.
+	incarnation string
+	pods        []victim
+	jobs        []victim
+}
+
+// victim is a pod, or a Job, that is to be deleted for a slot's sake.
+type victim struct {
+	slot string
+	pod  *workload.Pod
+	job  *workload.Job
+	why  string
+}
+
+// number orders the restarts of all epochs of a group. Epochs are 32 bits wide, and so are counts of restarts.
+func number(a history.Attempt) int64 { return a.Epoch<<32 | min(a.Round, 1<<32-1) }
+
+// fresh are those of the accounts that were not written yet.
+func (a *accountMemory) fresh(last history.Attempt, list []accounting.Account) []accounting.Account {
+	a.counted = max(a.counted, number(last))
+	var fresh []accounting.Account
+	for _, one := range list {
+		if number(one.Attempt) > a.counted {
+			fresh = append(fresh, one)
+		}
+	}
+	return fresh
+}

@@ -1,0 +1,173 @@
+package leader
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/series"
+)
+
+// Report says what the actions of a reconcile have changed, in one event for each kind.
+func Report(o *Observation, m *Memory, now time.Time) (events []Event, counts []Count) {
+	r := &reporter{now: now, byPurpose: map[Purpose][]DeletePod{}}
+	if o.Stored != nil {
+		g := group.Summarize(o.Stored)
+		r.group, r.clock = &g, m.clock(&g, o.Owner.Timeout, now)
+	}
+	r.sort(o.Done)
+	r.repaired(o.Owner.Epoch.Epoch)
+	r.replaced()
+	r.forced()
+	return r.events, r.counts
+}
+
+type reporter struct {
+	now       time.Time
+	group     *group.Summary
+	clock     *deadline
+	byPurpose map[Purpose][]DeletePod
+	jobs      []DeleteJob
+	created   []Done
+	events    []Event
+	counts    []Count
+}
+
+// sort the actions that have changed something by what they were for. A pod that gave way was not a replacement.
+func (r *reporter) sort(done []Done) {
+	gone := map[string]bool{}
+	for _, d := range done {
+		switch a := d.Action.(type) {
+		case Release:
+			if d.OK() {
+				r.count(series.Evictions, 1)
+			}
+		case WriteGroup:
+			if d.OK() && a.Reason == group.GivesUp {
+				r.count(series.Timeouts, 1)
+			}
+		case DeletePod:
+			if d.OK() {
+				r.byPurpose[a.For] = append(r.byPurpose[a.For], a)
+				gone[a.Pod.UID] = true
+			}
+		case DeleteJob:
+			if d.OK() && a.For == ForRestart {
+				r.jobs = append(r.jobs, a)
+			}
+		}
+	}
+	for _, d := range done {
+		a, is := d.Action.(CreatePod)
+		switch {
+		case !is:
+		case d.Refused != "" && !a.Retry:
+			r.event(true, EventNotReplaced, fmt.Sprintf("worker %s has no pod, and the API server refuses a new one (%s); "+
+				"left to its Job, which waits out its back-off", a.Slot, d.Refused))
+		case d.OK() && !gone[d.Pod.UID]:
+			r.created = append(r.created, d)
+		}
+	}
+}
+
+func (r *reporter) event(warning bool, reason, note string) {
+	r.events = append(r.events, Event{warning, reason, note})
+}
+
+func (r *reporter) count(m series.Metric, by float64, labels ...string) {
+	r.counts = append(r.counts, Count{m, labels, by})
+}
+
+// repaired says what was deleted for the sake of slots.
+func (r *reporter) repaired(epoch int32) {
+	if pods := r.byPurpose[ForForming]; len(pods) > 0 {
+		r.count(series.Escalations, float64(len(pods)), LevelPod)
+		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod, so that its Job creates a new one", workers(pods[0].Slot, len(pods)), pods[0].Why))
+	}
+	if pods := r.byPurpose[ForFence]; len(pods) > 0 {
+		r.count(series.Escalations, float64(len(pods)), LevelPod)
+		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod (%s), so that the slot gets a new one", workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name))
+	}
+	if r.group == nil {
+		return // lost by the store meanwhile: the repair goes on when it is back
+	}
+	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined in %s", r.group.Size-r.group.Joined, r.group.Size, r.left())
+	if pods := r.byPurpose[ForRestart]; len(pods) > 0 {
+		r.count(series.Escalations, float64(len(pods)), LevelPod)
+		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting only this pod (%s), so that its Job makes a new one; %s",
+			workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name, then))
+	}
+	if jobs := r.jobs; len(jobs) > 0 {
+		r.count(series.Escalations, float64(len(jobs)), LevelJob)
+		r.event(true, EventJob, fmt.Sprintf("%s %s; deleting Job %s, which is made again in epoch %d; %s",
+			workers(jobs[0].Slot, len(jobs)), jobs[0].Why, jobs[0].Job.Name, epoch, then))
+	}
+}
+
+// left is what remains of the round's time.
+func (r *reporter) left() time.Duration {
+	if r.clock == nil {
+		return 0
+	}
+	return r.clock.Remaining(r.now).Round(time.Second)
+}
+
+func (r *reporter) replaced() {
+	if len(r.created) == 0 {
+		return
+	}
+	r.count(series.Replacements, float64(len(r.created)))
+	first := r.created[0]
+	slot := first.Action.(CreatePod).Slot
+	who, pods := "worker "+slot+" lost its pod", "a new one"
+	if others := len(r.created) - 1; others > 0 {
+		who, pods = fmt.Sprintf("worker %s and %d more lost their pods", slot, others), "new ones"
+	}
+	r.event(false, EventReplaced, fmt.Sprintf("%s; made %s (%s) without waiting for the back-off of the Job", who, pods, first.Pod.Name))
+}
+
+func (r *reporter) forced() {
+	if pods := r.byPurpose[ForDead]; len(pods) > 0 {
+		r.count(series.ForcedDeletions, float64(len(pods)))
+		r.event(true, EventForced, forcedText(pods))
+	}
+}
+
+// forcedText gives the evidence of each node once, and so many pods and nodes that it fits an event.
+func forcedText(all []DeletePod) string {
+	const most = 3
+	var reasons []string
+	pods := map[string][]string{}
+	for _, one := range all {
+		if pods[one.Why] == nil {
+			reasons = append(reasons, one.Why)
+		}
+		pods[one.Why] = append(pods[one.Why], one.Pod.Name)
+	}
+	var notes []string
+	for i, why := range reasons {
+		if i == most {
+			notes = append(notes, fmt.Sprintf("and the same on %d more nodes", len(reasons)-most))
+			break
+		}
+		notes = append(notes, fmt.Sprintf("%s: being deleted, and %s; deleted by force, each slot gets a new pod", some(pods[why], most), why))
+	}
+	return strings.Join(notes, "; ")
+}
+
+// some of the names, and how many there are more.
+func some(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// workers names the first of so many.
+func workers(first string, n int) string {
+	if n == 1 {
+		return "worker " + first
+	}
+	return fmt.Sprintf("worker %s and %d others", first, n-1)
+}

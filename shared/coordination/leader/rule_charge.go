@@ -1,0 +1,80 @@
+package leader
+
+import (
+	"fmt"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/restart"
+	"github.com/holdfast-project/holdfast/shared/series"
+)
+
+// charge raises inplace-restarts to what has happened. The compare-and-set on the owner makes it count once, and never after the owner was
+// suspended, finished or moved to another epoch: such a change is a conflict.
+func (p *planner) charge() {
+	o := &p.Owner
+	if p.wanted == nil || p.group == nil || (o.Charged >= p.spentRestarts() && o.Counted) {
+		return
+	}
+	charged := max(o.Charged, p.spentRestarts())
+	a := p.marked(Annotate{Charged: &charged}, p.marks())
+	p.do(a)
+	if charged > o.Charged {
+		p.reportCharge(charged)
+	}
+}
+
+// spentRestarts is what inplace-restarts must say: every round of this epoch, and in Terminal the failure that had no restart
+// left, which takes the count over the budget (seed 000: "exceeds"). A closed group owes nothing.
+func (p *planner) spentRestarts() int32 {
+	if p.group.Phase == coordination.Closed {
+		return p.Owner.Charged
+	}
+	charged := restart.Charged(p.Owner.Epoch.Base, p.group.Round)
+	if p.group.Phase == coordination.Terminal {
+		charged = restart.Charged(charged, 1)
+	}
+	return charged
+}
+
+// recreate is one more charge, for the recreation, with the next epoch in one compare-and-set. From then on the Jobs of the epochs before are
+// stale, whoever deletes them. Without budget for it, the charge alone fails the owner.
+func (p *planner) recreate() {
+	o := &p.Owner
+	if p.wanted == nil || p.group == nil || p.group.Phase != coordination.Recreating || o.Budget.Exceeded(o.Charged) {
+		return
+	}
+	g := p.group
+	charged := restart.Charged(max(p.spentRestarts(), o.Charged), 1)
+	if !o.Budget.Allows(max(o.Charged, restart.Charged(o.Epoch.Base, g.Round))) {
+		p.do(p.marked(Annotate{Charged: &charged}, false))
+		p.reportCharge(charged)
+		return
+	}
+	next, opened := o.Epoch.NextRecreate(fmt.Sprintf("%s/%d/%d", g.Record.Cause.Kind, g.Generation, g.Round), charged)
+	if !opened {
+		return
+	}
+	text := p.recreationText()
+	p.do(p.placed(Annotate{Epoch: &next, Charged: &charged}, p.recreating(text)))
+	p.count(series.Escalations, 1, "group")
+	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all Jobs for a full recreation (epoch %d, restart %d of %d)", text, next.Epoch, charged, o.Budget))
+}
+
+// reportCharge says that a restart has begun, or that it cannot.
+func (p *planner) reportCharge(charged int32) {
+	cause, budget := CauseText(p.group.Record.Cause), p.Owner.Budget
+	if budget.Exceeded(charged) {
+		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the JobSet fails; no worker was stopped", cause, budget))
+		return
+	}
+	p.event(true, EventRestarting, fmt.Sprintf("%s; restarting all %d workers in place (restart %d of %d)", cause, p.group.Size, charged, budget))
+}
+
+func (p *planner) recreationText() string {
+	g := p.group
+	if g.Record.Cause.Kind == coordination.KindTimeout {
+		return fmt.Sprintf("the in-place restart to total restart count %d did not end within %s: %d of %d workers joined",
+			g.Round, p.Owner.Timeout, g.Joined, g.Size)
+	}
+	return CauseText(g.Record.Cause) + ", which no restart in place can mend"
+}

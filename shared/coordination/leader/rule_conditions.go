@@ -1,0 +1,94 @@
+package leader
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/recovering"
+)
+
+// lateAfter is how long a restart takes before somebody wants to know whom it waits for. Processes are back before that, and most
+// containers.
+const lateAfter = 2 * time.Second
+
+// setConditions says what the group is doing. What it says changes with the phase and the count, and once more if a restart takes long, not
+// with each worker that joins.
+func (p *planner) setConditions() {
+	if p.nameLate(); len(p.plan.Need.Missing) > 0 {
+		return
+	}
+	if p.group == nil && p.Owner.Refused == "" {
+		if p.Owner.InSync != nil && p.wanted == nil {
+			p.do(SetConditions{})
+		}
+		return
+	}
+	inSync := p.inSync()
+	next := SetConditions{InSync: &inSync, Recovering: p.recoveringCondition(inSync)}
+	if !sameCondition(p.Owner.InSync, next.InSync) || !sameCondition(p.Owner.Recovering, next.Recovering) {
+		p.do(next)
+	}
+}
+
+// nameLate finds out once for each restart that takes long who is not back. Who joins later does not change what it says:
+// it costs one look into the store and one write, however many workers there are.
+func (p *planner) nameLate() {
+	if !p.restarting() {
+		return
+	}
+	if wait := lateAfter - p.now.Sub(p.clock.Start); wait > 0 {
+		p.lookIn(wait)
+		return
+	}
+	r := p.memory.restart
+	if !r.asked {
+		missing, known := p.missing(p.awaited()...)
+		if !known || len(missing) == 0 {
+			return
+		}
+		r.late, r.asked = lateText(missing), true
+	}
+	p.late = r.late
+}
+
+// lateText is the end of the condition's message.
+func lateText(missing []string) string {
+	n := len(missing)
+	more := ""
+	if n > maxNamed {
+		more = fmt.Sprintf(" and %d more", n-maxNamed)
+	}
+	return fmt.Sprintf("; not back after %s: %s%s", lateAfter, strings.Join(missing[:min(n, maxNamed)], ", "), more)
+}
+
+func sameCondition(a, b *Condition) bool {
+	return (a == nil) == (b == nil) && (a == nil || *a == *b)
+}
+
+func (p *planner) inSync() Condition {
+	if p.group == nil {
+		return Condition{Reason: ReasonRefused, Message: p.Owner.Refused, Version: p.Owner.Version}
+	}
+	c := Condition{
+		True: p.group.Phase == coordination.Running, Reason: reasons[p.group.Phase], Message: groupText(p.group) + p.late, Version: p.Owner.Version,
+	}
+	if p.forming != "" && p.group.Phase == coordination.Forming {
+		c.Message = p.forming
+	} else if p.forming != "" {
+		c.Message += "; " + p.forming
+	}
+	return c
+}
+
+// recoveringCondition is the condition beside the annotation, on either of our levels; nil while there is none.
+func (p *planner) recoveringCondition(inSync Condition) *Condition {
+	if p.group != nil && p.group.Phase == coordination.Restarting {
+		return &Condition{True: true, Reason: inSync.Reason, Message: inSync.Message, Version: p.Owner.Version}
+	}
+	if state, found := recovering.Of(p.Owner.Annotations); found && state.Rung == recovering.RungRecreate {
+		return &Condition{True: true, Reason: ReasonRecreating, Message: state.Reason, Version: p.Owner.Version}
+	}
+	return nil
+}

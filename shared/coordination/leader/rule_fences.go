@@ -1,0 +1,56 @@
+package leader
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+)
+
+const (
+	// fencesEvery is how long a restart waits for its slots before their pods are held against the fences, and how often then: it costs
+	// the store a look at every slot. Pods that form a group may be hours away.
+	fencesEvery        = 5 * time.Second
+	fencesEveryForming = 20 * time.Second
+)
+
+// deleteFenced deletes pods that hold their group up because a leader has released them from their slots, so that the store listens to them
+// no more, and nobody else is there for the slots.
+func (p *planner) deleteFenced() {
+	if !p.waitsForSlots() {
+		p.memory.fencesChecked = time.Time{}
+		return
+	}
+	every := fencesEveryForming
+	if p.group.Phase == coordination.Restarting {
+		every = fencesEvery
+		p.lookIn(fencesEvery)
+	}
+	checked := &p.memory.fencesChecked
+	if checked.IsZero() { // the first time is a whole period away
+		*checked = p.Began.Add(-time.Nanosecond)
+		return
+	}
+	if !p.due(checked, every) {
+		return
+	}
+	missing, known := p.missing(p.awaited()...)
+	if !known {
+		return
+	}
+	var alone []victim
+	for _, slot := range missing {
+		s := p.ladderSlot(slot)
+		if s.Pod == nil || s.Job == nil || s.Job.Deleting || s.Pod.Job != s.Job.UID || !s.Pod.Lives() || !p.group.IsFenced(s.Pod.UID) {
+			continue
+		}
+		alone = append(alone, victim{slot: slot, pod: s.Pod, job: s.Job, why: Fenced})
+	}
+	p.remove(alone, ForFence, func(_ victim, live *workload.Pod) bool { return live.Lives() })
+}
+
+// waitsForSlots reports whether pods of this epoch are to join, and not all have.
+func (p *planner) waitsForSlots() bool {
+	waits := p.current() && (p.group.Phase == coordination.Forming || p.group.Phase == coordination.Restarting)
+	return waits && p.group.Joined < p.group.Size
+}

@@ -1,0 +1,272 @@
+package leader
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/series"
+)
+
+const (
+	// namedAfter is how long workers may take to join before they are named. Most have joined by then, unless an image is pulled.
+	namedAfter = 30 * time.Second
+	// formingResync is how often a step that waits is read again while its workers are named.
+	formingResync = 10 * time.Second
+)
+
+// form sees to the steps whose workers have not all joined for the first time: it charges failures, names who is missing, and ends
+// what takes too long.
+func (p *planner) form() {
+	if !p.forms() {
+		p.memory.formation = formation{}
+		return
+	}
+	steps := p.formingSteps()
+	if len(p.plan.Need.Missing) > 0 {
+		return
+	}
+	if len(steps) == 0 {
+		p.memory.formation = formation{}
+		return
+	}
+	p.plan.Forms, p.plan.Waits = true, map[forming.Kind]int{}
+	for i := range steps {
+		if p.formStep(&steps[i]); len(p.plan.Actions) > 0 {
+			return
+		}
+		if steps[i].named {
+			for kind, n := range steps[i].Waits() {
+				p.plan.Waits[kind] += n
+			}
+		}
+	}
+	p.deletePending()
+}
+
+// deletePending deletes the pods of workers that did not join in time.
+func (p *planner) deletePending() {
+	m := &p.memory.formation
+	p.remove(m.pending, ForForming, func(_ victim, live *workload.Pod) bool { return !live.Deleting })
+	if len(p.plan.Actions) == 0 && len(p.plan.Need.Pods) == 0 {
+		m.pending = slices.DeleteFunc(m.pending, p.isRead)
+	}
+}
+
+// forms reports whether a step of the group may be waiting for its workers.
+func (p *planner) forms() bool {
+	if !p.current() {
+		return false
+	}
+	switch p.group.Phase {
+	case coordination.Forming, coordination.Running, coordination.Restarting:
+		return true
+	}
+	return false
+}
+
+// formingStep is a step of the group as the rules of package forming see it.
+type formingStep struct {
+	forming.Step
+	number int64
+	units  []int     // of the step, whose workers have not all joined
+	since  time.Time // when somebody began to wait for it
+	named  bool      // long enough ago for its workers to be named
+}
+
+func (f *formingStep) nameAfter() time.Duration { return min(namedAfter, f.Period/3) }
+
+// formingSteps are the steps that have not entered, in order, and whose workers have not all joined.
+func (p *planner) formingSteps() []formingStep {
+	var steps []formingStep
+	memory := p.memory.formation.in(p.group.Level)
+	for u, unit := range p.group.Units {
+		if unit.Entered || unit.Left || unit.Joined == unit.Slots {
+			continue
+		}
+		if n := len(steps); n == 0 || steps[n-1].number != unit.Step {
+			steps = append(steps, formingStep{number: unit.Step, Step: forming.Step{
+				Period: p.Owner.FormingTimeout, Now: p.now, Answered: memory.answered[unit.Step],
+			}})
+		}
+		step := &steps[len(steps)-1]
+		step.Waiting += unit.Slots - unit.Joined
+		step.units = append(step.units, u)
+	}
+	for i := range steps {
+		for _, stage := range p.group.Stages {
+			if stage.Step == steps[i].number {
+				steps[i].Slots = append(steps[i].Slots, p.formingSlots(stage)...)
+			}
+		}
+		p.dateStep(&steps[i])
+	}
+	return steps
+}
+
+// formingSlots are the slots of a stage, with the newest pod of each that is of its Job.
+func (p *planner) formingSlots(stage coordination.Stage) []forming.Slot {
+	var list []forming.Slot
+	for n := range stage.Jobs {
+		name := fmt.Sprintf("%s-%d", stage.Prefix, n)
+		before := p.job(name)
+		job := before
+		if job != nil && !job.Current {
+			job = nil
+		}
+		for pod := range stage.Pods {
+			slot := forming.Slot{Name: stage.Slot(n, pod), Job: job, Before: before}
+			slot.Pod, slot.Failed = p.formingPod(job, slot.Name)
+			list = append(list, slot)
+		}
+	}
+	return list
+}
+
+// formingPod is the newest pod of a slot, and how many before it have failed.
+func (p *planner) formingPod(job *workload.Job, slot string) (newest *workload.Pod, failed int32) {
+	for _, pod := range p.index().bySlot[slot] {
+		if job == nil || pod.Job != job.UID || pod.Generation < p.Owner.Epoch.Epoch {
+			continue
+		}
+		older := newest
+		if newest == nil || !pod.Created.Before(newest.Created) {
+			newest = pod
+		} else {
+			older = pod
+		}
+		if older != nil && older.Phase == workload.Failed && !older.Deleting {
+			failed++
+		}
+	}
+	return newest, failed
+}
+
+// dateStep finds out since when a step is waited for and, if that is long, who is missing.
+func (p *planner) dateStep(step *formingStep) {
+	record := p.group.Record
+	if p.group.Phase == coordination.Forming {
+		step.Opened = time.UnixMilli(record.ReportedAt)
+	}
+	step.since = time.UnixMilli(max(record.ReportedAt, record.InSyncAt))
+	for _, slot := range step.Slots {
+		if slot.Job != nil && slot.Job.Created.After(step.since) {
+			step.since = slot.Job.Created
+		}
+	}
+	_, failed := forming.Worst(step.Slots, step.Opened)
+	if step.named = failed || p.now.Sub(step.since) >= step.nameAfter(); !step.named {
+		return
+	}
+	names, known := p.missing(step.units...)
+	if !known {
+		return
+	}
+	waited := make(map[string]bool, len(names))
+	for _, name := range names {
+		waited[name] = true
+	}
+	for _, slot := range step.Slots {
+		if waited[slot.Name] {
+			step.Missing = append(step.Missing, slot)
+		}
+	}
+}
+
+func (p *planner) formStep(step *formingStep) {
+	if p.chargeExits(step) {
+		return
+	}
+	p.nameMissing(step)
+	switch step.Answer() {
+	case forming.Replace:
+		p.replaceMissing(step)
+	case forming.Recreate:
+		p.recreateForming(step)
+	}
+	if deadline, runs := step.Clock(); runs {
+		p.lookIn(deadline.Remaining(p.now) + time.Millisecond)
+	}
+}
+
+// chargeExits charges what has failed before the step was complete. A death that the store knows of is charged by the round that answers it.
+func (p *planner) chargeExits(step *formingStep) bool {
+	worst, found := forming.Worst(step.Slots, step.Opened)
+	if !found {
+		return false
+	}
+	failures := worst.Times
+	if p.group.Died {
+		failures--
+	}
+	before := p.accountOf()
+	after, more := before.Fail(failures)
+	if !more {
+		return false
+	}
+	p.do(Annotate{Epoch: &after.Epoch, Charged: &after.Charged})
+	p.count(series.EarlyFailures, float64(after.Epoch.Base-before.Epoch.Base))
+	if budget := p.Owner.Budget; budget.Exceeded(after.Charged) {
+		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the JobSet fails", worst.Text(), budget))
+	} else {
+		p.event(true, EventEarly, fmt.Sprintf("%s; it is started again (restart %d of %d)", worst.Text(), after.Charged, budget))
+	}
+	return true
+}
+
+func (p *planner) accountOf() forming.Account {
+	return forming.Account{Epoch: p.Owner.Epoch, Round: p.group.Round, Charged: p.Owner.Charged, Budget: p.Owner.Budget}
+}
+
+// nameMissing names the workers of a step for the condition, and once for an event.
+func (p *planner) nameMissing(step *formingStep) {
+	if !step.named {
+		p.lookIn(step.since.Add(step.nameAfter()).Sub(p.now))
+		return
+	}
+	_, runs := step.Clock()
+	if runs {
+		p.lookIn(formingResync)
+	}
+	if p.forming != "" || p.group.Phase == coordination.Restarting {
+		return
+	}
+	text := step.Text()
+	p.forming = text
+	expected := !runs && p.group.Phase != coordination.Forming // a later step waits while the others run
+	if !expected && p.memory.formation.name(step.number) {
+		p.event(runs, EventWaiting, text)
+	}
+}
+
+// replaceMissing deletes the pods of the missing slots, once; their Job creates new ones.
+func (p *planner) replaceMissing(step *formingStep) {
+	m := &p.memory.formation
+	m.answered[step.number] = p.now
+	why := fmt.Sprintf("did not join within %s (%s)", step.Period, forming.WaitOf(step.Missing[0], p.now).Text)
+	for _, slot := range step.Missing {
+		m.pending = append(m.pending, victim{slot: slot.Name, pod: slot.Pod, why: why})
+	}
+}
+
+// recreateForming opens the next epoch, in which all Jobs are created anew, or charges the failure that ends the owner.
+func (p *planner) recreateForming(step *formingStep) {
+	next, recreates, changed := p.accountOf().FailOver()
+	if !changed {
+		return
+	}
+	text, budget := step.Text(), p.Owner.Budget
+	a := Annotate{Epoch: &next.Epoch, Charged: &next.Charged}
+	p.count(series.FormingTimeouts, 1)
+	if recreates {
+		a = p.placed(a, p.recreating(text))
+		p.count(series.Escalations, 1, "group")
+		p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all Jobs for a full recreation (epoch %d, restart %d of %d)", text, next.Epoch.Epoch, next.Charged, budget))
+	} else {
+		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the JobSet fails", text, budget))
+	}
+	p.do(a)
+}

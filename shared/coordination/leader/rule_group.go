@@ -1,0 +1,79 @@
+package leader
+
+import (
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+)
+
+// dropUnwanted drops a group that its owner wants no more, once all restarts that it had are in the history.
+func (p *planner) dropUnwanted() {
+	if p.wanted != nil || p.Owner.Roster != nil || (p.Stored == nil && p.Foreign == nil) {
+		return
+	}
+	if p.group == nil || p.Owner.Deleted || p.Owner.HasRoster || p.accountFor(true) {
+		p.do(DropGroup{})
+	}
+}
+
+// restoreEpoch rebuilds an annotation that is behind the store.
+func (p *planner) restoreEpoch() {
+	if p.wanted == nil || p.Stored == nil || int64(p.Owner.Epoch.Epoch) >= p.Stored.State.Generation {
+		return
+	}
+	base := max(0, int32(int64(p.Owner.Budget)-p.Stored.Config.Limit))
+	p.do(Annotate{Epoch: &epoch.Record{Epoch: int32(p.Stored.State.Generation), Base: base, Cause: "restored"}})
+}
+
+// writeGroup makes the store's group what the owner wants.
+func (p *planner) writeGroup() {
+	if p.wanted != nil {
+		p.write(p.want())
+	}
+}
+
+// giveUpLate ends a restart in place that was out of time. The group is then one to be recreated.
+func (p *planner) giveUpLate() {
+	if p.wanted != nil && p.group != nil && p.clock != nil && p.clock.Passed(p.now) {
+		want := p.want()
+		want.GiveUp = true
+		p.write(want)
+	}
+}
+
+// want is the group that is wanted in the store. The limit is what the epoch may still spend.
+func (p *planner) want() group.Wanted {
+	o, w := &p.Owner, p.wanted
+	want := group.Wanted{
+		Token: p.Token, Generation: int64(o.Epoch.Epoch), Limit: int64(o.Budget.Left(o.Epoch.Base)), MaxPause: w.MaxPause,
+		Stages: w.Stages, Suspended: w.Suspended, Barrier: w.Barrier, Finished: w.Finished,
+	}
+	for _, slot := range p.memory.released.in(int64(o.Epoch.Epoch)) {
+		want.Fenced = append(want.Fenced, slot.Pod)
+	}
+	if !w.Barrier {
+		want.MaxPause = 0 // nothing waits before it starts
+	}
+	if o.Counted {
+		want.Round, want.Entered = int64(max(0, o.Charged-o.Epoch.Base)), p.entered()
+	}
+	return want
+}
+
+// entered is how many steps have run in this generation, for a store that has lost the group: those whose Jobs exist, unless the
+// condition says that the first one has still to form.
+func (p *planner) entered() int64 {
+	c := p.Owner.InSync
+	if c == nil || c.Reason == ReasonForming || c.Reason == ReasonUnreachable {
+		return 0
+	}
+	var steps int64
+	for _, stage := range p.wanted.Stages {
+		for i := range p.Jobs {
+			if p.Jobs[i].Current && p.Jobs[i].Stage == stage.Prefix {
+				steps = max(steps, stage.Step+1)
+				break
+			}
+		}
+	}
+	return steps
+}

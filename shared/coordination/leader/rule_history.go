@@ -1,0 +1,151 @@
+package leader
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/accounting"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
+	"github.com/holdfast-project/holdfast/shared/history"
+	"github.com/holdfast-project/holdfast/shared/series"
+)
+
+// account writes the restarts that have ended since the last reconcile into the owner's history, and observes them once that is
+// written. A leader that dies in between leaves them out of the metrics; none is ever counted twice.
+func (p *planner) account() {
+	if p.group == nil || p.memory.account.level == p.group.Level {
+		return
+	}
+	if pause := p.pauseLeft(); pause > 0 {
+		p.lookIn(pause)
+		return
+	}
+	p.accountFor(false)
+}
+
+// pauseLeft is how long the workers wait before they start; none if the store's clock is ahead of ours, which would take it for longer than it is.
+func (p *planner) pauseLeft() time.Duration {
+	left := time.UnixMilli(p.group.Record.InSyncAt).Sub(p.now)
+	if p.group.Phase != coordination.Running || left > p.group.Level.Pause {
+		return 0
+	}
+	return left
+}
+
+// accountFor reports whether all restarts that have ended are in the history. over: nothing follows any more.
+func (p *planner) accountFor(over bool) bool {
+	switch {
+	case !p.Reads.HistoryRead:
+		p.plan.Need.History = true
+		return false
+	case p.Reads.HistoryForeign:
+		return true // the next reconcile reads the group anew
+	}
+	written, _ := history.Parse(p.Owner.Annotations[history.Annotation]) // what cannot be read is left out
+	var last history.Attempt
+	if n := len(written); n > 0 {
+		last = written[n-1].Attempt
+	}
+	m := &p.memory.account
+	fresh := m.fresh(last, accounting.Of(p.accounted(over), group.Records(p.Stored, p.Reads.History)))
+	if len(fresh) == 0 {
+		m.level = p.group.Level
+		return true
+	}
+	done := accountMemory{level: p.group.Level}
+	for i := range fresh {
+		fresh[i] = p.located(fresh[i])
+		written = append(written, fresh[i].Entry)
+		done.counted = max(done.counted, number(fresh[i].Attempt))
+		p.observeRestart(fresh[i])
+	}
+	text := history.Format(written)
+	p.do(Annotate{History: &text, Accounted: done})
+	return false
+}
+
+func (p *planner) accounted(over bool) accounting.Group {
+	return accounting.Group{
+		JobSet: p.Owner.Name, Epoch: p.Owner.Epoch, Over: over, PolicyPrefix: p.Owner.PolicyPrefix, PolicyCounted: p.Owner.PolicyCounted,
+	}
+}
+
+// located adds where a worker is whose agent did not say so. A restart in place keeps its pod.
+func (p *planner) located(a accounting.Account) accounting.Account {
+	if a.Slot == "" || a.Place.Node != "" || a.Kind != history.InPlace || a.Cause.Kind == coordination.KindPod {
+		return a
+	}
+	if pod := p.newest(a.Slot); pod != nil {
+		return a.At(coordination.Place{PodName: pod.Name, Node: pod.Node})
+	}
+	return a
+}
+
+// observeRestart puts one restart into the metrics, and says so.
+func (p *planner) observeRestart(a accounting.Account) {
+	reason := ReasonLabel(a.Cause.Kind)
+	if a.Cause.Kind != accounting.KindPolicy { // the controller has decided that one, and counts it
+		p.count(series.Restarts, 1, a.Kind, reason, strconv.FormatBool(a.Counted))
+	}
+	for _, phase := range history.Phases {
+		p.count(series.RestartDuration, a.Took[phase].Seconds(), a.Kind, phase.String())
+	}
+	p.count(series.LostWorkerSeconds, a.Lost().Seconds()*float64(p.group.Size), reason)
+	if a.Kind == history.InPlace {
+		p.count(series.Rounds, 1, Outcome(a.Ended))
+	}
+	if a.Ended == history.Running {
+		p.event(false, EventRestarted, fmt.Sprintf("all %d workers run again, %s after %s (%s)", p.group.Size, a.Lost(), accountText(a), phasesText(a)))
+	}
+}
+
+// Outcome is the label that says how a restart in place ended.
+func Outcome(e history.End) string {
+	switch e {
+	case history.Overtaken:
+		return "overtaken"
+	case history.GivenUp:
+		return "given_up"
+	}
+	return "in_sync"
+}
+
+// Causes are the values of the label that says what caused a restart. Agents may ask for a recreation in words of their own.
+var Causes = map[string]bool{
+	coordination.KindExit: true, coordination.KindHang: true, coordination.KindReplaced: true, coordination.KindPod: true,
+	coordination.KindRecovery: true, coordination.KindFinished: true, coordination.KindGap: true, coordination.KindTimeout: true,
+	coordination.KindUnkilled: true, coordination.KindStops: true, accounting.KindPolicy: true, forming.KindForming: true,
+}
+
+// ReasonLabel is the cause of a restart as a label.
+func ReasonLabel(kind string) string {
+	if Causes[kind] {
+		return kind
+	}
+	return "other"
+}
+
+// accountText says in a few words what a restart was caused by.
+func accountText(a accounting.Account) string {
+	text := a.Cause.Kind
+	if a.Worker != "" {
+		text += " of worker " + a.Worker
+	}
+	if a.Node != "" {
+		text += " on node " + a.Node
+	}
+	return text
+}
+
+// phasesText lists where the time went.
+func phasesText(a accounting.Account) string {
+	parts := make([]string, len(history.Phases))
+	for i, phase := range history.Phases {
+		parts[i] = fmt.Sprintf("%s %s", phase, a.Took[phase])
+	}
+	return strings.Join(parts, ", ")
+}

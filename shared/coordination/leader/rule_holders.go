@@ -1,0 +1,115 @@
+package leader
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+const (
+	// holdersEvery is how often the store is asked at most who holds the slots of new pods.
+	holdersEvery = time.Second
+	// createdWithin is more than a pod's creation may be ahead of the time at which its slot is asked for: clocks differ, and caches lag.
+	createdWithin = time.Minute
+)
+
+// newcomer is a pod that may not have joined yet, and the Job of its slot.
+type newcomer struct {
+	*workload.Pod
+	job *workload.Job
+}
+
+// freeSlots releases slots that a pod holds which is gone, so that the pod that is there now can join: its agent may have had no time to
+// give the slot up, and nobody may have seen the pod go. The store is asked about pods that were created since it was last asked.
+func (p *planner) freeSlots() {
+	if !p.current() || p.group.Level.Phase != rounds.Active {
+		return
+	}
+	newcomers := p.newcomers()
+	if len(newcomers) == 0 {
+		return
+	}
+	p.lookIn(holdersEvery)
+	if !p.due(&p.memory.holdersChecked, holdersEvery) {
+		return
+	}
+	if p.Reads.Holders == nil {
+		for _, one := range newcomers {
+			p.plan.Need.Holders = append(p.plan.Need.Holders, one.Slot)
+		}
+		return
+	}
+	held := 0
+	for _, one := range newcomers {
+		switch holder := p.Reads.Holders[one.Slot]; holder {
+		case "":
+		case one.UID:
+			if p.memory.holding == nil {
+				p.memory.holding = map[string]bool{}
+			}
+			p.memory.holding[one.UID] = true
+		default:
+			held++
+			if !p.isThere(holder) {
+				p.freeSlot(one, holder)
+			}
+		}
+	}
+	if held == 0 {
+		p.memory.holdersKnown = p.Began.Add(-createdWithin)
+	}
+}
+
+// newcomers are the living pods that may not have joined yet.
+func (p *planner) newcomers() []newcomer {
+	var list []newcomer
+	recent := false
+	for _, pod := range p.Pods {
+		if !pod.Created.After(p.memory.holdersKnown) || !pod.Lives() || p.newest(pod.Slot) != pod {
+			continue
+		}
+		if recent = true; p.memory.holding[pod.UID] {
+			continue
+		}
+		name, _ := workload.JobOf(pod.Slot)
+		if job := p.job(name); job != nil && job.Current && pod.Job == job.UID {
+			list = append(list, newcomer{pod, job})
+		}
+	}
+	if !recent {
+		p.memory.holding = nil
+	}
+	return list
+}
+
+// isThere reports whether a pod may still run, as far as the cache knows.
+func (p *planner) isThere(uid string) bool {
+	for _, pod := range p.Pods {
+		if pod.UID == uid {
+			return pod.MayRun()
+		}
+	}
+	return false
+}
+
+// freeSlot looks past the cache whether the pod that holds a slot is gone. The pods of a Job that cannot be found are left alone.
+func (p *planner) freeSlot(one newcomer, holder string) {
+	read, known := p.Reads.Slots[one.Slot]
+	switch {
+	case !one.job.Findable || read.Failed:
+		return
+	case !known:
+		if len(p.plan.Need.Slots) < atOnce && !p.spent() {
+			_, index := workload.JobOf(one.Slot)
+			p.plan.Need.Slots = append(p.plan.Need.Slots, SlotNeed{Slot: one.Slot, Job: one.job, Index: index})
+		}
+		return
+	}
+	for _, pod := range read.Pods {
+		if pod.UID == holder && pod.MayRun() {
+			return
+		}
+	}
+	p.released(rounds.Slot{Name: one.Slot, Pod: holder}, "")
+}

@@ -1,0 +1,127 @@
+package leader
+
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/ladder"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+)
+
+const (
+	minResync = 500 * time.Millisecond
+	maxResync = 5 * time.Second
+)
+
+// repair tries for the slots that hold a restart up what is cheaper than to recreate the group (package ladder). The store is asked who they
+// are only when there is a reason: a share of the time is over, or a pod was seen to end. Of a Job that is deleted no pod is deleted by itself.
+func (p *planner) repair() {
+	if !p.restarting() {
+		return
+	}
+	if m := &p.memory.repairs; !m.began.Equal(p.Began) {
+		if len(p.Lost) == 0 && !p.ladder().Repairs() {
+			return
+		}
+		missing, known := p.missing(p.awaited()...)
+		if !known {
+			return
+		}
+		*m = p.climb(missing)
+	}
+	if p.memory.repairs.incarnation != p.group.Level.Incarnation {
+		return // the store has lost the group meanwhile
+	}
+	p.deleteJobs(p.memory.repairs.jobs)
+	if !p.plan.Acts() {
+		p.remove(p.memory.repairs.pods, ForRestart, p.stillHangs)
+	}
+}
+
+// ladder is the restart in progress as package ladder sees it.
+func (p *planner) ladder() ladder.Round {
+	return ladder.Round{
+		Opened: time.UnixMilli(p.group.Record.ReportedAt), Clock: *p.clock, Now: p.now,
+		Size: p.group.Size, Missing: p.group.Size - p.group.Joined,
+	}
+}
+
+// climb decides for each missing slot.
+func (p *planner) climb(missing []string) repairs {
+	round := p.ladder()
+	r := repairs{began: p.Began, incarnation: p.group.Level.Incarnation}
+	jobs := map[string]bool{}
+	var pods []victim
+	for _, slot := range missing {
+		s := p.ladderSlot(slot)
+		switch action := ladder.Decide(round, s); {
+		case action.Rung == ladder.Pod:
+			pods = append(pods, victim{slot: slot, pod: s.Pod, why: action.Why})
+		case action.Rung == ladder.Job && !jobs[s.Job.Name]:
+			jobs[s.Job.Name] = true
+			r.jobs = append(r.jobs, victim{slot: slot, job: s.Job, why: action.Why})
+		}
+	}
+	for _, v := range pods {
+		if name, _ := workload.JobOf(v.slot); !jobs[name] {
+			r.pods = append(r.pods, v)
+		}
+	}
+	return r
+}
+
+func (p *planner) ladderSlot(slot string) ladder.Slot {
+	name, index := workload.JobOf(slot)
+	s := ladder.Slot{Name: slot, Job: p.job(name), Pod: p.newest(slot)}
+	s.Completed = s.Job != nil && s.Job.Completed.Has(index)
+	return s
+}
+
+// stillHangs reports whether a pod is still one to be deleted, as the API server has it: the cache may not show yet that its worker is back.
+func (p *planner) stillHangs(v victim, live *workload.Pod) bool {
+	if p.group.IsFenced(live.UID) {
+		return !live.Deleting
+	}
+	s := p.ladderSlot(v.slot)
+	s.Pod = live
+	return s.Job != nil && live.Job == s.Job.UID && ladder.Decide(p.ladder(), s).Rung == ladder.Pod
+}
+
+// deleteJobs deletes Jobs in the foreground, once their pods are out of their slots. The owner makes them again in the same epoch, so that their
+// pods join the round that is waiting for them.
+func (p *planner) deleteJobs(victims []victim) {
+	for _, v := range victims {
+		if p.tried(DeleteJob{Job: v.job}) {
+			continue
+		}
+		if _, read := p.Reads.Jobs[v.job.Name]; !read {
+			if len(p.plan.Need.Jobs) < atOnce && !p.spent() {
+				p.plan.Need.Jobs = append(p.plan.Need.Jobs, v.job)
+			}
+			continue
+		}
+		if !p.jobStands(v.job) {
+			continue
+		}
+		fenced := true
+		for index := range int(max(v.job.Pods, int64(v.job.Indexes))) {
+			if pod := p.newest(v.job.Slot(index)); pod != nil {
+				fenced = p.released(slotOf(pod), pod.Name) && fenced
+			}
+		}
+		if fenced {
+			p.do(DeleteJob{Job: v.job, Slot: v.slot, Why: v.why, For: ForRestart})
+		}
+	}
+	if len(p.plan.Need.Jobs) > 0 {
+		p.plan.Actions = nil // together, when all are read
+	}
+}
+
+// lookAgain is how often a restart is looked at once its first share is over.
+func (p *planner) lookAgain() time.Duration {
+	round := p.ladder()
+	if next := round.NextShare(); !round.Repairs() {
+		return next + time.Millisecond
+	}
+	return min(max(p.Owner.Timeout/12, minResync), maxResync)
+}

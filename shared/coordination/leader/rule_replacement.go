@@ -1,0 +1,183 @@
+package leader
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+)
+
+// jobsEvery is how soon a slot without a pod is looked at again that is left to its Job for now: what becomes of the Job is not watched.
+const jobsEvery = time.Second
+
+// place is a slot of the group, its Job and its pods.
+type place struct {
+	slot  string
+	job   *workload.Job
+	index int
+	pods  []*workload.Pod
+}
+
+// replaceLost creates the pods of slots that have lost theirs, so that nobody waits for the back-off of a Job. It is level-based: it
+// looks at what is there, not at what was seen to go, so a new leader goes on where the one before has stopped.
+//
+//	a pod of the slot lives                         nothing to do
+//	one is being deleted, its containers may run    wait, unless its node is gone for good (releaseDead)
+//	all have ended, failed or gone                  a new pod, as the Job controller would make it, without its back-off
+//	one has Succeeded                               nothing: the Job counts the slot as finished
+//
+// The Job controller waits 10 s after the first pod that a Job loses, twice as long after each one more, up to 10 min. It finds
+// the new pod by its owner and its completion index and counts it as its own, so it makes none. See
+// docs/adr/20261122-replace-lost-pods-in-the-orchestrator.md.
+func (p *planner) replaceLost() {
+	if !p.replaces() {
+		p.memory.created = roundPods{}
+		return
+	}
+	var read, unread []place
+	for _, at := range p.places() {
+		if workload.StateOf(at.pods) != workload.Vacant || !p.dueForPod(at) {
+			continue
+		}
+		if _, known := p.Reads.Slots[at.slot]; !known {
+			unread = append(unread, at)
+		} else if p.isVacant(at) {
+			read = append(read, at)
+		}
+	}
+	if len(read) == 0 {
+		if len(unread) > 0 && !p.spent() {
+			p.readPlaces(unread[:min(len(unread), atOnce)])
+		}
+		return
+	}
+	for _, at := range read {
+		p.fill(at)
+	}
+}
+
+// replaces reports whether the group needs all of its workers now. One that forms for the first time has no clock, so that nothing
+// would end a row of pods that fail as soon as they start; the Job controller's back-off does.
+func (p *planner) replaces() bool {
+	return p.current() && (p.group.Phase == coordination.Running || p.group.Phase == coordination.Restarting)
+}
+
+// places are the slots whose step has entered: none of a stage that is not counted, still forms or has left, nor of a Job whose pods could
+// not be found again.
+func (p *planner) places() []place {
+	var places []place
+	for i := range p.Jobs {
+		job := &p.Jobs[i]
+		if !job.Current || !job.Findable {
+			continue
+		}
+		for _, stage := range p.group.Stages {
+			if stage.Prefix != job.Stage || !p.group.HasEntered(stage) {
+				continue
+			}
+			for index := range int(stage.Pods) {
+				slot := job.Slot(index)
+				places = append(places, place{slot, job, index, p.index().bySlot[slot]})
+			}
+		}
+	}
+	return places
+}
+
+// dueForPod reports whether a slot's pod is to be created now. A finished worker whose pod was cleaned up is no reason to ask the API server, nor to
+// look again.
+func (p *planner) dueForPod(at place) bool {
+	if at.job.Completed.Has(at.index) || at.job.GivenUp.Has(at.index) {
+		return false
+	}
+	if at.job.Refusal(at.index) != "" {
+		p.lookIn(jobsEvery)
+		return false
+	}
+	wait := p.memory.created.in(p.round())[at.slot].due().Sub(p.Began)
+	if wait > 0 {
+		p.lookIn(wait)
+	}
+	return wait <= 0
+}
+
+func (p *planner) round() Round { return Round{p.group.Generation, p.group.Round} }
+
+// readPlaces asks whether the Jobs still need the pods, and for the slots' pods. Of the pods it is enough that all is in the list that is known
+// here already: a pod that the Job controller made this moment may be missed by any list, and giveWay sees it.
+func (p *planner) readPlaces(places []place) {
+	jobs := map[string]bool{}
+	for _, at := range places {
+		need := SlotNeed{Slot: at.slot, Job: at.job, Index: at.index}
+		for _, pod := range at.pods {
+			need.Since = append(need.Since, pod.Version)
+		}
+		for _, lost := range p.Lost {
+			if lost.Pod.Slot == at.slot {
+				need.Since = append(need.Since, lost.Pod.Version)
+			}
+		}
+		p.plan.Need.Slots = append(p.plan.Need.Slots, need)
+		if !jobs[at.job.Name] {
+			jobs[at.job.Name] = true
+			p.plan.Need.Jobs = append(p.plan.Need.Jobs, at.job)
+		}
+	}
+}
+
+// isVacant reports whether a slot needs a pod, as the API server has it now: the cache may not show yet what the Job controller or another
+// leader has done.
+func (p *planner) isVacant(at place) bool {
+	live, read := p.Reads.Jobs[at.job.Name]
+	if !read {
+		p.plan.Need.Jobs = append(p.plan.Need.Jobs, at.job)
+		return false
+	}
+	if p.Reads.Slots[at.slot].Failed || live == nil {
+		return false
+	}
+	if live.UID != at.job.UID || live.Refusal(at.index) != "" {
+		p.lookIn(jobsEvery)
+		return false
+	}
+	return workload.StateOf(p.Reads.Slots[at.slot].Pods) == workload.Vacant
+}
+
+// fill takes the lost pods out of the slot, so that what may still run of them moves the group no more; then it creates the new one, for the round
+// that the group is in by then.
+func (p *planner) fill(at place) {
+	a := CreatePod{Slot: at.slot, Job: p.Reads.Jobs[at.job.Name], Index: at.index, Round: p.round()}
+	fenced := true
+	for _, pod := range p.Reads.Slots[at.slot].Pods {
+		fenced = p.released(slotOf(pod), pod.Name) && fenced
+		a.Lost = append(a.Lost, pod.UID)
+	}
+	if fenced {
+		slices.Sort(a.Lost)
+		a.Retry = p.memory.created.in(a.Round)[at.slot].created > 0
+		p.do(a)
+	}
+}
+
+// giveWay deletes a pod that was just created if the Job controller has made one in the same moment that has come further or is older. Of two
+// pods of one index it keeps that one, and deletes the other itself as soon as it looks; so ours goes only as it was created, or both might.
+func (p *planner) giveWay() {
+	for _, done := range p.Done {
+		a, is := done.Action.(CreatePod)
+		if !is || !done.OK() {
+			continue
+		}
+		twins, known := p.Reads.Twins[a.Slot]
+		if !known {
+			p.plan.Need.Slots = append(p.plan.Need.Slots, SlotNeed{Slot: a.Slot, Job: a.Job, Index: a.Index, Since: []string{done.Pod.Version}, Twin: true})
+			continue
+		}
+		for _, other := range twins.Pods {
+			if other.UID != done.Pod.UID && other.Outranks(done.Pod) {
+				p.do(DeletePod{Pod: done.Pod, Slot: a.Slot, For: ForTwin, Exactly: true})
+				break
+			}
+		}
+	}
+}

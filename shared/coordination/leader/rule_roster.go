@@ -1,0 +1,149 @@
+package leader
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/members"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/roster"
+	"github.com/holdfast-project/holdfast/shared/series"
+)
+
+// followRoster brings the group and its roster together (package members).
+func (p *planner) followRoster() {
+	if p.Owner.Roster == nil {
+		return
+	}
+	in := members.Input{Roster: p.Owner.Roster, Group: p.group, Foreign: p.Foreign != nil}
+	if r := p.Owner.Report; r != nil && r.Epoch == in.Roster.Epoch {
+		in.Known, in.Round = true, r.Round
+	}
+	if p.group != nil {
+		for _, gone := range members.Gone(in.Roster, p.group) {
+			slot := roster.Slot(gone.Prefix)
+			finished, known := p.Reads.Finished[slot]
+			if !known {
+				p.plan.Need.Finished = append(p.plan.Need.Finished, slot)
+			}
+			if finished {
+				in.Finished = append(in.Finished, gone.Prefix)
+			}
+		}
+	}
+	if len(p.plan.Need.Finished) > 0 {
+		return
+	}
+	switch step := members.Next(in); step.Kind {
+	case members.Evict:
+		_, pod, _ := roster.ParseMember(step.Member)
+		p.released(rounds.Slot{Name: roster.Slot(step.Member), Pod: pod}, "")
+	case members.Open:
+		step.Open.Token = p.Token
+		p.write(step.Open)
+	}
+}
+
+// report says what the group does, for the owner's own program, which replaces the pods that do not come back.
+func (p *planner) report() {
+	text := ""
+	if p.Owner.Roster != nil {
+		if p.group == nil {
+			return
+		}
+		report, known := p.reportOf()
+		if !known {
+			return
+		}
+		text = report.Format()
+	}
+	if p.Owner.Annotations[roster.ReportAnnotation] != text {
+		p.do(Annotate{Report: &text})
+	}
+}
+
+// reportOf returns false if something has to be read first.
+func (p *planner) reportOf() (roster.Report, bool) {
+	g := p.group
+	r := roster.Report{Epoch: g.Generation, Round: g.Round, Phase: g.Phase, Size: g.Size, Message: groupText(g)}
+	if p.clock != nil {
+		r.Deadline = p.clock.Start.Add(p.clock.Period)
+	}
+	var failures, lost bool
+	r.Failures, failures = p.failures()
+	r.Lost, lost = p.lostMembers()
+	return r, failures && lost
+}
+
+// failures are those that the last report has, and what came since. The store keeps the newest rounds; it is asked for them only when
+// there is a new one.
+func (p *planner) failures() ([]roster.Failure, bool) {
+	var known []roster.Failure
+	r := p.Owner.Report
+	if r != nil {
+		known = r.Failures
+	}
+	if r != nil && r.Epoch == p.group.Generation && r.Round == p.group.Round && r.Phase == p.group.Phase {
+		return known, true
+	}
+	if !p.Reads.HistoryRead {
+		p.plan.Need.History = true
+		return nil, false
+	}
+	return merged(known, group.Records(nil, p.Reads.History)), true // unreadable: the next reconcile reads the group anew
+}
+
+// merged adds the failures that are later than those that are known.
+func merged(known []roster.Failure, records []coordination.Record) []roster.Failure {
+	var last int64
+	if n := len(known); n > 0 {
+		last = known[n-1].At
+	}
+	all := slices.Clone(known)
+	for _, one := range records {
+		c := one.Cause
+		member := roster.MemberOf(c.Slot)
+		if one.ReportedAt <= last || member == "" || (c.Kind != coordination.KindExit && c.Kind != coordination.KindHang) {
+			continue
+		}
+		last = one.ReportedAt
+		all = append(all, roster.Failure{At: one.ReportedAt, Member: member, Kind: c.Kind, Code: c.ExitCode, Signal: c.Signal, Reason: c.Reason})
+	}
+	return all[max(0, len(all)-roster.MaxFailures):]
+}
+
+// lostMembers are those that do not come back in place: whoever keeps a restart from ending in its time, and whoever asked for more than
+// that.
+func (p *planner) lostMembers() ([]roster.Lost, bool) {
+	if cause := p.group.Record.Cause; p.group.Phase == coordination.Recreating {
+		return p.onRoster([]string{cause.Slot}, CauseText(cause)), true
+	}
+	if p.clock == nil || !p.clock.Passed(p.now) {
+		return nil, true
+	}
+	slots, known := p.missing(p.awaited()...)
+	if known && (p.Owner.Report == nil || len(p.Owner.Report.Lost) == 0) {
+		p.count(series.Timeouts, 1)
+	}
+	return p.onRoster(slots, fmt.Sprintf("it did not restart in place within %s", p.Owner.Roster.Timeout)), known
+}
+
+func (p *planner) onRoster(slots []string, why string) []roster.Lost {
+	var list []roster.Lost
+	for _, slot := range slots {
+		if member := roster.MemberOf(slot); slices.Contains(p.Owner.Roster.Members, member) {
+			list = append(list, roster.Lost{Member: member, Why: why})
+		}
+	}
+	return list
+}
+
+func (p *planner) concludeRoster() {
+	p.plan.Over = p.Owner.Roster == nil
+	if p.clock != nil && !p.clock.Passed(p.now) {
+		p.lookIn(p.clock.Remaining(p.now) + time.Millisecond)
+	}
+}

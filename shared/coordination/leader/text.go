@@ -1,0 +1,157 @@
+package leader
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+)
+
+// Reasons of events on owners.
+const (
+	EventRestarting  = "InPlaceRestart"           // a worker failed and the group restarts in place
+	EventRestarted   = "InPlaceRestarted"         // all workers are in sync again
+	EventPod         = "InPlacePodRecreated"      // a worker does not come back: its pod is recreated alone
+	EventJob         = "InPlaceJobRecreated"      // its Job is recreated
+	EventFailOver    = "InPlaceFailOver"          // not recoverable in place: the Jobs are recreated
+	EventUsedUp      = "InPlaceRestartsOver"      // the budget is used up
+	EventWaiting     = "InPlaceWaitingForWorkers" // workers have not joined for the first time
+	EventEarly       = "InPlaceWorkerFailed"      // a worker failed before it had joined
+	EventForeign     = "ForeignStoreValue"        // the store held something unreadable
+	EventReplaced    = "InPlacePodReplaced"       // a worker has lost its pod: the leader has created a new one
+	EventNotReplaced = "InPlacePodNotReplaced"    // and the API server refuses one
+	EventForced      = "InPlacePodForced"         // a pod was deleted by force, its node being gone for good
+)
+
+// Fenced is why a pod is deleted that runs and will never join.
+const Fenced = "has lost its slot for good"
+
+// Levels of repair, as labels.
+const (
+	LevelPod   = "pod"
+	LevelJob   = "job"
+	LevelGroup = "group"
+)
+
+// Reasons of the condition InPlaceInSync.
+const (
+	ReasonForming     = "WaitingForWorkers"
+	ReasonRunning     = "InSync"
+	ReasonRestarting  = "RestartingInPlace"
+	ReasonUsedUp      = "RestartsUsedUp"
+	ReasonRecreating  = "FailingOver"
+	ReasonSuspended   = "Suspended"
+	ReasonCompleted   = "Completed"
+	ReasonRefused     = "NotPossible"      // the owner asks for in-place restarts and cannot have them
+	ReasonUnreachable = "StoreUnreachable" // the store was unreachable since the owner was created, or since its workers began to join
+)
+
+var reasons = map[coordination.Phase]string{
+	coordination.Forming: ReasonForming, coordination.Running: ReasonRunning, coordination.Restarting: ReasonRestarting,
+	coordination.Terminal: ReasonUsedUp, coordination.Recreating: ReasonRecreating, coordination.Closed: ReasonSuspended,
+	coordination.Completed: ReasonCompleted,
+}
+
+// maxNamed keeps a message readable.
+const maxNamed = 5
+
+// groupText says what the group is doing.
+func groupText(g *group.Summary) string {
+	where := fmt.Sprintf("total restart count %d of epoch %d", g.Round, g.Generation)
+	switch g.Phase {
+	case coordination.Running:
+		return fmt.Sprintf("all %d workers have %s%s%s", g.Size, where, delayText(g), formingText(g))
+	case coordination.Restarting:
+		if g.Record.Cause.Kind == coordination.KindRecovery {
+			return fmt.Sprintf("%s; %d workers join again with %s%s", CauseText(g.Record.Cause), g.Size, where, formingText(g))
+		}
+		return fmt.Sprintf("%s; restarting %d workers to %s%s", CauseText(g.Record.Cause), g.Size, where, formingText(g))
+	case coordination.Terminal, coordination.Recreating:
+		return fmt.Sprintf("%s at %s", CauseText(g.Record.Cause), where)
+	case coordination.Completed:
+		return fmt.Sprintf("all workers that are needed have finished with %s", where)
+	}
+	return fmt.Sprintf("%d workers, %s", g.Size, where)
+}
+
+// delayText says that workers wait before they start, which happens once in a round.
+func delayText(g *group.Summary) string {
+	delay := g.Level.Pause
+	if delay == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; they waited %s before they started, because the restarts before ended within a minute", delay)
+}
+
+// formingText names what has not started yet beside what has: it is not waited for, and no restart stops it.
+func formingText(g *group.Summary) string {
+	var names []string
+	for _, stage := range g.Stages {
+		if !g.HasEntered(stage) && !g.HasLeft(stage) {
+			names = append(names, stage.Prefix)
+		}
+	}
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n > maxNamed:
+		return fmt.Sprintf("; %s and %d more have still to start", strings.Join(names[:maxNamed], ", "), n-maxNamed)
+	}
+	return fmt.Sprintf("; %s still to start", strings.Join(names, ", "))
+}
+
+// CauseText says in words why a round was opened or given up.
+func CauseText(c coordination.Cause) string {
+	switch c.Kind {
+	case coordination.KindExit:
+		return fmt.Sprintf("%s exited with code %d%s", workerText(c), c.ExitCode, exitText(c))
+	case coordination.KindHang:
+		return fmt.Sprintf("%s made no progress for %s and was killed", workerText(c), c.Reason)
+	case coordination.KindReplaced:
+		return workerText(c) + " was restarted"
+	case coordination.KindPod:
+		return fmt.Sprintf("the pod of %s was lost or replaced", workerText(c))
+	case coordination.KindFinished:
+		return fmt.Sprintf("worker %s failed after others had finished", c.Slot)
+	case coordination.KindGap:
+		return fmt.Sprintf("worker %s is more than one restart behind", c.Slot)
+	case coordination.KindUnkilled:
+		return fmt.Sprintf("worker %s could not be stopped", c.Slot)
+	case coordination.KindRecovery:
+		return "the store has lost its data"
+	case coordination.KindTimeout:
+		return "the restart was out of time"
+	default:
+		return fmt.Sprintf("worker %s asked for it (%s)", c.Slot, c.Kind)
+	}
+}
+
+// workerText names a worker and, as far as they are known, its pod and node.
+func workerText(c coordination.Cause) string {
+	text := "worker " + c.Slot
+	switch {
+	case c.PodName != "" && c.Node != "":
+		text += fmt.Sprintf(" (pod %s on node %s)", c.PodName, c.Node)
+	case c.Node != "":
+		text += fmt.Sprintf(" (on node %s)", c.Node)
+	}
+	return text
+}
+
+// exitText is what is known of an exit beyond its code.
+func exitText(c coordination.Cause) string {
+	var known []string
+	if c.Signal > 0 {
+		known = append(known, unix.SignalName(unix.Signal(c.Signal)))
+	}
+	if c.Reason != "" {
+		known = append(known, c.Reason)
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(known, ", ") + ")"
+}
