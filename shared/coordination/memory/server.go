@@ -166,7 +166,7 @@ func (s *Server) Release(group string, t coordination.Token, l rounds.Level, uni
 
 // Holders are the pods that hold slots.
 func (s *Server) Holders(group string, generation int64, slots []string) map[string]string {
-	holders := s.Hash(rounds.KeysOf(group).Holders(generation))
+	holders := maps.Clone(s.Hash(rounds.KeysOf(group).Holders(generation)))
 	maps.DeleteFunc(holders, func(slot, _ string) bool { return !slices.Contains(slots, slot) })
 	return holders
 }

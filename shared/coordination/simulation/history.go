@@ -29,6 +29,7 @@ func Run(seed uint64, shape Shape, mutant Mutant) Result {
 func play(seed uint64, shape Shape, faults []Fault, mutant Mutant, record bool) Result {
 	log := &transcript{on: record}
 	w := newWorld(seed, shape, mutant, log)
+	defer w.store.close()
 	for _, f := range faults {
 		w.at(f.At, func() { w.inject(f) })
 	}
