@@ -140,8 +140,9 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 			continue
 		}
 		// An agent that has lost its file, and a store that has gone back, cannot know in which round an instance has died, nor why.
+		// One that has crashed between the answer to a join and its file cannot know the round.
 		unknown := t.losses > 0 || i.pod.forgot
-		inRound := !i.assigned || i.given == round || unknown || slot == ""
+		inRound := !i.assigned || i.given == round || unknown || slot == "" || !i.saved && i.joinedBy != i.pod.agent.run
 		byItself := !i.ordered || unknown || i.pod.killed || i.pod.over
 		if inRound && byItself && !i.running {
 			return

@@ -76,6 +76,11 @@ const (
 	Suspended      Kind = "suspended"          // and resumed
 	Recreated      Kind = "recreated"          // the JobSet is deleted, another one of its name is created
 	PolicyRestart  Kind = "policy restart"     // a Job fails for a reason of its own
+
+	// Those that never end.
+	AlwaysExits Kind = "worker always exits" // soon after each start, in every pod of the slot
+	NeverStarts Kind = "worker never starts" // no pod of the slot does
+	NodeSilent  Kind = "node stays silent"   // cut off for good
 )
 
 // draw makes the schedule of a seed.

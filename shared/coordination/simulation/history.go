@@ -70,7 +70,7 @@ func (w *world) calmDown() {
 	}
 }
 
-// settle waits until nothing is amiss: L1, L4 and L5.
+// settle waits until nothing is amiss: L1, L4 and L5, and L9 if a fault does not end.
 func (w *world) settle() {
 	limit := w.now + patience
 	for w.breach == nil && w.now < limit {
@@ -79,7 +79,11 @@ func (w *world) settle() {
 			return
 		}
 	}
-	w.fail("L1", "%s after the last fault: %s", patience, w.unsettled())
+	invariant := "L1"
+	if len(w.culprits) > 0 {
+		invariant = "L9"
+	}
+	w.fail(invariant, "%s after the last fault: %s", patience, w.unsettled())
 }
 
 // rest is L7: a group in sync costs next to nothing, and nobody is stopped any more.

@@ -111,6 +111,17 @@ var podFaults = map[Kind]func(*pod, Fault){
 	SlowMessages: func(p *pod, f Fault) { p.agent.link.slow, p.agent.link.slowness = 2*f.Count, f.For },
 	Deaf:         func(p *pod, f Fault) { p.agent.link.deaf = p.now + f.For },
 	HalfOpen:     func(p *pod, f Fault) { p.agent.link.breakSilently(f.For) },
+	AlwaysExits: func(p *pod, _ Fault) {
+		if !p.culprits.hopeless() { // several would need the charges of a group that forms, which the orchestrators here do not make
+			p.culprits.add(p.slot, AlwaysExits)
+			p.die(1)
+		}
+	},
+	NeverStarts: func(p *pod, _ Fault) {
+		p.culprits.add(p.slot, NeverStarts)
+		p.deletePod(p)
+	},
+	NodeSilent: func(p *pod, _ Fault) { p.node.silence() },
 	PolicyRestart: func(p *pod, _ Fault) {
 		p.note("job", "%s fails", p.job.name)
 		p.job.failed = true

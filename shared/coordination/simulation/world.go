@@ -30,6 +30,8 @@ type world struct {
 	pods          []*pod
 	serial        int
 
+	culprits culprits // by slot: the fault that does not end
+
 	truth  *truth
 	breach *Breach
 	calm   bool // the faults are over
@@ -47,7 +49,7 @@ func (b *Breach) String() string {
 }
 
 func newWorld(seed uint64, shape Shape, mutant Mutant, log *transcript) *world {
-	w := &world{seed: seed, shape: shape, mutant: mutant, random: newRandom(seed, "world"), log: log}
+	w := &world{seed: seed, shape: shape, mutant: mutant, random: newRandom(seed, "world"), log: log, culprits: culprits{}}
 	w.truth = newTruth(w)
 	w.buildSlots()
 	w.store = &store{world: w}
