@@ -184,12 +184,15 @@ func (p *Server) do(name string, args []string) (any, error) {
 
 // Do runs a plain command: TYPE, DEL, HGET and the others that functions use. It panics where a server replies an error.
 func (p *Server) Do(name string, args ...string) any {
-	result, err := p.data.do(name, args)
+	result, err := p.TryDo(name, args...)
 	if err != nil {
 		panic(err)
 	}
 	return result
 }
+
+// TryDo runs a plain command. An error is what the server would reply.
+func (p *Server) TryDo(name string, args ...string) (any, error) { return p.data.do(name, args) }
 
 // Keys are all keys, in order.
 func (p *Server) Keys() []string {

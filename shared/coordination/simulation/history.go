@@ -75,7 +75,7 @@ func (w *world) settle() {
 	limit := w.now + patience
 	for w.breach == nil && w.now < limit {
 		w.run(glance)
-		if w.unsettled() == "" {
+		if w.unsettled() == "" || w.truth.forged && w.isQuiet() {
 			return
 		}
 	}
@@ -88,7 +88,7 @@ func (w *world) settle() {
 
 // rest is L7: a group in sync costs next to nothing, and nobody is stopped any more.
 func (w *world) rest() {
-	if w.breach != nil {
+	if w.breach != nil || w.truth.forged {
 		return
 	}
 	for _, p := range w.pods {
@@ -112,9 +112,9 @@ func (w *world) rest() {
 	}
 }
 
-// cleanUp is L8: a JobSet that is deleted leaves nothing in the store. One history of four ends so.
+// cleanUp is L8: a JobSet that is deleted leaves nothing in the store. One history of four ends so, and each in which records were forged.
 func (w *world) cleanUp() {
-	if w.breach != nil || w.seed%4 != 0 || w.api.current == nil {
+	if w.breach != nil || w.seed%4 != 0 && !w.truth.forged || w.api.current == nil {
 		return
 	}
 	w.api.spec("user", func(js *jobSet) { js.deleted = true })

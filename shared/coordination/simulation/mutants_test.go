@@ -39,6 +39,7 @@ var mutants = map[string]struct {
 	"store: a round that was lost is not brought back":       {"L1", lostIgnored, nil},
 	"store: the end of the budget names nobody":              {"L9", openBlamesNobody, func() Shape { return endless(Exec) }},
 	"store: the end of the budget is success":                {"L9", openGoesOn, func() Shape { return endless(Exec) }},
+	"store: a forged join is compared as it is":              {"S16", againCompares, func() Shape { return forged(Exec) }},
 	"store: the pod of a silent node cannot be released":     {"L9", releaseNobody, silentNodes},
 	"agent: an order is carried out twice":                   {"S4", Mutant{Actions: stopTwice}, nil},
 	"agent: a peer's worker is stopped":                      {"S3", Mutant{Actions: stopAnother}, nil},
@@ -191,6 +192,7 @@ var (
 	finishForgets  = lua("  redis.call('HSET', tableOf(s, 'f:', u), a[3], a[5])\n", "")
 	leadAnyone     = lua("then fail('HFSTALELEADER') end", "then return end")
 	releaseAnybody = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n    local", "  if true then\n    redis.call('HDEL', holders, a[3])\n    local")
+	againCompares  = lua("tonumber(attempt or fail('HFFOREIGN'))", "tonumber(attempt)")
 	releaseNobody  = lua("  lead(base, a[5])\n", "  fail('HFSTALELEADER')\n")
 	releaseKeeps   = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n", "  if read(holders, a[3]) == a[4] then\n")
 )

@@ -1,7 +1,9 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -97,7 +99,8 @@ func (s *server) missing(uid string) []string {
 	var missing []string
 	for u := range v.Waited() {
 		if unit := v.Units[u]; !unit.Left && unit.Joined < unit.Slots {
-			missing = append(missing, s.functions.Missing(uid, v.Level, u, unit.SlotNames())...)
+			of, _ := s.functions.Missing(uid, v.Level, u, unit.SlotNames()) // of a table that is none, a member's work, nothing is known
+			missing = append(missing, of...)
 		}
 	}
 	return missing
@@ -121,7 +124,8 @@ func (s *server) waiting(uid string) waiting {
 func (s *server) holders(uid string, slots []string) map[string]string {
 	s.reads++
 	if v := s.view(uid); v != nil {
-		return s.functions.Holders(uid, v.Generation, slots)
+		holders, _ := s.functions.Holders(uid, v.Generation, slots)
+		return holders
 	}
 	return nil
 }
@@ -170,8 +174,11 @@ func (s *server) confirmLead(uid string, t coordination.Token) (*rounds.Stored, 
 	return stored, err
 }
 
-// write makes a write of the leader's rules, and returns the group after that.
+// write makes a write of the leader's rules, and returns the group after that. What cannot be read is dropped first, as the orchestrator does.
 func (s *server) write(uid string, w group.Write) (*rounds.Stored, error) {
+	if _, err := s.functions.Read(uid); errors.Is(err, coordination.ErrForeignValue) {
+		s.drop(uid)
+	}
 	before := s.view(uid)
 	s.writes++
 	written, err := s.functions.Set(uid, w.Seq, w.State, w.Config, w.Finished, w.Line())
@@ -207,7 +214,7 @@ func (s *server) checked(uid string, did step, before *view) {
 
 func (s *server) drop(uid string) {
 	s.writes++
-	if _, err := s.functions.Level(uid); err == coordination.ErrNoGroup {
+	if !slices.Contains(s.names(), uid) {
 		return
 	}
 	s.functions.Drop(uid)
@@ -222,22 +229,22 @@ func (s *server) restore(d memory.Dump) {
 }
 
 // publish broadcasts a level: late, and not at all to those who cannot hear.
-func (s *server) publish(uid string, level rounds.Level) {
-	s.send(func(sub *subscription) bool { return sub.uid == "" || sub.uid == uid }, level)
+func (s *server) publish(uid string, o rounds.Observation) {
+	s.send(func(sub *subscription) bool { return sub.uid == "" || sub.uid == uid }, o)
 }
 
 // wakeLeader reaches those who listen to all groups.
 func (s *server) wakeLeader(string) {
-	s.send(func(sub *subscription) bool { return sub.uid == "" }, rounds.Level{})
+	s.send(func(sub *subscription) bool { return sub.uid == "" }, rounds.Observation{})
 }
 
-func (s *server) send(to func(*subscription) bool, level rounds.Level) {
+func (s *server) send(to func(*subscription) bool, o rounds.Observation) {
 	for _, sub := range s.subscribers {
 		if !sub.open || sub.server != s || !to(sub) || sub.link.cut() || s.now < sub.link.deaf {
 			continue
 		}
 		session := sub.session
-		sub.link.owner.later(sub.link.delay()+s.random.between(0, 20*time.Millisecond), func() { sub.receive(session, level) })
+		sub.link.owner.later(sub.link.delay()+s.random.between(0, 20*time.Millisecond), func() { sub.receive(session, o) })
 	}
 }
 

@@ -16,7 +16,7 @@ func Shapes() []Shape {
 		shape("exec", workers(Exec, 1, 3), everything(), 6), neutral(Exec), storms(Exec),
 		shape("mixed", mixed(), everything(), 5), shape("steps", steps(Exec), everything(), 5),
 		shape("steps without a barrier", steps(CRI), everything(), 4), hangs(), stuck(),
-		endless(CRI), endless(Exec),
+		endless(CRI), endless(Exec), forged(CRI), forged(Exec), clocksApart(),
 	}
 }
 
@@ -71,6 +71,12 @@ func hasty() Shape {
 	s := shape("hasty", workers(CRI, 1, 3), append(everything(), chances(15, WorkerDies, PeersDie, LeaderSlow)...), 6)
 	s.Timeout, s.RemoveStopped = 1500*time.Millisecond, true
 	return s
+}
+
+// clocksApart: those of nodes and store jump by minutes, and workers die.
+func clocksApart() Shape {
+	kinds := append(chances(12, WrongClock, StoreClock), chances(8, WorkerDies, PodDeleted, PeersDie, StoreWiped, AgentCrashes)...)
+	return shape("clocks", mixed(), kinds, 7)
 }
 
 // leadership: two leaders, and those that see an old world.

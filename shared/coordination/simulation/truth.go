@@ -19,6 +19,8 @@ type truth struct {
 	losses    int                   // how often the store lost data
 	orders    int                   // to stop a worker
 	excuses   map[*job]bool         // a Job was deleted by hand
+	forged    bool                  // a member has written what it likes
+	resumed   bool                  // a group was resumed: all join its round again
 }
 
 type roundKey struct {
