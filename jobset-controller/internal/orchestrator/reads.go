@@ -46,7 +46,7 @@ func (x *run) askStore(ctx context.Context, need leader.Need) error {
 	}
 	if len(need.Holders) > 0 {
 		holders, err := x.Store.Holders(ctx, uid, x.o.Stored.State.Generation, need.Holders)
-		if err != nil {
+		if err != nil && !errors.Is(err, coordination.ErrForeignValue) { // nothing is known of a table that a member has forged
 			return x.storeFailed(err)
 		}
 		if reads.Holders = holders; holders == nil {

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,11 +18,10 @@ import (
 
 // Server runs a function library over data, as a server does: one call at a time, nothing in between. It is not safe for concurrent use.
 type Server struct {
-	state     *lua.LState
-	functions map[string]*lua.LFunction
-	data      data
-	now       func() time.Time
-	publish   func(channel, message string)
+	*machine
+	data    data
+	now     func() time.Time
+	publish func(channel, message string)
 }
 
 // Options of a Server. All are required.
@@ -33,14 +31,29 @@ type Options struct {
 	Publish func(channel, message string) // called within the call that publishes
 }
 
-var libraries sync.Map // the source of a library -> *lua.FunctionProto
+// machine is an interpreter that has loaded a library. A library keeps nothing between calls, so a machine can serve another server
+// after the first is closed.
+type machine struct {
+	state     *lua.LState
+	functions map[string]*lua.LFunction
+	idle      *sync.Pool // where it goes
+	server    *Server    // that it works for
+}
+
+// library is what is kept of a source.
+type library struct {
+	proto *lua.FunctionProto
+	idle  sync.Pool // of *machine
+}
+
+var libraries sync.Map // the source of a library -> *library
 
 // compile compiles each source once.
-func compile(library string) (*lua.FunctionProto, error) {
-	if known, ok := libraries.Load(library); ok {
-		return known.(*lua.FunctionProto), nil
+func compile(source string) (*library, error) {
+	if known, ok := libraries.Load(source); ok {
+		return known.(*library), nil
 	}
-	_, body, _ := strings.Cut(library, "\n")
+	_, body, _ := strings.Cut(source, "\n")
 	chunk, err := parse.Parse(strings.NewReader("\n"+body), "library")
 	if err != nil {
 		return nil, fmt.Errorf("parsing the library: %w", err)
@@ -49,34 +62,56 @@ func compile(library string) (*lua.FunctionProto, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the library: %w", err)
 	}
-	libraries.Store(library, proto)
-	return proto, nil
+	known, _ := libraries.LoadOrStore(source, &library{proto: proto})
+	return known.(*library), nil
 }
 
 // New returns an empty server. It fails if the library cannot be loaded.
 func New(o Options) (*Server, error) {
-	library, err := compile(o.Library)
+	l, err := compile(o.Library)
 	if err != nil {
 		return nil, err
 	}
-	p := &Server{state: lua.NewState(), functions: map[string]*lua.LFunction{}, data: newData(), now: o.Now, publish: o.Publish}
-	redis := p.state.NewTable()
+	m, ok := l.idle.Get().(*machine)
+	if !ok {
+		if m, err = l.load(); err != nil {
+			return nil, err
+		}
+	}
+	p := &Server{machine: m, data: newData(), now: o.Now, publish: o.Publish}
+	m.server = p
+	return p, nil
+}
+
+// Close lets the next server use the machine of this one, which cannot be called any more. A server that is not closed is garbage like any other.
+func (p *Server) Close() {
+	m := p.machine
+	p.machine, m.server = nil, nil
+	m.idle.Put(m)
+}
+
+func (l *library) load() (*machine, error) {
+	m := &machine{state: lua.NewState(), functions: map[string]*lua.LFunction{}, idle: &l.idle}
+	redis := m.state.NewTable()
 	for name, function := range map[string]lua.LGFunction{
-		"register_function": p.register,
-		"call":              func(l *lua.LState) int { return p.command(l, true) },
-		"pcall":             func(l *lua.LState) int { return p.command(l, false) },
+		"register_function": m.register,
+		"call":              func(l *lua.LState) int { return m.server.command(l, true) },
+		"pcall":             func(l *lua.LState) int { return m.server.command(l, false) },
 		"error_reply":       errorReply,
 	} {
-		redis.RawSetString(name, p.state.NewFunction(function))
+		redis.RawSetString(name, m.state.NewFunction(function))
 	}
-	p.state.SetGlobal("redis", redis)
-	p.state.SetGlobal("tonumber", p.state.NewFunction(number))
-	p.state.GetGlobal("string").(*lua.LTable).RawSetString("format", p.state.NewFunction(format))
-	p.state.Push(p.state.NewFunctionFromProto(library))
-	if err := p.state.PCall(0, 0, nil); err != nil {
+	m.state.SetGlobal("redis", redis)
+	m.state.SetGlobal("tonumber", m.state.NewFunction(number))
+	texts := m.state.GetGlobal("string").(*lua.LTable)
+	for name, function := range map[string]lua.LGFunction{"format": format, "match": match, "find": find} {
+		texts.RawSetString(name, m.state.NewFunction(function))
+	}
+	m.state.Push(m.state.NewFunctionFromProto(l.proto))
+	if err := m.state.PCall(0, 0, nil); err != nil {
 		return nil, fmt.Errorf("loading the library: %w", err)
 	}
-	return p, nil
+	return m, nil
 }
 
 // FCall calls a function: it returns a string, an int64, a []string, or nil. An error is the function's error reply.
@@ -105,13 +140,13 @@ func raised(err error) error {
 }
 
 // register takes both forms of redis.register_function.
-func (p *Server) register(l *lua.LState) int {
+func (m *machine) register(l *lua.LState) int {
 	if t, ok := l.Get(1).(*lua.LTable); ok {
 		name, callback := t.RawGetString("function_name"), t.RawGetString("callback")
-		p.functions[lua.LVAsString(name)] = callback.(*lua.LFunction)
+		m.functions[lua.LVAsString(name)] = callback.(*lua.LFunction)
 		return 0
 	}
-	p.functions[l.CheckString(1)] = l.CheckFunction(2)
+	m.functions[l.CheckString(1)] = l.CheckFunction(2)
 	return 0
 }
 
@@ -149,12 +184,15 @@ func (p *Server) do(name string, args []string) (any, error) {
 
 // Do runs a plain command: TYPE, DEL, HGET and the others that functions use. It panics where a server replies an error.
 func (p *Server) Do(name string, args ...string) any {
-	result, err := p.data.do(name, args)
+	result, err := p.TryDo(name, args...)
 	if err != nil {
 		panic(err)
 	}
 	return result
 }
+
+// TryDo runs a plain command. An error is what the server would reply.
+func (p *Server) TryDo(name string, args ...string) (any, error) { return p.data.do(name, args) }
 
 // Keys are all keys, in order.
 func (p *Server) Keys() []string {
@@ -166,8 +204,8 @@ func (p *Server) Keys() []string {
 	return keys
 }
 
-// Hash is a copy of a hash; nil if there is none.
-func (p *Server) Hash(key string) map[string]string { return maps.Clone(p.data.hashes[key]) }
+// Hash is a hash as it is until the next call, not to be changed; nil if there is none.
+func (p *Server) Hash(key string) map[string]string { return p.data.hashes[key] }
 
 // Dump is a copy of all that a server holds. The zero value is empty.
 type Dump struct{ data }
@@ -177,48 +215,6 @@ func (p *Server) Dump() Dump { return Dump{p.data.clone()} }
 
 // Restore sets the server back to what a dump holds.
 func (p *Server) Restore(d Dump) { p.data = d.clone() }
-
-// number is tonumber for base 10. The interpreter's own gives up beyond 64 bits, where a server rounds.
-func number(l *lua.LState) int {
-	switch v := l.Get(1).(type) {
-	case lua.LNumber:
-		l.Push(v)
-	case lua.LString:
-		if n, err := strconv.ParseFloat(strings.TrimSpace(string(v)), 64); err == nil || errors.Is(err, strconv.ErrRange) {
-			l.Push(lua.LNumber(n))
-			return 1
-		}
-		l.Push(lua.LNil)
-	default:
-		l.Push(lua.LNil)
-	}
-	return 1
-}
-
-// format is string.format for %s and %d, which is all that the functions use: the interpreter's own takes a fifth of the time
-// of a call.
-func format(l *lua.LState) int {
-	var text []byte
-	arg := 1
-	for rest := l.CheckString(1); ; {
-		before, after, found := strings.Cut(rest, "%")
-		text = append(text, before...)
-		if !found {
-			l.Push(lua.LString(text))
-			return 1
-		}
-		arg++
-		switch {
-		case strings.HasPrefix(after, "d"):
-			text = strconv.AppendInt(text, int64(l.CheckNumber(arg)), 10)
-		case strings.HasPrefix(after, "s"):
-			text = append(text, l.ToStringMeta(l.Get(arg)).String()...)
-		default:
-			l.RaiseError("format %q is not played", rest)
-		}
-		rest = after[1:]
-	}
-}
 
 func errorReply(l *lua.LState) int {
 	t := l.NewTable()

@@ -1,9 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,10 +22,10 @@ type Server struct {
 
 // Options of a Server. Now is required.
 type Options struct {
-	Library string                             // the source of the functions; default rounds.Library
-	Now     func() time.Time                   // the server's clock
-	Publish func(group string, l rounds.Level) // called for each level that is published, within the call that did
-	Wake    func(group string)                 // called when a function wakes the leader
+	Library string                                   // the source of the functions; default rounds.Library
+	Now     func() time.Time                         // the server's clock
+	Publish func(group string, o rounds.Observation) // called for each level that is published, within the call that did
+	Wake    func(group string)                       // called when a function wakes the leader
 }
 
 // NewServer returns an empty server. It fails if the library cannot be loaded.
@@ -48,40 +49,53 @@ func (o Options) heard(channel, message string) {
 		}
 		return
 	}
+	if o.Publish == nil {
+		return
+	}
 	level, err := rounds.ParseLevel(message)
-	if err != nil {
-		panic(err) // a mistake in the library
+	if err != nil { // of a state that a member has written
+		err = &coordination.ForeignValueError{Key: channel, Field: coordination.FieldMessage, Value: message}
 	}
-	if o.Publish != nil {
-		o.Publish(group, level)
-	}
+	o.Publish(group, rounds.Observation{Level: level, Err: err})
 }
 
-func (s *Server) function(group string, c rounds.Call) (string, error) {
+// LibraryError is the panic of a call when a function fails by itself: a mistake in the library.
+type LibraryError struct{ error }
+
+// call runs a function.
+func (s *Server) call(group string, c rounds.Call) (any, error) {
 	args := make([]string, len(c.Arguments))
 	for i, a := range c.Arguments {
 		args[i] = fmt.Sprint(a)
 	}
 	reply, err := s.FCall(c.Function, []string{rounds.KeysOf(group).State()}, args)
-	if err != nil {
-		if known := rounds.Error(err.Error()); known != nil {
-			return "", known
-		}
-		panic(err) // a mistake in the library
-	}
-	text, _ := reply.(string)
-	return text, nil
+	return reply, known(err)
 }
 
-func (s *Server) stateText(group string) string {
-	text, _ := s.Do("GETRANGE", rounds.KeysOf(group).State(), "0", fmt.Sprint(rounds.MaxText)).(string)
-	return text
+// known is the protocol's error for what a server replies.
+func known(err error) error {
+	if err == nil {
+		return nil
+	}
+	if known := rounds.Error(err.Error()); known != nil {
+		return known
+	}
+	panic(LibraryError{err})
+}
+
+func (s *Server) stateText(group string) (string, error) {
+	reply, err := s.TryDo("GETRANGE", rounds.KeysOf(group).State(), "0", strconv.Itoa(rounds.MaxText))
+	text, _ := reply.(string)
+	return text, known(err)
 }
 
 // Level reads the level of a group.
 func (s *Server) Level(group string) (rounds.Level, error) {
-	text := s.stateText(group)
-	if text == "" {
+	text, err := s.stateText(group)
+	switch {
+	case err != nil:
+		return rounds.Level{}, err
+	case text == "":
 		return rounds.Level{}, coordination.ErrNoGroup
 	}
 	l, err := rounds.ParseLevel(text)
@@ -97,12 +111,13 @@ func foreign(group string, err error) error {
 
 // Call is that of rounds.Members.
 func (s *Server) Call(group string, c rounds.Call) (string, rounds.Level, error) {
-	reply, err := s.function(group, c)
+	reply, err := s.call(group, c)
 	if err != nil {
 		return "", rounds.Level{}, err
 	}
+	text, _ := reply.(string)
 	now, err := s.Level(group)
-	return reply, now, err
+	return text, now, err
 }
 
 // Place is that of rounds.Members.
@@ -117,82 +132,108 @@ func (s *Server) Place(group, slot string) (rounds.Place, error) {
 // Read is that of rounds.Leader, and so are the following.
 func (s *Server) Read(group string) (*rounds.Stored, error) {
 	k := rounds.KeysOf(group)
-	text, hash := s.stateText(group), s.Hash(k.Config())
-	if text == "" || len(hash) == 0 {
-		return nil, nil
+	text, err := s.stateText(group)
+	hash := s.Hash(k.Config())
+	if err != nil || text == "" || len(hash) == 0 {
+		return nil, err
 	}
 	stored, err := rounds.ParseStored(text, hash)
 	if err != nil {
 		return nil, foreign(group, err)
 	}
-	state, config := stored.State, stored.Config
-	for u := range config.Units {
-		stored.Joined = append(stored.Joined, int64(len(s.Hash(k.Joined(state.Level, u)))))
-		stored.Finished = append(stored.Finished, int64(len(s.Hash(k.Finished(state.Level, u)))))
-	}
-	lines := s.Hash(k.History())
-	for _, field := range rounds.LinesOf(state.Round, 2) {
-		if line, err := rounds.ParseLine(lines[field]); err == nil {
-			stored.Lines = append(stored.Lines, line)
+	level := stored.State.Level
+	for u := range stored.Config.Units {
+		joined, errJoined := s.TryDo("HLEN", k.Joined(level, u))
+		finished, errFinished := s.TryDo("HLEN", k.Finished(level, u))
+		if err := known(cmp.Or(errJoined, errFinished)); err != nil {
+			return nil, err
 		}
+		stored.Joined, stored.Finished = append(stored.Joined, joined.(int64)), append(stored.Finished, finished.(int64))
+	}
+	stored.Lines, err = s.lines(group, rounds.LinesOf(level.Round, 2))
+	if err != nil {
+		return nil, err
 	}
 	return stored, nil
 }
 
-// Set writes a group.
+// Set writes a group. As in a transaction of a server, a command that fails stops none of the others.
 func (s *Server) Set(group string, seq int64, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
 	k := rounds.KeysOf(group)
+	var failed error
 	for _, f := range finished {
-		s.Do("HSETNX", k.Joined(state.Level, f.Unit), f.Slot, rounds.FinishedInstance)
-		s.Do("HSETNX", k.Finished(state.Level, f.Unit), f.Slot, rounds.FinishedInstance)
+		for _, key := range []string{k.Joined(state.Level, f.Unit), k.Finished(state.Level, f.Unit)} {
+			_, err := s.TryDo("HSETNX", key, f.Slot, rounds.FinishedInstance)
+			failed = cmp.Or(failed, err)
+		}
 	}
-	reply, err := s.function(group, rounds.Set(seq, state, c))
-	if err != nil || reply == string(rounds.AnswerOver) {
+	reply, err := s.call(group, rounds.Set(seq, state, c))
+	if err = cmp.Or(known(failed), err); err != nil || reply == string(rounds.AnswerOver) {
 		return false, err
 	}
 	if line != nil {
 		l := *line
 		l.OpenedAt = s.now()
-		s.Do("HSET", k.History(), rounds.LinesOf(l.Round, 1)[0], l.String())
+		_, err = s.TryDo("HSET", k.History(), rounds.LinesOf(l.Round, 1)[0], l.String())
 	}
-	return true, nil
+	return true, known(err)
 }
 
 // Release fences a pod.
 func (s *Server) Release(group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string) error {
-	_, err := s.function(group, rounds.Release(t, l.Incarnation, unit, slot, cause))
+	_, err := s.call(group, rounds.Release(t, l.Incarnation, unit, slot, cause))
 	return err
 }
 
+// look returns the values of those fields that have one.
+func (s *Server) look(group, key string, fields []string) (map[string]string, error) {
+	found := map[string]string{}
+	if len(fields) == 0 {
+		return found, nil
+	}
+	reply, err := s.call(group, rounds.KeysOf(group).Look(key, fields...))
+	if err != nil {
+		return nil, err
+	}
+	for i, text := range reply.([]string) {
+		if text != "" {
+			found[fields[i]] = text
+		}
+	}
+	return found, nil
+}
+
 // Holders are the pods that hold slots.
-func (s *Server) Holders(group string, generation int64, slots []string) map[string]string {
-	holders := s.Hash(rounds.KeysOf(group).Holders(generation))
-	maps.DeleteFunc(holders, func(slot, _ string) bool { return !slices.Contains(slots, slot) })
-	return holders
+func (s *Server) Holders(group string, generation int64, slots []string) (map[string]string, error) {
+	return s.look(group, rounds.KeysOf(group).Holders(generation), slots)
 }
 
 // Missing are those of the slots that have not joined the round.
-func (s *Server) Missing(group string, l rounds.Level, unit int, slots []string) []string {
-	joined := s.Hash(rounds.KeysOf(group).Joined(l, unit))
-	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { _, ok := joined[slot]; return ok })
+func (s *Server) Missing(group string, l rounds.Level, unit int, slots []string) ([]string, error) {
+	joined, err := s.look(group, rounds.KeysOf(group).Joined(l, unit), slots)
+	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { return joined[slot] != "" }), err
 }
 
 // HaveFinished are those of the slots whose workers have finished in the round.
-func (s *Server) HaveFinished(group string, l rounds.Level, unit int, slots []string) []string {
-	finished := s.Hash(rounds.KeysOf(group).Finished(l, unit))
-	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { _, ok := finished[slot]; return !ok })
+func (s *Server) HaveFinished(group string, l rounds.Level, unit int, slots []string) ([]string, error) {
+	finished, err := s.look(group, rounds.KeysOf(group).Finished(l, unit), slots)
+	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { return finished[slot] == "" }), err
 }
 
 // History are the lines of the last rounds.
-func (s *Server) History(group string) []rounds.Line {
+func (s *Server) History(group string) ([]rounds.Line, error) {
+	return s.lines(group, rounds.LinesOf(0, rounds.HistoryLength))
+}
+
+func (s *Server) lines(group string, fields []string) ([]rounds.Line, error) {
+	texts, err := s.look(group, rounds.KeysOf(group).History(), fields)
 	var lines []rounds.Line
-	texts := s.Hash(rounds.KeysOf(group).History())
-	for _, field := range slices.Sorted(maps.Keys(texts)) {
+	for _, field := range fields {
 		if line, err := rounds.ParseLine(texts[field]); err == nil {
 			lines = append(lines, line)
 		}
 	}
-	return lines
+	return lines, err
 }
 
 // Drop removes a group.

@@ -34,9 +34,7 @@ var (
 func New(clock func() time.Time) *Store {
 	s := &Store{watchers: map[*watcher]bool{}}
 	server, err := NewServer(Options{
-		Now:     clock,
-		Publish: func(group string, l rounds.Level) { s.broadcast(group, rounds.Observation{Level: l}) },
-		Wake:    s.wakeLeader,
+		Now: clock, Publish: s.broadcast, Wake: s.wakeLeader,
 	})
 	if err != nil {
 		panic(err) // the library is embedded
@@ -100,8 +98,8 @@ func (s *Store) Release(ctx context.Context, group string, t coordination.Token,
 // Holders implements rounds.Leader.
 func (s *Store) Holders(ctx context.Context, group string, generation int64, slots []string) (holders map[string]string, err error) {
 	err = s.locked(ctx, func(v *Server) error {
-		holders = v.Holders(group, generation, slots)
-		return nil
+		holders, err = v.Holders(group, generation, slots)
+		return err
 	})
 	return holders, err
 }
@@ -109,8 +107,8 @@ func (s *Store) Holders(ctx context.Context, group string, generation int64, slo
 // Missing implements rounds.Leader.
 func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit int, slots []string) (missing []string, err error) {
 	err = s.locked(ctx, func(v *Server) error {
-		missing = v.Missing(group, l, unit, slots)
-		return nil
+		missing, err = v.Missing(group, l, unit, slots)
+		return err
 	})
 	return missing, err
 }
@@ -118,8 +116,8 @@ func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit 
 // HaveFinished implements rounds.Leader.
 func (s *Store) HaveFinished(ctx context.Context, group string, l rounds.Level, unit int, slots []string) (finished []string, err error) {
 	err = s.locked(ctx, func(v *Server) error {
-		finished = v.HaveFinished(group, l, unit, slots)
-		return nil
+		finished, err = v.HaveFinished(group, l, unit, slots)
+		return err
 	})
 	return finished, err
 }
@@ -127,8 +125,8 @@ func (s *Store) HaveFinished(ctx context.Context, group string, l rounds.Level, 
 // History implements rounds.Leader.
 func (s *Store) History(ctx context.Context, group string) (lines []rounds.Line, err error) {
 	err = s.locked(ctx, func(v *Server) error {
-		lines = v.History(group)
-		return nil
+		lines, err = v.History(group)
+		return err
 	})
 	return lines, err
 }

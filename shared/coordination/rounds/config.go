@@ -92,10 +92,24 @@ func ParseConfig(hash map[string]string) (Config, error) {
 
 // ParseBounds reads what the leader says of a stage.
 func ParseBounds(prefix, text string) (Bounds, error) {
-	b := Bounds{Stage: coordination.Stage{Prefix: prefix}}
-	n, err := fmt.Sscanf(text, "%d %d %d %d %s", &b.Unit, &b.Jobs, &b.Pods, &b.Step, &b.Release)
-	if err != nil || n != 5 || b.Unit < 0 || b.Unit >= MaxUnits {
+	f := strings.Split(text, " ")
+	if len(f) != 5 {
 		return Bounds{}, fmt.Errorf("stage %s: %.80q says neither unit nor size", prefix, text)
+	}
+	var numbers [4]int64
+	for i := range numbers {
+		n, err := parseCount(f[i])
+		if err != nil {
+			return Bounds{}, fmt.Errorf("stage %s: %w", prefix, err)
+		}
+		numbers[i] = n
+	}
+	b := Bounds{
+		Stage: coordination.Stage{Prefix: prefix, Jobs: numbers[1], Pods: numbers[2], Step: numbers[3], Release: coordination.Release(f[4])},
+		Unit:  int(numbers[0]),
+	}
+	if b.Unit >= MaxUnits {
+		return Bounds{}, fmt.Errorf("stage %s: unit %d is out of range", prefix, b.Unit)
 	}
 	if b.Release == held {
 		b.Release = coordination.ReleaseHeld
@@ -118,8 +132,11 @@ func (p *parser) count(field string) int64 {
 }
 
 func (p *parser) pair(field string) (a, b int64) {
-	if n, err := fmt.Sscanf(p.hash[field], "%d %d", &a, &b); err != nil || n != 2 {
-		p.err = cmp.Or(p.err, fmt.Errorf("reading the group: field %s holds %.80q", field, p.hash[field]))
+	first, second, _ := strings.Cut(p.hash[field], " ")
+	a, err := parseCount(first)
+	b, other := parseCount(second)
+	if err = cmp.Or(err, other); err != nil {
+		p.err = cmp.Or(p.err, fmt.Errorf("reading the group: field %s: %w", field, err))
 	}
 	return a, b
 }

@@ -87,10 +87,9 @@ local advance
 
 -- begin starts collecting the joins of a round.
 local function begin(s, round)
-  for u = 0, s.units - 1 do
-    redis.call('UNLINK', tableOf(s, 'j:', u), tableOf(s, 'f:', u))
-  end
-  redis.call('UNLINK', s.base .. 'd')
+  local over = { s.base .. 'd' }
+  for u = 0, s.units - 1 do over[2 * u + 2], over[2 * u + 3] = tableOf(s, 'j:', u), tableOf(s, 'f:', u) end
+  redis.call('UNLINK', unpack(over))
   s.round, s.started, s.full, s.marks, s.publish = round, 0, 0, string.rep('0', s.units), true
   advance(s) -- units without slots, and after a loss units that have joined this round before
 end

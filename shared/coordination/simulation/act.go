@@ -136,13 +136,17 @@ func (s *server) answer(r *reconciliation, need leader.Need) {
 	}
 	g := group.Summarize(r.o.Stored)
 	for _, u := range need.Missing {
-		r.o.Reads.Missing[u] = s.functions.Missing(uid, level, u, g.Units[u].SlotNames())
+		r.o.Reads.Missing[u], _ = s.functions.Missing(uid, level, u, g.Units[u].SlotNames()) // nothing is known of a table that a member has forged
 	}
 	if len(need.Holders) > 0 {
-		r.o.Reads.Holders = s.functions.Holders(uid, level.Generation, need.Holders)
+		r.o.Reads.Holders, _ = s.functions.Holders(uid, level.Generation, need.Holders)
+		if r.o.Reads.Holders == nil {
+			r.o.Reads.Holders = map[string]string{}
+		}
 	}
 	if need.History {
-		r.o.Reads.History, r.o.Reads.HistoryRead = s.functions.History(uid), true
+		lines, err := s.functions.History(uid)
+		r.o.Reads.History, r.o.Reads.HistoryRead, r.o.Reads.HistoryForeign = lines, true, errors.Is(err, coordination.ErrForeignValue)
 	}
 }
 

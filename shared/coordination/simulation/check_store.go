@@ -13,6 +13,7 @@ func (t *truth) called(s *server, uid string, did step, before, after *view) {
 	if did.pod == nil && did.err == nil && did.why != "" && did.token.Less(before.stored.Config.Token) {
 		t.fail("S8", "%s with the token of a leader that was replaced is obeyed", did.why)
 	}
+	t.resumed = t.resumed || did.why == string(group.Resumes)
 	t.heard(did, before)
 	t.checkHolder(uid, did, before, after)
 	if after.Level != before.Level {
@@ -110,8 +111,8 @@ func (t *truth) checkRound(uid string, did step, before, after *view) {
 	if after.Round != before.Round+1 {
 		t.fail("S6", "one call took the round from %d to %d", before.Round, after.Round)
 	}
-	if t.losses > 0 && did.call.Function == rounds.FunctionDown && did.call.Arguments[6] == 2 {
-		return // the round that the store has lost had run
+	if (t.losses > 0 || t.resumed) && did.call.Function == rounds.FunctionDown && did.call.Arguments[6] == 2 {
+		return // the round had run, before the store lost that or the group was suspended
 	}
 	if before.Level.Started < max(1, before.Level.Entered) && before.oneUnit() && before.Joined < before.Size-1 {
 		t.fail("S6", "round %d was opened while %d of %d had joined round %d", after.Round, before.Joined, before.Size, before.Round)
@@ -140,8 +141,9 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 			continue
 		}
 		// An agent that has lost its file, and a store that has gone back, cannot know in which round an instance has died, nor why.
+		// One that has crashed between the answer to a join and its file cannot know the round.
 		unknown := t.losses > 0 || i.pod.forgot
-		inRound := !i.assigned || i.given == round || unknown || slot == ""
+		inRound := !i.assigned || i.given == round || unknown || slot == "" || !i.saved && i.joinedBy != i.pod.agent.run
 		byItself := !i.ordered || unknown || i.pod.killed || i.pod.over
 		if inRound && byItself && !i.running {
 			return

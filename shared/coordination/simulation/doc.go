@@ -23,7 +23,8 @@
 //
 // # What is checked
 //
-// S1 to S14 and L1 to L8 are those of DESIGN section 3; S15: a leader makes no pod beside one of its slot that may run, and no
-// two make one. The checks never ask the protocol: the type truth keeps what really
+// S1 to S14 and L1 to L8 are those of DESIGN section 3. S15: a leader makes no pod beside one of its slot that may run, and no
+// two make one. S16: no function fails by itself, whatever a member has stored. L9: a fault that never ends leads to an end that names
+// its slot, within a bounded time. The checks never ask the protocol: the type truth keeps what really
 // happened to each instance, and a step is held against that. Mutants, broken variants of the cores, show that they bite.
 package simulation

@@ -20,6 +20,14 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s  %s target=%d for=%s count=%d", stamp(f.At), f.Kind, f.Target, f.For, f.Count)
 }
 
+// jump is how far a clock jumps: up to ten minutes, forward or back.
+func (f Fault) jump() time.Duration {
+	if f.Count%2 == 0 {
+		return -30 * f.For
+	}
+	return 30 * f.For
+}
+
 // Kind names what goes wrong.
 type Kind string
 
@@ -38,8 +46,8 @@ const (
 	PeersDie       Kind = "two workers die"    // one shortly after the other
 	DiesAgain      Kind = "worker dies again"  // Count times, whenever it has started
 	DiesStarting   Kind = "worker dies young"  // as soon as it has started the next time
-	WrongClock     Kind = "clock jumps"        // of a node
-	StoreClock     Kind = "store clock jumps"  // Unix time of the store
+	WrongClock     Kind = "clock jumps"        // of a node, by minutes
+	StoreClock     Kind = "store clock jumps"  // likewise of the store
 	NodeCrashes    Kind = "node crashes"       // with all on it, and is not heard of again
 	NodeCutOff     Kind = "node is cut off"    // from the store and the API server
 	Zombie         Kind = "zombie"             // cut off, its pod is deleted by force, and the node comes back
@@ -76,6 +84,13 @@ const (
 	Suspended      Kind = "suspended"          // and resumed
 	Recreated      Kind = "recreated"          // the JobSet is deleted, another one of its name is created
 	PolicyRestart  Kind = "policy restart"     // a Job fails for a reason of its own
+
+	Forged Kind = "forged records" // a member writes Count values that its store rights allow
+
+	// Those that never end.
+	AlwaysExits Kind = "worker always exits" // soon after each start, in every pod of the slot
+	NeverStarts Kind = "worker never starts" // no pod of the slot does
+	NodeSilent  Kind = "node stays silent"   // cut off for good
 )
 
 // draw makes the schedule of a seed.

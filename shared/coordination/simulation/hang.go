@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
@@ -68,8 +67,7 @@ func hangs() Shape {
 // stuck: workers hang, and nothing stands in the way of their restart in place (L2).
 func stuck() Shape {
 	s := hangs()
-	s.Name, s.Faults = "stuck", append(withoutHarm(), chances(20, WorkerHangs)...)
-	s.Faults = slices.DeleteFunc(s.Faults, func(c Chance) bool { return c.Kind == AgentCrashes || c.Kind == AgentFuse })
+	s.Name, s.Faults = "stuck", append(spares(Exec), chances(20, WorkerHangs)...)
 	s.Timeout, s.InPlace = 10*time.Minute, true
 	return s
 }

@@ -73,10 +73,7 @@ var podFaults = map[Kind]func(*pod, Fault){
 	DiesStarting:   func(p *pod, _ Fault) { p.dieYoung = 1; p.die(1) },
 	DiesAgain:      func(p *pod, f Fault) { p.dieYoung = min(3, f.Count); p.die(1) },
 	WrongClock: func(p *pod, f Fault) {
-		if f.Count%2 == 0 {
-			f.For = -f.For
-		}
-		p.node.skew += f.For
+		p.node.skew += f.jump()
 	},
 	NodeCrashes: func(p *pod, f Fault) {
 		p.node.crash()
@@ -111,6 +108,17 @@ var podFaults = map[Kind]func(*pod, Fault){
 	SlowMessages: func(p *pod, f Fault) { p.agent.link.slow, p.agent.link.slowness = 2*f.Count, f.For },
 	Deaf:         func(p *pod, f Fault) { p.agent.link.deaf = p.now + f.For },
 	HalfOpen:     func(p *pod, f Fault) { p.agent.link.breakSilently(f.For) },
+	AlwaysExits: func(p *pod, _ Fault) {
+		if !p.culprits.hopeless() { // several would need the charges of a group that forms, which the orchestrators here do not make
+			p.culprits.add(p.slot, AlwaysExits)
+			p.die(1)
+		}
+	},
+	NeverStarts: func(p *pod, _ Fault) {
+		p.culprits.add(p.slot, NeverStarts)
+		p.deletePod(p)
+	},
+	NodeSilent: func(p *pod, _ Fault) { p.node.silence() },
 	PolicyRestart: func(p *pod, _ Fault) {
 		p.note("job", "%s fails", p.job.name)
 		p.job.failed = true
@@ -129,6 +137,7 @@ var leaderFaults = map[Kind]func(*orchestrator, Fault){
 }
 
 var worldFaults = map[Kind]func(*world, Fault){
+	Forged: (*world).forge,
 	AllDie: func(w *world, f Fault) {
 		for _, p := range w.pods {
 			w.in(w.random.between(0, 50*time.Millisecond), func() { p.die(1) })
@@ -142,10 +151,7 @@ var worldFaults = map[Kind]func(*world, Fault){
 		}
 	},
 	StoreClock: func(w *world, f Fault) {
-		if f.Count%2 == 0 {
-			f.For = -f.For
-		}
-		w.store.skew += f.For
+		w.store.skew += f.jump()
 	},
 	AllDeaf: func(w *world, f Fault) {
 		for _, p := range w.pods {

@@ -20,6 +20,7 @@ type instance struct {
 	given      rendezvous // the newest round that it has joined
 	assigned   bool
 	joinedBy   int  // the run of the agent that has joined with it: one that crashes before it has saved that does not know
+	saved      bool // its agent's file has that round
 	asked      bool // its agent has asked to join
 
 	orders  int  // how often it was ordered to stop, by one run of its agent and without an error between

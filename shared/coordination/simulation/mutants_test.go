@@ -37,6 +37,10 @@ var mutants = map[string]struct {
 	"store: a finished worker was never there":               {"S5 L1 S10", finishForgets, finishing},
 	"store: lost data are a failure":                         {"S12", settleHurts, func() Shape { return neutral(CRI) }},
 	"store: a round that was lost is not brought back":       {"L1", lostIgnored, nil},
+	"store: the end of the budget names nobody":              {"L9", openBlamesNobody, func() Shape { return endless(Exec) }},
+	"store: the end of the budget is success":                {"L9", openGoesOn, func() Shape { return endless(Exec) }},
+	"store: a forged join is compared as it is":              {"S16", againCompares, func() Shape { return forged(Exec) }},
+	"store: the pod of a silent node cannot be released":     {"L9", releaseNobody, silentNodes},
 	"agent: an order is carried out twice":                   {"S4", Mutant{Actions: stopTwice}, nil},
 	"agent: a peer's worker is stopped":                      {"S3", Mutant{Actions: stopAnother}, nil},
 	"agent: every broadcast is an order":                     {"S3", Mutant{Event: everyBroadcastOrders}, nil},
@@ -90,6 +94,11 @@ func reborn() Shape {
 	s := shape("reborn", workers(CRI, 1, 2), kinds, 8)
 	s.Timeout = 1500 * time.Millisecond
 	return s
+}
+
+// silentNodes: nothing but nodes that are not heard of again.
+func silentNodes() Shape {
+	return shape("silent nodes", workers(Exec, 1, 3), chances(1, NodeSilent), 2)
 }
 
 func finishing() Shape {
@@ -174,6 +183,8 @@ var (
 
 	neverCounts       = lua("s.seq = s.seq + 1", "s.seq = s.seq")
 	openWithoutBudget = lua("if s.round >= s.limit then\n    s.phase", "if false then\n    s.phase")
+	openBlamesNobody  = lua("or s.finished == '1', cause)", "or s.finished == '1', '-')")
+	openGoesOn        = lua("s.phase = 'B'", "s.phase = 'D'")
 	openTwice         = lua("begin(s, s.round + 1)", "begin(s, s.round + 2)")
 	startForgetsNew   = lua("if died or (ran and new) then", "if died then")
 	advanceStepwise   = lua("if edge > s.started and edge >= s.entered then", "if edge > s.started then")
@@ -185,6 +196,8 @@ var (
 	finishForgets  = lua("  redis.call('HSET', tableOf(s, 'f:', u), a[3], a[5])\n", "")
 	leadAnyone     = lua("then fail('HFSTALELEADER') end", "then return end")
 	releaseAnybody = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n    local", "  if true then\n    redis.call('HDEL', holders, a[3])\n    local")
+	againCompares  = lua("tonumber(attempt or fail('HFFOREIGN'))", "tonumber(attempt)")
+	releaseNobody  = lua("  lead(base, a[5])\n", "  fail('HFSTALELEADER')\n")
 	releaseKeeps   = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n", "  if read(holders, a[3]) == a[4] then\n")
 )
 

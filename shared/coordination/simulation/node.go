@@ -13,6 +13,8 @@ type node struct {
 	skew  time.Duration // of its clock
 	cut   bool          // off from the store and the API server
 	lost  bool          // crashed for good
+
+	silent bool // cut off for good
 }
 
 const relist = time.Second
@@ -38,7 +40,7 @@ func (n *node) crash() {
 
 // heal ends a partition; the kubelet then stops what was deleted meanwhile.
 func (n *node) heal() {
-	if n.lost || !n.cut {
+	if n.lost || n.silent || !n.cut {
 		return
 	}
 	n.cut = false

@@ -109,7 +109,7 @@ func (w *world) place(slot string) *node {
 
 // boot starts the sandbox, the agent, and then the worker.
 func (p *pod) boot() {
-	if p.over || p.terminating || p.node.lost {
+	if p.over || p.terminating || p.node.lost || p.culprits[p.slot] == NeverStarts {
 		return
 	}
 	if p.node.cut || p.gone || p.deleting {
@@ -158,10 +158,7 @@ func (p *pod) startWorker() {
 	p.truth.born(c)
 	p.note(p.uid, "worker %s starts", c.id)
 	p.event()
-	if p.dieYoung > 0 {
-		p.dieYoung--
-		p.in(p.random.between(5*time.Millisecond, 2*time.Second), func() { p.exit(c, 1) })
-	}
+	p.mayDieYoung(c)
 }
 
 // event lets the runtime's event reach the agent; without it, the agent's next poll finds out.

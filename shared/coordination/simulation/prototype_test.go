@@ -40,7 +40,7 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			s.settles(30 * time.Second)
 			orders := s.truth.orders
 			for range 3 {
-				s.store.first.publish(s.api.current.uid, old)
+				s.store.first.publish(s.api.current.uid, rounds.Observation{Level: old})
 			}
 			s.passes(time.Minute)
 			s.wants(1, 1, 1, orders)
@@ -51,7 +51,7 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			s.until(time.Second, "restarting", s.at(coordination.Restarting))
 			order := s.group().Level
 			for range 40 {
-				s.store.first.publish(s.api.current.uid, order)
+				s.store.first.publish(s.api.current.uid, rounds.Observation{Level: order})
 				s.passes(50 * time.Millisecond)
 			}
 			s.settles(30 * time.Second)

@@ -1,7 +1,9 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -44,6 +46,14 @@ func newServer(st *store, name string) *server {
 	return s
 }
 
+// close ends the history.
+func (st *store) close() {
+	st.first.functions.Close()
+	if st.second != nil {
+		st.second.functions.Close()
+	}
+}
+
 // view is what is stored of a group, nil if nothing that can be read is.
 func (s *server) view(uid string) *view {
 	if v, known := s.views[uid]; known {
@@ -73,6 +83,9 @@ func (s *server) place(uid, slot string) (rounds.Place, error) {
 // group reads what the leader reads.
 func (s *server) group(uid string) (*rounds.Stored, error) {
 	s.reads++
+	if v := s.view(uid); v != nil {
+		return v.stored, nil
+	}
 	return s.functions.Read(uid)
 }
 
@@ -111,8 +124,11 @@ func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, why
 	return s.group(uid)
 }
 
-// write makes a write of the leader's rules, and returns the group after that.
+// write makes a write of the leader's rules, and returns the group after that. What cannot be read is dropped first, as the orchestrator does.
 func (s *server) write(uid string, w group.Write) (*rounds.Stored, error) {
+	if _, err := s.functions.Read(uid); errors.Is(err, coordination.ErrForeignValue) {
+		s.drop(uid)
+	}
 	before := s.view(uid)
 	s.writes++
 	written, err := s.functions.Set(uid, w.Seq, w.State, w.Config, w.Finished, w.Line())
@@ -148,7 +164,7 @@ func (s *server) checked(uid string, did step, before *view) {
 
 func (s *server) drop(uid string) {
 	s.writes++
-	if _, err := s.functions.Level(uid); err == coordination.ErrNoGroup {
+	if !slices.Contains(s.names(), uid) {
 		return
 	}
 	s.functions.Drop(uid)
@@ -163,22 +179,22 @@ func (s *server) restore(d memory.Dump) {
 }
 
 // publish broadcasts a level: late, and not at all to those who cannot hear.
-func (s *server) publish(uid string, level rounds.Level) {
-	s.send(func(sub *subscription) bool { return sub.uid == "" || sub.uid == uid }, level)
+func (s *server) publish(uid string, o rounds.Observation) {
+	s.send(func(sub *subscription) bool { return sub.uid == "" || sub.uid == uid }, o)
 }
 
 // wakeLeader reaches those who listen to all groups.
 func (s *server) wakeLeader(string) {
-	s.send(func(sub *subscription) bool { return sub.uid == "" }, rounds.Level{})
+	s.send(func(sub *subscription) bool { return sub.uid == "" }, rounds.Observation{})
 }
 
-func (s *server) send(to func(*subscription) bool, level rounds.Level) {
+func (s *server) send(to func(*subscription) bool, o rounds.Observation) {
 	for _, sub := range s.subscribers {
 		if !sub.open || sub.server != s || !to(sub) || sub.link.cut() || s.now < sub.link.deaf {
 			continue
 		}
 		session := sub.session
-		sub.link.owner.later(sub.link.delay()+s.random.between(0, 20*time.Millisecond), func() { sub.receive(session, level) })
+		sub.link.owner.later(sub.link.delay()+s.random.between(0, 20*time.Millisecond), func() { sub.receive(session, o) })
 	}
 }
 

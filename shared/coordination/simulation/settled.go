@@ -15,6 +15,8 @@ func (w *world) unsettled() string {
 		return "nobody leads"
 	case js == nil || js.deleted:
 		return "the JobSet is being made again"
+	case w.culprits.hopeless():
+		return w.goesOn(js)
 	case js.finished():
 		return w.leftBehind(js)
 	case js.suspended:
@@ -54,6 +56,9 @@ func (w *world) unsettledJobs(js *jobSet) string {
 	for _, p := range w.pods {
 		if p.deleting && !p.over && !p.node.cut {
 			return p.uid + " is being stopped"
+		}
+		if p.node.silent && !p.gone {
+			return p.uid + " is on a node that is silent"
 		}
 	}
 	return ""

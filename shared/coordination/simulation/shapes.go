@@ -16,6 +16,7 @@ func Shapes() []Shape {
 		shape("exec", workers(Exec, 1, 3), everything(), 6), neutral(Exec), storms(Exec),
 		shape("mixed", mixed(), everything(), 5), shape("steps", steps(Exec), everything(), 5),
 		shape("steps without a barrier", steps(CRI), everything(), 4), hangs(), stuck(),
+		endless(CRI), endless(Exec), forged(CRI), forged(Exec), clocksApart(),
 	}
 }
 
@@ -43,12 +44,9 @@ func shape(name string, entries []Entry, faults []Chance, most int) Shape {
 
 // neutral: nothing happens to any worker, but to all that watches over them (S12).
 func neutral(driver Driver) Shape {
-	s := shape("neutral "+string(driver), workers(driver, 1, 3), append(withoutHarm(), chances(2, StoreWiped, StoreBack)...), 6)
+	s := shape("neutral "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(2, StoreWiped, StoreBack)...), 6)
 	s.Neutral, s.InPlace = true, true
 	s.Timeout = 10 * time.Minute // a pod whose agent is slow to come back to an empty store is no more healthy to the leader after a third
-	if driver == Exec {
-		s.Faults = slices.DeleteFunc(s.Faults, func(c Chance) bool { return c.Kind == AgentCrashes || c.Kind == AgentFuse })
-	}
 	return s
 }
 
@@ -73,6 +71,12 @@ func hasty() Shape {
 	s := shape("hasty", workers(CRI, 1, 3), append(everything(), chances(15, WorkerDies, PeersDie, LeaderSlow)...), 6)
 	s.Timeout, s.RemoveStopped = 1500*time.Millisecond, true
 	return s
+}
+
+// clocksApart: those of nodes and store jump by minutes, and workers die.
+func clocksApart() Shape {
+	kinds := append(chances(12, WrongClock, StoreClock), chances(8, WorkerDies, PodDeleted, PeersDie, StoreWiped, AgentCrashes)...)
+	return shape("clocks", mixed(), kinds, 7)
 }
 
 // leadership: two leaders, and those that see an old world.

@@ -21,7 +21,7 @@ type subscription struct {
 	open    bool
 	server  *server
 	reading bool
-	inbox   []rounds.Level
+	inbox   []rounds.Observation
 	isLost  bool
 	closed  bool
 	attempt int
@@ -155,11 +155,11 @@ func (s *subscription) isRead(session int) {
 	s.reading, s.isLost, s.attempt = false, false, 0
 	inbox := s.inbox
 	s.inbox = nil
-	for _, level := range inbox {
+	for _, o := range inbox {
 		if s.session != session {
 			return
 		}
-		s.observe(rounds.Observation{Level: level})
+		s.observe(o)
 	}
 	s.link.owner.later(s.link.random.between(resyncMost/2, resyncMost), func() {
 		if s.session == session {
@@ -169,13 +169,13 @@ func (s *subscription) isRead(session int) {
 }
 
 // receive takes a message of this session.
-func (s *subscription) receive(session int, level rounds.Level) {
+func (s *subscription) receive(session int, o rounds.Observation) {
 	switch {
 	case s.session != session || s.closed:
 	case s.reading:
-		s.inbox = append(s.inbox, level)
+		s.inbox = append(s.inbox, o)
 	default:
-		s.observe(rounds.Observation{Level: level})
+		s.observe(o)
 	}
 }
 

@@ -42,10 +42,7 @@ func (p *pod) lift(l worker.Start) {
 	p.note(p.uid, "worker %s starts in round %d.%d", c.id, l.Generation, l.Round)
 	p.truth.lifted(c)
 	p.agent.later(0, p.agent.look)
-	if p.dieYoung > 0 {
-		p.dieYoung--
-		p.in(p.random.between(5*time.Millisecond, 2*time.Second), func() { p.exit(c, 1) })
-	}
+	p.mayDieYoung(c)
 }
 
 // containerDied ends the child with its supervisor; the kubelet backs off as with any container.

@@ -19,6 +19,8 @@ type truth struct {
 	losses    int                   // how often the store lost data
 	orders    int                   // to stop a worker
 	excuses   map[*job]bool         // a Job was deleted by hand
+	forged    bool                  // a member has written what it likes
+	resumed   bool                  // a group was resumed: all join its round again
 }
 
 type roundKey struct {
@@ -61,6 +63,9 @@ func (t *truth) note(uid string, v *view) {
 	key := roundKey{uid, v.Generation}
 	t.rounds[key] = max(t.rounds[key], v.Round)
 	if v.Phase == coordination.Terminal || v.Phase == coordination.Recreating {
+		if !t.ended[key] {
+			t.blamed(v)
+		}
 		t.ended[key] = true
 	}
 }
@@ -92,7 +97,7 @@ func (t *truth) heard(did step, before *view) {
 			if c.assigned && c.lifted && c.given.generation == now.generation && c.given.round < now.round && t.losses == 0 && c.joinedBy == did.pod.agent.run {
 				t.fail("S5", "%s runs in round %d and joins round %d", c.id, c.given.round, now.round)
 			}
-			c.assigned, c.given, c.joinedBy = true, now, did.pod.agent.run
+			c.assigned, c.given, c.joinedBy, c.saved = true, now, did.pod.agent.run, false
 		}
 	case rounds.FunctionDown:
 		if c := t.instances[a[4].(string)]; c != nil && t.store.second == nil && did.reply != string(rounds.AnswerOver) {
@@ -103,6 +108,9 @@ func (t *truth) heard(did step, before *view) {
 
 // saved is asked before an agent's file is written.
 func (t *truth) saved(p *pod, m worker.Memory) {
+	if c := t.instances[m.Instance.ID]; c != nil && c.assigned && c.given.round == m.Instance.Round {
+		c.saved = true
+	}
 	before := rendezvous{p.volume.memory.Generation, p.volume.memory.Highest}
 	after := rendezvous{m.Generation, m.Highest}
 	if p.volume.has && after.less(before) {

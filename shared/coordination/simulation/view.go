@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -33,7 +34,7 @@ func (s *server) look(uid string) *view {
 	keys, l := rounds.KeysOf(uid), stored.State.Level
 	v := &view{
 		Summary: group.Summarize(stored), stored: stored, joined: map[string]member{}, finished: map[string]string{},
-		holders: s.functions.Hash(keys.Holders(l.Generation)),
+		holders: maps.Clone(s.functions.Hash(keys.Holders(l.Generation))),
 	}
 	for u := range stored.Config.Units {
 		for slot, text := range s.functions.Hash(keys.Joined(l, u)) {

@@ -3,6 +3,8 @@ package simulation
 import (
 	"fmt"
 	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
 // beginning is the wall clock at the start of every history.
@@ -30,14 +32,19 @@ type world struct {
 	pods          []*pod
 	serial        int
 
+	culprits culprits // by slot: the fault that does not end
+
 	truth  *truth
 	breach *Breach
 	calm   bool // the faults are over
+
+	quiet     activity
+	quietFrom time.Duration
 }
 
 // Breach is a broken invariant.
 type Breach struct {
-	Invariant string // S1 to S15, L1 to L8
+	Invariant string // S1 to S16, L1 to L9
 	Text      string
 	At        time.Duration
 }
@@ -47,7 +54,7 @@ func (b *Breach) String() string {
 }
 
 func newWorld(seed uint64, shape Shape, mutant Mutant, log *transcript) *world {
-	w := &world{seed: seed, shape: shape, mutant: mutant, random: newRandom(seed, "world"), log: log}
+	w := &world{seed: seed, shape: shape, mutant: mutant, random: newRandom(seed, "world"), log: log, culprits: culprits{}}
 	w.truth = newTruth(w)
 	w.buildSlots()
 	w.store = &store{world: w}
@@ -65,7 +72,7 @@ func newWorld(seed uint64, shape Shape, mutant Mutant, log *transcript) *world {
 	return w
 }
 
-// buildSlots gives each slot a node, and there are two spare ones.
+// buildSlots gives each slot a node, and there are two spare ones. In a quarter of the histories their clocks are minutes apart.
 func (w *world) buildSlots() {
 	for _, stage := range w.shape.stages() {
 		for job := range stage.Jobs {
@@ -74,17 +81,22 @@ func (w *world) buildSlots() {
 			}
 		}
 	}
+	clocks := newRandom(w.seed, "clocks")
+	apart := clocks.chance(25)
 	for i := range len(w.slots) + 2 {
 		w.nodes = append(w.nodes, &node{
 			world: w, name: fmt.Sprint("node", i), phase: w.random.between(0, relist-1),
 			skew: w.random.between(-5*time.Millisecond, 5*time.Millisecond),
 		})
+		if apart {
+			w.nodes[i].skew = clocks.between(-10*time.Minute, 10*time.Minute)
+		}
 	}
 }
 
 // fail notes the first broken invariant; the history ends there.
 func (w *world) fail(invariant, format string, args ...any) {
-	if w.breach == nil {
+	if w.breach == nil && w.truth.holdsStill(invariant) {
 		w.breach = &Breach{invariant, fmt.Sprintf(format, args...), w.now}
 		w.note("BROKEN", "%s: %s", invariant, w.breach.Text)
 	}
@@ -92,8 +104,20 @@ func (w *world) fail(invariant, format string, args ...any) {
 
 // run lets d pass, or less if an invariant breaks.
 func (w *world) run(d time.Duration) {
+	defer w.catch()
 	limit := w.now + d
 	for w.breach == nil && w.step(limit) {
+	}
+}
+
+// catch is S16: a function fails by itself, where it should have refused what a member has stored.
+func (w *world) catch() {
+	switch failure := recover().(type) {
+	case nil:
+	case memory.LibraryError:
+		w.fail("S16", "%v", failure)
+	default:
+		panic(failure)
 	}
 }
 

@@ -55,6 +55,12 @@ func (s *server) cpu() float64 {
 	return s.info("cpu", "used_cpu_user") + s.info("cpu", "used_cpu_sys")
 }
 
+// threadCPU is the processor time of the thread that runs all calls, in seconds. What is freed beside it is not in it.
+func (s *server) threadCPU() float64 {
+	s.t.Helper()
+	return s.info("cpu", "used_cpu_user_main_thread") + s.info("cpu", "used_cpu_sys_main_thread")
+}
+
 // info is a number that the server reports of itself.
 func (s *server) info(section, field string) float64 {
 	s.t.Helper()

@@ -1,0 +1,96 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// culprits are the slots that a fault without an end has struck. The JobSet has to end, and to name one of them (L9).
+//
+//	AlwaysExits  its worker exits soon after every start, in whichever pod: a typo in the command, a broken device
+//	NeverStarts  no pod of it starts: an image that cannot be pulled
+//	NodeSilent   its node is not heard of again. The Job controller's next pod runs elsewhere, so that nothing has to end
+type culprits map[string]Kind
+
+// silentFor is how long the API server waits for a silent node before it deletes the node's pods.
+const silentFor = 60 * time.Second
+
+// hopeless reports whether a fault keeps the group from ever running for long.
+func (c culprits) hopeless() bool {
+	for _, kind := range c {
+		if kind != NodeSilent {
+			return true
+		}
+	}
+	return false
+}
+
+// add notes a fault; the first one of a slot stays.
+func (c culprits) add(slot string, kind Kind) {
+	if c[slot] == "" {
+		c[slot] = kind
+	}
+}
+
+// silence cuts a node off for good, if another one is left to run its pods.
+func (n *node) silence() {
+	working := slices.ContainsFunc(n.nodes, func(other *node) bool { return other != n && !other.cut && !other.lost })
+	if n.cut || n.lost || !working {
+		return
+	}
+	n.cut, n.silent = true, true
+	n.note(n.name, "is not heard of again")
+	n.in(silentFor, func() {
+		for _, p := range slices.Clone(n.pods) {
+			if p.node == n {
+				n.culprits.add(p.slot, NodeSilent)
+				p.deletePod(p)
+				p.in(silentFor/2, p.forceDelete)
+			}
+		}
+	})
+}
+
+// mayDieYoung plans the death of a worker that has just started, if a fault asks for it.
+func (p *pod) mayDieYoung(c *instance) {
+	switch {
+	case p.culprits[p.slot] == AlwaysExits:
+	case p.dieYoung > 0:
+		p.dieYoung--
+	default:
+		return
+	}
+	p.in(p.random.between(5*time.Millisecond, 2*time.Second), func() { p.exit(c, 1) })
+}
+
+// goesOn says why a JobSet that cannot run has not ended, or nothing.
+func (w *world) goesOn(js *jobSet) string {
+	if js.state == failed {
+		return w.leftBehind(js)
+	}
+	return fmt.Sprintf("it goes on though it never can: %v", w.culprits)
+}
+
+// blamed is L9: the death that was one too many names the culprit.
+func (t *truth) blamed(v *view) {
+	if slot := v.lineSlot(); v.Phase == coordination.Terminal && t.culprits.hopeless() && t.culprits[slot] == "" {
+		t.fail("L9", "the budget ends with a death of %q, the fault is in %v", slot, t.culprits)
+	}
+}
+
+// endless: what goes wrong does not end by itself.
+func endless(driver Driver) Shape {
+	s := shape("endless "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(30, AlwaysExits, NodeSilent)...), 4)
+	s.Budget = 6
+	return s
+}
+
+// spares are the faults that cost no worker with a driver: a supervisor that crashes takes its worker with it.
+func spares(driver Driver) []Chance {
+	return slices.DeleteFunc(withoutHarm(), func(c Chance) bool {
+		return driver == Exec && (c.Kind == AgentCrashes || c.Kind == AgentFuse)
+	})
+}

@@ -1,0 +1,41 @@
+package simulation
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// TestAWorkerThatNeverStartsIsNamed: whatever the leader tries, the store names that slot, and no other, as the one that is waited for. The
+// clock of a group that forms, which ends this, is the orchestrator's.
+func TestAWorkerThatNeverStartsIsNamed(t *testing.T) {
+	for _, driver := range []Driver{CRI, Exec} {
+		t.Run(string(driver), func(t *testing.T) {
+			s := enter(t, shape("scene", workers(driver, 1, 3), everything(), 1))
+			slot := s.worker(1).slot
+			s.faults(Fault{Kind: NeverStarts, Target: 1})
+			if len(s.culprits) != 1 || s.culprits[slot] != NeverStarts {
+				t.Fatalf("the fault has struck %v, not %s", s.culprits, slot)
+			}
+			s.passes(10 * time.Minute)
+			for _, p := range s.pods {
+				if p.slot == slot && !p.gone && p.living() != nil {
+					t.Errorf("%s runs", p.uid)
+				}
+			}
+			g := s.group()
+			if g == nil {
+				t.Fatal("the store has no group")
+			}
+			missing, err := s.store.first.functions.Missing(s.api.current.uid, g.Level, 0, g.Units[0].SlotNames())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.Phase != coordination.Forming && g.Phase != coordination.Restarting || !slices.Equal(missing, []string{slot}) {
+				t.Errorf("the store waits for %v, want %s", missing, slot)
+			}
+		})
+	}
+}
