@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
@@ -31,7 +30,6 @@ func (x *run) observe(ctx context.Context) (led bool, err error) {
 	if !known {
 		return true, nil
 	}
-	x.o.Incarnation = group.Incarnation()
 	if x.o.Token, err = x.Tokens.Token(ctx); err != nil {
 		return false, err
 	}

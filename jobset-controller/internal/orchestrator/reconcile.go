@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
@@ -61,6 +62,7 @@ func (x *run) follow(ctx context.Context) (plan leader.Plan, err error) {
 
 func (x *run) plan() leader.Plan {
 	now := x.Clock.Now()
+	x.o.Incarnation = group.Incarnation() // each write that has all join again needs one of its own
 	x.o.Spent = map[string]bool{}
 	for rule, began := range x.began {
 		x.o.Spent[rule] = now.Sub(began) >= turnFor

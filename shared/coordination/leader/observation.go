@@ -20,7 +20,7 @@ type Observation struct {
 	Pods  []*workload.Pod // that say they are the owner's, as the cache has them
 	Lost  []Loss          // that were seen since the last reconcile, ordered by slot
 	Token coordination.Token
-	// Incarnation is a random name that was never used before.
+	// Incarnation is a random name that was never used before, another one for each plan.
 	Incarnation string
 
 	Stored  *rounds.Stored // nil: the store holds no readable group

@@ -44,10 +44,7 @@ func (o *orchestrator) reconcile() {
 	if o.memoryOf != r.js.uid {
 		o.memory, o.memoryOf = &leader.Memory{}, r.js.uid
 	}
-	o.serial++
-	r.o = leader.Observation{
-		Began: moment(o.now), Token: o.token, Incarnation: fmt.Sprint("i", o.serial), Pods: o.plainPods(r.js.uid),
-	}
+	r.o = leader.Observation{Began: moment(o.now), Token: o.token, Pods: o.plainPods(r.js.uid)}
 	r.o.Lost, o.losses = o.losses, nil
 	r.o.Lost = slices.DeleteFunc(r.o.Lost, func(l leader.Loss) bool {
 		return !slices.ContainsFunc(o.jobs, func(j *job) bool { return j.uid == l.Pod.Job && j.owner == r.js.uid })
@@ -62,6 +59,8 @@ func (o *orchestrator) reconcile() {
 
 // plan makes the next plan and carries it out.
 func (o *orchestrator) plan(r *reconciliation) {
+	o.serial++
+	r.o.Incarnation = fmt.Sprint("i", o.serial)
 	plan := leader.Decide(&r.o, o.memory, moment(o.now))
 	if o.mutant.Plan != nil {
 		plan = o.mutant.Plan(&r.o, plan)

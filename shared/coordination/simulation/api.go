@@ -129,7 +129,6 @@ func (a *api) status(uid string, change func(*jobSet)) error {
 	}
 	next.version++
 	a.current = &next
-	a.writes++
 	for _, o := range a.orchestrators {
 		o.hear(false)
 	}

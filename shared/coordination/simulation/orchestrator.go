@@ -130,9 +130,9 @@ func (o *orchestrator) hear(reconcile bool) {
 	o.later(lag, func() {
 		if revision > o.applied {
 			o.cache, o.applied = latest, revision
-			if reconcile {
-				o.wake(0)
-			}
+		}
+		if reconcile {
+			o.wake(0)
 		}
 	})
 }
