@@ -19,7 +19,7 @@ import (
 func FinishedSlots(jobSet string, job *batchv1.Job) []string {
 	var slots []string
 	prefix := fmt.Sprintf("%s-%s-%s-", jobSet, job.Labels[v1alpha2.ReplicatedJobNameKey], job.Labels[v1alpha2.JobIndexKey])
-	for first, last := range ranges(job.Status.CompletedIndexes) {
+	for first, last := range Ranges(job.Status.CompletedIndexes) {
 		for i := first; i <= last; i++ {
 			slots = append(slots, prefix+strconv.Itoa(i))
 		}
@@ -48,7 +48,7 @@ func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) [
 
 // HasIndex reports whether completion indexes as the Job controller writes them ("0,2-4") contain one.
 func HasIndex(indexes string, index int) bool {
-	for first, last := range ranges(indexes) {
+	for first, last := range Ranges(indexes) {
 		if first <= index && index <= last {
 			return true
 		}
@@ -56,8 +56,8 @@ func HasIndex(indexes string, index int) bool {
 	return false
 }
 
-// ranges are the first and the last index of each part of such a list. Parts that cannot be read are left out.
-func ranges(list string) iter.Seq2[int, int] {
+// Ranges are the first and the last index of each part of such a list. Parts that cannot be read are left out.
+func Ranges(list string) iter.Seq2[int, int] {
 	return func(yield func(first, last int) bool) {
 		for part := range strings.SplitSeq(list, ",") {
 			if first, last, ok := parseRange(part); ok && !yield(first, last) {

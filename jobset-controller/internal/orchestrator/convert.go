@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/completion"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
@@ -73,7 +72,7 @@ func madePods(job *batchv1.Job) bool {
 
 func indexes(text string) workload.Indexes {
 	var set workload.Indexes
-	for first, last := range completion.Ranges(text) {
+	for first, last := range inplace.Ranges(text) {
 		set = append(set, [2]int{first, last})
 	}
 	return set

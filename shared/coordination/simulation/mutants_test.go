@@ -28,7 +28,7 @@ var mutants = map[string]struct {
 	"store: a death in the round in progress is forgotten":   {"S6", dirtyForgets, nil},
 	"store: a new pod may join peers that run on":            {"S6", startForgetsNew, execStorm},
 	"store: a failure takes the round two further":           {"S6 S2", openTwice, nil},
-	"store: dead workers stay counted":                       {"S5 L1", diesCounted, nil},
+	"store: dead workers stay counted":                       {"S2 S5 L1", diesCounted, nil},
 	"store: a late report of a death opens one more round":   {"S2 S6", downLate, nil},
 	"store: a leader that was replaced may write":            {"S8", leadAnyone, leadership},
 	"store: a release strikes whoever holds the slot":        {"S2", releaseAnybody, leadership},
