@@ -30,6 +30,9 @@ func TestBudget(t *testing.T) {
 			if got := tc.budget.Left(tc.charged); got != tc.left {
 				t.Errorf("Left = %v, want %v", got, tc.left)
 			}
+			if most := tc.budget.Most(); !tc.budget.Exceeded(most) || tc.budget.Exceeded(most-1) {
+				t.Errorf("Most = %v is not the first count that exceeds the budget", most)
+			}
 		})
 	}
 }

@@ -24,7 +24,8 @@ func (p *planner) charge() {
 }
 
 // spentRestarts is what inplace-restarts must say: every round of this epoch, and in Terminal the failure that had no restart
-// left, which takes the count over the budget (seed 000: "exceeds"). A closed group owes nothing.
+// left, which takes the count over the budget (seed 000: "exceeds"). A closed group owes nothing. The store opens no round beyond the budget,
+// so one that a member has forged counts as the failure that exceeds it.
 func (p *planner) spentRestarts() int32 {
 	if p.group.Phase == coordination.Closed {
 		return p.Owner.Charged
@@ -33,7 +34,7 @@ func (p *planner) spentRestarts() int32 {
 	if p.group.Phase == coordination.Terminal {
 		charged = restart.Charged(charged, 1)
 	}
-	return charged
+	return min(charged, p.Owner.Budget.Most())
 }
 
 // recreate is one more charge, for the recreation, with the next epoch in one compare-and-set. From then on the Jobs of the epochs before are

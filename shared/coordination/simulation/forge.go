@@ -50,12 +50,12 @@ func (g forger) write(v *view) {
 	switch g.IntN(10) {
 	case 0:
 		g.tell("writes the state %s", text)
-		g.setState(v, text)
+		g.functions.Do("SET", g.keys.State(), text)
 	case 1:
 		l := g.level(v.Level)
 		g.tell("writes the level %s", l)
 		_, rest, _ := strings.Cut(v.stored.State.String(), "|")
-		g.setState(v, l.String()+"|"+rest)
+		g.functions.Do("SET", g.keys.State(), l.String()+"|"+rest)
 	case 2:
 		g.tell("writes the holder of %s", slot)
 		g.field(g.keys.Holders(v.Generation), slot, g.word(v.holders[g.slots[0]]))
@@ -96,14 +96,6 @@ func (g forger) write(v *view) {
 func (g forger) tell(format string, args ...any) {
 	if g.log.on {
 		g.note("forger", format, args...)
-	}
-}
-
-// setState writes a state. A round beyond the budget is left out: leader.Next charges it as it is, which fails the JobSet with a count that nobody
-// has seen.
-func (g forger) setState(v *view, text string) {
-	if l, err := rounds.ParseLevel(text); err != nil || l.Round <= v.Limit {
-		g.functions.Do("SET", g.keys.State(), text)
 	}
 }
 
