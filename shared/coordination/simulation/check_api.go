@@ -10,7 +10,7 @@ func (t *truth) wrote(who string, before, after jobSet) {
 		t.fail("S7", "%s lowers inplace-restarts from %d to %d", who, before.charged, after.charged)
 	case after.epoch.Epoch < before.epoch.Epoch || after.epoch.Base < before.epoch.Base:
 		t.fail("S9", "%s takes the epoch back from %s to %s", who, before.epoch.Format(), after.epoch.Format())
-	case after.charged > max(before.charged, restart.Charged(after.epoch.Base, d)+t.extra(after)) && t.losses == 0:
+	case after.charged > max(before.charged, restart.Charged(restart.Charged(after.epoch.Base, d), int64(t.extra(after)))) && t.losses == 0:
 		t.fail("S7", "%s charges %d, with a base of %d and %d rounds", who, after.charged, after.epoch.Base, d)
 	case after.charged > t.shape.Budget+1 && t.losses == 0:
 		t.fail("S7", "%s charges %d of %d", who, after.charged, t.shape.Budget)
