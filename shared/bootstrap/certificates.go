@@ -84,7 +84,7 @@ func (o *Options) requireSecret(mgr ctrl.Manager) error {
 	key := types.NamespacedName{Namespace: o.Certificates.Namespace, Name: o.Certificates.SecretName}
 	err := mgr.GetAPIReader().Get(context.Background(), key, &corev1.Secret{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("Secret %s for the webhook certificate does not exist: create it empty, or provide a certificate by --%s", key, flagWebhookCertDir)
+		return fmt.Errorf("no Secret %s for the webhook certificate: create it empty, or provide a certificate by --%s", key, flagWebhookCertDir)
 	}
 	if err != nil {
 		return fmt.Errorf("reading the Secret of the webhook certificate: %w", err)
