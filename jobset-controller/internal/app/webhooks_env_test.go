@@ -75,7 +75,7 @@ func TestWebhooksWithoutTheirSecretSaySo(t *testing.T) {
 	cluster, _ := startCluster(t)
 	t.Setenv("POD_NAMESPACE", "default")
 	o := parse(t, "--webhooks", "--metrics-bind-address=0", "--health-probe-bind-address=0")
-	if err := o.Run(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), "Secret default/"+secretName+" for the webhook certificate does not exist") {
+	if err := o.Run(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), "no Secret default/"+secretName+" for the webhook certificate") {
 		t.Errorf("got %v", err)
 	}
 }
