@@ -25,11 +25,16 @@ The answers:
 * **Recreate**: a failed worker fails its Job, and all pods are created again.
 
 Medians, with the least and the most in parentheses. **load** is the load average of the machine in the minute before each failure; the training
-itself is part of it, and so is other work on the machine.
+itself is part of it, and so is other work on the machine. In the runs of 2026-11-24 the control group of the pods had precedence over that other
+work (` + "`cpu.shares`" + ` 262144), and the control plane ran at nice -15.
 `
 
 // reasons follow the targets.
 const reasons = `
+* **A hang** takes every answer 15 s and more, because nothing notices it before: that is the timeout of this benchmark. Warm start saves the
+  seconds after it.
+* **A deleted pod**: in the new pod, the first worker waits until the template of the warm start has imported its modules, as a worker that
+  starts cold would. Warm start saves the import of the other ranks, and the late imports of the new one.
 `
 
 // remarks come last.
