@@ -25,14 +25,21 @@ The answers:
 * **Recreate**: a failed worker fails its Job, and all pods are created again.
 
 Medians, with the least and the most in parentheses. **load** is the load average of the machine in the minute before each failure; the training
-itself is part of it, and so is other work on the machine.
+itself is part of it, and so is other work on the machine. In the runs of 2026-11-24 the control group of the pods had precedence over that other
+work (` + "`cpu.shares`" + ` 262144), and the control plane ran at nice -15.
 `
 
 // reasons follow the targets.
 const reasons = `
+* **A hang** takes every answer 15 s and more, because nothing notices it before: that is the timeout of this benchmark. Warm start saves the
+  seconds after it.
+* **torchrun** loses most of its time in ` + "`start`" + `, from the end of the last rank until all agents have met again and have started theirs: 2 s after
+  a killed process, 11 to 23 s after a deleted pod. How the agents spend it was not measured.
+* **A deleted pod**: in the new pod, the first worker waits until the template of the warm start has imported its modules, as a worker that
+  starts cold would. Warm start saves the import of the other ranks, and the late imports of the new one.
 `
 
 // remarks come last.
 const remarks = "`detect` ends when Holdfast knows of the failure, which the other answers do not report; `stop` ends when no process of the old run is left. " + `A phase that has no time of its own ("-") is part of
-the next. Each phase ends when the last rank has completed it. Answers without a row have not been measured yet.
+the next. Each phase ends when the last rank has completed it. Answers without a row, and fields with "-" in the first table, have not been measured yet.
 `
