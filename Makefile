@@ -379,7 +379,7 @@ lint: ## Formatting, vet, static analysis and the repository's own rules
 
 .PHONY: prose
 prose: ## Check the prose of the pages with Vale: .vale.ini says which
-	GOBIN=$(BIN) GOWORK=off go install -C tools/vale tool
+	CGO_ENABLED=1 GOBIN=$(BIN) GOWORK=off go install -C tools/vale tool
 	$(BIN)/vale --output=line README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs
 
 .PHONY: docs

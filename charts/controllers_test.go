@@ -20,7 +20,7 @@ import (
 // controllersIn are the names of all controllers that the code of a folder registers.
 func controllersIn(t *testing.T, folder string) (names []string) {
 	t.Helper()
-	constants, named := map[string]string{}, []ast.Expr{}
+	constants, fields, named := map[string]string{}, map[string][]string{}, []ast.Expr{}
 	var packages []string // of named
 	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -38,6 +38,13 @@ func controllersIn(t *testing.T, folder string) (names []string) {
 						constants[filepath.Dir(path)+"."+n.Names[i].Name] = text
 					}
 				}
+			case *ast.KeyValueExpr:
+				if key, ok := n.Key.(*ast.Ident); ok {
+					if text, literal := stringOf(n.Value); literal {
+						field := filepath.Dir(path) + "." + key.Name
+						fields[field] = append(fields[field], text)
+					}
+				}
 			case *ast.CallExpr:
 				if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Named" && ofBuilder(s.X) {
 					named, packages = append(named, n.Args[0]), append(packages, filepath.Dir(path))
@@ -51,12 +58,16 @@ func controllersIn(t *testing.T, folder string) (names []string) {
 		t.Fatal(err)
 	}
 	for i, argument := range named {
+		if field, ok := argument.(*ast.SelectorExpr); ok && len(fields[packages[i]+"."+field.Sel.Name]) > 0 {
+			names = append(names, fields[packages[i]+"."+field.Sel.Name]...)
+			continue
+		}
 		name, literal := stringOf(argument)
 		if constant, ok := argument.(*ast.Ident); ok {
 			name, literal = constants[packages[i]+"."+constant.Name], true
 		}
 		if !literal || name == "" {
-			t.Fatalf("%s: the name of a controller is neither a text nor a constant of its package", packages[i])
+			t.Fatalf("%s: the name of a controller is neither a text, nor a constant or a field of its package", packages[i])
 		}
 		names = append(names, name)
 	}
