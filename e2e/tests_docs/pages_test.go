@@ -88,7 +88,7 @@ var tours = map[string]tour{
 	},
 	"installation": {
 		visits: []visit{{page: "docs/installation.md", before: []string{
-			`printf 'orchestrator:\n  enabled: true\nvalkey:\n  enabled: true\n' > /tmp/holdfast-docs-values.yaml`,
+			`printf 'global:\n  imageRegistry: registry.example/holdfast\norchestrator:\n  enabled: true\nvalkey:\n  enabled: true\n' > /tmp/holdfast-docs-values.yaml`,
 		}, replace: map[string]string{"values.yaml": "/tmp/holdfast-docs-values.yaml"}, rules: map[string]rule{
 			"helm install": {then: []string{"kubectl -n holdfast-system wait pod --all --for=condition=Ready --timeout=5s"}},
 		}}},
