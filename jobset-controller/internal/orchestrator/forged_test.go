@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,11 +30,14 @@ type deletion struct {
 	js *v1alpha2.JobSet
 }
 
-// watchDeletions lets the leader work with a client that notes them.
+// watchDeletions lets the leader work with a client that notes them. It deletes several objects at a time.
 func (g *rig) watchDeletions() *[]deletion {
+	var mu sync.Mutex
 	var seen []deletion
 	g.c = interceptor.NewClient(g.c.(client.WithWatch), interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			mu.Lock()
+			defer mu.Unlock()
 			seen = append(seen, deletion{fmt.Sprintf("%T %s", obj, obj.GetName()), g.jobSet()})
 			return c.Delete(ctx, obj, opts...)
 		},
