@@ -12,12 +12,14 @@ import (
 // suspended, finished or moved to another epoch: such a change is a conflict.
 func (p *planner) charge() {
 	o := &p.Owner
-	if p.wanted == nil || p.group == nil || (o.Charged >= p.spentRestarts() && o.Counted) {
+	if p.wanted == nil || p.group == nil {
 		return
 	}
 	charged := max(o.Charged, p.spentRestarts())
-	a := p.marked(Annotate{Charged: &charged}, p.marks())
-	p.do(a)
+	if charged == o.Charged && o.Counted {
+		return
+	}
+	p.do(p.marked(Annotate{Charged: &charged}, p.marks()))
 	if charged > o.Charged {
 		p.reportCharge(charged)
 	}
@@ -37,16 +39,17 @@ func (p *planner) spentRestarts() int32 {
 	return min(charged, p.Owner.Budget.Most())
 }
 
-// recreate is one more charge, for the recreation, with the next epoch in one compare-and-set. From then on the Jobs of the epochs before are
-// stale, whoever deletes them. Without budget for it, the charge alone fails the owner.
+// recreate charges the recreation and opens the next epoch in one compare-and-set. From then on, Jobs of earlier epochs are stale, and any leader
+// may delete them. Without budget for it, the charge alone fails the owner.
 func (p *planner) recreate() {
 	o := &p.Owner
 	if p.wanted == nil || p.group == nil || p.group.Phase != coordination.Recreating || o.Budget.Exceeded(o.Charged) {
 		return
 	}
 	g := p.group
-	charged := restart.Charged(max(p.spentRestarts(), o.Charged), 1)
-	if !o.Budget.Allows(max(o.Charged, restart.Charged(o.Epoch.Base, g.Round))) {
+	spent := max(o.Charged, p.spentRestarts())
+	charged := restart.Charged(spent, 1)
+	if !o.Budget.Allows(spent) {
 		p.do(p.marked(Annotate{Charged: &charged}, false))
 		p.reportCharge(charged)
 		return

@@ -252,7 +252,7 @@ func (p *planner) replaceMissing(step *formingStep) {
 	}
 }
 
-// recreateForming opens the next epoch, in which all Jobs are created anew, or charges the failure that ends the owner.
+// recreateForming opens the next epoch, which recreates all Jobs, or charges the failure that ends the owner.
 func (p *planner) recreateForming(step *formingStep) {
 	next, recreates, changed := p.accountOf().FailOver()
 	if !changed {
