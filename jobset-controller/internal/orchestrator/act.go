@@ -15,7 +15,6 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replacement"
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
@@ -86,7 +85,7 @@ var moot = leader.Result{Moot: true}
 // release takes a pod out of its slot.
 func (x *run) release(ctx context.Context, a leader.Release) (leader.Result, error) {
 	level := x.o.Stored.State.Level
-	if err := x.Store.Release(ctx, string(x.owner.GetUID()), x.o.Token, level, a.Unit, a.Slot, coordination.KindPod); err != nil {
+	if err := x.Store.Release(ctx, string(x.owner.GetUID()), x.o.Token, level, a.Unit, a.Slot, a.For); err != nil {
 		return moot, x.asked(err)
 	}
 	log.FromContext(ctx).Info("released a pod from its slot", "slot", a.Name, "pod", a.PodName, "uid", a.Pod)

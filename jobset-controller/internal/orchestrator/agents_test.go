@@ -200,7 +200,7 @@ func (g *rig) ask(slot, kind string) {
 func (g *rig) release(transitions int64, s rounds.Slot) {
 	g.Helper()
 	level, unit, _ := g.at(s, 1)
-	g.must(g.store.Release(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: transitions}, level, unit, s, coordination.KindPod))
+	g.must(g.store.Release(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: transitions}, level, unit, s, s.Name))
 }
 
 // takeOver has another leader write the group.

@@ -205,6 +205,12 @@ func TestASmallJobIsRecreatedWhenItsPodDoesNotHelp(t *testing.T) {
 	g.pass(5 * time.Second)
 	g.wantEvents()
 	g.wantPhase(coordination.Restarting, 1, 1)
+	// js-w-1-0 had joined, and its peers may hang on it. What its Job was deleted for is the failure of js-w-1-1.
+	g.joinPod(rounds.Slot{Name: "js-w-1-0", Pod: "new-0"}, 1, 1)
+	g.joinSlot("js-w-1-1", 1, 2)
+	g.reconcile()
+	g.wantPhase(coordination.Restarting, 1, 2)
+	g.wantEvents("the pod of worker js-w-1-1 was lost or replaced; restarting all 4 workers in place (restart 2 of 2)", "all 4 workers run again")
 }
 
 func TestAWorkerThatComesBackByItselfIsLeftAlone(t *testing.T) {

@@ -292,7 +292,7 @@ func (h *history) lead() {
 	h.release = h.release[1:]
 	h.released[slot.Pod] = true
 	i := slices.IndexFunc(h.pods, func(a *pod) bool { return a.Pod == slot.Pod })
-	if _, err := h.call(rounds.Release(leaderToken, l.Incarnation, h.pods[i].unit, slot, "pod")); err != nil {
+	if _, err := h.call(rounds.Release(leaderToken, l.Incarnation, h.pods[i].unit, slot, "w-0")); err != nil {
 		h.fail("releasing %v: %v", slot, err)
 	}
 }

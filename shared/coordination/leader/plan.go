@@ -79,6 +79,7 @@ type Release struct {
 	Unit int
 	rounds.Slot
 	PodName string
+	For     string // the slot for whose sake, which has failed; mostly its own
 }
 
 // Annotate writes annotations of the owner in one compare-and-set on the object as it was observed.

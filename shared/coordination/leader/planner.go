@@ -166,11 +166,16 @@ func (p *planner) write(want group.Wanted) {
 
 // released reports whether the group listens to a pod no more. If it does, the pod is taken out of its slot; what follows is for the next plan.
 func (p *planner) released(slot rounds.Slot, name string) bool {
+	return p.releasedFor(slot.Name, slot, name)
+}
+
+// releasedFor is released for the sake of another slot, whose failure the store then names.
+func (p *planner) releasedFor(failed string, slot rounds.Slot, name string) bool {
 	unit, found := p.group.UnitOf(slot.Name)
 	if !found || p.group.Units[unit].Left || p.group.IsFenced(slot.Pod) {
 		return true
 	}
-	p.do(Release{unit, slot, name})
+	p.do(Release{unit, slot, name, failed})
 	return false
 }
 

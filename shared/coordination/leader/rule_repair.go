@@ -105,7 +105,7 @@ func (p *planner) deleteJobs(victims []victim) {
 		fenced := true
 		for index := range int(max(v.job.Pods, int64(v.job.Indexes))) {
 			if pod := p.newest(v.job.Slot(index)); pod != nil {
-				fenced = p.released(slotOf(pod), pod.Name) && fenced
+				fenced = p.releasedFor(v.slot, slotOf(pod), pod.Name) && fenced
 			}
 		}
 		if fenced {

@@ -180,8 +180,8 @@ func (s *Server) Set(group string, seq int64, state rounds.State, c rounds.Confi
 }
 
 // Release fences a pod.
-func (s *Server) Release(group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string) error {
-	_, err := s.call(group, rounds.Release(t, l.Incarnation, unit, slot, cause))
+func (s *Server) Release(group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string) error {
+	_, err := s.call(group, rounds.Release(t, l.Incarnation, unit, slot, failed))
 	return err
 }
 

@@ -91,8 +91,8 @@ func (s *Store) Set(
 }
 
 // Release implements rounds.Leader.
-func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string) error {
-	return s.locked(ctx, func(v *Server) error { return v.Release(group, t, l, unit, slot, cause) })
+func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string) error {
+	return s.locked(ctx, func(v *Server) error { return v.Release(group, t, l, unit, slot, failed) })
 }
 
 // Holders implements rounds.Leader.

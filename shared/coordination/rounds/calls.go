@@ -90,9 +90,9 @@ func Ask(incarnation string, unit int, s Slot, cause string) Call {
 	return Call{FunctionAsk, []any{incarnation, unit, s.Name, s.Pod, cause}}
 }
 
-// Release fences a pod and answers the death of its instance.
-func Release(t coordination.Token, incarnation string, unit int, s Slot, cause string) Call {
-	return Call{FunctionRelease, []any{incarnation, unit, s.Name, s.Pod, formatToken(t), cause}}
+// Release fences a pod and answers the death of its instance. It happens for the sake of a slot that has failed, mostly its own.
+func Release(t coordination.Token, incarnation string, unit int, s Slot, failed string) Call {
+	return Call{FunctionRelease, []any{incarnation, unit, s.Name, s.Pod, formatToken(t), failed + " " + coordination.KindPod}}
 }
 
 // FinishedInstance stands for a worker that has finished and whose agent no longer reports.

@@ -333,7 +333,7 @@ local function unfinish(s, u, slot)
 end
 
 -- release: inc unit slot pod token cause. Fences a pod that cannot run any more, frees its slot in any phase, and answers the
--- death of its instance.
+-- death of its instance. The cause begins with the slot that has failed: a Job that is deleted for one slot ends others, too.
 local function release(base, a)
   lead(base, a[5])
   local g = redis.call('HMGET', base .. 'g', 'inc', 'n' .. number(a[2], 0))
@@ -347,7 +347,7 @@ local function release(base, a)
     local id, _, ran = joined(tableOf(s, 'j:', u), a[3])
     if id and s.inc == a[1] and s.phase == 'A' then
       unfinish(s, u, a[3])
-      dies(s, u, a[3], ran == '1', a[3] .. ' ' .. a[6])
+      dies(s, u, a[3], ran == '1', a[6])
     end
   end
   return save(s)

@@ -67,8 +67,8 @@ type Leader interface {
 	// Set writes a group after it has entered finished workers. It reports false if the state has moved on from seq. The line, if it is not
 	// nil, is added to the history with the store's time as its OpenedAt.
 	Set(ctx context.Context, group string, seq int64, s State, c Config, finished []FinishedSlot, line *Line) (bool, error)
-	// Release fences a pod and answers the death of its instance.
-	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, cause string) error
+	// Release fences a pod and answers the death of its instance. failed is the slot for whose sake that happens, mostly its own.
+	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, failed string) error
 	// Holders returns the UID of the pod that holds each of the slots; a slot that nobody holds is left out.
 	Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error)
 	// Missing returns which of the slots have not joined the round.

@@ -263,7 +263,7 @@ func (o *orchestrator) execute(r *reconciliation, action leader.Action, done fun
 	case leader.Release:
 		o.note(o.name, "releases %s", a.Pod)
 		o.ask(r, func(v *server) (*rounds.Stored, error) {
-			return v.release(uid, o.token, a.Slot, whyReleased(r.rule, a))
+			return v.release(uid, o.token, a.Slot, a.For, whyReleased(r.rule, a))
 		}, ok)
 	case leader.Annotate:
 		o.annotate(r, a, done)

@@ -139,7 +139,7 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			s.worker(0).fail() // the new leader tells the store so, and shows its token with it
 			s.settles(2 * time.Minute)
 			v := s.group()
-			_, err := s.store.first.release(s.api.current.uid, old.token, rounds.Slot{Name: s.slots[0], Pod: v.holders[s.slots[0]]}, lostPod)
+			_, err := s.store.first.release(s.api.current.uid, old.token, rounds.Slot{Name: s.slots[0], Pod: v.holders[s.slots[0]]}, s.slots[0], lostPod)
 			if !errors.Is(err, coordination.ErrStaleLeader) {
 				s.lose("the old leader is answered %v", err)
 			}

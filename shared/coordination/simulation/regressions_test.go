@@ -374,7 +374,7 @@ func TestKnownGaps(t *testing.T) {
 			s.worker(0).die(1)
 			s.settles(time.Minute)
 			o, p := s.leader(), s.worker(0)
-			if _, err := s.store.first.release("uid1", o.token, p.asSlot(), repair); err != nil {
+			if _, err := s.store.first.release("uid1", o.token, p.asSlot(), p.slot, repair); err != nil {
 				t.Fatal(err)
 			}
 			if s.phase() != coordination.Restarting {

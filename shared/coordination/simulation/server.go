@@ -106,7 +106,7 @@ func (s *server) call(p *pod, c rounds.Call) (reply, error) {
 }
 
 // release takes a pod out of its slot, and returns the group after that.
-func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, why string) (*rounds.Stored, error) {
+func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, failed, why string) (*rounds.Stored, error) {
 	before := s.view(uid)
 	if before == nil {
 		return s.group(uid)
@@ -116,7 +116,7 @@ func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, why
 		return s.group(uid)
 	}
 	s.writes++
-	err := s.functions.Release(uid, t, before.Level, unit, slot, coordination.KindPod)
+	err := s.functions.Release(uid, t, before.Level, unit, slot, failed)
 	s.checked(uid, step{why: why, slot: slot, token: t, err: err}, before)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func someCall(r *rand.Rand, seq int64) rounds.Call {
 		if r.IntN(4) == 0 {
 			return rounds.Ask(inc, unit, slot, "gap")
 		}
-		return rounds.Release(token, inc, unit, slot, "pod")
+		return rounds.Release(token, inc, unit, slot, "w-0")
 	case 4:
 		if r.IntN(3) == 0 {
 			seq = rounds.AnySeq

@@ -86,8 +86,8 @@ func (s *Store) addLine(ctx context.Context, group string, l rounds.Line) error 
 }
 
 // Release implements rounds.Leader.
-func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string) error {
-	_, err := s.lead(ctx, group, rounds.Release(t, l.Incarnation, unit, slot, cause), nil)
+func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string) error {
+	_, err := s.lead(ctx, group, rounds.Release(t, l.Incarnation, unit, slot, failed), nil)
 	return err
 }
 
