@@ -46,19 +46,22 @@ func (p *planner) recreate() {
 	if p.wanted == nil || p.group == nil || p.group.Phase != coordination.Recreating || o.Budget.Exceeded(o.Charged) {
 		return
 	}
+	text, known := p.recreationText()
+	if !known {
+		return
+	}
 	g := p.group
 	spent := max(o.Charged, p.spentRestarts())
 	charged := restart.Charged(spent, 1)
 	if !o.Budget.Allows(spent) {
 		p.do(p.marked(Annotate{Charged: &charged}, false))
-		p.reportCharge(charged)
+		p.reportUsedUp(text)
 		return
 	}
 	next, opened := o.Epoch.NextRecreate(fmt.Sprintf("%s/%d/%d", g.Record.Cause.Kind, g.Generation, g.Round), charged)
 	if !opened {
 		return
 	}
-	text := p.recreationText()
 	p.do(p.placed(Annotate{Epoch: &next, Charged: &charged}, p.recreating(text)))
 	p.count(series.Escalations, 1, "group")
 	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all Jobs for a full recreation (epoch %d, restart %d of %d)", text, next.Epoch, charged, o.Budget))
@@ -68,17 +71,28 @@ func (p *planner) recreate() {
 func (p *planner) reportCharge(charged int32) {
 	cause, budget := CauseText(p.group.Record.Cause), p.Owner.Budget
 	if budget.Exceeded(charged) {
-		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the JobSet fails; no worker was stopped", cause, budget))
+		p.reportUsedUp(cause)
 		return
 	}
 	p.event(true, EventRestarting, fmt.Sprintf("%s; restarting all %d workers in place (restart %d of %d)", cause, p.group.Size, charged, budget))
 }
 
-func (p *planner) recreationText() string {
+func (p *planner) reportUsedUp(cause string) {
+	p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the JobSet fails; no worker was stopped", cause, p.Owner.Budget))
+}
+
+// recreationText says why the group cannot restart in place, and names the workers that a restart was out of time for; false: they have to be
+// read first.
+func (p *planner) recreationText() (string, bool) {
 	g := p.group
-	if g.Record.Cause.Kind == coordination.KindTimeout {
-		return fmt.Sprintf("the in-place restart to total restart count %d did not end within %s: %d of %d workers joined",
-			g.Round, p.Owner.Timeout, g.Joined, g.Size)
+	if g.Record.Cause.Kind != coordination.KindTimeout {
+		return CauseText(g.Record.Cause) + ", which no restart in place can mend", true
 	}
-	return CauseText(g.Record.Cause) + ", which no restart in place can mend"
+	text := fmt.Sprintf("the in-place restart to total restart count %d did not end within %s: %d of %d workers joined",
+		g.Round, p.Owner.Timeout, g.Joined, g.Size)
+	missing, known := p.missing(p.awaited()...)
+	if len(missing) > 0 {
+		text += "; missing: " + some(missing, maxNamed)
+	}
+	return text, known
 }

@@ -2,7 +2,6 @@ package leader
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -55,12 +54,7 @@ func (p *planner) nameLate() {
 
 // lateText is the end of the condition's message.
 func lateText(missing []string) string {
-	n := len(missing)
-	more := ""
-	if n > maxNamed {
-		more = fmt.Sprintf(" and %d more", n-maxNamed)
-	}
-	return fmt.Sprintf("; not back after %s: %s%s", lateAfter, strings.Join(missing[:min(n, maxNamed)], ", "), more)
+	return fmt.Sprintf("; not back after %s: %s", lateAfter, some(missing, maxNamed))
 }
 
 func sameCondition(a, b *Condition) bool {

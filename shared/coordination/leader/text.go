@@ -98,9 +98,9 @@ func formingText(g *group.Summary) string {
 	case n == 0:
 		return ""
 	case n > maxNamed:
-		return fmt.Sprintf("; %s and %d more have still to start", strings.Join(names[:maxNamed], ", "), n-maxNamed)
+		return fmt.Sprintf("; %s have still to start", some(names, maxNamed))
 	}
-	return fmt.Sprintf("; %s still to start", strings.Join(names, ", "))
+	return fmt.Sprintf("; %s still to start", some(names, maxNamed))
 }
 
 // CauseText says in words why a round was opened or given up.
