@@ -24,6 +24,7 @@ import (
 //   - account: the history is read once more; which restarts were counted is in the owner's annotation
 type Memory struct {
 	restart *restartMemory // nil: none is in progress
+	watched bool           // the group was observed without a restart
 	formation
 	created  roundPods
 	released releasedPods
@@ -61,6 +62,7 @@ type restartMemory struct {
 	phase coordination.Phase
 	Round
 	since time.Time // this process first saw it
+	new   bool      // that was when it began
 	late  string    // who was not back when it was asked for
 	asked bool
 }
@@ -72,13 +74,13 @@ func (m *Memory) clock(g *group.Summary, timeout time.Duration, now time.Time) *
 		return nil
 	}
 	if g.Phase != coordination.Restarting {
-		m.restart = nil
+		m.restart, m.watched = nil, true
 		return nil
 	}
 	r, round := m.restart, Round{g.Generation, g.Round}
 	stands := r != nil && onlyCollects(g) && now.Sub(r.since) >= timeout/4 // before the first repair
 	if r == nil || r.phase != g.Phase || r.Round != round || stands {
-		m.restart = &restartMemory{phase: g.Phase, Round: round, since: now}
+		m.restart = &restartMemory{phase: g.Phase, Round: round, since: now, new: r != nil || m.watched}
 	}
 	return &deadline{Start: m.restart.since, Period: timeout}
 }

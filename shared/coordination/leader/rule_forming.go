@@ -151,7 +151,9 @@ func (p *planner) dateStep(step *formingStep) {
 	if p.group.Phase == coordination.Forming {
 		step.Opened = time.UnixMilli(record.ReportedAt)
 	}
-	step.since = time.UnixMilli(max(record.ReportedAt, record.InSyncAt))
+	if step.since = time.UnixMilli(max(record.ReportedAt, record.InSyncAt)); step.since.After(p.now) {
+		step.since = time.Time{} // the store's clock is ahead
+	}
 	for _, slot := range step.Slots {
 		if slot.Job != nil && slot.Job.Created.After(step.since) {
 			step.since = slot.Job.Created

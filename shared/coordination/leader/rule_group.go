@@ -59,8 +59,8 @@ func (p *planner) want() group.Wanted {
 	return want
 }
 
-// entered is how many steps have run in this generation, for a store that has lost the group: those whose Jobs exist, unless the
-// condition says that the first one has still to form.
+// entered is how many steps have run in this generation, for a store that has lost the group: those whose Jobs exist or are being deleted by
+// somebody, unless the condition says that the first one has still to form.
 func (p *planner) entered() int64 {
 	c := p.Owner.InSync
 	if c == nil || c.Reason == ReasonForming || c.Reason == ReasonUnreachable {
@@ -69,7 +69,8 @@ func (p *planner) entered() int64 {
 	var steps int64
 	for _, stage := range p.wanted.Stages {
 		for i := range p.Jobs {
-			if p.Jobs[i].Current && p.Jobs[i].Stage == stage.Prefix {
+			job := &p.Jobs[i]
+			if job.Stage == stage.Prefix && (job.Current || job.Deleting && job.Generation == p.Owner.Epoch.Epoch) {
 				steps = max(steps, stage.Step+1)
 				break
 			}

@@ -19,7 +19,7 @@ const (
 
 // Round is the restart in progress.
 type Round struct {
-	Opened  time.Time // by the store's clock; what was created later belongs to the round
+	Opened  time.Time // what was created later belongs to the round
 	Clock   grace.Deadline
 	Now     time.Time
 	Size    int64 // slots of the group
