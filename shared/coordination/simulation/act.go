@@ -65,22 +65,35 @@ func (o *orchestrator) plan(r *reconciliation) {
 	if o.mutant.Plan != nil {
 		plan = o.mutant.Plan(&r.o, plan)
 	}
-	r.plans++
+	r.plan = plan
+	if r.plans++; r.plans > o.maxPlans() {
+		o.world.fail("L7", "a reconcile makes %d plans, the last one by rule %s", r.plans, plan.Rule)
+	}
 	switch {
-	case plan.Err != nil || r.plans > maxPlans:
+	case plan.Err != nil:
 		o.note(o.name, "gives up: %v, rule %s", plan.Err, plan.Rule)
 		o.fail(r, time.Second)
 	case len(plan.Actions) > 0:
-		r.rule = plan.Rule
 		o.act(r, plan.Actions)
 	case plan.Acts():
 		o.read(r, plan.Need)
 	default:
+		o.report(plan.Events)
 		next := o.random.between(resyncEvery/2, resyncEvery*3/2)
 		if plan.Resync > 0 {
 			next = min(next, plan.Resync)
 		}
 		o.finish(next)
+	}
+}
+
+// report emits what a plan says once its actions have succeeded.
+func (o *orchestrator) report(events []leader.Event) {
+	for _, e := range events {
+		o.note(o.name, "event %s: %s", e.Reason, e.Note)
+		if e.Reason == leader.EventUsedUp {
+			o.verdict = e.Note
+		}
 	}
 }
 
@@ -99,6 +112,9 @@ func (o *orchestrator) readGroup(r *reconciliation) {
 func (o *orchestrator) ask(r *reconciliation, serve func(*server) (*rounds.Stored, error), then func(*reconciliation)) {
 	if !o.survives() {
 		return
+	}
+	if r.calls++; r.calls > o.maxCalls() {
+		o.world.fail("L7", "a reconcile calls the store %d times, at last by rule %s", r.calls, r.plan.Rule)
 	}
 	request(o.link, serve, func(stored *rounds.Stored, err error) {
 		switch {
@@ -242,6 +258,7 @@ func (w *world) podOf(uid, slot string) *pod {
 // act carries out one action after the other, and makes the next plan.
 func (o *orchestrator) act(r *reconciliation, actions []leader.Action) {
 	if len(actions) == 0 {
+		o.report(r.plan.Events)
 		o.plan(r)
 		return
 	}
@@ -263,7 +280,7 @@ func (o *orchestrator) execute(r *reconciliation, action leader.Action, done fun
 	case leader.Release:
 		o.note(o.name, "releases %s", a.Pod)
 		o.ask(r, func(v *server) (*rounds.Stored, error) {
-			return v.release(uid, o.token, a.Slot, a.For, whyReleased(r.rule, a))
+			return v.release(uid, o.token, a.Slot, a.For, whyReleased(r.plan.Rule, a))
 		}, ok)
 	case leader.Annotate:
 		o.annotate(r, a, done)

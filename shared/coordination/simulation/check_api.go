@@ -1,6 +1,9 @@
 package simulation
 
-import "github.com/holdfast-project/holdfast/shared/restart"
+import (
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/restart"
+)
 
 // wrote checks a write of the JobSet: S7, and S9 of epochs.
 func (t *truth) wrote(who string, before, after jobSet) {
@@ -21,14 +24,17 @@ func (t *truth) wrote(who string, before, after jobSet) {
 	if after.charged > before.charged && (before.suspended || before.deleted || before.finished()) {
 		t.fail("S7", "%s charges a JobSet that is suspended, deleted or finished", who)
 	}
+	t.failedInPeace = t.failedInPeace || after.state == failed && before.state == "" && t.calm
 	if after.state == failed && before.state == "" && after.charged <= t.shape.Budget && len(t.excuses) == 0 {
 		t.fail("S7", "the JobSet has failed with %d of %d restarts", after.charged, t.shape.Budget)
 	}
 }
 
-// extra is what may be charged beyond the rounds: one, once a group has come to its end.
+// extra is what may be charged beyond the rounds: one, once a group has come to its end, or the budget has while it forms.
 func (t *truth) extra(js jobSet) int32 {
-	if t.ended[roundKey{js.uid, int64(js.epoch.Epoch)}] {
+	v := t.store.first.view(js.uid)
+	formsNoMore := v != nil && v.Phase == coordination.Forming && js.charged > t.shape.Budget
+	if formsNoMore || t.ended[roundKey{js.uid, int64(js.epoch.Epoch)}] {
 		return 1
 	}
 	return 0

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
@@ -55,7 +56,7 @@ func (t *truth) checkHolder(uid string, did step, before, after *view) {
 		t.fail("S9", "%s, a pod of generation %d, changed the group in generation %d", p.uid, p.epoch, before.Generation)
 	case before.IsFenced(p.uid) && !(did.call.Function == rounds.FunctionDown):
 		t.fail("S14", "%s changed the group, though the leader has released its slot", p.uid)
-	case before.joined[p.slot] != after.joined[p.slot] && after.joined[p.slot].id != "" && after.holders[p.slot] != p.uid:
+	case before.joined[p.slot] != after.joined[p.slot] && strings.HasPrefix(after.joined[p.slot].id, p.uid+"/") && after.holders[p.slot] != p.uid:
 		t.fail("S14", "%s joined, though %s holds %s", p.uid, after.holders[p.slot], p.slot)
 	case before.holders[p.slot] != "" && before.holders[p.slot] != p.uid && before.holders[p.slot] != after.holders[p.slot]:
 		t.fail("S14", "%s took %s, which %s held", p.uid, p.slot, before.holders[p.slot])

@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -74,6 +76,14 @@ func (w *world) goesOn(js *jobSet) string {
 	return fmt.Sprintf("it goes on though it never can: %v", w.culprits)
 }
 
+// checkVerdict is L9: a JobSet that fails in peace says why, and names a culprit. A leader that crashes may not come to say it.
+func (t *truth) checkVerdict() {
+	named := func(slot string) bool { return strings.Contains(t.verdict, slot) }
+	if t.failedInPeace && t.culprits.hopeless() && !slices.ContainsFunc(slices.Collect(maps.Keys(t.culprits)), named) {
+		t.fail("L9", "the JobSet fails with %q, the fault is in %v", t.verdict, t.culprits)
+	}
+}
+
 // blamed is L9: the death that was one too many names the culprit.
 func (t *truth) blamed(v *view) {
 	if slot := v.lineSlot(); v.Phase == coordination.Terminal && t.culprits.hopeless() && t.culprits[slot] == "" {
@@ -85,6 +95,13 @@ func (t *truth) blamed(v *view) {
 func endless(driver Driver) Shape {
 	s := shape("endless "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(30, AlwaysExits, NodeSilent)...), 4)
 	s.Budget = 6
+	return s
+}
+
+// absent: workers that never start. Restarts in place, repairs, recreations and the forming-timeout come to their ends one after the other.
+func absent(driver Driver) Shape {
+	s := shape("absent "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(30, NeverStarts)...), 3)
+	s.Budget, s.Forming = 3, 2*time.Minute
 	return s
 }
 

@@ -55,6 +55,8 @@ const (
 	PodForced      Kind = "pod forced away"    // gone from the API at once, while its containers are still stopping
 	PodFails       Kind = "pod fails"          // evicted by its node
 	PodDuplicated  Kind = "pod is duplicated"  // a second pod of the same slot for a while
+	PodStuck       Kind = "pod is stuck"       // none of its containers starts again, as without the pod's device
+	PodFenced      Kind = "pod is fenced"      // a leader that took it for lost has released it from its slot; it runs on
 	JobRecreated   Kind = "job is recreated"   // somebody deletes a Job
 	AgentCrashes   Kind = "agent crashes"      //
 	AgentFuse      Kind = "agent fuse"         // crashes after Count more actions

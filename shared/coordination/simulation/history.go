@@ -36,6 +36,7 @@ func play(seed uint64, shape Shape, faults []Fault, mutant Mutant, record bool) 
 	w.run(shape.Horizon)
 	w.calmDown()
 	w.settle()
+	w.truth.checkVerdict()
 	w.rest()
 	w.cleanUp()
 	var rounds int64
@@ -63,7 +64,7 @@ func (w *world) calmDown() {
 		p.dieYoung, p.agent.link.slow = 0, 0
 	}
 	for _, o := range w.orchestrators {
-		o.link.slow = 0
+		o.link.slow, o.fuse = 0, 0
 	}
 	if js := w.api.current; js != nil && js.suspended {
 		w.api.spec("queue", func(js *jobSet) { js.suspended = false })

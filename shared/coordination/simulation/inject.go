@@ -3,6 +3,7 @@ package simulation
 import (
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 )
 
@@ -92,6 +93,8 @@ var podFaults = map[Kind]func(*pod, Fault){
 	PodForced:     func(p *pod, _ Fault) { p.forceDelete() },
 	PodFails:      func(p *pod, _ Fault) { p.fail() },
 	PodDuplicated: func(p *pod, f Fault) { p.double(f.For) },
+	PodStuck:      func(p *pod, _ Fault) { p.stick() },
+	PodFenced:     func(p *pod, _ Fault) { p.fence() },
 	JobRecreated: func(p *pod, _ Fault) {
 		p.truth.excused(p.job)
 		p.job.remove("user", "by hand")
@@ -109,10 +112,8 @@ var podFaults = map[Kind]func(*pod, Fault){
 	Deaf:         func(p *pod, f Fault) { p.agent.link.deaf = p.now + f.For },
 	HalfOpen:     func(p *pod, f Fault) { p.agent.link.breakSilently(f.For) },
 	AlwaysExits: func(p *pod, _ Fault) {
-		if !p.culprits.hopeless() { // several would need the charges of a group that forms, which the orchestrators here do not make
-			p.culprits.add(p.slot, AlwaysExits)
-			p.die(1)
-		}
+		p.culprits.add(p.slot, AlwaysExits)
+		p.die(1)
 	},
 	NeverStarts: func(p *pod, _ Fault) {
 		p.culprits.add(p.slot, NeverStarts)
@@ -233,6 +234,23 @@ func (p *pod) double(d time.Duration) {
 	}
 	extra.duplicate = true
 	p.in(d/4+time.Second, func() { extra.deletePod(extra) })
+}
+
+// stick ends the worker of a pod with a sidecar, which never starts again in this pod. It strikes while all run: a pod that was created for a
+// round is not replaced again in that round.
+func (p *pod) stick() {
+	if g := p.group(); p.driver() == CRI && g != nil && g.Phase == coordination.Running && p.now-p.created > 2*time.Second {
+		p.stuck = true
+		p.die(1)
+	}
+}
+
+// fence releases a pod that holds its slot.
+func (p *pod) fence() {
+	s, uid := p.store.first, p.job.owner
+	if v := s.view(uid); s.up && v != nil && v.holders[p.slot] == p.uid && p.leader() != nil {
+		_, _ = s.release(uid, v.stored.Config.Token, p.asSlot(), p.slot, repair)
+	}
 }
 
 // recreate deletes the JobSet and creates another of the name: in the background the old pods live on for a while.

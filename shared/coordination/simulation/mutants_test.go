@@ -53,7 +53,7 @@ var mutants = map[string]struct {
 	"agent: its file goes back":                              {"S1", Mutant{Actions: saveOld}, nil},
 	"agent: reads of the store are not looked at":            {"L1", Mutant{Event: neverReads}, nil},
 	"leader: groups are not dropped":                         {"L1 L8", Mutant{Plan: without(drops)}, poor},
-	"leader: restarts are not charged":                       {"S7 L1", Mutant{Plan: without(charges)}, nil},
+	"leader: restarts are not charged":                       {"S7 L1", Mutant{Plan: without(byRule("charge"))}, nil},
 	"leader: every restart is charged twice":                 {"S7", Mutant{Plan: chargesTwice}, nil},
 	"leader: the budget has one more":                        {"S7 L1 L7", Mutant{Observe: budgetPlusOne}, poor},
 	"leader: a recreation costs nothing":                     {"S7", Mutant{Plan: recreatesForFree}, nil},
@@ -64,8 +64,14 @@ var mutants = map[string]struct {
 	"leader: a fail-over deletes the Jobs of any JobSet":     {"S9", Mutant{AnyOwner: true}, reborn},
 	"leader: lost pods stay in their slots":                  {"L1", Mutant{Plan: without(releases("losses", "holders", "replacement"))}, losses},
 	"leader: restarts are given up at once":                  {"L2 L1", Mutant{Observe: noPatience}, nil},
+	"leader: a restart that is out of time goes on":          {"L9", Mutant{Plan: without(byRule("timeout"))}, func() Shape { return absent(CRI) }},
+	"leader: a group forms for ever":                         {"L9", Mutant{Observe: formsForever}, func() Shape { return absent(Exec) }},
+	"leader: lost pods are left to their Jobs":               {"L2", Mutant{Plan: without(byRule("replacement"))}, func() Shape { return repairs(CRI) }},
+	"leader: stuck pods are left in place":                   {"L2", Mutant{Plan: without(byRule("repair"))}, func() Shape { return repairs(CRI) }},
+	"leader: fenced pods are left in place":                  {"L2", Mutant{Plan: without(byRule("fences"))}, func() Shape { return repairs(CRI) }},
+	"leader: the end of a restart names nobody":              {"L9", Mutant{Plan: namesNobody}, func() Shape { return absent(CRI) }},
 	"leader: the mark of a restart stays":                    {"L1 L7", Mutant{Plan: keepsMark}, nil},
-	"leader: the condition is not written":                   {"L1 L7", Mutant{Plan: without(conditions)}, nil},
+	"leader: the condition is not written":                   {"L1 L7", Mutant{Plan: without(byRule("conditions"))}, nil},
 	"leader: a pod is replaced while it ends":                {"S15", Mutant{Hasty: true}, losses},
 	"leader: a pod is replaced by what a stale cache says":   {"S15", Mutant{Blind: true}, losses},
 	"controller: finished Jobs are cleaned up":               {"S10", Mutant{CleansUp: true}, finishing},
@@ -295,10 +301,8 @@ func drops(_ *leader.Observation, _ string, a leader.Action) bool {
 	return is
 }
 
-func charges(_ *leader.Observation, rule string, _ leader.Action) bool { return rule == "charge" }
-
-func conditions(_ *leader.Observation, rule string, _ leader.Action) bool {
-	return rule == "conditions"
+func byRule(name string) func(*leader.Observation, string, leader.Action) bool {
+	return func(_ *leader.Observation, rule string, _ leader.Action) bool { return rule == name }
 }
 
 func reopens(o *leader.Observation, rule string, _ leader.Action) bool {
@@ -347,6 +351,15 @@ func recreatesForFree(_ *leader.Observation, p leader.Plan) leader.Plan {
 }
 
 func budgetPlusOne(o *leader.Observation) { o.Owner.Budget++ }
+
+func formsForever(o *leader.Observation) { o.Owner.FormingTimeout = 1000 * time.Hour }
+
+func namesNobody(_ *leader.Observation, p leader.Plan) leader.Plan {
+	for i := range p.Events {
+		p.Events[i].Note, _, _ = strings.Cut(p.Events[i].Note, ": ")
+	}
+	return p
+}
 
 func noPatience(o *leader.Observation) { o.Owner.Timeout = time.Millisecond }
 

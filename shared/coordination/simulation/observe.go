@@ -10,20 +10,19 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// formingTimeout of every JobSet: the default.
-const formingTimeout = 30 * time.Minute
-
 // reconciliation is one reconcile of the leader.
 type reconciliation struct {
 	js    jobSet
 	o     leader.Observation
 	seen  map[string]time.Duration // when a slot was read past the cache
 	plans int
-	rule  string // of the plan that is carried out
+	calls int         // of the store
+	plan  leader.Plan // that is carried out
 }
 
-// maxPlans bounds a reconcile that does not come to rest.
-const maxPlans = 100
+// maxPlans and maxCalls are what a reconcile may cost: it reads the group again after each plan that acts, and acts on each slot a few times.
+func (w *world) maxPlans() int { return 20 + 10*len(w.slots) }
+func (w *world) maxCalls() int { return 20 + 10*len(w.slots) }
 
 // observe builds what plans rest on from the caches.
 func (o *orchestrator) observe(r *reconciliation) {
@@ -55,7 +54,7 @@ func (o *orchestrator) plainPods(uid string) []*workload.Pod {
 func (o *orchestrator) owner(js jobSet) leader.Owner {
 	owner := leader.Owner{
 		UID: js.uid, Name: jobSetName, Version: js.generation, Deleted: js.deleted, Epoch: js.epoch, Charged: js.charged, Counted: js.counted,
-		Budget: o.budget(), Timeout: o.shape.Timeout, FormingTimeout: formingTimeout, Annotations: js.annotations(),
+		Budget: o.budget(), Timeout: o.shape.Timeout, FormingTimeout: o.shape.Forming, Annotations: js.annotations(),
 		InSync: js.inSync.plain(), Recovering: js.recovering.plain(), PolicyPrefix: "recreate/", PolicyCounted: js.restarts == js.recounts,
 	}
 	owner.Epoch.Base = max(owner.Epoch.Base, js.recounts)
@@ -143,6 +142,10 @@ func (p *pod) status() workload.Container {
 	c := workload.Container{Name: "worker", Restarts: int32(max(0, p.births-1))}
 	last := p.newest()
 	switch {
+	case p.stuck:
+		c.Waiting, c.Reason = true, "CreateContainerError"
+	case p.culprits[p.slot] == NeverStarts && p.born == 0:
+		c.Waiting, c.Reason = true, "ImagePullBackOff"
 	case p.born == 0 || (last == nil && p.driver() == CRI):
 		c.Waiting, c.Reason = true, "ContainerCreating"
 	case p.driver() == Exec || p.node.cut || last.running:

@@ -48,6 +48,7 @@ type pod struct {
 	dieYoung  int           // so many of the next workers die as soon as they have started
 	duplicate bool          // a second pod of its slot: the Job controller knows nothing of it
 	forgot    bool          // its agent has lost its file once
+	stuck     bool          // its worker does not start any more
 	surplus   bool          // the Job controller deletes it because it has another one of its slot
 }
 
@@ -142,7 +143,7 @@ func (p *pod) living() *instance {
 
 // startWorker runs a new container. The runtime keeps one dead record beside it.
 func (p *pod) startWorker() {
-	if p.over || p.terminating || p.living() != nil || p.ended() {
+	if p.over || p.terminating || p.stuck || p.living() != nil || p.ended() {
 		return
 	}
 	p.waiting = false

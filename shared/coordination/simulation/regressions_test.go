@@ -260,6 +260,27 @@ func TestRegressions(t *testing.T) {
 			}
 			s.settles(5 * time.Minute)
 		},
+		// Seed 5040 of 2026-11-25: the stuck pod was taken for one that was created for the round.
+		"a stuck pod is replaced though the store's clock is minutes behind": func(t *testing.T) {
+			s := enter(t, repairs(CRI))
+			s.passes(5 * time.Second)
+			s.store.skew = -10 * time.Minute
+			s.worker(1).stick()
+			s.until(10*time.Second, "the next round", s.at(coordination.Restarting))
+			s.settles(2 * time.Minute)
+			s.wants(1, 1, 1, 2)
+		},
+		// Seed 3030241: the first step ran on in round 0, beside new workers of the next step in the same round.
+		"a store that is wiped while the Job of a later step is recreated starts no worker beside peers of the lost ones": func(t *testing.T) {
+			r := play(3030241, shape("steps", steps(Exec), everything(), 5), []Fault{
+				{At: 7102 * time.Millisecond, Kind: StoreDown, Target: 181, For: 8840867899, Count: 1},
+				{At: 11791 * time.Millisecond, Kind: JobRecreated, Target: 260, For: 47518705, Count: 1},
+				{At: 12684 * time.Millisecond, Kind: StoreWiped, Target: 403, For: 1929735231, Count: 1},
+			}, Mutant{}, true)
+			if r.Breach != nil {
+				t.Error(r.Report())
+			}
+		},
 	}
 	for name, story := range stories {
 		t.Run(name, story)

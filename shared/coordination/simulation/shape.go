@@ -14,6 +14,7 @@ type Shape struct {
 	Entries []Entry
 	Budget  int32         // maxRestarts
 	Timeout time.Duration // inplace-timeout
+	Forming time.Duration // forming-timeout
 	Grace   time.Duration // between the signal and the kill
 	// RemoveStopped is the agents' setting of that name.
 	RemoveStopped bool

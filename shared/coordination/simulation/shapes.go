@@ -16,7 +16,7 @@ func Shapes() []Shape {
 		shape("exec", workers(Exec, 1, 3), everything(), 6), neutral(Exec), storms(Exec),
 		shape("mixed", mixed(), everything(), 5), shape("steps", steps(Exec), everything(), 5),
 		shape("steps without a barrier", steps(CRI), everything(), 4), hangs(), stuck(),
-		endless(CRI), endless(Exec), forged(CRI), forged(Exec), clocksApart(),
+		repairs(CRI), repairs(Exec), endless(CRI), endless(Exec), absent(CRI), absent(Exec), forged(CRI), forged(Exec), clocksApart(),
 	}
 }
 
@@ -37,7 +37,7 @@ func steps(driver Driver) []Entry {
 // shape has the settings of an ordinary JobSet.
 func shape(name string, entries []Entry, faults []Chance, most int) Shape {
 	return Shape{
-		Name: name, Entries: entries, Budget: 20, Timeout: 60 * time.Second, Grace: 5 * time.Second,
+		Name: name, Entries: entries, Budget: 20, Timeout: 60 * time.Second, Forming: 30 * time.Minute, Grace: 5 * time.Second,
 		Faults: faults, Most: most, Start: 5 * time.Second, Horizon: 35 * time.Second,
 	}
 }
@@ -54,6 +54,13 @@ func neutral(driver Driver) Shape {
 func mild() Shape {
 	s := shape("mild", workers(CRI, 1, 3), append(withoutHarm(), chances(12, WorkerDies, PeersDie)...), 3)
 	s.Timeout, s.RemoveStopped, s.InPlace = 10*time.Minute, true, true
+	return s
+}
+
+// repairs: pods are lost, stuck or fenced, and each is replaced alone (L2).
+func repairs(driver Driver) Shape {
+	s := shape("repairs "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(15, PodDeleted, PodStuck, PodFenced)...), 8)
+	s.Timeout, s.RemoveStopped, s.InPlace = 3*time.Minute, true, true
 	return s
 }
 

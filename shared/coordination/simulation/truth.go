@@ -11,16 +11,17 @@ import (
 // truth is what really happened, kept beside the protocol and never shown to it. The checks compare the two.
 type truth struct {
 	*world
-	instances map[string]*instance
-	desired   map[string]rendezvous // by JobSet UID: the newest round that any server has published
-	rounds    map[roundKey]int64    // by UID and generation: the highest round
-	ended     map[roundKey]bool     // restarts in place have ended
-	other     rounds.Level          // of the bystander
-	losses    int                   // how often the store lost data
-	orders    int                   // to stop a worker
-	excuses   map[*job]bool         // a Job was deleted by hand
-	forged    bool                  // a member has written what it likes
-	resumed   bool                  // a group was resumed: all join its round again
+	instances     map[string]*instance
+	desired       map[string]rendezvous // by JobSet UID: the newest round that any server has published
+	rounds        map[roundKey]int64    // by UID and generation: the highest round
+	ended         map[roundKey]bool     // restarts in place have ended
+	other         rounds.Level          // of the bystander
+	losses        int                   // how often the store lost data
+	orders        int                   // to stop a worker
+	excuses       map[*job]bool         // a Job was deleted by hand
+	forged        bool                  // a member has written what it likes
+	failedInPeace bool                  // the JobSet has failed after the faults
+	resumed       bool                  // a group was resumed: all join its round again
 }
 
 type roundKey struct {

@@ -33,6 +33,7 @@ type world struct {
 	serial        int
 
 	culprits culprits // by slot: the fault that does not end
+	verdict  string   // the event that says why the JobSet fails
 
 	truth  *truth
 	breach *Breach
