@@ -151,10 +151,10 @@ e2e-versions: ## The two drivers, each controller and all charts on real nodes o
 	for minor in $(MINORS); do \
 	  $(VERSIONED); export HOLDFAST_KUBERNETES=$$minor; \
 	  $(TESTBED) down; \
-	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -run '$(E2E_DRIVERS)' ./tests) || exit 1; \
-	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -p 1 -skip '$(E2E_PLUGIN)' ./tests_jobset ./tests_appwrapper ./tests_rescheduler) || exit 1; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -run '$(E2E_DRIVERS)' ./suites/inplace) || exit 1; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -p 1 -skip '$(E2E_PLUGIN)' ./suites/jobset ./suites/appwrapper ./suites/rescheduler) || exit 1; \
 	  $(RECORD) Kubernetes "$$version" 'on a node: both restart drivers, JobSets, AppWrappers, rescheduler with affinity (`make e2e-versions`)'; \
-	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -p 1 ./tests_elastic ./tests_charts_all) || exit 1; \
+	  (cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -p 1 ./suites/elastic ./suites/charts) || exit 1; \
 	  $(RECORD) Kubernetes "$$version" 'on a node: ElasticJobs, all charts (`make e2e-versions`)'; \
 	done
 
@@ -182,7 +182,7 @@ fuzz: ## Run every Fuzz function in turn, each for FUZZTIME (1m, or 100000x for 
 	FUZZTIME=$(FUZZTIME) ./hack/fuzz.sh $(MODULES) $(ALONE)
 
 # The suites of the short run, in this order.
-E2E := ./testbed ./tests_testbed ./tests_chart ./tests ./tests_jobset ./tests_appwrapper ./tests_rescheduler ./tests_elastic ./tests_metrics ./tests_charts_all ./tests_docs
+E2E := ./testbed ./suites/testbed ./suites/charts/jobset ./suites/inplace ./suites/jobset ./suites/appwrapper ./suites/rescheduler ./suites/elastic ./suites/metrics ./suites/charts ./suites/docs
 
 .PHONY: e2e
 e2e: ## End-to-end tests on a real node (root): real pods killed, the store stopped, emptied, poisoned
@@ -197,10 +197,10 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	$(MAKE) build
 	$(TESTBED) down
 	rm -rf e2e/results/rbac
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./tests_placement ./tests_failures ./tests_nodes ./tests_ladder ./tests_soak
-	cd e2e && go test -tags e2e,e2e_all -count=1 ./tests_rbac
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./suites/placement ./suites/inplace/failures ./suites/inplace/nodes ./suites/ladder ./suites/inplace/soak
+	cd e2e && go test -tags e2e,e2e_all -count=1 ./suites/permissions
 	$(RECORD) Kueue "$(call pinned,tools/kueue,sigs.k8s.io/kueue)" 'its manager with JobSets, AppWrappers and ElasticJobs (`make e2e-all`)'
-	$(RECORD) "Valkey of the JobSet chart" "$$(valkey-server --version | sed -E 's/.* v=([0-9.]+) .*/\1/')" 'TLS, ACL users, a volume (`tests_chart`)'
+	$(RECORD) "Valkey of the JobSet chart" "$$(valkey-server --version | sed -E 's/.* v=([0-9.]+) .*/\1/')" 'TLS, ACL users, a volume (`suites/charts/jobset`)'
 	$(MAKE) test-python e2e-rendezvous e2e-torch
 
 .PHONY: e2e-rendezvous
@@ -208,7 +208,7 @@ e2e-rendezvous: ## Real torchrun of PyTorch 1.13 and 2.6 on this host against th
 	./hack/install-debian.sh torch
 	./hack/install-torch-2.6.sh
 	$(MAKE) build-elastic
-	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 -v ./torch ./tests_rendezvous
+	cd e2e && go test -tags e2e -count=1 -timeout 40m -p 1 -v ./framework/torch ./suites/pytorch/rendezvous
 	for version in "$$(dpkg-query -W -f '$${Version}' python3-torch)" "$$(sed -n 's/^version=//p' hack/install-torch-2.6.sh)"; do \
 	  $(RECORD) PyTorch "$${version%%[+-]*}" 'torchrun at the managed rendezvous (`make e2e-rendezvous`)'; \
 	done
@@ -219,7 +219,7 @@ e2e-torch: ## Train with PyTorch 1.13 and 2.6 on a real node (root): ElasticJobs
 	./hack/install-torch-2.6.sh
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -p 1 -v ./tests_torch ./tests_pytorch
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 90m -p 1 -v ./suites/pytorch/elastic ./suites/pytorch/jobset
 
 .PHONY: picture
 picture: ## Draw the reliability board of all programs under Prometheus, and the ladder of one workload, on a real node (root): docs/pictures
@@ -227,15 +227,15 @@ picture: ## Draw the reliability board of all programs under Prometheus, and the
 	$(MAKE) build
 	$(TESTBED) down
 	mkdir -p docs/pictures
-	cd e2e && HOLDFAST_PICTURE=$(CURDIR)/docs/pictures/reliability.svg go test -tags e2e -count=1 -timeout 40m -v ./tests_metrics
-	cd e2e && HOLDFAST_LADDER=$(CURDIR)/docs/pictures/ladder.svg go test -tags e2e,e2e_all -count=1 -timeout 40m -v -run '^TestTheLadder$$' ./tests_ladder
+	cd e2e && HOLDFAST_PICTURE=$(CURDIR)/docs/pictures/reliability.svg go test -tags e2e -count=1 -timeout 40m -v ./suites/metrics
+	cd e2e && HOLDFAST_LADDER=$(CURDIR)/docs/pictures/ladder.svg go test -tags e2e,e2e_all -count=1 -timeout 40m -v -run '^TestTheLadder$$' ./suites/ladder
 
 .PHONY: soak
 soak: ## Ten minutes of random failures on a real node (root), after which all that counts has to agree; HOLDFAST_SOAK=2m is shorter
 	./hack/install-debian.sh
 	$(MAKE) build-jobset
 	$(TESTBED) down
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 60m -v ./tests_soak
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 60m -v ./suites/inplace/soak
 
 .PHONY: demo
 demo: demo-local demo-cluster ## Restart a group of processes on this host, then JobSets on a real cluster of one node (root)
@@ -272,16 +272,16 @@ bench: bench-restart bench-train bench-jobset bench-appwrapper bench-rescheduler
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build-jobset
-	go run ./e2e/cmd/bench-restart
+	go run ./e2e/benchmarks/restart
 	$(TESTBED) down
-	go run ./e2e/cmd/bench-coordination
+	go run ./e2e/benchmarks/coordination
 
 .PHONY: bench-train
 bench-train: ## From the failure of one rank to the next step of a PyTorch 2.6 training on the real node (root), seven answers; writes docs/benchmarks/train.md
 	./hack/install-debian.sh
 	./hack/install-torch-2.6.sh
 	$(MAKE) --no-print-directory build-jobset
-	go run ./e2e/cmd/bench-train -report docs/benchmarks/train.md $(TRAINFLAGS)
+	go run ./e2e/benchmarks/train -report docs/benchmarks/train.md $(TRAINFLAGS)
 	$(TESTBED) down
 
 GROWTH := e2e/results/jobset-growth.txt
@@ -292,14 +292,14 @@ bench-jobset: ## Measure our JobSet manager beside the published one with many J
 	$(MAKE) --no-print-directory build-jobset
 	mkdir -p $(dir $(GROWTH))
 	cd jobset-controller && go test -run '^$$' -bench BenchmarkPass -benchtime 20x ./internal/controller/jobset | tee ../$(GROWTH)
-	go run ./e2e/cmd/bench-jobset -growth $(GROWTH)
+	go run ./e2e/benchmarks/jobset -growth $(GROWTH)
 	$(TESTBED) down
 
 .PHONY: bench-appwrapper
 bench-appwrapper: ## 500 AppWrappers on simulated nodes (root), 50 failures at once, then 5,000 with 50,000 pods; writes docs/benchmarks/appwrapper.md
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build-appwrapper
-	go run ./e2e/cmd/bench-appwrapper
+	go run ./e2e/benchmarks/appwrapper
 	$(TESTBED) down
 
 .PHONY: bench-rescheduler
@@ -307,7 +307,7 @@ bench-rescheduler: bench-rescheduler-scheduler ## From a rejection to a replacem
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build-rescheduler
 	$(TESTBED) build
-	go run ./e2e/cmd/bench-rescheduler -report docs/benchmarks/rescheduler.md
+	go run ./e2e/benchmarks/rescheduler -report docs/benchmarks/rescheduler.md
 
 .PHONY: bench-rescheduler-scheduler
 bench-rescheduler-scheduler: ## Measure what PodRescheduling costs the scheduler at 1,000 and 5,000 nodes; writes docs/benchmarks/rescheduler-scheduler.md
@@ -320,17 +320,17 @@ SIZES ?= 500 1000 5000
 bench-scale: ## SIZES workers on simulated nodes (root): failures answered in every way, repeats, rest, many JobSets; writes docs/benchmarks/scale.md
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build
-	for size in $(SIZES); do go run ./e2e/cmd/bench-scale -workers $$size $(SCALEFLAGS); $(TESTBED) down; done
+	for size in $(SIZES); do go run ./e2e/benchmarks/scale -workers $$size $(SCALEFLAGS); $(TESTBED) down; done
 	for kubelet in default period-1s; do \
-		go run ./e2e/cmd/bench-scale -workers $(lastword $(SIZES)) -scenarios repeat -ways exec,cri -kubelet $$kubelet $(SCALEFLAGS); $(TESTBED) down; done
-	go run ./e2e/cmd/bench-scale -workers $(lastword $(SIZES)) -scenarios failure,pod -ways cri -kubelet evented $(SCALEFLAGS); $(TESTBED) down
-	go run ./e2e/cmd/bench-scale -workers 5000 -scenarios many -ways exec,cri $(SCALEFLAGS); $(TESTBED) down
+		go run ./e2e/benchmarks/scale -workers $(lastword $(SIZES)) -scenarios repeat -ways exec,cri -kubelet $$kubelet $(SCALEFLAGS); $(TESTBED) down; done
+	go run ./e2e/benchmarks/scale -workers $(lastword $(SIZES)) -scenarios failure,pod -ways cri -kubelet evented $(SCALEFLAGS); $(TESTBED) down
+	go run ./e2e/benchmarks/scale -workers 5000 -scenarios many -ways exec,cri $(SCALEFLAGS); $(TESTBED) down
 
 .PHONY: bench-elastic
 bench-elastic: ## One ElasticJob of 500 workers on simulated nodes (root): until all run, then 50 lost at once; CPU, memory, API calls per worker
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build-elastic
-	go run ./e2e/cmd/bench-elastic
+	go run ./e2e/benchmarks/elastic
 	$(TESTBED) down
 
 .PHONY: bench-rendezvous

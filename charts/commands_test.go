@@ -21,7 +21,7 @@ import (
 )
 
 // checks look at commands of the pages by their program, without carrying them out. Words behind the program come in. The pages of users are
-// carried out too, see e2e/tests_docs.
+// carried out too, see e2e/suites/docs.
 var checks = map[string]func(t *testing.T, words []string) error{
 	"make": checkMake, "helm": checkHelm, "kubectl": checkKubectl, "export": checkExport,
 	"hack/install-debian.sh": checkScript("hack/install-debian.sh"),
@@ -80,7 +80,7 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"kubectl get pods --selektor=a":                          "unknown flag: --selektor",
 		"kubectl frobnicate pods":                                "no command frobnicate",
 		"kubectl apply -f examples/nothing.yaml":                 "no such file",
-		"kubectl apply -f e2e/lab/manager.yaml":                  "no test applies",
+		"kubectl apply -f e2e/framework/manager.yaml":                  "no test applies",
 		"kubectl apply -f config/nothing.yaml":                   "no such file",
 		"kubectl delete pod $(kubectl gett pods -o name | head)": "no command gett",
 		"export KUBECONFIG=$(go run ./e2e/cmd/nothing)":          "no such file",

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/holdfast-project/holdfast/e2e/audit"
+	"github.com/holdfast-project/holdfast/e2e/framework/audit"
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 

@@ -3,14 +3,14 @@ package testbed
 import (
 	"context"
 
-	"github.com/holdfast-project/holdfast/e2e/simulated"
+	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
 )
 
-// Simulate adds nodes that are played by this process, beside the real ones. They stay until the fleet is removed.
-func (c *Cluster) Simulate(ctx context.Context, options simulated.Options) (*simulated.Fleet, error) {
+// Simulate adds nodes that are played by this process, beside the real ones. They stay until Remove deletes them.
+func (c *Cluster) Simulate(ctx context.Context, options kubelet.Options) (*kubelet.Nodes, error) {
 	config, err := c.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	return simulated.Start(ctx, config, options)
+	return kubelet.Start(ctx, config, options)
 }

@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/holdfast-project/holdfast/e2e/simulated"
+	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
 )
 
 // Status is what runs of the testbed.
@@ -65,7 +65,7 @@ func (c *Cluster) ask(ctx context.Context, status *Status) {
 	}
 	status.Answers = true
 	for _, node := range nodes.Items {
-		if node.Labels[simulated.TypeLabel] == simulated.Type {
+		if node.Labels[kubelet.TypeLabel] == kubelet.Type {
 			status.Simulated++
 			continue
 		}

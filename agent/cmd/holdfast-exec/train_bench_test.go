@@ -31,7 +31,7 @@ type training struct {
 
 func newTraining(b *testing.B, python string, ranks int, variables ...string) *training {
 	t := &training{b: b, dir: b.TempDir(), ranks: ranks}
-	script, err := filepath.Abs("../../../e2e/cmd/bench-train/train.py")
+	script, err := filepath.Abs("../../../e2e/benchmarks/train/train.py")
 	if err == nil {
 		err = exec.Command("cp", "-r", "../../python", script, t.dir).Run()
 	}

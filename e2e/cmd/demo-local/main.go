@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/holdfast-project/holdfast/e2e/fleet"
+	"github.com/holdfast-project/holdfast/e2e/fakes/members"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
@@ -43,7 +43,7 @@ func main() {
 
 func run(ctx context.Context, programs string) (err error) {
 	say("starting a store and %d workers, each under its own supervisor", workers)
-	server, err := fleet.StartServer(ctx, workers*connectionsPerSupervisor)
+	server, err := members.StartServer(ctx, workers*connectionsPerSupervisor)
 	if err != nil {
 		return err
 	}

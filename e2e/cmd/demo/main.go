@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/holdfast-project/holdfast/e2e/lab"
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/framework/recovery"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
-	"github.com/holdfast-project/holdfast/e2e/trial"
 )
 
 const (
@@ -35,25 +35,25 @@ func run(ctx context.Context) error {
 	if err := announce(); err != nil {
 		return err
 	}
-	l, err := lab.New(ctx, testbed.Options{}, os.Stdout)
+	env, err := framework.New(ctx, testbed.Options{}, os.Stdout)
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer env.Close()
 	say("installing the JobSet controller and the orchestrator")
-	if err := l.Install(ctx); err != nil {
+	if err := env.Install(ctx); err != nil {
 		return err
 	}
 	var rows []row
-	for _, a := range []trial.Answer{trial.Exec, trial.CRI, trial.Recreate} {
-		r, err := show(ctx, l, a)
+	for _, a := range []recovery.Mode{recovery.Exec, recovery.CRI, recovery.Recreate} {
+		r, err := show(ctx, env, a)
 		if err != nil {
 			return fmt.Errorf("%s did not happen: %w", a.Name, err)
 		}
 		rows = append(rows, r)
 	}
 	compare(rows)
-	fmt.Printf("\nThe cluster is still up: export KUBECONFIG=%s\n`make demo-clean` removes it.\n", l.Cluster.KubeconfigPath())
+	fmt.Printf("\nThe cluster is still up: export KUBECONFIG=%s\n`make demo-clean` removes it.\n", env.Cluster.KubeconfigPath())
 	return nil
 }
 

@@ -5,23 +5,23 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-project/holdfast/e2e/lab"
-	"github.com/holdfast-project/holdfast/e2e/trial"
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/framework/recovery"
 )
 
 // row is what one answer took.
 type row struct {
-	answer        trial.Answer
+	answer        recovery.Mode
 	first, second time.Duration
 }
 
 // show lets two workers die, one after the other, and prints what happened to the first.
-func show(ctx context.Context, l *lab.Lab, a trial.Answer) (row, error) {
+func show(ctx context.Context, env *framework.Environment, a recovery.Mode) (row, error) {
 	r := row{answer: a}
 	fmt.Println()
 	say("%s: examples/%s, %d workers", a.Name, a.Example, workers)
 	begun := time.Now()
-	t, err := trial.Start(ctx, l, namespace, a, workers)
+	t, err := recovery.Start(ctx, env, namespace, a, workers)
 	if err != nil {
 		return r, err
 	}
@@ -41,7 +41,7 @@ func show(ctx context.Context, l *lab.Lab, a trial.Answer) (row, error) {
 }
 
 // timeline prints the phases of a restart in milliseconds from the kill.
-func timeline(f trial.Failure, a trial.Answer) {
+func timeline(f recovery.Failure, a recovery.Mode) {
 	p := f.Phases()
 	line := func(what string, at time.Duration, how string) {
 		fmt.Printf("  %7.0f ms   %-13s %s\n", at.Seconds()*1000, what, how)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-project/holdfast/e2e/simulated"
+	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
@@ -15,15 +15,15 @@ import (
 const removeTimeout = 2 * time.Minute
 
 func simulateCommand() *cobra.Command {
-	rules := simulated.KubeletRules()
-	options := simulated.Options{Rules: &rules}
+	rules := kubelet.KubeletRules()
+	options := kubelet.Options{Rules: &rules}
 	command := &cobra.Command{
 		Use:   "simulate",
 		Short: "Play nodes and their pods until interrupted, then remove them",
 		Long: `Play nodes and their pods until interrupted, then remove them.
 
 Pods get there with a toleration of the taint "simulated" and, best, the node selector type=simulated. A pod with
-the annotation ` + simulated.SucceedAfter + `: 30s succeeds 30 s after its start.`,
+the annotation ` + kubelet.SucceedAfter + `: 30s succeeds 30 s after its start.`,
 		Example: "  testbed simulate --nodes 1000 --pools 10",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,9 +31,9 @@ the annotation ` + simulated.SucceedAfter + `: 30s succeeds 30 s after its start
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.Name, "name", "sim", "name of the fleet; begins the names of its nodes")
+	flags.StringVar(&options.Name, "name", "sim", "name of the simulation, which begins the names of its nodes")
 	flags.IntVar(&options.Nodes, "nodes", 100, "number of nodes; 0 removes what a killed run has left")
-	flags.IntVar(&options.Pools, "pools", 1, "number of node pools, label "+simulated.PoolLabel)
+	flags.IntVar(&options.Pools, "pools", 1, "number of node pools, label "+kubelet.PoolLabel)
 	flags.IntVar(&options.GPUs, "gpus", 8, "nvidia.com/gpu of each node")
 	flags.DurationVar(&options.Heartbeat, "heartbeat", 20*time.Second, "period in which leases are renewed; negative: never")
 	flags.DurationVar(&rules.StartDelay, "start-delay", rules.StartDelay, "time from a pod's binding until it runs")
@@ -43,13 +43,13 @@ the annotation ` + simulated.SucceedAfter + `: 30s succeeds 30 s after its start
 	return command
 }
 
-func simulate(cmd *cobra.Command, options simulated.Options) error {
+func simulate(cmd *cobra.Command, options kubelet.Options) error {
 	cluster, err := testbed.Attach()
 	if err != nil {
 		return err
 	}
 	begin := time.Now()
-	fleet, err := cluster.Simulate(cmd.Context(), options)
+	simulation, err := cluster.Simulate(cmd.Context(), options)
 	if err != nil {
 		return err
 	}
@@ -60,5 +60,5 @@ func simulate(cmd *cobra.Command, options simulated.Options) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), removeTimeout)
 	defer cancel()
-	return fleet.Remove(ctx)
+	return simulation.Remove(ctx)
 }

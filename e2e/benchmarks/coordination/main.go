@@ -1,0 +1,50 @@
+// Command coordination measures what the protocol alone costs: thousands of members of one group in this process, a
+// real redis-server beside it, worker programs that start at once. It prints a table of medians over the rounds and
+// writes all of it to e2e/results/coordination.json. It is no test: nothing here passes or fails by time.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	sizes := flag.String("members", "1000,5000,10000", "sizes of the group")
+	driver := flag.String("driver", "exec", "what the members are: exec, supervisors with a barrier, or cri, sidecars")
+	rounds := flag.Int("rounds", 10, "restarts to measure, after one that is not")
+	results := flag.String("results", "e2e/results", "folder for the JSON")
+	flag.Parse()
+	if err := run(ctx, *sizes, *driver, *rounds, *results); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-coordination:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, sizes, driver string, rounds int, results string) error {
+	if driver != "exec" && driver != "cri" {
+		return fmt.Errorf("--driver %q: want exec or cri", driver)
+	}
+	var all []result
+	for _, text := range strings.Split(sizes, ",") {
+		members, err := strconv.Atoi(text)
+		if err != nil || members < 2 {
+			return fmt.Errorf("--members %q: want sizes of 2 and more, separated by commas", sizes)
+		}
+		r, err := measure(ctx, members, driver, rounds)
+		if err != nil {
+			return fmt.Errorf("%d members: %w", members, err)
+		}
+		fmt.Fprintf(os.Stderr, "%d members: order p99 %v, all joined %v\n", members, r.Median.Order.P99, r.Median.Join.Last)
+		all = append(all, r)
+	}
+	printTable(os.Stdout, all)
+	return save(results, all)
+}

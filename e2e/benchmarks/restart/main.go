@@ -1,0 +1,77 @@
+// Command restart measures, on the real node, the time from the kill of one worker until the last worker's program
+// runs again, for every answer in one run: the first failure of a fresh group, a second one half a minute later, which is
+// what the kubelet's back-off punishes, and then the deletion of a worker's pod, which the Job controller's back-off does. It prints tables of medians and writes all values to
+// e2e/results/restart.json. It is no test: nothing here passes or fails by time.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+type options struct {
+	groups int           // fresh groups for each row
+	pause  time.Duration // between the first and the second failure
+	period time.Duration // ceiling of the kubelet's back-off; 0: the kubelet's own
+	sizes  []int
+	only   string // part of an answer's name, beside recreation; empty: all
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o, err := parse(os.Args[1:])
+	if err == nil {
+		err = bench(ctx, o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-restart:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench-restart", flag.ExitOnError)
+	flags.IntVar(&o.groups, "groups", 3, "fresh groups for each row")
+	flags.DurationVar(&o.pause, "pause", 30*time.Second, "between the first and the second failure")
+	flags.DurationVar(&o.period, "kubelet-restart-period", 0, "ceiling of the kubelet's back-off (0: the kubelet's own)")
+	flags.StringVar(&o.only, "only", "", "only the answers whose name contains this, beside recreation")
+	sizes := flags.String("workers", "8,32", "sizes of the group")
+	_ = flags.Parse(args)
+	for _, text := range strings.Split(*sizes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 2 {
+			return o, fmt.Errorf("--workers %q: want sizes of 2 and more, separated by commas", *sizes)
+		}
+		o.sizes = append(o.sizes, n)
+	}
+	return o, nil
+}
+
+func bench(ctx context.Context, o options) error {
+	env, err := framework.New(ctx, testbed.Options{KubeletRestartPeriod: o.period}, os.Stderr)
+	if err != nil {
+		return err
+	}
+	defer env.Close()
+	if err := env.Install(ctx); err != nil {
+		return err
+	}
+	rows, err := measureAll(ctx, env, o)
+	if err != nil {
+		return err
+	}
+	printTables(os.Stdout, rows, o)
+	return save(env.File("e2e", "results"), rows)
+}

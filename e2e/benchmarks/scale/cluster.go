@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
+	"github.com/holdfast-project/holdfast/e2e/fakes/agent"
+	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+const (
+	namespace = "bench-scale"
+	// pools of nodes, one for each Job.
+	pools = 5
+
+	orchestratorName                        = "jobset-orchestrator"
+	orchestratorHealth, orchestratorMetrics = "127.0.0.1:18864", "127.0.0.1:18865"
+	orchestratorProfile                     = "127.0.0.1:18866"
+)
+
+// benchmark is one invocation.
+type benchmark struct {
+	options
+	env        *framework.Environment
+	simulation *kubelet.Nodes
+	agents     *agent.Agents
+	store      *storeInfo
+	machine    results.Machine
+	manager    *managerOf // the one that runs; nil before the first way
+}
+
+func bench(ctx context.Context, o options) error {
+	if err := raiseFiles(o.workers); err != nil {
+		return err
+	}
+	b := &benchmark{options: o, machine: machine()}
+	env, err := framework.New(ctx, testbed.Options{Args: map[string][]string{
+		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // simulated nodes renew no leases here
+	}}, os.Stderr)
+	if err != nil {
+		return err
+	}
+	defer env.Close()
+	b.env = env
+	b.store = newStoreInfo(env.Cluster.RedisAddress())
+	defer b.store.Close()
+	if err := b.install(ctx); err != nil {
+		return err
+	}
+	defer func() { _ = env.RemoveWebhooks(context.WithoutCancel(ctx)) }()
+	if err := b.simulate(ctx); err != nil {
+		return err
+	}
+	defer b.agents.Close()
+	defer b.simulation.Close()
+	return b.playAll(ctx)
+}
+
+// install starts our orchestrator. A manager comes with the way that asks for it.
+func (b *benchmark) install(ctx context.Context) error {
+	env := b.env
+	if err := env.DefineJobSets(ctx); err != nil {
+		return err
+	}
+	if err := env.Namespace(ctx, namespace); err != nil {
+		return err
+	}
+	orchestrator := testbed.Program{
+		Name: orchestratorName,
+		Command: []string{
+			env.File("bin", "orchestrator"), "--kubeconfig=" + env.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + orchestratorHealth,
+			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false", "--pprof-bind-address=" + orchestratorProfile,
+			"--valkey-address=" + env.Cluster.RedisAddress(), "--leader-election-namespace=kube-system", "--leader-election-lease-duration=" + env.OrchestratorLease.String(),
+		},
+		Ready: framework.Healthy(orchestratorHealth),
+	}
+	return env.Cluster.StartProgram(ctx, orchestrator)
+}
+
+// sharedFrom is the number of workers from which agents share connections for calls, because this process and the store may not
+// open files enough: two for each agent, and 20,000 is the limit on the development machines.
+const (
+	sharedFrom = 9000
+	share      = 100
+)
+
+func (b *benchmark) simulate(ctx context.Context) (err error) {
+	k := kubelets[b.kubelet]
+	o := agent.Options{Address: b.env.Cluster.RedisAddress(), Timing: k.timing}
+	if b.workers >= sharedFrom {
+		o.Share = share
+	}
+	b.agents = agent.New(o)
+	began := time.Now()
+	b.simulation, err = b.env.Cluster.Simulate(ctx, kubelet.Options{
+		Name: "scale", Nodes: b.workers, Pools: pools, Heartbeat: -1, Rules: &k.rules, Observe: b.agents.Observe, Ended: b.agents.Ended,
+	})
+	if err != nil {
+		return err
+	}
+	b.agents.Attach(b.simulation)
+	fmt.Fprintf(os.Stderr, "%d nodes in %.1f s\n", b.workers, time.Since(began).Seconds())
+	return nil
+}

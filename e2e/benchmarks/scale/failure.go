@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
+	"github.com/holdfast-project/holdfast/e2e/fakes/agent"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// slot of worker i, dealt out over the Jobs.
+func (g *group) slot(i int) string {
+	jobs := int(g.js.Spec.ReplicatedJobs[0].Replicas)
+	return fmt.Sprintf("%s-%s-%d-%d", g.js.Name, entry, i%jobs, i/jobs)
+}
+
+// victim of failure i is another one each time.
+func (g *group) victim(i int) string { return g.slot((i*7 + 3) % g.size) }
+
+// fail kills one worker's process after the other, each as if nothing had failed for ten minutes.
+func (b *benchmark) fail(ctx context.Context, g *group) error {
+	return b.strikes(ctx, g, results.Failure, b.runs, func(_ context.Context, i int) (time.Time, error) {
+		b.simulation.Forgive()
+		return b.agents.Fail(g.js.Name, g.victim(i))
+	})
+}
+
+// losePods deletes one pod after the other.
+func (b *benchmark) losePods(ctx context.Context, g *group) error {
+	return b.strikes(ctx, g, results.Pod, b.runs, func(ctx context.Context, i int) (time.Time, error) {
+		b.simulation.Forgive()
+		name, err := b.agents.Pod(g.js.Name, g.victim(i))
+		if err != nil {
+			return time.Time{}, err
+		}
+		at := time.Now()
+		return at, b.env.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}})
+	})
+}
+
+func (b *benchmark) strikes(ctx context.Context, g *group, name string, n int, strike func(context.Context, int) (time.Time, error)) error {
+	var runs []results.Run
+	for i := range n {
+		run, err := b.strike(ctx, g, name, i, strike)
+		if err != nil {
+			return errors.Join(fmt.Errorf("failure %d: %w", i+1, err), b.keepStrikes(g, name, runs))
+		}
+		runs = append(runs, run)
+	}
+	return b.keepStrikes(g, name, runs)
+}
+
+func (b *benchmark) keepStrikes(g *group, name string, runs []results.Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	return b.keep(results.Key{Scenario: name, Way: g.way, Workers: g.size, JobSets: 1}, runs, 0)
+}
+
+// strike measures one failure and its answer.
+func (b *benchmark) strike(ctx context.Context, g *group, name string, i int, strike func(context.Context, int) (time.Time, error)) (results.Run, error) {
+	before, err := b.count(ctx, true)
+	if err != nil {
+		return results.Run{}, err
+	}
+	profiled := b.profile(fmt.Sprintf("%s-%s-%d-%d", name, wordOf(g.way), g.size, i))
+	watch := b.agents.Watch(g.js.Name)
+	round := g.round
+	decided := g.watchDecision(ctx)
+	at, err := strike(ctx, i)
+	if err != nil {
+		return results.Run{}, err
+	}
+	last, err := g.awaitAnswer(ctx, watch, round)
+	if err != nil {
+		return results.Run{}, err
+	}
+	run := results.Run{Seconds: last.Sub(at).Seconds()}
+	profiled()
+	if err := g.awaitQuiet(ctx); err != nil {
+		return run, err
+	}
+	if run.Phases, err = g.phases(ctx, at, last, watch, decided); err != nil {
+		return run, err
+	}
+	after, err := b.count(ctx, false)
+	run.Usage = after.since(before)
+	b.say(g, name, run)
+	return run, err
+}
+
+// awaitAnswer is awaitUp in a later round than the one that failed.
+func (g *group) awaitAnswer(ctx context.Context, watch *agent.Stopwatch, round int64) (last time.Time, err error) {
+	for {
+		if last, err = g.awaitUp(ctx, watch); err != nil || !inPlace(g.way) || g.round > round {
+			return last, err
+		}
+		if err := pause(ctx, interval); err != nil {
+			return last, err
+		}
+	}
+}
+
+// watchDecision looks for the moment in which the JobSet's restart is counted; the function returns it, zero if there is none.
+func (g *group) watchDecision(ctx context.Context) func() time.Time {
+	if inPlace(g.way) {
+		return func() time.Time { return time.Time{} }
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	moment := make(chan time.Time, 1)
+	go func() {
+		defer close(moment)
+		_ = until(ctx, "the restart is decided", interval, func(ctx context.Context) error {
+			js, err := g.env.JobSet(ctx, namespace, g.js.Name)
+			if err == nil && js.Status.Restarts <= g.restarts {
+				err = fmt.Errorf("%d restarts", js.Status.Restarts)
+			}
+			if err == nil {
+				moment <- time.Now()
+			}
+			return err
+		})
+	}()
+	return func() time.Time { cancel(); return <-moment }
+}
+
+// phases of one answer, by the names that the page has.
+func (g *group) phases(ctx context.Context, at, last time.Time, watch *agent.Stopwatch, decided func() time.Time) ([]results.Phase, error) {
+	var phases []results.Phase
+	add := func(name string, moment time.Time) {
+		if !moment.IsZero() && moment.UnixMilli() != 0 {
+			phases = append(phases, results.Phase{Name: name, At: max(0, moment.Sub(at).Seconds())})
+		}
+	}
+	if !inPlace(g.way) {
+		_, ended := watch.Ended()
+		add(results.Decided, decided())
+		add(results.FirstUp, watch.FirstStart())
+		add(results.OldGone, ended)
+		add(results.AllUp, last)
+		return phases, nil
+	}
+	record, err := g.account(ctx)
+	if err != nil {
+		return nil, err
+	}
+	add(results.Detected, time.UnixMilli(record.DetectedAt))
+	add(results.Ordered, time.UnixMilli(record.ReportedAt))
+	add(results.OrderP50, watch.Order(0.5))
+	add(results.OrderP99, watch.Order(0.99))
+	add(results.OrderLast, watch.Order(1))
+	add(results.AllDown, watch.Down())
+	add(results.InSync, time.UnixMilli(record.InSyncAt))
+	add(results.AllUp, last)
+	return phases, nil
+}
+
+func (g *group) account(ctx context.Context) (coordination.Record, error) {
+	history, err := g.env.Records(ctx, string(g.js.UID))
+	if err != nil || len(history) == 0 {
+		return coordination.Record{}, fmt.Errorf("the store has no account of the restart: %w", err)
+	}
+	return history[len(history)-1], nil
+}
+
+func wordOf(way string) string {
+	for word, name := range waysByFlag {
+		if name == way {
+			return word
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
+	"github.com/holdfast-project/holdfast/e2e/fakes/agent"
+	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+const (
+	entry    = "workers"
+	budget   = 1000
+	interval = 20 * time.Millisecond
+	// patience with anything that all workers take part in.
+	patience = 25 * time.Minute
+)
+
+func inPlace(way string) bool { return way == results.CRI || way == results.Exec }
+
+// jobSet is seed 000's: so many Jobs of so many workers, and each Job has a node pool for itself if it is exclusive.
+func jobSet(name, way string, jobs, pods int, exclusive bool) *v1alpha2.JobSet {
+	spec := batchv1.JobSpec{
+		Parallelism: ptr.To(int32(pods)), Completions: ptr.To(int32(pods)), CompletionMode: ptr.To(batchv1.IndexedCompletion),
+		BackoffLimit: ptr.To[int32](0),
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			TerminationGracePeriodSeconds: ptr.To[int64](1),
+			NodeSelector:                  map[string]string{kubelet.TypeLabel: kubelet.Type},
+			Tolerations:                   []corev1.Toleration{kubelet.Toleration()},
+			Containers: []corev1.Container{{
+				Name: "worker", Image: "worker", Command: []string{"train"},
+				Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{kubelet.GPU: resource.MustParse("8")}},
+			}},
+		}},
+	}
+	js := &v1alpha2.JobSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Annotations: map[string]string{}},
+		Spec: v1alpha2.JobSetSpec{
+			FailurePolicy:  &v1alpha2.FailurePolicy{MaxRestarts: budget},
+			ReplicatedJobs: []v1alpha2.ReplicatedJob{{Name: entry, Replicas: int32(jobs), Template: batchv1.JobTemplateSpec{Spec: spec}}},
+		},
+	}
+	if exclusive {
+		js.Annotations[v1alpha2.ExclusiveKey] = kubelet.PoolLabel
+	}
+	switch way {
+	case results.Blocking:
+		js.Spec.FailurePolicy.RestartStrategy = v1alpha2.BlockingRecreate
+	case results.CRI, results.Exec:
+		js.Annotations[v1alpha2.InPlaceTimeoutKey] = "5m"
+		js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s" // repeated failures are measured without the delay that bounds them
+		js.Annotations[v1alpha2.InPlaceDriverKey] = map[string]string{results.CRI: "cri", results.Exec: "exec"}[way]
+		template := &js.Spec.ReplicatedJobs[0].Template.Spec
+		template.BackoffLimit, template.Template.Spec.RestartPolicy = nil, ""
+	}
+	return js
+}
+
+// group is a JobSet that runs.
+type group struct {
+	*benchmark
+	way  string
+	js   *v1alpha2.JobSet
+	size int
+	// round is how many restarts in place there have been, as far as it was looked.
+	round int64
+	// pods that were deleted, each of which needs another one.
+	restarts int32
+}
+
+// start creates a JobSet and returns when all its workers run, in sync if they can be.
+func (b *benchmark) start(ctx context.Context, name, way string, jobs, pods int, exclusive bool) (*group, error) {
+	g := &group{benchmark: b, way: way, js: jobSet(name, way, jobs, pods, exclusive), size: jobs * pods}
+	watch := b.agents.Watch(name)
+	// The webhooks of a manager that has just begun may take a moment.
+	err := until(ctx, "the JobSet is created", time.Second, func(ctx context.Context) error { return b.env.Client.Create(ctx, g.js) })
+	if err != nil {
+		return nil, err
+	}
+	if _, err := g.awaitUp(ctx, watch); err != nil {
+		return g, fmt.Errorf("starting %d workers: %w", g.size, err)
+	}
+	return g, g.awaitQuiet(ctx)
+}
+
+// awaitUp returns when the program of each worker has started since the stopwatch did and, in place, the group runs.
+func (g *group) awaitUp(ctx context.Context, watch *agent.Stopwatch) (last time.Time, err error) {
+	err = until(ctx, "all workers run", interval, func(ctx context.Context) error {
+		n := 0
+		if n, last = watch.Started(); n < g.size {
+			return fmt.Errorf("%d of %d have started", n, g.size)
+		}
+		if !inPlace(g.way) {
+			return nil
+		}
+		sum, err := g.env.Summary(ctx, string(g.js.UID))
+		if err != nil {
+			return err
+		}
+		if sum.Phase != coordination.Running || sum.Generation != 1 {
+			return fmt.Errorf("the group is %s in epoch %d, %d of %d joined", sum.Phase, sum.Generation, sum.Joined, sum.Size)
+		}
+		g.round = sum.Round
+		return nil
+	})
+	return last, err
+}
+
+// awaitQuiet returns when all kubelets have reported, and the JobSet's status knows of all: what one failure leaves to do is not for the
+// next one to wait for.
+func (g *group) awaitQuiet(ctx context.Context) error {
+	jobs := g.js.Spec.ReplicatedJobs[0].Replicas
+	err := until(ctx, "the JobSet is ready", 200*time.Millisecond, func(ctx context.Context) error {
+		if n := g.simulation.Unreported(); n > 0 {
+			return fmt.Errorf("%d pods have news that the API server has not heard", n)
+		}
+		now, err := g.env.JobSet(ctx, namespace, g.js.Name)
+		if err != nil {
+			return err
+		}
+		g.restarts = now.Status.Restarts
+		for _, s := range now.Status.ReplicatedJobsStatus {
+			if s.Ready == jobs {
+				return nil
+			}
+		}
+		return errors.New("not all Jobs are ready")
+	})
+	if err == nil {
+		err = pause(ctx, rest)
+	}
+	return err
+}
+
+// rest lets everybody finish what a failure has left to do.
+const rest = 3 * time.Second
+
+// remove deletes all JobSets, and returns when their pods are gone. A deletion of hundreds may take an API server longer than it has for one
+// request, so it is asked for as long as any are there.
+func (b *benchmark) remove(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	began := time.Now()
+	err := until(ctx, "all pods are gone", time.Second, func(ctx context.Context) error {
+		pods := &metav1.PartialObjectMetadataList{}
+		pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+		var sets v1alpha2.JobSetList
+		if err := errors.Join(b.env.Client.List(ctx, pods, client.InNamespace(namespace), cached()), b.env.Client.List(ctx, &sets, client.InNamespace(namespace))); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(sets.Items, func(js v1alpha2.JobSet) bool { return js.DeletionTimestamp.IsZero() }) {
+			err := b.env.Client.DeleteAllOf(ctx, &v1alpha2.JobSet{}, client.InNamespace(namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
+			return errors.Join(err, errors.New("they were asked to go this moment"))
+		}
+		if n := len(pods.Items) + len(sets.Items); n > 0 {
+			return fmt.Errorf("%d pods and JobSets are left", n)
+		}
+		return nil
+	})
+	if took := time.Since(began); took > time.Second {
+		fmt.Fprintf(os.Stderr, "removed in %.0f s\n", took.Seconds())
+	}
+	return err
+}
+
+// cached reads from the API server's own cache, which costs it little.
+func cached() client.ListOption {
+	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
+}
+
+func until(ctx context.Context, what string, every time.Duration, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until %s: %w", what, err)
+		case <-time.After(every):
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,121 @@
+// Command scale lets workers of large JobSets fail on the testbed's real control plane and store, and answers each failure in
+// every way there is: Recreate, BlockingRecreate, in place with the CRI driver and with the exec driver, and Recreate by the published
+// JobSet controller. Nodes, kubelets and processes are simulated; agents, store, orchestrator and manager are real. It takes the time
+// until all workers run again, its phases, and what it cost everybody. Results are added to docs/benchmarks/scale/results.json, of which the page docs/benchmarks/scale.md is
+// made. It is no test: nothing here passes or fails by time.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
+)
+
+type options struct {
+	workers   int
+	ways      []string
+	scenarios []string
+	runs      int
+	add       bool
+	kubelet   string
+	failures  int
+	pace      time.Duration
+	within    time.Duration
+	steady    time.Duration
+	many      string
+	manyFor   time.Duration
+	profiles  string
+	results   string
+	page      string
+	pageOnly  bool
+}
+
+// waysByFlag are how the ways are called on the command line.
+var waysByFlag = map[string]string{
+	"recreate": results.Recreate, "published": results.Published, "blocking": results.Blocking, "cri": results.CRI, "exec": results.Exec,
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o, err := parse(os.Args[1:])
+	if err == nil {
+		err = run(ctx, o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-scale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	root, err := binaries.Root()
+	if err != nil {
+		return err
+	}
+	if o.pageOnly {
+		return writePage(root, o)
+	}
+	return errors.Join(bench(ctx, o), writePage(root, o)) // what was measured is kept, whatever came after
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench-scale", flag.ExitOnError)
+	flags.IntVar(&o.workers, "workers", 500, "workers of the JobSet, one on each node; a multiple of 5")
+	ways := flags.String("ways", "exec,cri,recreate,blocking", "answers, in this order; also published: Recreate by the published JobSet controller")
+	scenarios := flags.String("scenarios", "failure,pod,steady", "of failure, pod, repeat, steady, many")
+	flags.IntVar(&o.runs, "runs", 5, "failures of each kind whose median is taken")
+	flags.BoolVar(&o.add, "add", false, "add the runs to those that are there, instead of taking their place")
+	flags.StringVar(&o.kubelet, "kubelet", kubeletDefault, "how kubelets restart containers: default, period-1s (crashLoopBackOff.maxContainerRestartPeriod), evented (EventedPLEG)")
+	flags.IntVar(&o.failures, "repeat", 10, "failures of the scenario repeat, in one group")
+	flags.DurationVar(&o.pace, "repeat-pace", 50*time.Second, "from the end of one of them to the next; all of them are to be within ten minutes")
+	flags.DurationVar(&o.within, "repeat-within", 10*time.Minute, "time after the first of them from which there is no other, be there as many or not")
+	flags.DurationVar(&o.steady, "steady", 5*time.Minute, "length of the scenario steady")
+	flags.StringVar(&o.many, "many", "200x25", "JobSets x workers of the scenario many")
+	flags.DurationVar(&o.manyFor, "many-for", time.Minute, "its length, with a failure every second")
+	flags.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of our programs during each failure")
+	flags.StringVar(&o.results, "results", "docs/benchmarks/scale/results.json", "file to which results are added, below the repository's root")
+	flags.StringVar(&o.page, "page", "docs/benchmarks/scale.md", "the page; its plots are in a folder beside it")
+	flags.BoolVar(&o.pageOnly, "page-only", false, "measure nothing, make the page of the results that are there")
+	_ = flags.Parse(args)
+	for name := range strings.SplitSeq(*ways, ",") {
+		way, known := waysByFlag[name]
+		if !known {
+			return o, fmt.Errorf("--ways %q: there is no %q", *ways, name)
+		}
+		o.ways = append(o.ways, way)
+	}
+	o.scenarios = strings.Split(*scenarios, ",")
+	for _, s := range o.scenarios {
+		if !slices.Contains([]string{results.Failure, results.Pod, results.Repeat, results.Steady, results.Many}, s) {
+			return o, fmt.Errorf("--scenarios %q: there is no %q", *scenarios, s)
+		}
+	}
+	if o.workers < pools || o.workers%pools != 0 {
+		return o, fmt.Errorf("--workers %d: want a multiple of %d, the node pools", o.workers, pools)
+	}
+	if _, ok := kubelets[o.kubelet]; !ok {
+		return o, fmt.Errorf("--kubelet %q: want default, period-1s or evented", o.kubelet)
+	}
+	_, _, err := shapeOf(o.many)
+	return o, err
+}
+
+// shapeOf reads such as 200x25.
+func shapeOf(text string) (jobSets, workers int, err error) {
+	if _, err := fmt.Sscanf(text, "%dx%d", &jobSets, &workers); err != nil || jobSets < 1 || workers < 2 {
+		return 0, 0, fmt.Errorf("--many %q: want such as 200x25", text)
+	}
+	return jobSets, workers, nil
+}

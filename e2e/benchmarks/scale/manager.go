@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+const (
+	managerName                   = "jobset-manager"
+	webhookPort                   = 9847
+	managerHealth, managerMetrics = "127.0.0.1:18861", "127.0.0.1:18862"
+	managerProfile                = "127.0.0.1:18863"
+)
+
+// managerOf is a JobSet manager that runs, ours or the published one.
+type managerOf struct {
+	published bool
+	metrics   string       // its URL
+	web       *http.Client // that may read it
+}
+
+// manage has the manager run that a way asks for, with its webhooks, which exclusive placement needs, and no other.
+func (b *benchmark) manage(ctx context.Context, way string) error {
+	published := way == results.Published
+	if b.manager != nil && b.manager.published == published {
+		return nil
+	}
+	if b.manager != nil {
+		if err := errors.Join(b.env.RemoveWebhooks(ctx), b.env.Cluster.StopProgram(ctx, managerName)); err != nil {
+			return err
+		}
+		b.manager = nil
+	}
+	command, webhooks, err := b.managerCommand(ctx, published)
+	if err != nil {
+		return err
+	}
+	if err := b.env.Cluster.StartProgram(ctx, testbed.Program{Name: managerName, Command: command, Ready: framework.Healthy(managerHealth)}); err != nil {
+		return err
+	}
+	if err := b.env.ApplyWebhooks(ctx, webhooks, webhookPort); err != nil {
+		return err
+	}
+	m := &managerOf{published: published, metrics: "http://" + managerMetrics + "/metrics", web: http.DefaultClient}
+	if published { // it has no way to serve them in the open
+		m.metrics = "https://" + managerMetrics + "/metrics"
+		if m.web, err = b.env.Scraper(ctx); err != nil {
+			return err
+		}
+	}
+	b.manager = m
+	return nil
+}
+
+func (b *benchmark) managerCommand(ctx context.Context, published bool) (command []string, webhooks string, err error) {
+	if published {
+		other, err := b.env.PublishedManager(ctx, framework.PublishedAddresses{WebhookPort: webhookPort, Metrics: managerMetrics, Health: managerHealth})
+		return other.Command, other.Webhooks, err
+	}
+	env := b.env
+	certificates, err := env.ServingFolder()
+	return []string{
+		env.File("bin", "manager"), "--kubeconfig=" + env.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + managerHealth,
+		"--metrics-bind-address=" + managerMetrics, "--metrics-secure=false", "--pprof-bind-address=" + managerProfile,
+		"--inplace-store-address=" + env.Cluster.RedisAddress(), "--inplace-exec-image=" + framework.ExecImage, "--inplace-agent-image=" + framework.AgentImage,
+		"--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
+	}, env.File("charts", "jobset-controller", "files", "webhook", "manifests.yaml"), err
+}

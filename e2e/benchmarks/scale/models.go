@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
+	"github.com/holdfast-project/holdfast/e2e/fakes/agent"
+	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
+)
+
+// models are what is played, with the values that the runs were played with.
+func models() []results.Model {
+	const node = "real node, containerd 2.2"
+	t, evented := agent.Measured(), kubelets["evented"]
+	rules, period := kubelet.KubeletRules(), kubelets["period-1s"]
+	return []results.Model{
+		{What: "signal until a process is gone", Value: t.Dies.String(), Source: node + ", pidfd on containers' first processes"},
+		{What: "process gone until its supervisor knows", Value: t.Reaped.String(), Source: node + ", pidfd on a child"},
+		{What: "barrier lifted until the program runs", Value: t.Execs.String(), Source: node + ", a small supervisor's next child"},
+		{What: "process gone until the runtime says that the container exited", Value: t.Told.String(), Source: node + ", StopContainer and its event, less the process's end"},
+		{What: "the runtime's event of a start until the sidecar has it", Value: t.Event.String(), Source: node},
+		{What: "removal of a container's record", Value: t.Removed.String(), Source: node},
+		{What: "pod bound until its containers run", Value: rules.StartDelay.String(), Source: "real node, 0.84 s from creation to ready with an image that is there"},
+		{What: "kubelet looks for exited containers", Value: "every " + rules.Tick.String(), Source: "the kubelet's constant; an exit is found after an even share of it"},
+		{What: "kubelet's decision until the container runs again", Value: rules.RestartDelay.String(), Source: node + ": 0.32-1.24 s from the stop until it runs"},
+		{What: "deleted pod until its containers have ended", Value: stopDelay.String(), Source: node + ", a worker that ends at once"},
+		{What: "kubelet's back-off", Value: fmt.Sprintf("none, then %s, doubled up to %s, forgotten after %s", rules.BackOff.Initial, rules.BackOff.Max, rules.BackOff.ResetAfter),
+			Source: "the kubelet's; its retry comes up to half later. Measured: 15, 23, 47 s"},
+		{What: "the same, kubelet period-1s", Value: period.rules.BackOff.Max.String(), Source: "crashLoopBackOff.maxContainerRestartPeriod; measured: 2 s"},
+		{What: "kubelet evented", Value: fmt.Sprintf("exit told after %s, found within %s, runs %s later", evented.timing.Told, evented.rules.Tick, evented.rules.RestartDelay),
+			Source: "the kubelet's EventedPLEG gate; measured: 112-161 ms from the stop until it runs"},
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
+	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
+)
+
+// playAll plays each way with all scenarios, on one JobSet after the other.
+func (b *benchmark) playAll(ctx context.Context) error {
+	for _, way := range b.ways {
+		if err := b.play(ctx, way); err != nil {
+			return fmt.Errorf("%s: %w", way, err)
+		}
+	}
+	return nil
+}
+
+// scenario is played on a group that runs, and leaves one that runs.
+type scenario struct {
+	name string
+	play func(context.Context, *group) error
+	in   func(way string) bool
+}
+
+func (b *benchmark) scenariosOf() []scenario {
+	every := func(string) bool { return true }
+	return []scenario{
+		{results.Steady, b.steadily, every},
+		{results.Failure, b.fail, every},
+		{results.Pod, b.losePods, every},
+		{results.Repeat, b.repeat, inPlace},
+	}
+}
+
+// play begins by removing what the way before has left. What the last one leaves goes with the testbed.
+func (b *benchmark) play(ctx context.Context, way string) error {
+	if err := errors.Join(b.remove(ctx), b.manage(ctx, way)); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(b.scenariosOf(), func(s scenario) bool { return slices.Contains(b.scenarios, s.name) }) {
+		if err := b.playOne(ctx, way); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(b.scenarios, results.Many) {
+		return nil
+	}
+	if err := b.remove(ctx); err != nil {
+		return err
+	}
+	return b.playMany(ctx, way)
+}
+
+// playOne plays all scenarios of one JobSet.
+func (b *benchmark) playOne(ctx context.Context, way string) error {
+	began := time.Now()
+	g, err := b.start(ctx, "train", way, pools, b.workers/pools, true)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%-22s %5d workers run after %.1f s\n", way, g.size, time.Since(began).Seconds())
+	for _, s := range b.scenariosOf() {
+		if !slices.Contains(b.scenarios, s.name) || !s.in(way) {
+			continue
+		}
+		if err := s.play(ctx, g); err != nil {
+			return fmt.Errorf("scenario %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// keep adds a result to the file, so that whatever comes after, it is there.
+func (b *benchmark) keep(k results.Key, runs []results.Run, skipped int) error {
+	k.Kubelet = b.kubelet
+	machine := b.machine
+	if k.Way == results.Published {
+		machine = machine.With(results.JobSet, binaries.JobSetVersion)
+	}
+	result := results.Result{Key: k, At: time.Now().UTC().Truncate(time.Second), Machine: machine, Runs: runs, Skipped: skipped}
+	if err := keepRaw(b.env.File("e2e", "results", "scale"), result); err != nil {
+		return err
+	}
+	file := filepath.Join(b.env.File(), b.results)
+	all, err := results.Load(file)
+	if err != nil {
+		return err
+	}
+	put := results.Merge
+	if b.add {
+		put = results.Add
+	}
+	return results.Save(file, put(all, result))
+}
+
+// keepRaw writes a result as it was measured, with the time in the name of the file.
+func keepRaw(folder string, r results.Result) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s-%s-%d.json", r.At.Format("20060102T150405Z"), r.Scenario, r.Workers)), content, 0o644)
+}
+
+func (b *benchmark) say(g *group, scenario string, r results.Run) {
+	line := fmt.Sprintf("%-22s %5d workers, %-8s %8.3f s ", g.way, g.size, scenario, r.Seconds)
+	for _, p := range r.Phases {
+		line += fmt.Sprintf(" %s %.3f", p.Name, p.At)
+	}
+	u := r.Usage
+	line += fmt.Sprintf("; %.0f API calls (ours %.0f + %.0f), %.0f etcd writes, store %v\n  CPU", u.Calls["all"], u.Calls[manager], u.Calls[orchestrator], u.EtcdWrites, u.Store)
+	for _, name := range programs {
+		line += fmt.Sprintf(" %s %.2f", name, u.CPU[name])
+	}
+	fmt.Fprintln(os.Stderr, line)
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
+)
+
+// repeat kills workers of one group one after the other, within the ten minutes for which a kubelet remembers: first another one
+// each time, then always the same.
+func (b *benchmark) repeat(ctx context.Context, g *group) error {
+	for _, variant := range []struct {
+		name   string
+		victim func(int) string
+	}{
+		{results.OthersFail, g.victim},
+		{results.SameFails, func(int) string { return g.victim(0) }},
+	} {
+		b.simulation.Forgive()
+		var runs []results.Run
+		first := time.Now()
+		for i := range b.failures {
+			if time.Since(first) > b.within {
+				break
+			}
+			if i > 0 {
+				if err := pause(ctx, b.pace); err != nil {
+					return err
+				}
+			}
+			run, err := b.strike(ctx, g, results.Repeat, i, func(context.Context, int) (time.Time, error) {
+				return b.agents.Fail(g.js.Name, variant.victim(i))
+			})
+			if err != nil {
+				return fmt.Errorf("%s, failure %d: %w", variant.name, i+1, err)
+			}
+			runs = append(runs, run)
+		}
+		k := results.Key{Scenario: results.Repeat, Way: g.way, Workers: g.size, JobSets: 1, Variant: variant.name}
+		if err := b.keep(k, runs, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}

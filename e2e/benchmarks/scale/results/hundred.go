@@ -1,0 +1,63 @@
+package results
+
+import "fmt"
+
+// hundred is the number of agents that no machine here can hold.
+const hundred = 100_000
+
+// agents calculates what a hundred thousand agents need, from the largest group that was measured.
+func (p *page) agents() {
+	c, from, ok := p.costs()
+	if !ok {
+		return
+	}
+	p.section("100,000 agents, calculated")
+	p.line("No machine here holds them. From %s with %d workers, for one agent: %s µs of the store's CPU in a restart and %s calls,",
+		from, c.Agents, number(c.RestartCPU*1e6), number(c.RestartCalls))
+	p.line("%s µs for each second at rest and %s calls, pings included, %s KiB of the store's memory. A store carries out commands on one core.\n",
+		number(c.RestCPU*1e6), number(c.RestCalls), number(c.Bytes/1024))
+	p.header("agents", "stores", "agents for each", "connections", "memory, MiB", "share of its core at rest", "busy in a restart of all, s")
+	counts := []int{1, 4, 8, 16, 32, 64}
+	if n := c.ShardsWithin(hundred, restartGoal); n > counts[len(counts)-1] {
+		counts = append(counts, n)
+	}
+	for _, shards := range counts {
+		plan := c.For(hundred, shards)
+		p.row([]string{
+			fmt.Sprint(plan.Agents), fmt.Sprint(plan.Shards), fmt.Sprint((plan.Agents + shards - 1) / shards), number(plan.Connections),
+			number(plan.MemoryMiB), number(plan.RestCores), number(plan.Seconds),
+		})
+	}
+	p.line("\nA restart of all that keeps no store busy for longer than %s s needs %d of them.", number(restartGoal), c.ShardsWithin(hundred, restartGoal))
+	p.line("\nWhat this takes for granted:\n")
+	for _, assumption := range []string{
+		"the cost for an agent is that of the group measured: broadcast and joins are linear in the agents, as the sizes above show or refute",
+		"groups can be dealt out to stores; one group of more agents than a store can take needs relays, each of which subscribes once and reports for as many agents" +
+			" as one of the stores here has. Relays are not built; a relay's own time, about one hop, is not in the table",
+		"each store has a core to itself. Where this was measured it had a share of the machine's, so that its CPU is right and its waiting is left out",
+		"connections are two for each agent, without TLS. With TLS, add a handshake of 0.3 to 1 ms for each after a restart of the store",
+		"the order's way from the first to the last agent is part of the busy time; it is at most that time",
+		"API server and orchestrator are not on the path of a restart in place under the exec driver. What they are asked for is in the tables above",
+	} {
+		p.line("* %s.", assumption)
+	}
+}
+
+// restartGoal is how long a store may be busy with a restart, in seconds: the target of the exec driver.
+const restartGoal = 0.5
+
+// costs of the largest group under the exec driver of which a restart and a time at rest were measured.
+func (p *page) costs() (c Costs, from string, ok bool) {
+	sizes := p.sizes(Failure)
+	for i := len(sizes) - 1; i >= 0; i-- {
+		restart, found := p.find(Failure, Exec, sizes[i])
+		rest, foundRest := p.find(Steady, Exec, sizes[i])
+		if !found || !foundRest {
+			continue
+		}
+		if c, ok := CostsOf(restart, rest); ok {
+			return c, Exec, true
+		}
+	}
+	return Costs{}, "", false
+}

@@ -1,0 +1,411 @@
+package results
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Model is something that is played, with the value it is played with and where that comes from.
+type Model struct{ What, Value, Source string }
+
+// page is one that is being written.
+type page struct {
+	strings.Builder
+	all     []Result
+	folder  string
+	figures map[string]string
+}
+
+// Page makes the page of results, and its plots by file name, which the page looks for in the folder.
+func Page(all []Result, folder string, models []Model) (text string, figures map[string]string) {
+	p := &page{all: slices.Clone(all), folder: folder, figures: map[string]string{}}
+	slices.SortStableFunc(p.all, byKey)
+	p.introduce()
+	p.machines()
+	p.headline()
+	p.targets()
+	p.phases()
+	p.cost()
+	p.repeats()
+	p.steady()
+	p.many()
+	p.agents()
+	p.models(models)
+	return p.String(), p.figures
+}
+
+func byKey(a, b Result) int {
+	if a.Workers != b.Workers {
+		return a.Workers - b.Workers
+	}
+	return slices.Index(ways, a.Way) - slices.Index(ways, b.Way)
+}
+
+// ways in the order of the tables.
+var ways = []string{Recreate, Published, Blocking, CRI, Exec}
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
+func (p *page) section(title string) { p.line("\n## %s\n", title) }
+
+// header of a table.
+func (p *page) header(columns ...string) {
+	p.row(columns)
+	p.line("|%s", strings.Repeat("---|", len(columns)))
+}
+
+func (p *page) row(cells []string) { p.line("| %s |", strings.Join(cells, " | ")) }
+
+func (p *page) introduce() {
+	p.line("# Thousands of workers, and one fails")
+	p.line("\nWritten by `make bench-scale`. One JobSet with exclusive topology over five node pools, one worker on each node. A worker's process is")
+	p.line("killed, or its pod deleted, and the group is back when the last worker's program runs. The same cluster answers in four ways.\n")
+	p.line("**Real:** API server, etcd, Job controller, scheduler, redis-server, our manager with its webhooks, our orchestrator, and for each worker the")
+	p.line("agent's core and store client, with connections of its own (from 9,000 workers on, a hundred share one for calls). **Played:** nodes, kubelets, the container runtime, and processes, in one program, with")
+	p.line("[times measured on a real node](#what-is-played). All of it shares one small machine, so that what costs CPU costs time: read ratios first.")
+	p.line("\nValues are medians; in parentheses stand the least and the most of the runs. Seconds count from the failure. The page is made of the newest result of each")
+	p.line("kind in [results.json](scale/results.json): `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` is a short run.")
+}
+
+func (p *page) machines() {
+	seen := map[string]bool{}
+	least, most := -1.0, 0.0
+	var first, last time.Time
+	for _, r := range p.all {
+		m := r.Machine
+		if least < 0 || m.Waiting < least {
+			least = m.Waiting
+		}
+		most = max(most, m.Waiting)
+		if first.IsZero() || r.At.Before(first) {
+			first = r.At
+		}
+		if r.At.After(last) {
+			last = r.At
+		}
+		var versions []string
+		for _, name := range slices.Sorted(maps.Keys(m.Versions)) {
+			if name == JobSet {
+				continue // it is said where it took part
+			}
+			versions = append(versions, name+" "+m.Versions[name])
+		}
+		seen[fmt.Sprintf("%d cores (%s), %.0f GiB, Linux %s; %s", m.Cores, m.Processor, m.MemoryGiB, m.Kernel, strings.Join(versions, ", "))] = true
+	}
+	p.line("")
+	for _, m := range slices.Sorted(maps.Keys(seen)) {
+		p.line("* %s", m)
+	}
+	if !last.IsZero() {
+		p.line("* %s; the load before the runs was %.1f to %.1f, which is other work on the same machine", dates(first, last), least, most)
+	}
+}
+
+func dates(first, last time.Time) string {
+	const day = "2006-01-02"
+	if first.Format(day) == last.Format(day) {
+		return first.Format(day)
+	}
+	return first.Format(day) + " to " + last.Format(day)
+}
+
+// kubeletDefault is how kubelets restart containers unless told otherwise.
+const kubeletDefault = "default"
+
+// find is the result of one JobSet with the kubelet's defaults; false if there is none.
+func (p *page) find(scenario, way string, workers int) (Result, bool) {
+	for _, r := range p.all {
+		if r.Scenario == scenario && r.Way == way && r.Workers == workers && r.JobSets == 1 && r.Kubelet == kubeletDefault {
+			return r, true
+		}
+	}
+	return Result{}, false
+}
+
+// sizes for which a scenario of one JobSet was played.
+func (p *page) sizes(scenario string) []int {
+	sizes := map[int]bool{}
+	for _, r := range p.all {
+		if r.Scenario == scenario && r.JobSets == 1 {
+			sizes[r.Workers] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(sizes))
+}
+
+// of are the results of a scenario at a size.
+func (p *page) of(scenario string, workers int) []Result {
+	var some []Result
+	for _, r := range p.all {
+		if r.Scenario == scenario && r.Workers == workers && r.JobSets == 1 {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// name of a result's way, with the kubelet's setting if it is not the default.
+func (r Result) name() string {
+	if r.Kubelet == kubeletDefault || r.Kubelet == "" {
+		return r.Way
+	}
+	return r.Way + ", kubelet " + r.Kubelet
+}
+
+func (p *page) headline() {
+	p.section("From the failure until all workers run")
+	p.header("workers", "answer", "runs", "process killed, s", "x", "pod deleted, s", "x")
+	for _, n := range p.sizes(Failure) {
+		base, _ := p.find(Failure, Recreate, n)
+		basePod, _ := p.find(Pod, Recreate, n)
+		for _, r := range p.of(Failure, n) {
+			pod := p.same(r, Pod)
+			p.row([]string{
+				fmt.Sprint(n), r.name(), runsOf(r, pod), r.Outage().String(), ratio(base.Outage(), r.Outage()),
+				pod.Outage().String(), ratio(basePod.Outage(), pod.Outage()),
+			})
+		}
+	}
+	p.line("\nx is how many times faster than Recreate, in the same size.")
+	p.aboutMachines()
+	p.aboutPublished()
+	p.aboutEarlier()
+	for _, scenario := range []string{Failure, Pod} {
+		p.outages(scenario)
+	}
+}
+
+// runsOf are those of a killed process, and those of a deleted pod if there are not as many.
+func runsOf(killed, deleted Result) string {
+	if n := len(deleted.Runs); n > 0 && n != len(killed.Runs) {
+		return fmt.Sprintf("%d, %d", len(killed.Runs), n)
+	}
+	return fmt.Sprint(len(killed.Runs))
+}
+
+// same is the result of another scenario, all else equal; the zero Result if there is none.
+func (p *page) same(r Result, scenario string) Result {
+	for _, other := range p.all {
+		k := r.Key
+		k.Scenario = scenario
+		if other.Key == k {
+			return other
+		}
+	}
+	return Result{}
+}
+
+func ratio(base, is Statistic) string {
+	if base.N == 0 || is.N == 0 || is.Median == 0 {
+		return "-"
+	}
+	return number(base.Median / is.Median)
+}
+
+func (p *page) phases() {
+	p.section("Where the time goes")
+	p.line("Seconds from the failure, medians. In place: the order is published in the step in which the store learns of the failure; \"all down\" and \"in sync\"")
+	p.line("are the store's moments.")
+	for _, scenario := range []string{Failure, Pod} {
+		p.phaseTable(scenario, []string{CRI, Exec}, []string{Detected, Ordered, OrderP50, OrderP99, OrderLast, AllDown, InSync, AllUp})
+		p.phaseTable(scenario, []string{Recreate, Published, Blocking}, []string{Decided, FirstUp, OldGone, AllUp})
+	}
+}
+
+func (p *page) phaseTable(scenario string, ways, names []string) {
+	var rows [][]string
+	for _, n := range p.sizes(scenario) {
+		for _, r := range p.of(scenario, n) {
+			if !slices.Contains(ways, r.Way) {
+				continue
+			}
+			cells := []string{fmt.Sprint(n), r.name()}
+			for _, name := range names {
+				at := r.Phase(name)
+				if at.N == 0 {
+					cells = append(cells, "-")
+					continue
+				}
+				cells = append(cells, number(at.Median))
+			}
+			rows = append(rows, cells)
+		}
+	}
+	p.table(what[scenario], append([]string{"workers", "answer"}, names...), rows)
+}
+
+// what a scenario is in words.
+var what = map[string]string{Failure: "a process is killed", Pod: "a pod is deleted"}
+
+// table is left out if it has no rows.
+func (p *page) table(title string, columns []string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	if title != "" {
+		p.line("\n%s%s:\n", strings.ToUpper(title[:1]), title[1:])
+	}
+	p.header(columns...)
+	for _, r := range rows {
+		p.row(r)
+	}
+}
+
+// Programs in the order of the tables. The first ones are ours.
+var Programs = []string{"manager", "orchestrator", Store, Players, "kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler"}
+
+// Players is the program that plays the nodes, with all agents in it.
+const Players = "agents and nodes"
+
+func (p *page) cost() {
+	p.section("What one failure costs")
+	p.line("From the failure until some seconds after everybody is back. Calls are requests to the API server, watches excepted; our programs' are those of the manager")
+	p.line("and of the orchestrator. The store is asked by function calls, and by the pings of its subscribers; a function is many commands.")
+	for _, scenario := range []string{Failure, Pod} {
+		var calls, cpu, memory [][]string
+		for _, n := range p.sizes(scenario) {
+			for _, r := range p.of(scenario, n) {
+				head := []string{fmt.Sprint(n), r.name()}
+				calls = append(calls, append(slices.Clone(head),
+					r.counted(func(u Usage) float64 { return u.Calls["all"] }), r.counted(func(u Usage) float64 { return u.Calls["manager"] }),
+					r.counted(func(u Usage) float64 { return u.Calls["orchestrator"] }), r.counted(func(u Usage) float64 { return u.EtcdWrites }),
+					r.counted(func(u Usage) float64 { return u.Store["fcall"] }), r.counted(func(u Usage) float64 { return u.Store["ping"] })))
+				cpu, memory = append(cpu, head), append(memory, head)
+				for _, name := range Programs {
+					i := len(cpu) - 1
+					cpu[i] = append(slices.Clip(cpu[i]), r.used(func(u Usage) float64 { return u.CPU[name] }))
+					memory[i] = append(slices.Clip(memory[i]), r.counted(func(u Usage) float64 { return u.MemoryMiB[name] }))
+				}
+			}
+		}
+		columns := append([]string{"workers", "answer"}, Programs...)
+		p.table(what[scenario], []string{"workers", "answer", "API calls", "manager's", "orchestrator's", "etcd writes", "store calls", "pings"}, calls)
+		p.table("CPU, seconds", columns, cpu)
+		p.table("memory, most at a time, MiB", columns, memory)
+	}
+}
+
+// counted is the median of a number of things.
+func (r Result) counted(of func(Usage) float64) string {
+	s := r.each(func(run Run) float64 { return of(run.Usage) })
+	if s.N == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", s.Median)
+}
+
+// used is the median of something that was used.
+func (r Result) used(of func(Usage) float64) string {
+	s := r.each(func(run Run) float64 { return of(run.Usage) })
+	if s.N == 0 {
+		return "-"
+	}
+	return number(s.Median)
+}
+
+func (p *page) repeats() {
+	if len(p.sizes(Repeat)) == 0 {
+		return
+	}
+	p.section("Failures within ten minutes")
+	p.line("A kubelet that restarts a container again waits: 10 s, 20 s, 40 s and so on, unless ten minutes were quiet. This back-off is modelled as it was measured, and with")
+	p.line("`crashLoopBackOff.maxContainerRestartPeriod: 1s` (kubelet period-1s). Ordered restarts of the CRI driver are spared it where the agent removes the container's")
+	p.line("record before the kubelet looks; where it is too late, the container waits. The worker that fails by itself is not spared. Under the exec driver")
+	p.line("containers stay, and the kubelet has no part.")
+	for _, n := range p.sizes(Repeat) {
+		var rows [][]string
+		most := 0
+		for _, r := range p.of(Repeat, n) {
+			most = max(most, len(r.Runs))
+		}
+		columns := []string{"answer", "who fails"}
+		for i := range most {
+			columns = append(columns, fmt.Sprint(i+1))
+		}
+		for _, r := range p.of(Repeat, n) {
+			cells := []string{r.name(), r.Variant}
+			for _, run := range r.Runs {
+				cells = append(cells, number(run.Seconds))
+			}
+			rows = append(rows, append(cells, make([]string, 2+most-len(cells))...))
+		}
+		p.table(fmt.Sprintf("%d workers, seconds of each failure", n), columns, rows)
+		p.repeatFigure(n)
+	}
+}
+
+func (p *page) steady() {
+	if len(p.sizes(Steady)) == 0 {
+		return
+	}
+	p.section("Nothing happens")
+	p.line("A group at rest, for each second. Reads are the agents', every 15 to 30 s; pings are those of idle subscriptions, every 10 s. What calls of the API server remain are")
+	p.line("leases: the orchestrator's, and those of the cluster's own programs and its real node.\n")
+	var calls, cpu [][]string
+	for _, n := range p.sizes(Steady) {
+		for _, r := range p.of(Steady, n) {
+			second := func(of func(Usage) float64) string { return r.used(func(u Usage) float64 { return of(u) / u.Seconds }) }
+			calls = append(calls, []string{
+				fmt.Sprint(n), r.name(), r.counted(func(u Usage) float64 { return u.Seconds }), second(func(u Usage) float64 { return u.Calls["manager"] }),
+				second(func(u Usage) float64 { return u.Calls["orchestrator"] }), second(func(u Usage) float64 { return u.Calls["all"] }),
+				second(func(u Usage) float64 { return u.Store["fcall"] }), number(float64(n) / 15), second(func(u Usage) float64 { return u.Store["ping"] }),
+				r.counted(func(u Usage) float64 { return u.StoreMiB }), r.counted(func(u Usage) float64 { return u.StoreConnections }),
+			})
+			cells := []string{fmt.Sprint(n), r.name()}
+			for _, name := range Programs {
+				cells = append(cells, second(func(u Usage) float64 { return 1000 * u.CPU[name] }))
+			}
+			cpu = append(cpu, cells)
+		}
+	}
+	p.table("", []string{
+		"workers", "answer", "seconds", "manager's calls", "orchestrator's", "all API calls", "store reads", "N/15", "pings", "store, MiB", "its connections",
+	}, calls)
+	p.table("CPU, milliseconds for each second", append([]string{"workers", "answer"}, Programs...), cpu)
+}
+
+func (p *page) many() {
+	var rows [][]string
+	for _, r := range p.all {
+		if r.Scenario != Many {
+			continue
+		}
+		for _, run := range r.Runs {
+			u := run.Usage
+			per := func(v float64) string { return number(v / float64(max(1, len(run.Outages)))) }
+			rows = append(rows, []string{
+				fmt.Sprintf("%d x %d", r.JobSets, r.Workers/r.JobSets), r.name(), fmt.Sprint(len(run.Outages)),
+				number(Quantile(run.Outages, 0.5)), number(Quantile(run.Outages, 0.99)), number(Quantile(run.Outages, 1)),
+				per(u.Calls["all"]), per(u.Calls["manager"] + u.Calls["orchestrator"]), per(u.Store["fcall"]),
+				number(u.CPU["orchestrator"] / u.Seconds), number(u.CPU["manager"] / u.Seconds), number(u.CPU[Store] / u.Seconds),
+				number(u.MemoryMiB["orchestrator"]), number(u.MemoryMiB["manager"]),
+			})
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	p.section("Many JobSets, a failure every second")
+	p.line("Every second one worker of a JobSet that runs is killed. Calls are for each failure; CPU is the share of a core. Some JobSets are hit twice: a worker that fails by")
+	p.line("itself after its kubelet has seen an exit of its container waits for the back-off of 10 s, under the CRI driver, and its group with it.\n")
+	p.table("", []string{
+		"JobSets x workers", "answer", "failures", "median, s", "99 %, s", "slowest, s", "API calls", "ours", "store calls",
+		"CPU orchestrator", "manager", "store", "MiB orchestrator", "manager",
+	}, rows)
+}
+
+func (p *page) models(models []Model) {
+	if len(models) == 0 {
+		return
+	}
+	p.section("What is played")
+	p.header("what", "value", "from")
+	for _, m := range models {
+		p.row([]string{m.What, m.Value, m.Source})
+	}
+	p.line("\nNot played, and so free: pulling images, the work of a container's start on its own node beside its time, GPUs that take long to let go, the network between nodes,")
+	p.line("an agent's start-up file. The agents' limit of stops in a minute is raised, because the runs follow each other faster than failures do.")
+}

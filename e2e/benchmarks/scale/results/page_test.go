@@ -1,0 +1,129 @@
+package results
+
+import (
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+)
+
+func result(scenario, way string, workers int, seconds ...float64) Result {
+	r := Result{Key: Key{Scenario: scenario, Way: way, Workers: workers, JobSets: 1, Kubelet: kubeletDefault}}
+	for _, s := range seconds {
+		r.Runs = append(r.Runs, Run{Seconds: s, Phases: []Phase{{Ordered, 0.01}, {OrderP99, 0.2}, {AllUp, s}}, Usage: Usage{
+			Seconds: 10, Calls: map[string]float64{"all": 7}, CPU: map[string]float64{Store: 0.5}, Store: map[string]float64{"fcall": 100},
+			MemoryMiB: map[string]float64{"manager": 300, "orchestrator": 30}, StoreMiB: 20,
+		}})
+	}
+	return r
+}
+
+func some() []Result {
+	many := result(Many, CRI, 50, 60)
+	many.JobSets, many.Runs[0].Outages = 10, []float64{1, 2, 3}
+	repeat := result(Repeat, CRI, 5000, 1.5, 9, 4)
+	repeat.Variant, repeat.Kubelet = OthersFail, "period-1s"
+	steady := result(Steady, Exec, 5000, 300)
+	steady.Runs[0].Usage.Seconds, steady.Runs[0].Usage.CPU = 300, map[string]float64{Store: 3}
+	published := result(Failure, Published, 5000, 240)
+	published.Machine = published.Machine.With(JobSet, "v9.9.9")
+	return []Result{
+		published, result(Failure, Exec, 5000, 0.4, 0.6, 0.5), result(Failure, Recreate, 5000, 120), result(Failure, CRI, 5000, 2),
+		result(Pod, Exec, 5000, 1.2), result(Failure, Exec, 500, 0.1), result(Failure, Recreate, 500, 12),
+		result(Pod, Recreate, 500, 9), result(Pod, CRI, 500, 3), many, repeat, steady,
+	}
+}
+
+func lineOf(t *testing.T, page string, parts ...string) string {
+	t.Helper()
+	for line := range strings.Lines(page) {
+		found := true
+		for _, part := range parts {
+			found = found && strings.Contains(line, part)
+		}
+		if found {
+			return line
+		}
+	}
+	t.Fatalf("no line with %q in:\n%s", parts, page)
+	return ""
+}
+
+func TestPage(t *testing.T) {
+	page, figures := Page(some(), "scale", []Model{{"a kubelet's look", "1 s", "the kubelet's source"}})
+	for name, want := range map[string][]string{
+		"ratios are to Recreate at the same size":    {"| 5000 | in place, exec driver | 3, 1 | 0.500 (0.400-0.600) | 240 | 1.20 | - |"},
+		"and not to that of another":                 {"| 500 | in place, exec driver | 1 | 0.100 | 120 |"},
+		"the published controller is beside ours":    {"| 5000 | Recreate, published JobSet | 1 | 240 | 0.500 |"},
+		"with its version":                           {"published JobSet controller is v9.9.9 with"},
+		"and its phases":                             {"| 5000 | Recreate, published JobSet | - | - | - | 240 |"},
+		"a target that is met":                       {"group restart, exec driver, s", "<= 0.5", "| met |"},
+		"one that is missed, with its distance":      {"order reaches", "0.190", "missed: 1.90 of the target"},
+		"one that is bound below":                    {"CRI driver against Recreate", "60.0", "met"},
+		"one that was measured in a smaller group":   {"deleted pod, CRI driver, against Recreate", "| 500 | 3.00 | met |"},
+		"one that was not measured":                  {"deleted pod, exec driver, against Recreate", "not measured"},
+		"the slowest repeat, without the first":      {"repeated, kubelet period-1s", "9.00", "missed"},
+		"a controller that takes more memory":        {"memory of the manager", "300", "missed"},
+		"failures of many JobSets":                   {"| 10 x 5 | in place, CRI driver | 3 | 2.00 | 3.00 | 3.00 |"},
+		"what is played":                             {"| a kubelet's look | 1 s |"},
+		"repeats of other kubelets are named":        {"in place, CRI driver, kubelet period-1s | another worker each time | 1.50 | 9.00 | 4.00 |"},
+		"reads at rest for each second, beside N/15": {"| 5000 | in place, exec driver | 300 | 0 | 0 | 0.023 | 0.333 | 333 |"},
+	} {
+		t.Run(name, func(t *testing.T) { lineOf(t, page, want...) })
+	}
+	if machine := lineOf(t, page, " cores ("); strings.Contains(machine, "v9.9.9") {
+		t.Errorf("who took part once is said of every run: %s", machine)
+	}
+	for file, svg := range figures {
+		if !strings.Contains(page, "(scale/"+file+")") {
+			t.Errorf("%s is not shown", file)
+		}
+		for d := xml.NewDecoder(strings.NewReader(svg)); ; {
+			if _, err := d.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+		}
+	}
+	if len(figures) < 3 {
+		t.Errorf("%d plots", len(figures))
+	}
+}
+
+func TestTargetsAreLookedAtWithTheMostThereIs(t *testing.T) {
+	page, _ := Page([]Result{result(Failure, Exec, 500, 0.1), result(Failure, Exec, 50, 0.05), result(Failure, Exec, 10_000, 3)}, "scale", nil)
+	lineOf(t, page, "group restart, exec driver, s", "| 500 |")
+	lineOf(t, page, "group restart, exec driver, s", "0.100", "met")
+	lineOf(t, page, "<= N/15 = 33 | - |")
+}
+
+func TestPageOfNothing(t *testing.T) {
+	page, figures := Page(nil, "scale", nil)
+	if len(figures) > 0 || strings.Contains(page, "NaN") || strings.Contains(page, "100,000 agents, calculated") {
+		t.Errorf("a page of nothing says something:\n%s", page)
+	}
+}
+
+func TestRunsOfAnEarlierInvocationAreNamed(t *testing.T) {
+	page, _ := Page(Add(some(), result(Failure, Exec, 500, 0.3)), "scale", nil)
+	lineOf(t, page, "Of the 2 runs of a killed process with 500 workers, in place, exec driver, 1 are of an earlier invocation.")
+	lineOf(t, page, "| 500 | in place, exec driver | 2 | 0.200 (0.100-0.300) |")
+}
+
+// A ratio of two processors is no ratio of two answers alone.
+func TestRowsOfTwoMachinesAreNamed(t *testing.T) {
+	list := some()
+	page, _ := Page(list, "scale", nil)
+	if strings.Contains(page, "Not on the same processor") {
+		t.Error("rows of one machine are named")
+	}
+	for i := range list {
+		if list[i].Way == Exec {
+			list[i].Machine.Processor = "another"
+		}
+	}
+	page, _ = Page(list, "scale", nil)
+	lineOf(t, page, "Not on the same processor as the Recreate of its row")
+	lineOf(t, page, "* 500 workers, in place, exec driver, a killed process (another, Recreate")
+}

@@ -1,0 +1,50 @@
+package results
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Remarks below the headline's table: what one has to know to read it.
+
+// aboutPublished says which versions of the published controller took part.
+func (p *page) aboutPublished() {
+	versions := map[string]bool{}
+	for _, r := range p.all {
+		if r.Way == Published {
+			versions[r.Machine.Versions[JobSet]] = true
+		}
+	}
+	if len(versions) > 0 {
+		p.line("\nThe published JobSet controller is %s with its defaults and webhooks, in the place of our manager; all else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
+	}
+}
+
+// aboutMachines says which rows have another machine than the Recreate that they are compared with.
+func (p *page) aboutMachines() {
+	var apart []string
+	for _, r := range p.all {
+		what, here := outageWords[r.Scenario]
+		base, found := p.find(r.Scenario, Recreate, r.Workers)
+		if here && found && r.JobSets == 1 && r.Machine.Processor != base.Machine.Processor {
+			apart = append(apart, fmt.Sprintf("* %d workers, %s, %s (%s, Recreate %s)", r.Workers, r.name(), what, r.Machine.Processor, base.Machine.Processor))
+		}
+	}
+	if len(apart) > 0 {
+		p.line("\nNot on the same processor as the Recreate of its row, so that x is of two machines:\n%s", strings.Join(apart, "\n"))
+	}
+}
+
+// outageWords are what is done to the group in the scenarios that are compared.
+var outageWords = map[string]string{Failure: "a killed process", Pod: "a deleted pod"}
+
+// aboutEarlier says which runs are not of one invocation.
+func (p *page) aboutEarlier() {
+	for _, r := range p.all {
+		if what, here := outageWords[r.Scenario]; here && r.Earlier > 0 {
+			p.line("\nOf the %d runs of %s with %d workers, %s, %d are of an earlier invocation.", len(r.Runs), what, r.Workers, r.name(), r.Earlier)
+		}
+	}
+}

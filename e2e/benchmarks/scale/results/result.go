@@ -1,0 +1,212 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Scenarios.
+const (
+	Failure = "failure" // a worker's process is killed
+	Pod     = "pod"     // a worker's pod is deleted
+	Repeat  = "repeat"  // failures that follow each other within ten minutes
+	Steady  = "steady"  // nothing happens
+	Many    = "many"    // many JobSets, with a failure every second somewhere
+)
+
+// Ways to answer a failure.
+const (
+	Recreate  = "Recreate"
+	Blocking  = "BlockingRecreate"
+	Published = "Recreate, published JobSet" // by the published manager, in the place of ours
+	CRI       = "in place, CRI driver"
+	Exec      = "in place, exec driver"
+)
+
+// Key says what was measured. A later result of the same key replaces the one before.
+type Key struct {
+	Scenario string `json:"scenario"`
+	Way      string `json:"way"`
+	Workers  int    `json:"workers"` // in all
+	JobSets  int    `json:"jobSets"`
+	Kubelet  string `json:"kubelet"`           // how its back-off is set
+	Variant  string `json:"variant,omitempty"` // of the scenario
+}
+
+// Result is one scenario, answered in one way.
+type Result struct {
+	Key
+	At      time.Time `json:"at"`
+	Machine Machine   `json:"machine"`
+	Runs    []Run     `json:"runs"`
+	// Skipped is how many failures of a scenario with a fixed pace found nobody to hit.
+	Skipped int `json:"skipped,omitempty"`
+	// Earlier runs are the first of Runs: they were added to, by an invocation of another time.
+	Earlier int `json:"earlierRuns,omitempty"`
+}
+
+// Machine is where it was measured, and what else went on there.
+type Machine struct {
+	Processor string            `json:"processor"`
+	Cores     int               `json:"cores"`
+	MemoryGiB float64           `json:"memoryGiB"`
+	Kernel    string            `json:"kernel"`
+	Versions  map[string]string `json:"versions"`
+	// Waiting is the load average of the minute before.
+	Waiting float64 `json:"loadBefore"`
+}
+
+// JobSet is the name of the published JobSet controller among the versions of a machine; only where it took part.
+const JobSet = "published JobSet"
+
+// With is the machine with the version of one more program.
+func (m Machine) With(program, version string) Machine {
+	versions := map[string]string{program: version}
+	maps.Copy(versions, m.Versions)
+	m.Versions = versions
+	return m
+}
+
+// Run is one failure and its answer, or one window of time.
+type Run struct {
+	// Seconds from the failure until the last worker's program runs; of a window, its length.
+	Seconds float64 `json:"seconds"`
+	Phases  []Phase `json:"phases,omitempty"`
+	// Outages are the seconds of each failure of a window.
+	Outages []float64 `json:"outages,omitempty"`
+	Usage   Usage     `json:"usage"`
+}
+
+// Phase is a moment of a run, in seconds from the failure.
+type Phase struct {
+	Name string  `json:"name"`
+	At   float64 `json:"at"`
+}
+
+// Usage is what a run took, from the failure until a little after its end.
+type Usage struct {
+	Seconds float64 `json:"seconds"`
+	// Calls of the programs to the API server; "all" are those that it answered, watches excepted.
+	Calls      map[string]float64 `json:"apiCalls"`
+	EtcdWrites float64            `json:"etcdWrites"`
+	// Store is what the store was asked from outside, by command.
+	Store map[string]float64 `json:"storeCalls"`
+	// Inside is how many commands it carried out in all, those of its functions included.
+	Inside    float64            `json:"storeCommands"`
+	CPU       map[string]float64 `json:"cpuSeconds"`
+	MemoryMiB map[string]float64 `json:"peakMiB"`
+	// StoreMiB is the store's data, buffers and connections.
+	StoreMiB         float64 `json:"storeMiB"`
+	StoreConnections float64 `json:"storeConnections"`
+}
+
+// Load reads results; no file is no results.
+func Load(file string) ([]Result, error) {
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Result
+	if err := json.Unmarshal(content, &all); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return all, nil
+}
+
+// Save writes a summary of results: one result on a line, figures with the digits that the page can show.
+func Save(file string, all []Result) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	lines := make([]string, len(all))
+	for i, r := range all {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		var decoded any
+		if err := json.Unmarshal(raw, &decoded); err != nil {
+			return err
+		}
+		line, err := json.Marshal(rounded(decoded))
+		if err != nil {
+			return err
+		}
+		lines[i] = string(line)
+	}
+	return os.WriteFile(file, []byte("[\n"+strings.Join(lines, ",\n")+"\n]\n"), 0o644)
+}
+
+// digits of a figure in a summary.
+const digits = 5
+
+// rounded rounds every number in a decoded JSON value.
+func rounded(value any) any {
+	switch v := value.(type) {
+	case float64:
+		if short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64); err == nil && v != math.Trunc(v) {
+			return short
+		}
+	case []any:
+		for i := range v {
+			v[i] = rounded(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = rounded(v[key])
+		}
+	}
+	return value
+}
+
+// Merge puts a result in the place of the one with the same key, or at the end.
+func Merge(all []Result, one Result) []Result {
+	if i := slices.IndexFunc(all, func(r Result) bool { return r.Key == one.Key }); i >= 0 {
+		all[i] = one
+		return all
+	}
+	return append(all, one)
+}
+
+// Add puts the runs of a result behind those that there are with the same key.
+func Add(all []Result, one Result) []Result {
+	if i := slices.IndexFunc(all, func(r Result) bool { return r.Key == one.Key }); i >= 0 {
+		one.Earlier = len(all[i].Runs)
+		one.Runs = slices.Concat(all[i].Runs, one.Runs)
+	}
+	return Merge(all, one)
+}
+
+// Names of phases.
+const (
+	Detected  = "detected"          // the agent of the worker that failed knows
+	Ordered   = "ordered"           // the store knows, and has published the order in the same step
+	OrderP50  = "order at half"     // of the agents that have to restart their workers
+	OrderP99  = "order at 99 %"     // of them
+	OrderLast = "order at all"      // of them
+	AllDown   = "all down"          // the agent of the last worker of the old round knows that it has ended
+	InSync    = "in sync"           // the last worker has joined
+	Decided   = "restart decided"   // the JobSet's status counts the restart
+	FirstUp   = "first new pod"     // a worker of the next attempt runs
+	OldGone   = "last old pod gone" // its containers have ended
+	AllUp     = "all run"           // the last worker's program runs
+)
+
+// Variants of Repeat.
+const (
+	OthersFail = "another worker each time"
+	SameFails  = "the same worker each time"
+)

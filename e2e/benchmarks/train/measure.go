@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+const (
+	namespace = "bench-train"
+	// rest is how long the training goes on before the failure.
+	rest = 3 * time.Second
+	// patience is how long the next step is waited for.
+	patience = 90 * time.Second
+)
+
+// failures in the order of the page.
+var failures = []string{"killed", "hung", "deleted"}
+
+// phases between a failure and the next step, in their order. The first two end when the answer knows of the failure and when no old process
+// is left; the others when the last rank says so.
+var phases = []string{"detect", "stop", "start", "import", "rendezvous", "load", "step"}
+
+// errNoStep means that the training did not go on in time.
+var errNoStep = errors.New("no step")
+
+// training is a JobSet that runs.
+type training struct {
+	env    *framework.Environment
+	way    way
+	dir    string // shared with the pods
+	jobSet *v1alpha2.JobSet
+}
+
+// start creates the training and returns when each rank has done a step.
+func start(ctx context.Context, env *framework.Environment, w way, dir string) (*training, error) {
+	js := jobSet(dir)
+	if w.change != nil {
+		w.change(js)
+	}
+	if err := env.Client.Create(ctx, js); err != nil {
+		return nil, fmt.Errorf("creating the JobSet: %w", err)
+	}
+	t := &training{env: env, way: w, dir: dir, jobSet: js}
+	_, err := t.await(ctx, time.Time{}, 2*patience)
+	return t, err
+}
+
+// life is what the newest process of a rank has noted.
+type life struct {
+	process string
+	at      map[string]time.Time
+}
+
+// notes returns the newest process of a rank that has begun after a moment, and when the rank failed after it, if it did.
+func (t *training) notes(rank int, after time.Time) (newest life, failed time.Time) {
+	f, err := os.Open(filepath.Join(t.dir, fmt.Sprint("notes-", rank)))
+	if err != nil {
+		return newest, failed
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 3 {
+			continue
+		}
+		seconds, err := strconv.ParseFloat(fields[0], 64)
+		when := time.UnixMicro(int64(seconds * 1e6))
+		if err != nil || when.Before(after) {
+			continue
+		}
+		switch what := fields[2]; {
+		case what == "start":
+			newest = life{fields[1], map[string]time.Time{what: when}}
+		case slices.Contains(failures, what):
+			failed = when
+		case fields[1] == newest.process:
+			newest.at[what] = when
+		}
+	}
+	return newest, failed
+}
+
+// await returns the newest process of each rank, all of which have begun after a moment, once all have done a step.
+func (t *training) await(ctx context.Context, after time.Time, limit time.Duration) ([]life, error) {
+	for until := time.Now().Add(limit); time.Now().Before(until); {
+		var lives []life
+		for rank := range workers {
+			if env, _ := t.notes(rank, after); !env.at["step"].IsZero() {
+				lives = append(lives, env)
+			}
+		}
+		if len(lives) == workers {
+			return lives, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil, fmt.Errorf("%w within %s", errNoStep, limit)
+}
+
+// outcome of a failure: how long each phase took, 0 for one that is not told apart from the next, and all of them.
+type outcome struct {
+	Phases map[string]time.Duration `json:"phases,omitempty"`
+	Total  time.Duration            `json:"total"` // 0: no step in time
+	Load   float64                  `json:"load"`  // of the machine in the minute before
+}
+
+// loadOfMachine is the load average of the last minute.
+func loadOfMachine() (load float64) {
+	text, _ := os.ReadFile("/proc/loadavg")
+	_, _ = fmt.Sscan(string(text), &load)
+	return load
+}
+
+// victim is the rank that fails. It is not rank 0.
+const victim = 2
+
+// fail lets a rank fail, and returns how long it took until all ranks had done a step again.
+func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
+	old, err := t.await(ctx, time.Time{}, patience)
+	if err != nil {
+		return outcome{}, err
+	}
+	gone := t.watch(old)
+	time.Sleep(rest)
+	o := outcome{Phases: map[string]time.Duration{}, Load: loadOfMachine()}
+	began, err := t.strike(ctx, victim, failure)
+	if err != nil {
+		return outcome{}, err
+	}
+	lives, err := t.await(ctx, began, patience)
+	if errors.Is(err, errNoStep) {
+		return o, nil
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	ends := map[string]time.Time{"stop": began, "detect": t.detected(ctx, began)}
+	for range old {
+		if at := <-gone; at.After(ends["stop"]) {
+			ends["stop"] = at
+		}
+	}
+	for _, env := range lives {
+		for what, at := range env.at {
+			if at.After(ends[what]) {
+				ends[what] = at
+			}
+		}
+	}
+	o.Total = ends["step"].Sub(began)
+	last := began
+	for _, phase := range phases {
+		if at := ends[phase]; at.After(last) {
+			o.Phases[phase] = at.Sub(last)
+			last = at
+		}
+	}
+	return o, nil
+}
+
+// strike makes a rank fail and returns when it did.
+func (t *training) strike(ctx context.Context, rank int, failure string) (time.Time, error) {
+	if failure == "deleted" {
+		all, err := t.env.AwaitWorkers(ctx, namespace, name, workers)
+		if err != nil {
+			return time.Time{}, err
+		}
+		return t.env.DeletePod(ctx, all[framework.IDs(all)[rank]])
+	}
+	before := time.Now()
+	order := filepath.Join(t.dir, fmt.Sprint("order-", rank))
+	if err := os.WriteFile(order+".new", []byte(failure), 0o666); err != nil {
+		return time.Time{}, err
+	}
+	if err := os.Rename(order+".new", order); err != nil {
+		return time.Time{}, err
+	}
+	var at time.Time
+	err := framework.Until(ctx, "rank has failed", func(context.Context) error {
+		if _, at = t.notes(rank, before); at.IsZero() {
+			return errors.New("it goes on")
+		}
+		return nil
+	})
+	return at, err
+}
+
+// watch tells when each of these processes ends.
+func (t *training) watch(all []life) <-chan time.Time {
+	ended := make(chan time.Time, len(all))
+	for _, env := range all {
+		go func() {
+			f, err := os.Open(filepath.Join(t.dir, "alive-"+env.process))
+			if err == nil {
+				err = unix.Flock(int(f.Fd()), unix.LOCK_SH)
+				f.Close()
+			}
+			if err != nil {
+				ended <- time.Time{}
+				return
+			}
+			ended <- time.Now()
+		}()
+	}
+	return ended
+}
+
+// detected is when Holdfast knew of the last failure; other ways do not say.
+func (t *training) detected(ctx context.Context, after time.Time) time.Time {
+	if !t.way.records {
+		return time.Time{}
+	}
+	records, err := t.env.Records(ctx, string(t.jobSet.UID))
+	if err != nil {
+		return time.Time{}
+	}
+	for _, r := range records {
+		if at := time.UnixMilli(r.DetectedAt); r.Round > 0 && at.After(after) {
+			return at
+		}
+	}
+	return time.Time{}
+}

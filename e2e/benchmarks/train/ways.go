@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/e2e/framework/torch"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+const (
+	name = "train"
+	// workers of the training, each in a pod of its own.
+	workers = 4
+	// hangTimeout is how long a hung rank is waited for, by the collectives of all ways and by Holdfast's supervisor.
+	hangTimeout = 15
+	// leader is the address of worker 0.
+	leader = name + "-workers-0-0." + name
+)
+
+// way is one way to answer the failures of a training.
+type way struct {
+	name string
+	// published is the published JobSet controller's, instead of ours.
+	published bool
+	// records are kept of each restart.
+	records bool
+	change  func(*v1alpha2.JobSet)
+}
+
+// Ways that the page compares.
+const (
+	torchrunDefault = "torchrun, monitor interval 0.1 s (default)"
+	torchrunBest    = "torchrun, monitor interval 0.01 s"
+	warmStart       = "Holdfast exec, warm start"
+	recreate        = "Recreate"
+)
+
+// ways in the order of the table.
+var ways = []way{
+	{name: torchrunDefault, change: torchrun("0.1")},
+	{name: torchrunBest, change: torchrun("0.01")},
+	{name: "Holdfast exec", records: true, change: supervised},
+	{name: warmStart, records: true, change: func(js *v1alpha2.JobSet) {
+		supervised(js)
+		set(worker(js), "HOLDFAST_PRELOAD", "torch,torch.distributed,torch._dynamo,torch.nn.parallel")
+	}},
+	{name: "Holdfast CRI", records: true, change: func(js *v1alpha2.JobSet) {
+		js.Annotations = map[string]string{v1alpha2.InPlaceTimeoutKey: "120s", v1alpha2.InPlaceDriverKey: "cri"}
+	}},
+	{name: "JobSet InPlaceRestart", published: true, change: publishedInPlace},
+	{name: recreate, change: recreated},
+}
+
+// jobSet is the training; it has no answer to a failure yet.
+func jobSet(state string) *v1alpha2.JobSet {
+	volumes, mounts := torch.Torch26.Volumes(state)
+	index := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']"}}
+	container := corev1.Container{
+		Name: "worker", Image: torch.Image, Command: []string{"/usr/bin/python3", "/state/train.py"}, VolumeMounts: mounts,
+		Env: []corev1.EnvVar{
+			{Name: "SLOT", ValueFrom: index}, {Name: "RANK", ValueFrom: index}, {Name: "WORLD_SIZE", Value: fmt.Sprint(workers)},
+			{Name: "MASTER_ADDR", Value: leader}, {Name: "MASTER_PORT", Value: "29500"}, {Name: "STATE", Value: "/state"},
+			{Name: "COLLECTIVE_TIMEOUT", Value: fmt.Sprint(hangTimeout)}, {Name: "PYTHONPATH", Value: "/state/python"},
+			{Name: "USE_LIBUV", Value: "0"}, {Name: "OMP_NUM_THREADS", Value: "1"},
+		},
+	}
+	js := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+	js.Spec.FailurePolicy = &v1alpha2.FailurePolicy{MaxRestarts: 100}
+	job := batchv1.JobSpec{Completions: ptr.To[int32](workers), Parallelism: ptr.To[int32](workers)}
+	job.Template.Spec = corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyOnFailure, TerminationGracePeriodSeconds: ptr.To[int64](10),
+		Containers: []corev1.Container{container}, Volumes: volumes,
+	}
+	js.Spec.ReplicatedJobs = []v1alpha2.ReplicatedJob{{Name: "workers", Replicas: 1, Template: batchv1.JobTemplateSpec{Spec: job}}}
+	return js
+}
+
+func job(js *v1alpha2.JobSet) *batchv1.JobSpec     { return &js.Spec.ReplicatedJobs[0].Template.Spec }
+func worker(js *v1alpha2.JobSet) *corev1.Container { return &job(js).Template.Spec.Containers[0] }
+func set(c *corev1.Container, variable, value string) {
+	c.Env = append(c.Env, corev1.EnvVar{Name: variable, Value: value})
+}
+
+// torchrun restarts the ranks by itself. A pod that is lost is replaced by its Job.
+func torchrun(interval string) func(*v1alpha2.JobSet) {
+	return func(js *v1alpha2.JobSet) {
+		job(js).BackoffLimit = ptr.To[int32](100)
+		set(worker(js), "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1") // Debian builds PyTorch without libuv, which the shared store asks for
+		worker(js).Command = []string{
+			"/usr/bin/python3", "-m", "torch.distributed.run", fmt.Sprintf("--nnodes=%d", workers), "--nproc-per-node=1", "--max-restarts=100",
+			"--monitor-interval=" + interval, "--rdzv-backend=c10d", "--rdzv-endpoint=" + leader + ":29400", "--rdzv-id=" + name, "/state/train.py",
+		}
+	}
+}
+
+func supervised(js *v1alpha2.JobSet) {
+	js.Annotations = map[string]string{v1alpha2.InPlaceTimeoutKey: "120s", v1alpha2.ProgressTimeoutKey: fmt.Sprintf("%ds", hangTimeout), v1alpha2.ProgressStartTimeoutKey: "5m"}
+}
+
+func recreated(js *v1alpha2.JobSet) {
+	job(js).BackoffLimit = ptr.To[int32](0)
+	job(js).Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+}
+
+// agentImage is that of the published agent.
+const agentImage = "localhost/holdfast/published-jobset-agent:dev"
+
+// publishedInPlace has the published agent as a sidecar, as its design document prints it: the kubelet restarts all containers of a pod whose
+// worker fails, or whose agent ends because another one's did.
+func publishedInPlace(js *v1alpha2.JobSet) {
+	js.Spec.FailurePolicy.RestartStrategy = v1alpha2.InPlaceRestart
+	job(js).BackoffLimit = ptr.To[int32](math.MaxInt32)
+	job(js).PodReplacementPolicy = ptr.To(batchv1.Failed)
+	pod := &job(js).Template.Spec
+	pod.RestartPolicy = corev1.RestartPolicyNever
+	field := func(variable, path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+	}
+	restart := func(operator corev1.ContainerRestartRuleOnExitCodesOperator, code int32) []corev1.ContainerRestartRule {
+		return []corev1.ContainerRestartRule{{
+			Action:    corev1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: operator, Values: []int32{code}},
+		}}
+	}
+	worker(js).RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
+	worker(js).RestartPolicyRules = restart(corev1.ContainerRestartRuleOnExitCodesOpNotIn, 0)
+	pod.InitContainers = []corev1.Container{{
+		Name: "agent", Image: agentImage, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+		RestartPolicyRules: restart(corev1.ContainerRestartRuleOnExitCodesOpIn, 1),
+		Env:                []corev1.EnvVar{field("POD_NAME", "metadata.name"), field("JOBSET_NAME", "metadata.annotations['jobset.sigs.k8s.io/jobset-name']")},
+		StartupProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/barrier-is-down", Port: intstr.FromInt32(8081)}},
+			PeriodSeconds: 1, FailureThreshold: 600,
+		},
+	}}
+}

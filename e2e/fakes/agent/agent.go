@@ -1,0 +1,293 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
+)
+
+const (
+	// callTimeout is the agent's.
+	callTimeout = 3 * time.Second
+	// lookAgain is the sidecar's polling interval.
+	lookAgain = time.Second
+	// farewell is how long an agent whose pod ends still reports.
+	farewell = time.Second
+	// far is when nothing is due.
+	far = 24 * time.Hour
+	// manyStops: runs that follow each other at once are no attack that an agent has to be guarded from.
+	manyStops = 1000
+)
+
+// agent is one member of a group: the core, its own goroutine, and a machine that is pretended. All fields below the line belong
+// to that goroutine.
+type agent struct {
+	all     *Agents
+	worker  Worker
+	pod     types.NamespacedName
+	barrier bool
+	line    *line
+	todo    chan func()
+	stop    context.CancelFunc
+	beside  sync.WaitGroup
+	// readAgain ends the Watch, so that the next one begins with a read.
+	readAgain atomic.Pointer[context.CancelFunc]
+
+	// ---
+	state     *worker.State
+	instances []worker.Process // what a look shows: the instance that lives last, those that have a record before it
+	lives     int64
+	due       []worker.Event
+	released  bool
+	leaving   time.Time // when an agent that is told to leave does so; zero: it stays
+}
+
+func (c *Agents) newAgent(w Worker, pod *corev1.Pod, generation int64) *agent {
+	a := &agent{
+		all: c, worker: w, pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, barrier: w.Driver == Exec,
+		line: c.lines.take(), todo: make(chan func(), 64),
+	}
+	a.state = worker.New(worker.Config{
+		Slot: rounds.Slot{Name: w.Slot, Pod: string(pod.UID)}, Generation: generation, Barrier: a.barrier, RemoveStopped: true,
+		MaxStops: manyStops, Random: rand.Float64, PodName: pod.Name, Node: pod.Spec.NodeName,
+	}, worker.Fresh())
+	return a
+}
+
+// run is the agent's loop: one goroutine owns the core, what takes time runs beside it.
+func (a *agent) run(ctx context.Context) {
+	defer a.beside.Wait()
+	a.beside.Go(func() { a.watch(ctx) })
+	timer := time.NewTimer(far)
+	defer timer.Stop()
+	if a.barrier {
+		a.look()
+	} else {
+		a.live(true)
+	}
+	a.settle(ctx)
+	for !a.over() {
+		timer.Reset(a.wait())
+		select {
+		case <-ctx.Done():
+			return
+		case do := <-a.todo:
+			do()
+		case <-timer.C:
+			a.due = append(a.due, worker.Tick{})
+		}
+		a.settle(ctx)
+	}
+	a.stop()
+}
+
+// watch follows the level. An agent reads by watching anew.
+func (a *agent) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		watching, end := context.WithCancel(ctx)
+		a.readAgain.Store(&end)
+		a.line.Watch(watching, a.worker.Group, func(o rounds.Observation) { a.observe(ctx, o) })
+		end()
+	}
+}
+
+// observe passes on an observation; after a level that was read, the place of the slot comes first.
+func (a *agent) observe(ctx context.Context, o rounds.Observation) {
+	if o.Read && o.Err == nil {
+		place, err := a.line.Place(ctx, a.worker.Group, a.worker.Slot)
+		if err != nil {
+			o = rounds.Observation{Read: true, Err: err}
+		} else {
+			a.post(ctx, worker.Placed{Place: place})
+		}
+	}
+	a.post(ctx, worker.Updated{Observation: o})
+}
+
+func (a *agent) over() bool {
+	return a.released || !a.leaving.IsZero() && (a.state.Settled() || time.Now().After(a.leaving))
+}
+
+func (a *agent) wait() time.Duration {
+	wait := far
+	if next, ok := a.state.NextTick(); ok {
+		wait = max(0, time.Until(next))
+	}
+	if !a.leaving.IsZero() {
+		wait = min(wait, max(0, time.Until(a.leaving)))
+	}
+	return wait
+}
+
+// later has something done in the agent's goroutine after a time. An agent that has ended does nothing any more.
+func (a *agent) later(ctx context.Context, after time.Duration, do func()) {
+	time.AfterFunc(after, func() { a.hand(ctx, do) })
+}
+
+func (a *agent) hand(ctx context.Context, do func()) {
+	select {
+	case a.todo <- do:
+	case <-ctx.Done():
+	}
+}
+
+func (a *agent) post(ctx context.Context, e worker.Event) {
+	a.hand(ctx, func() { a.due = append(a.due, e) })
+}
+
+// settle feeds the core with what is due, and with what its actions cause at once.
+func (a *agent) settle(ctx context.Context) {
+	for len(a.due) > 0 {
+		e := a.due[0]
+		a.due = a.due[1:]
+		for _, action := range a.state.Step(time.Now(), e) {
+			a.perform(ctx, action)
+		}
+	}
+}
+
+func (a *agent) perform(ctx context.Context, action worker.Action) {
+	switch action := action.(type) {
+	case worker.Call:
+		a.call(ctx, action.Call)
+	case worker.Read:
+		(*a.readAgain.Load())()
+	case worker.Stop:
+		a.all.ordered(a.worker)
+		a.kill(ctx, action.ID)
+	case worker.Remove:
+		a.later(ctx, a.all.timing.Removed.Draw(), func() { a.remove(action.IDs) })
+	case worker.Prepare:
+		a.live(false)
+	case worker.Start:
+		a.later(ctx, a.all.timing.Execs.Draw(), func() { a.exec(action.ID) })
+	case worker.Observe:
+		a.later(ctx, lookAgain, a.look)
+	case worker.Release:
+		a.released = true
+	}
+}
+
+func (a *agent) call(ctx context.Context, c rounds.Call) {
+	a.beside.Go(func() {
+		calling, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		reply, now, err := a.line.Call(calling, a.worker.Group, c)
+		a.post(ctx, worker.Answered{Reply: reply, Now: now, Err: err})
+	})
+}
+
+// look is one at the whole machine.
+func (a *agent) look() {
+	a.due = append(a.due, worker.Observed{Processes: slices.Clone(a.instances)})
+}
+
+// live is a new instance: a container that runs, or one that waits at the barrier.
+func (a *agent) live(runs bool) {
+	a.lives++
+	a.instances = append(a.instances, worker.Process{
+		ID: fmt.Sprintf("%s/%d", a.pod.Name, a.lives), Born: time.Now().UnixMicro(), Running: true,
+	})
+	if runs {
+		a.all.began(a.worker)
+	}
+	a.look()
+}
+
+// exec is the program of an instance that has waited.
+func (a *agent) exec(id string) {
+	if p := a.living(); p != nil && p.ID == id {
+		a.all.began(a.worker)
+	}
+}
+
+// living is the instance that lives, or nil.
+func (a *agent) living() *worker.Process {
+	if n := len(a.instances); n > 0 && a.instances[n-1].Running {
+		return &a.instances[n-1]
+	}
+	return nil
+}
+
+// Exit codes.
+const (
+	exitKilled     = 137
+	exitTerminated = 143
+)
+
+// kill carries out an order.
+func (a *agent) kill(ctx context.Context, id string) {
+	a.later(ctx, a.all.timing.Dies.Draw(), func() {
+		a.die(ctx, id, exitKilled, time.Now(), func() { a.due = append(a.due, worker.StopEnded{ID: id}) })
+	})
+}
+
+// die is the end of an instance's process: its supervisor reaps it, or the runtime tells kubelet and sidecar.
+func (a *agent) die(ctx context.Context, id string, code int64, at time.Time, then func()) {
+	known := func() {
+		for n := range a.instances {
+			if w := &a.instances[n]; w.ID == id && w.Running {
+				w.Running, w.ExitCode, w.FinishedAt = false, code, at.UnixMilli()
+				a.all.died(a.worker)
+			}
+		}
+		a.look()
+		then()
+		a.forget()
+	}
+	if a.barrier {
+		a.later(ctx, a.all.timing.Reaped.Draw(), known)
+		return
+	}
+	a.later(ctx, a.all.timing.Told.Draw(), func() {
+		_ = a.all.kubelet.Exit(a.pod, a.worker.container, int32(code)) // a pod that ends meanwhile needs no more
+		known()
+	})
+}
+
+// forget drops what is dead and was seen: a supervisor knows its own children only, and the kubelet keeps one record.
+func (a *agent) forget() {
+	keep := 2
+	if a.barrier {
+		keep = 1
+	}
+	if n := len(a.instances); n > keep {
+		a.instances = a.instances[n-keep:]
+	}
+}
+
+func (a *agent) remove(ids []string) {
+	gone := map[string]bool{}
+	for _, id := range ids {
+		gone[id] = true
+	}
+	var left []worker.Process
+	for _, w := range a.instances {
+		if w.Running || !gone[w.ID] {
+			left = append(left, w)
+		}
+	}
+	a.instances = left
+	_ = a.all.kubelet.RemoveRecord(a.pod, a.worker.container)
+	a.look()
+}
+
+// leave is the end of the pod: its worker has ended.
+func (a *agent) leave() {
+	a.leaving = time.Now().Add(farewell)
+	a.due = append(a.due, worker.Leaving{})
+	if w := a.living(); w != nil {
+		w.Running, w.ExitCode, w.FinishedAt = false, exitTerminated, time.Now().UnixMilli()
+	}
+	a.look()
+}

@@ -1,0 +1,236 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+)
+
+// Kubelet is what the agents need of the simulated nodes.
+type Kubelet interface {
+	Exit(pod types.NamespacedName, container string, code int32) error
+	RemoveRecord(pod types.NamespacedName, container string) error
+}
+
+// Driver is what restarts a worker.
+type Driver string
+
+// Drivers.
+const (
+	None Driver = ""
+	Exec Driver = "exec"
+	CRI  Driver = "cri"
+)
+
+// Worker is one worker in one pod.
+type Worker struct {
+	JobSet string // its name
+	Group  string // its UID
+	Slot   string // the seed's worker ID
+	Driver Driver
+
+	container string
+}
+
+// Options say how the agents reach the store.
+type Options struct {
+	Address string
+	// Share is how many agents have one connection for calls together; 1, as agents have it, if zero. Each subscribes by itself.
+	Share  int
+	Timing Timing
+}
+
+// Agents plays the agents of all pods on simulated nodes. Its methods may be called concurrently; the fake kubelet calls Observe and Ended.
+type Agents struct {
+	options Options
+	timing  Timing
+	kubelet Kubelet
+	ctx     context.Context
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	workers map[types.UID]*posted // by pod
+	lines   lines
+	watches map[string]*Stopwatch
+}
+
+// posted is a worker whose pod has started.
+type posted struct {
+	Worker
+	pod   types.NamespacedName
+	since time.Time
+	agent *agent // nil without a driver
+}
+
+// New returns no agents yet: they come with their pods. Call Attach before the first pod starts.
+func New(o Options) *Agents {
+	o.Share = max(o.Share, 1)
+	ctx, stop := context.WithCancel(context.Background())
+	return &Agents{options: o, timing: o.Timing, ctx: ctx, stop: stop, workers: map[types.UID]*posted{}, lines: lines{address: o.Address, share: o.Share}, watches: map[string]*Stopwatch{}}
+}
+
+// Attach sets the nodes that the pods run on.
+func (c *Agents) Attach(k Kubelet) { c.kubelet = k }
+
+// Close ends all agents.
+func (c *Agents) Close() {
+	c.stop()
+	c.running.Wait()
+}
+
+// workerOf reads a pod of a JobSet; false for any other.
+func workerOf(pod *corev1.Pod) (Worker, bool) {
+	a := pod.Annotations
+	w := Worker{
+		JobSet: a[v1alpha2.JobSetNameKey], Group: a[v1alpha2.JobSetUIDKey],
+		Slot: a[v1alpha2.JobSetNameKey] + "-" + a[v1alpha2.ReplicatedJobNameKey] + "-" + a[v1alpha2.JobIndexKey] + "-" +
+			a[batchv1.JobCompletionIndexAnnotation],
+	}
+	if w.JobSet == "" || len(pod.Spec.Containers) == 0 {
+		return w, false
+	}
+	worker := pod.Spec.Containers[0]
+	w.container = worker.Name
+	for _, init := range pod.Spec.InitContainers {
+		if init.RestartPolicy != nil && *init.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			w.Driver = CRI
+		}
+	}
+	if len(worker.Command) > 0 && path.Base(worker.Command[0]) == "holdfast-exec" {
+		w.Driver = Exec
+	}
+	return w, true
+}
+
+// Observe takes in the start of a container, as kubelet.Options wants it.
+func (c *Agents) Observe(pod *corev1.Pod, start kubelet.Started) {
+	w, ok := workerOf(pod)
+	if !ok || start.Container != w.container {
+		return
+	}
+	c.mu.Lock()
+	p := c.workers[pod.UID]
+	first := p == nil
+	if first {
+		p = &posted{Worker: w, pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, since: time.Now()}
+		c.workers[pod.UID] = p
+	}
+	c.mu.Unlock()
+	switch {
+	case w.Driver == None:
+		c.began(w)
+	case first:
+		c.join(p, pod)
+	default:
+		if a := c.agentOf(p); a != nil {
+			a.later(c.ctx, c.timing.Event.Draw(), func() { a.live(true) })
+		}
+	}
+}
+
+func (c *Agents) agentOf(p *posted) *agent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return p.agent
+}
+
+// join starts the agent of a pod.
+func (c *Agents) join(p *posted, pod *corev1.Pod) {
+	made, _ := strconv.ParseInt(pod.Annotations[epoch.Annotation], 10, 64) // none: not known
+	a := c.newAgent(p.Worker, pod, made)
+	ctx, stop := context.WithCancel(c.ctx)
+	a.stop = stop
+	c.mu.Lock()
+	p.agent = a
+	c.mu.Unlock()
+	c.running.Go(func() {
+		defer c.lines.giveBack(a.line)
+		a.run(ctx)
+	})
+}
+
+// Ended takes in the end of a deleted pod, as kubelet.Options wants it.
+func (c *Agents) Ended(pod *corev1.Pod) {
+	c.mu.Lock()
+	p := c.workers[pod.UID]
+	delete(c.workers, pod.UID)
+	if p == nil {
+		c.mu.Unlock()
+		return
+	}
+	if s := c.watches[p.JobSet]; s != nil {
+		s.podEnded()
+	}
+	c.mu.Unlock()
+	if a := c.agentOf(p); a != nil {
+		go a.hand(c.ctx, a.leave)
+	}
+}
+
+// ErrNobody says that no such worker runs.
+var ErrNobody = errors.New("there is no such worker")
+
+// Fail ends the program of a worker, as kill -9 does, and returns when that was.
+func (c *Agents) Fail(jobSet, slot string) (time.Time, error) {
+	p := c.find(jobSet, slot)
+	if p == nil {
+		return time.Time{}, fmt.Errorf("%s: %w", slot, ErrNobody)
+	}
+	at := time.Now()
+	if p.agent == nil {
+		time.Sleep(c.timing.Told.Draw())
+		return at, c.kubelet.Exit(p.pod, p.container, exitKilled)
+	}
+	p.agent.hand(c.ctx, func() {
+		if w := p.agent.living(); w != nil {
+			p.agent.die(c.ctx, w.ID, exitKilled, at, func() {})
+		}
+	})
+	return at, nil
+}
+
+// Pod is where a worker runs.
+func (c *Agents) Pod(jobSet, slot string) (types.NamespacedName, error) {
+	if p := c.find(jobSet, slot); p != nil {
+		return p.pod, nil
+	}
+	return types.NamespacedName{}, fmt.Errorf("%s: %w", slot, ErrNobody)
+}
+
+// find is the worker of the youngest pod: an older one may be about to end.
+func (c *Agents) find(jobSet, slot string) (found *posted) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.workers {
+		if p.JobSet == jobSet && p.Slot == slot && (found == nil || p.since.After(found.since)) {
+			found = p
+		}
+	}
+	return found
+}
+
+// Agents is how many there are.
+func (c *Agents) Agents() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, p := range c.workers {
+		if p.agent != nil {
+			n++
+		}
+	}
+	return n
+}

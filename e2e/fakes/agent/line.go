@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"sync"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
+)
+
+// lines are the connections for calls.
+type lines struct {
+	address string
+	share   int
+
+	mu   sync.Mutex
+	open *line // that takes more agents; nil: none
+}
+
+// line is one of them, and who has it.
+type line struct {
+	*valkey.Store
+	agents, left int
+}
+
+// take gives an agent its line.
+func (l *lines) take() *line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		store, err := valkey.New(valkey.Options{Address: l.address})
+		if err != nil {
+			panic(err) // the caller of New has connected to the same address before
+		}
+		l.open = &line{Store: store}
+	}
+	taken := l.open
+	if taken.agents++; taken.agents == l.share {
+		l.open = nil
+	}
+	return taken
+}
+
+// giveBack closes a line when the last of its agents has left.
+func (l *lines) giveBack(one *line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one.left++
+	if one.left < one.agents {
+		return
+	}
+	if l.open == one {
+		l.open = nil
+	}
+	_ = one.Close()
+}

@@ -1,0 +1,56 @@
+package kubelet
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// SucceedAfter is the annotation of a pod whose containers exit with 0 after they ran for that long, such as "30s".
+const SucceedAfter = "simulated.holdfast.dev/succeed-after"
+
+// Shape is what of a pod decides how it lives.
+type Shape struct {
+	Containers []ContainerShape
+	// SucceedAfter ends the containers that are no sidecars; zero lets them run on.
+	SucceedAfter time.Duration
+}
+
+// ContainerShape is one container.
+type ContainerShape struct {
+	Name   string
+	Policy corev1.RestartPolicy
+	// Sidecar marks a restartable init container: it ends with the others.
+	Sidecar bool
+}
+
+// ShapeOf reads a pod. Init containers that are no sidecars take no time, and are left out. It fails on an annotation that
+// is no duration.
+func ShapeOf(pod *corev1.Pod) (Shape, error) {
+	var shape Shape
+	for _, c := range pod.Spec.InitContainers {
+		if isSidecar(c) {
+			shape.Containers = append(shape.Containers, ContainerShape{
+				Name: c.Name, Policy: corev1.RestartPolicyAlways, Sidecar: true,
+			})
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		shape.Containers = append(shape.Containers, ContainerShape{Name: c.Name, Policy: pod.Spec.RestartPolicy})
+	}
+	value, annotated := pod.Annotations[SucceedAfter]
+	if !annotated {
+		return shape, nil
+	}
+	after, err := time.ParseDuration(value)
+	if err != nil {
+		return shape, fmt.Errorf("annotation %s: %w", SucceedAfter, err)
+	}
+	shape.SucceedAfter = after
+	return shape, nil
+}
+
+func isSidecar(c corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}

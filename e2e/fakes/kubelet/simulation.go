@@ -1,0 +1,208 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Nodes plays simulated nodes and the pods bound to them.
+type Nodes struct {
+	options Options
+	client  kubernetes.Interface    // for nodes and leases
+	watcher kubernetes.Interface    // for the pods' informer alone
+	writers []kubernetes.Interface  // for what is reported of pods
+	nodes   map[string]*corev1.Node // as registered; fixed once Start has returned
+	hosts   map[string]string       // addresses of the nodes
+	pods    cache.Store
+	queue   workqueue.TypedDelayingInterface[types.NamespacedName] // lives to advance
+	reports workqueue.TypedDelayingInterface[types.NamespacedName] // news for the API server, which no life waits for
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	parts map[types.NamespacedName]*part
+
+	addresses atomic.Uint32 // given to pods so far
+	repeated  atomic.Int64
+	lastError atomic.Pointer[error]
+}
+
+// Start registers the nodes and plays until Close. It returns when all nodes take pods. A simulation of the same name that
+// another process has left is taken over: its surplus nodes are removed, its pods live on.
+func Start(ctx context.Context, config *rest.Config, options Options) (*Nodes, error) {
+	options = options.defaulted()
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	clients, err := newClients(config, 2+writers)
+	if err != nil {
+		return nil, err
+	}
+	f := &Nodes{
+		options: options,
+		client:  clients[0],
+		watcher: clients[1],
+		writers: clients[2:],
+		nodes:   map[string]*corev1.Node{},
+		hosts:   map[string]string{},
+		queue:   workqueue.NewTypedDelayingQueue[types.NamespacedName](),
+		reports: workqueue.NewTypedDelayingQueue[types.NamespacedName](),
+		parts:   map[types.NamespacedName]*part{},
+	}
+	if err := f.removeNodes(ctx, options.Nodes); err != nil {
+		return nil, err
+	}
+	if err := f.register(ctx); err != nil {
+		return nil, err
+	}
+	// The simulation outlives the context of its start.
+	playing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	f.stop = stop
+	if err := f.play(ctx, playing); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if err := f.awaitNodes(ctx); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// writers is how many connections the reports of all pods share. Kubelets have one each; on a single one the news of a pod would
+// wait behind the reports of all others.
+const writers = 16
+
+// newClients have a connection each. They speak protobuf and are not throttled: a kubelet of its own for each node would not
+// wait for others either.
+func newClients(config *rest.Config, n int) ([]kubernetes.Interface, error) {
+	var clients []kubernetes.Interface
+	for range n {
+		own := rest.CopyConfig(config)
+		own.ContentType = runtime.ContentTypeProtobuf
+		own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+		own.QPS = -1
+		own.UserAgent = "holdfast-simulated"
+		own.Dial = (&net.Dialer{Timeout: dialTimeout}).DialContext // without one of their own, clients share a connection
+		client, err := kubernetes.NewForConfig(own)
+		if err != nil {
+			return nil, fmt.Errorf("preparing the simulated nodes' clients: %w", err)
+		}
+		clients = append(clients, client)
+	}
+	return clients, nil
+}
+
+const dialTimeout = 30 * time.Second
+
+// writer is the one for a pod.
+func (f *Nodes) writer(pod *corev1.Pod) kubernetes.Interface {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(pod.Spec.NodeName))
+	return f.writers[h.Sum32()%uint32(len(f.writers))]
+}
+
+// NodeNames are the names of the nodes, in order.
+func (f *Nodes) NodeNames() []string {
+	var names []string
+	for i := range f.options.Nodes {
+		names = append(names, f.options.nodeName(i))
+	}
+	return names
+}
+
+// Repeated is the number of API calls that failed and are made again, and the last failure.
+func (f *Nodes) Repeated() (int64, error) {
+	if last := f.lastError.Load(); last != nil {
+		return f.repeated.Load(), *last
+	}
+	return 0, nil
+}
+
+func (f *Nodes) failed(err error) {
+	f.repeated.Add(1)
+	f.lastError.Store(&err)
+}
+
+// Exit ends a container of a pod as if its process had left with the code; the first one that is no sidecar if the name is
+// empty. Returns ErrNotRunning.
+func (f *Nodes) Exit(pod types.NamespacedName, container string, code int32) error {
+	return f.touch(pod, func(l *Life) error { return l.Exit(time.Now(), container, code) })
+}
+
+// RemoveRecord takes away what the runtime remembers of a container's last exit, see Life.RemoveRecord. Returns ErrNotRunning
+// if there is no such pod.
+func (f *Nodes) RemoveRecord(pod types.NamespacedName, container string) error {
+	return f.touch(pod, func(l *Life) error { l.RemoveRecord(time.Now(), container); return nil })
+}
+
+func (f *Nodes) touch(pod types.NamespacedName, do func(*Life) error) error {
+	f.mu.Lock()
+	p := f.parts[pod]
+	f.mu.Unlock()
+	if p == nil {
+		return fmt.Errorf("pod %s: %w", pod, ErrNotRunning)
+	}
+	p.mu.Lock()
+	err := do(p.life)
+	p.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("pod %s: %w", pod, err)
+	}
+	f.queue.Add(pod)
+	return nil
+}
+
+// Forgive lets all kubelets forget what has failed so far, as they do after ten minutes.
+func (f *Nodes) Forgive() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.parts {
+		p.mu.Lock()
+		p.life.Forgive()
+		p.mu.Unlock()
+	}
+}
+
+// Unreported is how many pods have news that the API server has not been told.
+func (f *Nodes) Unreported() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, p := range f.parts {
+		p.mu.Lock()
+		if p.life.Version() != p.written {
+			n++
+		}
+		p.mu.Unlock()
+	}
+	return n
+}
+
+// Close ends the playing. The objects stay as they are, and their nodes become unready after a while.
+func (f *Nodes) Close() {
+	f.stop()
+	f.queue.ShutDown()
+	f.reports.ShutDown()
+	f.running.Wait()
+}
+
+// Remove deletes the nodes and what ran on them, then calls Close.
+func (f *Nodes) Remove(ctx context.Context) error {
+	defer f.Close()
+	return errors.Join(f.removeNodes(ctx, 0), f.removePods(ctx))
+}

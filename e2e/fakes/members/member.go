@@ -1,0 +1,164 @@
+package members
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
+)
+
+// callTimeout is the agent's.
+const callTimeout = 3 * time.Second
+
+// member is the agent's core, its own goroutine, and a worker program that is only pretended.
+type member struct {
+	group     *Group
+	slot      rounds.Slot
+	barrier   bool
+	store     rounds.Members
+	state     *worker.State
+	events    chan worker.Event
+	lives     int64
+	now       worker.Process // the instance that lives, or died last
+	due       []worker.Event
+	kills     chan int64 // exit codes of deaths that are wanted
+	beside    sync.WaitGroup
+	readAgain atomic.Pointer[context.CancelFunc] // ends the Watch, so that the next one begins with a read
+
+	mu    sync.Mutex
+	times times
+}
+
+func (g *Group) newMember(index int, store rounds.Members, barrier bool) *member {
+	slot := rounds.Slot{Name: fmt.Sprintf("%s-0-%d", prefix, index), Pod: fmt.Sprintf("0d9fa3a5-6c7a-4a3c-9f0e-%012d", index)}
+	config := worker.Config{
+		Slot: slot, Barrier: barrier, Random: rand.Float64,
+		MaxStops: math.MaxInt, // runs that follow each other at once are no attack
+	}
+	return &member{
+		group: g, times: times{round: -1}, slot: slot, barrier: barrier, store: store, state: worker.New(config, worker.Fresh()),
+		events: make(chan worker.Event, 16), kills: make(chan int64, 1),
+	}
+}
+
+// run is the agent's loop: one goroutine owns the core, calls run beside it.
+func (m *member) run(ctx context.Context) {
+	defer m.beside.Wait()
+	m.beside.Go(func() { m.watch(ctx) })
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	if m.barrier {
+		m.due = append(m.due, worker.Observed{})
+	} else {
+		m.start()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-m.events:
+			m.step(ctx, e)
+		case code := <-m.kills:
+			m.end(code)
+			m.step(ctx, worker.Tick{})
+		case <-timer.C:
+			m.step(ctx, worker.Tick{})
+		}
+		if next, ok := m.state.NextTick(); ok {
+			timer.Reset(max(0, time.Until(next)))
+		}
+	}
+}
+
+// watch follows the level. A member reads by watching anew.
+func (m *member) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		watching, end := context.WithCancel(ctx)
+		m.readAgain.Store(&end)
+		m.store.Watch(watching, m.group.id, func(o rounds.Observation) { m.observe(ctx, o) })
+		end()
+	}
+}
+
+// observe passes on an observation; after a level that was read, the place of the slot comes first.
+func (m *member) observe(ctx context.Context, o rounds.Observation) {
+	if o.Read && o.Err == nil {
+		place, err := m.store.Place(ctx, m.group.id, m.slot.Name)
+		if err != nil {
+			o = rounds.Observation{Read: true, Err: err}
+		} else {
+			m.post(ctx, worker.Placed{Place: place})
+		}
+	}
+	m.post(ctx, worker.Updated{Observation: o})
+}
+
+func (m *member) post(ctx context.Context, e worker.Event) {
+	select {
+	case m.events <- e:
+	case <-ctx.Done():
+	}
+}
+
+// step feeds the core with an event and with those that its actions cause at once.
+func (m *member) step(ctx context.Context, e worker.Event) {
+	for m.due = append(m.due, e); len(m.due) > 0; {
+		e, m.due = m.due[0], m.due[1:]
+		m.note(e)
+		for _, a := range m.state.Step(time.Now(), e) {
+			m.perform(ctx, a)
+		}
+	}
+}
+
+func (m *member) perform(ctx context.Context, a worker.Action) {
+	switch a := a.(type) {
+	case worker.Call:
+		m.call(ctx, a.Call)
+	case worker.Read:
+		(*m.readAgain.Load())()
+	case worker.Stop:
+		m.noteOrder()
+		m.end(exitTerminated)
+		m.due = append(m.due, worker.StopEnded{ID: a.ID})
+	case worker.Prepare:
+		m.start()
+	}
+}
+
+func (m *member) call(ctx context.Context, c rounds.Call) {
+	m.beside.Go(func() {
+		calling, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		reply, now, err := m.store.Call(calling, m.group.id, c)
+		m.post(ctx, worker.Answered{Reply: reply, Now: now, Err: err})
+	})
+}
+
+const exitTerminated = 143
+
+// start pretends a new instance of the program.
+func (m *member) start() {
+	m.lives++
+	m.now = worker.Process{ID: fmt.Sprintf("%s/%d", m.slot.Name, m.lives), Born: m.lives, Running: true}
+	m.look()
+}
+
+// end pretends that the instance exited, and that the next one runs at once. At a barrier that is asked for.
+func (m *member) end(code int64) {
+	m.now.Running, m.now.ExitCode, m.now.FinishedAt = false, code, time.Now().UnixMilli()
+	m.look()
+	if !m.barrier {
+		m.start()
+	}
+}
+
+func (m *member) look() {
+	m.due = append(m.due, worker.Observed{Processes: []worker.Process{m.now}})
+}

@@ -1,0 +1,114 @@
+package members
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Server is a redis-server on a loopback port that ends with this process.
+type Server struct {
+	Address string
+
+	process *exec.Cmd
+	dir     string
+	admin   *redis.Client
+}
+
+// startTimeout is how long a server may take to answer.
+const startTimeout = 10 * time.Second
+
+// StartServer starts a server without persistence that takes so many connections.
+func StartServer(ctx context.Context, connections int) (*Server, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "holdfast-store")
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := net.SplitHostPort(address)
+	s := &Server{Address: address, dir: dir, admin: redis.NewClient(&redis.Options{Addr: address, Protocol: 2})}
+	s.process = exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "",
+		"--appendonly", "no", "--tcp-backlog", "4096", "--maxclients", strconv.Itoa(connections+spareConnections))
+	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.process.Start(); err != nil {
+		return nil, fmt.Errorf("starting redis-server (hack/install-debian.sh installs it): %w", err)
+	}
+	if err := s.awaitAnswer(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// spareConnections are for the leader and the administrator.
+const spareConnections = 32
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("looking for a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+func (s *Server) awaitAnswer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for s.admin.Ping(ctx).Err() != nil {
+		select {
+		case <-ctx.Done():
+			s.Stop()
+			return fmt.Errorf("redis-server at %s does not answer", s.Address)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// Stop ends the server and removes what it wrote.
+func (s *Server) Stop() {
+	_ = s.admin.Close()
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait()
+	_ = os.RemoveAll(s.dir)
+}
+
+// Usage is what the server has used so far.
+type Usage struct {
+	Bytes       int64 // of memory, now
+	Peak        int64 // of memory, the most
+	Connections int64
+	CPU         float64 // seconds
+	Calls       int64   // commands that were carried out, those inside functions included
+}
+
+// Usage asks the server.
+func (s *Server) Usage(ctx context.Context) (Usage, error) {
+	text, err := s.admin.Info(ctx).Result()
+	if err != nil {
+		return Usage{}, fmt.Errorf("asking redis-server for its usage: %w", err)
+	}
+	number := func(field string) float64 {
+		_, rest, _ := strings.Cut(text, "\r\n"+field+":")
+		value, _, _ := strings.Cut(rest, "\r\n")
+		f, _ := strconv.ParseFloat(value, 64)
+		return f
+	}
+	return Usage{
+		Bytes: int64(number("used_memory")), Peak: int64(number("used_memory_peak")),
+		Connections: int64(number("connected_clients")),
+		CPU:         number("used_cpu_user") + number("used_cpu_sys"),
+		Calls:       int64(number("total_commands_processed")),
+	}, nil
+}

@@ -1,0 +1,122 @@
+package members
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
+)
+
+// times is when one member saw what of a round.
+type times struct {
+	round                    int64
+	ordered, joined, started time.Time
+}
+
+// note takes the times from the events of a member, and tells the group once the member has joined the round and knows
+// that it runs.
+func (m *member) note(e worker.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.current()
+	complete := t.complete()
+	switch e := e.(type) {
+	case worker.Answered:
+		if isJoin(e) && e.Now.Round == t.round {
+			stamp(&t.joined)
+		}
+		t.see(e.Now)
+	case worker.Updated:
+		t.see(e.Level)
+	}
+	if !complete && t.complete() {
+		m.group.started.Done()
+	}
+}
+
+// isJoin reports whether the store has answered a join with a yes.
+func isJoin(e worker.Answered) bool {
+	answer, err := rounds.ParseAnswer(e.Reply)
+	return e.Err == nil && err == nil && (answer.Kind == rounds.AnswerJoined || answer.Kind == rounds.AnswerReplaced)
+}
+
+func (m *member) noteOrder() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	stamp(&m.current().ordered)
+}
+
+// current are the times of the round that the group waits for.
+func (m *member) current() *times {
+	if round := m.group.round.Load(); m.times.round != round {
+		m.times = times{round: round}
+	}
+	return &m.times
+}
+
+func (t *times) see(l rounds.Level) {
+	if l.Running() && l.Round == t.round {
+		stamp(&t.started)
+	}
+}
+
+func (t *times) complete() bool { return !t.joined.IsZero() && !t.started.IsZero() }
+
+func stamp(t *time.Time) {
+	if t.IsZero() {
+		*t = time.Now()
+	}
+}
+
+// Spread is how a time is spread over the members.
+type Spread struct {
+	P50, P99, Last time.Duration
+}
+
+// Round is one restart of the group, each time counted from the death of the worker that failed.
+type Round struct {
+	Order Spread // the order reached the member; the worker that failed needs none
+	Join  Spread // the store had answered the join of its next instance
+	Start Spread // it knew that all have joined
+}
+
+func spread(from time.Time, members []times, of func(times) time.Time) Spread {
+	var all []time.Duration
+	for _, t := range members {
+		if at := of(t); !at.IsZero() {
+			all = append(all, at.Sub(from))
+		}
+	}
+	if len(all) == 0 {
+		return Spread{}
+	}
+	slices.Sort(all)
+	at := func(share float64) time.Duration { return all[int(math.Ceil(share*float64(len(all))))-1] }
+	return Spread{P50: at(0.5), P99: at(0.99), Last: all[len(all)-1]}
+}
+
+// Median is the round whose every figure is the median of the rounds.
+func Median(all []Round) Round {
+	pick := func(of func(Round) time.Duration) time.Duration {
+		var times []time.Duration
+		for _, r := range all {
+			times = append(times, of(r))
+		}
+		slices.Sort(times)
+		return times[len(times)/2]
+	}
+	of := func(s func(Round) Spread) Spread {
+		return Spread{
+			P50:  pick(func(r Round) time.Duration { return s(r).P50 }),
+			P99:  pick(func(r Round) time.Duration { return s(r).P99 }),
+			Last: pick(func(r Round) time.Duration { return s(r).Last }),
+		}
+	}
+	return Round{
+		Order: of(func(r Round) Spread { return r.Order }),
+		Join:  of(func(r Round) Spread { return r.Join }),
+		Start: of(func(r Round) Spread { return r.Start }),
+	}
+}

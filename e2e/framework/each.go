@@ -1,0 +1,29 @@
+package framework
+
+import (
+	"errors"
+	"sync"
+)
+
+// atATime bounds the calls that Each makes at the same time.
+const atATime = 20
+
+// Each calls do for 0 to n-1, several at a time, and joins the errors.
+func Each(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(n, atATime) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return errors.Join(errs...)
+}

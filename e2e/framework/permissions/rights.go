@@ -1,0 +1,110 @@
+// Package permissions knows what the charts allow our programs, and keeps what each end-to-end suite has used of it.
+package permissions
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/holdfast-project/holdfast/e2e/framework/audit"
+	"github.com/holdfast-project/holdfast/e2e/framework/helm"
+)
+
+// chart is one of ours with all of its programs turned on.
+type chart struct {
+	values helm.Values
+	// programs are how the holders of its roles introduce themselves to the API server, by the role's name in a release called r.
+	programs map[string]string
+}
+
+// namespace of the release, and with it of its accounts. A Role elsewhere, such as that for the scheduler's Lease, counts as one for everywhere.
+const namespace = "r"
+
+// others are programs that are not ours.
+const others = ""
+
+var charts = map[string]chart{
+	"jobset-controller": {
+		values:   helm.Values{"orchestrator": helm.Values{"enabled": true}, "valkey": helm.Values{"enabled": true}},
+		programs: map[string]string{"r-jobset-controller-manager": "jobset", "r-jobset-controller-orchestrator": "orchestrator"},
+	},
+	"appwrapper-controller": {programs: map[string]string{"r-appwrapper-controller-manager": "appwrapper"}},
+	"elastic-operator": {
+		values: helm.Values{"kueue": helm.Values{"enabled": true}},
+		programs: map[string]string{
+			"r-elastic-operator-manager": "elastic-operator", "r-elastic-operator-kueue": "elastic-kueue",
+			"r-elastic-operator-kueue-elasticjob-owners": others, // Kueue's own manager
+		},
+	},
+	"rescheduler": {
+		values:   helm.Values{"scheduler": helm.Values{"enabled": true}},
+		programs: map[string]string{"r-rescheduler-manager": "rescheduler", "r-rescheduler-owners": "rescheduler", "holdfast-scheduler": "rescheduler-scheduler"},
+	},
+}
+
+// withRegistry adds what a chart asks of everybody.
+func withRegistry(values helm.Values) helm.Values {
+	all := helm.Values{"global": helm.Values{"imageRegistry": "registry.example"}}
+	maps.Copy(all, values)
+	return all
+}
+
+// Granted are the rights that the roles of all charts give our programs; root is the repository's. Roles that nobody is bound to are for
+// users.
+func Granted(root string) ([]audit.Grant, error) {
+	var all []audit.Grant
+	for name, c := range charts {
+		objects, err := helm.Release{Name: "r", Namespace: namespace, Chart: filepath.Join(root, "charts", name)}.Render(withRegistry(c.values))
+		if err != nil {
+			return nil, err
+		}
+		of, err := c.granted(objects)
+		if err != nil {
+			return nil, fmt.Errorf("chart %s: %w", name, err)
+		}
+		all = append(all, of...)
+	}
+	audit.Sort(all)
+	return all, nil
+}
+
+func (c chart) granted(objects []*unstructured.Unstructured) ([]audit.Grant, error) {
+	bound := bound(objects)
+	var all []audit.Grant
+	for _, o := range objects {
+		if kind := o.GetKind(); (kind != "Role" && kind != "ClusterRole") || !bound[kind+" "+o.GetName()] {
+			continue
+		}
+		program, known := c.programs[o.GetName()]
+		if !known {
+			return nil, fmt.Errorf("nobody knows whose %s %s is", o.GetKind(), o.GetName())
+		}
+		role := &rbacv1.Role{} // a ClusterRole has the same rules
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
+			return nil, err
+		}
+		if program == others {
+			continue
+		}
+		all = append(all, audit.Grants(program, o.GetKind() == "Role" && o.GetNamespace() == namespace, role.Rules)...)
+	}
+	return all, nil
+}
+
+// bound are the roles that some account has, as kind and name.
+func bound(objects []*unstructured.Unstructured) map[string]bool {
+	found := map[string]bool{}
+	for _, o := range objects {
+		if strings.HasSuffix(o.GetKind(), "RoleBinding") {
+			kind, _, _ := unstructured.NestedString(o.Object, "roleRef", "kind")
+			name, _, _ := unstructured.NestedString(o.Object, "roleRef", "name")
+			found[kind+" "+name] = true
+		}
+	}
+	return found
+}

@@ -1,0 +1,179 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Workload is a JobSet whose workers die.
+type Workload struct {
+	Mode    Mode
+	JobSet  *v1alpha2.JobSet
+	Workers int
+
+	env      *framework.Environment
+	before   map[string]framework.Worker
+	failures int
+	moved    string // the worker that lost its pod in the last failure, or none
+}
+
+// Failure is one death and what came of it.
+type Failure struct {
+	Worker string // its ID
+	Killed time.Time
+	// Again is when the last worker's program had started again.
+	Again time.Time
+	// Account is the store's record of the restart, nil for a recreation.
+	Account *coordination.Record
+}
+
+// Outage is how long not all workers ran.
+func (f Failure) Outage() time.Duration { return f.Again.Sub(f.Killed) }
+
+// Start creates the answer's example with so many workers and returns when all of them run in sync.
+func Start(ctx context.Context, env *framework.Environment, namespace string, a Mode, workers int) (*Workload, error) {
+	js, err := env.Load(namespace, env.File("examples", a.Example))
+	if err != nil {
+		return nil, err
+	}
+	if err := env.Remove(ctx, namespace, js.Name); err != nil {
+		return nil, err
+	}
+	spec := &js.Spec.ReplicatedJobs[0].Template.Spec
+	spec.Parallelism, spec.Completions = ptr.To(int32(workers)), ptr.To(int32(workers))
+	if a.Change != nil {
+		a.Change(js)
+	}
+	if err := env.Client.Create(ctx, js); err != nil {
+		return nil, fmt.Errorf("creating the JobSet: %w", err)
+	}
+	t := &Workload{Mode: a, JobSet: js, Workers: workers, env: env}
+	return t, t.awaitSync(ctx)
+}
+
+// End deletes the JobSet and waits until its pods are gone.
+func (t *Workload) End(ctx context.Context) error {
+	return t.env.Remove(context.WithoutCancel(ctx), t.JobSet.Namespace, t.JobSet.Name)
+}
+
+// awaitSync returns when the API server, too, has seen all workers run.
+func (t *Workload) awaitSync(ctx context.Context) (err error) {
+	if t.Mode.InPlace {
+		if _, err := t.env.AwaitPhase(ctx, t.JobSet, coordination.Running, 1, int64(t.failures)); err != nil {
+			return err
+		}
+	}
+	t.before, err = t.env.AwaitWorkers(ctx, t.JobSet.Namespace, t.JobSet.Name, t.Workers)
+	return err
+}
+
+// Fail kills the program of one worker with SIGKILL and returns when all workers run again. It is an error if the answer
+// was another one than the workload's mode.
+func (t *Workload) Fail(ctx context.Context) (Failure, error) {
+	return t.strike(ctx, "", func(w framework.Worker) (time.Time, error) { return t.env.Signal(ctx, w, unix.SIGKILL) })
+}
+
+// LosePod deletes the pod of one worker, and returns when all workers run again. It is an error if another pod was replaced than
+// the answer has to replace.
+func (t *Workload) LosePod(ctx context.Context) (Failure, error) {
+	return t.strike(ctx, lost, func(w framework.Worker) (time.Time, error) { return t.env.DeletePod(ctx, w) })
+}
+
+// lost marks a failure whose worker gets another pod, whatever the answer.
+const lost = "lost"
+
+func (t *Workload) strike(ctx context.Context, pod string, strike func(framework.Worker) (time.Time, error)) (Failure, error) {
+	t.failures++
+	ids := framework.IDs(t.before)
+	f := Failure{Worker: ids[(t.failures*3)%len(ids)]}
+	t.moved = ""
+	if pod == lost {
+		t.moved = f.Worker
+	}
+	err := framework.Until(ctx, "there is somebody to strike", func(ctx context.Context) (err error) { // a group is in sync before it runs
+		f.Killed, err = strike(t.before[f.Worker])
+		return err
+	})
+	if err != nil {
+		return f, err
+	}
+	if f.Again, err = t.env.StartsAfter(ctx, t.JobSet.Namespace, t.JobSet.Name, t.Workers, f.Killed); err != nil {
+		return f, err
+	}
+	before := t.before
+	if err := t.awaitAnswer(ctx, before); err != nil {
+		return f, err
+	}
+	if t.Mode.InPlace {
+		f.Account, err = t.account(ctx)
+	}
+	return f, err
+}
+
+// awaitAnswer waits until what the API server shows is what the answer has to look like.
+func (t *Workload) awaitAnswer(ctx context.Context, before map[string]framework.Worker) error {
+	return framework.Until(ctx, "the failure was answered by "+t.Mode.Name, func(ctx context.Context) error {
+		if err := t.awaitSync(ctx); err != nil {
+			return err
+		}
+		var errs []error
+		for id, was := range before {
+			errs = append(errs, t.compare(id, was, t.before[id]))
+		}
+		return errors.Join(append(errs, t.charged(ctx))...)
+	})
+}
+
+func (t *Workload) compare(id string, was, is framework.Worker) error {
+	switch {
+	case id == t.moved && was.PodUID == is.PodUID:
+		return fmt.Errorf("worker %s is still in pod %s", id, is.PodUID)
+	case id == t.moved:
+		return nil
+	case t.Mode.InPlace != (was.PodUID == is.PodUID):
+		return fmt.Errorf("worker %s: pod %s became %s", id, was.PodUID, is.PodUID)
+	case t.Mode.SameContainers != (was.ContainerID == is.ContainerID):
+		return fmt.Errorf("worker %s: container %s became %s", id, was.ContainerID, is.ContainerID)
+	case t.Mode.InPlace && !t.Mode.SameContainers && is.Restarts != was.Restarts+1:
+		return fmt.Errorf("worker %s: restart count %d became %d", id, was.Restarts, is.Restarts)
+	}
+	return nil
+}
+
+// charged: one failure is one restart of the budget.
+func (t *Workload) charged(ctx context.Context) error {
+	if !t.Mode.InPlace {
+		return nil
+	}
+	js, err := t.env.JobSet(ctx, t.JobSet.Namespace, t.JobSet.Name)
+	if err != nil {
+		return err
+	}
+	if got := js.Annotations[v1alpha2.InPlaceRestartsKey]; got != strconv.Itoa(t.failures) {
+		return fmt.Errorf("%s is %q after %d failures", v1alpha2.InPlaceRestartsKey, got, t.failures)
+	}
+	return nil
+}
+
+var errNoAccount = errors.New("the store has no account of the restart")
+
+func (t *Workload) account(ctx context.Context) (*coordination.Record, error) {
+	history, err := t.env.Records(ctx, string(t.JobSet.UID))
+	if err != nil {
+		return nil, err
+	}
+	if len(history) == 0 {
+		return nil, errNoAccount
+	}
+	return &history[len(history)-1], nil
+}

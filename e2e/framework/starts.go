@@ -1,0 +1,101 @@
+package framework
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// StartsAfter waits until the program of each of n workers has started again after a moment, be it in the same container,
+// in a new one or in a new pod, and returns when the last of them did. Programs say so themselves, in their logs.
+func (env *Environment) StartsAfter(ctx context.Context, namespace, jobSet string, n int, moment time.Time) (last time.Time, err error) {
+	started := map[string]time.Time{} // by pod and worker
+	err = Until(ctx, fmt.Sprintf("%d workers of %s have started again", n, jobSet), func(ctx context.Context) error {
+		workers, err := env.Workers(ctx, namespace, jobSet)
+		if err != nil {
+			return err
+		}
+		last = time.Time{}
+		again := 0
+		for _, w := range workers {
+			at, known := started[w.PodUID]
+			if !known {
+				if at, known = env.startAfter(ctx, w, moment); !known {
+					continue
+				}
+				started[w.PodUID] = at
+			}
+			again++
+			if at.After(last) {
+				last = at
+			}
+		}
+		if again < n {
+			return fmt.Errorf("%d have", again)
+		}
+		return nil
+	})
+	return last, err
+}
+
+// startAfter finds the first start after a moment in the log of a worker's container. A log that cannot be read yet has
+// none.
+func (env *Environment) startAfter(ctx context.Context, w Worker, moment time.Time) (time.Time, bool) {
+	since := metav1.NewTime(moment.Add(-time.Second))
+	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{
+		Container: workerContainer, SinceTime: &since,
+	}).Stream(ctx)
+	if err != nil {
+		return time.Time{}, false
+	}
+	defer stream.Close()
+	for lines := bufio.NewScanner(stream); lines.Scan(); {
+		if at, ok := startIn(lines.Text()); ok && at.After(moment) {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// Starts counts how often a worker's program has started in its present container.
+func (env *Environment) Starts(ctx context.Context, w Worker) (int, error) {
+	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: workerContainer}).Stream(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("reading the log of %s: %w", w.Pod, err)
+	}
+	defer stream.Close()
+	n := 0
+	lines := bufio.NewScanner(stream)
+	for lines.Scan() {
+		if _, ok := startIn(lines.Text()); ok {
+			n++
+		}
+	}
+	return n, lines.Err()
+}
+
+// HasBegun is an error as long as the program in a worker's present container has not said that it started. Until then it
+// does not yet answer signals as it means to.
+func (env *Environment) HasBegun(ctx context.Context, w Worker) error {
+	return env.LogHas(ctx, w, "started ")
+}
+
+// LogHas is an error as long as the present container of a worker has not written a line that begins with the text.
+func (env *Environment) LogHas(ctx context.Context, w Worker, text string) error {
+	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: workerContainer}).Stream(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the log of %s: %w", w.Pod, err)
+	}
+	defer stream.Close()
+	for lines := bufio.NewScanner(stream); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), text) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the log of %s has no line that begins with %q", w.Pod, text)
+}

@@ -1,0 +1,48 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// Usage is what a program has taken since it began, by its own metrics.
+type Usage struct {
+	CPU   float64 // seconds
+	RSS   float64 // bytes, now
+	Calls float64 // to the API server
+}
+
+// UsageAt asks the program that serves its metrics at this address.
+func UsageAt(ctx context.Context, address string) (Usage, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
+	if err != nil {
+		return Usage{}, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return Usage{}, err
+	}
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		return Usage{}, fmt.Errorf("reading the metrics at %s: %w", address, err)
+	}
+	sum := func(name string) float64 {
+		total := 0.0
+		for _, m := range families[name].GetMetric() {
+			total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+		return total
+	}
+	return Usage{CPU: sum("process_cpu_seconds_total"), RSS: sum("process_resident_memory_bytes"), Calls: sum("rest_client_requests_total")}, nil
+}
+
+// Since is what was taken after an earlier usage; memory is what it is now.
+func (u Usage) Since(before Usage) Usage {
+	return Usage{CPU: u.CPU - before.CPU, RSS: u.RSS, Calls: u.Calls - before.Calls}
+}

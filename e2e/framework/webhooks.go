@@ -1,0 +1,135 @@
+package framework
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// configurationPrefix begins the names of the webhook configurations here.
+const configurationPrefix = "e2e-"
+
+// ApplyWebhooks tells the API server to ask the JobSet manager at this host's address and the port what its generated manifest says.
+func (env *Environment) ApplyWebhooks(ctx context.Context, file string, port int) error {
+	return env.applyWebhooks(ctx, file, port, podsOfJobSets)
+}
+
+// applyWebhooks narrows each webhook to what an installation would.
+func (env *Environment) applyWebhooks(ctx context.Context, file string, port int, narrow func(hook map[string]any)) error {
+	ca, err := env.Cluster.Authority()
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	for document := range strings.SplitSeq(string(content), "---\n") {
+		if strings.TrimSpace(document) == "" {
+			continue
+		}
+		configuration := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &configuration.Object); err != nil {
+			return fmt.Errorf("reading %s: %w", file, err)
+		}
+		configuration.SetName(configurationPrefix + configuration.GetName())
+		hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
+		for _, hook := range hooks {
+			direct(hook.(map[string]any), fmt.Sprintf("https://%s:%d", env.Cluster.HostAddress(), port), ca)
+			narrow(hook.(map[string]any))
+		}
+		if err := unstructured.SetNestedSlice(configuration.Object, hooks, "webhooks"); err != nil {
+			return err
+		}
+		err := env.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(configuration), client.FieldOwner(fieldManager), client.ForceOwnership)
+		if err != nil {
+			return fmt.Errorf("applying %s: %w", configuration.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// direct leads a webhook to a URL.
+func direct(hook map[string]any, url string, ca []byte) {
+	path, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "path")
+	hook["clientConfig"] = map[string]any{"url": url + path, "caBundle": base64.StdEncoding.EncodeToString(ca)}
+}
+
+// podsOfJobSets narrows a webhook about pods to those with the label of JobSets, which is the published installation's doing, unless the
+// manifest says more.
+func podsOfJobSets(hook map[string]any) {
+	rules, _, _ := unstructured.NestedSlice(hook, "rules")
+	resources, _, _ := unstructured.NestedStringSlice(rules[0].(map[string]any), "resources")
+	if slices.Contains(resources, "pods") && hook["objectSelector"] == nil {
+		hook["objectSelector"] = map[string]any{"matchExpressions": []any{map[string]any{"key": v1alpha2.JobSetNameKey, "operator": "Exists"}}}
+	}
+}
+
+// RemoveWebhooks takes back what ApplyWebhooks did, and whoever else here. It goes before the end of the manager: without its answer
+// nothing could be created or deleted.
+func (env *Environment) RemoveWebhooks(ctx context.Context) error {
+	for _, list := range []client.ObjectList{&admissionv1.MutatingWebhookConfigurationList{}, &admissionv1.ValidatingWebhookConfigurationList{}} {
+		if err := env.Client.List(ctx, list); err != nil {
+			return fmt.Errorf("listing the webhooks: %w", err)
+		}
+		err := meta.EachListItem(list, func(o runtime.Object) error {
+			configuration := o.(client.Object)
+			kept := configuration.GetAnnotations()["helm.sh/resource-policy"] == "keep" // by a chart that is not installed any more
+			if !kept && !strings.HasPrefix(configuration.GetName(), configurationPrefix) {
+				return nil
+			}
+			return client.IgnoreNotFound(env.Client.Delete(ctx, configuration))
+		})
+		if err != nil {
+			return fmt.Errorf("removing the webhooks: %w", err)
+		}
+	}
+	return nil
+}
+
+// ServingFolder makes a folder with a certificate, as tls.crt and tls.key, for a server at this host's address.
+func (env *Environment) ServingFolder() (string, error) {
+	folder, err := os.MkdirTemp("", "holdfast-serving-")
+	if err != nil {
+		return "", err
+	}
+	return folder, env.certify(folder)
+}
+
+// servingFolder is the same for a program that may be started again: as long as the environment is open it has one folder, and one command.
+func (env *Environment) servingFolder(program string) (string, error) {
+	if folder, made := env.serving[program]; made {
+		return folder, nil
+	}
+	folder, err := env.ServingFolder()
+	if err == nil {
+		env.serving[program] = folder
+	}
+	return folder, err
+}
+
+func (env *Environment) certify(folder string) error {
+	pair, err := env.Cluster.ServingCertificate(env.Cluster.HostAddress())
+	if err != nil {
+		return err
+	}
+	for file, content := range map[string][]byte{"tls.crt": pair.Certificate, "tls.key": pair.Key} {
+		if err := os.WriteFile(filepath.Join(folder, file), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package framework
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+const workerContainer = "worker"
+
+// Worker is one worker of a JobSet as the API server shows it.
+type Worker struct {
+	ID          string // the seed's worker ID: jobset-replicatedjob-job-index
+	Namespace   string
+	JobUID      string
+	Pod         string
+	PodUID      string
+	ContainerID string
+	Restarts    int32
+	Ready       bool
+}
+
+// Pods lists the pods of a JobSet.
+func (env *Environment) Pods(ctx context.Context, namespace, jobSet string) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	err := env.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: jobSet})
+	if err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	return list.Items, nil
+}
+
+// Workers lists the workers of a JobSet by ID; pods that are being deleted are left out.
+func (env *Environment) Workers(ctx context.Context, namespace, jobSet string) (map[string]Worker, error) {
+	pods, err := env.Pods(ctx, namespace, jobSet)
+	if err != nil {
+		return nil, err
+	}
+	workers := map[string]Worker{}
+	for i := range pods {
+		if pods[i].DeletionTimestamp.IsZero() {
+			w := workerOf(&pods[i])
+			workers[w.ID] = w
+		}
+	}
+	return workers, nil
+}
+
+func workerOf(pod *corev1.Pod) Worker {
+	a := pod.Annotations
+	w := Worker{
+		ID: a[v1alpha2.JobSetNameKey] + "-" + a[v1alpha2.ReplicatedJobNameKey] + "-" + a[v1alpha2.JobIndexKey] + "-" +
+			a[batchv1.JobCompletionIndexAnnotation],
+		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID),
+	}
+	if job := metav1.GetControllerOf(pod); job != nil {
+		w.JobUID = string(job.UID)
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name == workerContainer {
+			w.ContainerID, w.Restarts, w.Ready = status.ContainerID, status.RestartCount, status.Ready && status.State.Running != nil
+		}
+	}
+	return w
+}
+
+// AwaitWorkers returns the workers once n of them are ready.
+func (env *Environment) AwaitWorkers(ctx context.Context, namespace, jobSet string, n int) (map[string]Worker, error) {
+	var workers map[string]Worker
+	err := Until(ctx, fmt.Sprintf("%d workers of %s are ready", n, jobSet), func(ctx context.Context) error {
+		var err error
+		if workers, err = env.Workers(ctx, namespace, jobSet); err != nil {
+			return err
+		}
+		ready := 0
+		for _, w := range workers {
+			if w.Ready {
+				ready++
+			}
+		}
+		if ready != n || len(workers) != n {
+			return fmt.Errorf("%d of %d are ready", ready, len(workers))
+		}
+		return nil
+	})
+	return workers, err
+}
+
+// Signal sends a signal to a worker's process from the host and returns when that was. Under a supervisor the worker is
+// the supervisor's child, and one that the supervisor is about to start is waited for.
+func (env *Environment) Signal(ctx context.Context, w Worker, signal unix.Signal) (time.Time, error) {
+	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
+	if err != nil {
+		return time.Time{}, err
+	}
+	pid, failure := 0, error(nil)
+	err = Until(ctx, "worker "+w.ID+" has a program", func(context.Context) error {
+		if pid, failure = program(first); errors.Is(failure, errNoProgram) {
+			return failure
+		}
+		return nil
+	})
+	if err == nil {
+		err = failure
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("looking for the program of worker %s: %w", w.ID, err)
+	}
+	return kill(pid, signal, "worker "+w.ID)
+}
+
+// SignalContainer sends a signal to the first process of any container from the host and returns when that was.
+func (env *Environment) SignalContainer(ctx context.Context, podUID, container string, signal unix.Signal) (time.Time, error) {
+	pid, err := env.Cluster.ContainerPID(ctx, podUID, container)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return kill(pid, signal, "container "+container+" of pod "+podUID)
+}
+
+func kill(pid int, signal unix.Signal, what string) (time.Time, error) {
+	at := time.Now()
+	if err := unix.Kill(pid, signal); err != nil {
+		return at, fmt.Errorf("sending %s to %s: %w", unix.SignalName(signal), what, err)
+	}
+	return at, nil
+}
+
+// DeletePod asks for the deletion of a worker's pod and returns when that was.
+func (env *Environment) DeletePod(ctx context.Context, w Worker, options ...client.DeleteOption) (time.Time, error) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Pod}}
+	options = append(options, client.Preconditions{UID: ptr.To(types.UID(w.PodUID))})
+	at := time.Now()
+	if err := env.Client.Delete(ctx, pod, options...); err != nil {
+		return at, fmt.Errorf("deleting the pod of worker %s: %w", w.ID, err)
+	}
+	return at, nil
+}
+
+// IDs are the names of workers, sorted.
+func IDs(workers map[string]Worker) []string { return slices.Sorted(maps.Keys(workers)) }
+
+var startedLine = regexp.MustCompile(`^started unix_ms=(\d+)`)
+
+func startIn(line string) (time.Time, bool) {
+	m := startedLine.FindStringSubmatch(line)
+	if m == nil {
+		return time.Time{}, false
+	}
+	ms, err := strconv.ParseInt(m[1], 10, 64)
+	return time.UnixMilli(ms), err == nil
+}
+
+// StartedAt reads from the log of a worker's running container when its program started.
+func (env *Environment) StartedAt(ctx context.Context, w Worker) (time.Time, error) {
+	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: workerContainer}).Stream(ctx)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reading the log of %s: %w", w.Pod, err)
+	}
+	defer stream.Close()
+	for lines := bufio.NewScanner(stream); lines.Scan(); {
+		if at, ok := startIn(lines.Text()); ok {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("worker %s has not said when it started", w.ID)
+}
+
+// LastStart is when the last of the workers started.
+func (env *Environment) LastStart(ctx context.Context, workers map[string]Worker) (time.Time, error) {
+	var last time.Time
+	for _, w := range workers {
+		at, err := env.StartedAt(ctx, w)
+		if err != nil {
+			return last, err
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last, nil
+}

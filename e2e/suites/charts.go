@@ -1,0 +1,34 @@
+package suites
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/framework/helm"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+// RestartPeriod keeps the kubelet's back-off out of the way of a second restart within ten minutes.
+const RestartPeriod = time.Second
+
+// StartForCharts starts a testbed that has the images of the charts and no other JobSet controller.
+func StartForCharts(ctx context.Context, progress io.Writer) (*framework.Environment, error) {
+	env, err := framework.New(ctx, testbed.Options{KubeletRestartPeriod: RestartPeriod}, progress)
+	if err != nil {
+		return nil, err
+	}
+	for _, program := range []string{framework.Manager, framework.Orchestrator} {
+		if err := env.Cluster.StopProgram(ctx, program); err != nil {
+			return nil, err
+		}
+	}
+	if err := env.LoadImages(ctx); err != nil {
+		return nil, err
+	}
+	if err := helm.LoadImages(ctx, env.Cluster, env.File("bin")); err != nil {
+		return nil, err
+	}
+	return env, env.LabelNode(ctx)
+}

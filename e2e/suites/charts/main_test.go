@@ -1,0 +1,44 @@
+//go:build e2e
+
+// Package charts takes each chart through its life, alone: installed, upgraded, uninstalled; then all four together, over what they
+// have left. What each has made itself works on a sample object of its kind throughout.
+//
+// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+package charts
+
+import (
+	"context"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/suites"
+)
+
+var shared *framework.Environment
+
+func TestMain(m *testing.M) { os.Exit(suites.Main(begin, m)) }
+
+func begin(ctx context.Context, progress io.Writer) (func(context.Context) error, error) {
+	env, err := suites.StartForCharts(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	shared = env
+	end := func(context.Context) error { return env.Close() }
+	if !env.TakesScheduler() {
+		withoutScheduler()
+	}
+	for image, program := range images {
+		if err := env.LoadProgram(ctx, image, env.File("bin", program)); err != nil {
+			return end, err
+		}
+	}
+	simulation, err := env.Cluster.Simulate(ctx, kubelet.Options{Name: "other", Nodes: 1})
+	if err != nil {
+		return end, err
+	}
+	return func(context.Context) error { simulation.Close(); return env.Close() }, nil
+}

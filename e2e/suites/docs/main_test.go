@@ -1,0 +1,75 @@
+//go:build e2e
+
+// Package docs types what the pages tell a reader to type, page by page, on a real node: with the real kubectl and helm, and with images
+// under the names that the charts and the quick start have for them.
+//
+// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+package docs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/framework/helm"
+	"github.com/holdfast-project/holdfast/e2e/suites"
+)
+
+var (
+	shared *framework.Environment
+	// programs is the folder of kubectl and helm.
+	programs string
+)
+
+func TestMain(m *testing.M) { os.Exit(suites.Main(begin, m)) }
+
+func begin(ctx context.Context, progress io.Writer) (func(context.Context) error, error) {
+	env, err := suites.StartForCharts(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	shared = env
+	end := func(context.Context) error { return env.Close() }
+	if programs, err = os.MkdirTemp("", "holdfast-docs-"); err != nil {
+		return end, err
+	}
+	end = func(context.Context) error { return errors.Join(os.RemoveAll(programs), env.Close()) }
+	for name, source := range map[string]string{"kubectl": "./cmd/kubectl", "helm": "helm.sh/helm/v4/cmd/helm"} {
+		build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", filepath.Join(programs, name), source)
+		build.Dir = env.File("charts")
+		if out, err := build.CombinedOutput(); err != nil {
+			return end, fmt.Errorf("building %s: %w: %s", name, err, out)
+		}
+	}
+	return end, loadImages(ctx)
+}
+
+// ours are the images of the charts, by their last name, with the programs that `make build` left in bin/.
+var ours = map[string]string{
+	"jobset-manager": "manager", "jobset-orchestrator": "orchestrator", "holdfast-exec": "holdfast-exec", "agent": "agent",
+	"appwrapper-manager": "appwrapper-manager", "elastic-manager": "elastic-manager", "elastic-rendezvous": "rendezvous",
+	"rescheduler-manager": "rescheduler-manager", "rescheduler-scheduler": "rescheduler-scheduler",
+}
+
+// version is the charts' appVersion, whose images they ask for.
+const version = "v0.1.0"
+
+// loadImages gives the node what a registry would.
+func loadImages(ctx context.Context) error {
+	names := map[string]string{}
+	for name, program := range ours {
+		names["registry.example/holdfast/"+name] = program // the registry of the pages
+	}
+	for name, program := range names {
+		if err := shared.LoadProgram(ctx, name+":"+version, shared.File("bin", program)); err != nil {
+			return err
+		}
+	}
+	return helm.LoadStandIns(ctx, shared.Cluster)
+}

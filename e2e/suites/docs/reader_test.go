@@ -1,0 +1,182 @@
+//go:build e2e
+
+package docs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/shared/testing/docs"
+)
+
+// visit is how a page is read: what it takes for granted, and what it leaves to the reader.
+type visit struct {
+	page string
+	// before are commands of a reader who has done what the page takes for granted.
+	before []string
+	// replace are words that stand for the reader's own.
+	replace map[string]string
+	// rules are for commands that begin so; all others are typed as they are and must end well.
+	rules map[string]rule
+}
+
+// rule is for one command of a page, by its beginning.
+type rule struct {
+	// skip says why it is not typed.
+	skip string
+	// first are commands of a reader who takes this way and not the one before it.
+	first []string
+	// says are parts of what it prints, sooner or later: it is typed again until then.
+	says []string
+	// fails: its end is an error, as the page says.
+	fails bool
+	// endless: it goes on until somebody ends it.
+	endless bool
+	// then are commands that somebody types until they end well, who waits for what the page says next.
+	then []string
+}
+
+// patience is for one command; images are there, and helm waits for pods.
+const patience = 3 * time.Minute
+
+// read types all commands of the page.
+func (v visit) read(t *testing.T) {
+	t.Helper()
+	page := find(t, v.page)
+	if err := framework.Until(t.Context(), "the installation has settled", settled); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range v.before {
+		v.must(t, command)
+	}
+	used := map[string]bool{}
+	for _, command := range page.Commands() {
+		text := command.Text
+		for word, own := range v.replace {
+			text = strings.ReplaceAll(text, word, own)
+		}
+		rule := v.ruleOf(command.Text, used)
+		if rule.skip != "" {
+			t.Logf("left out: %s (%s)", command.Text, rule.skip)
+			continue
+		}
+		for _, command := range rule.first {
+			v.must(t, command)
+		}
+		if err := rule.carryOut(t, text); err != nil {
+			t.Fatalf("%s, line %d: %v", v.page, command.Line, err)
+		}
+		for _, wait := range rule.then {
+			if err := framework.Until(t.Context(), wait, func(context.Context) error { return typed(t, wait, rule).err }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for beginning := range v.rules {
+		if !used[beginning] {
+			t.Errorf("%s has no command %q", v.page, beginning)
+		}
+	}
+}
+
+func (v visit) ruleOf(text string, used map[string]bool) rule {
+	for beginning, rule := range v.rules {
+		if strings.HasPrefix(text, beginning) {
+			used[beginning] = true
+			return rule
+		}
+	}
+	return rule{}
+}
+
+func (v visit) must(t *testing.T, command string) {
+	t.Helper()
+	if got := typed(t, command, rule{}); got.err != nil {
+		t.Fatalf("before %s: %v", v.page, got.err)
+	}
+}
+
+// carryOut types a command, once, or until it says what it is to say.
+func (r rule) carryOut(t *testing.T, command string) error {
+	if len(r.says) == 0 {
+		got := typed(t, command, r)
+		if r.fails && got.err == nil {
+			return fmt.Errorf("%s ended well: %s", command, got.out)
+		}
+		if r.fails {
+			return nil
+		}
+		return got.err
+	}
+	return framework.Until(t.Context(), "it says what the page says", func(context.Context) error {
+		got := typed(t, command, r)
+		if (got.err != nil) != r.fails {
+			return fmt.Errorf("%s: %w: %s", command, got.err, got.out)
+		}
+		for _, part := range r.says {
+			if !strings.Contains(got.out, part) {
+				return fmt.Errorf("%s does not say %q: %s", command, part, got.out)
+			}
+		}
+		return nil
+	})
+}
+
+// answer is what came of a command.
+type answer struct {
+	out string
+	err error
+}
+
+// logged is what each line has printed last.
+var logged = map[string]string{}
+
+// typed has a shell carry out a line in the root of the repository.
+func typed(t *testing.T, line string, r rule) answer {
+	limit := patience
+	if r.endless {
+		limit = 5 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", line)
+	shell.Dir = shared.File()
+	shell.WaitDelay = time.Second
+	shell.Env = append(os.Environ(), "KUBECONFIG="+shared.Cluster.KubeconfigPath(), "PATH="+programs+":"+shared.File("bin")+":"+os.Getenv("PATH"),
+		"HELM_CACHE_HOME="+programs, "HELM_CONFIG_HOME="+programs, "HELM_DATA_HOME="+programs, "KUBECACHEDIR="+programs)
+	began := time.Now()
+	out, err := shell.CombinedOutput()
+	if r.endless && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = nil
+	}
+	if logged[line] != string(out) { // what is typed until it says something else fills pages
+		t.Logf("$ %s [%.1f s]\n%s", line, time.Since(began).Seconds(), out)
+		logged[line] = string(out)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w: %s", line, err, out)
+	}
+	return answer{string(out), err}
+}
+
+func find(t *testing.T, path string) docs.Page {
+	t.Helper()
+	pages, err := docs.Pages(shared.File())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		if page.Path == path {
+			return page
+		}
+	}
+	t.Fatalf("there is no page %s", path)
+	return docs.Page{}
+}

@@ -1,0 +1,22 @@
+//go:build e2e && e2e_all
+
+package failures
+
+import "testing"
+
+// No wrong kill and no count that drifts, however often. The kubelet's back-off is at its least (see main_test.go).
+func TestFiftyRestartsInARow(t *testing.T) {
+	each(t, func(t *testing.T, d driver) {
+		const restarts = 50
+		g := start(t, d, workload{MaxRestarts: 2 * restarts})
+		first := g.before
+		for round := range int64(restarts) {
+			g.kill(g.nth(int(round) % g.size))
+			g.awaitSync(1, round+1)
+			g.before = g.awaitReady()
+			g.awaitCharged(round + 1)
+		}
+		g.before = first
+		g.settle(outcome{Least: restarts, Most: restarts})
+	})
+}

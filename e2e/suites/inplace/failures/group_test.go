@@ -1,0 +1,181 @@
+//go:build e2e && e2e_all
+
+package failures
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// quiet is how long a group is watched that must not move.
+const quiet = 3 * time.Second
+
+// group is one JobSet under test, as it was when it last stood still.
+type group struct {
+	*testing.T
+	*framework.Environment
+	driver
+	ctx     context.Context
+	js      *v1alpha2.JobSet
+	size    int
+	before  map[string]instance
+	epoch   int64
+	round   int64 // of the epoch
+	charged int64 // restarts, those of earlier epochs included
+}
+
+// start creates the example's JobSet as the case wants it, in a namespace of its own, and returns it in sync.
+func start(t *testing.T, d driver, w workload) *group {
+	t.Helper()
+	g := &group{T: t, Environment: shared, driver: d, ctx: t.Context()}
+	g.create(w)
+	t.Cleanup(g.cleanUp)
+	return g
+}
+
+func (g *group) create(w workload) {
+	g.Helper()
+	g.js = g.manifest(w)
+	g.size = int(*g.js.Spec.ReplicatedJobs[0].Template.Spec.Parallelism)
+	g.must(g.Namespace(g.ctx, g.js.Namespace))
+	g.must(g.Remove(g.ctx, g.js.Namespace, g.js.Name))
+	g.must(g.Client.Create(g.ctx, g.js))
+	g.epoch, g.round, g.charged = 1, 0, 0
+	g.awaitSync(1, 0)
+	g.before = g.awaitReady()
+	g.awaitCharged(0)
+}
+
+// breakOff kills the first worker and returns in the middle of the restart that follows, and when that began.
+func (g *group) breakOff() time.Time {
+	g.Helper()
+	at := g.kill(g.nth(0))
+	g.awaitGroup("restarting", func(s framework.Summary) bool { return s.Round > g.round })
+	return at
+}
+
+// restart lets the group restart once, so that there is a count to lose, and returns when that began.
+func (g *group) restart() time.Time {
+	g.Helper()
+	at := g.kill(g.nth(0))
+	g.settle(once)
+	return at
+}
+
+func (g *group) manifest(w workload) *v1alpha2.JobSet {
+	g.Helper()
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ",", "").Replace(g.Name()))
+	js, err := g.Load("e2e-"+strings.TrimRight(name[:min(len(name), 58)], "-"), g.File("examples", "in-place-restart.yaml"))
+	g.must(err)
+	js.Name = cmp.Or(w.Name, "js")
+	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "2m" // a machine with other things to do
+	js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s"
+	js.Spec.FailurePolicy.MaxRestarts = cmp.Or(w.MaxRestarts, js.Spec.FailurePolicy.MaxRestarts)
+	spec := &js.Spec.ReplicatedJobs[0].Template.Spec
+	spec.Parallelism = ptr.To(cmp.Or(w.Size, 4))
+	spec.Completions = spec.Parallelism
+	g.configure(js, w)
+	return js
+}
+
+func (g *group) cleanUp() {
+	ctx := context.Background() // the test's own has ended
+	if g.Failed() {
+		g.dump(ctx)
+	}
+	if err := g.Remove(ctx, g.js.Namespace, g.js.Name); err != nil {
+		g.Error(err)
+	}
+}
+
+func (g *group) must(err error) {
+	g.Helper()
+	if err != nil {
+		g.Fatal(err)
+	}
+}
+
+// nth is a worker as it was before.
+func (g *group) nth(n int) instance { return g.before[slices.Sorted(maps.Keys(g.before))[n]] }
+
+// kill ends a worker without a warning.
+func (g *group) kill(i instance) time.Time {
+	g.Helper()
+	at, err := g.signal(g.ctx, g.Environment, i, unix.SIGKILL)
+	g.must(err)
+	return at
+}
+
+// now are the instances as they are.
+func (g *group) now() map[string]instance {
+	g.Helper()
+	instances, err := g.instances(g.ctx, g.Environment, g.js)
+	g.must(err)
+	return instances
+}
+
+// awaitReady returns the instances once all workers run.
+func (g *group) awaitReady() map[string]instance {
+	g.Helper()
+	var is map[string]instance
+	g.must(framework.Until(g.ctx, "all workers are ready", func(ctx context.Context) error {
+		var err error
+		if is, err = g.instances(ctx, g.Environment, g.js); err != nil {
+			return err
+		}
+		for id, i := range is {
+			if !i.Ready {
+				return fmt.Errorf("worker %s is not", id)
+			}
+		}
+		if len(is) != g.size {
+			return fmt.Errorf("there are %d of %d", len(is), g.size)
+		}
+		return nil
+	}))
+	return is
+}
+
+// awaitSync returns once the group is in sync in the epoch, with the round or a later one.
+func (g *group) awaitSync(epoch, round int64) framework.Summary {
+	g.Helper()
+	return g.awaitGroup(fmt.Sprintf("in sync at %d or more of epoch %d", round, epoch), func(s framework.Summary) bool {
+		return s.Phase == coordination.Running && s.Generation == epoch && s.Round >= round && s.Joined == s.Size
+	})
+}
+
+func (g *group) awaitPhase(phase coordination.Phase) framework.Summary {
+	g.Helper()
+	return g.awaitGroup(string(phase), func(s framework.Summary) bool { return s.Phase == phase })
+}
+
+func (g *group) awaitGroup(what string, is func(framework.Summary) bool) framework.Summary {
+	g.Helper()
+	var sum framework.Summary
+	g.must(framework.Until(g.ctx, "the group of "+g.js.Name+" is "+what, func(ctx context.Context) error {
+		var err error
+		if sum, err = g.Summary(ctx, string(g.js.UID)); err == nil && !is(sum) {
+			err = fmt.Errorf("it is %s at %d of epoch %d, %d of %d joined", sum.Phase, sum.Round, sum.Generation, sum.Joined, sum.Size)
+		}
+		return err
+	}))
+	return sum
+}
+
+func (g *group) awaitCharged(n int64) {
+	g.Helper()
+	g.must(g.AwaitAnnotation(g.ctx, g.js, v1alpha2.InPlaceRestartsKey, fmt.Sprint(n)))
+}

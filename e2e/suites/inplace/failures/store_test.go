@@ -1,0 +1,85 @@
+//go:build e2e && e2e_all
+
+package failures
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// losses are what the store comes back with, given when what it may forget began.
+var losses = map[string]func(g *group, began time.Time){
+	"with its data": func(g *group, _ time.Time) {
+		g.must(g.Cluster.Redis().Start(g.ctx, false))
+	},
+	"with its log cut": func(g *group, began time.Time) {
+		cut, err := g.Cluster.Redis().CutLog(g.ctx, began.Add(-time.Second))
+		g.must(err)
+		g.Logf("%d bytes are forgotten", cut)
+		g.must(g.Cluster.Redis().Start(g.ctx, false))
+	},
+	"empty": func(g *group, _ time.Time) {
+		g.must(g.Cluster.Redis().Start(g.ctx, true))
+	},
+}
+
+// outage kills the store and brings it back.
+func (g *group) outage(came func(*group, time.Time), began time.Time, meanwhile func()) {
+	g.Helper()
+	back := func() { g.must(g.Cluster.Redis().Start(context.Background(), false)) }
+	defer func() {
+		if g.Cluster.Redis().PID() == 0 { // the test failed meanwhile: the next one needs the store
+			back()
+		}
+	}()
+	g.must(g.Cluster.Redis().Kill(g.ctx))
+	meanwhile()
+	came(g, began)
+}
+
+func TestTheStoreIsKilledAndComesBack(t *testing.T) {
+	for name, came := range losses {
+		t.Run(name+", at rest", func(t *testing.T) {
+			each(t, func(t *testing.T, d driver) {
+				g := start(t, d, workload{})
+				g.stay(quiet) // what was written until here is kept
+				began := g.restart()
+				g.outage(came, began, func() { g.stayInstances(quiet) })
+				g.stay(2 * quiet)
+				g.restart()
+			})
+		})
+		for moment, w := range map[string]workload{"while workers end": stubborn, "while workers come back": {}} {
+			t.Run(name+", in the middle of a restart, "+moment, func(t *testing.T) {
+				each(t, func(t *testing.T, d driver) {
+					g := start(t, d, w)
+					g.stay(quiet)
+					began := g.breakOff()
+					g.outage(came, began, func() {})
+					// A worker that had restarted before the store forgot it has no round then, and one more restart gives it one.
+					g.settle(outcome{Least: 1, Most: 2, Spared: true})
+					g.restart()
+				})
+			})
+		}
+	}
+}
+
+func TestAWorkerDiesWhileTheStoreIsAway(t *testing.T) {
+	for name, came := range losses {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, d driver) {
+				g := start(t, d, workload{})
+				g.stay(quiet)
+				began := g.restart()
+				dead := g.nth(1)
+				g.outage(came, began, func() {
+					g.kill(dead)
+					g.awaitAlone(g, dead)
+				})
+				g.settle(outcome{Least: 1, Most: 1})
+			})
+		})
+	}
+}

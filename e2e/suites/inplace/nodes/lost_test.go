@@ -1,0 +1,97 @@
+//go:build e2e && e2e_all
+
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/history"
+)
+
+// Whoever operates the nodes has said that a node which is silent for ten seconds is off. That is the evidence; nobody else has any.
+func TestANodeLosesItsPower(t *testing.T) {
+	g := start(t, func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.NodeLostAfterKey] = "10s" })
+	off := time.Now()
+	g.must(g.Cluster.KillNode(g.ctx, doomed))
+	g.awaitDeleted()
+	deleted := time.Now()
+	g.awaitInSync(1)
+	t.Logf("Kubernetes deleted the pods %s after the loss, and %s later all ran elsewhere",
+		deleted.Sub(off).Round(time.Second/10), time.Since(deleted).Round(time.Second/10))
+	g.expectMoved()
+
+	g.must(g.AwaitAnnotation(g.ctx, g.js, v1alpha2.InPlaceRestartsKey, "1"))
+	e, err := g.AwaitEntry(g.ctx, g.js, history.Attempt{Epoch: 1, Round: 1})
+	g.must(err)
+	t.Logf("the account: %s", e)
+	if e.Cause.Kind != coordination.KindPod || e.Node != g.doomedNode() {
+		t.Errorf("the account is %s, want a pod that was lost on %s", e, g.doomedNode())
+	}
+	forced := g.events("InPlacePodForced")
+	if len(forced) == 0 { // one for each look, of which several are one event that counts
+		t.Fatal("no event of forced deletions")
+	}
+	for _, e := range forced {
+		if !strings.Contains(e.Note, "the kubelet of its node "+g.doomedNode()+" has not been heard of since") {
+			t.Errorf("the event says %q", e.Note)
+		}
+	}
+	g.restore(g.ctx)
+	g.stay(1)
+}
+
+// A silent node may still train: two workers of a slot must not run at a time.
+func TestANodeThatIsCutOffKeepsItsSlotsUntilSomebodySaysThatItIsOff(t *testing.T) {
+	g := start(t, nil)
+	g.must(g.Cluster.KillKubelet(g.ctx, doomed))
+	g.awaitDeleted()
+	_, err := g.AwaitPhase(g.ctx, g.js, coordination.Restarting, 1, 1) // the others stop waiting in a rendezvous
+	g.must(err)
+	g.expectNobodyElse(8 * time.Second) // the leader looks for evidence every five
+
+	g.taint(g.ctx, true)
+	g.awaitInSync(1)
+	g.expectMoved()
+
+	g.restore(g.ctx)
+	g.must(framework.Until(g.ctx, "what the node had kept running is gone", func(ctx context.Context) error {
+		for id, w := range g.lost() {
+			if pid, err := g.Cluster.ContainerPID(ctx, w.PodUID, "worker"); err == nil {
+				return fmt.Errorf("worker %s is process %d", id, pid)
+			}
+		}
+		return nil
+	}))
+	g.stay(1)
+}
+
+// expectNobodyElse: each slot keeps the pod it has, which the API server still shows.
+func (g *group) expectNobodyElse(period time.Duration) {
+	g.Helper()
+	known := map[types.UID]bool{}
+	for _, w := range g.before {
+		known[types.UID(w.PodUID)] = true
+	}
+	for end := time.Now().Add(period); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		pods, err := g.Pods(g.ctx, g.js.Namespace, g.js.Name)
+		g.must(err)
+		if len(pods) != size {
+			g.Fatalf("%d pods, want the %d of before", len(pods), size)
+		}
+		for _, pod := range pods {
+			if !known[pod.UID] || pod.Status.Phase != corev1.PodRunning {
+				g.Fatalf("pod %s on %s is %s", pod.Name, pod.Spec.NodeName, pod.Status.Phase)
+			}
+		}
+	}
+}

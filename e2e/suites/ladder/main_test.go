@@ -1,0 +1,86 @@
+//go:build e2e && e2e_all
+
+// Package ladder runs all programs of the ladder and AppWrappers under Kueue's real manager, and has every fault answered: each on its
+// own rung and on no other, counted once, the quota held until the last.
+//
+// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+package ladder
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/suites"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+)
+
+const gpu = "nvidia.com/gpu"
+
+// The environment and a client that knows AppWrappers and ElasticJobs; both are set before any test runs.
+var (
+	shared *framework.Environment
+	k8s    client.Client
+)
+
+func TestMain(m *testing.M) { os.Exit(suites.Main(begin, m)) }
+
+func begin(ctx context.Context, progress io.Writer) (func(context.Context) error, error) {
+	env, err := framework.New(ctx, testbed.Options{Nodes: 2, KubeletRestartPeriod: suites.RestartPeriod}, progress)
+	if err != nil {
+		return nil, err
+	}
+	shared = env
+	env.OrchestratorLease = 5 * time.Second // it is killed, and the next one waits for that
+	end := func(context.Context) error { return env.Close() }
+	for _, step := range []func(context.Context) error{
+		env.Install, env.DefineAppWrappers, env.DefineElasticJobs, connect, giveGPUs,
+		env.StartAppWrappers, func(ctx context.Context) error { return env.StartElasticJobs(ctx) }, startRescheduler,
+		func(ctx context.Context) error {
+			return env.Cluster.Kueue(ctx, progress, "workload.codeflare.dev/appwrapper")
+		},
+	} {
+		if err := step(ctx); err != nil {
+			return end, err
+		}
+	}
+	return end, nil
+}
+
+func connect(context.Context) (err error) {
+	k8s, err = shared.ClientFor(v1beta2.AddToScheme, v1alpha1.AddToScheme)
+	return err
+}
+
+// giveGPUs makes the nodes offer GPUs that they do not have, which is what health checks are about.
+func giveGPUs(ctx context.Context) error { return offerGPUs(ctx, 8) }
+
+// offerGPUs makes each node offer so many. Pods that run are not asked.
+func offerGPUs(ctx context.Context, n int64) error {
+	for _, name := range shared.Cluster.NodeNames() {
+		node := &corev1.Node{}
+		if err := k8s.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+			return err
+		}
+		before := node.DeepCopy()
+		node.Status.Capacity[gpu], node.Status.Allocatable[gpu] = *resource.NewQuantity(n, resource.DecimalSI), *resource.NewQuantity(n, resource.DecimalSI)
+		if err := k8s.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("giving node %s GPUs: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func startRescheduler(ctx context.Context) error {
+	return shared.StartRescheduler(ctx, shared.File("e2e", "suites", "ladder", "rescheduler.yaml"))
+}

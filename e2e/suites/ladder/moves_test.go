@@ -1,0 +1,260 @@
+//go:build e2e && e2e_all
+
+package ladder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Reasons by which the rescheduler says what it does about a pod.
+const (
+	waits = "RecoveringBelow"
+	moved = "Rescheduled"
+)
+
+// TestAGroupAndTheRescheduler has a group restart in place while one of its pods fails as pods do that are moved, and then one slot fail on
+// its node again and again.
+func TestAGroupAndTheRescheduler(t *testing.T) {
+	r := begins(t, settings{restarts: 20, resets: 2, timeout: "5m", moves: "3"})
+	stop := r.watchQuota()
+	t.Log("1: a pod of a group that restarts is not moved")
+	r.restartsWithATroubledPod()
+	t.Log("4: a slot leaves the node on which it fails")
+	r.slotLeavesItsNode()
+	stop()
+	r.show(r.ctx)
+	if aw := r.get(); aw.Status.Retries+aw.Status.Evacuations != 0 || len(aw.Status.Attempts) != 1 {
+		t.Errorf("the AppWrapper has been reset: %+v", aw.Status)
+	}
+	if n := r.said(r.ctx, "", moved); n > 0 {
+		t.Errorf("%d pods were moved", n)
+	}
+	r.wantAnswers(map[int]int{1: 1 + often + 1, 4: 1})
+}
+
+// restartsWithATroubledPod: a supervisor that hangs keeps the restart from ending, and meanwhile another worker's container dies again and
+// again.
+func (r *run) restartsWithATroubledPod() {
+	before := r.awaitReady()
+	hangs, troubled := before.worker(0), before.worker(3)
+	_, err := r.SignalContainer(r.ctx, hangs.PodUID, "worker", unix.SIGSTOP)
+	r.must(err)
+	r.signal(before.worker(workers-1), unix.SIGUSR1)
+	js, err := r.JobSet(r.ctx, r.ns, name)
+	r.must(err)
+	_, err = r.AwaitPhase(r.ctx, js, coordination.Restarting, before.epoch, before.round+1)
+	r.must(err)
+	r.must(framework.Until(r.ctx, "the rescheduler waits with a pod", func(ctx context.Context) error {
+		if err := r.dies(ctx, troubled); err != nil {
+			return err
+		}
+		if r.said(ctx, troubled.PodUID, waits) == 0 {
+			return errors.New("it does not")
+		}
+		return nil
+	}))
+	_, err = r.SignalContainer(r.ctx, hangs.PodUID, "worker", unix.SIGCONT)
+	r.must(err)
+	r.wantKept(before, r.awaitCounts(r.step(before, 1, 0)), workers, workers-1)
+}
+
+// dies returns when the container of a worker has been killed and runs again, as the API server says too.
+func (r *run) dies(ctx context.Context, w framework.Worker) error {
+	now, err := r.Workers(ctx, r.ns, name)
+	if err != nil {
+		return err
+	}
+	before := now[w.ID].Restarts
+	if _, err := r.SignalContainer(ctx, w.PodUID, "worker", unix.SIGKILL); err != nil {
+		return err
+	}
+	return framework.Until(ctx, "its container runs again", func(ctx context.Context) error {
+		now, err := r.Workers(ctx, r.ns, name)
+		if again := now[w.ID]; err == nil && (!again.Ready || again.Restarts <= before) {
+			err = fmt.Errorf("after %d restarts it is ready: %t", again.Restarts, again.Ready)
+		}
+		return err
+	})
+}
+
+// often is how many restarts of a slot speak against its node.
+const often = 3
+
+func (r *run) slotLeavesItsNode() {
+	before := r.awaitReady()
+	fails := before.worker(1)
+	bad := r.nodeOf(fails)
+	s := before
+	for range often {
+		r.signal(fails, unix.SIGKILL)
+		s = r.awaitCounts(r.step(s, 1, 0))
+	}
+	r.must(framework.Until(r.ctx, "the workload remembers the node", func(context.Context) error {
+		m := memory.Read(r.get().Annotations)
+		if len(m.Entries) != 1 || m.Entries[0].Class != "FailsInPlace" || m.Entries[0].Node != bad || m.Entries[0].Slot == "" || m.Times != 0 {
+			return fmt.Errorf("it remembers %+v", m)
+		}
+		return nil
+	}))
+	r.wantKept(before, s, workers, workers) // the group goes on where it is
+	_, err := r.DeletePod(r.ctx, fails)
+	r.must(err)
+	after := r.awaitCounts(r.step(s, 1, 0))
+	r.wantKept(before, after, workers-1, workers-1)
+	if node := r.nodeOf(after.workers[fails.ID]); node == bad {
+		r.Errorf("worker %s is on %s again", fails.ID, bad)
+	}
+}
+
+// said is how often a pod, or any, was said something about.
+func (r *run) said(ctx context.Context, podUID, reason string) (n int) {
+	var list eventsv1.EventList
+	if err := k8s.List(ctx, &list, client.InNamespace(r.ns)); err != nil {
+		return 0
+	}
+	for _, e := range list.Items {
+		if e.Reason == reason && (podUID == "" || e.Regarding.UID == types.UID(podUID)) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAnElasticJobAndTheRescheduler: while one worker is being replaced, another that cannot run where it is stays there; when that is over
+// it is moved. The AppWrapper around them is well all the time.
+func TestAnElasticJobAndTheRescheduler(t *testing.T) {
+	r := newRun(t)
+	r.create(r.wrapElastic(settings{resets: 2, moves: "3"}, r.elasticJob(v1alpha1.RestartOnFailure, patient)))
+	first := r.awaitElastic(elasticWorkers, 0)
+	stop := r.watchQuota()
+
+	t.Log("3: a worker is replaced, and no other is moved meanwhile")
+	r.must(offerGPUs(r.ctx, 0))
+	defer func() { _ = offerGPUs(context.Background(), 8) }()
+	r.must(k8s.Delete(r.ctx, r.elasticPod(3)))
+	r.awaitElastic(elasticWorkers-1, 0)
+	troubled := r.elasticPod(1)
+	key := client.ObjectKeyFromObject(troubled)
+	r.must(framework.Until(r.ctx, "the rescheduler waits with a pod", func(ctx context.Context) error {
+		if r.said(ctx, string(troubled.UID), waits) > 0 {
+			return nil
+		}
+		return errors.Join(errors.New("it does not"), r.crash(ctx, key))
+	}))
+	r.awaitElastic(elasticWorkers-1, 0)
+	r.must(offerGPUs(r.ctx, 8))
+	r.awaitElastic(elasticWorkers, 0)
+	if now := r.elasticPod(1); now.UID != troubled.UID || r.said(r.ctx, "", moved) > 0 {
+		t.Error("a worker was moved while another was being replaced")
+	}
+
+	t.Log("4: a worker that runs out of memory is moved")
+	r.moves(key, troubled)
+	if job := r.awaitElastic(elasticWorkers, 0); job.UID != first.UID || job.Status.Disruptions != 2 {
+		t.Errorf("the job is another, or its disruptions are not the deletion and the move: %+v", job.Status)
+	}
+	stop()
+	r.show(r.ctx)
+	r.wantAnswers(map[int]int{3: 1, 4: 1})
+}
+
+// crash kills a worker once more, if it runs. It is not run out of memory: a container that exceeds its own limit is never moved.
+func (r *run) crash(ctx context.Context, pod types.NamespacedName) error {
+	now := &corev1.Pod{}
+	if err := k8s.Get(ctx, pod, now); err != nil {
+		return err
+	}
+	if len(now.Status.ContainerStatuses) == 0 || now.Status.ContainerStatuses[0].State.Running == nil {
+		return errors.New("it does not run")
+	}
+	_, err := r.SignalContainer(ctx, string(now.UID), "worker", unix.SIGKILL)
+	return err
+}
+
+// patient jobs have their workers restarted where they are as often as it takes.
+func patient(s *v1alpha1.ElasticJobSpec) { s.BackoffLimit = ptr.To[int32](50) }
+
+// moves returns when a pod that crashes again and again has a successor of the same name, or of the same owner, on another node.
+func (r *run) moves(key types.NamespacedName, before *corev1.Pod) {
+	r.Helper()
+	r.must(framework.Until(r.ctx, "the pod is evicted", func(ctx context.Context) error {
+		if r.said(ctx, string(before.UID), moved) > 0 {
+			return nil
+		}
+		return errors.Join(errors.New("it is not"), r.crash(ctx, key))
+	}))
+	r.must(framework.Until(r.ctx, "the pod runs on another node", func(ctx context.Context) error {
+		var list corev1.PodList
+		if err := k8s.List(ctx, &list, client.InNamespace(r.ns)); err != nil {
+			return err
+		}
+		for _, pod := range list.Items {
+			sameOwner := metav1.GetControllerOf(&pod).UID == metav1.GetControllerOf(before).UID
+			sameSlot := before.GenerateName != "" || pod.Name == before.Name
+			if sameOwner && sameSlot && pod.UID != before.UID && pod.Spec.NodeName != before.Spec.NodeName && pod.Status.Phase == corev1.PodRunning {
+				return nil
+			}
+		}
+		return errors.New("it does not")
+	}))
+	if m := memory.Read(r.get().Annotations); m.Times != 1 || len(m.Entries) != 1 || m.Entries[0].Node != before.Spec.NodeName {
+		r.Errorf("the workload remembers %+v", m)
+	}
+}
+
+// TestAnAppWrappersOwnPodsAndTheRescheduler: a move is no failure of the AppWrapper.
+func TestAnAppWrappersOwnPodsAndTheRescheduler(t *testing.T) {
+	r := newRun(t)
+	job := &batchv1.Job{
+		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{BackoffLimit: ptr.To[int32](50), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyOnFailure, TerminationGracePeriodSeconds: ptr.To[int64](1),
+			Containers: []corev1.Container{{
+				Name: "worker", Image: "localhost/holdfast/worker:dev", ImagePullPolicy: corev1.PullIfNotPresent, Resources: needs(),
+			}},
+		}}},
+	}
+	r.create(r.wrap(settings{resets: 2, moves: "3"}, job))
+	r.awaitRunning()
+	stop := r.watchQuota()
+	var list corev1.PodList
+	r.must(k8s.List(r.ctx, &list, client.InNamespace(r.ns)))
+	r.moves(client.ObjectKeyFromObject(&list.Items[0]), &list.Items[0])
+	r.awaitRunning()
+	stop()
+	r.show(r.ctx)
+	if aw := r.get(); aw.Status.Retries+aw.Status.Evacuations != 0 || len(aw.Status.Attempts) != 1 {
+		t.Errorf("the AppWrapper has been reset: %+v", aw.Status)
+	}
+	r.wantAnswers(map[int]int{4: 1})
+}
+
+// awaitRunning returns when the AppWrapper sees its pods run.
+func (r *run) awaitRunning() {
+	r.Helper()
+	r.must(framework.Until(r.ctx, "the AppWrapper runs", func(context.Context) error {
+		if aw := r.get(); aw.Status.Phase != v1beta2.Running || !meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady)) {
+			return fmt.Errorf("it is %s: %+v", aw.Status.Phase, aw.Status.Conditions)
+		}
+		return nil
+	}))
+}

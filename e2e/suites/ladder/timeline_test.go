@@ -1,0 +1,49 @@
+//go:build e2e && e2e_all
+
+package ladder
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/shared/timeline"
+)
+
+// timeline of the workload as the plugin tells it.
+func (r *run) timeline() []timeline.Entry {
+	r.Helper()
+	entries, err := r.tell(r.ctx)
+	r.must(err)
+	return entries
+}
+
+func (r *run) tell(ctx context.Context) ([]timeline.Entry, error) {
+	text, err := r.Plugin(ctx, r.ns, "timeline", name, "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var entries []timeline.Entry
+	return entries, json.Unmarshal([]byte(text), &entries)
+}
+
+// wantAnswers: as often as this was answered on each rung, and never on another. Repairs within a restart are part of that. Events and
+// histories are written a moment after what they tell of.
+func (r *run) wantAnswers(want map[int]int) {
+	r.Helper()
+	r.must(framework.Until(r.ctx, fmt.Sprintf("the answers by rung are %v", want), func(ctx context.Context) error {
+		got := map[int]int{}
+		entries, err := r.tell(ctx)
+		for _, e := range entries {
+			if e.Rung > 0 && e.What != timeline.Repair {
+				got[e.Rung]++
+			}
+		}
+		if err == nil && !maps.Equal(got, want) {
+			err = fmt.Errorf("they are %v", got)
+		}
+		return err
+	}))
+}

@@ -1,0 +1,65 @@
+package suites
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+)
+
+// Namespace is a namespace of one test, which goes with it.
+type Namespace struct {
+	*testing.T
+	NS string
+	// State is for whoever reads a failure; it may be nil.
+	State func() string
+}
+
+// NewNamespace returns once pods can be created in it.
+func NewNamespace(t *testing.T, k8s client.Client, prefix string) *Namespace {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
+	if err := k8s.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := k8s.Delete(context.Background(), ns); err != nil {
+			t.Error(err)
+		}
+	})
+	n := &Namespace{T: t, NS: ns.Name}
+	n.Until("pods can be created", func(ctx context.Context) error {
+		return k8s.Get(ctx, client.ObjectKey{Namespace: ns.Name, Name: "default"}, &corev1.ServiceAccount{})
+	})
+	return n
+}
+
+// OK ends the test if there is an error.
+func (n *Namespace) OK(err error) {
+	n.Helper()
+	if err != nil {
+		n.Fatal(err)
+	}
+}
+
+// Until asks until the answer is good, and ends the test with the last bad one when patience ends.
+func (n *Namespace) Until(what string, ask func(context.Context) error) {
+	n.Helper()
+	for deadline := time.Now().Add(framework.Patience); ; time.Sleep(50 * time.Millisecond) {
+		err := ask(n.Context())
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			if n.State != nil {
+				n.Log(n.State())
+			}
+			n.Fatalf("waiting until %s: %v", what, err)
+		}
+	}
+}

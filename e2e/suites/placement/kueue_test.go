@@ -1,0 +1,142 @@
+//go:build e2e && e2e_all
+
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+func queued(js *v1alpha2.JobSet) { js.Labels = map[string]string{v1alpha2.QueueNameLabel: queue} }
+
+func inOrder(js *v1alpha2.JobSet) {
+	queued(js)
+	js.Spec.StartupPolicy = &v1alpha2.StartupPolicy{StartupPolicyOrder: v1alpha2.InOrder}
+}
+
+// The quota of the first admission goes while the JobSet is suspended, and the next one is on other nodes, which are chosen by
+// another label: the selector of the first one must not stay on the Jobs.
+func TestAJobSetMovesToTheNodesOfItsNextAdmission(t *testing.T) {
+	ns := namespace(t, "kueue-move")
+	q := makeQueue(t, ns,
+		flavor{"first", map[string]string{kubelet.PoolLabel: "racks-pool-1"}, "1"},
+		flavor{"second", map[string]string{kubelet.NameLabel: "racks"}, "1"})
+	create(t, ns, "train", queued, entry("w", 2, 1))
+	names := []string{"train-w-0", "train-w-1"}
+	await(t, "all are ready", ready(ns, "train", names...))
+	base := map[string]string{kubelet.TypeLabel: kubelet.Type}
+	selectors(t, ns, names, with(base, kubelet.PoolLabel, "racks-pool-1"))
+
+	activate(t, ns, "train", false)
+	await(t, "Kueue has taken the quota back", func(ctx context.Context) error {
+		if all, err := jobs(ctx, ns, "train"); err != nil || !*all[names[0]].Spec.Suspend || all[names[1]].Status.Active > 0 {
+			return fmt.Errorf("the Jobs are not suspended (%v)", err)
+		}
+		w, err := workload(ctx, ns, "JobSet", "train")
+		if err == nil && condition(w, "QuotaReserved") == "True" {
+			err = errors.New("it has quota still")
+		}
+		return err
+	})
+	q.setQuota(t, "first", "0")
+	activate(t, ns, "train", true)
+	await(t, "all are ready again", ready(ns, "train", names...))
+	selectors(t, ns, names, with(base, kubelet.NameLabel, "racks"))
+}
+
+// The quota is that of all stages, as KEP-672 says; but a stage whose turn has not come keeps nobody waiting for it.
+func TestAJobSetInStagesIsReadyWhileTheNextOneWaits(t *testing.T) {
+	ns := namespace(t, "kueue-stages")
+	makeQueue(t, ns, flavor{"stages", nil, "2"})
+	create(t, ns, "train", queued, entry("init", 1, 1), entry("w", 2, 1, v1alpha2.DependsOn{Name: "init", Status: v1alpha2.DependencyComplete}))
+	await(t, "the first stage runs", ready(ns, "train", "train-init-0"))
+	await(t, "Kueue calls it ready", func(ctx context.Context) error {
+		w, err := workload(ctx, ns, "JobSet", "train")
+		if err == nil && condition(w, "PodsReady") != "True" {
+			err = fmt.Errorf("PodsReady is %q", condition(w, "PodsReady"))
+		}
+		return err
+	})
+	w, err := workload(t.Context(), ns, "JobSet", "train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := admittedPods(w); got != 3 {
+		t.Errorf("quota for %d pods, want that of all stages: 3", got)
+	}
+	succeed(t, ns, "train-init-0")
+	await(t, "the second stage runs", ready(ns, "train", "train-init-0", "train-w-0", "train-w-1"))
+}
+
+// There is quota for the larger stage, and not for both: as a whole the JobSet would never be admitted.
+func TestEachStageAsksForItsOwnQuota(t *testing.T) {
+	ns := namespace(t, "kueue-each")
+	makeQueue(t, ns, flavor{"each", nil, "1"})
+	create(t, ns, "train", func(js *v1alpha2.JobSet) { js.Annotations = map[string]string{v1alpha2.StageQueueKey: queue} },
+		entry("init", 1, 2), entry("w", 2, 1, v1alpha2.DependsOn{Name: "init", Status: v1alpha2.DependencyComplete}))
+	await(t, "the first stage runs", ready(ns, "train", "train-init-0"))
+	if _, err := workload(t.Context(), ns, "JobSet", "train"); err == nil {
+		t.Error("the JobSet is queued as a whole too")
+	}
+	succeed(t, ns, "train-init-0")
+	await(t, "the second stage runs", ready(ns, "train", "train-init-0", "train-w-0", "train-w-1"))
+
+	patch := func(suspend bool) {
+		t.Helper()
+		js := &v1alpha2.JobSet{}
+		js.Namespace, js.Name = ns, "train"
+		if err := shared.Client.Patch(t.Context(), js, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	patch(true)
+	await(t, "its quota is free", func(ctx context.Context) error {
+		for _, job := range []string{"train-w-0", "train-w-1"} {
+			if _, err := workload(ctx, ns, "Job", job); err == nil {
+				return fmt.Errorf("%s is queued still", job)
+			}
+		}
+		return nil
+	})
+	patch(false)
+	await(t, "the second stage runs again", ready(ns, "train", "train-init-0", "train-w-0", "train-w-1"))
+}
+
+// A queue that lets a JobSet start in order is of no matter to the order.
+func TestAnOrderedStartUnderKueue(t *testing.T) {
+	ns := namespace(t, "kueue-order")
+	makeQueue(t, ns, flavor{"order", nil, "2"})
+	create(t, ns, "train", inOrder, entry("driver", 1, 1), entry("w", 2, 1))
+	await(t, "all are ready", ready(ns, "train", "train-driver-0", "train-w-0", "train-w-1"))
+}
+
+// selectors fails unless the pods of the Jobs are chosen by exactly these labels.
+func selectors(t *testing.T, ns string, names []string, want map[string]string) {
+	t.Helper()
+	all, err := jobs(t.Context(), ns, "train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if diff := cmp.Diff(want, all[name].Spec.Template.Spec.NodeSelector); diff != "" {
+			t.Errorf("the selector of %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func with(base map[string]string, key, value string) map[string]string {
+	all := map[string]string{key: value}
+	for k, v := range base {
+		all[k] = v
+	}
+	return all
+}
