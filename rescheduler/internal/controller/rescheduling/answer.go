@@ -88,20 +88,20 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	}
 	if d.Reason == policy.Recovering {
 		r.family.wait(s)
-		r.diary.waits(s.pod.UID)
+		r.observed.markRecovering(s.pod.UID)
 	}
 	if !d.Moves() {
-		r.tell(ctx, s, m, d)
+		r.announce(ctx, s, m, d)
 		return ctrl.Result{RequeueAfter: d.After}, nil
 	}
 	if granted, why, after := r.take(s.purpose(s.pod.Spec.NodeName)); !granted {
-		r.tell(ctx, s, m, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: fmt.Sprintf("%s on node %s: %s", m.Reason, s.pod.Spec.NodeName, why)})
+		r.announce(ctx, s, m, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: fmt.Sprintf("%s on node %s: %s", m.Reason, s.pod.Spec.NodeName, why)})
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	return r.move(ctx, s, m, d)
 }
 
-// due tells whether another pod of the workload has been charged for a move that is not made yet, because it waits for a budget. If the
+// due reports whether another pod of the workload has been charged for a move that is not made yet, because it waits for a budget. If the
 // workload were exhausted now that pod would lose the move that it has paid for. It is waited for as long as a node is avoided the first
 // time, at most.
 func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) {
@@ -123,7 +123,7 @@ func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) 
 
 // mayNotWrite: without a memory the pod would be moved for ever.
 func (r *Reconciler) mayNotWrite(ctx context.Context, s *scope, m signals.Match) (ctrl.Result, error) {
-	r.tell(ctx, s, m, &policy.Decision{
+	r.announce(ctx, s, m, &policy.Decision{
 		Reason: policy.NotMovable, Warning: true,
 		Message: fmt.Sprintf("%s on node %s: the rescheduler may not write annotations of %s %s", m.Reason, s.pod.Spec.NodeName, s.subject.Kind, s.subject.Name),
 	})
@@ -148,16 +148,16 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 	r.metrics.moved(outcome)
 	switch outcome {
 	case moved:
-		r.tell(ctx, s, m, d)
+		r.announce(ctx, s, m, d)
 	case blocked:
 		d.Message = fmt.Sprintf("%s on node %s: a PodDisruptionBudget does not let the pod go yet", m.Reason, s.pod.Spec.NodeName)
 		d.Reason, d.Warning = reasonBlocked, true
-		r.tell(ctx, s, m, d)
+		r.announce(ctx, s, m, d)
 		return ctrl.Result{RequeueAfter: blockedFor}, nil
 	case contradicted:
 		d.Message = fmt.Sprintf("%s on node %s: more than one PodDisruptionBudget selects the pod, so that no one can evict it: leave one", m.Reason, s.pod.Spec.NodeName)
 		d.Reason, d.Warning = policy.NotMovable, true
-		r.tell(ctx, s, m, d)
+		r.announce(ctx, s, m, d)
 	}
 	return ctrl.Result{}, nil
 }
@@ -169,7 +169,7 @@ func (r *Reconciler) take(p policy.Purpose) (granted bool, why string, after tim
 	return r.budgets.Take(p, r.clock.Now()) // not s.now: others may have drawn on them meanwhile
 }
 
-// breakerOpen tells whether nothing is moved now because too much was.
+// breakerOpen reports whether nothing is moved now because too much was.
 func (r *Reconciler) breakerOpen() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -86,13 +86,13 @@ func (r *Reconciler) taintedNodes() (n float64) {
 	return n
 }
 
-// unseen is how long the cache may take to show a taint.
-const unseen = time.Minute
+// cacheDelay is how long the cache may take to show a taint.
+const cacheDelay = time.Minute
 
 // isTaintedBy this time, by the cache or by what was written that the cache does not show yet: the bound counts both.
 func (r *Reconciler) isTaintedBy(now time.Time, node *corev1.Node) bool {
 	written, found := r.tainting[node.Name]
-	if isTainted(node) || now.Sub(written) >= unseen {
+	if isTainted(node) || now.Sub(written) >= cacheDelay {
 		delete(r.tainting, node.Name)
 		found = false
 	}

@@ -58,16 +58,16 @@ type Options struct {
 
 // Reconciler answers for pods.
 type Reconciler struct {
-	client  client.Client
-	live    client.Reader
-	owners  chains
-	ledger  *owners.Ledger
-	report  *reporter
-	metrics *Metrics
-	clock   clock.PassiveClock
-	config  settings.Rescheduling
-	table   signals.Table
-	diary   *diary
+	client   client.Client
+	live     client.Reader
+	owners   chains
+	ledger   *owners.Ledger
+	report   *reporter
+	metrics  *Metrics
+	clock    clock.PassiveClock
+	config   settings.Rescheduling
+	table    signals.Table
+	observed *observationTimes
 	// unfilled are workloads, by their UID, of whose pods some have not been given the exclusions that were written last.
 	unfilled *lru.Cache
 	// censuses are what pods of a workload say of each other, by the workload's UID.
@@ -93,7 +93,7 @@ func New(o Options) *Reconciler {
 	r := &Reconciler{
 		client: o.Client, live: o.Live, owners: o.Owners, ledger: o.Ledger, metrics: o.Metrics, clock: o.Clock, config: o.Config,
 		report: newReporter(o.Recorder), table: o.Config.Table(), budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker),
-		diary: newDiary(), censuses: lru.New(noted), unfilled: lru.New(noted), nodes: o.Nodes, family: newFamily(),
+		observed: newObservationTimes(), censuses: lru.New(noted), unfilled: lru.New(noted), nodes: o.Nodes, family: newFamily(),
 		failed: failedPods{pods: map[client.ObjectKey]*corev1.Pod{}}, woken: make(chan event.GenericEvent, 64),
 		rooms: map[string]room{}, tainting: map[string]time.Time{},
 		board: blame.New(o.Config.Blame),

@@ -28,56 +28,56 @@ const (
 const (
 	// maxNote is what the events API accepts; a longer note loses the whole event.
 	maxNote = 1000
-	// sayings bounds the memory of what was said. What falls out of it may be said again.
-	sayings = 8192
+	// maxReported is the maximum number of reports that are remembered. A report that is dropped may be repeated.
+	maxReported = 8192
 )
 
-// reporter says a thing once, for as long as it stays the same.
+// reporter emits an event once for as long as its reason and message stay the same.
 type reporter struct {
 	recorder events.EventRecorder
-	said     *lru.Cache
+	last     *lru.Cache
 }
 
 func newReporter(recorder events.EventRecorder) *reporter {
-	return &reporter{recorder, lru.New(sayings)}
+	return &reporter{recorder, lru.New(maxReported)}
 }
 
-// news tells whether this was not the last that was said about the pod.
-func (r *reporter) news(pod types.UID, reason, message string) bool {
-	type saying struct{ reason, message string }
-	now := saying{reason, message}
-	if before, found := r.said.Get(pod); found && before == now {
+// changed reports whether the reason or the message differs from the last report about the pod, and records it.
+func (r *reporter) changed(pod types.UID, reason, message string) bool {
+	type report struct{ reason, message string }
+	now := report{reason, message}
+	if before, found := r.last.Get(pod); found && before == now {
 		return false
 	}
-	r.said.Add(pod, now)
+	r.last.Add(pod, now)
 	return true
 }
 
-// sendPod says it on the pod.
+// sendPod emits an event about the pod.
 func (r *reporter) sendPod(s *scope, kind, reason, message string) {
 	r.recorder.Eventf(s.pod.DeepCopy(), nil, kind, reason, actionDecide, "%s", cut(message, maxNote))
 }
 
-// sendWorkload says it on the workload. Of many pods that fail in the same way on one node only the first is news.
+// sendWorkload emits an event about the workload. Callers send one for the first of many pods that fail in the same way on one node.
 func (r *reporter) sendWorkload(s *scope, kind, reason, message string) {
 	r.recorder.Eventf(s.subject.DeepCopy(), s.pod.DeepCopy(), kind, reason, actionDecide, "%s", cut("pod "+s.pod.Name+": "+message, maxNote))
 }
 
-// warn of a value that nobody can read, on the pod: once.
+// warn emits one event about an annotation of the pod that cannot be parsed.
 func (r *reporter) warn(s *scope, reason, message string) {
-	if r.news(s.pod.UID+"/"+types.UID(reason), reason, message) {
+	if r.changed(s.pod.UID+"/"+types.UID(reason), reason, message) {
 		r.recorder.Eventf(s.pod.DeepCopy(), nil, corev1.EventTypeWarning, reason, actionDecide, "%s", cut(message, maxNote))
 	}
 }
 
-// quiet are reasons that every user would only be tired by.
+// quiet reports whether events with this reason are too frequent to be useful.
 func quiet(reason string) bool {
 	return reason == policy.TooEarly || reason == policy.TooLongAgo
 }
 
-// tell says what was decided: in the log, as events on pod and workload, in the metrics, and on the workload itself.
-func (r *Reconciler) tell(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) {
-	if quiet(d.Reason) || !r.report.news(s.pod.UID, d.Reason, d.Message) {
+// announce publishes a decision: in the log, as events of pod and workload, in the metrics, and in an annotation of the workload.
+func (r *Reconciler) announce(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) {
+	if quiet(d.Reason) || !r.report.changed(s.pod.UID, d.Reason, d.Message) {
 		return
 	}
 	kind := corev1.EventTypeNormal
@@ -87,15 +87,15 @@ func (r *Reconciler) tell(ctx context.Context, s *scope, m signals.Match, d *pol
 	r.report.sendPod(s, kind, d.Reason, d.Message)
 	r.metrics.decided(d.Reason, m.Row.Name)
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason, "workload", s.subject.Kind+"/"+s.subject.Name)
-	if s.bare() || !r.report.news(s.subject.UID, d.Reason, fmt.Sprint(m.Row.Name, " ", s.pod.Spec.NodeName, " ", s.memory.Times)) {
+	if s.bare() || !r.report.changed(s.subject.UID, d.Reason, fmt.Sprint(m.Row.Name, " ", s.pod.Spec.NodeName, " ", s.memory.Times)) {
 		return
 	}
 	r.report.sendWorkload(s, kind, d.Reason, d.Message)
-	want := map[string]string{DecisionAnnotation: saying(s, d)}
+	want := map[string]string{DecisionAnnotation: lastDecision(s, d)}
 	if r.config.DryRun || d.Reason == policy.NeverMoved || same(s.subject.Annotations, want) {
 		return
 	}
-	// It is for people: nothing depends on it, so that it does not matter what the workload was when it was decided.
+	// No program reads the annotation, so the patch needs no resource version.
 	if err := r.patch(ctx, s, want, client.MergeFrom(s.subject)); err != nil {
 		log.FromContext(ctx).V(1).Info("The decision is not on the workload", "error", err.Error())
 	}

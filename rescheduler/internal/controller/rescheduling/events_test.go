@@ -32,7 +32,7 @@ func TestAWorkloadIsToldOnceOfAWave(t *testing.T) {
 			pod: pods.Make(fmt.Sprint("p", i), noon).Obj(), now: noon, chain: owners.Chain{{}},
 			subject: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "w", Name: "w"}},
 		}
-		r.tell(t.Context(), s, signals.Match{Row: signals.Row{Name: "ConfigError"}}, &policy.Decision{Reason: policy.NeverMoved, Message: "no"})
+		r.announce(t.Context(), s, signals.Match{Row: signals.Row{Name: "ConfigError"}}, &policy.Decision{Reason: policy.NeverMoved, Message: "no"})
 	}
 	if events["*v1.Pod"] != 100 || events["*v1.PartialObjectMetadata"] != 1 {
 		t.Errorf("events: %v", events)

@@ -38,7 +38,7 @@ func NewMetrics(registerer prometheus.Registerer, config settings.Rescheduling) 
 		moves:        meter.CounterVec(series.Moves),
 		fills:        meter.Counter(series.FilledPods),
 		replacements: meter.Histogram(series.ReplacementDuration, []float64{0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300}),
-		seen:         lru.New(sayings),
+		seen:         lru.New(maxReported),
 		registerer:   registerer,
 	}
 	registerer.MustRegister(m.decisions, m.moves, m.fills, m.replacements)

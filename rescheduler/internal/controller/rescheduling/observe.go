@@ -62,7 +62,7 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 	return s, nil
 }
 
-// manages fills in the retries, and tells whether there is a request for any.
+// manages fills in the retries, and reports whether there is a request for any.
 func (r *Reconciler) manages(s *scope) bool {
 	var problem error
 	if s.retries, s.annotated, problem = s.chain.Retries(); s.bare() {
@@ -104,10 +104,10 @@ func (r *Reconciler) match(s *scope) []signals.Match {
 			over = append(over, row.Name)
 		}
 	}
-	r.diary.well(s.pod.UID, over)
+	r.observed.forget(s.pod.UID, over)
 	for i := range matches {
 		if matches[i].Since.IsZero() {
-			matches[i].Since = r.diary.since(s.pod.UID, matches[i].Row.Name, s.now)
+			matches[i].Since = r.observed.since(s.pod.UID, matches[i].Row.Name, s.now)
 		}
 	}
 	return matches
@@ -116,7 +116,7 @@ func (r *Reconciler) match(s *scope) []signals.Match {
 // facts about a match, for a decision.
 func (r *Reconciler) facts(ctx context.Context, s *scope, m signals.Match) (policy.Facts, error) {
 	f := policy.Facts{Now: s.now, Match: m, Config: &r.config, Pod: podFacts(s), Workload: workloadFacts(s)}
-	f.Workload.Recovered = r.diary.recovered(s.pod.UID, f.Workload.Recovering, s.now)
+	f.Workload.Recovered = r.observed.recovered(s.pod.UID, f.Workload.Recovering, s.now)
 	f.Node.Name = s.pod.Spec.NodeName
 	if !m.Down || max(0, s.now.Sub(m.Since)) < m.Row.After { // is decided without other pods and nodes
 		return f, nil
@@ -191,7 +191,7 @@ func gang(s *scope) string {
 	return ""
 }
 
-// whole tells whether the pod's group is disrupted as a whole only.
+// whole reports whether the pod's group is disrupted as a whole only.
 func (r *Reconciler) whole(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	g := pod.Spec.SchedulingGroup
 	if g == nil || g.PodGroupName == nil {

@@ -62,12 +62,12 @@ func TestASuccessorIsThePodWithoutWhatTheClusterWrote(t *testing.T) {
 }
 
 func TestTheDiaryRemembersSinceWhen(t *testing.T) {
-	d := newDiary()
+	d := newObservationTimes()
 	d.since("p", "row", noon)
 	if got := d.since("p", "row", noon.Add(time.Hour)); !got.Equal(noon) {
 		t.Errorf("since %s", got)
 	}
-	d.well("p", []string{"row"})
+	d.forget("p", []string{"row"})
 	if got := d.since("p", "row", noon.Add(time.Hour)); !got.Equal(noon.Add(time.Hour)) {
 		t.Errorf("after it was well, since %s", got)
 	}

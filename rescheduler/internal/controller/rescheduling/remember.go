@@ -20,11 +20,11 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// DecisionAnnotation on a workload says what was decided last about one of its pods, and why. Its value is a Saying.
+// DecisionAnnotation of a workload has the last decision about one of its pods as a LastDecision in JSON.
 const DecisionAnnotation = "holdfast.dev/rescheduling-decision"
 
-// Saying is the value of DecisionAnnotation.
-type Saying struct {
+// LastDecision is the value of DecisionAnnotation.
+type LastDecision struct {
 	Time    string `json:"time"`
 	Pod     string `json:"pod"`
 	Reason  string `json:"reason"`
@@ -44,7 +44,7 @@ func (r *Reconciler) remember(ctx context.Context, s *scope, d *policy.Decision)
 		return false, nil
 	}
 	if d.Reason != policy.Moved { // that is said when it is done
-		want[DecisionAnnotation] = saying(s, d)
+		want[DecisionAnnotation] = lastDecision(s, d)
 	}
 	return true, r.write(ctx, s, want)
 }
@@ -67,8 +67,8 @@ func same(have, want map[string]string) bool {
 	return true
 }
 
-func saying(s *scope, d *policy.Decision) string {
-	content, err := json.Marshal(Saying{s.now.UTC().Format(time.RFC3339), s.pod.Name, d.Reason, cut(d.Message, maxNote)})
+func lastDecision(s *scope, d *policy.Decision) string {
+	content, err := json.Marshal(LastDecision{s.now.UTC().Format(time.RFC3339), s.pod.Name, d.Reason, cut(d.Message, maxNote)})
 	if err != nil {
 		panic(err) // four strings
 	}

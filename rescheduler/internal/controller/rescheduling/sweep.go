@@ -78,7 +78,7 @@ func (r *Reconciler) pruneFamily(ctx context.Context) (err error) {
 	return nil
 }
 
-// needed tells whether the webhook has to be asked about the namespace's pods.
+// needed reports whether the webhook has to be asked about the namespace's pods.
 func (r *Reconciler) needed(ctx context.Context, namespace string) (bool, error) {
 	var pods corev1.PodList
 	if err := r.client.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -30,7 +30,7 @@ func (r *Reconciler) unbound(ctx context.Context, s *scope) (ctrl.Result, error)
 	return r.relax(ctx, s, since)
 }
 
-// unschedulable tells whether the scheduler found no node for the pod, since when, and why.
+// unschedulable reports whether the scheduler found no node for the pod, since when, and why.
 func unschedulable(pod *corev1.Pod) (since time.Time, message string, stuck bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
@@ -62,7 +62,7 @@ func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl
 	}
 	if why, err := r.mayNotRelax(ctx, s); err != nil || why != "" {
 		if why != "" {
-			r.tell(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.NotMovable, Warning: true, Message: why})
+			r.announce(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.NotMovable, Warning: true, Message: why})
 		}
 		return ctrl.Result{}, err
 	}
@@ -129,12 +129,12 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string, request
 	}
 	if r.config.DryRun {
 		d.Message = "dry run: " + d.Message
-		r.tell(ctx, s, signals.Match{}, d)
+		r.announce(ctx, s, signals.Match{}, d)
 		return ctrl.Result{}, nil
 	}
 	purpose := s.purpose(host)
 	if granted, why, after := r.take(purpose); !granted {
-		r.tell(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: "no other node takes the pod: " + why})
+		r.announce(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: "no other node takes the pod: " + why})
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	done, err := r.lift(ctx, s)
@@ -147,7 +147,7 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string, request
 	r.metrics.moved(done)
 	if done == moved {
 		r.occupy(host, requests)
-		r.tell(ctx, s, signals.Match{}, d)
+		r.announce(ctx, s, signals.Match{}, d)
 	}
 	return ctrl.Result{}, nil
 }

@@ -6,11 +6,11 @@ import (
 )
 
 func TestARecoveryThatWasWaitedForIsOverOnce(t *testing.T) {
-	d, later := newDiary(), noon.Add(time.Minute)
+	d, later := newObservationTimes(), noon.Add(time.Minute)
 	if at := d.recovered("p", time.Time{}, noon); !at.IsZero() {
 		t.Errorf("nobody waited, and it was over at %s", at)
 	}
-	d.waits("p")
+	d.markRecovering("p")
 	for _, step := range []struct {
 		what             string
 		until, now, want time.Time
@@ -23,7 +23,7 @@ func TestARecoveryThatWasWaitedForIsOverOnce(t *testing.T) {
 			t.Errorf("%s: %s, want %s", step.what, at, step.want)
 		}
 	}
-	d.waits("p") // for another one
+	d.markRecovering("p") // for another one
 	if at := d.recovered("p", time.Time{}, later.Add(time.Hour)); !at.Equal(later.Add(time.Hour)) {
 		t.Errorf("the second one was over at %s", at)
 	}
