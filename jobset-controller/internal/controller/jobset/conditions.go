@@ -140,7 +140,7 @@ func listed(errs field.ErrorList) string {
 	return strings.Join(texts, "; ")
 }
 
-// setRunning says whether the JobSet is at work, and if not, what it waits for. It makes no events: those that it sums up have
+// setRunning reports whether the JobSet is at work, and if not, what it waits for. It makes no events: those that it sums up have
 // theirs. It names no numbers: they are in the counters, which change with every Job, and conditions wake their readers.
 func (s *scope) setRunning(status *v1alpha2.JobSetStatus) {
 	to, n := s.running(status)

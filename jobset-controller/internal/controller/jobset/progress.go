@@ -17,8 +17,8 @@ const progressInterval = 5 * time.Second
 // progressRate is how many such writes all JobSets have together in a second: when hundreds start at once, the API server has other work.
 const progressRate = 5
 
-// pace is how long a status waits that says nothing new but numbers in between. 0: it is written now.
-func (r *Reconciler) pace(js *v1alpha2.JobSet, status *v1alpha2.JobSetStatus) time.Duration {
+// progressDelay returns how long to wait before writing a status that differs only in intermediate counts. 0 means write it now.
+func (r *Reconciler) progressDelay(js *v1alpha2.JobSet, status *v1alpha2.JobSetStatus) time.Duration {
 	last, written := r.written.Get(js.UID)
 	if !written || !onlyProgress(&js.Spec, &js.Status, status) {
 		return 0

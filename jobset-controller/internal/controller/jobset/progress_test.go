@@ -60,12 +60,12 @@ func TestPace(t *testing.T) {
 			if c.change != nil {
 				c.change(now)
 			}
-			if got := r.pace(js, now); got != 0 {
+			if got := r.progressDelay(js, now); got != 0 {
 				t.Errorf("a status that was never written waits %s", got)
 			}
 			r.written.Add(js.UID, clock.Now())
 			clock.SetTime(clock.Now().Add(c.after))
-			if got := r.pace(js, now); got != c.wait {
+			if got := r.progressDelay(js, now); got != c.wait {
 				t.Errorf("waits %s, want %s", got, c.wait)
 			}
 		})
@@ -86,7 +86,7 @@ func TestJobSetsShareTheWritesOfTheirProgress(t *testing.T) {
 			js := MakeJobSet("a").Entry("w", 4).Obj()
 			js.UID, js.Status = types.UID(fmt.Sprint(i)), *at(counts{Active: 1})
 			r.written.Add(js.UID, clock.Now().Add(-progressInterval))
-			if r.pace(js, at(now)) == 0 {
+			if r.progressDelay(js, at(now)) == 0 {
 				n++
 			}
 		}

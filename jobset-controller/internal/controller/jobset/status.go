@@ -22,7 +22,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 	if equality.Semantic.DeepEqual(*status, s.jobSet.Status) {
 		return ctrl.Result{}, nil
 	}
-	if wait := r.pace(s.jobSet, status); wait > 0 {
+	if wait := r.progressDelay(s.jobSet, status); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	err := r.patchStatus(ctx, s.jobSet, status)
