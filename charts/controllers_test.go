@@ -83,7 +83,7 @@ func stringOf(e ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// ofBuilder tells whether a chain of calls begins with a builder of controller-runtime.
+// ofBuilder reports whether a chain of calls begins with a builder of controller-runtime.
 func ofBuilder(e ast.Expr) bool {
 	for {
 		call, ok := e.(*ast.CallExpr)

@@ -124,7 +124,7 @@ func checkRules(t *testing.T, chart, values string, groups []any, disabled strin
 	}
 }
 
-// scrapesOrchestrators tells whether a Service has the port of their metrics.
+// scrapesOrchestrators reports whether a Service has the port of their metrics.
 func scrapesOrchestrators(t *testing.T, all objects) bool {
 	t.Helper()
 	for _, object := range all.find("Service") {

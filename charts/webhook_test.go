@@ -22,7 +22,7 @@ const (
 	mutating   = "MutatingWebhookConfiguration"
 )
 
-// ofPods tells whether a webhook is asked about pods.
+// ofPods reports whether a webhook is asked about pods.
 func ofPods(w admissionv1.ValidatingWebhook) bool {
 	return slices.Contains(w.Rules[0].Resources, "pods")
 }

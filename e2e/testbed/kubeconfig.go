@@ -30,7 +30,7 @@ func kubeconfig(ca []byte, user pki.Pair) (string, error) {
 
 func (l Layout) componentKubeconfig(name string) string { return l.state("kubeconfigs", name) }
 
-// isUp tells whether a testbed is or was meant to be here.
+// isUp reports whether a testbed is or was meant to be here.
 func (l Layout) isUp() bool {
 	_, err := os.Stat(l.Kubeconfig())
 	return err == nil

@@ -22,7 +22,7 @@ type Program struct {
 	Command []string
 	// Inputs are contents that the program reads at its start, such as its configuration: another one calls for a restart.
 	Inputs []string
-	// Ready tells whether it does its work.
+	// Ready reports whether it does its work.
 	Ready func(context.Context) error
 }
 

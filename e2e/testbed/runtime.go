@@ -12,7 +12,7 @@ import (
 	criclient "k8s.io/cri-client/pkg"
 )
 
-// runtimeReady tells whether containers can be started.
+// runtimeReady reports whether containers can be started.
 func runtimeReady(ctx context.Context, n node) error {
 	runtime, err := n.runtimeService(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (n node) runtimeService(ctx context.Context) (cri.RuntimeService, error) {
 	return service, nil
 }
 
-// hasImage tells whether a node's containerd knows the image.
+// hasImage reports whether a node's containerd knows the image.
 func (n node) hasImage(ctx context.Context, name string) (bool, error) {
 	service, err := criclient.NewRemoteImageService(ctx, "unix://"+n.socket(), criTimeout, nil, false)
 	if err != nil {

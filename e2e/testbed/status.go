@@ -16,7 +16,7 @@ import (
 type Status struct {
 	Up         bool
 	Components []ComponentStatus
-	// Answers tells whether the API server does; if not, Nodes and Pods are empty.
+	// Answers reports whether the API server does; if not, Nodes and Pods are empty.
 	Answers bool
 	Nodes   []string
 	// Simulated is the number of simulated nodes, which are not among Nodes.
@@ -80,7 +80,7 @@ func (c *Cluster) ask(ctx context.Context, status *Status) {
 	}
 }
 
-// Healthy tells whether every component runs and the API server answers.
+// Healthy reports whether every component runs and the API server answers.
 func (s Status) Healthy() bool {
 	for _, c := range s.Components {
 		if !c.Alive {

@@ -63,7 +63,7 @@ func (c *Client) subscribe(ctx context.Context, wake func()) {
 	}
 }
 
-// read wakes for each event of the pod until the stream ends. It tells whether there was any event: a stream counts as
+// read wakes for each event of the pod until the stream ends. It reports whether there was any event: a stream counts as
 // live from its first, because a runtime without events may fail late or never.
 func (c *Client) read(ctx context.Context, wake func()) (heard bool) {
 	stream, err := c.rpc.GetContainerEvents(ctx, &runtime.GetEventsRequest{})
@@ -84,7 +84,7 @@ func (c *Client) read(ctx context.Context, wake func()) (heard bool) {
 	}
 }
 
-// ours tells whether an event may be the pod's: the stream carries those of the whole node.
+// ours reports whether an event may be the pod's: the stream carries those of the whole node.
 func (c *Client) ours(e *runtime.ContainerEventResponse) bool {
 	uid := e.GetPodSandboxStatus().GetMetadata().GetUid()
 	return uid == c.options.PodUID || uid == ""

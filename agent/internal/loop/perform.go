@@ -91,7 +91,7 @@ type refusal struct {
 	until time.Time
 }
 
-// again tells whether it is too early to ask for the same again.
+// again reports whether it is too early to ask for the same again.
 func (r *refusal) again(ids []string, now time.Time) bool {
 	return r.times > 0 && now.Before(r.until) && slices.Equal(ids, r.ids)
 }

@@ -24,7 +24,7 @@ func (c *Child) members() (map[int]stat, error) {
 	return tree, nil
 }
 
-// descends tells whether a process is a root or has one above it. The walk is bounded, because a list that was read while
+// descends reports whether a process is a root or has one above it. The walk is bounded, because a list that was read while
 // numbers were reused could hold a cycle.
 func descends(all map[int]stat, pid int, roots map[int]bool) bool {
 	for range len(all) {

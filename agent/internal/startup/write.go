@@ -30,7 +30,7 @@ func write(dir, name string, data []byte) error {
 	return nil
 }
 
-// Writable tells whether files can be written in dir.
+// Writable reports whether files can be written in dir.
 func Writable(dir string) error {
 	temp, err := os.CreateTemp(dir, ".probe.*")
 	if err != nil {

@@ -81,7 +81,7 @@ func (i *instance) runs(signal func(syscall.Signal)) {
 	}
 }
 
-// isGone tells whether nothing of it is left.
+// isGone reports whether nothing of it is left.
 func (i *instance) isGone() bool {
 	select {
 	case <-i.gone:

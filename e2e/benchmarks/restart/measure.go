@@ -60,7 +60,7 @@ func measureAll(ctx context.Context, env *framework.Environment, o options) ([]r
 	return rows, nil
 }
 
-// wants tells whether an answer is asked for: by its whole name, or by a part that is no other's whole name.
+// wants reports whether an answer is asked for: by its whole name, or by a part that is no other's whole name.
 func (o options) wants(name string) bool {
 	whole := slices.ContainsFunc(answers, func(a recovery.Mode) bool { return a.Name == o.only })
 	return name == o.only || (!whole && strings.Contains(name, o.only))

@@ -42,7 +42,7 @@ func Begin(now time.Time, shape Shape, rules Rules, random func() float64) *Life
 // Version grows with every change that a kubelet would report.
 func (l *Life) Version() int { return l.version }
 
-// Gone tells whether the pod has been stopped after its deletion.
+// Gone reports whether the pod has been stopped after its deletion.
 func (l *Life) Gone() bool { return l.gone }
 
 // TakeStarts returns the starts since the last call, in order.

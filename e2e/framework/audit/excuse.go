@@ -9,7 +9,7 @@ type Excuse struct {
 	Why    string
 }
 
-// Excused tells whether one of the excuses is this right's.
+// Excused reports whether one of the excuses is this right's.
 func (g Grant) Excused(excuses []Excuse) (Excuse, bool) {
 	for _, e := range excuses {
 		if ok, err := path.Match(e.Rights, g.String()); ok && err == nil {

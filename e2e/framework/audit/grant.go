@@ -63,7 +63,7 @@ func Grants(program string, own bool, rules []rbacv1.PolicyRule) []Grant {
 	return all
 }
 
-// Covers tells whether the request needs this right, or one like it.
+// Covers reports whether the request needs this right, or one like it.
 func (g Grant) Covers(r Request) bool {
 	return g.Program == r.Program && g.Group == r.Group && g.Resource == r.Resource && g.Verb == r.Verb &&
 		(!g.Own || r.Own) && (g.Name == "" || g.Name == r.Name)

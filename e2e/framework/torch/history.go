@@ -72,7 +72,7 @@ func mean(lines []Line) (sum float64) {
 	return sum / float64(len(lines))
 }
 
-// GoesOn tells whether, after so many lines, there are five more steps that so many workers have done together, with nobody else in between.
+// GoesOn reports whether, after so many lines, there are five more steps that so many workers have done together, with nobody else in between.
 func (h History) GoesOn(after, world int) bool {
 	n := 0
 	for _, l := range h.Lines()[after:] {

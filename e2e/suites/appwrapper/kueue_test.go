@@ -105,7 +105,7 @@ func (q *queued) livePod(ctx context.Context) string {
 	return ""
 }
 
-// held tells whether a workload of the namespace holds its quota; if that cannot be told it does.
+// held reports whether a workload of the namespace holds its quota; if that cannot be told it does.
 func (q *queued) held(ctx context.Context) bool {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("kueue.x-k8s.io/v1beta2")

@@ -161,7 +161,7 @@ func graceOfSidecar(pod *corev1.PodSpec) {
 	pod.InitContainers[0].Args = append(pod.InitContainers[0].Args, "--worker-termination-grace-period=2s")
 }
 
-// addsUp has a worker fail, and tells whether the account of that is as long as the outage.
+// addsUp has a worker fail, and reports whether the account of that is as long as the outage.
 func addsUp(t *testing.T, tr *recovery.Workload) bool {
 	t.Helper()
 	f, err := tr.Fail(t.Context())

@@ -46,7 +46,7 @@ func (r Redirect) Remove(ctx context.Context) error {
 	return RemoveTable(ctx, "ip", r.Table)
 }
 
-// HasTable tells whether the packet filter has the table.
+// HasTable reports whether the packet filter has the table.
 func HasTable(ctx context.Context, family, table string) bool {
 	return exec.CommandContext(ctx, "nft", "list", "table", family, table).Run() == nil
 }

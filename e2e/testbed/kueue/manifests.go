@@ -126,7 +126,7 @@ func WebhookConfigurations(module fs.FS, webhook Webhook, frameworks []string) (
 	return objects, nil
 }
 
-// concerns tells whether a webhook is for a kind of Kueue or of one of the frameworks, which are named GROUP/KIND.
+// concerns reports whether a webhook is for a kind of Kueue or of one of the frameworks, which are named GROUP/KIND.
 func concerns(hook map[string]any, frameworks []string) bool {
 	rules, _, _ := unstructured.NestedSlice(hook, "rules")
 	for _, rule := range rules {

@@ -58,7 +58,7 @@ func parseStat(raw []byte) (state byte, start uint64, err error) {
 	return fields[0][0], start, err
 }
 
-// Alive tells whether this very process still runs.
+// Alive reports whether this very process still runs.
 func (id ID) Alive() bool {
 	if id.PID <= 0 {
 		return false

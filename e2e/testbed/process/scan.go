@@ -57,7 +57,7 @@ func Describe(pid int) (Found, bool) {
 	}, true
 }
 
-// Uses tells whether the program, its working directory or an argument lies in
+// Uses reports whether the program, its working directory or an argument lies in
 // one of the folders.
 func (f Found) Uses(folders ...string) bool {
 	for _, folder := range folders {

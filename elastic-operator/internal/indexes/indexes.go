@@ -65,7 +65,7 @@ func (s Set) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Has tells whether an index is in the set.
+// Has reports whether an index is in the set.
 func (s Set) Has(index int) bool {
 	_, found := slices.BinarySearch(s, index)
 	return found

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// keepsOut tells whether a node is cordoned, or has a taint that would keep out a pod like this one: autoscalers, drains and whoever
+// keepsOut reports whether a node is cordoned, or has a taint that would keep out a pod like this one: autoscalers, drains and whoever
 // distrusts a node put one on before the pods go.
 func keepsOut(node *corev1.Node, pod *corev1.Pod) bool {
 	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {

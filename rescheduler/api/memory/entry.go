@@ -32,7 +32,7 @@ type Entry struct {
 	Pods    []string  `json:"pods,omitempty"` // UIDs of those that were charged, the latest last
 }
 
-// Live tells whether the entry keeps anybody away at `now`.
+// Live reports whether the entry keeps anybody away at `now`.
 func (e Entry) Live(now time.Time) bool { return now.Before(e.Expires) }
 
 // Failure is one pod that failed on a node.

@@ -79,7 +79,7 @@ func parseRecord(value string) (r record, ok bool) {
 	return r, true
 }
 
-// writable tells whether RFC 3339 has the time in UTC, where a year has four digits.
+// writable reports whether RFC 3339 has the time in UTC, where a year has four digits.
 func writable(t time.Time) bool {
 	year := t.UTC().Year()
 	return year >= 1 && year <= 9999
@@ -195,7 +195,7 @@ func (m Memory) Exhaust() Memory {
 	return m
 }
 
-// Empty tells whether there is nothing to remember.
+// Empty reports whether there is nothing to remember.
 func (m Memory) Empty() bool {
 	return m.Times == 0 && len(m.Entries) == 0 && len(m.Moves) == 0 && !m.Exhausted
 }

@@ -9,7 +9,7 @@ import (
 // MaxRetries is the largest value of RetriesAnnotation that counts; larger ones are taken for it.
 const MaxRetries = 10000
 
-// Retries is how many moves the annotations of a workload allow. asked tells whether they say anything at all: a workload
+// Retries is how many moves the annotations of a workload allow. asked reports whether they say anything at all: a workload
 // that does not ask is left alone. The error is about a value that is no number or below 0; asked is false then.
 func Retries(annotations map[string]string) (retries int, asked bool, err error) {
 	value, found := annotations[RetriesAnnotation]

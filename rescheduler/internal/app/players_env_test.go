@@ -120,7 +120,7 @@ func (w *world) kubeletAll(ctx context.Context) {
 	}
 }
 
-// inUse tells whether the namespace is known to have managed pods; a dry run labels none. No real kubelet is so quick that it is not by then.
+// inUse reports whether the namespace is known to have managed pods; a dry run labels none. No real kubelet is so quick that it is not by then.
 func (w *world) inUse(ctx context.Context) bool {
 	var ns corev1.Namespace
 	return w.dryRun || w.Get(ctx, client.ObjectKey{Name: w.namespace}, &ns) == nil && ns.Labels["holdfast.dev/rescheduling"] != ""

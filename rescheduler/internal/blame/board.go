@@ -33,7 +33,7 @@ func (b *Board) Say(node, pod, workload string, weight int, now time.Time) {
 	b.said[node] = kept[max(0, len(kept)-most):]
 }
 
-// Guilty tells whether enough was said against the node, by enough pods of enough workloads.
+// Guilty reports whether enough was said against the node, by enough pods of enough workloads.
 func (b *Board) Guilty(node string, now time.Time) bool {
 	weight, pods, workloads := 0, 0, map[string]bool{}
 	for _, c := range b.said[node] {
@@ -45,7 +45,7 @@ func (b *Board) Guilty(node string, now time.Time) bool {
 	return weight >= b.rules.Threshold && pods >= b.rules.MinPods && len(workloads) >= b.rules.MinWorkloads
 }
 
-// Room tells whether one more node may be tainted beside those that are, in a cluster of so many.
+// Room reports whether one more node may be tainted beside those that are, in a cluster of so many.
 func (b *Board) Room(tainted, nodes int) bool {
 	return tainted < min(b.rules.MaxNodes, max(1, nodes*b.rules.MaxShare/100))
 }

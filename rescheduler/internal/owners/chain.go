@@ -103,7 +103,7 @@ func Slot(pod *corev1.Pod) string {
 	return name + "/" + index
 }
 
-// OneTemplate tells whether the root of the chain has one template, and the pod says which: a Deployment above ReplicaSets, or the pod's own
+// OneTemplate reports whether the root of the chain has one template, and the pod says which: a Deployment above ReplicaSets, or the pod's own
 // controller.
 func (c Chain) OneTemplate(pod *corev1.Pod) bool {
 	if pod.Labels[templateHash] != "" {

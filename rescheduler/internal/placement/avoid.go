@@ -44,7 +44,7 @@ func isAvoided(r corev1.NodeSelectorRequirement, node string) bool {
 	return r.Key == nodeName && r.Operator == corev1.NodeSelectorOpNotIn && len(r.Values) == 1 && r.Values[0] == node
 }
 
-// Avoids tells whether the pod's required affinity keeps it away from one of the nodes.
+// Avoids reports whether the pod's required affinity keeps it away from one of the nodes.
 func Avoids(pod *corev1.Pod, nodes []string) bool {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil || pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return false

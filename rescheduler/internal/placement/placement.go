@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Fits tells whether the pod could run on the node: it is ready, takes pods, and has no taint that the pod does not tolerate, and
+// Fits reports whether the pod could run on the node: it is ready, takes pods, and has no taint that the pod does not tolerate, and
 // selectors and required affinity match.
 func Fits(pod *corev1.Pod, node *corev1.Node) bool { return Fitting(pod)(node) }
 
@@ -27,7 +27,7 @@ func Fitting(pod *corev1.Pod) func(node *corev1.Node) bool {
 	}
 }
 
-// Usable tells whether a node is ready and takes pods.
+// Usable reports whether a node is ready and takes pods.
 func Usable(node *corev1.Node) bool {
 	if node.Spec.Unschedulable || !node.DeletionTimestamp.IsZero() {
 		return false
@@ -60,7 +60,7 @@ const (
 	admittedAs   = "kueue.x-k8s.io/workload"
 )
 
-// Placed tells whether Kueue chooses the pod's node by topology.
+// Placed reports whether Kueue chooses the pod's node by topology.
 func Placed(pod *corev1.Pod) bool {
 	_, admitted := pod.Annotations[admittedAs]
 	_, pinned := pod.Spec.NodeSelector[corev1.LabelHostname]
@@ -84,7 +84,7 @@ func Pinned(pod *corev1.Pod) string {
 	return ""
 }
 
-// open tells whether a term leaves more than one host.
+// open reports whether a term leaves more than one host.
 func open(term corev1.NodeSelectorTerm) bool {
 	one := func(r corev1.NodeSelectorRequirement, key string) bool {
 		return r.Key == key && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1
@@ -93,7 +93,7 @@ func open(term corev1.NodeSelectorTerm) bool {
 		!slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool { return one(r, "metadata.name") })
 }
 
-// TiedTo tells whether a volume can be used on one host only.
+// TiedTo reports whether a volume can be used on one host only.
 func TiedTo(volume *corev1.PersistentVolume) bool {
 	if volume.Spec.HostPath != nil {
 		return true

@@ -54,5 +54,5 @@ type Decision struct {
 	Blame int
 }
 
-// Moves tells whether the decision needs a budget.
+// Moves reports whether the decision needs a budget.
 func (d Decision) Moves() bool { return d.Act == Evict || d.Act == Remake }

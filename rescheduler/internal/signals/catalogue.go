@@ -126,6 +126,6 @@ func admission(name string, ttl time.Duration, blame int, reasons ...string) Row
 
 func free(r Row) Row { r.Action, r.Charged = Record, false; return r }
 
-// ownLimit tells whether the kubelet evicted a pod for what it used beyond its own limit. If the node was short of something the
+// ownLimit reports whether the kubelet evicted a pod for what it used beyond its own limit. If the node was short of something the
 // message begins with that.
 func ownLimit(message string) bool { return message != "" && !strings.HasPrefix(message, "The node ") }

@@ -15,7 +15,7 @@ const (
 	agentEnv   = "JOBSET_UID"
 )
 
-// InPlace tells whether a pod belongs to a group that is restarted in place.
+// InPlace reports whether a pod belongs to a group that is restarted in place.
 func InPlace(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.InitContainers, isAgent) || slices.ContainsFunc(pod.Spec.Containers, isAgent)
 }

@@ -72,10 +72,10 @@ type Row struct {
 	Blame int
 }
 
-// Instant tells whether the row needs no time and no other pods: it holds as soon as it is seen.
+// Instant reports whether the row needs no time and no other pods: it holds as soon as it is seen.
 func (r Row) Instant() bool {
 	return (r.Where == Phase || r.Where == Disruption) && r.After == 0 && r.Action != Never
 }
 
-// Excludes tells whether the row keeps replacements away from the node.
+// Excludes reports whether the row keeps replacements away from the node.
 func (r Row) Excludes() bool { return r.Action != Never && r.TTL > 0 }

@@ -233,7 +233,7 @@ func (k *soak) awaitRest() {
 	}))
 }
 
-// accounted tells whether the newest restart is in the history.
+// accounted reports whether the newest restart is in the history.
 func (k *soak) accounted(ctx context.Context, sum framework.Summary) error {
 	list, err := shared.RestartHistory(ctx, k.js)
 	if err != nil {

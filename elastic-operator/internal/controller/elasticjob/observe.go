@@ -141,7 +141,7 @@ func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.N
 	return node, nil
 }
 
-// isCurrent tells whether the job is as it was observed. What was decided for an earlier state of it must not hit what came after.
+// isCurrent reports whether the job is as it was observed. What was decided for an earlier state of it must not hit what came after.
 func (r *Reconciler) isCurrent(ctx context.Context, job *v1alpha1.ElasticJob) (bool, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))

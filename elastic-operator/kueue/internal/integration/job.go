@@ -223,7 +223,7 @@ func (j *Job) completed() indexes.Set {
 // PodLabelSelector finds the workers.
 func (j *Job) PodLabelSelector() string { return plan.Selector(j.Name) }
 
-// CanDefaultManagedBy tells whether nobody else has been named.
+// CanDefaultManagedBy reports whether nobody else has been named.
 func (j *Job) CanDefaultManagedBy() bool {
 	return features.Enabled(features.MultiKueue) && ptr.Deref(j.Spec.ManagedBy, v1alpha1.ControllerName) == v1alpha1.ControllerName
 }
