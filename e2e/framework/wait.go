@@ -4,28 +4,30 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
-	// Patience is how long a state is waited for that comes within seconds on a machine at rest. It bounds how long a test
-	// that has failed goes on, and says nothing about how fast anything is.
+	// Patience is how long to wait for a state that an idle machine reaches within seconds. It limits how long a failed test goes on.
 	Patience = 5 * time.Minute
 	every    = 20 * time.Millisecond
 )
 
-// Until asks until the answer is good. When patience or ctx ends, it returns the last bad answer.
+// Until calls ask until it returns nil. After Patience, or when ctx ends, it returns the last error of ask.
 func Until(ctx context.Context, what string, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
-	defer cancel()
-	for {
-		err := ask(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until %s: %w", what, err)
-		case <-time.After(every):
-		}
+	return UntilEvery(ctx, what, every, Patience, ask)
+}
+
+// UntilEvery is Until with its own interval and its own limit.
+func UntilEvery(ctx context.Context, what string, interval, limit time.Duration, ask func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, interval, limit, true, func(ctx context.Context) (bool, error) {
+		last = ask(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until %s: %w", what, last)
 	}
+	return nil
 }

@@ -3,7 +3,6 @@ package suites
 import (
 	"context"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,16 +49,10 @@ func (n *Namespace) OK(err error) {
 // Until asks until the answer is good, and ends the test with the last bad one when patience ends.
 func (n *Namespace) Until(what string, ask func(context.Context) error) {
 	n.Helper()
-	for deadline := time.Now().Add(framework.Patience); ; time.Sleep(50 * time.Millisecond) {
-		err := ask(n.Context())
-		if err == nil {
-			return
+	if err := framework.Until(n.Context(), what, ask); err != nil {
+		if n.State != nil {
+			n.Log(n.State())
 		}
-		if time.Now().After(deadline) {
-			if n.State != nil {
-				n.Log(n.State())
-			}
-			n.Fatalf("waiting until %s: %v", what, err)
-		}
+		n.Fatal(err)
 	}
 }

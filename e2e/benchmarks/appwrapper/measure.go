@@ -134,8 +134,7 @@ func ready(aw *v1beta2.AppWrapper) bool {
 
 // await lists the AppWrappers of a namespace at an interval until so many are as they should be.
 func (b *bench) await(ctx context.Context, namespace string, want int, every time.Duration, is func(*v1beta2.AppWrapper) bool) error {
-	deadline := time.Now().Add(patience)
-	for {
+	return framework.UntilEvery(ctx, "the AppWrappers are as expected", every, patience, func(ctx context.Context) error {
 		var list v1beta2.AppWrapperList
 		if err := b.client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			return err
@@ -146,18 +145,11 @@ func (b *bench) await(ctx context.Context, namespace string, want int, every tim
 				got++
 			}
 		}
-		switch {
-		case got >= want:
-			return nil
-		case time.Now().After(deadline):
-			return fmt.Errorf("%d of %d after %s", got, want, patience)
+		if got < want {
+			return fmt.Errorf("%d of %d", got, want)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(every):
-		}
-	}
+		return nil
+	})
 }
 
 // clean leaves the cluster as it was, but for the definition.

@@ -149,23 +149,16 @@ func (b *bench) scale(ctx context.Context, to int) error {
 
 // await waits until the status is as it should be.
 func (b *bench) await(ctx context.Context, is func(*v1alpha1.ElasticJobStatus) bool) error {
-	for deadline := time.Now().Add(patience); ; {
+	return framework.UntilEvery(ctx, "the status of the ElasticJob is as expected", 100*time.Millisecond, patience, func(ctx context.Context) error {
 		job := &v1alpha1.ElasticJob{}
 		if err := b.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job); err != nil {
 			return err
 		}
-		switch {
-		case is(&job.Status):
-			return nil
-		case time.Now().After(deadline):
-			return fmt.Errorf("after %s: %s, %s", patience, job.Status.State, job.Status.Message)
+		if !is(&job.Status) {
+			return fmt.Errorf("%s, %s", job.Status.State, job.Status.Message)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+		return nil
+	})
 }
 
 // clean leaves the cluster as it was, but for the definition.

@@ -99,19 +99,7 @@ func (b *benchmark) measure(ctx context.Context, m *manager, s shape, p phase) (
 }
 
 func until(ctx context.Context, done func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		err := done(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(interval):
-		}
-	}
+	return framework.UntilEvery(ctx, "the phase is over", interval, patience, done)
 }
 
 // stage is where one shape is played.

@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
+	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
 // cluster is a control plane of its own, with the rescheduler beside it.
@@ -171,12 +172,12 @@ func freeAddress() (string, error) {
 const patience = 3 * time.Minute
 
 func until(ctx context.Context, what string, check func() bool) error {
-	for deadline := time.Now().Add(patience); !check(); time.Sleep(20 * time.Millisecond) {
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			return fmt.Errorf("waiting until %s: %w", what, errors.Join(ctx.Err(), errors.New("it takes too long")))
+	return framework.UntilEvery(ctx, what, 20*time.Millisecond, patience, func(context.Context) error {
+		if !check() {
+			return errors.New("it takes too long")
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // stop all that was started, in the opposite order.

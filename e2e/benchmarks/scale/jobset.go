@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
 	"github.com/holdfast-project/holdfast/e2e/fakes/agent"
 	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
+	"github.com/holdfast-project/holdfast/e2e/framework"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
@@ -183,19 +184,7 @@ func cached() client.ListOption {
 }
 
 func until(ctx context.Context, what string, every time.Duration, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		err := ask(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until %s: %w", what, err)
-		case <-time.After(every):
-		}
-	}
+	return framework.UntilEvery(ctx, what, every, patience, ask)
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -95,23 +95,26 @@ func (t *training) notes(rank int, after time.Time) (newest life, failed time.Ti
 
 // await returns the newest process of each rank, all of which have begun after a moment, once all have done a step.
 func (t *training) await(ctx context.Context, after time.Time, limit time.Duration) ([]life, error) {
-	for until := time.Now().Add(limit); time.Now().Before(until); {
-		var lives []life
+	var lives []life
+	err := framework.UntilEvery(ctx, "each rank has done a step", 20*time.Millisecond, limit, func(context.Context) error {
+		lives = nil
 		for rank := range workers {
-			if env, _ := t.notes(rank, after); !env.at["step"].IsZero() {
-				lives = append(lives, env)
+			if one, _ := t.notes(rank, after); !one.at["step"].IsZero() {
+				lives = append(lives, one)
 			}
 		}
-		if len(lives) == workers {
-			return lives, nil
+		if len(lives) < workers {
+			return errNoStep
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
+		return nil
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("%w within %s", errNoStep, limit)
+	if err != nil {
+		return nil, fmt.Errorf("within %s: %w", limit, err)
+	}
+	return lives, nil
 }
 
 // outcome of a failure: how long each phase took, 0 for one that is not told apart from the next, and all of them.
@@ -157,8 +160,8 @@ func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
 			ends["stop"] = at
 		}
 	}
-	for _, env := range lives {
-		for what, at := range env.at {
+	for _, one := range lives {
+		for what, at := range one.at {
 			if at.After(ends[what]) {
 				ends[what] = at
 			}
@@ -202,12 +205,12 @@ func (t *training) strike(ctx context.Context, rank int, failure string) (time.T
 	return at, err
 }
 
-// watch tells when each of these processes ends.
+// watch sends the time at which each of these processes ends.
 func (t *training) watch(all []life) <-chan time.Time {
 	ended := make(chan time.Time, len(all))
-	for _, env := range all {
+	for _, one := range all {
 		go func() {
-			f, err := os.Open(filepath.Join(t.dir, "alive-"+env.process))
+			f, err := os.Open(filepath.Join(t.dir, "alive-"+one.process))
 			if err == nil {
 				err = unix.Flock(int(f.Fd()), unix.LOCK_SH)
 				f.Close()

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
 // namespace makes one for the test, and deletes it with all in it.
@@ -45,18 +47,8 @@ func until(t *testing.T, what string, ask func(context.Context) error) {
 // untilIn is until for clean-ups, where the test's own context has ended.
 func untilIn(ctx context.Context, t *testing.T, what string, ask func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		err := ask(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("waiting until %s: %v", what, err)
-		case <-time.After(100 * time.Millisecond):
-		}
+	if err := framework.UntilEvery(ctx, what, 100*time.Millisecond, patience, ask); err != nil {
+		t.Fatal(err)
 	}
 }
 

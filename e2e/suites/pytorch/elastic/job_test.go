@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/e2e/framework"
 	"github.com/holdfast-project/holdfast/e2e/framework/torch"
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
@@ -94,21 +95,11 @@ func (t *training) history() torch.History { return torch.HistoryOf(filepath.Joi
 
 func (t *training) await(what string, holds func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
 	began := time.Now()
-	for {
-		err := holds(ctx)
-		if err == nil {
-			t.Logf("%5.1f s until %s", time.Since(began).Seconds(), what)
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("waited in vain until %s: %v", what, err)
-		case <-time.After(100 * time.Millisecond):
-		}
+	if err := framework.UntilEvery(context.Background(), what, 100*time.Millisecond, patience, holds); err != nil {
+		t.Fatal(err)
 	}
+	t.Logf("%5.1f s until %s", time.Since(began).Seconds(), what)
 }
 
 // goesOn waits for five more steps that so many workers do together.
