@@ -107,6 +107,13 @@ test: prerequisites verify ## Unit tests, the store contract on real Valkey 8.1 
 	cd shared && echo "== the store contract on redis-server" && HOLDFAST_STORE=redis-server go test -timeout 30m $(TESTFLAGS) ./coordination/valkey
 	$(MAKE) --no-print-directory wheel
 
+# Packages and tests that need a store server, promtool or root.
+NOT_UNIT := /shared/coordination/valkey$$|/agent/cmd/holdfast-exec$$|/agent/internal/store$$|/holdfast/charts$$|/holdfast/e2e/
+
+.PHONY: test-unit
+test-unit: ## Unit tests that need nothing but Go: no root, no packages, no cluster
+	go test -vet=off -timeout 5m -skip '^TestAGroupOnARealServer$$' $(TESTFLAGS) $$(go list $(PACKAGES) | grep -vE '$(NOT_UNIT)')
+
 RECORD := go run ./e2e/cmd/compatibility record
 # The version of a module in a go.mod: $(call pinned,FOLDER,MODULE).
 pinned = $$(awk '$$1 == "$(2)" {sub(/^v/, "", $$2); print $$2}' $(1)/go.mod)
@@ -291,7 +298,7 @@ bench-jobset: ## Measure our JobSet manager beside the published one with many J
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build-jobset
 	mkdir -p $(dir $(GROWTH))
-	cd jobset-controller && go test -run '^$$' -bench BenchmarkPass -benchtime 20x ./internal/controller/jobset | tee ../$(GROWTH)
+	cd jobset-controller && go test -run '^$$' -bench BenchmarkReconcile -benchtime 20x ./internal/controller/jobset | tee ../$(GROWTH)
 	go run ./e2e/benchmarks/jobset -growth $(GROWTH)
 	$(TESTBED) down
 
