@@ -181,7 +181,7 @@ func TestFailedWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c.awaitCondition("kept", "QuotaReserved=False/Failed")
 }
 
-// wake the published controller, which does not watch Jobs, and would look again in a minute.
+// wake the published controller, which does not watch Jobs, and would resync in a minute.
 func (c *cluster) wake(name string) {
 	c.Helper()
 	c.change(name, func(aw *v1beta2.AppWrapper) {

@@ -36,7 +36,7 @@ func TestListOfUnservedKind(t *testing.T) {
 	}
 }
 
-// The API server's memory answers a look of a watch; what it says after that is read page by page, if there are pages at all.
+// The API server's cache answers the first list of a watch; what follows is read page by page, if there are pages at all.
 func TestWatchReadsCachedPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cached bool

@@ -71,7 +71,7 @@ func TestTheReplacementAvoidsTheNode(t *testing.T) {
 }
 
 // isDue gives the CronJob a schedule of one time a year. As it ran last two years ago, a Job of this schedule has been missed, which the
-// controller makes at once. It looks again when the status changes, not when the schedule does.
+// controller makes at once. It reconciles when the status changes, not when the schedule does.
 func (w *world) isDue(schedule string) {
 	w.Helper()
 	job := &batchv1.CronJob{}

@@ -10,7 +10,7 @@ import (
 type Act int
 
 const (
-	Leave   Act = iota // nothing, and look again when something changes
+	Leave   Act = iota // nothing, and reconcile when something changes
 	Wait               // nothing yet
 	Record             // remember the node; the pod stays, or its controller has replaced it
 	Evict              // remember the node, and then have the pod evicted
@@ -43,7 +43,7 @@ type Decision struct {
 	Message string
 	// Warning: the user has to do something.
 	Warning bool
-	// After is when to look again if nothing changes; 0: not at all.
+	// After is when to reconcile again if nothing changes. 0 means never.
 	After time.Duration
 	// Memory is that of the workload afterwards. It is to be written if Learned.
 	Memory  memory.Memory

@@ -129,7 +129,7 @@ func TestAJobAtRestCausesNoCalls(t *testing.T) {
 	w.reaches("a", v1alpha1.StateRunning, 2)
 	before := w.get("a").ResourceVersion
 	calls, _, _ := w.sofar()
-	w.setReady(0, corev1.ConditionTrue, time.Now()) // a look
+	w.setReady(0, corev1.ConditionTrue, time.Now()) // causes a reconcile
 	w.always(func() string {
 		now, _, _ := w.sofar()
 		if got := w.get("a").ResourceVersion; got != before || len(now) != len(calls) {

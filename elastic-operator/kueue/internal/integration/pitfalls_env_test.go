@@ -37,7 +37,7 @@ func TestWhatPodsGetBeyondTheTemplateLeavesTheAdmissionAlone(t *testing.T) {
 	}
 	w.ok(w.Create(t.Context(), pod))
 	w.report(func(s *v1alpha1.ElasticJobStatus) { s.State, s.Replicas, s.ReadyReplicas = v1alpha1.StateRunning, 3, 3 })
-	w.awaitCondition(kueue.WorkloadPodsReady, metav1.ConditionTrue) // told by a look that has compared the two
+	w.awaitCondition(kueue.WorkloadPodsReady, metav1.ConditionTrue) // set by a reconcile that has compared the two
 	if w.job().Spec.Suspend || w.workload().UID != admitted {
 		t.Error("the admission has ended")
 	}

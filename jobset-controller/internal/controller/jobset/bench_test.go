@@ -21,12 +21,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// sizes of JobSets, in Jobs. What a pass over one costs must grow with them and no faster.
+// sizes of JobSets, in Jobs. The cost of a reconcile must grow with them and no faster.
 var sizes = []int{10, 100, 1000, 5000}
 
-// BenchmarkPass measures one pass over a JobSet: with nothing to do, and with something to do for each Job. At the end it prints
+// BenchmarkReconcile measures one reconcile of a JobSet: with nothing to do, and with something to do for each Job. At the end it prints
 // how each cost for one Job compares with that at the smallest size.
-func BenchmarkPass(b *testing.B) {
+func BenchmarkReconcile(b *testing.B) {
 	for _, pass := range []struct {
 		name string
 		of   func(*memory)
@@ -51,7 +51,7 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-// cost of one pass, for each Job.
+// cost of one reconcile, for each Job.
 type cost struct{ nanoseconds, allocations, bytes float64 }
 
 func measure(b *testing.B, m *memory, jobs int) cost {
@@ -59,7 +59,7 @@ func measure(b *testing.B, m *memory, jobs int) cost {
 	b.ReportAllocs()
 	before := readMemory()
 	for b.Loop() {
-		r.notBefore = newNotBefore(r.clock) // a pass that has written pauses the next one
+		r.notBefore = newNotBefore(r.clock) // a reconcile that has written delays the next one
 		if _, err := r.Reconcile(b.Context(), m.jobSet.DeepCopy()); err != nil {
 			b.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func (g *growth) print(name string) {
 	fmt.Println(text.String()) // the log of a benchmark with parts is not shown
 }
 
-// memory is a cache and an API server that costs next to nothing. It keeps what was observed, so that each pass does the same.
+// memory is a cache and an API server that costs next to nothing. It keeps what was observed, so that each reconcile does the same.
 type memory struct {
 	client.Client // whatever is not defined below is not called
 

@@ -15,7 +15,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// The cache lags: a pass that sees the Jobs as they were before the last one does nothing again.
+// The cache lags: a reconcile that sees the Jobs as they were before the last one does nothing again.
 func TestWhatTheCacheDoesNotShowYetIsNotDoneAgain(t *testing.T) {
 	for name, change := range map[string]func(*memory){
 		"creation": func(m *memory) { m.jobs = nil },
@@ -145,7 +145,7 @@ func (c *counter) Eventf(_ runtime.Object, _ runtime.Object, _, reason, _, _ str
 	c.of[reason]++
 }
 
-// Several JobSets may share a subdomain on purpose: the Service of the first is left alone, and not asked for in every pass.
+// Several JobSets may share a subdomain on purpose: the Service of the first is left alone, and not read in every reconcile.
 func TestAServiceOfAnotherOwnerIsNotAskedForInEveryPass(t *testing.T) {
 	m, clock := running(2), testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
 	m.service.OwnerReferences, m.refuses = nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "services"}, "a")
@@ -219,10 +219,10 @@ func TestWhatRunsWithoutItsGateComesToItsEnd(t *testing.T) {
 	}
 }
 
-// A JobSet of thousands of Jobs is reconciled at news of its Jobs: a pass that finds nothing to do must not allocate for each of
+// A JobSet of thousands of Jobs is reconciled when its Jobs change: a reconcile that finds nothing to do must not allocate for each of
 // them (the published controller allocates by their square).
 func TestFindingNothingToDoAllocatesNothingForAJob(t *testing.T) {
-	const most = 250.0 // for the pass, whatever the number of Jobs
+	const most = 250.0 // for the reconcile, whatever the number of Jobs
 	for _, size := range []int{500, 5000} {
 		m := running(size)
 		r := New(Options{Client: m, Live: m, Recorder: silence{}})

@@ -96,9 +96,8 @@ func (f *family) prune(hasPods func(direct types.UID) bool) {
 	}
 }
 
-// Wake looks again at pods of an owner whose annotations have changed: at those that wait for it, at those that it blames for a restart, and
-// at all if it allows other moves than before. Such pods may have no events of their own. Where no pods of the owner are
-// looked at, as in a process that does not lead, nobody is there to be woken.
+// Wake reconciles pods of an owner whose annotations have changed: those that wait for it, those that it blames for a restart, and all of
+// them if it allows other moves than before. Such pods may have no events of their own. A standby observes no pods, so it wakes none.
 func (r *Reconciler) Wake(before, after metav1.Object) {
 	if len(r.family.of(after.GetUID())) == 0 {
 		return

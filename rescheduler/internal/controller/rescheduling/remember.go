@@ -151,8 +151,8 @@ func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) (known bool, err 
 	return true, nil
 }
 
-// untilReplaced is when to look again at a pod that has ended: its replacement, the first living pod of its template, may be on its way.
-// 0: it ended too long ago for that.
+// untilReplaced returns when to reconcile a pod that has ended: its replacement, the first living pod of its template, may be on its way.
+// 0 means that it ended too long ago.
 func untilReplaced(s *scope) time.Duration {
 	if s.now.Sub(signals.FailedAt(s.pod)) < replaced {
 		return replaced / 4

@@ -39,7 +39,7 @@ func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error)
 	return ctrl.Result{RequeueAfter: soonest(after, s.nextEnd())}, nil
 }
 
-// returned is the memory after a look at a pod that is well, and when to look again. Only the slot that was moved gives its moves back. Of
+// returned is the memory after a healthy pod was reconciled, and when to reconcile it again. Only the slot that was moved gives its moves back. Of
 // pods without identity nobody knows which one replaced which, so all of them have to be well.
 func (r *Reconciler) returned(ctx context.Context, s *scope) (m memory.Memory, after time.Duration, err error) {
 	slot, from := owners.Slot(s.pod), readySince(s.pod)

@@ -43,7 +43,7 @@ func unschedulable(pod *corev1.Pod) (since time.Time, message string, stuck bool
 const (
 	// relaxFor is how long no pod of a workload is kept away from a node after one of them found no other.
 	relaxFor = 10 * time.Minute
-	// notYet is when to look again whether a pod would fit without its exclusions: nodes have no event here.
+	// notYet is how long to wait before checking again whether a pod would fit without its exclusions: nodes have no event here.
 	notYet = time.Minute
 )
 
