@@ -34,7 +34,7 @@ func NewBudgets(limits settings.Limits, breaker settings.Breaker) *Budgets {
 // Take draws on all budgets, or on none: then it says which one is empty and when there is something in it again.
 func (b *Budgets) Take(p Purpose, now time.Time) (granted bool, why string, after time.Duration) {
 	if left := b.Open(now); left > 0 {
-		return false, fmt.Sprintf("more than %d pods were moved within %s: nothing is moved for now", b.breaker.Moves, time.Duration(b.breaker.Window)), left
+		return false, fmt.Sprintf("the circuit breaker is open: more than %d pods were moved within %s", b.breaker.Moves, time.Duration(b.breaker.Window)), left
 	}
 	draws := b.draws(p)
 	for _, d := range draws {

@@ -86,7 +86,7 @@ func TestTheBreaker(t *testing.T) {
 		}
 	}
 	granted, why, after := b.Take(Purpose{Workload: "x"}, noon.Add(time.Minute))
-	if granted || !strings.Contains(why, "nothing is moved") || after != 9*time.Minute {
+	if granted || !strings.Contains(why, "circuit breaker is open") || after != 9*time.Minute {
 		t.Errorf("got %t, %q, %s", granted, why, after)
 	}
 	if granted, why, _ := b.Take(Purpose{}, noon.Add(10*time.Minute)); !granted {

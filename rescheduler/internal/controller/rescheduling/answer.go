@@ -169,7 +169,7 @@ func (r *Reconciler) take(p policy.Purpose) (granted bool, why string, after tim
 	return r.budgets.Take(p, r.clock.Now()) // not s.now: others may have drawn on them meanwhile
 }
 
-// breakerOpen reports whether nothing is moved now because too much was.
+// breakerOpen reports whether the circuit breaker is open.
 func (r *Reconciler) breakerOpen() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
