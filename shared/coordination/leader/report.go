@@ -156,14 +156,6 @@ func forcedText(all []DeletePod) string {
 	return strings.Join(notes, "; ")
 }
 
-// some of the names, and how many there are more.
-func some(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
 // workers names the first of so many.
 func workers(first string, n int) string {
 	if n == 1 {

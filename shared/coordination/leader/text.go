@@ -155,3 +155,11 @@ func exitText(c coordination.Cause) string {
 	}
 	return " (" + strings.Join(known, ", ") + ")"
 }
+
+// some of the names, and how many there are more.
+func some(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
