@@ -14,7 +14,8 @@ import (
 
 // Memory is what a leader knows of one group beyond what the API server and the store hold. A new leader begins without it:
 //
-//   - restart: the clock of a restart starts again, so that a time-out is late and never early; its late workers are read again
+//   - restart: the clock of a restart starts again, so that a time-out is late and never early; its late workers are read again, and a pod or Job
+//     may be deleted once more for it
 //   - formation: one event is repeated, and the pods of a step may be deleted once more
 //   - created: one pod too many is tried for a slot
 //   - released: the slots of such pods are freed again when a new pod asks for one, if the store has lost its data as well
@@ -24,7 +25,6 @@ import (
 //   - account: the history is read once more; which restarts were counted is in the owner's annotation
 type Memory struct {
 	restart *restartMemory // nil: none is in progress
-	watched bool           // the group was observed without a restart
 	formation
 	created  roundPods
 	released releasedPods
@@ -62,7 +62,6 @@ type restartMemory struct {
 	phase coordination.Phase
 	Round
 	since time.Time // this process first saw it
-	new   bool      // that was when it began
 	late  string    // who was not back when it was asked for
 	asked bool
 }
@@ -74,13 +73,13 @@ func (m *Memory) clock(g *group.Summary, timeout time.Duration, now time.Time) *
 		return nil
 	}
 	if g.Phase != coordination.Restarting {
-		m.restart, m.watched = nil, true
+		m.restart = nil
 		return nil
 	}
 	r, round := m.restart, Round{g.Generation, g.Round}
 	stands := r != nil && onlyCollects(g) && now.Sub(r.since) >= timeout/4 // before the first repair
 	if r == nil || r.phase != g.Phase || r.Round != round || stands {
-		m.restart = &restartMemory{phase: g.Phase, Round: round, since: now, new: r != nil || m.watched}
+		m.restart = &restartMemory{phase: g.Phase, Round: round, since: now}
 	}
 	return &deadline{Start: m.restart.since, Period: timeout}
 }

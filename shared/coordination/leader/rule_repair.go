@@ -37,15 +37,10 @@ func (p *planner) repair() {
 	}
 }
 
-// ladder is the restart in progress as package ladder sees it. The store's clock says when it opened only to a leader that has not seen it open:
-// pods and Jobs are dated by other clocks.
+// ladder is the restart in progress as package ladder sees it.
 func (p *planner) ladder() ladder.Round {
-	opened := time.UnixMilli(p.group.Record.ReportedAt)
-	if r := p.memory.restart; r.new {
-		opened = r.since
-	}
 	return ladder.Round{
-		Opened: opened, Clock: *p.clock, Now: p.now,
+		Clock: *p.clock, Now: p.now,
 		Size: p.group.Size, Missing: p.group.Size - p.group.Joined,
 	}
 }

@@ -62,7 +62,7 @@ func (r Round) few() bool { return 2*r.Missing <= r.Size }
 
 // made tells whether an object was created in this round. API servers give whole seconds.
 func (r Round) made(created time.Time) bool {
-	return !created.Before(r.Opened.Truncate(time.Second))
+	return !created.Before(r.Clock.Start.Truncate(time.Second))
 }
 
 func (r Round) past(share float64) bool {

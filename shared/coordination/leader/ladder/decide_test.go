@@ -19,7 +19,7 @@ const (
 
 // at is a round of 60 s in a group of 8 slots.
 func at(elapsed time.Duration) Round {
-	return Round{Opened: opened, Clock: grace.Deadline{Start: opened, Period: time.Minute}, Now: opened.Add(elapsed), Size: 8, Missing: 1}
+	return Round{Clock: grace.Deadline{Start: opened, Period: time.Minute}, Now: opened.Add(elapsed), Size: 8, Missing: 1}
 }
 
 func older() time.Time   { return opened.Add(-time.Hour) }

@@ -7,6 +7,6 @@
 //	|                    |  a pod whose worker will not run in time: that pod             |
 //	|                    |                              |  the slot's Job, if it is small |  the group
 //
-// Nothing is remembered: a pod or a Job that is being deleted, or is younger than the round, is the answer that was given
-// already, by this leader or by the one before.
+// Nothing is remembered: a pod or a Job that is being deleted, or is younger than the clock of the round, is the answer that
+// was given already. A new leader begins the clock anew.
 package ladder

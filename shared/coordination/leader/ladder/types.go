@@ -19,8 +19,7 @@ const (
 
 // Round is the restart in progress.
 type Round struct {
-	Opened  time.Time // what was created later belongs to the round
-	Clock   grace.Deadline
+	Clock   grace.Deadline // what was created since its start belongs to the round
 	Now     time.Time
 	Size    int64 // slots of the group
 	Missing int64 // of them, those that have not joined
