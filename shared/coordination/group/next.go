@@ -204,10 +204,15 @@ func (p planner) resume() (rounds.State, bool) {
 	return p.begin(s.Round, p.entered()), s.Phase == rounds.Closed && !p.want.Suspended
 }
 
-// resize has everybody join again. If workers run and others of their unit are new, the next round opens when all have joined.
+// resize has everybody join again. The next round opens when all have joined, if workers run and others of their unit are new, or if one has
+// died meanwhile.
 func (p planner) resize() (rounds.State, bool) {
 	s := p.stored.State
-	return p.begin(s.Round, p.entered()), s.Phase == rounds.Active && p.resized()
+	next := p.begin(s.Round, p.entered())
+	if s.Died() {
+		next = next.WithDeath()
+	}
+	return next, s.Phase == rounds.Active && p.resized()
 }
 
 // entered is how many leading units of the new layout have workers that have run in this generation.

@@ -106,6 +106,18 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// Its peers may hang on the one that has died, whatever the size of the group is.
+func TestADeathOutlivesAResize(t *testing.T) {
+	s := stored(t, wanted(), func(o *rounds.Stored) {
+		o.State.Started = 0
+		o.State = o.State.WithDeath()
+	})
+	w, _, err := Next(s, wanted(func(w *Wanted) { w.Stages = slices.Clone(twoSteps); w.Stages[1].Jobs = 3 }), "i2")
+	if err != nil || w.Reason != Resizes || !w.State.Died() {
+		t.Errorf("%s: %s, %v", w.Reason, w.State, err)
+	}
+}
+
 func oneNeeded(w *Wanted) {
 	w.Stages = []coordination.Stage{{Prefix: "js-a", Jobs: 4, Pods: 1, Release: coordination.ReleaseNeeded}, {Prefix: "js-b", Jobs: 1, Pods: 1}}
 	slices.Reverse(w.Stages)
@@ -130,13 +142,10 @@ func textOf(w Write) string {
 	return strings.Join(words, " ")
 }
 
-// A pod that was released, and whose fence the store has lost, has to be released again: it may hold its slot.
-func TestForgotten(t *testing.T) {
+// A pod that was released, and whose fence the store has lost, has to be released again, because it may hold its slot: a write is not enough.
+func TestAFenceThatTheStoreHasLostIsNotWritten(t *testing.T) {
 	o := stored(t, wanted(), func(o *rounds.Stored) { o.Config.Fenced = []string{"pod-b"} })
 	want := wanted(func(w *Wanted) { w.Fenced = []string{"pod-a", "pod-b"} })
-	if got := forgotten(o, want); !slices.Equal(got, []string{"pod-a"}) {
-		t.Errorf("forgotten: %v", got)
-	}
 	if w, found, err := Next(o, want, "i2"); found || err != nil {
 		t.Errorf("writes %s, %v", w.Reason, err)
 	}

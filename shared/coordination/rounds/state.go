@@ -3,6 +3,7 @@ package rounds
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -60,6 +61,14 @@ const (
 // Runs reports whether a member that has joined runs in this round already.
 func (s State) Runs() bool {
 	return slices.ContainsFunc([]byte(s.marks), func(mark byte) bool { return mark >= '0' && (mark-'0')/markRuns%2 == 1 })
+}
+
+// WithDeath is a state in which a death was reported that peers may hang on: one more round follows.
+func (s State) WithDeath() State {
+	if s.marks != "" {
+		s.marks = strconv.Itoa(markDied) + s.marks[1:]
+	}
+	return s
 }
 
 // Died reports whether an instance has died in a unit that waits for joins after its program had started: its peers may hang.
