@@ -20,6 +20,7 @@ type jobSet struct {
 	suspended  bool
 	deleted    bool
 	state      string // "", completed or failed
+	more       int64  // Jobs of its first replicated job beyond those of the shape
 
 	epoch    epoch.Record
 	charged  int32 // inplace-restarts
@@ -92,6 +93,7 @@ func (a *api) create() {
 	a.uids++
 	a.current = &jobSet{uid: fmt.Sprint("uid", a.uids), version: 1, generation: 1, epoch: epoch.First()}
 	a.note("user", "creates the JobSet %s", a.current.uid)
+	a.slots = a.slotsOf(*a.current)
 	a.changed()
 }
 

@@ -1,5 +1,7 @@
 package simulation
 
+import "slices"
+
 // lifted is S13: user code of a round runs only when that of the rounds before has ended in every pod that still holds its
 // slot. A zombie, which nobody can stop, is none of these; its rendezvous differs.
 func (t *truth) lifted(c *instance) {
@@ -20,11 +22,11 @@ func (t *truth) lifted(c *instance) {
 	}
 }
 
-// counts tells whether a pod holds its slot in the store, and the store knows that its unit has run. One of the two known gaps: a
+// counts tells whether a pod holds its slot in the store, which is one of the group, and the store knows that its unit has run. One of the two known gaps: a
 // store that has gone back behind the first start of a later step does not, until one of the step's agents has connected again.
 func (t *truth) counts(p *pod) bool {
 	v := t.store.first.view(p.job.owner)
-	return v != nil && v.holders[p.slot] == p.uid && (t.losses == 0 || v.hasEntered(p.slot))
+	return v != nil && slices.Contains(v.slots(), p.slot) && v.holders[p.slot] == p.uid && (t.losses == 0 || v.hasEntered(p.slot))
 }
 
 // checkBeside is S6 at a barrier: no peer may hang on an earlier instance of the slot that has run in the same round and died.

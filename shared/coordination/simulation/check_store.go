@@ -14,7 +14,8 @@ func (t *truth) called(s *server, uid string, did step, before, after *view) {
 	if did.pod == nil && did.err == nil && did.why != "" && did.token.Less(before.stored.Config.Token) {
 		t.fail("S8", "%s with the token of a leader that was replaced is obeyed", did.why)
 	}
-	t.resumed = t.resumed || did.why == string(group.Resumes)
+	t.resized = t.resized || did.why == string(group.Resizes)
+	t.resumed = t.resumed || t.resized || did.why == string(group.Resumes)
 	t.heard(did, before)
 	t.checkHolder(uid, did, before, after)
 	if after.Level != before.Level {
@@ -100,7 +101,7 @@ func (t *truth) checkRound(uid string, did step, before, after *view) {
 	if after.Round > max(before.Limit, before.Round) && t.losses == 0 {
 		t.fail("S7", "round %d was opened, the budget ends at %d", after.Round, before.Limit)
 	}
-	if len(before.finished) == len(t.slots) {
+	if len(before.finished) == len(before.slots()) {
 		t.fail("S10", "round %d was opened though every worker has finished", after.Round)
 	}
 	if did.call.Function == rounds.FunctionLost {
@@ -133,8 +134,8 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 		return
 	}
 	slot := after.lineSlot()
-	if slot == "" && t.losses > 0 {
-		return // the store cannot tell a pod that is new from one that has run since
+	if slot == "" && (t.losses > 0 || t.resized) {
+		return // pods are new beside those that run; a store that has lost data cannot tell them from others
 	}
 	round := rendezvous{before.Generation, before.Round}
 	for _, i := range t.instances {
@@ -158,7 +159,7 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 
 // checkBarrier is S5: each slot of the units that run in a round has a live instance of the round, or one that finished by itself.
 func (t *truth) checkBarrier(uid string, v *view) {
-	for _, slot := range t.slots {
+	for _, slot := range v.slots() {
 		if !v.isStarted(slot) || v.finished[slot] != "" {
 			continue
 		}

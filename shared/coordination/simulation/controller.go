@@ -89,24 +89,23 @@ func (c *controller) current(js jobSet) []*job {
 // previous Jobs were replaced by a restart or by a fail-over.
 func (j *job) previous(js jobSet) bool { return j.attempt < js.restarts || js.epoch.Stale(j.epoch) }
 
-func (s Shape) jobs() int64 {
-	var n int64
-	for _, e := range s.Entries {
-		n += e.Jobs
-	}
-	return n
-}
-
 // follow makes the Jobs what the JobSet asks for.
 func (c *controller) follow(js jobSet) {
-	names := map[string]bool{}
+	names, wanted := map[string]bool{}, map[string]bool{}
+	for _, e := range c.entries(js) {
+		for index := range e.Jobs {
+			wanted[e.jobName(index)] = true
+		}
+	}
 	for _, j := range c.jobs {
 		names[j.name] = true
 		if j.previous(js) {
 			j.remove(c.name, "of an earlier attempt")
+		} else if !wanted[j.name] {
+			j.remove(c.name, "one too many")
 		}
 	}
-	for _, e := range c.shape.Entries {
+	for _, e := range c.entries(js) {
 		if !c.mayStart(js, e.Step) {
 			continue
 		}
@@ -125,7 +124,7 @@ func (c *controller) follow(js jobSet) {
 
 // mayStart is the gate of an ordered start: all pods of the steps before run, or have finished.
 func (c *controller) mayStart(js jobSet, step int64) bool {
-	for _, e := range c.shape.Entries {
+	for _, e := range c.entries(js) {
 		if e.Step >= step {
 			continue
 		}

@@ -84,6 +84,7 @@ const (
 	StaleCache     Kind = "stale cache"        // of the orchestrators
 	Controller     Kind = "controller crashes" // after Count more steps
 	Suspended      Kind = "suspended"          // and resumed
+	Resized        Kind = "resized"            // a Job is added, or the last one taken away
 	Recreated      Kind = "recreated"          // the JobSet is deleted, another one of its name is created
 	PolicyRestart  Kind = "policy restart"     // a Job fails for a reason of its own
 

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -190,6 +191,7 @@ var worldFaults = map[Kind]func(*world, Fault){
 		w.api.spec("queue", func(js *jobSet) { js.suspended = true })
 		w.in(f.For, func() { w.api.spec("queue", func(js *jobSet) { js.suspended = false }) })
 	},
+	Resized:   (*world).resize,
 	Recreated: func(w *world, f Fault) { w.recreate(f.Count%2 == 0) },
 }
 
@@ -236,10 +238,11 @@ func (p *pod) double(d time.Duration) {
 	p.in(d/4+time.Second, func() { extra.deletePod(extra) })
 }
 
-// stick ends the worker of a pod with a sidecar, which never starts again in this pod. It strikes while all run: a pod that was created for a
-// round is not replaced again in that round.
+// stick ends the worker of a pod with a sidecar, which never starts again in this pod. It strikes while all run, and one pod at a time: a pod
+// that was created for a round is not replaced again in that round, and none is if most of a group are missing.
 func (p *pod) stick() {
-	if g := p.group(); p.driver() == CRI && g != nil && g.Phase == coordination.Running && p.now-p.created > 2*time.Second {
+	another := slices.ContainsFunc(p.pods, func(other *pod) bool { return other.stuck && !other.gone })
+	if g := p.group(); !another && p.driver() == CRI && g != nil && g.Phase == coordination.Running && p.now-p.created > 2*time.Second {
 		p.stuck = true
 		p.die(1)
 	}
@@ -251,6 +254,21 @@ func (p *pod) fence() {
 	if v := s.view(uid); s.up && v != nil && v.holders[p.slot] == p.uid && p.leader() != nil {
 		_, _ = s.release(uid, v.stored.Config.Token, p.asSlot(), p.slot, repair)
 	}
+}
+
+// resize changes how many Jobs the first replicated job has.
+func (w *world) resize(f Fault) {
+	js := w.api.current
+	if js == nil || js.deleted || js.finished() {
+		return
+	}
+	more := int64(1)
+	if f.Count%2 == 0 && w.entries(*js)[0].Jobs > 1 {
+		more = -1
+	}
+	w.api.spec("user", func(js *jobSet) { js.more += more })
+	w.slots = w.slotsOf(*w.api.current)
+	w.note("user", "changes the number of Jobs by %d", more)
 }
 
 // recreate deletes the JobSet and creates another of the name: in the background the old pods live on for a while.

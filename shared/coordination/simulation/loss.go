@@ -69,7 +69,7 @@ func (st *store) split(d time.Duration, keepSecond bool) {
 
 // addBystander writes a group that nothing in a history is about.
 func (s *server) addBystander() {
-	want := group.Wanted{Generation: 1, Limit: 1, Stages: s.shape.stages()}
+	want := group.Wanted{Generation: 1, Limit: 1, Stages: stagesOf(s.shape.Entries)}
 	w, _, err := group.Next(nil, want, "other")
 	if err != nil {
 		panic(err)

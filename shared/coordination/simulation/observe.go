@@ -61,7 +61,7 @@ func (o *orchestrator) owner(js jobSet) leader.Owner {
 	if !js.finished() && !js.deleted {
 		barrier := !slices.ContainsFunc(o.shape.Entries, func(e Entry) bool { return e.Driver == CRI })
 		owner.Wanted = &leader.Wanted{
-			Stages: o.shape.stages(), Suspended: js.suspended, Barrier: barrier, Finished: o.finishedSlots(js), MaxPause: 32 * time.Second,
+			Stages: stagesOf(o.entries(js)), Suspended: js.suspended, Barrier: barrier, Finished: o.finishedSlots(js), MaxPause: 32 * time.Second,
 		}
 	}
 	return owner

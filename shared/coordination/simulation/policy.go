@@ -54,5 +54,9 @@ func (c *controller) allComplete(js jobSet) bool {
 			return false
 		}
 	}
-	return int64(len(current)) == c.shape.jobs()
+	var jobs int64
+	for _, e := range c.entries(js) {
+		jobs += e.Jobs
+	}
+	return int64(len(current)) == jobs
 }

@@ -250,7 +250,7 @@ func TestDefectsOfThePrototype(t *testing.T) {
 		// pods with an agent is TestStages of jobset-controller/internal/inplace; here, that the group has its stages only.
 		"D21 the group waits for its own slots only": func(t *testing.T) {
 			s := enter(t, shape("scene", mixed(), everything(), 1))
-			if g := s.group(); g.Size != 4 || !slices.Equal(g.Stages, s.shape.stages()) {
+			if g := s.group(); g.Size != 4 || !slices.Equal(g.Stages, stagesOf(s.shape.Entries)) {
 				s.lose("%d slots in %v", g.Size, g.Stages)
 			}
 		},

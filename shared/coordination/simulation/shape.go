@@ -60,21 +60,12 @@ func (e Entry) stage() coordination.Stage {
 	return coordination.Stage{Prefix: jobSetName + "-" + e.Name, Jobs: e.Jobs, Pods: e.Pods, Step: e.Step, Release: e.Release}
 }
 
-func (s Shape) stages() []coordination.Stage {
+func stagesOf(entries []Entry) []coordination.Stage {
 	var stages []coordination.Stage
-	for _, e := range s.Entries {
+	for _, e := range entries {
 		stages = append(stages, e.stage())
 	}
 	return stages
-}
-
-// Slots is how many workers the JobSet has.
-func (s Shape) Slots() int {
-	var n int64
-	for _, e := range s.Entries {
-		n += e.Jobs * e.Pods
-	}
-	return int(n)
 }
 
 func (e Entry) jobName(index int64) string { return fmt.Sprintf("%s-%s-%d", jobSetName, e.Name, index) }

@@ -16,7 +16,7 @@ func Shapes() []Shape {
 		shape("exec", workers(Exec, 1, 3), everything(), 6), neutral(Exec), storms(Exec),
 		shape("mixed", mixed(), everything(), 5), shape("steps", steps(Exec), everything(), 5),
 		shape("steps without a barrier", steps(CRI), everything(), 4), hangs(), stuck(),
-		repairs(CRI), repairs(Exec), endless(CRI), endless(Exec), absent(CRI), absent(Exec), forged(CRI), forged(Exec), clocksApart(),
+		repairs(CRI), repairs(Exec), resized(CRI), resized(Exec), endless(CRI), endless(Exec), absent(CRI), absent(Exec), forged(CRI), forged(Exec), clocksApart(),
 	}
 }
 
@@ -62,6 +62,12 @@ func repairs(driver Driver) Shape {
 	s := shape("repairs "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(15, PodDeleted, PodStuck, PodFenced)...), 8)
 	s.Timeout, s.RemoveStopped, s.InPlace = 3*time.Minute, true, true
 	return s
+}
+
+// resized: Jobs are added and taken away, beside what needs a restart.
+func resized(driver Driver) Shape {
+	kinds := append(spares(driver), chances(6, WorkerDies, PodDeleted, StoreBack, StoreWiped)...)
+	return shape("resized "+string(driver), workers(driver, 2, 1), append(kinds, chances(25, Resized)...), 6)
 }
 
 // poor: the budget ends soon.

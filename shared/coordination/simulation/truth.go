@@ -21,7 +21,8 @@ type truth struct {
 	excuses       map[*job]bool         // a Job was deleted by hand
 	forged        bool                  // a member has written what it likes
 	failedInPeace bool                  // the JobSet has failed after the faults
-	resumed       bool                  // a group was resumed: all join its round again
+	resumed       bool                  // a group was resumed or resized: all join its round again
+	resized       bool                  // a group was resized
 }
 
 type roundKey struct {

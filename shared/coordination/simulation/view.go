@@ -68,5 +68,14 @@ func (v *view) isStarted(slot string) bool {
 	return found && u < v.Level.Started && !v.Units[u].Left
 }
 
+// slots are all slots of the group.
+func (v *view) slots() []string {
+	var slots []string
+	for _, u := range v.Units {
+		slots = append(slots, u.SlotNames()...)
+	}
+	return slots
+}
+
 // oneUnit reports whether all slots start together.
 func (v *view) oneUnit() bool { return len(v.Units) == 1 }

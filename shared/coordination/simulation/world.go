@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/memory"
@@ -75,13 +76,7 @@ func newWorld(seed uint64, shape Shape, mutant Mutant, log *transcript) *world {
 
 // buildSlots gives each slot a node, and there are two spare ones. In a quarter of the histories their clocks are minutes apart.
 func (w *world) buildSlots() {
-	for _, stage := range w.shape.stages() {
-		for job := range stage.Jobs {
-			for pod := range stage.Pods {
-				w.slots = append(w.slots, stage.Slot(job, pod))
-			}
-		}
-	}
+	w.slots = w.slotsOf(jobSet{})
 	clocks := newRandom(w.seed, "clocks")
 	apart := clocks.chance(25)
 	for i := range len(w.slots) + 2 {
@@ -93,6 +88,26 @@ func (w *world) buildSlots() {
 			w.nodes[i].skew = clocks.between(-10*time.Minute, 10*time.Minute)
 		}
 	}
+}
+
+// slotsOf are all slots of a JobSet, in order.
+func (w *world) slotsOf(js jobSet) []string {
+	var slots []string
+	for _, e := range w.entries(js) {
+		for job := range e.Jobs {
+			for pod := range e.Pods {
+				slots = append(slots, e.stage().Slot(job, pod))
+			}
+		}
+	}
+	return slots
+}
+
+// entries are the replicated jobs of a JobSet.
+func (w *world) entries(js jobSet) []Entry {
+	entries := slices.Clone(w.shape.Entries)
+	entries[0].Jobs += js.more
+	return entries
 }
 
 // fail notes the first broken invariant; the history ends there.
