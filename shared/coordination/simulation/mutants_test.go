@@ -66,7 +66,7 @@ var mutants = map[string]struct {
 	"leader: restarts are given up at once":                  {"L2 L1", Mutant{Observe: noPatience}, nil},
 	"leader: a restart that is out of time goes on":          {"L9", Mutant{Plan: without(byRule("timeout"))}, func() Shape { return absent(CRI) }},
 	"leader: a group forms for ever":                         {"L9", Mutant{Observe: formsForever}, func() Shape { return absent(Exec) }},
-	"leader: lost pods are left to their Jobs":               {"L2", Mutant{Plan: without(byRule("replacement"))}, func() Shape { return repairs(CRI) }},
+	"leader: lost pods are left to their Jobs":               {"L2", Mutant{Plan: without(byRule("replacement"))}, lostOften},
 	"leader: stuck pods are left in place":                   {"L2", Mutant{Plan: without(byRule("repair"))}, func() Shape { return repairs(CRI) }},
 	"leader: fenced pods are left in place":                  {"L2", Mutant{Plan: without(byRule("fences"))}, func() Shape { return repairs(CRI) }},
 	"leader: the end of a restart names nobody":              {"L9", Mutant{Plan: namesNobody}, func() Shape { return absent(CRI) }},
@@ -92,6 +92,13 @@ func orderedStart() Shape {
 func losses() Shape {
 	kinds := append(chances(8, PodDeleted, PodFails, PodForced), chances(6, LeaderPauses, StaleCache, LeaderCrashes, LeaderFuse)...)
 	return shape("losses", workers(CRI, 1, 3), kinds, 12)
+}
+
+// lostOften: pods are lost one after the other, so that the back-off of their Job becomes longer than a restart may take (L2).
+func lostOften() Shape {
+	s := repairs(CRI)
+	s.Faults, s.Most, s.Timeout = chances(1, PodDeleted), 12, time.Minute
+	return s
 }
 
 // reborn: fail-overs, and JobSets that are made anew while the leader looks at the one before.
