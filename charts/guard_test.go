@@ -1,9 +1,6 @@
 package charts
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 )
 
 // The chart's own store is closed to strangers without a say: TLS only, a default user that is switched off, a password of its own.
@@ -33,10 +33,6 @@ func TestTheStoreIsGuarded(t *testing.T) {
 	}
 	if got := strings.Join(users["holdfast-orchestrator"], " "); !strings.HasPrefix(got, "on >$(VALKEY_PASSWORD) -@all ") || !strings.Contains(got, "+acl") {
 		t.Errorf("the orchestrator's user is %s", got)
-	}
-	secret := as[corev1.Secret](t, all.named(t, "Secret", "-valkey-password"))
-	if password := secret.Data["password"]; len(password) < 40 {
-		t.Errorf("the password is %d bytes long", len(password))
 	}
 	args := all.container(t, "orchestrator").Args
 	for _, want := range []string{
@@ -67,26 +63,91 @@ func users(args []string) map[string][]string {
 	return found
 }
 
-// The certificate is good for every name that agents may use.
-func TestTheCertificateOfTheStore(t *testing.T) {
-	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
-	secret := as[corev1.Secret](t, all.named(t, "Secret", "-valkey-tls"))
-	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
-	if err != nil {
-		t.Fatal(err)
+// The chart renders the Secrets of its store without data, so that every rendering is the same and none overwrites what is there. The
+// orchestrator fills them: it may read and update these and no others.
+func TestSecretsThatTheOrchestratorFills(t *testing.T) {
+	const own = "orchestrator: {enabled: true}\nvalkey: {enabled: true, %s}"
+	for name, tc := range map[string]struct {
+		values         string
+		password, cert bool
+	}{
+		"a password and a certificate": {settings["orchestrator and valkey"], true, true},
+		"the user's certificate":       {fmt.Sprintf(own, "tls: {existingSecret: mine}"), true, false},
+		"the user's password":          {fmt.Sprintf(own, "existingSecret: mine"), false, true},
+		"both of the user":             {settings["everything"], false, false},
+		"a store that is there":        {settings["guarded external valkey"], false, false},
+		"no users and no TLS":          {fmt.Sprintf(own, "auth: {enabled: false}, tls: {enabled: false}"), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := mustParse(t, jobSetChart, tc.values)
+			if diff := cmp.Diff(all, mustParse(t, jobSetChart, tc.values)); diff != "" {
+				t.Errorf("two renderings differ:\n%s", diff)
+			}
+			var names []string
+			for _, object := range all.find("Secret") {
+				secret := as[corev1.Secret](t, object)
+				if strings.Contains(secret.Name, "-valkey-") {
+					names = append(names, secret.Name)
+				}
+				if len(secret.Data)+len(secret.StringData) > 0 || secret.Type != "" {
+					t.Errorf("Secret %s has data or a type", secret.Name)
+				}
+			}
+			args := strings.Join(all.container(t, "orchestrator").Args, " ")
+			for suffix, want := range map[string]bool{"password": tc.password, "tls": tc.cert} {
+				at := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, "-valkey-"+suffix) })
+				if (at >= 0) != want || strings.Contains(args, "--valkey-"+suffix+"-secret=") != want {
+					t.Errorf("%s: want %v, Secrets %q, arguments %s", suffix, want, names, args)
+				} else if want && !strings.Contains(args, "--valkey-"+suffix+"-secret="+names[at]) {
+					t.Errorf("the orchestrator fills another Secret than %s: %s", names[at], args)
+				}
+			}
+			checkRightsToSecrets(t, all, names)
+		})
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(secret.Data["ca.crt"]) {
-		t.Fatal("ca.crt holds no certificate")
-	}
-	certificate, err := x509.ParseCertificate(pair.Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"valkey", "valkey.holdfast", "valkey.holdfast.svc", "valkey.holdfast.svc.cluster.local"} {
-		if _, err := certificate.Verify(x509.VerifyOptions{Roots: roots, DNSName: name}); err != nil {
-			t.Errorf("%s: %v", name, err)
+}
+
+// checkRightsToSecrets checks the role of the orchestrator for the Secrets that it fills, and that it does not mount them: its pod would wait
+// for itself.
+func checkRightsToSecrets(t *testing.T, all objects, names []string) {
+	t.Helper()
+	var granted []string
+	for _, object := range all.find("Role") {
+		if role := as[rbacv1.Role](t, object); strings.HasSuffix(role.Name, "-orchestrator-store") {
+			rule := role.Rules[0]
+			if len(role.Rules) != 1 || !slices.Equal(rule.Verbs, []string{"get", "update"}) || !slices.Equal(rule.Resources, []string{"secrets"}) {
+				t.Errorf("the rules are %v", role.Rules)
+			}
+			granted = rule.ResourceNames
+			all.named(t, "RoleBinding", role.Name)
 		}
+	}
+	if diff := cmp.Diff(names, granted); diff != "" {
+		t.Errorf("the orchestrator may read other Secrets than it fills (-filled +granted):\n%s", diff)
+	}
+	manager := as[appsv1.Deployment](t, all.find("Deployment")[0])
+	for _, volume := range manager.Spec.Template.Spec.Volumes {
+		if volume.Secret != nil && slices.Contains(names, volume.Secret.SecretName) {
+			t.Errorf("the orchestrator's pod waits for Secret %s, which it fills", volume.Secret.SecretName)
+		}
+	}
+}
+
+// The store does not start with an empty Secret: its pod waits for each key.
+func TestTheStoreWaitsForItsSecrets(t *testing.T) {
+	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
+	pod := as[appsv1.StatefulSet](t, all.find("StatefulSet")[0]).Spec.Template.Spec
+	ref := pod.Containers[0].Env[0].ValueFrom.SecretKeyRef
+	if ref.Key != "password" || ref.Optional != nil {
+		t.Errorf("the password is %v", ref)
+	}
+	at := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil })
+	var keys []string
+	for _, item := range pod.Volumes[at].Secret.Items {
+		keys = append(keys, item.Key)
+	}
+	if want := []string{"ca.crt", "tls.crt", "tls.key"}; !slices.Equal(keys, want) || pod.Volumes[at].Secret.Optional != nil {
+		t.Errorf("the pod needs %q, want %q, each required", keys, want)
 	}
 }
 
@@ -166,16 +227,5 @@ func TestThePolicyForTheSidecar(t *testing.T) {
 	}
 	if !strings.Contains(string(tried), `"`+parameters.Data["folders"]+`"`) {
 		t.Errorf("the test of the policies has other folders than %s", parameters.Data["folders"])
-	}
-}
-
-// Two renderings outside of a cluster make two passwords; in a cluster the first one stays, see the end-to-end tests.
-func TestThePasswordIsNotTheSameEverywhere(t *testing.T) {
-	password := func() string {
-		secret := as[corev1.Secret](t, mustParse(t, jobSetChart, settings["orchestrator and valkey"]).named(t, "Secret", "-valkey-password"))
-		return base64.StdEncoding.EncodeToString(secret.Data["password"])
-	}
-	if first, second := password(), password(); first == second {
-		t.Error("it is")
 	}
 }

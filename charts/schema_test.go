@@ -21,6 +21,7 @@ func TestValuesAreRefused(t *testing.T) {
 		"an image that may change":          {`image: {tag: latest}`, "/image/tag"},
 		"a digest that is none":             {`valkey: {image: {digest: "sha256:12"}}`, "/valkey/image/digest"},
 		"an orchestrator without a store":   {`orchestrator: {enabled: true}`, "orchestrator.enabled: the orchestrator needs a store"},
+		"a store that nobody prepares":      {`valkey: {enabled: true}`, "valkey.enabled: the orchestrator creates"},
 		"two stores":                        {`valkey: {enabled: true, address: "a:1"}`, "valkey.address: leave it empty"},
 		"a user that the store has not":     {`valkey: {enabled: true, username: a}`, "valkey.username: the chart's own store"},
 		"two managers without an election":  {`{replicaCount: 2, leaderElection: {enabled: false}}`, "replicaCount: more than one manager needs"},

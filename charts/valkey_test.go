@@ -14,7 +14,7 @@ import (
 
 func TestTheStoreHasRoomForTheAgents(t *testing.T) {
 	for agents, want := range map[int]string{1: "102", 500: "1100", 10000: "20100", 1000000: "2000100"} {
-		all := mustParse(t, jobSetChart, fmt.Sprintf(`valkey: {enabled: true, agents: %d}`, agents))
+		all := mustParse(t, jobSetChart, fmt.Sprintf(`{orchestrator: {enabled: true}, valkey: {enabled: true, agents: %d}}`, agents))
 		if got := setting(t, all, "--maxclients"); got != want {
 			t.Errorf("%d agents: maxclients is %s, want %s", agents, got, want)
 		}

@@ -29,14 +29,11 @@ var extras = []manifest{
 	{
 		file: "jobset-controller-in-place", chart: "jobset-controller",
 		comment: `The JobSet controller with restarts in place: the orchestrator beside the manager, and a store. Its definition of JobSet is in
-jobset-controller.yaml, which is to be applied first. It needs two Secrets in the namespace holdfast-system:
-  holdfast-store      password: what you choose
-  holdfast-store-tls  tls.crt and tls.key for valkey.holdfast-system.svc and valkey.holdfast-system.svc.cluster.local, and ca.crt`,
+jobset-controller.yaml: apply that first. The orchestrator fills the two empty Secrets, with the store's password and its certificate.`,
 		values: map[string]any{
 			"orchestrator": map[string]any{"enabled": true},
 			"valkey": map[string]any{
-				"enabled": true, "existingSecret": "holdfast-store", "tls": map[string]any{"existingSecret": "holdfast-store-tls"},
-				"image": map[string]any{"registry": "docker.io/valkey"},
+				"enabled": true, "image": map[string]any{"registry": "docker.io/valkey"},
 			},
 		},
 		without: []string{"CustomResourceDefinition"},

@@ -60,6 +60,23 @@ holdfast-orchestrator
 {{- default (printf "%s-tls" (include "jobset-controller.valkeyName" .)) .Values.valkey.tls.existingSecret }}
 {{- end }}
 
+{{- /* The Secrets that the chart renders empty and the orchestrator fills; nothing where the user names one. */}}
+{{- define "jobset-controller.emptyPasswordSecret" -}}
+{{- if and .Values.valkey.enabled (include "jobset-controller.storeAuth" .) (not .Values.valkey.existingSecret) -}}
+{{ include "jobset-controller.valkeyPasswordSecret" . }}
+{{- end }}
+{{- end }}
+
+{{- define "jobset-controller.emptyTLSSecret" -}}
+{{- if and .Values.valkey.enabled (include "jobset-controller.storeTLS" .) (not .Values.valkey.tls.existingSecret) -}}
+{{ include "jobset-controller.valkeyTLSSecret" . }}
+{{- end }}
+{{- end }}
+
+{{- define "jobset-controller.emptySecrets" -}}
+{{- list (include "jobset-controller.emptyPasswordSecret" .) (include "jobset-controller.emptyTLSSecret" .) | compact | toYaml }}
+{{- end }}
+
 {{- /* Values that do not fit together, each with what to do about it. */}}
 {{- define "jobset-controller.validate" -}}
 {{- $v := .Values }}
@@ -92,6 +109,9 @@ holdfast-orchestrator
 {{- end }}
 {{- if and (not $tls) (or $v.valkey.tls.existingSecret $v.valkey.tls.serverName) }}
 {{- fail "valkey.tls: existingSecret and serverName are for valkey.tls.enabled" }}
+{{- end }}
+{{- if and (ne (include "jobset-controller.emptySecrets" .) "[]") (not $v.orchestrator.enabled) }}
+{{- fail "valkey.enabled: the orchestrator creates the store's password and certificate; set orchestrator.enabled, or valkey.existingSecret and valkey.tls.existingSecret" }}
 {{- end }}
 {{- if and $v.criPolicy.namespaces (not $v.criPolicy.enabled) }}
 {{- fail "criPolicy.namespaces: they are for criPolicy.enabled" }}

@@ -12,8 +12,14 @@
     {{- if include "jobset-controller.valkeyPasswordSecret" . }}
     - --valkey-password-file=/etc/valkey-password/password
     {{- end }}
+    {{- with include "jobset-controller.emptyPasswordSecret" . }}
+    - --valkey-password-secret={{ . }}
+    {{- end }}
     {{- if include "jobset-controller.storeTLS" . }}
     - --valkey-tls-ca-file=/etc/valkey-tls/ca.crt
+    {{- with include "jobset-controller.emptyTLSSecret" . }}
+    - --valkey-tls-secret={{ . }}
+    {{- end }}
     {{- with .Values.valkey.tls.serverName }}
     - --valkey-tls-server-name={{ . }}
     {{- end }}
@@ -63,12 +69,16 @@
     {{- if $password }}
     - name: valkey-password
       mountPath: /etc/valkey-password
+      {{- if not (include "jobset-controller.emptyPasswordSecret" .) }}
       readOnly: true
+      {{- end }}
     {{- end }}
     {{- if $tls }}
     - name: valkey-tls
       mountPath: /etc/valkey-tls
+      {{- if not (include "jobset-controller.emptyTLSSecret" .) }}
       readOnly: true
+      {{- end }}
     {{- end }}
     {{- with $o.extraVolumeMounts }}
     {{- toYaml . | nindent 4 }}
@@ -76,18 +86,27 @@
   {{- end }}
 {{- end }}
 
+{{- /* A Secret that the orchestrator fills is not mounted: the pod would wait for its keys. The orchestrator copies it into memory. */}}
 {{- define "jobset-controller.orchestratorVolumes" -}}
-{{- $password := include "jobset-controller.valkeyPasswordSecret" . }}
-{{- $tls := include "jobset-controller.storeTLS" . }}
-{{- if $password }}
+{{- if include "jobset-controller.emptyPasswordSecret" . }}
+- name: valkey-password
+  emptyDir:
+    medium: Memory
+    sizeLimit: 1Mi
+{{- else if include "jobset-controller.valkeyPasswordSecret" . }}
 - name: valkey-password
   secret:
-    secretName: {{ $password }}
+    secretName: {{ include "jobset-controller.valkeyPasswordSecret" . }}
     items:
       - key: {{ include "jobset-controller.valkeyPasswordKey" . }}
         path: password
 {{- end }}
-{{- if $tls }}
+{{- if include "jobset-controller.emptyTLSSecret" . }}
+- name: valkey-tls
+  emptyDir:
+    medium: Memory
+    sizeLimit: 1Mi
+{{- else if include "jobset-controller.storeTLS" . }}
 - name: valkey-tls
   secret:
     secretName: {{ include "jobset-controller.valkeyTLSSecret" . }}

@@ -30,8 +30,10 @@ const others = ""
 
 var charts = map[string]chart{
 	"jobset-controller": {
-		values:   helm.Values{"orchestrator": helm.Values{"enabled": true}, "valkey": helm.Values{"enabled": true}},
-		programs: map[string]string{"r-jobset-controller-manager": "jobset", "r-jobset-controller-orchestrator": "orchestrator"},
+		values: helm.Values{"orchestrator": helm.Values{"enabled": true}, "valkey": helm.Values{"enabled": true}},
+		programs: map[string]string{
+			"r-jobset-controller-manager": "jobset", "r-jobset-controller-orchestrator": "orchestrator", "r-jobset-controller-orchestrator-store": "orchestrator",
+		},
 	},
 	"appwrapper-controller": {programs: map[string]string{"r-appwrapper-controller-manager": "appwrapper"}},
 	"elastic-operator": {

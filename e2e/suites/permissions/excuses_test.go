@@ -15,6 +15,7 @@ var excuses = []audit.Excuse{
 	{Rights: "elastic-kueue: delete workloads.kueue.x-k8s.io", Why: "of jobs that were changed so that no workload is theirs any more"},
 	{Rights: "elastic-kueue: patch workloads.kueue.x-k8s.io", Why: "admission gates, which Kueue's framework takes over from jobs"},
 	{Rights: "elastic-kueue: * priorityclasses.scheduling.k8s.io", Why: "for jobs without a WorkloadPriorityClass"},
+	{Rights: "orchestrator: * secrets r-jobset-controller-valkey-*", Why: "the Secrets of the store have the name of the release; the suites' release has another one"},
 
 	// What takes longer than a suite, or is asked for by users whom no suite plays; tests at a real API server do it.
 	{Rights: "appwrapper: delete appwrappers.workload.codeflare.dev", Why: ttl},

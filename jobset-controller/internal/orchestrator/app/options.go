@@ -63,6 +63,10 @@ type Options struct {
 	ValkeyPasswordFile string
 	ValkeyTLS          valkey.TLSFiles
 
+	// ValkeyPasswordSecret and ValkeyTLSSecret name Secrets in the namespace of the Lease; see storeSecret.
+	ValkeyPasswordSecret string
+	ValkeyTLSSecret      string
+
 	// ElasticJobs: their groups are led too.
 	ElasticJobs bool
 
@@ -88,6 +92,8 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.ValkeyAddress, flagValkeyAddress, os.Getenv("VALKEY_ADDRESS"), "host:port of Valkey or Redis 7 (env VALKEY_ADDRESS)")
 	set.StringVar(&o.ValkeyUsername, "valkey-username", "", "ACL user")
 	set.StringVar(&o.ValkeyPasswordFile, "valkey-password-file", "", "file with the password; read again at every connection")
+	set.StringVar(&o.ValkeyPasswordSecret, "valkey-password-secret", "", "Secret in the namespace of the Lease whose key password is copied to --valkey-password-file. If the Secret is empty, it gets a random password first")
+	set.StringVar(&o.ValkeyTLSSecret, "valkey-tls-secret", "", "Secret in the namespace of the Lease whose key ca.crt is copied to --valkey-tls-ca-file. If the Secret is empty, it gets a certificate for --valkey-address first")
 	set.StringVar(&o.ValkeyTLS.CA, "valkey-tls-ca-file", "", "file with the certificates that the store's is checked against; turns TLS on")
 	set.StringVar(&o.ValkeyTLS.Cert, "valkey-tls-cert-file", "", "file with the certificate to show the store")
 	set.StringVar(&o.ValkeyTLS.Key, "valkey-tls-key-file", "", "file with the key of that certificate")
@@ -134,6 +140,12 @@ func (o *Options) validate() []error {
 	}
 	if err := o.ValkeyTLS.Check(); err != nil {
 		errs = append(errs, fmt.Errorf("--valkey-tls-* (valkey.tls): %w", err))
+	}
+	if o.ValkeyPasswordSecret != "" && o.ValkeyPasswordFile == "" {
+		errs = append(errs, errors.New("--valkey-password-secret: also set --valkey-password-file, where the password is copied to"))
+	}
+	if o.ValkeyTLSSecret != "" && o.ValkeyTLS.CA == "" {
+		errs = append(errs, errors.New("--valkey-tls-secret: also set --valkey-tls-ca-file, where the CA is copied to"))
 	}
 	if o.ValkeyPasswordMaxAge < 0 || o.ValkeyPasswordOverlap < 0 || (o.ValkeyPasswordMaxAge > 0 && o.ValkeyPasswordMaxAge <= o.ValkeyPasswordOverlap) {
 		errs = append(errs, errors.New("--valkey-password-max-age must be longer than --valkey-password-overlap, and neither negative"))

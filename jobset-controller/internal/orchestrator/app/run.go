@@ -32,6 +32,13 @@ import (
 
 // Run leads until ctx ends. It returns an error if it could not start or lost the Lease.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
+	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{Program: "orchestrator", Scheme: scheme(), Cache: caches()})
+	if err != nil {
+		return err
+	}
+	if err := o.copySecrets(ctx, mgr); err != nil {
+		return err
+	}
 	secure, err := o.ValkeyTLS.Config(o.ValkeyAddress)
 	if err != nil {
 		return err
@@ -47,10 +54,6 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 		return err
 	}
 	defer store.Close()
-	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{Program: "orchestrator", Scheme: scheme(), Cache: caches()})
-	if err != nil {
-		return err
-	}
 	if err := mgr.AwaitKind(ctx, v1alpha2.GroupVersion.WithKind("JobSet")); err != nil {
 		return err
 	}

@@ -1,0 +1,166 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+const (
+	passwordKey = "password"
+	caKey       = "ca.crt"
+	// storeCertificateAge is ten years: nothing renews the certificate.
+	storeCertificateAge = 10 * 365 * 24 * time.Hour
+	// copyEvery is the maximum delay before a changed Secret is used.
+	copyEvery = time.Minute
+)
+
+// storeSecret is a Secret of the store. A chart cannot create a random value that stays the same in the next rendering, so it creates
+// the Secret empty. The first orchestrator fills it, and the store's pod waits for that.
+type storeSecret struct {
+	name     types.NamespacedName
+	key      string // what this program needs of it
+	file     string // where it needs it
+	generate func() (map[string][]byte, error)
+}
+
+// copySecrets fills the Secrets of the store that are empty, and keeps this program's files equal to them.
+func (o *Options) copySecrets(ctx context.Context, mgr manager.Manager) error {
+	named := func(name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: o.Leader.Namespace, Name: name}
+	}
+	for _, s := range []storeSecret{
+		{named(o.ValkeyPasswordSecret), passwordKey, o.ValkeyPasswordFile, generatePassword},
+		{named(o.ValkeyTLSSecret), caKey, o.ValkeyTLS.CA, func() (map[string][]byte, error) { return generateCertificate(o.ValkeyAddress) }},
+	} {
+		if s.name.Name == "" {
+			continue
+		}
+		if err := s.fill(ctx, mgr.GetAPIReader(), mgr.GetClient()); err != nil {
+			return err
+		}
+		if err := s.copy(ctx, mgr.GetAPIReader()); err != nil {
+			return err
+		}
+		if err := mgr.Add(standby(func(ctx context.Context) error {
+			wait.UntilWithContext(ctx, func(ctx context.Context) {
+				if err := s.copy(ctx, mgr.GetAPIReader()); err != nil && ctx.Err() == nil {
+					log.FromContext(ctx).Error(err, "Copying a Secret of the store failed, retrying", "secret", s.name, "after", copyEvery)
+				}
+			}, copyEvery)
+			return nil
+		})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standby is a runnable of all replicas, not only of the leader.
+type standby manager.RunnableFunc
+
+func (s standby) Start(ctx context.Context) error { return s(ctx) }
+func (standby) NeedLeaderElection() bool          { return false }
+
+// fill writes generated values into an empty Secret. Of replicas that start at once, one does. A Secret with data is left unchanged.
+func (s storeSecret) fill(ctx context.Context, live client.Reader, writer client.Writer) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		secret := &corev1.Secret{}
+		if err := live.Get(ctx, s.name, secret); apierrors.IsNotFound(err) {
+			return fmt.Errorf("no Secret %s for the store: create it empty, or with the key %s", s.name, s.key)
+		} else if err != nil {
+			return fmt.Errorf("reading a Secret of the store: %w", err)
+		}
+		if len(secret.Data) > 0 {
+			return nil
+		}
+		var err error
+		if secret.Data, err = s.generate(); err != nil {
+			return err
+		}
+		if err := writer.Update(ctx, secret); err != nil {
+			return fmt.Errorf("writing a Secret of the store: %w", err)
+		}
+		log.FromContext(ctx).Info("Filled the empty Secret of the store", "secret", s.name)
+		return nil
+	})
+}
+
+// copy replaces the file if the Secret has another value.
+func (s storeSecret) copy(ctx context.Context, live client.Reader) error {
+	secret := &corev1.Secret{}
+	if err := live.Get(ctx, s.name, secret); err != nil {
+		return fmt.Errorf("reading a Secret of the store: %w", err)
+	}
+	value := secret.Data[s.key]
+	if len(value) == 0 {
+		return fmt.Errorf("the Secret %s has data, but no key %s", s.name, s.key)
+	}
+	if old, err := os.ReadFile(s.file); err == nil && string(old) == string(value) {
+		return nil
+	}
+	next := filepath.Join(filepath.Dir(s.file), ".next-"+filepath.Base(s.file))
+	if err := os.WriteFile(next, value, 0o600); err != nil {
+		return fmt.Errorf("copying a Secret of the store: %w", err)
+	}
+	if err := os.Rename(next, s.file); err != nil {
+		return fmt.Errorf("copying a Secret of the store: %w", err)
+	}
+	return nil
+}
+
+// generatePassword returns a password of at least 128 random bits, in letters and digits.
+func generatePassword() (map[string][]byte, error) {
+	return map[string][]byte{passwordKey: []byte(rand.Text() + rand.Text())}, nil
+}
+
+// generateCertificate returns a certificate for a store at host:port, its key, and the CA that signed it.
+func generateCertificate(address string) (map[string][]byte, error) {
+	names, err := hostNames(address)
+	if err != nil {
+		return nil, err
+	}
+	chain, key, err := cert.GenerateSelfSignedCertKeyWithOptions(cert.SelfSignedCertKeyOptions{
+		Host: names[0], AlternateDNS: names[1:], MaxAge: storeCertificateAge,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("generating the store's certificate: %w", err)
+	}
+	certificates, err := cert.ParseCertsPEM(chain)
+	if err != nil {
+		return nil, fmt.Errorf("generating the store's certificate: %w", err)
+	}
+	ca, err := cert.EncodeCertificates(certificates[len(certificates)-1])
+	if err != nil {
+		return nil, fmt.Errorf("generating the store's certificate: %w", err)
+	}
+	return map[string][]byte{caKey: ca, corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key}, nil
+}
+
+// hostNames returns the names of a Service, given its name and namespace as in service.namespace.svc:port. Another host has one name.
+func hostNames(address string) ([]string, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("store address %q: want host:port: %w", address, err)
+	}
+	labels := strings.Split(host, ".")
+	if len(labels) != 3 || labels[2] != "svc" {
+		return []string{host}, nil
+	}
+	return []string{host, labels[0], labels[0] + "." + labels[1], host + ".cluster.local"}, nil
+}
