@@ -30,5 +30,5 @@ func Terminate(path, message string) {
 		return
 	}
 	defer f.Close()
-	io.WriteString(f, message+"\n") //nolint:errcheck // there is nobody left to tell
+	io.WriteString(f, message+"\n") //nolint:errcheck // no place is left to report the error
 }

@@ -22,7 +22,7 @@ type Spec struct {
 // Child is one run of a program, and all that descends from it.
 type Child struct {
 	pid    int
-	reaper *Reaper // nil: orphans that left the session are nobody's
+	reaper *Reaper // nil: orphans that left the session are not reaped
 
 	exited chan struct{}
 	exit   Exit // once exited is closed

@@ -48,7 +48,7 @@ func (c *Child) leave(deadline time.Time) error {
 	}
 }
 
-// kill leaves nobody. The signal to the group is atomic; what left the group is found one by one, until a scan finds
+// kill leaves no process. The signal to the group is atomic; what left the group is found one by one, until a scan finds
 // nothing.
 func (c *Child) kill(deadline time.Time) error {
 	for {

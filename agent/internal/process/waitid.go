@@ -39,7 +39,7 @@ func awaitExit(pid int) (e Exit, err error) {
 	}
 }
 
-// reap takes away a zombie. It never blocks.
+// reap removes a zombie. It never blocks.
 func reap(pid int) {
 	for {
 		_, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)

@@ -63,7 +63,7 @@ func (i *instance) seen() worker.Process {
 	return w
 }
 
-// pass hands a signal on to the process. At the barrier there is nobody to take it. The lock is held.
+// pass forwards a signal to the process. At the barrier there is no process. The caller holds the lock.
 func (i *instance) pass(s syscall.Signal) {
 	switch {
 	case i.signal != nil:

@@ -21,7 +21,7 @@ const (
 type Progress interface {
 	// count is how many signs there were so far. Several between two observations may count as one.
 	count() uint64
-	// clear takes away what an earlier program has left. It comes before each start.
+	// clear removes what an earlier program left. It runs before each start.
 	clear()
 	// variable is what a program finds in its environment, "" for nothing.
 	variable() string

@@ -125,7 +125,7 @@ func orElse(w, otherwise io.Writer) io.Writer {
 	return w
 }
 
-// finish comes last: nobody writes any more.
+// finish runs last, when nothing writes any more.
 func (r *run) finish() {
 	if r.output != nil {
 		r.output.finish(lastWords)
@@ -155,7 +155,7 @@ func (r *run) speak(ctx context.Context) error {
 // pass hands a signal on to the worker; false for the one that begins the pod's end.
 func (r *run) pass(s syscall.Signal, leaving bool) bool {
 	switch {
-	case s == syscall.SIGPIPE: // nobody reads the log
+	case s == syscall.SIGPIPE: // the log has no reader
 		return true
 	case (s == syscall.SIGTERM || s == syscall.SIGINT) && !leaving:
 		return false

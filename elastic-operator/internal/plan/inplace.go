@@ -131,7 +131,7 @@ func (a Agents) Supervise(job *v1alpha1.ElasticJob, pod *corev1.Pod, index int, 
 	if timeout, err := a.Timeout(job); err != nil || timeout == 0 {
 		return
 	}
-	if index >= roster.MaxMembers { // nobody would lead it
+	if index >= roster.MaxMembers { // the orchestrator leads no larger group
 		return
 	}
 	at, _ := containerOf(job, nil)

@@ -85,7 +85,7 @@ func exited(pod Pod) string {
 // exitedWith begins the reason of a worker whose program failed.
 const exitedWith = "exited with code"
 
-// count a fault. Restarts within the pod are the program's failures too, of which nobody will know when the pod is gone.
+// count a fault. Restarts within the pod are failures of the program too, and cannot be counted once the pod is gone.
 func (d *decider) count(i int, pod Pod, f fault) {
 	h := d.m.Workers[i]
 	own := pod.Restarts

@@ -62,7 +62,7 @@ func (d *decider) begin() {
 func (d *decider) suspend() {
 	if !d.m.Suspended {
 		d.event(Event{Reason: v1alpha1.ReasonSuspended, Action: actionSuspend, Note: "ElasticJob " + d.Name + " is suspended."})
-		if !d.m.Started.IsZero() { // each start finds a rendezvous that nobody has closed
+		if !d.m.Started.IsZero() { // each start begins with an open rendezvous
 			d.m.Resumes++
 		}
 	}

@@ -21,7 +21,7 @@ type Decision struct {
 	Counts     v1alpha1.ReplicaStatus
 	// Replicas have a pod that has not ended; Ready ones are ready.
 	Replicas, Ready int32
-	// Dead workers are those that were given up.
+	// Dead workers are the abandoned ones.
 	Dead indexes.Set
 
 	// Delete these pods, then Create pods for these indexes.
@@ -46,7 +46,7 @@ type Decision struct {
 	After time.Duration
 }
 
-// Deletion of a pod. Force: nobody is there to confirm it.
+// Deletion of a pod. Force means that no kubelet is there to confirm it.
 type Deletion struct {
 	Index int
 	UID   types.UID

@@ -31,8 +31,8 @@ func (d *decider) repair() {
 	d.out.Services = indexes.Of(append(d.podIndexes(), d.m.Indexes...)...)
 }
 
-// repairPod removes a pod whose worker is to be replaced, or was given up and has not stopped by itself. The pod of a worker that was
-// given up and has stopped is kept for its logs.
+// repairPod removes a pod whose worker is to be replaced, or is abandoned and has not stopped by itself. The pod of an abandoned worker
+// that has stopped is kept for its logs.
 func (d *decider) repairPod(i int, pod Pod) {
 	if !pod.LostAt.IsZero() && pod.Node != NodeLost {
 		d.requeueAt(pod.LostAt)

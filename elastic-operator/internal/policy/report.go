@@ -88,7 +88,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// failedWorkers run no more because they failed: they were given up, or are about to be replaced.
+// failedWorkers returns the workers that have failed: abandoned ones, and those that are about to be replaced.
 func (d *decider) failedWorkers() int32 {
 	var n int32
 	for _, i := range d.m.Indexes {

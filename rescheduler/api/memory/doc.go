@@ -4,7 +4,7 @@
 //	schedulingRetries            workload   the user     how often its pods may be moved; without it the workload is left alone
 //	sigs.k8s.io/deploy           workload   controller   WorkloadInfo: moves so far, nodes to stay away from
 //	holdfast.dev/rescheduling    workload   controller   the same with reasons, node UIDs and times: Memory
-//	sigs.k8s.io/pod              bare pod   controller   PodInfo: as sigs.k8s.io/deploy, on a pod that nobody owns
+//	sigs.k8s.io/pod              bare pod   controller   PodInfo: as sigs.k8s.io/deploy, on a pod without an owner
 //	sigs.k8s.io/scheduledHosts   pod        webhook      Hosts: nodes that the scheduler keeps this pod away from
 //
 // The annotations can be written by anybody who may write the object, so nothing in them is trusted: values have bounds,

@@ -48,7 +48,7 @@ type Failure struct {
 type Lesson int
 
 const (
-	Stale   Lesson = iota // it happened so long ago that it keeps nobody away any more
+	Stale   Lesson = iota // the failure is too old to exclude the node
 	Known                 // this pod's failure is in the memory
 	Covered               // the node was excluded when or shortly after the pod was created: nothing to charge
 	New                   // the node was not excluded, or it failed once more: one move
@@ -84,7 +84,7 @@ func (m Memory) Renew(f Failure, now time.Time) (Memory, Lesson) {
 		return m, Known
 	}
 	e := m.Entries[i]
-	e.Expires = now.UTC().Truncate(time.Second).Add(f.TTL) // Last stays: nothing has failed anew
+	e.Expires = now.UTC().Truncate(time.Second).Add(f.TTL) // Last stays, because there was no new failure
 	return m.replaced(i, e), Covered
 }
 

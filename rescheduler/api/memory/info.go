@@ -13,7 +13,7 @@ type WorkloadInfo struct {
 	DeployScheduledHosts []string `json:"deployScheduledHosts"`
 }
 
-// PodInfo is the value of PodAnnotation, for pods that nobody owns.
+// PodInfo is the value of PodAnnotation, for pods without an owner.
 type PodInfo struct {
 	CurrentReschedulingTimes int      `json:"currentReschedulingTimes"`
 	PodScheduledHosts        []string `json:"podScheduledHosts"`

@@ -22,7 +22,7 @@ type Configuration struct {
 	Rescheduling *settings.Rescheduling `json:"rescheduling,omitempty"`
 }
 
-// read the file over the defaults. A key that is not known is an error: it would be a limit that nobody keeps.
+// read the file over the defaults. An unknown key is an error, because it may be a misspelled limit.
 func read(path string) (Configuration, error) {
 	c := Configuration{Rescheduling: ptr.To(settings.Default())}
 	if path == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// Chain is from the pod's own controller up to the root. It is empty for a pod that nobody owns.
+// Chain is from the pod's own controller up to the root. It is empty for a pod without an owner.
 type Chain []*metav1.PartialObjectMetadata
 
 // Direct is the pod's own controller, nil if there is none.
@@ -117,7 +117,7 @@ const (
 	revisionHash = "controller-revision-hash"
 )
 
-// Template is a mark of the template of a pod, where its controller says one. Empty: it does not change, or nobody says.
+// Template identifies the template of a pod, where its controller states it. It is empty if the template does not change or is unknown.
 func Template(pod *corev1.Pod) string {
 	if hash := pod.Labels[templateHash]; hash != "" {
 		return hash

@@ -32,7 +32,7 @@ func never(f Facts) (Decision, bool) {
 	return Decision{Act: Leave, Reason: NeverMoved, Message: message}, f.Match.Row.Action == signals.Never
 }
 
-// recovering: what only is remembered disturbs nobody; and a pod that has failed is gone whatever is done.
+// recovering: remembering a failure disturbs no recovery, and a failed pod is gone in any case.
 func recovering(f Facts) (Decision, bool) {
 	left := f.Workload.Recovering.Sub(f.Now)
 	if !f.disturbs() || left <= 0 {

@@ -28,7 +28,7 @@ type Pod struct {
 	Created time.Time
 	// Failed: it has ended, and its controller replaces it. Nothing has to be evicted.
 	Failed bool
-	// Bare: nobody replaces it.
+	// Bare means that no controller replaces the pod.
 	Bare bool
 	// Slot is its identity in the workload, if it has one.
 	Slot string

@@ -49,7 +49,7 @@ func Named(owner, before, after string) []string {
 	return names
 }
 
-// podOf an entry: it has the name of its worker before its own, and the owner's before that. Empty: nobody was to blame.
+// podOf an entry: it has the name of its worker before its own, and the owner's before that. It is empty if no pod was to blame.
 func podOf(owner string, e history.Entry) string {
 	if e.Worker == "" || e.Pod == "" {
 		return ""

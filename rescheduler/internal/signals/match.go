@@ -126,7 +126,7 @@ func ended(pod *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 // StatusAge is how old the status of a pod may be, by which the kubelet says what happened to it.
 const StatusAge = 10 * time.Second
 
-// steady is how long a container has to run for the kubelet to begin its back-off anew: a loop is over then.
+// steady is how long a container has to run before the kubelet resets its back-off, which ends a crash loop.
 const steady = 10 * time.Minute
 
 // loop: a container has failed for the reason and is not steady since, or it failed in a pod that is not restarted.
@@ -218,7 +218,7 @@ func (r Row) repeat(pod *corev1.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// byItself: an agent ends healthy workers, so that all of a group begin anew. Those have failed nowhere.
+// byItself reports whether the container failed by itself. An agent stops healthy workers to restart their group; those did not fail.
 func byItself(t *corev1.ContainerStateTerminated) bool {
 	const killed, terminated = 128 + 9, 128 + 15
 	return t.Reason == "OOMKilled" || t.ExitCode != 0 && t.ExitCode != killed && t.ExitCode != terminated

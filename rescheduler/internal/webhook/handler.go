@@ -30,7 +30,7 @@ const budget = 500 * time.Millisecond
 type Handler struct {
 	Nodes  *nodes.Lister
 	Owners *owners.Resolver
-	// Failed are pods that have failed of late, which nobody may have written down yet.
+	// Failed are pods that failed recently and may not be in the memory yet.
 	Failed *failures.Index
 	// Leads reports whether this process is the one that writes what workloads remember, and so knows it before the cache does.
 	Leads  func() bool

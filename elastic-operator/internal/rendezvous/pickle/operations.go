@@ -173,7 +173,7 @@ func call(m *machine) error {
 	return err
 }
 
-// callWithNames has a dictionary of named arguments, which nobody here asks for.
+// callWithNames has a dictionary of named arguments, which the store protocol does not use.
 func callWithNames(m *machine) error {
 	if _, err := m.pop(); err != nil {
 		return err

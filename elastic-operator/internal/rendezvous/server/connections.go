@@ -52,7 +52,7 @@ func (c *connections) closeAll() {
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 4}
 
 // serve finds out what a client speaks. A client may be silent for as long as it likes: torch 1.13 opens a second connection, for
-// subscriptions that nobody makes.
+// subscriptions that no client makes.
 func (s *Server) serve(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(keepAlive)

@@ -65,7 +65,7 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, si
 	return waiting, of, nil
 }
 
-// carryOut: the memory is written before the pod is evicted, because whoever admits the replacement has to know.
+// carryOut writes the memory before it evicts the pod, because the webhook reads it when it admits the replacement.
 func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
 	r.blame(s, m, d)
 	if d.Act == policy.Exhaust {

@@ -87,7 +87,7 @@ const (
 	fresh = time.Minute
 	// overtakes: a controller may have made the replacement before the failure was written down.
 	overtakes = time.Minute
-	// latest: a pod that is made longer after a failure is no replacement. The workload has grown, or is rolled out anew.
+	// latest: a pod that is created later than this after a failure is no replacement. The workload has grown, or is rolled out again.
 	latest = 15 * time.Minute
 )
 

@@ -49,7 +49,7 @@ func (r *Reconciler) remember(ctx context.Context, s *scope, d *policy.Decision)
 	return true, r.write(ctx, s, want)
 }
 
-// bareAnnotations: nobody admits a replacement of a bare pod, so that the seed's annotation of pods is for people.
+// bareAnnotations returns the annotations of a bare pod. It has no replacement to admit, so the seed's annotation is only for people.
 func bareAnnotations(m memory.Memory, now time.Time) map[string]string {
 	info := m.Info(now)
 	return map[string]string{
@@ -78,7 +78,7 @@ func lastDecision(s *scope, d *policy.Decision) string {
 // writes bounds how often a memory is written again over what others changed of its owner meanwhile.
 const writes = 8
 
-// write annotations of the subject, if nobody has changed its memory since it was read: what follows from a memory must not overwrite another.
+// write writes annotations of the subject, unless its memory has changed since it was read: what follows from a memory must not overwrite another.
 // An owner whose status changed is written again at once, because a StatefulSet deletes a failed pod within milliseconds.
 func (r *Reconciler) write(ctx context.Context, s *scope, annotations map[string]string) (err error) {
 	for range writes {
@@ -131,7 +131,7 @@ func again(err error) (ctrl.Result, error) {
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// ofTemplate begins anew when the pod has a template that the memory does not know. Templates of the other pods that live then share the
+// ofTemplate starts a new memory when the pod has a template that the memory does not know. Templates of the other pods that live then share the
 // new memory: a roll-out ends, but a partition, or one that is paused, keeps two side by side, and neither may make the other forget. A
 // workload of several parts has several templates, of which none is that of the workload. It reports false for a pod that has ended and
 // whose template the memory does not know and no living pod has: what an old template left behind says nothing about the present one.

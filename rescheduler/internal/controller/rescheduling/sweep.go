@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// swept is how often that is looked at which nobody needs any more. A label that stays too long costs a call per pod, and no more.
+// swept is the interval for removing unneeded labels. A label that stays too long costs one webhook call per pod.
 const swept = 10 * time.Minute
 
 // Start sweeps now and then, on the leader only.

@@ -51,7 +51,7 @@ const (
 // than none. It is a move like any other, within the same limits. Exclusions by the annotation alone are the plugin's to lift.
 func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl.Result, error) {
 	hosts := memory.Hosts(s.pod.Annotations)
-	if !placement.Avoids(s.pod, hosts) || s.bare() && !r.config.BarePods.Recreate { // nobody would make it again
+	if !placement.Avoids(s.pod, hosts) || s.bare() && !r.config.BarePods.Recreate { // no controller would recreate it
 		return ctrl.Result{}, nil
 	}
 	if left := time.Duration(r.config.RelaxAfter) - s.now.Sub(since); left > 0 {
@@ -121,7 +121,7 @@ func ignoresDisruption(p *batchv1.PodFailurePolicy) bool {
 	return i >= 0 && p.Rules[i].Action == batchv1.PodFailurePolicyActionIgnore
 }
 
-// replace the pod: nobody is kept away for a while, and the pod is evicted, so that its controller makes another.
+// replace lifts the exclusions for a while and evicts the pod, so that its controller creates another one.
 func (r *Reconciler) replace(ctx context.Context, s *scope, host string, requests corev1.ResourceList) (ctrl.Result, error) {
 	d := &policy.Decision{
 		Reason: reasonLifted, Warning: true,
