@@ -31,6 +31,7 @@ const (
 	checkpointGrace = "checkpoint-grace-period"
 	podGrace        = "pod-termination-grace-period"
 	maxStops        = "max-stops-per-minute"
+	aloneLimit      = "exit-without-store-after"
 	readyPort       = "ready-port"
 	startupDir      = "startup-dir"
 	removeStopped   = "remove-stopped-containers"

@@ -27,12 +27,14 @@ type Exec struct {
 	CheckpointGrace time.Duration // of one that is writing a checkpoint, before that
 	PodGrace        time.Duration // of the pod
 	MaxStops        int           // in a minute
-	StartupDir      string        // empty: none
-	Progress        worker.Progress
-	RoundVariables  []string
-	ProgressFrom    string // FromFile, FromSocket or FromOutput
-	LogLevel        slog.Level
-	Command         []string // the worker's, the program first
+	// AloneLimit is how long a worker that does not run waits for a store that is unreachable; 0: for ever.
+	AloneLimit     time.Duration
+	StartupDir     string // empty: none
+	Progress       worker.Progress
+	RoundVariables []string
+	ProgressFrom   string // FromFile, FromSocket or FromOutput
+	LogLevel       slog.Level
+	Command        []string // the worker's, the program first
 }
 
 // ParseExec reads the supervisor's settings, as Parse does the agent's. The command follows the first "--".
@@ -64,6 +66,7 @@ func (s settings) checkExec(p *problems) Exec {
 		CheckpointGrace: s.duration(p, checkpointGrace, 0, 0),
 		PodGrace:        s.duration(p, podGrace, 30*time.Second, 0),
 		MaxStops:        s.count(p, maxStops),
+		AloneLimit:      s.period(p, aloneLimit),
 		StartupDir:      s.optionalFolder(p, startupDir),
 		LogLevel:        s.level(p),
 	}

@@ -116,6 +116,11 @@ func workerSettings() []*setting {
 			usage: "more orders within a minute than this are refused, and the group is asked to be recreated",
 			fix:   "give a number from 1 on",
 		},
+		{
+			flag: aloneLimit, env: "EXIT_WITHOUT_STORE_AFTER", initial: "0s",
+			usage: "how long a worker that is not running waits for a store that is unreachable, then the supervisor exits and the owner of the pod handles it; 0s: for ever",
+			fix:   "give a duration of 1s or more, such as 1m, or 0s",
+		},
 	}
 }
 

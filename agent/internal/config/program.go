@@ -20,7 +20,7 @@ var supervisor = program{
 	title: `holdfast-exec [flags] -- command [arguments]: runs the command as a worker of its group, and restarts it together with the others.
 holdfast-exec install DIR: copies itself there.`,
 	flags: []string{
-		jobSetUID, workerID, podUID, podEpoch, gracePeriod, checkpointGrace, podGrace, maxStops,
+		jobSetUID, workerID, podUID, podEpoch, gracePeriod, checkpointGrace, podGrace, maxStops, aloneLimit,
 		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
 		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom, roundVariables,
 	},

@@ -43,8 +43,10 @@ type Parts struct {
 }
 
 // Run supervises the worker until the group releases it, then the code is 0, or until a signal ends the pod, then the code
-// is that of the signal, whatever the worker said: it has not finished.
+// is that of the signal, whatever the worker said: it has not finished. It returns an error if nobody leads the group any more, see awaitAlone.
 func Run(c config.Exec, p Parts) (code int, err error) {
+	store := newContact(p.Store)
+	p.Store = store
 	r, err := newRun(c, p)
 	if err != nil {
 		return code, err
@@ -54,10 +56,21 @@ func Run(c config.Exec, p Parts) (code int, err error) {
 	defer r.finish()
 	released := make(chan error, 1)
 	go func() { released <- r.speak(ctx) }()
+	alone := make(chan error, 1)
+	if limit := c.AloneLimit; limit > 0 {
+		go func() { alone <- r.awaitAlone(ctx, store, limit) }()
+	}
 	left := make(chan struct{})
 	for {
 		select {
 		case err := <-released:
+			return code, err
+		case err := <-alone:
+			cancel()
+			<-released
+			if r.supervisor.finished() {
+				err = nil
+			}
 			return code, err
 		case <-left:
 			cancel() // what is to be reported still is

@@ -1,0 +1,100 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// aloneEvery is the pause between two checks of whether anybody leads the worker still.
+const aloneEvery = time.Second
+
+// contact notes when the store was last reached.
+type contact struct {
+	rounds.Members
+	last atomic.Int64 // Unix nanoseconds
+}
+
+func newContact(store rounds.Members) *contact {
+	c := &contact{Members: store}
+	c.note(nil)
+	return c
+}
+
+// note takes an answer for contact, be it one that says no.
+func (c *contact) note(err error) {
+	for _, answer := range []error{coordination.ErrNoGroup, coordination.ErrUnknownSlot, coordination.ErrForeignValue} {
+		if errors.Is(err, answer) {
+			err = nil
+		}
+	}
+	if err == nil {
+		c.last.Store(time.Now().UnixNano())
+	}
+}
+
+func (c *contact) Call(ctx context.Context, group string, call rounds.Call) (string, rounds.Level, error) {
+	reply, now, err := c.Members.Call(ctx, group, call)
+	c.note(err)
+	return reply, now, err
+}
+
+func (c *contact) Place(ctx context.Context, group, slot string) (rounds.Place, error) {
+	p, err := c.Members.Place(ctx, group, slot)
+	c.note(err)
+	return p, err
+}
+
+func (c *contact) Level(ctx context.Context, group string) (rounds.Level, error) {
+	l, err := c.Members.Level(ctx, group)
+	c.note(err)
+	return l, err
+}
+
+func (c *contact) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
+	c.Members.Watch(ctx, group, func(o rounds.Observation) {
+		c.note(o.Err)
+		on(o)
+	})
+}
+
+// awaitAlone returns an error once the worker has not run, and the store was unreachable, for the limit: nobody leads the group any more, and the
+// owner of the pod handles a container that exits. It returns nil when ctx ends.
+func (r *run) awaitAlone(ctx context.Context, c *contact, limit time.Duration) error {
+	tick := time.NewTicker(min(aloneEvery, limit/4))
+	defer tick.Stop()
+	for ran := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if r.supervisor.running() {
+			ran = time.Now()
+		}
+		if time.Since(ran) >= limit && time.Since(time.Unix(0, c.last.Load())) >= limit {
+			return fmt.Errorf("the worker waits, and the store was unreachable for %s: exiting", limit)
+		}
+	}
+}
+
+// finished reports whether the newest instance of the worker has finished by itself.
+func (s *Supervisor) finished() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.newest()
+	return i != nil && i.dead && i.exit.Code == 0
+}
+
+// running reports whether the worker's program runs.
+func (s *Supervisor) running() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.newest()
+	return i != nil && !i.dead && !i.startedAt.IsZero()
+}
