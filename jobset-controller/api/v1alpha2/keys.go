@@ -98,6 +98,9 @@ const (
 	// WrittenForKey is written on the JobSet beside all annotations that the manager and the orchestrator write: its UID. With another UID they
 	// came with the manifest of another JobSet, and are taken away.
 	WrittenForKey = "holdfast.dev/written-for"
+	// LedByKey is written where the published controller serves JobSets: by the webhook on Jobs and by the orchestrator on the JobSet. Its value
+	// names the installation that leads the group: "<namespace>/<Lease of the orchestrator>". Another installation leaves the group alone.
+	LedByKey = "holdfast.dev/led-by"
 	// InPlaceInjectionKey is written on Jobs: "true" if agents are added to the Jobs of the attempt, "false" if they could not be.
 	// Absent on Jobs of JobSets that ask for none. What is decided for the first Job of an attempt holds for all of them.
 	InPlaceInjectionKey = "holdfast.dev/inplace-injection"

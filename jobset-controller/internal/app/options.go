@@ -30,7 +30,7 @@ type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
 
-	InPlace InPlaceConfig `json:"inPlace,omitempty"`
+	InPlace inject.Config `json:"inPlace,omitempty"`
 }
 
 // Options is what the command line and the configuration file set.
@@ -43,7 +43,7 @@ type Options struct {
 // Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
-	inPlaceFlags(set, &o.Agents)
+	o.Agents.Flags(set)
 }
 
 // NewOptions has the defaults of the published controller, but for what needs an installation: webhooks and leader election are
@@ -73,7 +73,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	if !o.Enabled(gateTLSOptions) {
 		o.TLS = bootstrap.TLS{}
 	}
-	return bootstrap.Join(append(errs, completeInPlace(set, &o.Agents, file.InPlace)...))
+	return bootstrap.Join(append(errs, o.Agents.Complete(set, file.InPlace)...))
 }
 
 // flagWebhooks is that of bootstrap.

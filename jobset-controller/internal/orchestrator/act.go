@@ -72,6 +72,10 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 		return x.deletePod(ctx, a), nil
 	case leader.DeleteJob:
 		return x.deleteJob(ctx, a), nil
+	case leader.MoveJob:
+		return x.moveJob(ctx, a), nil
+	case leader.FailOwner:
+		return x.failOwner(ctx, a), nil
 	case leader.CreatePod:
 		return x.createPod(ctx, a), nil
 	default:
@@ -164,6 +168,9 @@ func (x *run) annotations(a leader.Annotate) map[string]string {
 	}
 	if a.Report != nil {
 		values[roster.ReportAnnotation] = *a.Report
+	}
+	if a.LedBy != nil {
+		values[v1alpha2.LedByKey] = *a.LedBy
 	}
 	return values
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
@@ -60,7 +61,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	owner.GetObjectKind().SetGroupVersionKind(r.Kind.GVK)
-	if r.Kind.Jobs && provenance.Copied(owner.GetAnnotations(), owner.GetUID()) { // the manager takes them away
+	if r.Kind.Jobs && provenance.Copied(owner.GetAnnotations(), owner.GetUID()) { // else the manager takes them away
+		if r.Kind.DropsCopies {
+			return ctrl.Result{}, r.dropCopies(ctx, owner)
+		}
 		return ctrl.Result{RequeueAfter: retryStore}, nil
 	}
 	again, err := r.lead(ctx, owner, key)
@@ -78,6 +82,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: jitter(retryStore)}, r.nameUnreachable(ctx, owner, err)
 	}
 	return ctrl.Result{RequeueAfter: again}, err
+}
+
+// dropCopies takes annotations away that were written for another owner. The update triggers the next reconcile.
+func (r *Reconciler) dropCopies(ctx context.Context, owner client.Object) error {
+	changed := owners.Copy(owner)
+	annotations := changed.GetAnnotations()
+	provenance.Drop(annotations)
+	changed.SetAnnotations(annotations)
+	err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(owner, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
+	return client.IgnoreNotFound(err)
 }
 
 // lead sees to the credentials before anything else, for pods wait for their Secret; then to the group.

@@ -22,7 +22,7 @@ func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 	j := workload.Job{
 		Name: job.Name, UID: string(job.UID), Stage: owner + "-" + job.Labels[v1alpha2.ReplicatedJobNameKey],
 		Generation: epoch.OfJob(job.Annotations), Current: current, Deleting: !job.DeletionTimestamp.IsZero(),
-		Suspended: ptr.Deref(spec.Suspend, false), Created: job.CreationTimestamp.Time, Pods: int64(ptr.Deref(spec.Parallelism, 1)),
+		Over: isJobOver(job), LedBy: job.Annotations[v1alpha2.LedByKey], Suspended: ptr.Deref(spec.Suspend, false), Created: job.CreationTimestamp.Time, Pods: int64(ptr.Deref(spec.Parallelism, 1)),
 		Failures: job.Status.Failed, Sidecar: inplace.HasSidecar(pod), Findable: spec.Template.Labels[v1alpha2.JobKey] != "",
 		Worker: inplace.WorkerContainer(pod), Store: inplace.StoreAddress(pod),
 		NoPods: noPods(job), MadePods: madePods(job), Indexes: int(ptr.Deref(spec.Completions, 0)),
@@ -39,6 +39,12 @@ var over = []batchv1.JobConditionType{
 	batchv1.JobComplete, batchv1.JobFailed, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget,
 }
 
+func isJobOver(job *batchv1.Job) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == corev1.ConditionTrue && slices.Contains(over, c.Type)
+	})
+}
+
 // noPods says why nobody else may make pods for a Job; "" if somebody may.
 func noPods(job *batchv1.Job) string {
 	spec := &job.Spec
@@ -47,9 +53,7 @@ func noPods(job *batchv1.Job) string {
 		return "its Job is being deleted"
 	case ptr.Deref(spec.Suspend, false):
 		return "its Job is suspended"
-	case slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Status == corev1.ConditionTrue && slices.Contains(over, c.Type)
-	}):
+	case isJobOver(job):
 		return "its Job has finished"
 	case ptr.Deref(spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName:
 		return "its Job is managed by " + *spec.ManagedBy

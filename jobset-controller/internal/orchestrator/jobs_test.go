@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
@@ -40,7 +41,7 @@ func TestFinishedSlots(t *testing.T) {
 			js := jobSet()
 			js.Annotations[epoch.Annotation] = `{"epoch":2,"base":0,"recreate":2}`
 			js.Status.Restarts = 1
-			if got := finishedSlots("js", currentJobs(js, []batchv1.Job{job}), nil); !slices.Equal(got, tc.want) {
+			if got := finishedSlots("js", policy.CurrentJobs(js, []batchv1.Job{job}, epochOf(js)), nil); !slices.Equal(got, tc.want) {
 				t.Errorf("%v, want %v", got, tc.want)
 			}
 		})

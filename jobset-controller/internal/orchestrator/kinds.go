@@ -21,7 +21,6 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
-	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 	"github.com/holdfast-project/holdfast/shared/roster"
@@ -33,8 +32,10 @@ type Kind struct {
 	GVK        schema.GroupVersionKind
 	New        func() client.Object
 	// Jobs: Jobs make its pods, and its conditions are ours to write. Of another kind no pod is read or deleted.
-	Jobs    bool
-	Changed predicate.Predicate
+	Jobs bool
+	// DropsCopies: nobody else takes away annotations that were written for another owner.
+	DropsCopies bool
+	Changed     predicate.Predicate
 	// Asks reports whether an owner asks for in-place restarts: its pods wait for the Secret of their agents.
 	Asks func(owner client.Object) bool
 	// View is what the owner wants. known reports whether there is anything to ask the store about it; an owner that is unreadable is left
@@ -48,7 +49,7 @@ var JobSets = Kind{
 	New: func() client.Object { return &v1alpha2.JobSet{} },
 	Asks: func(owner client.Object) bool {
 		js := owner.(*v1alpha2.JobSet)
-		return policy.ReadInPlace(js.Annotations).Enabled && !isOver(js) && isOurs(js)
+		return policy.ReadInPlace(js.Annotations).Enabled && !isOver(js) && isOurs(js) && !isClaimed(js)
 	},
 	View: viewJobSet,
 }
@@ -82,18 +83,32 @@ func viewElasticJob(owner client.Object, _ []*batchv1.Job) (leader.Owner, bool, 
 func viewJobSet(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, error) {
 	js := owner.(*v1alpha2.JobSet)
 	inPlace := policy.ReadInPlace(js.Annotations)
-	_, counted := js.Annotations[v1alpha2.InPlaceRestartsKey]
-	view := leader.Owner{
-		UID: string(js.UID), Name: js.Name, Version: js.Generation, Deleted: !js.DeletionTimestamp.IsZero(),
-		Epoch: epochOf(js), Charged: inPlace.Restarts, Counted: counted, Budget: policy.Budget(&js.Spec),
-		Timeout: inPlace.Timeout, FormingTimeout: inPlace.FormingTimeout, Annotations: js.Annotations,
-		InSync: conditionOf(js, ConditionInSync), Recovering: conditionOf(js, ConditionRecovering),
-		PolicyPrefix: policy.RestartCausePrefix, PolicyCounted: js.Status.Restarts == js.Status.RestartsCountTowardsMax,
+	view := ownerOf(js, inPlace, epochOf(js))
+	if isClaimed(js) {
+		return view, false, nil
 	}
 	if inPlace.Enabled && !isOver(js) && isOurs(js) {
 		view.Wanted, view.Undecided, view.Refused = wantedOf(js, inPlace, jobs)
 	}
-	return view, view.Wanted != nil || counted || view.InSync != nil, nil
+	return view, isKnown(view), nil
+}
+
+// isKnown reports whether there is anything to ask the store about a JobSet.
+func isKnown(view leader.Owner) bool { return view.Wanted != nil || view.Counted || view.InSync != nil }
+
+// isClaimed reports whether an installation leads the group that does not belong to our controller.
+func isClaimed(js *v1alpha2.JobSet) bool { return js.Annotations[v1alpha2.LedByKey] != "" }
+
+// ownerOf is what is written on a JobSet.
+func ownerOf(js *v1alpha2.JobSet, inPlace policy.InPlace, current epoch.Record) leader.Owner {
+	_, counted := js.Annotations[v1alpha2.InPlaceRestartsKey]
+	return leader.Owner{
+		UID: string(js.UID), Name: js.Name, Version: js.Generation, Deleted: !js.DeletionTimestamp.IsZero(),
+		Epoch: current, Charged: inPlace.Restarts, Counted: counted, Budget: policy.Budget(&js.Spec),
+		Timeout: inPlace.Timeout, FormingTimeout: inPlace.FormingTimeout, Annotations: js.Annotations,
+		InSync: conditionOf(js, ConditionInSync), Recovering: conditionOf(js, ConditionRecovering),
+		PolicyPrefix: policy.RestartCausePrefix, PolicyCounted: js.Status.Restarts == js.Status.RestartsCountTowardsMax,
+	}
 }
 
 func isOver(js *v1alpha2.JobSet) bool {
@@ -115,9 +130,6 @@ func epochOf(js *v1alpha2.JobSet) epoch.Record {
 	return record
 }
 
-// maxSlots bounds what one group takes of the store.
-const maxSlots = 1 << 20
-
 // wantedOf is the group that a JobSet asks for; none, with a reason, if it asks for what cannot be done. The manager says by the first Job of an
 // attempt whether it adds agents; until then, as between the deletion of all Jobs and their recreation, nobody knows.
 func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) (w *leader.Wanted, undecided bool, refused string) {
@@ -128,7 +140,7 @@ func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) 
 	}
 	w.Barrier = !slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return inplace.HasSidecar(&job.Spec.Template.Spec) })
 	w.Stages = inplace.Stages(js, jobs, inject.Carriers(js, agents, jobs))
-	if refused = tooLarge(w.Stages); refused != "" {
+	if refused = inplace.TooLarge(w.Stages); refused != "" {
 		return nil, false, refused
 	}
 	if len(w.Stages) == 0 {
@@ -136,20 +148,6 @@ func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) 
 	}
 	w.Finished = finishedSlots(js.Name, jobs, w.Stages)
 	return w, false, ""
-}
-
-func tooLarge(stages []coordination.Stage) string {
-	var n int64
-	for _, stage := range stages {
-		n += stage.Slots()
-	}
-	if n > maxSlots {
-		return fmt.Sprintf("%d workers are more than the %d that a group can have", n, maxSlots)
-	}
-	if err := group.Fits(stages); err != nil {
-		return err.Error()
-	}
-	return ""
 }
 
 // whyNone says why no pod has an agent.
@@ -172,19 +170,6 @@ func finishedSlots(jobSet string, jobs []*batchv1.Job, stages []coordination.Sta
 		slots = append(slots, inplace.SlotsBeyond(jobSet, job, stages)...)
 	}
 	return slots
-}
-
-// currentJobs are those of the current attempt that nobody has deleted: a Job that is being deleted is made again, and all
-// of its workers run again.
-func currentJobs(js *v1alpha2.JobSet, jobs []batchv1.Job) []*batchv1.Job {
-	sorted := policy.SortJobs(jobs, &js.Status, epochOf(js))
-	var current []*batchv1.Job
-	for _, job := range slices.Concat(sorted.Active, sorted.Succeeded, sorted.Failed) {
-		if job.DeletionTimestamp.IsZero() {
-			current = append(current, job)
-		}
-	}
-	return current
 }
 
 const (

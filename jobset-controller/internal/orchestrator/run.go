@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
@@ -63,7 +64,7 @@ type run struct {
 func (x *run) view() (known bool, err error) {
 	var current []*batchv1.Job
 	if js, is := x.owner.(*v1alpha2.JobSet); is {
-		current = currentJobs(js, x.jobs)
+		current = policy.CurrentJobs(js, x.jobs, epochOf(js))
 	}
 	if x.o.Owner, known, err = x.Kind.View(x.owner, current); err != nil {
 		return false, err

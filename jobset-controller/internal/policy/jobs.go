@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -33,6 +34,15 @@ func SortJobs(jobs []batchv1.Job, status *v1alpha2.JobSetStatus, current epoch.R
 		sorted.add(job, isPrevious(job, status.Restarts, current) || single.outdated(job))
 	}
 	return sorted
+}
+
+// CurrentJobs are those of the current attempt that nobody has deleted: a Job that is being deleted is made again, and all of its workers run
+// again.
+func CurrentJobs(js *v1alpha2.JobSet, jobs []batchv1.Job, current epoch.Record) []*batchv1.Job {
+	sorted := SortJobs(jobs, &js.Status, current)
+	return slices.DeleteFunc(slices.Concat(sorted.Active, sorted.Succeeded, sorted.Failed), func(job *batchv1.Job) bool {
+		return !job.DeletionTimestamp.IsZero()
+	})
 }
 
 func (j *Jobs) add(job *batchv1.Job, previous bool) {

@@ -17,7 +17,7 @@ const storeUser = "holdfast.dev/store-user"
 
 // written are all annotations that the manager and the orchestrator write on JobSets. What the webhook writes follows from the spec.
 var written = []string{
-	v1alpha2.WrittenForKey, epoch.Annotation, history.Annotation, recovering.Annotation, v1alpha2.InPlaceRestartsKey, storeUser,
+	v1alpha2.WrittenForKey, epoch.Annotation, history.Annotation, recovering.Annotation, v1alpha2.InPlaceRestartsKey, storeUser, v1alpha2.LedByKey,
 }
 
 // Stamp notes in the annotations of a JobSet whose they are. Whoever writes one of them calls it. Owners of other kinds have no stamp.

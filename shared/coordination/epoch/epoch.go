@@ -28,6 +28,10 @@ type Record struct {
 	// Recreate is the last epoch that a fail-over opened with a full recreation; 0 means none. Jobs of an earlier epoch are
 	// stale.
 	Recreate int32 `json:"recreate"`
+	// Restarts and Counted are status.restarts and status.restartsCountTowardsMax of the JobSet when the epoch was opened, where the
+	// controller that serves it opens no epochs; see Follow.
+	Restarts int32 `json:"restarts,omitempty"`
+	Counted  int32 `json:"counted,omitempty"`
 	// Cause says who opened the epoch and why. It is the idempotency key: the same cause never opens two epochs in a row.
 	Cause string `json:"cause,omitempty"`
 }
@@ -71,7 +75,21 @@ func (r Record) Next(cause string, base int32) (Record, bool) {
 	if r.Cause == cause || r.Epoch == math.MaxInt32 {
 		return r, false
 	}
-	return Record{Epoch: r.Epoch + 1, Base: base, Recreate: r.Recreate, Cause: cause}, true
+	return Record{Epoch: r.Epoch + 1, Base: base, Recreate: r.Recreate, Restarts: r.Restarts, Counted: r.Counted, Cause: cause}, true
+}
+
+// Follow opens the next epoch when a controller that opens none has recreated the Jobs: its status says restarts, of which counted count
+// towards maxRestarts. charged is the number of restarts charged so far; those that count are added. It returns r, and false, if the
+// controller has recreated nothing since r was opened.
+func (r Record) Follow(cause string, charged, restarts, counted int32) (Record, bool) {
+	if r.Restarts == restarts {
+		return r, false
+	}
+	next, opened := r.Next(cause, charged+max(0, counted-r.Counted))
+	if opened {
+		next.Restarts, next.Counted = restarts, counted
+	}
+	return next, opened
 }
 
 // NextRecreate is Next for a fail-over: it makes the Jobs of all earlier epochs stale.

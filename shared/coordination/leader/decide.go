@@ -10,17 +10,22 @@ type rule struct {
 
 // forJobs are the rules for an owner whose Jobs make the pods, in the order in which they are tried.
 var forJobs = []rule{
+	{"claim", (*planner).claim},                // the owner is led by one installation
+	{"missed", (*planner).leaveMissed},         // not all Jobs carry agents: the group is not led
 	{"unwanted", (*planner).dropUnwanted},      // the owner wants no group: drop it
+	{"follow", (*planner).follow},              // a controller that opens no epochs has emptied the group
 	{"losses", (*planner).releaseLost},         // pods that were lost leave their slots
 	{"generation", (*planner).restoreEpoch},    // the annotation is behind the store: write it again
 	{"group", (*planner).writeGroup},           // the store's group becomes what the owner wants
 	{"charge", (*planner).charge},              // restarts count towards maxRestarts
 	{"timeout", (*planner).giveUpLate},         // a round that times out leads to full recreation
 	{"recreation", (*planner).recreate},        // what cannot restart in place is recreated, or fails
+	{"budget", (*planner).endSpent},            // a controller that counts no restarts in place does not fail its owner
 	{"mark", (*planner).mark},                  // higher levels wait while a restart is in progress
 	{"leadership", (*planner).confirmLead},     // a leader that was replaced touches no Job and no pod
 	{"forming", (*planner).form},               // workers that have not joined for the first time
 	{"stale Jobs", (*planner).deleteStaleJobs}, // a recreation has left them behind
+	{"late Jobs", (*planner).moveLateJobs},     // a controller that opens no epochs has left them in an earlier one
 	{"holders", (*planner).freeSlots},          // a pod that is gone holds its slot no longer
 	{"twins", (*planner).giveWay},              // the Job controller was as quick
 	{"replacement", (*planner).replaceLost},    // slots that have lost their pods get new ones

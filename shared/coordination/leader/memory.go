@@ -21,7 +21,7 @@ import (
 //   - released: the slots of such pods are freed again when a new pod asks for one, if the store has lost its data as well
 //   - repairs: none outlives its reconcile
 //   - holdersKnown, holding: the store is asked once about the slots of all pods
-//   - holdersChecked, fencesChecked, nodesChecked: something that costs is checked early
+//   - holdersChecked, fencesChecked, nodesChecked, missedChecked: something that costs is checked early
 //   - account: the history is read once more; which restarts were counted is in the owner's annotation
 type Memory struct {
 	restart *restartMemory // nil: none is in progress
@@ -31,9 +31,9 @@ type Memory struct {
 	repairs  repairs
 	account  accountMemory
 
-	holdersKnown                                time.Time       // pods created before hold their slots
-	holding                                     map[string]bool // pods created later that hold theirs
-	holdersChecked, fencesChecked, nodesChecked time.Time
+	holdersKnown                                               time.Time       // pods created before hold their slots
+	holding                                                    map[string]bool // pods created later that hold theirs
+	holdersChecked, fencesChecked, nodesChecked, missedChecked time.Time
 }
 
 type deadline = grace.Deadline

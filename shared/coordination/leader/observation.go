@@ -60,6 +60,8 @@ type Owner struct {
 	PolicyPrefix  string
 	PolicyCounted bool
 
+	Served *Served // nil: the owner's controller opens epochs and ends the owner itself
+
 	// An owner that says by a roster who is in the group is led by the rules for rosters.
 	HasRoster bool
 	Roster    *roster.Roster // nil: it wants no group
@@ -73,6 +75,14 @@ type Wanted struct {
 	Barrier   bool          // workers wait until their unit is started, and finished ones are held
 	MaxPause  time.Duration // bounds how long workers wait when restarts end early
 	Finished  []string      // slots whose workers have finished
+}
+
+// Served is an owner whose controller knows nothing of groups. The leader opens the epochs, and ends the owner when the budget is spent.
+type Served struct {
+	Installation string // this one
+	Claim        bool   // the owner is to be claimed for this installation
+	// Restarts and Counted are the recreations in the owner's status: all, and those that count towards maxRestarts.
+	Restarts, Counted int32
 }
 
 // Loss is a pod that the watch has seen to be lost. What was seen stays true: a pod that is gone, or has ended, never comes back.

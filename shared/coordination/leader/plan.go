@@ -91,6 +91,7 @@ type Annotate struct {
 	History         *string
 	Accounted       accountMemory // with the history
 	Report          *string       // of the roster; empty: it is taken away
+	LedBy           *string       // the claim
 }
 
 // SetConditions writes the conditions; nil ones are taken away.
@@ -120,6 +121,7 @@ const (
 	ForDead    Purpose = "dead"    // nothing of it runs any more
 	ForTwin    Purpose = "twin"    // the Job controller has made one too
 	ForEpoch   Purpose = "epoch"   // of a Job: it is of an earlier epoch
+	ForMissed  Purpose = "missed"  // of a Job: not all Jobs of its owner carry agents
 )
 
 // DeleteJob deletes a Job and its pods; its owner makes it again.
@@ -129,6 +131,15 @@ type DeleteJob struct {
 	Why  string
 	For  Purpose
 }
+
+// MoveJob takes a suspended Job along into an epoch, so that the pods that it makes are of that.
+type MoveJob struct {
+	Job   *workload.Job
+	Epoch int32
+}
+
+// FailOwner ends the owner as failed.
+type FailOwner struct{ Message string }
 
 // CreatePod makes a pod in place of lost ones.
 type CreatePod struct {
@@ -151,6 +162,8 @@ func (a Release) key() string     { return "release " + a.Pod + " of " + a.Name 
 func (a DeletePod) key() string   { return "delete " + a.Pod.UID }
 func (a DeleteJob) key() string   { return "delete " + a.Job.UID }
 func (a CreatePod) key() string   { return "create " + a.Slot }
+func (a MoveJob) key() string     { return "move " + a.Job.UID }
+func (FailOwner) key() string     { return "fail" }
 
 // Done is an action that was tried.
 type Done struct {

@@ -22,6 +22,7 @@ type planner struct {
 	plan   Plan
 
 	wanted  *Wanted
+	refused string // why there is no group, though the owner asks for one
 	group   *group.Summary
 	clock   *deadline                // of the restart in progress
 	forming string                   // who has not joined for the first time
@@ -30,7 +31,7 @@ type planner struct {
 }
 
 func newPlanner(o *Observation, m *Memory, now time.Time) *planner {
-	p := &planner{Observation: o, memory: m, now: now, wanted: o.Owner.Wanted}
+	p := &planner{Observation: o, memory: m, now: now, wanted: o.Owner.Wanted, refused: o.Owner.Refused}
 	if o.Stored != nil {
 		g := group.Summarize(o.Stored)
 		p.group = &g

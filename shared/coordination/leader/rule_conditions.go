@@ -18,7 +18,7 @@ func (p *planner) setConditions() {
 	if p.nameLate(); len(p.plan.Need.Missing) > 0 {
 		return
 	}
-	if p.group == nil && p.Owner.Refused == "" {
+	if p.group == nil && p.refused == "" {
 		if p.Owner.InSync != nil && p.wanted == nil {
 			p.do(SetConditions{})
 		}
@@ -63,7 +63,7 @@ func sameCondition(a, b *Condition) bool {
 
 func (p *planner) inSync() Condition {
 	if p.group == nil {
-		return Condition{Reason: ReasonRefused, Message: p.Owner.Refused, Version: p.Owner.Version}
+		return Condition{Reason: ReasonRefused, Message: p.refused, Version: p.Owner.Version}
 	}
 	c := Condition{
 		True: p.group.Phase == coordination.Running, Reason: reasons[p.group.Phase], Message: groupText(p.group) + p.late, Version: p.Owner.Version,

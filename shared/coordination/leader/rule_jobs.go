@@ -9,3 +9,21 @@ func (p *planner) deleteStaleJobs() {
 		}
 	}
 }
+
+// moveLateJobs takes the Jobs along that the owner's controller has left in an earlier epoch: pods of that can never join. A suspended Job makes
+// its pods when it is resumed. One that runs is made again.
+func (p *planner) moveLateJobs() {
+	if p.Owner.Served == nil || p.wanted == nil {
+		return
+	}
+	for i := range p.Jobs {
+		job := &p.Jobs[i]
+		switch {
+		case !job.Current || job.Over || job.LedBy != p.Owner.Served.Installation || job.Generation >= p.Owner.Epoch.Epoch:
+		case job.Suspended && job.Started.IsZero():
+			p.do(MoveJob{Job: job, Epoch: p.Owner.Epoch.Epoch})
+		case !job.Suspended && !p.wanted.Suspended:
+			p.do(DeleteJob{Job: job, For: ForEpoch})
+		}
+	}
+}

@@ -24,6 +24,7 @@ const (
 	EventReplaced    = "InPlacePodReplaced"       // a worker has lost its pod: the leader has created a new one
 	EventNotReplaced = "InPlacePodNotReplaced"    // and the API server refuses one
 	EventForced      = "InPlacePodForced"         // a pod was deleted by force, its node being gone for good
+	EventMissed      = "InPlaceJobsWithoutAgents" // not all Jobs carry agents: the whole group goes without
 )
 
 // Fenced is why a pod is deleted that runs and will never join.

@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -22,6 +24,17 @@ const (
 	flagValkeyAddress = "valkey-address"
 	flagValkeyACL     = "valkey-acl"
 	flagElasticJobs   = "elasticjobs"
+)
+
+// Names of what an installation beside the published controller consists of. There is one of them in a cluster, but for its objects in its
+// namespace.
+const (
+	serviceName = "holdfast-inplace-webhook-service"
+	secretName  = "holdfast-inplace-webhook-server-cert"
+	caName      = "holdfast-inplace-ca"
+	webhookName = "holdfast-inplace"
+	// installationName is the Lease.
+	installationName = "holdfast-inplace"
 )
 
 var configKind = schema.GroupVersionKind{Group: "config.holdfast.dev", Version: "v1alpha1", Kind: "OrchestratorConfiguration"}
@@ -32,6 +45,8 @@ type Configuration struct {
 	bootstrap.Config `json:",inline"`
 
 	Valkey ValkeyConfig `json:"valkey,omitempty"`
+	// InPlace is what the webhook adds to Jobs, with --webhooks.
+	InPlace inject.Config `json:"inPlace,omitempty"`
 	// ElasticJobs is the same as --elasticjobs.
 	ElasticJobs bool `json:"elasticJobs,omitempty"`
 }
@@ -67,6 +82,9 @@ type Options struct {
 	ValkeyPasswordSecret string
 	ValkeyTLSSecret      string
 
+	// Agents are what the webhook adds to Jobs. With webhooks the JobSets are led that the published controller serves; without, those of ours.
+	Agents inject.Settings
+
 	// ElasticJobs: their groups are led too.
 	ElasticJobs bool
 
@@ -83,12 +101,18 @@ func NewOptions() *Options {
 	o.Leader.Name = "holdfast-orchestrator"
 	o.Metrics = bootstrap.Metrics{Address: "0"}
 	o.Health.Address = ":8082"
+	o.Certificates.ServiceName = serviceName
+	o.Certificates.SecretName = secretName
+	o.Certificates.CAName = caName
+	o.Certificates.Mutating = []string{webhookName}
 	return o
 }
 
 // Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
+	o.Agents.Flags(set)
+	set.DurationVar(&o.Agents.Alone, "inplace-exit-without-store-after", time.Minute, "how long a worker that is not running waits for a store that is unreachable, then its supervisor exits, so that its owner handles it; 0 for ever")
 	set.StringVar(&o.ValkeyAddress, flagValkeyAddress, os.Getenv("VALKEY_ADDRESS"), "host:port of Valkey or Redis 7 (env VALKEY_ADDRESS)")
 	set.StringVar(&o.ValkeyUsername, "valkey-username", "", "ACL user")
 	set.StringVar(&o.ValkeyPasswordFile, "valkey-password-file", "", "file with the password; read again at every connection")
@@ -127,7 +151,12 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	if !set.Changed(flagElasticJobs) {
 		o.ElasticJobs = file.ElasticJobs
 	}
-	errs := append(o.Options.Complete(set, file.Config), o.validate()...)
+	leads := o.Leader.Name
+	errs := append(o.Options.Complete(set, file.Config), o.Agents.Complete(set, file.InPlace)...)
+	if o.Webhooks && o.Leader.Name == leads {
+		o.Leader.Name = installationName // beside an orchestrator of our own controller, if there is one
+	}
+	errs = append(errs, o.validate()...)
 	return bootstrap.Join(errs)
 }
 
@@ -149,6 +178,9 @@ func (o *Options) validate() []error {
 	}
 	if o.ValkeyPasswordMaxAge < 0 || o.ValkeyPasswordOverlap < 0 || (o.ValkeyPasswordMaxAge > 0 && o.ValkeyPasswordMaxAge <= o.ValkeyPasswordOverlap) {
 		errs = append(errs, errors.New("--valkey-password-max-age must be longer than --valkey-password-overlap, and neither negative"))
+	}
+	if o.Webhooks && (o.Agents.Store.Address == "" || o.Agents.ExecImage == "") {
+		errs = append(errs, fmt.Errorf("--webhooks adds agents to Jobs: set --%s and --%s", supervise.FlagStoreAddress, supervise.FlagExecImage))
 	}
 	if !o.Leader.Elect {
 		errs = append(errs, errors.New("--leader-elect (leaderElection.leaderElect): false is not possible, the store knows the leader by its Lease"))

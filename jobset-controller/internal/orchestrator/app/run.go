@@ -26,13 +26,16 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/webhook"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
 // Run leads until ctx ends. It returns an error if it could not start or lost the Lease.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
-	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{Program: "orchestrator", Scheme: scheme(), Cache: caches()})
+	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
+		Program: "orchestrator", Scheme: scheme(), Cache: caches(), Webhooks: o.addWebhooks,
+	})
 	if err != nil {
 		return err
 	}
@@ -67,6 +70,26 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
+// installation names this one, in what it writes on objects.
+func (o *Options) installation() string { return o.Leader.Namespace + "/" + o.Leader.Name }
+
+// addWebhooks serves the webhook on Jobs.
+func (o *Options) addWebhooks(mgr ctrl.Manager) error {
+	jobs := &webhook.Jobs{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Agents: o.Agents, Installation: o.installation()}
+	if err := jobs.Register(mgr); err != nil {
+		return fmt.Errorf("adding the webhook on Jobs: %w", err)
+	}
+	return nil
+}
+
+// jobSets are those that are led: those of our controller or, with webhooks, those of the published one.
+func (o *Options) jobSets() orchestrator.Kind {
+	if o.Webhooks {
+		return orchestrator.Beside(o.installation())
+	}
+	return orchestrator.JobSets
+}
+
 // register lists all that runs.
 func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *valkey.Store, lease *orchestrator.Lease) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, orchestrator.PodsOfJobSet, orchestrator.IndexByJobSet); err != nil {
@@ -79,7 +102,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 			Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{},
 		}
 	}
-	jobSets, elasticJobs := leader(orchestrator.JobSets), leader(orchestrator.ElasticJobs)
+	jobSets, elasticJobs := leader(o.jobSets()), leader(orchestrator.ElasticJobs)
 	jobSets.Metrics = orchestrator.NewMetrics(o.Registry, groups)
 	elasticJobs.Metrics = jobSets.Metrics
 	wakeups := &orchestrator.Wakeups{Store: store, Groups: groups, Metrics: jobSets.Metrics}
@@ -91,7 +114,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 			return err
 		}
 	}
-	if err := jobSets.Register(mgr, wakeups.Source(orchestrator.JobSets), o.Workers); err != nil {
+	if err := jobSets.Register(mgr, wakeups.Source(jobSets.Kind), o.Workers); err != nil {
 		return err
 	}
 	if o.ElasticJobs {

@@ -10,6 +10,14 @@ const installerName = supervise.InstallerName
 
 // addSupervisor makes the supervisor the replicatedJob point of the worker's container.
 func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry) {
-	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.Store, Identity: identity(), Flags: e.Progress.flags()}
+	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.Store, Identity: identity(), Flags: append(e.Progress.flags(), s.aloneFlags()...)}
 	supervisor.Into(pod, e.Container)
+}
+
+// aloneFlags bound how long a worker waits that nobody leads any more.
+func (s Settings) aloneFlags() []string {
+	if s.Alone == 0 {
+		return nil
+	}
+	return []string{"--exit-without-store-after=" + s.Alone.String()}
 }

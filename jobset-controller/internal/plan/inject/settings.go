@@ -2,6 +2,7 @@ package inject
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,6 +20,8 @@ type Settings struct {
 	// ExecImage has the supervisor, AgentImage the sidecar.
 	ExecImage  string
 	AgentImage string
+	// Alone is how long a worker that is not running waits for a store that is unreachable, then its supervisor exits; 0: for ever.
+	Alone time.Duration
 	// PullSecrets name Secrets in the namespace of the JobSet by which the node pulls these images.
 	PullSecrets []string
 }

@@ -1,5 +1,5 @@
-// Command narrow adds to generated webhook configurations what their markers cannot say: which pods the API server asks about.
-// Of all pods of a cluster, and of all pods of JobSets, those are few.
+// Command narrow adds to generated webhook configurations what their markers cannot say: which Jobs and pods the API server asks
+// about. Of all of a cluster, those are few.
 package main
 
 import (
@@ -73,11 +73,13 @@ func narrowHook(hook map[string]any) error {
 	if err := yaml.Unmarshal(raw, &typed); err != nil {
 		return err
 	}
-	if typed.Rules[0].Resources[0] != "pods" {
-		return nil
+	switch typed.Rules[0].Resources[0] {
+	case "jobs":
+		hook["objectSelector"] = ofJobSets()
+	case "pods":
+		hook["objectSelector"] = ofJobSets()
+		hook["matchConditions"] = exclusively()
 	}
-	hook["objectSelector"] = ofJobSets()
-	hook["matchConditions"] = exclusively()
 	return nil
 }
 

@@ -15,6 +15,8 @@ type Job struct {
 	Generation int32
 	// Current: it is of the current attempt of its owner, and nobody has deleted it.
 	Current, Deleting, Suspended bool
+	Over                         bool   // it makes no more pods: it has finished, or is about to
+	LedBy                        string // installation that prepared its pods; empty: none did, or the owner's own controller
 	Created                      time.Time
 	Started                      time.Time // when it was created or resumed last; zero: not known
 	Pods                         int64     // that run at a time

@@ -1,20 +1,20 @@
-package app
+package inject
 
 import (
 	"github.com/spf13/pflag"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// InPlaceConfig is what the manager adds to the pods of JobSets that ask for in-place restarts and bring no agent. A flag that
+// Config is what a program adds to the pods of JobSets that ask for in-place restarts and bring no agent. A flag that
 // is set overrides a field.
-type InPlaceConfig struct {
+type Config struct {
 	supervise.Config
 	AgentImage string `json:"agentImage,omitempty"`
 }
 
-func inPlaceFlags(set *pflag.FlagSet, s *inject.Settings) {
+// Flags registers the flags of what is added.
+func (s *Settings) Flags(set *pflag.FlagSet) {
 	set.StringVar(&s.Store.Address, supervise.FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; without it no agents are added to JobSets")
 	set.StringVar(&s.Store.Username, supervise.FlagStoreUsername, "", "ACL user of the agents that are added")
 	set.StringVar(&s.Store.Secret, supervise.FlagStoreSecret, "", "Secret with the agents' password, in the namespace of the JobSet")
@@ -23,13 +23,13 @@ func inPlaceFlags(set *pflag.FlagSet, s *inject.Settings) {
 	set.BoolVar(&s.Store.TLS, supervise.FlagStoreTLS, false, "agents that are added reach the store by TLS; their Secret holds ca.crt as well")
 	set.StringVar(&s.Store.ServerName, supervise.FlagStoreServer, "", "whom the store's certificate is for; the host of the address if empty")
 	set.StringVar(&s.ExecImage, supervise.FlagExecImage, "", "image of the supervisor that is added to workers (exec driver)")
-	set.StringVar(&s.AgentImage, inject.FlagAgentImage, "", "image of the sidecar that is added to workers (cri driver)")
-	set.StringSliceVar(&s.PullSecrets, inject.FlagPullSecrets, nil, "pull Secrets of these images in the namespaces of JobSets, added to the pods that get an agent")
+	set.StringVar(&s.AgentImage, FlagAgentImage, "", "image of the sidecar that is added to workers (cri driver)")
+	set.StringSliceVar(&s.PullSecrets, FlagPullSecrets, nil, "pull Secrets of these images in the namespaces of JobSets, added to the pods that get an agent")
 }
 
-// completeInPlace lets fields of the file stand for flags that are not set, and returns what is wrong.
-func completeInPlace(set *pflag.FlagSet, s *inject.Settings, file InPlaceConfig) []error {
+// Complete lets fields of the file stand for flags that are not set, and returns what is wrong.
+func (s *Settings) Complete(set *pflag.FlagSet, file Config) []error {
 	file.Complete(set, &s.Store, &s.StoreACL, &s.ExecImage)
-	supervise.CompleteText(set, inject.FlagAgentImage, file.AgentImage, &s.AgentImage)
+	supervise.CompleteText(set, FlagAgentImage, file.AgentImage, &s.AgentImage)
 	return s.Store.Check(s.StoreACL, "agents", "JobSet")
 }

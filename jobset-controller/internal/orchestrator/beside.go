@@ -1,0 +1,133 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+)
+
+// Beside are JobSets that the published controller serves. It knows nothing of groups: the webhook prepares the Jobs that it creates, and the
+// leader opens the epochs and ends the JobSet when the budget is spent. An installation leads a JobSet once it has prepared a Job of it, and
+// claims it then; JobSets of our own controller, and of other installations, are left alone.
+func Beside(installation string) Kind {
+	return Kind{
+		Controller: "beside", GVK: v1alpha2.GroupVersion.WithKind("JobSet"), Jobs: true, DropsCopies: true, Changed: servedChanged(),
+		New: func() client.Object { return &v1alpha2.JobSet{} },
+		Asks: func(owner client.Object) bool {
+			js := owner.(*v1alpha2.JobSet)
+			return js.Annotations[v1alpha2.LedByKey] == installation && asks(js)
+		},
+		View: func(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, error) {
+			view, known := viewServed(owner.(*v1alpha2.JobSet), jobs, installation)
+			return view, known, nil
+		},
+	}
+}
+
+// asks reports whether a JobSet that runs asks for in-place restarts, be it in a way that cannot be read.
+func asks(js *v1alpha2.JobSet) bool {
+	_, said := js.Annotations[v1alpha2.InPlaceTimeoutKey]
+	return (said || beside.Misplaced(js) != "") && !isOver(js) && isOurs(js)
+}
+
+func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (view leader.Owner, known bool) {
+	inPlace := policy.ReadInPlace(js.Annotations)
+	current, err := epoch.Of(js.Annotations)
+	if err != nil {
+		current = epoch.First()
+	}
+	view = ownerOf(js, inPlace, current)
+	view.Served = &leader.Served{Installation: installation, Restarts: js.Status.Restarts, Counted: js.Status.RestartsCountTowardsMax}
+	prepared := slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return beside.IsPrepared(job, installation) })
+	switch claimed := js.Annotations[v1alpha2.LedByKey]; {
+	case claimed == installation:
+	case claimed != "" || len(jobs) == 0 || !asks(js) || slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return beside.Other(job, installation) }):
+		return view, false
+	case prepared:
+		view.Served.Claim = true
+	default:
+		view.Refused = whyUnprepared(js)
+		return view, true
+	}
+	if !asks(js) {
+		return view, isKnown(view)
+	}
+	if view.Refused = beside.Refusal(js); view.Refused != "" {
+		return view, true
+	}
+	if len(jobs) > 0 && !prepared {
+		view.Refused = whyUnprepared(js)
+		return view, true
+	}
+	view.Wanted, view.Undecided, view.Refused = wantedOf(js, inPlace, jobs)
+	return view, true
+}
+
+// whyUnprepared says why no Job of a JobSet carries agents.
+func whyUnprepared(js *v1alpha2.JobSet) string {
+	if refusal := beside.Refusal(js); refusal != "" {
+		return refusal
+	}
+	return "the Jobs were created without agents, because the webhook was unreachable or does not apply to this namespace; they get some when all of them are recreated"
+}
+
+// servedChanged lets through what jobSetChanged does, and recreations by the owner's controller.
+func servedChanged() predicate.Predicate {
+	recreated := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, okBefore := e.ObjectOld.(*v1alpha2.JobSet)
+		after, okAfter := e.ObjectNew.(*v1alpha2.JobSet)
+		return !okBefore || !okAfter || before.Status.Restarts != after.Status.Restarts
+	}}
+	return predicate.Or(jobSetChanged(), recreated)
+}
+
+// moveJob takes a suspended Job, and the pods that it makes, along into an epoch. One that was resumed meanwhile stays.
+func (x *run) moveJob(ctx context.Context, a leader.MoveJob) leader.Result {
+	job := x.cached(a.Job.Name)
+	moved := job.DeepCopy()
+	metav1.SetMetaDataAnnotation(&moved.ObjectMeta, epoch.Annotation, epoch.FormatNumber(a.Epoch))
+	metav1.SetMetaDataAnnotation(&moved.Spec.Template.ObjectMeta, epoch.Annotation, epoch.FormatNumber(a.Epoch))
+	switch err := x.Client.Patch(ctx, moved, client.MergeFromWithOptions(job, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager)); {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return moot
+	case err != nil:
+		return leader.Result{Err: fmt.Errorf("moving Job %s to epoch %d: %w", job.Name, a.Epoch, err)}
+	}
+	return leader.Result{}
+}
+
+// failOwner ends a JobSet as its controller does: it deletes the Jobs of one that says so. Made to fail, a Job would lead to a recreation as long as
+// that controller's own count allows one.
+func (x *run) failOwner(ctx context.Context, a leader.FailOwner) leader.Result {
+	live := &v1alpha2.JobSet{}
+	if err := x.Live.Get(ctx, client.ObjectKeyFromObject(x.owner), live); err != nil {
+		return leader.Result{Err: client.IgnoreNotFound(err)}
+	}
+	if live.UID != x.owner.GetUID() || isOver(live) {
+		return moot
+	}
+	failed := live.DeepCopy()
+	meta.SetStatusCondition(&failed.Status.Conditions, metav1.Condition{
+		Type: string(v1alpha2.JobSetFailed), Status: metav1.ConditionTrue, Reason: v1alpha2.ReachedMaxRestartsReason, Message: a.Message,
+	})
+	failed.Status.TerminalState = string(v1alpha2.JobSetFailed)
+	err := x.Client.Status().Patch(ctx, failed, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
+	if err != nil {
+		return leader.Result{Err: fmt.Errorf("failing the JobSet: %w", err)}
+	}
+	return leader.Result{}
+}

@@ -1,0 +1,95 @@
+// Package webhook prepares the Jobs of JobSets that the published controller serves for in-place restarts, as they are created.
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+//go:generate env GOWORK=off go tool -modfile=../../../../tools/codegen/go.mod controller-gen rbac:roleName=orchestrator-role,fileName=orchestrator.yaml paths=. paths=.. output:rbac:dir=../../../../charts/holdfast-inplace/files/rbac
+//go:generate env GOWORK=off go tool -modfile=../../../../tools/codegen/go.mod controller-gen webhook paths=. output:webhook:dir=../../../../charts/holdfast-inplace/files/webhook
+//go:generate go run ../../webhook/narrow ../../../../charts/holdfast-inplace/files/webhook/manifests.yaml
+
+// +kubebuilder:webhook:path=/mutate-batch-v1-job,mutating=true,failurePolicy=ignore,sideEffects=None,groups=batch,resources=jobs,verbs=create,versions=v1,name=mjob.holdfast.dev,admissionReviewVersions=v1,serviceName=holdfast-inplace-webhook-service
+// +kubebuilder:webhookconfiguration:mutating=true,name=holdfast-inplace
+
+// Beyond what every orchestrator may do, Jobs are taken along into the next epoch, a certificate is kept, and
+// readers of metrics are checked.
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=patch
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups="",resources=secrets,namespace=system,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,resourceNames=holdfast-inplace-webhook-server-cert,namespace=system,verbs=get;update
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,verbs=list;watch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=holdfast-inplace,verbs=get;update
+
+// Jobs prepares Jobs of JobSets.
+type Jobs struct {
+	Client client.Reader // the Jobs that exist
+	Live   client.Reader // the JobSet, whose annotations and status say the epoch
+	// Agents to add, and the installation whose orchestrator leads them.
+	Agents       inject.Settings
+	Installation string
+}
+
+// Register serves the webhook.
+func (w *Jobs) Register(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &batchv1.Job{}).WithDefaulter(w).Complete()
+}
+
+// Default prepares a Job whose JobSet asks for in-place restarts. An error leaves the Job as it is, where the webhook fails open; the
+// orchestrator then leaves the whole group alone, and says so.
+func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
+	owner := metav1.GetControllerOfNoCopy(job)
+	if owner == nil || owner.Kind != "JobSet" || owner.APIVersion != v1alpha2.GroupVersion.String() {
+		return nil
+	}
+	js := &v1alpha2.JobSet{}
+	err := w.Live.Get(ctx, types.NamespacedName{Namespace: namespaceOf(ctx, job), Name: owner.Name}, js)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading the JobSet: %w", err)
+	}
+	if err != nil || js.UID != owner.UID || !policy.ReadInPlace(js.Annotations).Enabled {
+		return nil
+	}
+	current, err := w.currentJobs(ctx, js)
+	if err != nil {
+		return err
+	}
+	if beside.Prepare(js, current, job, w.Agents, w.Installation) {
+		log.FromContext(ctx).V(1).Info("prepared a Job for in-place restarts", "job", job.Name, "jobSet", js.Name)
+	}
+	return nil
+}
+
+// currentJobs are those of the JobSet's current attempt that exist and stay.
+func (w *Jobs) currentJobs(ctx context.Context, js *v1alpha2.JobSet) ([]*batchv1.Job, error) {
+	var list batchv1.JobList
+	if err := w.Client.List(ctx, &list, client.InNamespace(js.Namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: js.Name}); err != nil {
+		return nil, fmt.Errorf("listing the Jobs: %w", err)
+	}
+	owned := slices.DeleteFunc(list.Items, func(job batchv1.Job) bool { return !metav1.IsControlledBy(&job, js) })
+	return policy.CurrentJobs(js, owned, beside.Epoch(js)), nil
+}
+
+// namespaceOf is that of the request: an object need not say it when it is created.
+func namespaceOf(ctx context.Context, job *batchv1.Job) string {
+	if request, err := admission.RequestFromContext(ctx); err == nil && request.Namespace != "" {
+		return request.Namespace
+	}
+	return job.Namespace
+}

@@ -1,0 +1,139 @@
+// Package beside plans in-place restarts for JobSets that the published controller serves: which of them can have any, and what is added to
+// their Jobs when that controller creates them. It is pure.
+//
+//	Refusal   what stands against it, from the JobSet alone
+//	Epoch     the epoch that a Job belongs to which is created now
+//	Prepare   adds to a Job what our own controller adds when it builds one (package inject)
+package beside
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+)
+
+// Refusal says why a JobSet that asks for in-place restarts cannot have any; "" if nothing stands against it. The published controller refuses
+// none of this.
+func Refusal(js *v1alpha2.JobSet) string {
+	if misplaced := Misplaced(js); misplaced != "" {
+		return misplaced
+	}
+	if problems := policy.ReadInPlace(js.Annotations).Problems; len(problems) > 0 {
+		return problems[0].Message
+	}
+	if policy.UsesAttempts(&js.Spec) {
+		return fmt.Sprintf("spec.failurePolicy.restartStrategy: InPlaceRestart cannot be combined with annotation %s, which restarts in place in another way; remove one of them",
+			v1alpha2.InPlaceTimeoutKey)
+	}
+	a := inject.Assess(js)
+	if len(a.Problems) > 0 {
+		return "no agent can be added to the pods: " + a.Problems[0].Error()
+	}
+	carries := inject.Carriers(js, a, nil)
+	for i := range carries {
+		carries[i] = carries[i] || a.Entries[i].Driver != inject.None
+	}
+	return inplace.TooLarge(inplace.Stages(js, nil, carries))
+}
+
+// Misplaced says where a JobSet that carries no annotation has it, without effect: on a template, as where a TrainJob gives its pods annotations.
+func Misplaced(js *v1alpha2.JobSet) string {
+	key := v1alpha2.InPlaceTimeoutKey
+	if _, found := js.Annotations[key]; found {
+		return ""
+	}
+	for i := range js.Spec.ReplicatedJobs {
+		template, path := &js.Spec.ReplicatedJobs[i].Template, field.NewPath("spec", "replicatedJobs").Index(i).Child("template")
+		if _, found := template.Spec.Template.Annotations[key]; found {
+			return fmt.Sprintf("%s: it has no effect there; set it on the JobSet", path.Child("spec", "template", "metadata", "annotations").Key(key))
+		}
+		if _, found := template.Annotations[key]; found {
+			return fmt.Sprintf("%s: it has no effect there; set it on the JobSet", path.Child("metadata", "annotations").Key(key))
+		}
+	}
+	return ""
+}
+
+// Epoch is the epoch that a Job belongs to which is created now. The published controller opens none when it recreates all Jobs: until the
+// orchestrator has followed, its next Jobs are of the epoch that the orchestrator will open.
+func Epoch(js *v1alpha2.JobSet) epoch.Record {
+	record, err := epoch.Of(js.Annotations)
+	if err != nil {
+		record = epoch.First()
+	}
+	s := &js.Status
+	record, _ = record.Follow(policy.RestartCause(s.Restarts), record.Base, s.Restarts, s.RestartsCountTowardsMax)
+	return record
+}
+
+// IsPrepared reports whether an installation has prepared a Job; Other, whether another program looks after its pods: another
+// installation, or our own JobSet controller.
+func IsPrepared(job *batchv1.Job, installation string) bool {
+	return job.Annotations[v1alpha2.LedByKey] == installation
+}
+
+// Other reports whether a Job is led by another installation, or was created by our own controller.
+func Other(job *batchv1.Job, installation string) bool {
+	by, claimed := job.Annotations[v1alpha2.LedByKey]
+	_, ours := job.Annotations[epoch.Annotation]
+	return (claimed && by != installation) || (!claimed && ours)
+}
+
+// Prepare adds agents to a Job that the published controller is creating, and marks it as prepared by an installation. It reports false for a
+// Job that it leaves alone. current are the Jobs of the attempt that exist: of a group of which some carry no agents, none gets any.
+func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s inject.Settings, installation string) bool {
+	rjob := slices.IndexFunc(js.Spec.ReplicatedJobs, func(r v1alpha2.ReplicatedJob) bool { return r.Name == job.Labels[v1alpha2.ReplicatedJobNameKey] })
+	if rjob < 0 || !mayLead(js, installation) || Other(job, installation) || Refusal(js) != "" {
+		return false
+	}
+	a := inject.Assess(js)
+	lacks := slices.ContainsFunc(current, func(other *batchv1.Job) bool { return !IsPrepared(other, installation) })
+	if lacks || s.Lacks(a) != "" {
+		return false
+	}
+	mark(job, installation, Epoch(js).Epoch)
+	inject.For(a, nil, s).Into(rjob, job)
+	if a.Entries[rjob].Driver != inject.None {
+		endInTime(job, &js.Spec.ReplicatedJobs[rjob].Template.Spec, policy.Budget(&js.Spec).Most())
+	}
+	return true
+}
+
+// mayLead reports whether a JobSet asks for in-place restarts and no other installation has claimed it.
+func mayLead(js *v1alpha2.JobSet, installation string) bool {
+	by := js.Annotations[v1alpha2.LedByKey]
+	return policy.ReadInPlace(js.Annotations).Enabled && (by == "" || by == installation)
+}
+
+func mark(job *batchv1.Job, installation string, number int32) {
+	pod := &job.Spec.Template
+	for _, annotations := range []*map[string]string{&job.Annotations, &pod.Annotations} {
+		if *annotations == nil {
+			*annotations = map[string]string{}
+		}
+		(*annotations)[epoch.Annotation] = epoch.FormatNumber(number)
+	}
+	job.Annotations[v1alpha2.LedByKey] = installation
+}
+
+// endInTime bounds the container restarts after which a Job fails: one for each worker and each failure that the budget counts, or what its
+// author allows. While a group is led that is never reached; when nobody leads any more, the Job fails in the end and its owner handles it. The API
+// server has filled in defaults, so what the author has said is read from the template.
+func endInTime(job *batchv1.Job, template *batchv1.JobSpec, failures int32) {
+	workers := int64(ptr.Deref(job.Spec.Parallelism, 1))
+	limit := max(int64(ptr.Deref(template.BackoffLimit, 6)), int64(failures)*workers)
+	job.Spec.BackoffLimit = ptr.To(int32(min(limit, math.MaxInt32)))
+	if template.PodReplacementPolicy == nil {
+		job.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed)
+	}
+}

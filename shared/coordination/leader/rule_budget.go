@@ -1,0 +1,12 @@
+package leader
+
+import "fmt"
+
+// endSpent fails an owner whose controller does not count restarts in place.
+func (p *planner) endSpent() {
+	o := &p.Owner
+	if o.Served == nil || p.wanted == nil || !o.Budget.Exceeded(o.Charged) {
+		return
+	}
+	p.do(FailOwner{Message: fmt.Sprintf("%d restarts, in place and by recreation, exceed maxRestarts of %d", o.Charged, o.Budget)})
+}

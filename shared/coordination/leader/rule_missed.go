@@ -1,0 +1,71 @@
+package leader
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+)
+
+// missedEvery is how often a Job is deleted that comes again without agents.
+const missedEvery = 10 * time.Second
+
+// leaveMissed leaves a group alone of which only some Jobs carry agents: those with agents would wait for the others forever. They have not
+// run yet, so they are deleted, and their owner makes them again without agents. In a group that has run it is the Job without agents that was
+// made again, and is made once more.
+func (p *planner) leaveMissed() {
+	s := p.Owner.Served
+	if s == nil || p.wanted == nil {
+		return
+	}
+	var missed, led []*workload.Job
+	for i := range p.Jobs {
+		switch job := &p.Jobs[i]; {
+		case !job.Current:
+		case job.LedBy == s.Installation:
+			led = append(led, job)
+		default:
+			missed = append(missed, job)
+		}
+	}
+	switch {
+	case len(missed) == 0:
+		p.memory.missedChecked = time.Time{}
+	case p.hasRun():
+		if p.due(&p.memory.missedChecked, missedEvery) {
+			p.deleteMissed(missed)
+		}
+		p.lookIn(missedEvery)
+	default:
+		p.refused, p.wanted = missedText(missed, len(led)), nil
+		if p.deleteMissed(led) {
+			p.event(true, EventMissed, p.refused+"; the Jobs with agents are recreated without")
+		}
+	}
+}
+
+// hasRun reports whether workers of the group have run in this epoch.
+func (p *planner) hasRun() bool { return p.current() && p.group.Level.Entered > 0 }
+
+func (p *planner) deleteMissed(jobs []*workload.Job) (any bool) {
+	for _, job := range jobs {
+		if !job.Over {
+			any = p.do(DeleteJob{Job: job, For: ForMissed}) || any
+		}
+	}
+	return any
+}
+
+func missedText(missed []*workload.Job, led int) string {
+	var names []string
+	for _, job := range missed[:min(len(missed), maxNamed)] {
+		names = append(names, job.Name)
+	}
+	more := ""
+	if n := len(missed) - maxNamed; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("%d of %d Jobs were created without agents (%s%s), because the webhook was unreachable or does not apply to them; "+
+		"the whole group runs without in-place restarts until all its Jobs are recreated", len(missed), len(missed)+led, strings.Join(names, ", "), more)
+}

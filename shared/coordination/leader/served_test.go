@@ -1,0 +1,159 @@
+package leader
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+)
+
+const me = "ns/holdfast-inplace"
+
+// served is a settled group of an owner whose controller knows nothing of groups.
+func served(change func(*scene)) *scene {
+	return settled(func(s *scene) {
+		s.Owner.Served, s.Owner.PolicyPrefix = &Served{Installation: me}, "recreate/"
+		s.Jobs[0].LedBy, s.Reads.HistoryRead = me, true
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+// deeds are the actions of a plan in words.
+func deeds(p Plan) string {
+	var words []string
+	for _, action := range p.Actions {
+		switch a := action.(type) {
+		case Annotate:
+			if a.LedBy != nil {
+				words = append(words, "claim for "+*a.LedBy)
+			} else if a.Epoch != nil {
+				words = append(words, fmt.Sprintf("epoch %d after %s with %d charged", a.Epoch.Epoch, a.Epoch.Cause, a.Epoch.Base))
+			} else {
+				words = append(words, annotationText(a))
+			}
+		case DeleteJob:
+			words = append(words, "delete "+a.Job.Name+" for "+string(a.For))
+		case MoveJob:
+			words = append(words, fmt.Sprintf("move %s to %d", a.Job.Name, a.Epoch))
+		case FailOwner:
+			words = append(words, "fail: "+a.Message)
+		case DropGroup:
+			words = append(words, "drop")
+		case WriteGroup:
+			words = append(words, "write: "+string(a.Reason))
+		case SetConditions:
+			words = append(words, "say "+a.InSync.Reason)
+		default:
+			words = append(words, fmt.Sprintf("%T", a))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func unprepared(s *scene) {
+	s.Jobs = append(s.Jobs, workload.Job{Name: "js-v-0", UID: "other", Stage: "js-v", Generation: 1, Current: true})
+}
+
+// joining is a group whose workers are still to join for the first time.
+func joining(s *scene) {
+	s.Stored.State.Level, s.Stored.Joined = level("A 1 0/0"), []int64{3}
+	s.memory.account.level = s.Stored.State.Level
+	s.Owner.InSync = &Condition{Reason: ReasonForming}
+}
+
+func TestAnOwnerWhoseControllerKnowsNoGroups(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   *scene
+		want string
+	}{
+		"nothing to do":                      {served(nil), "say InSync"},
+		"it is claimed before anything else": {served(func(s *scene) { s.Owner.Served.Claim = true; unprepared(s) }), "claim for " + me},
+		"a Job without agents beside one that forms": {
+			served(func(s *scene) { joining(s); unprepared(s) }), "delete js-w-0 for missed",
+		},
+		"a Job of another installation counts as one without": {
+			served(func(s *scene) { joining(s); s.Jobs[0].LedBy = "other/one" }), "drop",
+		},
+		"when all are without, the group is dropped": {
+			served(func(s *scene) { joining(s); s.Jobs = nil; unprepared(s) }), "drop",
+		},
+		"and the condition says so": {
+			served(func(s *scene) { s.Jobs, s.Stored = nil, nil; unprepared(s) }), "say NotPossible",
+		},
+		"a Job that comes back without agents in a group that runs is made once more": {
+			served(unprepared), "delete js-v-0 for missed",
+		},
+		"but not at once again": {
+			served(func(s *scene) { unprepared(s); s.memory.missedChecked = now.Add(-missedEvery / 2) }), "say InSync",
+		},
+		"a recreation by its controller opens an epoch and is charged": {
+			served(func(s *scene) { s.Owner.Served.Restarts, s.Owner.Served.Counted = 1, 1 }), "epoch 3 after recreate/1 with 4 charged",
+		},
+		"one that does not count is not charged": {
+			served(func(s *scene) { s.Owner.Served.Restarts = 1 }), "epoch 3 after recreate/1 with 3 charged",
+		},
+		"one that was followed is not followed again": {
+			served(func(s *scene) {
+				s.Owner.Served.Restarts, s.Owner.Served.Counted = 1, 1
+				s.Owner.Epoch.Restarts, s.Owner.Epoch.Counted = 1, 1
+			}), "say InSync",
+		},
+		"suspending opens an epoch": {
+			served(func(s *scene) { s.Owner.Wanted.Suspended, s.Owner.Version = true, 7 }), "epoch 3 after suspend/7 with 3 charged",
+		},
+		"a closed group is suspended already": {
+			served(func(s *scene) {
+				s.Owner.Wanted.Suspended, s.Stored.State.Level = true, level("C 1 1/1")
+				s.Stored.State.Phase = "C"
+			}), "say Suspended",
+		},
+		"a suspended Job is taken along into the epoch": {
+			served(func(s *scene) { s.Jobs[0].Generation, s.Jobs[0].Suspended = 1, true }), "move js-w-0 to 2",
+		},
+		"a Job that runs in an earlier epoch is made again": {
+			served(func(s *scene) { s.Jobs[0].Generation = 1 }), "delete js-w-0 for epoch",
+		},
+		"one that has finished is not": {
+			served(func(s *scene) { s.Jobs[0].Generation, s.Jobs[0].Over = 1, true }), "say InSync",
+		},
+		"a spent budget fails it": {
+			served(func(s *scene) { s.Owner.Charged = 6 }), "fail: 6 restarts, in place and by recreation, exceed maxRestarts of 5",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := deeds(c.in.decide()); got != c.want {
+				t.Errorf("\n got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestOurOwnOwnersAreNotServed: none of these rules has anything to do for an owner whose controller opens epochs.
+func TestOurOwnOwnersAreNotServed(t *testing.T) {
+	s := settled(func(s *scene) {
+		unprepared(s)
+		s.Owner.Charged = 6
+		s.Owner.Wanted.Suspended = true
+		s.Owner.Epoch = epoch.Record{Epoch: 2, Base: 2}
+		s.Stored.State.Phase = "C"
+	})
+	p := s.decide()
+	for _, rule := range []string{"claim", "missed", "follow", "budget", "late Jobs"} {
+		if p.Rule == rule {
+			t.Errorf("rule %q plans %s", rule, deeds(p))
+		}
+	}
+}
+
+func TestTheEventNamesTheJobsWithoutAgents(t *testing.T) {
+	s := served(func(s *scene) { joining(s); unprepared(s) })
+	p := s.decide()
+	if i := slices.IndexFunc(p.Events, func(e Event) bool { return e.Reason == EventMissed }); i < 0 || !strings.Contains(p.Events[i].Note, "1 of 2 Jobs were created without agents (js-v-0)") {
+		t.Errorf("the events are %+v", p.Events)
+	}
+}
