@@ -1,16 +1,17 @@
 #!/bin/sh
 # Measures restarts of a PyTorch training on the GPUs of this node, without
 # Kubernetes: the seconds from the failure of one rank to the next optimizer
-# step on all ranks, below holdfast-exec, started cold and warm. One rank kills
-# itself, or hangs within a kernel. MiB-before-start is the most GPU memory
-# that was in use when a process started: what the old one had must be gone.
+# step on all ranks. Each rank runs under holdfast-exec, with and without warm
+# start. One rank kills itself, or hangs inside a CUDA kernel.
+# MiB-before-start is the largest amount of GPU memory in use when a process
+# started: it must not include the memory of the process before it.
 #
 #	measure-gpu.sh [PYTHON]
 #
 # PYTHON (python3) must have PyTorch with CUDA. One rank runs on each GPU.
-# It needs Go and redis-server or valkey-server, changes nothing, and takes
-# about five minutes. It has not run on a GPU yet: it has, with two ranks on
-# CPUs and PyTorch 2.6.
+# The script needs Go and redis-server or valkey-server, changes nothing on the
+# node, and takes about five minutes. So far it has run only on CPUs, with two
+# ranks and PyTorch 2.6, and never on a GPU.
 set -eu
 
 python=$(command -v "${1:-python3}") || {
