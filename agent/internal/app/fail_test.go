@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
 func eventually(t *testing.T, what string, ok func() bool) {

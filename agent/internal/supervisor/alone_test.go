@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
 // left is a group of two workers that run, whose orchestrator and store are gone.

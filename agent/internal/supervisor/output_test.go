@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
 // shell is a program of a few commands.

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	rules "github.com/holdfast-project/holdfast/shared/coordination/group"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
 const limit = 100

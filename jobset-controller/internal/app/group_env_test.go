@@ -28,8 +28,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replacement"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
 // staged is the example of an ordered start on an API server, with a manager, an orchestrator and a store. The test plays the

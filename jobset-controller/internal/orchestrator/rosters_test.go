@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 	"github.com/holdfast-project/holdfast/shared/roster"
 )

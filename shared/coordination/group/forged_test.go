@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/interpreter"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/interpreter"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
 // A member writes random values into the keys of its group that it may write. The leader reads, decides and repairs the group without a

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
 // A worker dies while the store is away, and the store comes back empty. Its agent may be the first to speak: the round has run, so that its

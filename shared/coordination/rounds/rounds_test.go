@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/interpreter"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/interpreter"
 )
 
 // store plays the functions for one group of one unit.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
 // inject makes one fault happen. A fault without a target, such as the death of a worker that is not there, is none.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
 // restart ends the server's connections and brings it back after a while, with the given data if they are not its own.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
-	"github.com/holdfast-project/holdfast/shared/coordination/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
 // store is what stands behind the address that programs connect to: one server, two for a while if a partition splits it.

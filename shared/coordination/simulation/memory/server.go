@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/interpreter"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/interpreter"
 )
 
 // Server runs the store's functions over groups in the process. Its calls are those of rounds.Members and rounds.Leader, one at a time: it
