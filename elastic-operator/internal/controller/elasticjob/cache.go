@@ -61,14 +61,16 @@ func stripPod(o any) (any, error) {
 	}
 	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}
 	pod.Spec.NodeName, pod.Spec.Tolerations = full.Spec.NodeName, full.Spec.Tolerations
-	if full.Labels[v1alpha1.ReplicaTypeLabel] == v1alpha1.ReplicaTypeRendezvous {
+	isServer := full.Labels[v1alpha1.ReplicaTypeLabel] == v1alpha1.ReplicaTypeRendezvous
+	if isServer {
 		for _, c := range full.Spec.Containers {
 			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: c.Name, Args: c.Args})
 		}
 	}
 	pod.Status = corev1.PodStatus{
 		Phase: full.Status.Phase, Reason: full.Status.Reason, PodIP: full.Status.PodIP,
-		ContainerStatuses: onlyState(full.Status.ContainerStatuses), InitContainerStatuses: onlyState(full.Status.InitContainerStatuses),
+		ContainerStatuses:     onlyState(full.Status.ContainerStatuses, isServer),
+		InitContainerStatuses: onlyState(full.Status.InitContainerStatuses, isServer),
 	}
 	if full.Status.Phase == corev1.PodFailed { // it says whose fault an eviction was
 		pod.Status.Message = full.Status.Message
@@ -90,14 +92,18 @@ func bare(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	return &kept
 }
 
-func onlyState(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+// onlyState keeps how containers ended and how often they restarted, and of the rendezvous server also since when it runs.
+func onlyState(statuses []corev1.ContainerStatus, isServer bool) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for _, s := range statuses {
 		k := corev1.ContainerStatus{Name: s.Name, RestartCount: s.RestartCount}
 		if t := s.State.Terminated; t != nil {
-			k.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, Reason: t.Reason}
+			k.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, Reason: t.Reason, StartedAt: t.StartedAt, FinishedAt: t.FinishedAt}
 		}
-		if k.RestartCount > 0 || k.State.Terminated != nil {
+		if isServer {
+			k.State.Running = s.State.Running
+		}
+		if k.RestartCount > 0 || k.State != (corev1.ContainerState{}) {
 			kept = append(kept, k)
 		}
 	}
