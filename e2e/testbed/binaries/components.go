@@ -59,7 +59,7 @@ func kubernetesModule(minor string) string {
 
 const (
 	containerdVersion = "v2.2.1"
-	kueueVersion      = "v0.18.3"
+	kueueVersion      = "v0.19.2"
 )
 
 var pinned = []string{"go.mod", "go.sum"}
