@@ -23,6 +23,7 @@ type trial struct {
 	at           string
 	fires, quiet load
 	also         []load            // at each of which it fires too
+	values       []string          // that the description gives at fires and at each of also
 	labels       map[string]string // of what fires, beside those of the rule
 }
 
@@ -53,37 +54,43 @@ func (c controller) trials() map[string]trial {
 	}
 	return map[string]trial{
 		"HoldfastControllerDown": {
+			values: []string{"1"},
 			at:     "6m",
 			fires:  load{of("holdfast_build_info", "program", "another"): "1x20"},
 			quiet:  load{of("holdfast_build_info", "program", c.program): "1x20"},
-			labels: map[string]string{},
+			labels: map[string]string{"program": c.program},
 		},
 		"HoldfastControllerHasNoLeader": {
-			at:    "4m",
-			fires: load{`leader_election_master_status{name="` + c.lease + `",pod="a"}`: "0x20", `leader_election_master_status{name="` + c.lease + `",pod="b"}`: "0x20"},
-			quiet: load{`leader_election_master_status{name="` + c.lease + `",pod="a"}`: "0x20", `leader_election_master_status{name="` + c.lease + `",pod="b"}`: "1x20"},
+			values: []string{"0"},
+			at:     "4m",
+			fires:  load{`leader_election_master_status{name="` + c.lease + `",pod="a"}`: "0x20", `leader_election_master_status{name="` + c.lease + `",pod="b"}`: "0x20"},
+			quiet:  load{`leader_election_master_status{name="` + c.lease + `",pod="a"}`: "0x20", `leader_election_master_status{name="` + c.lease + `",pod="b"}`: "1x20"},
 		},
 		"HoldfastControllerErrors": {
-			at:    "30m",
-			fires: load{of(errors, "controller", c.name): "0+2x40", of(passes, "controller", c.name): "0+10x40"},
-			quiet: load{of(errors, "controller", c.name): "0+1x40", of(passes, "controller", c.name): "0+20x40", of(errors, "controller", "x"): "0+9x40"},
+			values: []string{"0.2"},
+			at:     "30m",
+			fires:  load{of(errors, "controller", c.name): "0+2x40", of(passes, "controller", c.name): "0+10x40"},
+			quiet:  load{of(errors, "controller", c.name): "0+1x40", of(passes, "controller", c.name): "0+20x40", of(errors, "controller", "x"): "0+9x40"},
 		},
 		"HoldfastControllerFallsBehind": {
-			at:    "25m",
-			fires: load{waits("10"): "0+1x40", waits("100"): "0+10x40", waits("+Inf"): "0+10x40"},
-			quiet: load{waits("10"): "0+10x40", waits("100"): "0+10x40", waits("+Inf"): "0+10x40"},
+			values: []string{"90"},
+			at:     "25m",
+			fires:  load{waits("10"): "0+1x40", waits("100"): "0+10x40", waits("+Inf"): "0+10x40"},
+			quiet:  load{waits("10"): "0+10x40", waits("100"): "0+10x40", waits("+Inf"): "0+10x40"},
 		},
 		"HoldfastWebhookCertExpiry": {
-			at:    "15m",
-			fires: load{of("holdfast_webhook_certificate_not_after_seconds", "program", c.program): "604800x20"}, // the trial begins at second 0
+			values: []string{"603900"},
+			at:     "15m",
+			fires:  load{of("holdfast_webhook_certificate_not_after_seconds", "program", c.program): "604800x20"}, // the trial begins at second 0
 			quiet: load{
 				of("holdfast_webhook_certificate_not_after_seconds", "program", c.program): "604800x5 7776000x20", // it is renewed
 				of("holdfast_webhook_certificate_not_after_seconds", "program", "another"): "604800x20",
 			},
 		},
 		"HoldfastWebhookErrors": {
-			at:    "15m",
-			fires: load{info(c.program): "1x40", panics(c.program): "0+1x40"},
+			values: []string{"0.0166667", "0.0166667", "0.0166667", "0.0166667", "0.0166667"},
+			at:     "15m",
+			fires:  load{info(c.program): "1x40", panics(c.program): "0+1x40"},
 			also: []load{
 				{rejected(c.webhook, "calling_webhook_error", "503"): "0+1x40"},  // it was not reached
 				{rejected(c.webhook, "apiserver_internal_error", "0"): "0+1x40"}, // what it answered makes no sense
@@ -102,22 +109,34 @@ func (c controller) trials() map[string]trial {
 // trials of all other alerts.
 var trials = map[string]trial{
 	"HoldfastGoodputLow": {
-		at:    "90m",
-		fires: load{"holdfast_running_worker_seconds_total": "0+800x120", `holdfast_lost_worker_seconds_total{cause="exit"}`: "0+200x120"},
-		quiet: load{"holdfast_running_worker_seconds_total": "0+950x120", `holdfast_lost_worker_seconds_total{cause="exit"}`: "0+50x120"},
+		values: []string{"0.8"},
+		at:     "90m",
+		fires:  load{"holdfast_running_worker_seconds_total": "0+800x120", `holdfast_lost_worker_seconds_total{cause="exit"}`: "0+200x120"},
+		quiet:  load{"holdfast_running_worker_seconds_total": "0+950x120", `holdfast_lost_worker_seconds_total{cause="exit"}`: "0+50x120"},
 	},
 	"HoldfastRestartStorm": {
-		at:    "31m",
-		fires: load{`holdfast_restarts_total{kind="in-place"}`: "0+1x40", `holdfast_restarts_total{kind="recreation"}`: "0+1x40"},
-		quiet: load{`holdfast_restarts_total{kind="in-place"}`: "0+0.5x40"},
+		values: []string{"60"},
+		at:     "31m",
+		fires: load{
+			`holdfast_restarts_total{kind="in-place",cluster="a",namespace="b"}`:   "0+1x40",
+			`holdfast_restarts_total{kind="recreation",cluster="a",namespace="b"}`: "0+1x40",
+		},
+		quiet: load{ // no cluster and no namespace alone has too many
+			`holdfast_restarts_total{kind="in-place",cluster="a",namespace="b"}`: "0+0.5x40",
+			`holdfast_restarts_total{kind="in-place",cluster="a",namespace="c"}`: "0+0.5x40",
+			`holdfast_restarts_total{kind="in-place",cluster="b",namespace="b"}`: "0+0.5x40",
+		},
+		labels: map[string]string{"cluster": "a", "namespace": "b"},
 	},
 	"HoldfastRestartBudgetNearlySpent": {
-		at:    "1m",
-		fires: load{`jobset_restart_budget_used_ratio{pod="a"}`: "0.8x10", `jobset_restart_budget_used_ratio{pod="b"}`: "0.8x10"},
-		quiet: load{`jobset_restart_budget_used_ratio{pod="a"}`: "0.75x10"},
+		values: []string{"0.8"},
+		at:     "1m",
+		fires:  load{`jobset_restart_budget_used_ratio{pod="a"}`: "0.8x10", `jobset_restart_budget_used_ratio{pod="b"}`: "0.8x10"},
+		quiet:  load{`jobset_restart_budget_used_ratio{pod="a"}`: "0.75x10"},
 	},
 	"HoldfastRestartsSlow": {
-		at: "70m",
+		values: []string{"401"},
+		at:     "70m",
 		fires: load{
 			`holdfast_restart_duration_seconds_sum{kind="recreation",phase="detect"}`: "0+1x90", `holdfast_restart_duration_seconds_count{kind="recreation",phase="detect"}`: "0+1x90",
 			`holdfast_restart_duration_seconds_sum{kind="recreation",phase="start"}`: "0+400x90", `holdfast_restart_duration_seconds_count{kind="recreation",phase="start"}`: "0+1x90",
@@ -129,18 +148,21 @@ var trials = map[string]trial{
 		labels: map[string]string{"kind": "recreation"},
 	},
 	"HoldfastRestartsTimeOut": {
-		at:    "61m",
-		fires: load{"holdfast_inplace_timeouts_total": "0+0.1x90"},
-		quiet: load{"holdfast_inplace_timeouts_total": "0+0.04x90"},
+		values: []string{"6"},
+		at:     "61m",
+		fires:  load{"holdfast_inplace_timeouts_total": "0+0.1x90"},
+		quiet:  load{"holdfast_inplace_timeouts_total": "0+0.04x90"},
 	},
 	"HoldfastWorkersOutOfSync": {
-		at:    "25m",
-		fires: load{"holdfast_workers_out_of_sync": "3x40"},
-		quiet: load{"holdfast_workers_out_of_sync": "3x10 0 3x20"},
+		values: []string{"3"},
+		at:     "25m",
+		fires:  load{"holdfast_workers_out_of_sync": "3x40"},
+		quiet:  load{"holdfast_workers_out_of_sync": "3x10 0 3x20"},
 	},
 	"HoldfastOrchestratorHasNoLeader": {
-		at:    "5m",
-		fires: load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "0x20"},
+		values: []string{"0", "1", "1", "0"},
+		at:     "5m",
+		fires:  load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "0x20"},
 		also: []load{
 			{`holdfast_build_info{program="jobset"}`: "1x20"},                // none is there
 			{`holdfast_orchestrator_leader{pod="a"}`: "1 1 stale"},           // the last one is gone
@@ -149,48 +171,57 @@ var trials = map[string]trial{
 		quiet: load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "1x20"},
 	},
 	"HoldfastStoreUnreachable": {
-		at:    "15m",
-		fires: load{"holdfast_store_errors_total": "0+30x40"},
-		quiet: load{"holdfast_store_errors_total": "0+3x40"},
+		values: []string{"0.5"},
+		at:     "15m",
+		fires:  load{"holdfast_store_errors_total": "0+30x40"},
+		quiet:  load{"holdfast_store_errors_total": "0+3x40"},
 	},
 	"HoldfastOrchestratorsFenced": {
-		at:    "16m",
-		fires: load{"holdfast_fencing_rejections_total": "0+1x40"},
-		quiet: load{"holdfast_fencing_rejections_total": "0 1x40"},
+		values: []string{"15"},
+		at:     "16m",
+		fires:  load{"holdfast_fencing_rejections_total": "0+1x40"},
+		quiet:  load{"holdfast_fencing_rejections_total": "0 1x40"},
 	},
 	"HoldfastQuotaHeldIdle": {
+		values: []string{"8"},
 		at:     "35m",
 		fires:  load{`appwrapper_quota_held_pods{phase="Resetting"}`: "8x50", `appwrapper_quota_held_pods{phase="Running"}`: "0x50"},
 		quiet:  load{`appwrapper_quota_held_pods{phase="Resetting"}`: "8x20 0x5 8x20"},
 		labels: map[string]string{"phase": "Resetting"},
 	},
 	"HoldfastResetStorm": {
-		at:    "61m",
-		fires: load{`appwrapper_resets_total{reason="a"}`: "0+0.2x90", `appwrapper_resets_total{reason="b"}`: "0+0.1x90"},
-		quiet: load{`appwrapper_resets_total{reason="a"}`: "0+0.1x90"},
+		values: []string{"18"},
+		at:     "61m",
+		fires:  load{`appwrapper_resets_total{reason="a"}`: "0+0.2x90", `appwrapper_resets_total{reason="b"}`: "0+0.1x90"},
+		quiet:  load{`appwrapper_resets_total{reason="a"}`: "0+0.1x90"},
 	},
 	"HoldfastElasticWorkersGivenUp": {
-		at:    "30m",
-		fires: load{"elasticjob_workers_given_up_total": "0x10 1x40"},
-		quiet: load{"elasticjob_workers_given_up_total": "4x50"},
+		values: []string{"1"},
+		at:     "30m",
+		fires:  load{"elasticjob_workers_given_up_total": "0x10 1x40"},
+		quiet:  load{"elasticjob_workers_given_up_total": "4x50"},
 	},
 	"HoldfastElasticJobsFail": {
-		at:    "61m",
-		fires: load{`elasticjob_finished_total{outcome="Failed"}`: "0+0.1x90"},
-		quiet: load{`elasticjob_finished_total{outcome="Failed"}`: "0+0.04x90", `elasticjob_finished_total{outcome="Succeeded"}`: "0+1x90"},
+		values: []string{"6"},
+		at:     "61m",
+		fires:  load{`elasticjob_finished_total{outcome="Failed"}`: "0+0.1x90"},
+		quiet:  load{`elasticjob_finished_total{outcome="Failed"}`: "0+0.04x90", `elasticjob_finished_total{outcome="Succeeded"}`: "0+1x90"},
 	},
 	"HoldfastRescheduleBreakerOpen": {
-		at:    "1m",
-		fires: load{"rescheduler_breaker_open": "1x10"},
-		quiet: load{"rescheduler_breaker_open": "0x10"},
+		values: []string{"1"},
+		at:     "1m",
+		fires:  load{"rescheduler_breaker_open": "1x10"},
+		quiet:  load{"rescheduler_breaker_open": "0x10"},
 	},
 	"HoldfastMovesBlocked": {
-		at:    "31m",
-		fires: load{`rescheduler_moves_total{outcome="blocked"}`: "0+1x40", `rescheduler_moves_total{outcome="moved"}`: "5x40"},
-		quiet: load{`rescheduler_moves_total{outcome="blocked"}`: "0+1x40", `rescheduler_moves_total{outcome="moved"}`: "0+1x40"},
+		values: []string{"30"},
+		at:     "31m",
+		fires:  load{`rescheduler_moves_total{outcome="blocked"}`: "0+1x40", `rescheduler_moves_total{outcome="moved"}`: "5x40"},
+		quiet:  load{`rescheduler_moves_total{outcome="blocked"}`: "0+1x40", `rescheduler_moves_total{outcome="moved"}`: "0+1x40"},
 	},
 	"HoldfastReplacementsSlow": {
-		at: "45m",
+		values: []string{"111"},
+		at:     "45m",
 		fires: load{
 			`rescheduler_replacement_seconds_bucket{le="30"}`: "0x60", `rescheduler_replacement_seconds_bucket{le="120"}`: "0+1x60", `rescheduler_replacement_seconds_bucket{le="+Inf"}`: "0+1x60",
 		},
@@ -199,9 +230,10 @@ var trials = map[string]trial{
 		},
 	},
 	"HoldfastExclusionsUnreadable": {
-		at:    "20m",
-		fires: load{`holdfast_pod_rescheduling_exclusions_ignored_total{reason="Unreadable"}`: "0x5 1x30"},
-		quiet: load{`holdfast_pod_rescheduling_exclusions_ignored_total{reason="NoNodeLeft"}`: "0+1x40"},
+		values: []string{"1"},
+		at:     "20m",
+		fires:  load{`holdfast_pod_rescheduling_exclusions_ignored_total{reason="Unreadable"}`: "0x5 1x30"},
+		quiet:  load{`holdfast_pod_rescheduling_exclusions_ignored_total{reason="NoNodeLeft"}`: "0+1x40"},
 	},
 }
 
@@ -262,9 +294,25 @@ func ruleTestsOf(t *testing.T, chart string, alert alerts.Alert) []ruleTest {
 	maps.Copy(labels, trial.labels)
 	tests := []ruleTest{trial.quiet.test(alert.Name+" is quiet", trial.at, alert.Name)}
 	for i, fires := range append([]load{trial.fires}, trial.also...) {
-		tests = append(tests, fires.test(fmt.Sprint(alert.Name, " fires, ", i), trial.at, alert.Name, expectedAlert{labels, alert.Annotations()}))
+		value := ""
+		if i < len(trial.values) {
+			value = trial.values[i]
+		}
+		tests = append(tests, fires.test(fmt.Sprint(alert.Name, " fires, ", i), trial.at, alert.Name, expectedAlert{labels, filledIn(alert, value, trial.labels)}))
 	}
 	return tests
+}
+
+// filledIn are the annotations of an alert as Prometheus sends them, given the labels that its rule does not set.
+func filledIn(alert alerts.Alert, value string, labels map[string]string) map[string]string {
+	annotations := alert.Annotations()
+	text, _, _ := strings.Cut(annotations["description"], " Value: ")
+	text += " Value: " + value + "."
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		text += " " + name + "=" + labels[name]
+	}
+	annotations["description"] = text
+	return annotations
 }
 
 func (l load) test(name, at, alert string, expected ...expectedAlert) ruleTest {
@@ -317,6 +365,9 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 				if !strings.Contains(text, part+"\n") {
 					t.Errorf("%s: there is no %q", alert.Name, part)
 				}
+			}
+			if !strings.Contains(text, "\nIt is over when ") {
+				t.Errorf("%s: the page does not say when it is over", alert.Name)
 			}
 		}
 	}

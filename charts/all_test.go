@@ -111,13 +111,15 @@ func TestTyposAreRefused(t *testing.T) {
 		`metrics: {serviceMonitor: {enable: true}}`:  "additional properties 'enable' not allowed",
 		`metrics: {prometheusRule: {disabled: [a]}}`: "additional properties 'disabled' not allowed",
 		`metrics: {dashboards: {folder: a}}`:         "additional properties 'folder' not allowed",
-		`metrics: {prometheusRule: {enabled: true, disabledAlerts: [HoldfastDown]}}`: "metrics.prometheusRule.disabledAlerts: there is no alert HoldfastDown",
-		`networkPolicy: {enable: true}`:                                              "additional properties 'enable' not allowed",
-		`networkPolicy: {metricsFrom: {}}`:                                           "/networkPolicy/metricsFrom",
-		`logLevel: loud`:                                                             "/logLevel",
-		`extraArgs: [verbose]`:                                                       "/extraArgs/0",
-		`{replicaCount: 2, leaderElection: {enabled: false}}`:                        "replicaCount: more than one manager needs",
-		`podDisruptionBudget: {enabled: true, minAvailable: 1}`:                      "podDisruptionBudget: set exactly one",
+		`metrics: {prometheusRule: {enabled: true, disabledAlerts: [HoldfastDown]}}`:          "metrics.prometheusRule.disabledAlerts: there is no alert HoldfastDown",
+		`metrics: {prometheusRule: {enabled: true, thresholds: {HoldfastDown: 1}}}`:           "metrics.prometheusRule.thresholds: there is no alert HoldfastDown",
+		`metrics: {prometheusRule: {enabled: true, thresholds: {HoldfastControllerDown: 1}}}`: "metrics.prometheusRule.thresholds: HoldfastControllerDown has no threshold",
+		`networkPolicy: {enable: true}`:                         "additional properties 'enable' not allowed",
+		`networkPolicy: {metricsFrom: {}}`:                      "/networkPolicy/metricsFrom",
+		`logLevel: loud`:                                        "/logLevel",
+		`extraArgs: [verbose]`:                                  "/extraArgs/0",
+		`{replicaCount: 2, leaderElection: {enabled: false}}`:   "replicaCount: more than one manager needs",
+		`podDisruptionBudget: {enabled: true, minAvailable: 1}`: "podDisruptionBudget: set exactly one",
 	} {
 		for chart := range installed {
 			if _, err := render(t, chart, values); err == nil || !strings.Contains(err.Error(), want) {

@@ -15,7 +15,7 @@ import (
 
 // served are the names of all samples that an expression may name, with the labels of those that are known.
 func served() map[string][]string {
-	ofTargets := []string{"namespace", "job", "instance", "le"}
+	ofTargets := []string{"cluster", "namespace", "job", "instance", "le"}
 	all := map[string][]string{}
 	for name, labels := range foreign.Samples() {
 		if all[name] = nil; labels != nil {

@@ -124,6 +124,33 @@ func checkRules(t *testing.T, chart, values string, groups []any, disabled strin
 	}
 }
 
+// What a user sets in the values is in the rules.
+func TestAlertsAreSettable(t *testing.T) {
+	const values = `metrics: {prometheusRule: {enabled: true, runbookBaseURL: "https://wiki.example/holdfast/", additionalRuleLabels: {team: ml, severity: page},
+  thresholds: {HoldfastControllerErrors: 0.25, HoldfastControllerFallsBehind: 120}}}`
+	for chart := range installed {
+		groups, _, _ := unstructured.NestedSlice(mustParse(t, chart, values).named(t, "PrometheusRule", "").Object, "spec", "groups")
+		ends := map[string]string{"HoldfastControllerErrors": " > 0.25", "HoldfastControllerFallsBehind": " > 120"}
+		for _, r := range groups[0].(map[string]any)["rules"].([]any) {
+			rule := r.(map[string]any)
+			name, labels, annotations := rule["alert"].(string), rule["labels"].(map[string]any), rule["annotations"].(map[string]any)
+			if labels["team"] != "ml" || labels["severity"] != "page" {
+				t.Errorf("%s: %s has labels %v", chart, name, labels)
+			}
+			if want := "https://wiki.example/holdfast/" + name + ".md"; annotations["runbook_url"] != want {
+				t.Errorf("%s: the page of %s is %s, want %s", chart, name, annotations["runbook_url"], want)
+			}
+			if want, set := ends[name]; set && !strings.HasSuffix(rule["expr"].(string), want) {
+				t.Errorf("%s: %s is %s, want it to end with %s", chart, name, rule["expr"], want)
+			}
+			delete(ends, name)
+		}
+		if len(ends) > 0 {
+			t.Errorf("%s: thresholds of alerts that are not there: %v", chart, ends)
+		}
+	}
+}
+
 // scrapesOrchestrators reports whether a Service has the port of their metrics.
 func scrapesOrchestrators(t *testing.T, all objects) bool {
 	t.Helper()

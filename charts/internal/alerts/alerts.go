@@ -4,6 +4,7 @@ package alerts
 
 import (
 	"fmt"
+	"regexp"
 
 	"sigs.k8s.io/yaml"
 )
@@ -38,8 +39,27 @@ type Set struct {
 	Alerts []Alert
 }
 
-// All sets, one for each chart.
-func All() []Set { return []Set{jobSet(), appWrapper(), elastic(), rescheduler()} }
+// All returns the sets, one for each chart. Alerts of one installation are told apart from those of another: every aggregation keeps the
+// labels cluster and namespace.
+func All() []Set {
+	sets := []Set{jobSet(), appWrapper(), elastic(), rescheduler()}
+	for _, set := range sets {
+		for i := range set.Alerts {
+			set.Alerts[i].Expr = keepOrigin(set.Alerts[i].Expr)
+		}
+	}
+	return sets
+}
+
+var (
+	aggregation = regexp.MustCompile(`\b(sum|max|min)\(`)
+	grouping    = regexp.MustCompile(`\b(sum|max|min) by \(`)
+)
+
+// keepOrigin makes every aggregation of an expression keep cluster and namespace.
+func keepOrigin(expr string) string {
+	return aggregation.ReplaceAllString(grouping.ReplaceAllString(expr, "$1 by (cluster, namespace, "), "$1 by (cluster, namespace) (")
+}
 
 type (
 	file struct {
@@ -80,7 +100,10 @@ func (a Alert) Labels() map[string]string {
 	return labels
 }
 
-// Annotations of what it sends.
+// details is what Prometheus fills in: the value of the expression, and the labels that tell where.
+const details = " Value: {{ printf `%.6g` $value }}.{{ range $name, $label := $labels }} {{ $name }}={{ $label }}{{ end }}"
+
+// Annotations of what it sends, as templates of Prometheus.
 func (a Alert) Annotations() map[string]string {
-	return map[string]string{"summary": a.Summary, "description": a.Description, "runbook_url": Runbooks + a.Name + ".md"}
+	return map[string]string{"summary": a.Summary, "description": a.Description + details, "runbook_url": Runbooks + a.Name + ".md"}
 }

@@ -23,40 +23,40 @@ func (m manager) alerts() []Alert {
 			Program: m.program, Name: "HoldfastControllerDown", Severity: Critical, For: "5m",
 			Expr:        fmt.Sprintf(`absent(%s{program="%s"})`, series.BuildInfo.Name, m.program),
 			Summary:     "No " + m.title + " is running",
-			Description: "No process of it has been scraped for five minutes. Nothing it manages is started, restarted or cleaned up; what runs goes on.",
+			Description: "Prometheus has not scraped it for five minutes. Running pods continue, but nothing is started, restarted or cleaned up. Check its pods first.",
 		},
 		{
 			Program: m.program, Name: "HoldfastControllerHasNoLeader", Severity: Critical, For: "3m",
 			Expr:        fmt.Sprintf(`max(%s{name="%s"}) < 1`, foreign.Leader, m.lease),
-			Summary:     "No " + m.title + " leads",
-			Description: "Its processes are up, and none of them holds the Lease: nobody acts.",
+			Summary:     "No " + m.title + " is the leader",
+			Description: "Its processes run, but none of them holds the Lease, so none of them acts. Check the Lease and the API server.",
 		},
 		{
 			Program: m.program, Name: "HoldfastControllerErrors", Severity: Warning, For: "15m",
 			Expr: fmt.Sprintf(`sum(rate(%s{controller=~"%s"}[10m])) / sum(rate(%s{controller=~"%s"}[10m])) > 0.1`,
 				foreign.ReconcileErrors, m.controllers, foreign.Reconciles, m.controllers),
-			Summary:     "More than a tenth of the passes of the " + m.title + " fail",
-			Description: "It tries again with a growing pause, so that changes take effect late. Its log names the objects and the errors.",
+			Summary:     "More than a tenth of the reconciles of the " + m.title + " fail",
+			Description: "It retries with increasing delays, so changes take effect late. Its log names the objects and the errors.",
 		},
 		{
 			Program: m.program, Name: "HoldfastControllerFallsBehind", Severity: Warning, For: "10m",
 			Expr: fmt.Sprintf(`histogram_quantile(0.9, sum by (le) (rate(%s_bucket{name=~"%s"}[10m]))) > 30`,
 				foreign.QueueTime, m.controllers),
 			Summary:     "Objects wait more than half a minute for the " + m.title,
-			Description: "One in ten waits longer than 30 s for its turn. More workers (maxConcurrentReconciles) or more calls (clientConnection) may help.",
+			Description: "One in ten objects waits longer than 30 s in the queue. Raise maxConcurrentReconciles, or the limits in clientConnection.",
 		},
 	}
 	if len(m.webhooks) > 0 {
 		all = append(all, Alert{
 			Program: m.program, Name: "HoldfastWebhookCertExpiry", Severity: Warning, For: "10m",
 			Expr:        fmt.Sprintf(`min(%s{program="%s"}) - time() < 7 * 24 * 3600`, series.WebhookCertificateEnd.Name, m.program),
-			Summary:     "The certificate of the webhook of the " + m.title + " ends within a week",
-			Description: "It should have been renewed long before. Once it has ended, the API server does not believe the webhook any more.",
+			Summary:     "The certificate of the webhook of the " + m.title + " expires within a week",
+			Description: "It has not been renewed as expected. When it has expired, the API server cannot call the webhook. Check what renews it.",
 		}, Alert{
 			Program: m.program, Name: "HoldfastWebhookErrors", Severity: Warning, For: "10m",
 			Expr:        m.webhookFaults(),
 			Summary:     "The webhook of the " + m.title + " fails",
-			Description: "It panics, answers with a fault of its own instead of a refusal, or cannot be reached. With failurePolicy Fail, objects cannot be written meanwhile.",
+			Description: "It panics, returns an internal error, or is unreachable. With failurePolicy Fail, objects cannot be written meanwhile. Check the manager's log and its Service.",
 		})
 	}
 	return all

@@ -17,13 +17,13 @@ func appWrapper() Set {
 			Name: "HoldfastQuotaHeldIdle", Severity: Warning, For: "30m",
 			Expr:        fmt.Sprintf("sum by (phase) (%s) > 0", series.QuotaHeld.Name),
 			Summary:     "Quota is held while nothing trains",
-			Description: "For half an hour, AppWrappers in one phase held quota for pods although not all of their pods ran.",
+			Description: "For half an hour, AppWrappers in one phase have held quota although not all of their pods are running. Find them and what they wait for.",
 		},
 		Alert{
 			Name: "HoldfastResetStorm", Severity: Warning,
 			Expr:        fmt.Sprintf("sum(increase(%s[1h])) > 10", series.Resets.Name),
 			Summary:     "More than ten resets in an hour",
-			Description: "A reset deletes and creates all of a workload: the dearest answer to a failure. Look at the reasons on the quota board.",
+			Description: "A reset deletes and recreates a whole workload. Open the quota dashboard to see the reasons.",
 		},
 	)}
 }
@@ -37,14 +37,14 @@ func elastic() Set {
 		Alert{
 			Name: "HoldfastElasticWorkersGivenUp", Severity: Info,
 			Expr:        fmt.Sprintf("increase(%s[1h]) > 0", series.WorkersGivenUp.Name),
-			Summary:     "An ElasticJob goes on with fewer workers for good",
-			Description: "A worker is not replaced any more: it used up its backoffLimit or disruptionLimit, ended with one of the permanentExitCodes, or its restartPolicy is Never. The job fails once fewer than minReplicas are left.",
+			Summary:     "An ElasticJob continues with fewer workers for good",
+			Description: "A worker is no longer replaced: it used up its backoffLimit or disruptionLimit, ended with one of the permanentExitCodes, or its restartPolicy is Never. The job fails once fewer than minReplicas are left.",
 		},
 		Alert{
 			Name: "HoldfastElasticJobsFail", Severity: Warning,
 			Expr:        fmt.Sprintf(`sum(increase(%s{outcome="Failed"}[1h])) > 3`, series.ElasticFinished.Name),
 			Summary:     "More than three ElasticJobs failed in an hour",
-			Description: "Each had fewer than minReplicas workers left, too few that succeeded for its successPolicy, or was out of its activeDeadlineSeconds. The Failed condition says which. Look for what they have in common: an image, a node, a data set.",
+			Description: "Each had fewer than minReplicas workers left, too few that succeeded for its successPolicy, or was out of its activeDeadlineSeconds. The Failed condition says which. Check what they have in common, such as an image, a node or a data set.",
 		},
 	)}
 }
@@ -59,26 +59,26 @@ func rescheduler() Set {
 			Name: "HoldfastRescheduleBreakerOpen", Severity: Warning,
 			Expr:        fmt.Sprintf("max(%s) > 0", series.BreakerOpen.Name),
 			Summary:     "The rescheduler has stopped moving pods",
-			Description: "Too much failed at once for single nodes to be the cause. It starts again by itself after breaker.pause, ten minutes by default.",
+			Description: "The circuit breaker is open, because more failed at once than single nodes explain. It closes after breaker.pause, ten minutes by default. Check for a fault that many nodes share.",
 		},
 		Alert{
 			Name: "HoldfastMovesBlocked", Severity: Warning,
 			Expr: fmt.Sprintf(`sum(increase(%s{outcome="blocked"}[30m])) > 10 and sum(increase(%s{outcome="moved"}[30m])) < 1`,
 				series.Moves.Name, series.Moves.Name),
-			Summary:     "PodDisruptionBudgets keep the rescheduler from moving pods",
-			Description: "It tried more than ten times in half an hour and moved none.",
+			Summary:     "PodDisruptionBudgets block the rescheduler",
+			Description: "It tried to move pods more than ten times in half an hour, and moved none. Find the PodDisruptionBudgets that allow no disruption.",
 		},
 		Alert{
 			Name: "HoldfastReplacementsSlow", Severity: Warning, For: "10m",
 			Expr:        fmt.Sprintf("histogram_quantile(0.9, sum by (le) (rate(%s[30m]))) > 60", series.ReplacementDuration.Bucket()),
 			Summary:     "Moved pods wait more than a minute for another node",
-			Description: "One in ten took longer than 60 s from the failure to a node. Usually there is no room left outside of the excluded nodes.",
+			Description: "For one in ten, it took longer than 60 s from the failure until the pod was assigned to a node. Usually the nodes that are not excluded are full.",
 		},
 		Alert{
 			Name: "HoldfastExclusionsUnreadable", Severity: Warning,
 			Expr:        fmt.Sprintf(`sum(increase(%s{reason="Unreadable"}[30m])) > 0`, series.ExclusionsIgnored.Name),
-			Summary:     "The scheduler cannot read the nodes that pods are to avoid",
-			Description: "Somebody else writes the annotation, or writes it wrongly. Pods are scheduled as if they had none.",
+			Summary:     "The scheduler cannot read which nodes a pod must avoid",
+			Description: "The annotation of a pod has an invalid value, so the pod is scheduled as if it had none. Find what else writes the annotation.",
 		},
 	)}
 }
