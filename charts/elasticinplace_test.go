@@ -33,6 +33,24 @@ func TestWhatTheElasticManagerAddsToPods(t *testing.T) {
 	}
 }
 
+// The images of the operator's own programs may be in a private registry, which the authors of ElasticJobs do not know.
+func TestTheElasticManagerIsToldOfPullSecrets(t *testing.T) {
+	for values, want := range map[string]string{
+		"": "",
+		"imagePullSecrets: [{name: own}]\nglobal: {imageRegistry: registry.example, imagePullSecrets: [{name: all}]}": "--image-pull-secrets=all,own",
+	} {
+		got := ""
+		for _, arg := range mustParse(t, elasticChart, values).container(t, "manager").Args {
+			if strings.HasPrefix(arg, "--image-pull-secrets") {
+				got = arg
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", values, got, want)
+		}
+	}
+}
+
 // ElasticJobs are led where that is asked for; then their pods may reach the store.
 func TestTheOrchestratorLeadsElasticJobs(t *testing.T) {
 	guarded := settings["orchestrator and valkey"] + "\nnetworkPolicy: {enabled: true}"

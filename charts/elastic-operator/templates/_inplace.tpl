@@ -3,6 +3,9 @@
 {{- if .Values.rendezvous.enabled }}
 - --rendezvous-image={{ include "holdfast.image" (dict "image" .Values.rendezvous.image "value" "rendezvous.image" "context" .) }}
 {{- end }}
+{{- with include "holdfast.pullSecretNames" . }}
+- --image-pull-secrets={{ . }}
+{{- end }}
 {{- if .Values.inPlace.enabled }}
 {{ include "elastic-operator.inPlaceArgs" . }}
 {{- end }}

@@ -21,11 +21,7 @@
 {{- end }}
 - --inplace-exec-image={{ include "holdfast.image" (dict "image" $i.execImage "value" "injection.execImage" "context" .) }}
 - --inplace-agent-image={{ include "holdfast.image" (dict "image" $i.agentImage "value" "injection.agentImage" "context" .) }}
-{{- $secrets := list }}
-{{- range include "holdfast.pullSecrets" . | fromYamlArray }}
-{{- $secrets = append $secrets .name }}
-{{- end }}
-{{- with $secrets }}
-- --inplace-image-pull-secrets={{ join "," . }}
+{{- with include "holdfast.pullSecretNames" . }}
+- --inplace-image-pull-secrets={{ . }}
 {{- end }}
 {{- end }}

@@ -14,6 +14,15 @@
 {{- concat (default list (default dict .Values.global).imagePullSecrets) .Values.imagePullSecrets | uniq | toYaml }}
 {{- end }}
 
+{{- /* Their names, as a flag takes them. */}}
+{{- define "holdfast.pullSecretNames" -}}
+{{- $names := list }}
+{{- range include "holdfast.pullSecrets" . | fromYamlArray }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- join "," $names }}
+{{- end }}
+
 {{- /* The beginning of the spec of a pod; the argument: {"account": its service account, "context": .}. */}}
 {{- define "holdfast.pod" -}}
 {{- $v := .context.Values -}}

@@ -52,6 +52,8 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
 	set.StringVar(&o.RendezvousImage, flagRendezvousImage, o.RendezvousImage,
 		"image of the rendezvous server for jobs that name none; without it, they have to")
+	set.StringSliceVar(&o.Agents.PullSecrets, "image-pull-secrets", nil,
+		"pull Secrets in the namespaces of ElasticJobs, added to the rendezvous server's pod and to workers that get a supervisor")
 	inPlaceFlags(set, &o.Agents)
 }
 

@@ -27,6 +27,8 @@ type Agents struct {
 	Store supervise.Store
 	// StoreACL: each job has a user and a Secret of its own, which the orchestrator makes, instead of those of Store.
 	StoreACL bool
+	// PullSecrets name Secrets in the namespace of the job by which the node pulls the images of the supervisor and of the rendezvous server.
+	PullSecrets []string
 }
 
 // Variables of the supervisor beside those of the store.
@@ -154,6 +156,7 @@ func (a Agents) Supervise(job *v1alpha1.ElasticJob, pod *corev1.Pod, index int, 
 		supervisor.Flags = append(supervisor.Flags, "--round-variables="+envRunID)
 	}
 	supervisor.Into(&pod.Spec, at)
+	supervise.AddPullSecrets(&pod.Spec, a.PullSecrets)
 }
 
 func (a Agents) storeOf(job *v1alpha1.ElasticJob) supervise.Store {

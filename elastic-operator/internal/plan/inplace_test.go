@@ -71,6 +71,29 @@ func TestASupervisedPod(t *testing.T) {
 	}
 }
 
+// The image of the supervisor may be in a registry that the author of the job does not know.
+func TestASupervisedPodHasThePullSecretsOfTheSupervisor(t *testing.T) {
+	of := func(names ...string) (list []corev1.LocalObjectReference) {
+		for _, name := range names {
+			list = append(list, corev1.LocalObjectReference{Name: name})
+		}
+		return list
+	}
+	job := inPlace(func(j *v1alpha1.ElasticJob) {
+		j.Spec.ReplicaSpecs.Worker.Template.Spec.ImagePullSecrets = of("own", "both")
+	})
+	pod := WorkerPod(job, 0, 0)
+	private := agents
+	private.PullSecrets = []string{"both", "holdfast"}
+	private.Supervise(job, pod, 0, 0)
+	if diff := cmp.Diff(of("own", "both", "holdfast"), pod.Spec.ImagePullSecrets); diff != "" {
+		t.Errorf("pull Secrets (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(of("own", "both"), job.Spec.ReplicaSpecs.Worker.Template.Spec.ImagePullSecrets); diff != "" {
+		t.Errorf("the template was changed (-want +got):\n%s", diff)
+	}
+}
+
 // Who does not ask for it gets the pod of before.
 func TestAPodOfWhoDoesNotAsk(t *testing.T) {
 	job := inPlace(func(j *v1alpha1.ElasticJob) { j.Annotations = nil })

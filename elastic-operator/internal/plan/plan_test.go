@@ -159,8 +159,8 @@ func TestTheServerMayRunWhereItsWorkersMay(t *testing.T) {
 		spec.PriorityClassName, spec.ImagePullSecrets = "training", []corev1.LocalObjectReference{{Name: "registry"}}
 		spec.NodeSelector = map[string]string{"gpu": "h100"}
 	}).Obj()
-	workers, server := job.Spec.ReplicaSpecs.Worker.Template.Spec, RendezvousPod(job, "image:1", 0).Spec
-	if !slices.Equal(server.Tolerations, workers.Tolerations) || server.PriorityClassName != "training" || !slices.Equal(server.ImagePullSecrets, workers.ImagePullSecrets) {
+	workers, server := job.Spec.ReplicaSpecs.Worker.Template.Spec, RendezvousPod(job, "image:1", []string{"holdfast"}, 0).Spec
+	if !slices.Equal(server.Tolerations, workers.Tolerations) || server.PriorityClassName != "training" || !slices.Equal(server.ImagePullSecrets, []corev1.LocalObjectReference{{Name: "registry"}, {Name: "holdfast"}}) {
 		t.Errorf("it may run elsewhere than its workers: %+v", server)
 	}
 	if server.NodeSelector != nil {
@@ -170,7 +170,7 @@ func TestTheServerMayRunWhereItsWorkersMay(t *testing.T) {
 
 func TestTheServersPodIsRestricted(t *testing.T) {
 	job := MakeElasticJob("a").Namespace("ns").With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()
-	pod := RendezvousPod(job, "image:1", 2)
+	pod := RendezvousPod(job, "image:1", nil, 2)
 	c := pod.Spec.Containers[0]
 	if !slices.Contains(c.Args, "--run-id=uid-2") || !*c.SecurityContext.ReadOnlyRootFilesystem || *pod.Spec.AutomountServiceAccountToken || !*pod.Spec.SecurityContext.RunAsNonRoot {
 		t.Errorf("%+v", pod.Spec)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 // Ports of the managed rendezvous server.
@@ -67,13 +68,15 @@ func StatusURL(job *v1alpha1.ElasticJob, address string) string {
 }
 
 // RendezvousPod is the server of a job. Its end restarts all workers, so that it has no liveness probe, and autoscalers are asked not to
-// evict it. It may run where the workers may, is preempted no sooner, and its image is pulled with their secrets: in a cluster whose nodes
+// evict it. It may run where the workers may, is preempted no sooner, and its image is pulled with their secrets and with
+// pullSecrets: in a cluster whose nodes
 // are all tainted it could not run otherwise.
-func RendezvousPod(job *v1alpha1.ElasticJob, image string, resumes int32) *corev1.Pod {
+func RendezvousPod(job *v1alpha1.ElasticJob, image string, pullSecrets []string, resumes int32) *corev1.Pod {
 	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
 		HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(RendezvousMetricsPort)},
 	}, PeriodSeconds: 5}
 	workers := job.Spec.ReplicaSpecs.Worker.Template.Spec.DeepCopy()
+	supervise.AddPullSecrets(workers, pullSecrets)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: RendezvousName(job.Name), Namespace: job.Namespace, Labels: rendezvousLabels(job.Name), OwnerReferences: owner(job),

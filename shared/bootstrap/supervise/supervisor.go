@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -218,4 +219,15 @@ func (s Store) Mounts() []corev1.VolumeMount {
 		mounts = append(mounts, corev1.VolumeMount{Name: CredentialsVolume, MountPath: CredentialsDir, ReadOnly: true})
 	}
 	return mounts
+}
+
+// AddPullSecrets adds the Secrets of these names that the pod does not have yet. The image of an agent may be in a registry that the author of
+// the pod does not know.
+func AddPullSecrets(pod *corev1.PodSpec, names []string) {
+	for _, name := range names {
+		secret := corev1.LocalObjectReference{Name: name}
+		if !slices.Contains(pod.ImagePullSecrets, secret) {
+			pod.ImagePullSecrets = append(pod.ImagePullSecrets, secret)
+		}
+	}
 }

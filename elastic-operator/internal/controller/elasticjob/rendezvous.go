@@ -45,7 +45,7 @@ func (r *Reconciler) ensureRendezvous(ctx context.Context, s *scope, d *policy.D
 	if s.serverService == nil {
 		errs = append(errs, r.createService(ctx, s.job, plan.RendezvousService(s.job)))
 	}
-	wanted := plan.RendezvousPod(s.job, r.RendezvousImage, d.Memory.Resumes)
+	wanted := plan.RendezvousPod(s.job, r.RendezvousImage, r.Agents.PullSecrets, d.Memory.Resumes)
 	switch {
 	case s.server == nil:
 		_, err := r.createPod(ctx, s.job, wanted)

@@ -28,7 +28,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 func TestAServerThatItsNodeTurnsAwayIsMadeAgainAfterAPause(t *testing.T) {
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.UID, j.Spec.RdzvEndpoint = "uid", "" }).Obj()
 	for age, stays := range map[time.Duration]bool{time.Second: true, serverPause: false} {
-		server := plan.RendezvousPod(job, "image:1", 0)
+		server := plan.RendezvousPod(job, "image:1", nil, 0)
 		server.CreationTimestamp, server.Status.Phase = metav1.NewTime(noon.Add(-age)), corev1.PodFailed
 		c := fake.NewClientBuilder().WithObjects(server).Build()
 		r := New(Options{Client: c, Recorder: nobody{}, Clock: clock.RealClock{}, RendezvousImage: "image:1"})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 const (
@@ -66,7 +67,7 @@ func (p Plan) Into(rjob int, job *batchv1.Job) {
 	default:
 		return
 	}
-	settings.addPullSecrets(pod)
+	supervise.AddPullSecrets(pod, settings.PullSecrets)
 	outliveRestarts(&job.Spec)
 	leaveLostNodes(pod)
 }

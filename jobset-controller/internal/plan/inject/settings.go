@@ -1,10 +1,7 @@
 package inject
 
 import (
-	"slices"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
@@ -31,16 +28,6 @@ const (
 	FlagAgentImage  = "inplace-agent-image"
 	FlagPullSecrets = "inplace-image-pull-secrets"
 )
-
-// addPullSecrets adds those that the pod does not have.
-func (s Settings) addPullSecrets(pod *corev1.PodSpec) {
-	for _, name := range s.PullSecrets {
-		secret := corev1.LocalObjectReference{Name: name}
-		if !slices.Contains(pod.ImagePullSecrets, secret) {
-			pod.ImagePullSecrets = append(pod.ImagePullSecrets, secret)
-		}
-	}
-}
 
 // of are the settings of one JobSet's agents.
 func (s Settings) of(jobSet string) Settings {
