@@ -51,7 +51,10 @@ func TestImagesNeedARegistry(t *testing.T) {
 		if _, err := render(t, chart, nothing); err == nil || !strings.Contains(err.Error(), "set global.imageRegistry") {
 			t.Errorf("%s: without a registry: %v", chart, err)
 		}
-		if _, err := render(t, chart, nothing+"image: {registry: registry.example}\n"+map[string]string{elasticChart: "rendezvous: {image: {registry: registry.example}}"}[chart]); err != nil {
+		if _, err := render(t, chart, nothing+"image: {registry: registry.example}\n"+map[string]string{
+			elasticChart: "rendezvous: {image: {registry: registry.example}}",
+			inPlaceChart: "injection: {execImage: {registry: registry.example}, agentImage: {registry: registry.example}}",
+		}[chart]); err != nil {
 			t.Errorf("%s: with a registry for each image: %v", chart, err)
 		}
 		if strings.Contains(entry.settings["everything"], "global:") {

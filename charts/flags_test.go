@@ -27,6 +27,7 @@ var programs = map[string]map[string]program{
 		"manager":      {filepath.Join("..", "jobset-controller"), "./cmd/manager", nil},
 		"orchestrator": {filepath.Join("..", "jobset-controller"), "./cmd/orchestrator", nil},
 	},
+	inPlaceChart:    {"manager": {filepath.Join("..", "jobset-controller"), "./cmd/orchestrator", nil}},
 	appWrapperChart: {"manager": {filepath.Join("..", "appwrapper-controller"), "./cmd/manager", nil}},
 	elasticChart: {
 		"manager": {filepath.Join("..", "elastic-operator"), "./cmd/manager", nil},

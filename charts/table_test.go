@@ -16,6 +16,7 @@ const (
 	appWrapperChart  = "appwrapper-controller"
 	elasticChart     = "elastic-operator"
 	reschedulerChart = "rescheduler"
+	inPlaceChart     = "holdfast-inplace"
 )
 
 // entry is what differs from chart to chart in the tests that all of them pass.
@@ -32,9 +33,37 @@ type entry struct {
 	refused map[string]string
 }
 
-// installed are the four charts.
+// installed are the charts, but for the umbrella.
 var installed = map[string]entry{
 	jobSetChart: {settings: settings, webhooks: []string{mutating, validating}}, // webhook_test.go and schema_test.go have more
+	inPlaceChart: {
+		webhooks: []string{mutating}, own: []string{"timeoutSeconds", "namespaceSelector"},
+		refused: map[string]string{
+			`webhook: {enabled: false}`:                "webhook.enabled: false is not possible",
+			`leaderElection: {enabled: false}`:         "leaderElection.enabled: false is not possible",
+			`valkey: {enabled: false}`:                 "valkey.enabled: set it, or valkey.address",
+			`valkey: {address: "a:1"}`:                 "valkey.address: leave it empty",
+			`injection: {exitWithoutStoreAfter: soon}`: "/injection/exitWithoutStoreAfter",
+			`injection: {existingSecret: s}`:           "with valkey.auth.enabled each JobSet has a user",
+		},
+		settings: map[string]string{
+			"default": ``, "ha": ha, "cert manager": certManager,
+			"everything": observed + `
+serviceAccount: {name: inplace}
+webhook: {port: 9444, failurePolicy: Fail, timeoutSeconds: 3, namespaceSelector: {matchLabels: {training: "yes"}}}
+certificates: {mode: certManager}
+leaderElection: {leaseDuration: 30s}
+injection:
+  exitWithoutStoreAfter: 2m
+  execImage: {registry: registry.example}
+  agentImage: {registry: registry.example}
+valkey: {persistence: {enabled: true}, tls: {existingSecret: store-tls}}
+`,
+			"external valkey": `
+valkey: {enabled: false, address: "redis.data.svc:6380", username: holdfast, existingSecret: redis-user,
+  auth: {enabled: true}, tls: {enabled: true, existingSecret: redis-ca, serverName: redis.example}}`,
+		},
+	},
 	appWrapperChart: {
 		webhooks: []string{mutating, validating}, own: []string{"matchConditions", "timeoutSeconds"},
 		config: "{appwrapper: {faultTolerance: {retryLimit: 5, resetPause: 10s}}}", line: "retryLimit: 5",

@@ -17,8 +17,8 @@ func main() {
 	}
 }
 
-// charts are the folders of the four.
-var charts = []string{"appwrapper-controller", "elastic-operator", "jobset-controller", "rescheduler"}
+// charts are the folders of all but the umbrella.
+var charts = []string{"appwrapper-controller", "elastic-operator", "holdfast-inplace", "jobset-controller", "rescheduler"}
 
 func writeFile(content []byte, path ...string) error {
 	file := filepath.Join(path...)

@@ -42,7 +42,7 @@ type Set struct {
 // All returns the sets, one for each chart. Alerts of one installation are told apart from those of another: every aggregation keeps the
 // labels cluster and namespace.
 func All() []Set {
-	sets := []Set{jobSet(), appWrapper(), elastic(), rescheduler()}
+	sets := []Set{jobSet(), inPlace(), appWrapper(), elastic(), rescheduler()}
 	for _, set := range sets {
 		for i := range set.Alerts {
 			set.Alerts[i].Expr = keepOrigin(set.Alerts[i].Expr)

@@ -15,6 +15,14 @@ func jobSet() Set {
 	return Set{"jobset-controller", append(append(m.alerts(), training()...), orchestrator()...)}
 }
 
+func inPlace() Set {
+	m := manager{
+		title: "orchestrator beside the published JobSet controller", program: "orchestrator", controllers: "beside|rosters",
+		webhooks: admission.Names["holdfast-inplace"], lease: "holdfast-inplace",
+	}
+	return Set{"holdfast-inplace", append(append(m.alerts(), training()...), orchestrator()...)}
+}
+
 // training: jobs lose time.
 func training() []Alert {
 	running, lost := series.RunningWorkerSeconds.Name, series.LostWorkerSeconds.Name

@@ -13,7 +13,7 @@ import (
 const head = "Made of the chart by `make manifests`.\n"
 
 // Charts are those that have a manifest.
-var Charts = []string{"appwrapper-controller", "elastic-operator", "jobset-controller", "rescheduler"}
+var Charts = []string{"appwrapper-controller", "elastic-operator", "holdfast-inplace", "jobset-controller", "rescheduler"}
 
 // manifest is a file for kubectl.
 type manifest struct {

@@ -1,82 +1,3 @@
-{{- define "jobset-controller.valkeySelectorLabels" -}}
-app.kubernetes.io/name: {{ include "holdfast.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/component: valkey
-{{- end }}
-
-{{- define "jobset-controller.valkeyLabels" -}}
-{{ include "jobset-controller.valkeySelectorLabels" . }}
-{{ include "holdfast.releaseLabels" . }}
-{{- end }}
-
-{{- /* Where the store is, for pods of the cluster. */}}
-{{- define "jobset-controller.valkeyAddress" -}}
-{{- if .Values.valkey.enabled -}}
-{{ .Values.valkey.serviceName }}.{{ .Release.Namespace }}.svc:{{ .Values.valkey.port }}
-{{- else -}}
-{{ .Values.valkey.address }}
-{{- end }}
-{{- end }}
-
-{{- /* Whether each JobSet has a user of its own: "true" or nothing. Without a say it is as the store is the chart's. */}}
-{{- define "jobset-controller.storeAuth" -}}
-{{- $on := .Values.valkey.auth.enabled }}
-{{- if kindIs "invalid" $on }}{{ $on = .Values.valkey.enabled }}{{ end }}
-{{- if $on }}true{{ end }}
-{{- end }}
-
-{{- define "jobset-controller.storeTLS" -}}
-{{- $on := .Values.valkey.tls.enabled }}
-{{- if kindIs "invalid" $on }}{{ $on = .Values.valkey.enabled }}{{ end }}
-{{- if $on }}true{{ end }}
-{{- end }}
-
-{{- define "jobset-controller.valkeyName" -}}
-{{ printf "%s-valkey" (include "holdfast.fullname" . | trunc 56 | trimSuffix "-") }}
-{{- end }}
-
-{{- /* The orchestrator's user at the store, and the Secret with its password; nothing without one. */}}
-{{- define "jobset-controller.valkeyUser" -}}
-{{- if and .Values.valkey.enabled (include "jobset-controller.storeAuth" .) -}}
-holdfast-orchestrator
-{{- else -}}
-{{ .Values.valkey.username }}
-{{- end }}
-{{- end }}
-
-{{- define "jobset-controller.valkeyPasswordSecret" -}}
-{{- if .Values.valkey.existingSecret -}}
-{{ .Values.valkey.existingSecret }}
-{{- else if and .Values.valkey.enabled (include "jobset-controller.storeAuth" .) -}}
-{{ include "jobset-controller.valkeyName" . }}-password
-{{- end }}
-{{- end }}
-
-{{- define "jobset-controller.valkeyPasswordKey" -}}
-{{- if .Values.valkey.existingSecret }}{{ .Values.valkey.existingSecretKey }}{{ else }}password{{ end }}
-{{- end }}
-
-{{- define "jobset-controller.valkeyTLSSecret" -}}
-{{- default (printf "%s-tls" (include "jobset-controller.valkeyName" .)) .Values.valkey.tls.existingSecret }}
-{{- end }}
-
-{{- /* The Secrets that the chart renders empty and the orchestrator fills; nothing where the user names one. */}}
-{{- define "jobset-controller.emptyPasswordSecret" -}}
-{{- if and .Values.valkey.enabled (include "jobset-controller.storeAuth" .) (not .Values.valkey.existingSecret) -}}
-{{ include "jobset-controller.valkeyPasswordSecret" . }}
-{{- end }}
-{{- end }}
-
-{{- define "jobset-controller.emptyTLSSecret" -}}
-{{- if and .Values.valkey.enabled (include "jobset-controller.storeTLS" .) (not .Values.valkey.tls.existingSecret) -}}
-{{ include "jobset-controller.valkeyTLSSecret" . }}
-{{- end }}
-{{- end }}
-
-{{- define "jobset-controller.emptySecrets" -}}
-{{- list (include "jobset-controller.emptyPasswordSecret" .) (include "jobset-controller.emptyTLSSecret" .) | compact | toYaml }}
-{{- end }}
-
 {{- /* Values that do not fit together, each with what to do about it. */}}
 {{- define "jobset-controller.validate" -}}
 {{- $v := .Values }}
@@ -84,33 +5,8 @@ holdfast-orchestrator
 {{- if and $v.orchestrator.enabled (not $v.valkey.enabled) (not $v.valkey.address) }}
 {{- fail "orchestrator.enabled: the orchestrator needs a store; set valkey.enabled, or valkey.address to one that is there" }}
 {{- end }}
-{{- if and $v.valkey.enabled $v.valkey.address }}
-{{- fail "valkey.address: leave it empty with valkey.enabled, or the chart's own store would have no user" }}
-{{- end }}
-{{- if and $v.valkey.enabled $v.valkey.username }}
-{{- fail "valkey.username: the chart's own store has the default user only" }}
-{{- end }}
-{{- $auth := include "jobset-controller.storeAuth" . }}
-{{- if and $auth $v.valkey.address (not (and $v.valkey.username $v.valkey.existingSecret)) }}
-{{- fail "valkey.auth.enabled: at a store that is there the orchestrator needs a user that may manage users: set valkey.username and valkey.existingSecret" }}
-{{- end }}
-{{- if and $auth (or $v.injection.storeUsername $v.injection.existingSecret) }}
-{{- fail "injection.storeUsername, injection.existingSecret: with valkey.auth.enabled each JobSet has a user and a Secret of its own; leave them empty" }}
-{{- end }}
-{{- if and (not $auth) (ne $v.valkey.auth.defaultUser "off") }}
-{{- fail "valkey.auth.defaultUser: it is for valkey.auth.enabled" }}
-{{- end }}
-{{- $tls := include "jobset-controller.storeTLS" . }}
-{{- if and $tls $v.valkey.address (not $v.valkey.tls.existingSecret) }}
-{{- fail "valkey.tls.existingSecret: set it to a Secret with ca.crt, which the certificate of valkey.address is checked against" }}
-{{- end }}
-{{- if and $tls (not $auth) $v.orchestrator.enabled $v.injection.enabled (not (default $v.valkey.existingSecret $v.injection.existingSecret)) }}
-{{- fail "valkey.tls.enabled: without valkey.auth agents find ca.crt in injection.existingSecret, which is empty" }}
-{{- end }}
-{{- if and (not $tls) (or $v.valkey.tls.existingSecret $v.valkey.tls.serverName) }}
-{{- fail "valkey.tls: existingSecret and serverName are for valkey.tls.enabled" }}
-{{- end }}
-{{- if and (ne (include "jobset-controller.emptySecrets" .) "[]") (not $v.orchestrator.enabled) }}
+{{- include "holdfast.validateStore" . }}
+{{- if and (ne (include "holdfast.emptySecrets" .) "[]") (not $v.orchestrator.enabled) }}
 {{- fail "valkey.enabled: the orchestrator creates the store's password and certificate; set orchestrator.enabled, or valkey.existingSecret and valkey.tls.existingSecret" }}
 {{- end }}
 {{- if and $v.criPolicy.namespaces (not $v.criPolicy.enabled) }}

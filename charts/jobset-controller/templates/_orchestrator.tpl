@@ -5,29 +5,7 @@
   image: {{ include "holdfast.image" (dict "image" $o.image "value" "orchestrator.image" "context" .) }}
   imagePullPolicy: {{ $o.image.pullPolicy }}
   args:
-    - --valkey-address={{ include "jobset-controller.valkeyAddress" . }}
-    {{- with include "jobset-controller.valkeyUser" . }}
-    - --valkey-username={{ . }}
-    {{- end }}
-    {{- if include "jobset-controller.valkeyPasswordSecret" . }}
-    - --valkey-password-file=/etc/valkey-password/password
-    {{- end }}
-    {{- with include "jobset-controller.emptyPasswordSecret" . }}
-    - --valkey-password-secret={{ . }}
-    {{- end }}
-    {{- if include "jobset-controller.storeTLS" . }}
-    - --valkey-tls-ca-file=/etc/valkey-tls/ca.crt
-    {{- with include "jobset-controller.emptyTLSSecret" . }}
-    - --valkey-tls-secret={{ . }}
-    {{- end }}
-    {{- with .Values.valkey.tls.serverName }}
-    - --valkey-tls-server-name={{ . }}
-    {{- end }}
-    {{- end }}
-    {{- if include "jobset-controller.storeAuth" . }}
-    - --valkey-acl
-    - --valkey-password-max-age={{ .Values.valkey.auth.passwordMaxAge }}
-    {{- end }}
+    {{- include "holdfast.storeArgs" . | nindent 4 }}
     {{- if $o.elasticJobs }}
     - --elasticjobs
     {{- end }}
@@ -62,56 +40,15 @@
     {{- toYaml $o.resources | nindent 4 }}
   securityContext:
     {{- toYaml .Values.securityContext | nindent 4 }}
-  {{- $password := include "jobset-controller.valkeyPasswordSecret" . }}
-  {{- $tls := include "jobset-controller.storeTLS" . }}
+  {{- $password := include "holdfast.valkeyPasswordSecret" . }}
+  {{- $tls := include "holdfast.storeTLS" . }}
   {{- if or $password $tls $o.extraVolumeMounts }}
   volumeMounts:
-    {{- if $password }}
-    - name: valkey-password
-      mountPath: /etc/valkey-password
-      {{- if not (include "jobset-controller.emptyPasswordSecret" .) }}
-      readOnly: true
-      {{- end }}
-    {{- end }}
-    {{- if $tls }}
-    - name: valkey-tls
-      mountPath: /etc/valkey-tls
-      {{- if not (include "jobset-controller.emptyTLSSecret" .) }}
-      readOnly: true
-      {{- end }}
+    {{- with trim (include "holdfast.storeMounts" .) }}
+    {{- . | nindent 4 }}
     {{- end }}
     {{- with $o.extraVolumeMounts }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- end }}
-{{- end }}
-
-{{- /* A Secret that the orchestrator fills is not mounted: the pod would wait for its keys. The orchestrator copies it into memory. */}}
-{{- define "jobset-controller.orchestratorVolumes" -}}
-{{- if include "jobset-controller.emptyPasswordSecret" . }}
-- name: valkey-password
-  emptyDir:
-    medium: Memory
-    sizeLimit: 1Mi
-{{- else if include "jobset-controller.valkeyPasswordSecret" . }}
-- name: valkey-password
-  secret:
-    secretName: {{ include "jobset-controller.valkeyPasswordSecret" . }}
-    items:
-      - key: {{ include "jobset-controller.valkeyPasswordKey" . }}
-        path: password
-{{- end }}
-{{- if include "jobset-controller.emptyTLSSecret" . }}
-- name: valkey-tls
-  emptyDir:
-    medium: Memory
-    sizeLimit: 1Mi
-{{- else if include "jobset-controller.storeTLS" . }}
-- name: valkey-tls
-  secret:
-    secretName: {{ include "jobset-controller.valkeyTLSSecret" . }}
-    items:
-      - key: ca.crt
-        path: ca.crt
-{{- end }}
 {{- end }}

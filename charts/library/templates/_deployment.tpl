@@ -1,4 +1,4 @@
-{{- /* The Deployment of a manager. The argument: {"context": ., "args": more arguments of it, "containers", "volumes": more of its pod}, as YAML
+{{- /* The Deployment of a manager. The argument: {"context": ., "args": more arguments of it, "containers", "volumes": more of its pod, "mounts": more of it}, as YAML
 but for the context. */}}
 {{- define "holdfast.deployment" -}}
 {{- $more := . }}
@@ -65,7 +65,8 @@ spec:
           securityContext:
             {{- toYaml .Values.securityContext | nindent 12 }}
           {{- $webhook := and .Values.webhook (default dict .Values.webhook).enabled }}
-          {{- if or .Values.config $webhook .Values.extraVolumeMounts }}
+          {{- $mounts := trim (default "" $more.mounts) }}
+          {{- if or .Values.config $webhook .Values.extraVolumeMounts $mounts }}
           volumeMounts:
             {{- if .Values.config }}
             - name: config
@@ -74,6 +75,9 @@ spec:
             {{- end }}
             {{- if $webhook }}
             {{- include "holdfast.certificateMount" . | nindent 12 }}
+            {{- end }}
+            {{- with $mounts }}
+            {{- . | nindent 12 }}
             {{- end }}
             {{- with .Values.extraVolumeMounts }}
             {{- toYaml . | nindent 12 }}

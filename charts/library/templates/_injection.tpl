@@ -1,8 +1,13 @@
-{{- /* What the manager adds to the pods of JobSets that ask for in-place restarts and bring no agent. */}}
-{{- define "jobset-controller.injectionArgs" -}}
+{{- /* Whether agents are added: "true" or nothing. */}}
+{{- define "holdfast.injects" -}}
+{{- if and .Values.injection.enabled (or (not .Values.orchestrator) (default dict .Values.orchestrator).enabled) }}true{{ end }}
+{{- end }}
+
+{{- /* What is added to the pods of JobSets that ask for in-place restarts and bring no agent. */}}
+{{- define "holdfast.injectionArgs" -}}
 {{- $i := .Values.injection -}}
-- --inplace-store-address={{ default (include "jobset-controller.valkeyAddress" .) $i.storeAddress }}
-{{- if include "jobset-controller.storeAuth" . }}
+- --inplace-store-address={{ default (include "holdfast.valkeyAddress" .) $i.storeAddress }}
+{{- if include "holdfast.storeAuth" . }}
 - --inplace-store-acl
 {{- else }}
 {{- with default .Values.valkey.username $i.storeUsername }}
@@ -13,7 +18,7 @@
 - --inplace-store-secret-key={{ default $.Values.valkey.existingSecretKey $i.existingSecretKey }}
 {{- end }}
 {{- end }}
-{{- if include "jobset-controller.storeTLS" . }}
+{{- if include "holdfast.storeTLS" . }}
 - --inplace-store-tls
 {{- with .Values.valkey.tls.serverName }}
 - --inplace-store-tls-server-name={{ . }}

@@ -1,0 +1,29 @@
+{{- /* The orchestrator looks for names that begin with it. */}}
+{{- define "holdfast-inplace.webhookName" -}}
+holdfast-inplace
+{{- end }}
+
+{{- /* Values that do not fit together, each with what to do about it. */}}
+{{- define "holdfast-inplace.validate" -}}
+{{- $v := .Values }}
+{{- include "holdfast.validate" . }}
+{{- if not $v.webhook.enabled }}
+{{- fail "webhook.enabled: false is not possible, the webhook adds the agents" }}
+{{- end }}
+{{- if not $v.leaderElection.enabled }}
+{{- fail "leaderElection.enabled: false is not possible, the store knows the leader by its Lease" }}
+{{- end }}
+{{- if and (not $v.valkey.enabled) (not $v.valkey.address) }}
+{{- fail "valkey.enabled: set it, or valkey.address to a store that is there" }}
+{{- end }}
+{{- include "holdfast.validateStore" . }}
+{{- include "holdfast.validateWebhook" . }}
+{{- end }}
+
+{{- /* Arguments beyond those that all managers have. */}}
+{{- define "holdfast-inplace.args" -}}
+- --leader-election-lease-duration={{ .Values.leaderElection.leaseDuration }}
+{{ include "holdfast.storeArgs" . | trim }}
+{{ include "holdfast.injectionArgs" . | trim }}
+- --inplace-exit-without-store-after={{ .Values.injection.exitWithoutStoreAfter }}
+{{- end }}

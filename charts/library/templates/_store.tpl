@@ -1,0 +1,110 @@
+{{- define "holdfast.valkeySelectorLabels" -}}
+app.kubernetes.io/name: {{ include "holdfast.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: valkey
+{{- end }}
+
+{{- define "holdfast.valkeyLabels" -}}
+{{ include "holdfast.valkeySelectorLabels" . }}
+{{ include "holdfast.releaseLabels" . }}
+{{- end }}
+
+{{- /* Where the store is, for pods of the cluster. */}}
+{{- define "holdfast.valkeyAddress" -}}
+{{- if .Values.valkey.enabled -}}
+{{ .Values.valkey.serviceName }}.{{ .Release.Namespace }}.svc:{{ .Values.valkey.port }}
+{{- else -}}
+{{ .Values.valkey.address }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether each JobSet has a user of its own: "true" or nothing. Without a say it is as the store is the chart's. */}}
+{{- define "holdfast.storeAuth" -}}
+{{- $on := .Values.valkey.auth.enabled }}
+{{- if kindIs "invalid" $on }}{{ $on = .Values.valkey.enabled }}{{ end }}
+{{- if $on }}true{{ end }}
+{{- end }}
+
+{{- define "holdfast.storeTLS" -}}
+{{- $on := .Values.valkey.tls.enabled }}
+{{- if kindIs "invalid" $on }}{{ $on = .Values.valkey.enabled }}{{ end }}
+{{- if $on }}true{{ end }}
+{{- end }}
+
+{{- define "holdfast.valkeyName" -}}
+{{ printf "%s-valkey" (include "holdfast.fullname" . | trunc 56 | trimSuffix "-") }}
+{{- end }}
+
+{{- /* The orchestrator's user at the store, and the Secret with its password; nothing without one. */}}
+{{- define "holdfast.valkeyUser" -}}
+{{- if and .Values.valkey.enabled (include "holdfast.storeAuth" .) -}}
+holdfast-orchestrator
+{{- else -}}
+{{ .Values.valkey.username }}
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.valkeyPasswordSecret" -}}
+{{- if .Values.valkey.existingSecret -}}
+{{ .Values.valkey.existingSecret }}
+{{- else if and .Values.valkey.enabled (include "holdfast.storeAuth" .) -}}
+{{ include "holdfast.valkeyName" . }}-password
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.valkeyPasswordKey" -}}
+{{- if .Values.valkey.existingSecret }}{{ .Values.valkey.existingSecretKey }}{{ else }}password{{ end }}
+{{- end }}
+
+{{- define "holdfast.valkeyTLSSecret" -}}
+{{- default (printf "%s-tls" (include "holdfast.valkeyName" .)) .Values.valkey.tls.existingSecret }}
+{{- end }}
+
+{{- /* The Secrets that the chart renders empty and the orchestrator fills; nothing where the user names one. */}}
+{{- define "holdfast.emptyPasswordSecret" -}}
+{{- if and .Values.valkey.enabled (include "holdfast.storeAuth" .) (not .Values.valkey.existingSecret) -}}
+{{ include "holdfast.valkeyPasswordSecret" . }}
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.emptyTLSSecret" -}}
+{{- if and .Values.valkey.enabled (include "holdfast.storeTLS" .) (not .Values.valkey.tls.existingSecret) -}}
+{{ include "holdfast.valkeyTLSSecret" . }}
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.emptySecrets" -}}
+{{- list (include "holdfast.emptyPasswordSecret" .) (include "holdfast.emptyTLSSecret" .) | compact | toYaml }}
+{{- end }}
+
+
+{{- /* Values about the store that do not fit together, each with what to do about it. */}}
+{{- define "holdfast.validateStore" -}}
+{{- $v := .Values }}
+{{- if and $v.valkey.enabled $v.valkey.address }}
+{{- fail "valkey.address: leave it empty with valkey.enabled, or the chart's own store would have no user" }}
+{{- end }}
+{{- if and $v.valkey.enabled $v.valkey.username }}
+{{- fail "valkey.username: the chart's own store has the default user only" }}
+{{- end }}
+{{- $auth := include "holdfast.storeAuth" . }}
+{{- if and $auth $v.valkey.address (not (and $v.valkey.username $v.valkey.existingSecret)) }}
+{{- fail "valkey.auth.enabled: at a store that is there the orchestrator needs a user that may manage users: set valkey.username and valkey.existingSecret" }}
+{{- end }}
+{{- if and $auth (or $v.injection.storeUsername $v.injection.existingSecret) }}
+{{- fail "injection.storeUsername, injection.existingSecret: with valkey.auth.enabled each JobSet has a user and a Secret of its own; leave them empty" }}
+{{- end }}
+{{- if and (not $auth) (ne $v.valkey.auth.defaultUser "off") }}
+{{- fail "valkey.auth.defaultUser: it is for valkey.auth.enabled" }}
+{{- end }}
+{{- $tls := include "holdfast.storeTLS" . }}
+{{- if and $tls $v.valkey.address (not $v.valkey.tls.existingSecret) }}
+{{- fail "valkey.tls.existingSecret: set it to a Secret with ca.crt, which the certificate of valkey.address is checked against" }}
+{{- end }}
+{{- if and $tls (not $auth) (include "holdfast.injects" .) (not (default $v.valkey.existingSecret $v.injection.existingSecret)) }}
+{{- fail "valkey.tls.enabled: without valkey.auth agents find ca.crt in injection.existingSecret, which is empty" }}
+{{- end }}
+{{- if and (not $tls) (or $v.valkey.tls.existingSecret $v.valkey.tls.serverName) }}
+{{- fail "valkey.tls: existingSecret and serverName are for valkey.tls.enabled" }}
+{{- end }}
+{{- end }}
