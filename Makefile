@@ -210,6 +210,13 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	$(RECORD) "Valkey of the JobSet chart" "$$(valkey-server --version | sed -E 's/.* v=([0-9.]+) .*/\1/')" 'TLS, ACL users, a volume (`suites/charts/jobset`)'
 	$(MAKE) test-python e2e-rendezvous e2e-torch
 
+.PHONY: e2e-beside
+e2e-beside: ## In-place restarts beside the real published JobSet controller, by the chart holdfast-inplace, on a real node (root)
+	./hack/install-debian.sh
+	$(MAKE) build
+	$(TESTBED) down
+	cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -v ./suites/beside
+
 .PHONY: e2e-rendezvous
 e2e-rendezvous: ## Real torchrun of PyTorch 1.13 and 2.6 on this host against the managed rendezvous (root)
 	./hack/install-debian.sh torch

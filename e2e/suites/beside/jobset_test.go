@@ -1,0 +1,149 @@
+//go:build e2e
+
+package beside
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+func TestProcess(t *testing.T) {
+	g, workers := start(t, nil)
+	g.kill(first(workers))
+	g.awaitCharged(1)
+	g.samePods(workers)
+	time.Sleep(30 * time.Second)
+	g.kill(first(workers))
+	g.awaitCharged(2)
+	g.samePods(workers)
+}
+
+func TestPod(t *testing.T) {
+	g, workers := start(t, func(js *v1alpha2.JobSet) {
+		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1)
+	})
+	lost := first(workers)
+	at, err := g.DeletePod(g.ctx, lost)
+	g.must(err)
+	g.started("a deleted pod", size, at)
+	g.awaitCharged(1)
+	g.samePods(workers, lost.ID)
+}
+
+// The group restarts without a leader, and the next one counts.
+func TestOrchestrator(t *testing.T) {
+	g, workers := start(t, nil)
+	before := g.orchestrator()
+	g.must(g.Client.Delete(g.ctx, before, client.GracePeriodSeconds(0)))
+	g.kill(first(workers))
+	g.awaitCharged(1)
+	g.awaitSync("InSync")
+	g.samePods(workers)
+	if after := g.orchestrator(); after.UID == before.UID {
+		t.Error("the orchestrator was not replaced")
+	}
+}
+
+func TestBudget(t *testing.T) {
+	g, workers := start(t, func(js *v1alpha2.JobSet) { js.Spec.FailurePolicy.MaxRestarts = 1 })
+	g.kill(first(workers))
+	g.awaitCharged(1)
+	_, err := g.Signal(g.ctx, first(workers), unix.SIGKILL)
+	g.must(err)
+	g.until("the JobSet has failed", func(js *v1alpha2.JobSet) error {
+		c := meta.FindStatusCondition(js.Status.Conditions, string(v1alpha2.JobSetFailed))
+		if c == nil || c.Reason != v1alpha2.ReachedMaxRestartsReason || js.Status.TerminalState != string(v1alpha2.JobSetFailed) {
+			return fmt.Errorf("condition %+v, terminal state %q", c, js.Status.TerminalState)
+		}
+		return nil
+	})
+	g.must(framework.Until(g.ctx, "the published controller has deleted the Jobs", func(ctx context.Context) error {
+		pods, err := g.Pods(ctx, jobs, g.name)
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("%d pods are there", len(pods))
+		}
+		return err
+	}))
+}
+
+// A pod that finds no node keeps its group from restarting in time, so all Jobs are recreated.
+func TestTimeout(t *testing.T) {
+	g, workers := start(t, func(js *v1alpha2.JobSet) {
+		js.Annotations[v1alpha2.InPlaceTimeoutKey] = "6s"
+		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1)
+	})
+	g.cordon(true)
+	t.Cleanup(func() { g.ctx = context.Background(); g.cordon(false) })
+	_, err := g.DeletePod(g.ctx, first(workers))
+	g.must(err)
+	g.awaitCharged(2) // the restart, and the recreation after it
+	g.cordon(false)
+	at := time.Now()
+	g.started("a recreation after a time-out, from when there is a node again", size, at)
+	g.awaitSync("InSync")
+	after, err := g.AwaitWorkers(g.ctx, jobs, g.name, size)
+	g.must(err)
+	for id, was := range workers {
+		if after[id].PodUID == was.PodUID {
+			t.Errorf("%s is still in its old pod", id)
+		}
+	}
+}
+
+func (g *group) cordon(on bool) {
+	g.Helper()
+	var nodes corev1.NodeList
+	g.must(g.Client.List(g.ctx, &nodes))
+	for i := range nodes.Items {
+		node := nodes.Items[i].DeepCopy()
+		node.Spec.Unschedulable = on
+		g.must(g.Client.Patch(g.ctx, node, client.MergeFrom(&nodes.Items[i])))
+	}
+}
+
+// Removal leaves workers running. One that fails then exits in the time that is stated. Installed again, the chart leads the group on.
+func TestRemoval(t *testing.T) {
+	g, workers := start(t, nil)
+	g.must(release().Uninstall())
+	time.Sleep(15 * time.Second)
+	g.samePods(workers)
+	failed := first(workers)
+	at, err := g.Signal(g.ctx, failed, unix.SIGKILL)
+	g.must(err)
+	g.must(framework.Until(g.ctx, "its container has restarted", func(ctx context.Context) error {
+		now, err := g.Workers(ctx, jobs, g.name)
+		if err == nil && now[failed.ID].Restarts == 0 {
+			err = fmt.Errorf("it has not")
+		}
+		return err
+	}))
+	took := time.Since(at)
+	t.Logf("MEASURED a worker that fails after the removal exits after %.1f s, with a limit of 10 s", took.Seconds())
+	if took > 40*time.Second {
+		t.Error("that is too long")
+	}
+	g.must(release().Install(g.ctx, values()))
+	g.must(framework.Until(g.ctx, "all run again", func(ctx context.Context) error {
+		now, err := g.Workers(ctx, jobs, g.name)
+		for _, w := range now {
+			if err == nil && !w.Ready {
+				err = fmt.Errorf("%s is not ready", w.ID)
+			}
+		}
+		return err
+	}))
+	g.awaitSync("InSync")
+	_, err = g.StartsAfter(g.ctx, jobs, g.name, size, at)
+	g.must(err)
+}

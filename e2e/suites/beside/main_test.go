@@ -1,0 +1,88 @@
+//go:build e2e
+
+// Package beside runs the published JobSet controller on a real node, with the chart holdfast-inplace beside it, and makes processes, pods and the
+// orchestrator fail.
+//
+// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+package beside
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/framework/helm"
+	"github.com/holdfast-project/holdfast/e2e/suites"
+	"github.com/holdfast-project/holdfast/e2e/testbed"
+)
+
+const (
+	publishedProgram = "published-jobset"
+	publishedPort    = 9847
+	publishedHealth  = "127.0.0.1:18847"
+
+	namespace = "e2e-beside" // of the release
+	jobs      = "e2e-beside-jobs"
+)
+
+var shared *framework.Environment
+
+func TestMain(m *testing.M) { os.Exit(suites.Main(begin, m)) }
+
+func begin(ctx context.Context, progress io.Writer) (func(context.Context) error, error) {
+	l, err := suites.StartForCharts(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	shared = l
+	if err := startPublished(ctx, l); err != nil {
+		return nil, err
+	}
+	if err := l.Namespace(ctx, jobs); err != nil {
+		return nil, err
+	}
+	return func(context.Context) error { return l.Close() }, release().Install(ctx, values())
+}
+
+// startPublished defines JobSets as the published manifests do, and runs the published manager on this host.
+func startPublished(ctx context.Context, l *framework.Environment) error {
+	published, err := l.PublishedManager(ctx, framework.PublishedAddresses{WebhookPort: publishedPort, Metrics: "0", Health: publishedHealth})
+	if err != nil {
+		return err
+	}
+	definition := filepath.Join(filepath.Dir(published.Webhooks), "..", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml")
+	if err := l.Apply(ctx, "", definition); err != nil {
+		return err
+	}
+	if err := l.Cluster.StartProgram(ctx, testbed.Program{Name: publishedProgram, Command: published.Command, Ready: framework.Healthy(publishedHealth)}); err != nil {
+		return err
+	}
+	return l.ApplyWebhooks(ctx, published.Webhooks, publishedPort)
+}
+
+func release() helm.Release {
+	return helm.Release{
+		Name: "holdfast-inplace", Namespace: namespace, Chart: shared.File("charts", "holdfast-inplace"), Kubeconfig: shared.Cluster.KubeconfigPath(),
+	}
+}
+
+// values are small enough for a machine of two cores.
+func values() helm.Values {
+	images := helm.ImageValues()
+	small := helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
+	node := helm.Values{framework.NodePool: "pool-1"} // where the images are
+	valkey := images["valkey"].(helm.Values)
+	for key, value := range (helm.Values{"resources": small, "nodeSelector": node, "agents": 100}) {
+		valkey[key] = value
+	}
+	return helm.Values{
+		"image": images["orchestrator"].(helm.Values)["image"], "resources": small, "nodeSelector": node, "valkey": valkey,
+		"leaderElection": helm.Values{"leaseDuration": "5s"},
+		"injection": helm.Values{
+			"execImage": helm.Image(framework.ExecImage), "agentImage": helm.Image(framework.AgentImage), "exitWithoutStoreAfter": "10s",
+		},
+	}
+}
