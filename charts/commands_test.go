@@ -80,7 +80,7 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"kubectl get pods --selektor=a":                          "unknown flag: --selektor",
 		"kubectl frobnicate pods":                                "no command frobnicate",
 		"kubectl apply -f examples/nothing.yaml":                 "no such file",
-		"kubectl apply -f e2e/framework/manager.yaml":                  "no test applies",
+		"kubectl apply -f e2e/framework/manager.yaml":            "no test applies",
 		"kubectl apply -f config/nothing.yaml":                   "no such file",
 		"kubectl delete pod $(kubectl gett pods -o name | head)": "no command gett",
 		"export KUBECONFIG=$(go run ./e2e/cmd/nothing)":          "no such file",
