@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +38,8 @@ func umbrella(t *testing.T, values map[string]any) objects {
 	return found
 }
 
-// One registry and one release install all, and no two objects of it have the same name.
+// One registry and one release install all, and no two objects of it have the same name. The chart holdfast-inplace is not among them: it
+// is for clusters whose JobSet controller is the published one.
 func TestTheUmbrellaInstallsEveryChart(t *testing.T) {
 	global := map[string]any{"imageRegistry": "registry.example/a"}
 	all := umbrella(t, map[string]any{"global": global})
@@ -49,7 +51,8 @@ func TestTheUmbrellaInstallsEveryChart(t *testing.T) {
 		}
 		seen[key] = true
 	}
-	for chart := range installed {
+	ours := slices.DeleteFunc(slices.Collect(maps.Keys(installed)), func(chart string) bool { return chart == "holdfast-inplace" })
+	for _, chart := range ours {
 		if !seen["Deployment holdfast/holdfast-"+chart] && !seen["Deployment holdfast/"+chart] {
 			t.Errorf("%s is not installed", chart)
 		}
@@ -64,7 +67,7 @@ func TestTheUmbrellaInstallsEveryChart(t *testing.T) {
 	for name := range less.podTemplates(t) {
 		names = append(names, name)
 	}
-	if len(names) != len(installed)-1 || slices.Contains(names, "holdfast-rescheduler") {
+	if len(names) != len(ours)-1 || slices.Contains(names, "holdfast-rescheduler") {
 		t.Errorf("without the rescheduler %v are installed", names)
 	}
 }
