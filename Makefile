@@ -384,12 +384,10 @@ manifests: ## Write plain manifests for kubectl into config/: REGISTRY=registry.
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules
 	@unformatted=$$(gofmt -l $(MODULES) tools); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
-	go vet -tags envtest,e2e,e2e_all $(PACKAGES)
-	for module in $(ALONE); do (cd $$module && GOWORK=off go vet -tags envtest ./...); done
 	GOWORK=off go run -C tools/rules . $(CURDIR)
 	GOBIN=$(BIN) GOWORK=off go install -C tools/lint tool
-	$(BIN)/staticcheck -tags envtest,e2e,e2e_all $(PACKAGES)
-	for module in $(ALONE); do (cd $$module && GOWORK=off $(BIN)/staticcheck -tags envtest ./...); done
+	$(BIN)/golangci-lint run $(PACKAGES)
+	for module in $(ALONE); do (cd $$module && GOWORK=off $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: prose
 prose: ## Check the prose of the pages with Vale: .vale.ini says which

@@ -29,3 +29,12 @@ func eachGoFile(root string, show func(path, content string)) error {
 		return err
 	})
 }
+
+func within(path string, folders ...string) bool {
+	for _, folder := range folders {
+		if strings.HasPrefix(path, folder) {
+			return true
+		}
+	}
+	return false
+}

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// everySecond is the pace of failures somewhere.
-const everySecond = time.Second
+// failureInterval is the time between two failures anywhere in the cluster.
+const failureInterval = time.Second
 
 // playMany runs many JobSets and kills a worker of one of them every second.
 func (b *benchmark) playMany(ctx context.Context, way string) error {
@@ -54,7 +54,7 @@ type hits struct {
 // all hits one group each second, none that is still down, and returns when all have been answered.
 func (h *hits) all(ctx context.Context, b *benchmark, groups []*group) error {
 	var answers sync.WaitGroup
-	ticker := time.NewTicker(everySecond)
+	ticker := time.NewTicker(failureInterval)
 	defer ticker.Stop()
 	for end := time.Now().Add(b.manyFor); time.Now().Before(end); {
 		select {

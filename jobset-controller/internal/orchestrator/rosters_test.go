@@ -119,11 +119,11 @@ func (k *crew) work() *crew {
 		for _, name := range slices.Sorted(mapsKeys(k.agents)) {
 			k.act(k.agents[name])
 		}
-		if now := fmt.Sprintf("%+v", k.group()); now == before {
+		now := fmt.Sprintf("%+v", k.group())
+		if now == before {
 			return k
-		} else {
-			before = now
 		}
+		before = now
 	}
 	k.Fatal("it never settles")
 	return nil

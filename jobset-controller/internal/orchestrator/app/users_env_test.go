@@ -118,11 +118,11 @@ func (g *guarded) grant() {
 	g.must(err)
 	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
 		role := &unstructured.Unstructured{}
-		if err := documents.Decode(role); errors.Is(err, io.EOF) {
+		err := documents.Decode(role)
+		if errors.Is(err, io.EOF) {
 			return
-		} else {
-			g.must(err)
 		}
+		g.must(err)
 		meta := metav1.ObjectMeta{Name: leaderUser}
 		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: role.GetKind(), Name: role.GetName()}
 		subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: leaderUser}}
