@@ -39,8 +39,7 @@ func (c culprits) add(slot string, kind Kind) {
 
 // silence cuts a node off for good, if another one is left to run its pods.
 func (n *node) silence() {
-	working := slices.ContainsFunc(n.nodes, func(other *node) bool { return other != n && !other.cut && !other.lost })
-	if n.cut || n.lost || !working {
+	if n.cut || n.lost || !n.replaceable() {
 		return
 	}
 	n.cut, n.silent = true, true

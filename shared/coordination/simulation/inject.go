@@ -78,8 +78,10 @@ var podFaults = map[Kind]func(*pod, Fault){
 		p.node.skew += f.jump()
 	},
 	NodeCrashes: func(p *pod, f Fault) {
-		p.node.crash()
-		p.in(f.For, p.node.clear)
+		if p.node.replaceable() {
+			p.node.crash()
+			p.in(f.For, p.node.clear)
+		}
 	},
 	NodeCutOff: func(p *pod, f Fault) {
 		p.node.cut = true

@@ -27,6 +27,11 @@ func (n *node) nextRelist() time.Duration {
 	return relist - (n.now+relist-n.phase)%relist
 }
 
+// replaceable reports whether another node can run the pods of this one: a history in which all nodes are lost for good has no good end.
+func (n *node) replaceable() bool {
+	return slices.ContainsFunc(n.nodes, func(other *node) bool { return other != n && !other.cut && !other.lost })
+}
+
 // crash ends all that runs on the node, and nothing reports it.
 func (n *node) crash() {
 	n.note(n.name, "crashes")
