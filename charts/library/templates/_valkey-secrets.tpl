@@ -1,13 +1,18 @@
 {{- define "holdfast.valkeySecrets" -}}
-{{- /* The Secrets of the chart's own store. They have no data, so every rendering is the same, and none overwrites what the orchestrator put in. */}}
-{{- range include "holdfast.emptySecrets" . | fromYamlArray }}
+{{- /* The Secrets of the chart's own store. They have no data, so every rendering is the same, and none overwrites what the orchestrator put in. The
+argument: {"context": ., "keep": whether they stay when the release is uninstalled}. */}}
+{{- range include "holdfast.emptySecrets" .context | fromYamlArray }}
 ---
 apiVersion: v1
 kind: Secret
 metadata:
   name: {{ . }}
-  namespace: {{ $.Release.Namespace }}
+  namespace: {{ $.context.Release.Namespace }}
   labels:
-    {{- include "holdfast.valkeyLabels" $ | nindent 4 }}
+    {{- include "holdfast.valkeyLabels" $.context | nindent 4 }}
+  {{- if $.keep }}
+  annotations:
+    helm.sh/resource-policy: keep
+  {{- end }}
 {{- end }}
 {{- end }}
