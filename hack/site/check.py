@@ -102,7 +102,8 @@ def main(folder):
         sys.exit("check.py: chromium is missing, run hack/install-debian.sh docs")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with tempfile.TemporaryDirectory() as profile:
+        # Processes of the browser may still write to the profile when the first one has ended.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
             process = subprocess.Popen(
                 [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir=" + profile,
                  f"http://127.0.0.1:{server.server_port}/check"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

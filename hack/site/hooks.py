@@ -10,11 +10,11 @@ ITEM = re.compile(r"(\d+\.|[*-]) ")
 
 def on_page_markdown(markdown, page, **_):
     folder = os.path.dirname(page.file.src_path)
-    return "\n".join(_indent_lists(_link(line, folder) for line in markdown.split("\n")))
+    return "\n".join(_indent_lists(_link(markdown, folder).split("\n")))
 
 
-def _link(line, folder):
-    """Points links that leave docs/ to the repository, and links to a folder to its README."""
+def _link(markdown, folder):
+    """Points links that leave docs/ to the repository, and links to a folder to its README. The text of a link may span lines."""
 
     def replace(match):
         text, target, anchor = match.group(1), match.group(2), match.group(3) or ""
@@ -28,7 +28,7 @@ def _link(line, folder):
             return f"{text}{os.path.join(target, 'README.md')}{anchor})" if os.path.exists(readme) else f"{text}{SOURCE}{path})"
         return match.group(0)
 
-    return LINK.sub(replace, line)
+    return LINK.sub(replace, markdown)
 
 
 def _indent_lists(lines):
