@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,11 +47,15 @@ func TestB2AbsenceIsConfirmedLive(t *testing.T) {
 	observedComponent := &blind{}
 	w.wrap = func(c cache.Cache) cache.Cache { observedComponent.Cache = c; return observedComponent }
 	w.start()
+	// Until the cache has synced, the controller reads live. An event asks it to read again.
 	w.Eventually(func() string {
-		if observedComponent.looks.Load() == 0 {
-			return "nobody has read the cache"
+		if observedComponent.looks.Load() > 0 {
+			return ""
 		}
-		return ""
+		changed := job.DeepCopy()
+		changed.Annotations = map[string]string{"test.holdfast.dev/event": time.Now().String()}
+		w.OK(w.Patch(w.Context(), changed, client.MergeFrom(job)))
+		return "nobody has read the cache"
 	})
 	w.Always(func() string { return sandbox.Differs("phase", "Running", string(w.get("a").Status.Phase)) })
 	w.expire(job)
