@@ -32,7 +32,7 @@ type controller struct{ program, name, lease, webhook string }
 
 var controllers = map[string]controller{
 	"jobset-controller":     {"jobset", "jobset", "6d4f6a47.jobset.x-k8s.io", "vjobset.kb.io"},
-	"holdfast-inplace":      {"orchestrator", "beside", "holdfast-inplace", "mjob.holdfast.dev"},
+	"holdfast-inplace":      {"orchestrator", "orchestrator", "holdfast-inplace", "mjob.holdfast.dev"},
 	"appwrapper-controller": {"appwrapper", "appwrapper", "f134c674.codeflare.dev", "mappwrapper.kb.io"},
 	"elastic-operator":      {"elastic-operator", "elastic-job-controller", "elastic-operator.holdfast.dev", ""},
 	"rescheduler":           {"rescheduler", "rescheduler", "rescheduler.holdfast.dev", "pods.rescheduler.holdfast.dev"},

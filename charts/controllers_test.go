@@ -118,17 +118,14 @@ func patternsOf(t *testing.T, alert alerts.Alert, label string) (patterns []stri
 	return patterns
 }
 
-// controllersOf are the names of the controllers that a chart runs. The orchestrator's code is that of two charts: each leads JobSets by a
-// controller of its own.
+// controllersOf are the names of the controllers that a chart runs.
 func controllersOf(t *testing.T, chart string) []string {
 	t.Helper()
-	switch chart {
-	case "jobset-controller":
-		return slices.DeleteFunc(controllersIn(t, "../jobset-controller/internal"), func(name string) bool { return name == "beside" })
-	case "holdfast-inplace":
-		return slices.DeleteFunc(controllersIn(t, "../jobset-controller/internal/orchestrator"), func(name string) bool { return name == "orchestrator" })
+	folder := filepath.Join("..", chart, "internal")
+	if chart == inPlaceChart {
+		folder = "../jobset-controller/internal/orchestrator"
 	}
-	return controllersIn(t, filepath.Join("..", chart, "internal"))
+	return controllersIn(t, folder)
 }
 
 // A controller whose name is in no rule fails, or falls behind, unseen.

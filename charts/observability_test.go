@@ -113,7 +113,7 @@ func checkRules(t *testing.T, chart, values string, groups []any, disabled strin
 	all := mustParse(t, chart, values)
 	rule := all.named(t, "PrometheusRule", "")
 	without := []string{disabled}
-	if chart != "holdfast-inplace" && !scrapesOrchestrators(t, all) { // there the orchestrator is the manager, which is scraped with its chart
+	if chart != inPlaceChart && !scrapesOrchestrators(t, all) { // there the orchestrator is the manager, which is scraped with its chart
 		without = append(without, "HoldfastOrchestratorHasNoLeader")
 	}
 	got, _, _ := unstructured.NestedSlice(rule.Object, "spec", "groups")

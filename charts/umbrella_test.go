@@ -51,7 +51,7 @@ func TestTheUmbrellaInstallsEveryChart(t *testing.T) {
 		}
 		seen[key] = true
 	}
-	ours := slices.DeleteFunc(slices.Collect(maps.Keys(installed)), func(chart string) bool { return chart == "holdfast-inplace" })
+	ours := slices.DeleteFunc(slices.Collect(maps.Keys(installed)), func(chart string) bool { return chart == inPlaceChart })
 	for _, chart := range ours {
 		if !seen["Deployment holdfast/holdfast-"+chart] && !seen["Deployment holdfast/"+chart] {
 			t.Errorf("%s is not installed", chart)

@@ -17,7 +17,7 @@ func jobSet() Set {
 
 func inPlace() Set {
 	m := manager{
-		title: "orchestrator beside the published JobSet controller", program: "orchestrator", controllers: "beside|rosters",
+		title: "orchestrator beside the published JobSet controller", program: "orchestrator", controllers: "orchestrator|rosters",
 		webhooks: admission.Names["holdfast-inplace"], lease: "holdfast-inplace",
 	}
 	return Set{"holdfast-inplace", append(append(m.alerts(), training()...), orchestrator()...)}

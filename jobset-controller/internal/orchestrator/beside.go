@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
@@ -25,7 +26,7 @@ import (
 // claims it then; JobSets of our own controller, and of other installations, are left alone.
 func Beside(installation string) Kind {
 	return Kind{
-		Controller: "beside", GVK: v1alpha2.GroupVersion.WithKind("JobSet"), Jobs: true, DropsCopies: true, Changed: servedChanged(),
+		Controller: JobSets.Controller, GVK: owners.JobSet, Jobs: true, DropsCopies: true, Changed: servedChanged(),
 		New: func() client.Object { return &v1alpha2.JobSet{} },
 		Asks: func(owner client.Object) bool {
 			js := owner.(*v1alpha2.JobSet)
