@@ -130,6 +130,25 @@ func TestGroupsAreByLabelsThatExist(t *testing.T) {
 	}
 }
 
+// Alerts of one installation are told apart from those of another.
+func TestAlertsKeepWhereTheyComeFrom(t *testing.T) {
+	for _, set := range alerts.All() {
+		for _, alert := range set.Alerts {
+			expr, err := parser.ParseExpr(alert.Expr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+				sum, ok := node.(*parser.AggregateExpr)
+				if ok && (sum.Without || !slices.Contains(sum.Grouping, "cluster") || !slices.Contains(sum.Grouping, "namespace")) {
+					t.Errorf("%s, %s: %s drops cluster or namespace", set.Chart, alert.Name, sum)
+				}
+				return nil
+			})
+		}
+	}
+}
+
 // Every metric that a person would look for is on a board.
 func TestEveryMetricIsOnABoard(t *testing.T) {
 	var all strings.Builder

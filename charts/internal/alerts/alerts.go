@@ -4,7 +4,6 @@ package alerts
 
 import (
 	"fmt"
-	"regexp"
 
 	"sigs.k8s.io/yaml"
 )
@@ -42,23 +41,7 @@ type Set struct {
 // All returns the sets, one for each chart. Alerts of one installation are told apart from those of another: every aggregation keeps the
 // labels cluster and namespace.
 func All() []Set {
-	sets := []Set{jobSet(), inPlace(), appWrapper(), elastic(), rescheduler()}
-	for _, set := range sets {
-		for i := range set.Alerts {
-			set.Alerts[i].Expr = keepOrigin(set.Alerts[i].Expr)
-		}
-	}
-	return sets
-}
-
-var (
-	aggregation = regexp.MustCompile(`\b(sum|max|min)\(`)
-	grouping    = regexp.MustCompile(`\b(sum|max|min) by \(`)
-)
-
-// keepOrigin makes every aggregation of an expression keep cluster and namespace.
-func keepOrigin(expr string) string {
-	return aggregation.ReplaceAllString(grouping.ReplaceAllString(expr, "$1 by (cluster, namespace, "), "$1 by (cluster, namespace) (")
+	return []Set{jobSet(), inPlace(), appWrapper(), elastic(), rescheduler()}
 }
 
 type (

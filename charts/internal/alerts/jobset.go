@@ -29,38 +29,38 @@ func training() []Alert {
 	return []Alert{
 		{
 			Name: "HoldfastGoodputLow", Severity: Warning, For: "15m",
-			Expr:        fmt.Sprintf("sum(rate(%s[1h])) / (sum(rate(%s[1h])) + sum(rate(%s[1h]))) < 0.9", running, running, lost),
+			Expr:        fmt.Sprintf("sum by (cluster, namespace) (rate(%s[1h])) / (sum by (cluster, namespace) (rate(%s[1h])) + sum by (cluster, namespace) (rate(%s[1h]))) < 0.9", running, running, lost),
 			Summary:     "More than a tenth of the workers' time is lost to failures",
 			Description: "In the last hour, groups of workers stood still for more than a tenth of the time. Open the reliability dashboard to see the causes.",
 		},
 		{
 			Name: "HoldfastRestartStorm", Severity: Warning,
-			Expr:        fmt.Sprintf("sum(increase(%s[30m])) > 30", series.Restarts.Name),
+			Expr:        fmt.Sprintf("sum by (cluster, namespace) (increase(%s[30m])) > 30", series.Restarts.Name),
 			Summary:     "More than 30 restarts in half an hour",
 			Description: "Check what the restarts have in common, such as a node, an image or a reason, before the jobs exceed maxRestarts.",
 		},
 		{
 			Name: "HoldfastRestartBudgetNearlySpent", Severity: Warning,
-			Expr:        fmt.Sprintf("max(%s) >= 0.8", series.RestartBudgetUsed.Name),
+			Expr:        fmt.Sprintf("max by (cluster, namespace) (%s) >= 0.8", series.RestartBudgetUsed.Name),
 			Summary:     "A JobSet has used most of its restarts",
 			Description: "It has used 80 % of its maxRestarts or more. It fails for good with the first failure beyond maxRestarts. Find the JobSet and the cause of its failures.",
 		},
 		{
 			Name: "HoldfastRestartsSlow", Severity: Warning, For: "5m",
-			Expr: fmt.Sprintf(`sum by (kind) (increase(%s[1h])) / sum by (kind) (increase(%s{phase="detect"}[1h])) > 300`,
+			Expr: fmt.Sprintf(`sum by (cluster, namespace, kind) (increase(%s[1h])) / sum by (cluster, namespace, kind) (increase(%s{phase="detect"}[1h])) > 300`,
 				series.RestartDuration.Sum(), series.RestartDuration.Count()),
 			Summary:     "Restarts take more than five minutes",
 			Description: "This is the average time from a failure until all workers run again. Open the reliability dashboard to see which phase takes the time.",
 		},
 		{
 			Name: "HoldfastRestartsTimeOut", Severity: Warning,
-			Expr:        fmt.Sprintf("sum(increase(%s[1h])) > 3", series.Timeouts.Name),
+			Expr:        fmt.Sprintf("sum by (cluster, namespace) (increase(%s[1h])) > 3", series.Timeouts.Name),
 			Summary:     "In-place restarts time out",
 			Description: "More than three restarts in an hour did not finish within the in-place timeout. After each one, all pods were recreated. Find the worker that was missing.",
 		},
 		{
 			Name: "HoldfastWorkersOutOfSync", Severity: Warning, For: "20m",
-			Expr:        fmt.Sprintf("sum(%s) > 0", series.OutOfSync.Name),
+			Expr:        fmt.Sprintf("sum by (cluster, namespace) (%s) > 0", series.OutOfSync.Name),
 			Summary:     "Groups wait for workers that do not join",
 			Description: "Groups have been waiting for workers for 20 minutes. Check for pods that cannot be scheduled first.",
 		},
@@ -72,19 +72,19 @@ func orchestrator() []Alert {
 	return []Alert{
 		{
 			Name: "HoldfastOrchestratorHasNoLeader", Severity: Critical, For: "3m",
-			Expr:        fmt.Sprintf("absent(%s) or max(%s) < 1", series.Leading.Name, series.Leading.Name), // without an orchestrator there is no series
+			Expr:        fmt.Sprintf("absent(%s) or max by (cluster, namespace) (%s) < 1", series.Leading.Name, series.Leading.Name), // without an orchestrator there is no series
 			Summary:     "No orchestrator is the leader",
 			Description: "No orchestrator is running, or none of them holds the Lease. In-place restarts continue, but they are not counted, do not time out and are not escalated. New groups do not start. Check the orchestrator's pods first.",
 		},
 		{
 			Name: "HoldfastStoreUnreachable", Severity: Critical, For: "5m",
-			Expr:        fmt.Sprintf("sum(rate(%s[5m])) > 0.1", series.StoreErrors.Name),
+			Expr:        fmt.Sprintf("sum by (cluster, namespace) (rate(%s[5m])) > 0.1", series.StoreErrors.Name),
 			Summary:     "The store of in-place restarts is unreachable",
 			Description: "Healthy workers continue. A worker that exits waits, and its group does not restart. Check the store's pod first.",
 		},
 		{
 			Name: "HoldfastOrchestratorsFenced", Severity: Info,
-			Expr:        fmt.Sprintf("sum(increase(%s[15m])) > 5", series.FencingRejections.Name),
+			Expr:        fmt.Sprintf("sum by (cluster, namespace) (increase(%s[15m])) > 5", series.FencingRejections.Name),
 			Summary:     "Orchestrators that lost the Lease still write",
 			Description: "The store rejected the writes, so no data is damaged. Check for a slow API server or for paused nodes, which make the leader change.",
 		},

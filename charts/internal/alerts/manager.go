@@ -27,20 +27,20 @@ func (m manager) alerts() []Alert {
 		},
 		{
 			Program: m.program, Name: "HoldfastControllerHasNoLeader", Severity: Critical, For: "3m",
-			Expr:        fmt.Sprintf(`max(%s{name="%s"}) < 1`, foreign.Leader, m.lease),
+			Expr:        fmt.Sprintf(`max by (cluster, namespace) (%s{name="%s"}) < 1`, foreign.Leader, m.lease),
 			Summary:     "No " + m.title + " is the leader",
 			Description: "Its processes run, but none of them holds the Lease, so none of them acts. Check the Lease and the API server.",
 		},
 		{
 			Program: m.program, Name: "HoldfastControllerErrors", Severity: Warning, For: "15m",
-			Expr: fmt.Sprintf(`sum(rate(%s{controller=~"%s"}[10m])) / sum(rate(%s{controller=~"%s"}[10m])) > 0.1`,
+			Expr: fmt.Sprintf(`sum by (cluster, namespace) (rate(%s{controller=~"%s"}[10m])) / sum by (cluster, namespace) (rate(%s{controller=~"%s"}[10m])) > 0.1`,
 				foreign.ReconcileErrors, m.controllers, foreign.Reconciles, m.controllers),
 			Summary:     "More than a tenth of the reconciles of the " + m.title + " fail",
 			Description: "It retries with increasing delays, so changes take effect late. Its log names the objects and the errors.",
 		},
 		{
 			Program: m.program, Name: "HoldfastControllerFallsBehind", Severity: Warning, For: "10m",
-			Expr: fmt.Sprintf(`histogram_quantile(0.9, sum by (le) (rate(%s_bucket{name=~"%s"}[10m]))) > 30`,
+			Expr: fmt.Sprintf(`histogram_quantile(0.9, sum by (cluster, namespace, le) (rate(%s_bucket{name=~"%s"}[10m]))) > 30`,
 				foreign.QueueTime, m.controllers),
 			Summary:     "Objects wait more than half a minute for the " + m.title,
 			Description: "One in ten objects waits longer than 30 s in the queue. Raise maxConcurrentReconciles, or the limits in clientConnection.",
@@ -49,7 +49,7 @@ func (m manager) alerts() []Alert {
 	if len(m.webhooks) > 0 {
 		all = append(all, Alert{
 			Program: m.program, Name: "HoldfastWebhookCertExpiry", Severity: Warning, For: "10m",
-			Expr:        fmt.Sprintf(`min(%s{program="%s"}) - time() < 7 * 24 * 3600`, series.WebhookCertificateEnd.Name, m.program),
+			Expr:        fmt.Sprintf(`min by (cluster, namespace) (%s{program="%s"}) - time() < 7 * 24 * 3600`, series.WebhookCertificateEnd.Name, m.program),
 			Summary:     "The certificate of the webhook of the " + m.title + " expires within a week",
 			Description: "It has not been renewed as expected. When it has expired, the API server cannot call the webhook. Check what renews it.",
 		}, Alert{
@@ -65,8 +65,8 @@ func (m manager) alerts() []Alert {
 // webhookFaults: of every process its panics, and what the API server has seen. The code of each of our answers is 200, and says nothing.
 func (m manager) webhookFaults() string {
 	names := admission.Pattern(m.webhooks)
-	return fmt.Sprintf(`sum(rate(%s[5m]) * on (job, instance) group_left %s{program="%s"}) > 0`, foreign.WebhookPanics, series.BuildInfo.Name, m.program) +
-		fmt.Sprintf(` or sum(rate(%s{name=~"%s",error_type!="no_error"}[5m])) > 0`, foreign.WebhookRejections, names) +
-		fmt.Sprintf(` or sum(rate(%s{name=~"%s",error_type="no_error",rejection_code=~"5.."}[5m])) > 0`, foreign.WebhookRejections, names) +
-		fmt.Sprintf(` or sum(rate(%s{name=~"%s"}[5m])) > 0`, foreign.WebhookPassedOver, names)
+	return fmt.Sprintf(`sum by (cluster, namespace) (rate(%s[5m]) * on (job, instance) group_left %s{program="%s"}) > 0`, foreign.WebhookPanics, series.BuildInfo.Name, m.program) +
+		fmt.Sprintf(` or sum by (cluster, namespace) (rate(%s{name=~"%s",error_type!="no_error"}[5m])) > 0`, foreign.WebhookRejections, names) +
+		fmt.Sprintf(` or sum by (cluster, namespace) (rate(%s{name=~"%s",error_type="no_error",rejection_code=~"5.."}[5m])) > 0`, foreign.WebhookRejections, names) +
+		fmt.Sprintf(` or sum by (cluster, namespace) (rate(%s{name=~"%s"}[5m])) > 0`, foreign.WebhookPassedOver, names)
 }
