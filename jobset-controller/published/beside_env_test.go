@@ -445,6 +445,13 @@ func TestBesideRefusalsAreOneCondition(t *testing.T) {
 					t.Errorf("%s is prepared", job.Name)
 				}
 			}
+			g.change(func(js *theirs.JobSet) {
+				delete(js.Annotations, v1alpha2.InPlaceTimeoutKey)
+				js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = nil
+			})
+			g.eventually(func() string { // it asks for nothing any more
+				return sandbox.Differs("condition", inSync+" is absent", sandbox.ConditionOf(g.jobSet().Status.Conditions, inSync))
+			})
 		})
 	}
 }

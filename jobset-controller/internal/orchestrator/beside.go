@@ -45,6 +45,7 @@ func asks(js *v1alpha2.JobSet) bool {
 	return (said || beside.Misplaced(js) != "") && !isOver(js) && isOurs(js)
 }
 
+// viewServed is what a JobSet wants of this installation. One that nobody has claimed is known once it has Jobs, or says that it was refused.
 func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (view leader.Owner, known bool) {
 	inPlace := policy.ReadInPlace(js.Annotations)
 	current, err := epoch.Of(js.Annotations)
@@ -52,38 +53,41 @@ func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (
 		current = epoch.First()
 	}
 	view = ownerOf(js, inPlace, current)
-	view.Served = &leader.Served{Installation: installation, Restarts: js.Status.Restarts, Counted: js.Status.RestartsCountTowardsMax}
-	prepared := slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return beside.IsPrepared(job, installation) })
-	switch claimed := js.Annotations[v1alpha2.LedByKey]; {
-	case claimed == installation:
-	case claimed != "" || len(jobs) == 0 || !asks(js) || slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return beside.Other(job, installation) }):
+	claimed := js.Annotations[v1alpha2.LedByKey] == installation
+	if isOthers(js, jobs, installation) {
 		return view, false
-	case prepared:
-		view.Served.Claim = true
-	default:
-		view.Refused = whyUnprepared(js)
-		return view, true
 	}
 	if !asks(js) {
-		return view, isKnown(view)
+		return view, claimed && isKnown(view) || isRefused(view)
 	}
-	if view.Refused = beside.Refusal(js); view.Refused != "" {
-		return view, true
+	if !claimed && len(jobs) == 0 {
+		return view, false
 	}
-	if len(jobs) > 0 && !prepared {
-		view.Refused = whyUnprepared(js)
-		return view, true
+	prepared := slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return beside.IsPrepared(job, installation) })
+	view.Served = &leader.Served{
+		Installation: installation, Claim: !claimed && prepared, Restarts: js.Status.Restarts, Counted: js.Status.RestartsCountTowardsMax,
 	}
-	view.Wanted, view.Undecided, view.Refused = wantedOf(js, inPlace, jobs)
+	view.Refused = beside.Refusal(js)
+	if view.Refused == "" && len(jobs) > 0 && !prepared {
+		view.Refused = "the Jobs were created without agents, because the webhook was unreachable or does not apply to this namespace; they get some when all of them are recreated"
+	}
+	if view.Refused == "" {
+		view.Wanted, view.Undecided, view.Refused = wantedOf(js, inPlace, jobs)
+	}
 	return view, true
 }
 
-// whyUnprepared says why no Job of a JobSet carries agents.
-func whyUnprepared(js *v1alpha2.JobSet) string {
-	if refusal := beside.Refusal(js); refusal != "" {
-		return refusal
+// isOthers reports whether another installation leads a JobSet, or our own controller serves it.
+func isOthers(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) bool {
+	if by := js.Annotations[v1alpha2.LedByKey]; by != "" {
+		return by != installation
 	}
-	return "the Jobs were created without agents, because the webhook was unreachable or does not apply to this namespace; they get some when all of them are recreated"
+	return slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return beside.Other(job, installation) })
+}
+
+// isRefused reports whether the condition says that a JobSet cannot have what it asks for.
+func isRefused(view leader.Owner) bool {
+	return view.InSync != nil && view.InSync.Reason == leader.ReasonRefused
 }
 
 // servedChanged lets through what jobSetChanged does, and recreations by the owner's controller.
