@@ -18,7 +18,7 @@ app.kubernetes.io/component: valkey
 {{- end }}
 {{- end }}
 
-{{- /* Whether each JobSet has a user of its own: "true" or nothing. Without a say it is as the store is the chart's. */}}
+{{- /* Whether each JobSet has a store user: "true" or nothing. The default is yes for the chart's own store. */}}
 {{- define "holdfast.storeAuth" -}}
 {{- $on := .Values.valkey.auth.enabled }}
 {{- if kindIs "invalid" $on }}{{ $on = .Values.valkey.enabled }}{{ end }}
@@ -89,13 +89,13 @@ holdfast-orchestrator
 {{- end }}
 {{- $auth := include "holdfast.storeAuth" . }}
 {{- if and $auth $v.valkey.address (not (and $v.valkey.username $v.valkey.existingSecret)) }}
-{{- fail "valkey.auth.enabled: at a store that is there the orchestrator needs a user that may manage users: set valkey.username and valkey.existingSecret" }}
+{{- fail "valkey.auth.enabled: with an existing store, set valkey.username and valkey.existingSecret to a user that may manage users" }}
 {{- end }}
 {{- if and $auth (or $v.injection.storeUsername $v.injection.existingSecret) }}
 {{- fail "injection.storeUsername, injection.existingSecret: with valkey.auth.enabled each JobSet has a user and a Secret of its own; leave them empty" }}
 {{- end }}
 {{- if and (not $auth) (ne $v.valkey.auth.defaultUser "off") }}
-{{- fail "valkey.auth.defaultUser: it is for valkey.auth.enabled" }}
+{{- fail "valkey.auth.defaultUser: it has an effect only with valkey.auth.enabled" }}
 {{- end }}
 {{- $tls := include "holdfast.storeTLS" . }}
 {{- if and $tls $v.valkey.address (not $v.valkey.tls.existingSecret) }}
