@@ -370,12 +370,13 @@ local function set(base, a)
   return save(s)
 end
 
--- look: table, then fields. Returns the values to the leader, '' for one that is too long for a function to have written. The table
+-- look: table, then fields. Returns the values to the leader, '' for none and for one that is too long for a function to have written. The table
 -- is named by what follows the prefix of the group's keys.
 local function look(base, a)
   local key, values = base .. a[1], {}
   for i = 2, #a do
-    values[i - 1] = redis.call('HSTRLEN', key, a[i]) > 2 * MAX_TEXT and '' or redis.call('HGET', key, a[i])
+    local length = redis.call('HSTRLEN', key, a[i])
+    values[i - 1] = length > 0 and length <= 2 * MAX_TEXT and redis.call('HGET', key, a[i]) or ''
   end
   return values
 end
