@@ -32,6 +32,7 @@ type Observation struct {
 
 	keys map[string]bool // of what was done
 	pods *podIndex
+	mark parsedMark
 }
 
 // Owner is the object that has the group: what it wants, and what is written on it.
@@ -124,6 +125,22 @@ type Node struct {
 	Dead    string // why nothing runs there any more; empty: something may
 	Unready bool
 	Failed  bool // it could not be read
+}
+
+// parsedMark is the owner's mark of a recovery in progress. Most plans of a reconcile read the same text.
+type parsedMark struct {
+	text  string
+	state recovering.State
+	valid bool
+}
+
+// recovery is what the owner's annotation says of a recovery in progress; false if there is none or it is invalid.
+func (o *Observation) recovery() (recovering.State, bool) {
+	if text := o.Owner.Annotations[recovering.Annotation]; text != o.mark.text {
+		state, err := recovering.Parse(text)
+		o.mark = parsedMark{text, state, err == nil}
+	}
+	return o.mark.state, o.mark.valid
 }
 
 // rung of the ladder on which this group restarts: that of processes if all agents are supervisors.

@@ -34,7 +34,7 @@ func (p *planner) marked(a Annotate, set bool) Annotate {
 		return a
 	}
 	state := recovering.State{Rung: p.rung(), Reason: CauseText(p.group.Record.Cause), Deadline: p.clock.Start.Add(p.clock.Period)}
-	if recovering.Release(p.Owner.Annotations, recovering.RungRecreate) { // ours: the recreation is over, and a worker has died already
+	if now, found := p.recovery(); found && now.Rung == recovering.RungRecreate { // ours: the recreation is over, and a worker has died already
 		a.Recovering = &state
 		return a
 	}
@@ -69,7 +69,7 @@ func (p *planner) markState() markState {
 	if _, found := p.Owner.Annotations[recovering.Annotation]; !found {
 		return markAbsent
 	}
-	state, readable := recovering.Of(p.Owner.Annotations)
+	state, readable := p.recovery()
 	restarting := p.group != nil && p.group.Phase == coordination.Restarting
 	switch {
 	case !readable:
@@ -78,7 +78,7 @@ func (p *planner) markState() markState {
 		return markOutdated
 	case state.Rung > recovering.RungRecreate && restarting && state.Live(p.now):
 		return markSet // somebody above replaces the whole workload: this restart is part of that
-	case !recovering.Release(p.Owner.Annotations, recovering.RungProcess, recovering.RungGroup):
+	case state.Rung > recovering.RungGroup:
 		return markAbsent
 	case !state.Live(p.now):
 		return markOutdated

@@ -346,9 +346,9 @@ func apply(js *jobSet, a leader.Annotate) {
 		js.charged, js.counted = *a.Charged, true
 	}
 	if a.Recovering != nil {
-		js.marked, js.mark = true, *a.Recovering
+		js.mark = a.Recovering.Format()
 	} else if a.ClearRecovering {
-		js.marked = false
+		js.mark = ""
 	}
 	if a.History != nil {
 		js.history = *a.History

@@ -8,7 +8,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
-	"github.com/holdfast-project/holdfast/shared/recovering"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
@@ -23,11 +22,10 @@ type jobSet struct {
 	more       int64  // Jobs of its first replicated job beyond those of the shape
 
 	epoch    epoch.Record
-	charged  int32 // inplace-restarts
-	counted  bool  // that annotation is there
-	marked   bool
-	mark     recovering.State
-	formed   bool // the condition says that all workers are in sync
+	charged  int32  // inplace-restarts
+	counted  bool   // that annotation is there
+	mark     string // the annotation recovering.Annotation
+	formed   bool   // the condition says that all workers are in sync
 	history  string
 	restarts int32 // by the failure policy
 	recounts int32 // those of them that the budget pays for
@@ -174,8 +172,8 @@ func (a *api) describe(who string, before, after jobSet) {
 	if before.charged != after.charged || before.counted != after.counted {
 		a.note(who, "writes inplace-restarts %d", after.charged)
 	}
-	if before.marked != after.marked {
-		a.note(who, "marks the JobSet as recovering: %t", after.marked)
+	if (before.mark == "") != (after.mark == "") {
+		a.note(who, "marks the JobSet as recovering: %t", after.mark != "")
 	}
 	if before.suspended != after.suspended {
 		a.note(who, "suspend: %t", after.suspended)

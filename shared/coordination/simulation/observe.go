@@ -69,8 +69,8 @@ func (o *orchestrator) owner(js jobSet) leader.Owner {
 
 func (js *jobSet) annotations() map[string]string {
 	values := map[string]string{}
-	if js.marked {
-		values[recovering.Annotation] = js.mark.Format()
+	if js.mark != "" {
+		values[recovering.Annotation] = js.mark
 	}
 	if js.history != "" {
 		values[historyAnnotation] = js.history

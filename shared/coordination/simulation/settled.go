@@ -21,7 +21,7 @@ func (w *world) unsettled() string {
 		return w.leftBehind(js)
 	case js.suspended:
 		return "the JobSet is suspended"
-	case js.marked:
+	case js.mark != "":
 		return "the JobSet is marked as recovering"
 	case !js.formed:
 		return "the condition says that the group has still to form"
