@@ -1,7 +1,6 @@
 package coordination
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -30,7 +29,9 @@ const (
 func (s Stage) Slots() int64 { return s.Jobs * s.Pods }
 
 // Slot is the name of a slot of the stage.
-func (s Stage) Slot(job, pod int64) string { return fmt.Sprintf("%s-%d-%d", s.Prefix, job, pod) }
+func (s Stage) Slot(job, pod int64) string {
+	return s.Prefix + "-" + strconv.FormatInt(job, 10) + "-" + strconv.FormatInt(pod, 10)
+}
 
 // Has tells whether the slot belongs to the stage.
 func (s Stage) Has(slot string) bool {

@@ -34,7 +34,6 @@ func (w *world) forge(f Fault) {
 			break // nothing to forge, or nothing that anybody could read any more
 		}
 		g.write(v)
-		clear(g.views)
 		if now := g.view(uid); now != nil {
 			w.truth.note(uid, now)
 		}

@@ -12,7 +12,7 @@ func (s *server) restart(away time.Duration, data *memory.Dump, why string) {
 	s.note(s.name, "%s", why)
 	s.up = false
 	if data != nil {
-		s.restore(*data)
+		s.functions.Restore(*data)
 		s.truth.lost()
 	}
 	for _, sub := range s.subscribers {
@@ -42,7 +42,7 @@ func (st *store) split(d time.Duration, keepSecond bool) {
 		return
 	}
 	st.second = newServer(st, "second store")
-	st.second.restore(st.first.functions.Dump())
+	st.second.functions.Restore(st.first.functions.Dump())
 	st.note("store", "splits in two")
 	st.truth.lost()
 	for _, sub := range st.subscribers {
@@ -53,7 +53,7 @@ func (st *store) split(d time.Duration, keepSecond bool) {
 	st.in(d, func() {
 		loser := st.second
 		if keepSecond {
-			st.first.restore(st.second.functions.Dump())
+			st.first.functions.Restore(st.second.functions.Dump())
 		}
 		st.note("store", "is one again, the %s side is given up", map[bool]string{true: "near", false: "far"}[keepSecond])
 		st.truth.lost()

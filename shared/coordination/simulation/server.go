@@ -28,7 +28,8 @@ type server struct {
 	name      string
 	up        bool
 	functions *memory.Server
-	views     map[string]*view // by JobSet UID: what is stored, as it was read since the last change
+	views     map[string]*view // by JobSet UID: what is stored, as it was read since write number viewed
+	viewed    uint64
 }
 
 func newServer(st *store, name string) *server {
@@ -56,6 +57,10 @@ func (st *store) close() {
 
 // view is what is stored of a group, nil if nothing that can be read is.
 func (s *server) view(uid string) *view {
+	if now := s.functions.Writes(); s.viewed != now {
+		s.viewed = now
+		clear(s.views)
+	}
 	if v, known := s.views[uid]; known {
 		return v
 	}
@@ -144,7 +149,6 @@ func (s *server) write(uid string, w group.Write) (*rounds.Stored, error) {
 
 // checked has the step that a call took looked at.
 func (s *server) checked(uid string, did step, before *view) {
-	delete(s.views, uid)
 	after := s.view(uid)
 	switch {
 	case after == nil:
@@ -168,14 +172,7 @@ func (s *server) drop(uid string) {
 		return
 	}
 	s.functions.Drop(uid)
-	delete(s.views, uid)
 	s.note(s.name, "drops %s", uid)
-}
-
-// restore sets the server back to what a dump holds.
-func (s *server) restore(d memory.Dump) {
-	s.functions.Restore(d)
-	clear(s.views)
 }
 
 // publish broadcasts a level: late, and not at all to those who cannot hear.

@@ -10,10 +10,12 @@ import (
 type data struct {
 	strings map[string]string
 	hashes  map[string]map[string]string
+	written map[string]uint64 // by key: the number of its last write
+	writes  *uint64           // so far
 }
 
 func newData() data {
-	return data{strings: map[string]string{}, hashes: map[string]map[string]string{}}
+	return data{strings: map[string]string{}, hashes: map[string]map[string]string{}, written: map[string]uint64{}, writes: new(uint64)}
 }
 
 func (d data) clone() data {
@@ -23,6 +25,12 @@ func (d data) clone() data {
 		c.hashes[key] = maps.Clone(h)
 	}
 	return c
+}
+
+// touch notes that a key is written.
+func (d data) touch(key string) {
+	*d.writes++
+	d.written[key] = *d.writes
 }
 
 // typeOf is what TYPE answers.
@@ -93,6 +101,7 @@ func count(b bool) int64 {
 func del(d data, keys []string) any {
 	removed := int64(0)
 	for _, key := range keys {
+		d.touch(key)
 		removed += count(d.typeOf(key) != "none")
 		delete(d.strings, key)
 		delete(d.hashes, key)
@@ -109,6 +118,7 @@ func hmget(d data, args []string) any {
 }
 
 func hset(d data, args []string) any {
+	d.touch(args[0])
 	h := d.hashes[args[0]]
 	if h == nil {
 		h = map[string]string{}
@@ -146,6 +156,7 @@ func getRange(d data, args []string) any {
 }
 
 func hdel(d data, args []string) any {
+	d.touch(args[0])
 	h := d.hashes[args[0]]
 	before := len(h)
 	for _, name := range args[1:] {

@@ -22,6 +22,8 @@ type Server struct {
 	data    data
 	now     func() time.Time
 	publish func(channel, message string)
+	answers map[string]answer // of functions that only read, by call
+	reads   *answer           // what the call in progress has read; nil: not to be remembered
 }
 
 // Options of a Server. All are required.
@@ -36,8 +38,9 @@ type Options struct {
 type machine struct {
 	state     *lua.LState
 	functions map[string]*lua.LFunction
-	idle      *sync.Pool // where it goes
-	server    *Server    // that it works for
+	readOnly  map[string]bool // functions with the flag no-writes
+	idle      *sync.Pool      // where it goes
+	server    *Server         // that it works for
 }
 
 // library is what is kept of a source.
@@ -78,7 +81,7 @@ func New(o Options) (*Server, error) {
 			return nil, err
 		}
 	}
-	p := &Server{machine: m, data: newData(), now: o.Now, publish: o.Publish}
+	p := &Server{machine: m, data: newData(), now: o.Now, publish: o.Publish, answers: map[string]answer{}}
 	m.server = p
 	return p, nil
 }
@@ -91,7 +94,7 @@ func (p *Server) Close() {
 }
 
 func (l *library) load() (*machine, error) {
-	m := &machine{state: lua.NewState(), functions: map[string]*lua.LFunction{}, idle: &l.idle}
+	m := &machine{state: lua.NewState(), functions: map[string]*lua.LFunction{}, readOnly: map[string]bool{}, idle: &l.idle}
 	redis := m.state.NewTable()
 	for name, function := range map[string]lua.LGFunction{
 		"register_function": m.register,
@@ -114,8 +117,15 @@ func (l *library) load() (*machine, error) {
 	return m, nil
 }
 
-// FCall calls a function: it returns a string, an int64, a []string, or nil. An error is the function's error reply.
+// FCall calls a function: it returns a string, an int64, a []string that is not to be changed, or nil. An error is the function's error reply.
 func (p *Server) FCall(name string, keys, args []string) (any, error) {
+	if p.readOnly[name] {
+		return p.remembered(name, keys, args)
+	}
+	return p.run(name, keys, args)
+}
+
+func (p *Server) run(name string, keys, args []string) (any, error) {
 	function := p.functions[name]
 	if function == nil {
 		return nil, fmt.Errorf("ERR Function not found")
@@ -144,6 +154,9 @@ func (m *machine) register(l *lua.LState) int {
 	if t, ok := l.Get(1).(*lua.LTable); ok {
 		name, callback := t.RawGetString("function_name"), t.RawGetString("callback")
 		m.functions[lua.LVAsString(name)] = callback.(*lua.LFunction)
+		if flags, ok := t.RawGetString("flags").(*lua.LTable); ok {
+			m.readOnly[lua.LVAsString(name)] = flags.RawGetInt(1) == lua.LString("no-writes")
+		}
 		return 0
 	}
 	m.functions[l.CheckString(1)] = l.CheckFunction(2)
@@ -171,6 +184,7 @@ func (p *Server) command(l *lua.LState, raises bool) int {
 }
 
 func (p *Server) do(name string, args []string) (any, error) {
+	p.reads.add(p.data, name, args)
 	switch name {
 	case "TIME":
 		now := p.now().UnixMicro()
@@ -214,7 +228,15 @@ type Dump struct{ data }
 func (p *Server) Dump() Dump { return Dump{p.data.clone()} }
 
 // Restore sets the server back to what a dump holds.
-func (p *Server) Restore(d Dump) { p.data = d.clone() }
+func (p *Server) Restore(d Dump) {
+	writes := p.Writes() + 1
+	p.data = d.clone()
+	*p.data.writes = writes
+	clear(p.answers)
+}
+
+// Writes numbers what the server holds: another number, other data.
+func (p *Server) Writes() uint64 { return *p.data.writes }
 
 func errorReply(l *lua.LState) int {
 	t := l.NewTable()

@@ -66,6 +66,10 @@ type LibraryError struct{ error }
 func (s *Server) call(group string, c rounds.Call) (any, error) {
 	args := make([]string, len(c.Arguments))
 	for i, a := range c.Arguments {
+		if text, is := a.(string); is {
+			args[i] = text
+			continue
+		}
 		args[i] = fmt.Sprint(a)
 	}
 	reply, err := s.FCall(c.Function, []string{rounds.KeysOf(group).State()}, args)
@@ -229,6 +233,9 @@ func (s *Server) lines(group string, fields []string) ([]rounds.Line, error) {
 	texts, err := s.look(group, rounds.KeysOf(group).History(), fields)
 	var lines []rounds.Line
 	for _, field := range fields {
+		if texts[field] == "" {
+			continue
+		}
 		if line, err := rounds.ParseLine(texts[field]); err == nil {
 			lines = append(lines, line)
 		}
