@@ -163,21 +163,28 @@ func (g *guest) uid() string { return string(g.jobSet().UID) }
 func (g *guest) makePods(names ...string) {
 	g.Helper()
 	for _, job := range g.jobs() {
-		if !slices.Contains(names, job.Name) {
-			continue
+		for index := range ptr.Deref(job.Spec.Completions, 1) {
+			if slices.Contains(names, job.Name) {
+				g.makePod(&job, strconv.Itoa(int(index)))
+			}
 		}
-		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				GenerateName: job.Name + "-0-", Namespace: g.namespace, Labels: job.Spec.Template.Labels, Annotations: job.Spec.Template.Annotations,
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&job, batchv1.SchemeGroupVersion.WithKind("Job"))},
-			},
-			Spec: job.Spec.Template.Spec,
-		}
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, "0")
-		made, err := g.core.CoreV1().Pods(g.namespace).Create(g.Context(), pod, metav1.CreateOptions{})
-		g.ok(err)
-		g.join(job.Name+"-0", made)
 	}
+}
+
+func (g *guest) makePod(job *batchv1.Job, index string) {
+	g.Helper()
+	slot := job.Name + "-" + index
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: slot + "-", Namespace: g.namespace, Labels: job.Spec.Template.Labels, Annotations: job.Spec.Template.Annotations,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Spec: job.Spec.Template.Spec,
+	}
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, index)
+	made, err := g.core.CoreV1().Pods(g.namespace).Create(g.Context(), pod, metav1.CreateOptions{})
+	g.ok(err)
+	g.join(slot, made)
 }
 
 // join waits until the store has the pod's generation, and joins the round that is open.
@@ -208,23 +215,23 @@ func (g *guest) join(slot string, pod *corev1.Pod) {
 	})
 }
 
-func (g *guest) podOf(job string) *corev1.Pod {
+func (g *guest) podOf(slot string) *corev1.Pod {
 	g.Helper()
 	list, err := g.core.CoreV1().Pods(g.namespace).List(g.Context(), metav1.ListOptions{})
 	g.ok(err)
 	for i := range list.Items {
-		if pod := &list.Items[i]; strings.HasPrefix(pod.Name, job+"-") && pod.DeletionTimestamp.IsZero() {
+		if pod := &list.Items[i]; strings.HasPrefix(pod.Name, slot+"-") && pod.DeletionTimestamp.IsZero() {
 			return pod
 		}
 	}
-	g.Fatalf("%s has no pod", job)
+	g.Fatalf("%s has no pod", slot)
 	return nil
 }
 
 // die reports the death of a worker, as its agent does.
-func (g *guest) die(job string) {
+func (g *guest) die(slot string) {
 	g.Helper()
-	pod, slot := g.podOf(job), job+"-0"
+	pod := g.podOf(slot)
 	level, err := g.store.Level(g.Context(), g.uid())
 	g.ok(err)
 	place, err := g.store.Place(g.Context(), g.uid(), slot)
@@ -237,11 +244,11 @@ func (g *guest) die(job string) {
 	g.ok(err)
 }
 
-// rejoin has all workers of Jobs join the round that is open.
-func (g *guest) rejoin(jobs ...string) {
+// rejoin has workers join the round that is open.
+func (g *guest) rejoin(slots ...string) {
 	g.Helper()
-	for _, job := range jobs {
-		g.join(job+"-0", g.podOf(job))
+	for _, slot := range slots {
+		g.join(slot, g.podOf(slot))
 	}
 }
 
@@ -287,14 +294,14 @@ func TestBesideAWorkerThatDiesRestartsInPlaceUntilTheBudgetIsSpent(t *testing.T)
 	g := newGuest(t)
 	runTheirs(t)
 	g.run(asking(1))
-	g.die("a-workers-1")
+	g.die("a-workers-1-0")
 	g.awaitAnnotation(v1alpha2.InPlaceRestartsKey, "1")
-	g.rejoin("a-workers-0", "a-workers-1")
+	g.rejoin("a-workers-0-0", "a-workers-1-0")
 	g.awaitCondition(inSync + "=True/InSync")
 	if got := g.names(); got != "a-workers-0@0 a-workers-1@0" {
 		t.Errorf("the Jobs were recreated: %s", got)
 	}
-	g.die("a-workers-0")
+	g.die("a-workers-0-0")
 	g.awaitAnnotation(v1alpha2.InPlaceRestartsKey, "2")
 	g.awaitCondition("Failed=True/ReachedMaxRestarts")
 	g.awaitJobs("a-workers-0@0- a-workers-1@0-") // by the published controller
@@ -306,7 +313,7 @@ func TestBesideARestartOutOfTimeRecreatesAllJobs(t *testing.T) {
 	runTheirs(t)
 	g.run(asking(3).Annotation(v1alpha2.InPlaceTimeoutKey, "2s"))
 	before := g.jobs()
-	g.die("a-workers-1") // and nobody comes back
+	g.die("a-workers-1-0") // and nobody comes back
 	g.eventually(func() string {
 		g.collectAll()
 		for _, job := range g.jobs() {
