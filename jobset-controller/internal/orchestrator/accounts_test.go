@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,9 +10,12 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -94,6 +98,31 @@ func TestEachRestartIsObservedOnce(t *testing.T) {
 	g.r = g.leader(2)
 	g.reconcile()
 	inSync.want(1)
+	byExit.want(1)
+}
+
+// Another program has written the JobSet since the leader read it.
+func TestARestartIsObservedAfterAConflict(t *testing.T) {
+	g := formed(t)
+	byExit := newMeter(t, counted(t, "in-place", "exit"))
+	conflicts := 0
+	g.r.Client = g.through(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+			if diff, err := p.Data(obj); err == nil && strings.Contains(string(diff), history.Annotation) && conflicts == 0 {
+				conflicts++
+				return apierrors.NewConflict(v1alpha2.Resource("jobsets"), obj.GetName(), errors.New("changed"))
+			}
+			return c.Patch(ctx, obj, p, o...)
+		},
+	})
+	g.fail("js-w-0-1", 1, 1)
+	g.reconcile()
+	g.join(1, 2)
+	g.reconcile()
+	g.reconcile()
+	if conflicts != 1 {
+		t.Fatal("nothing conflicted")
+	}
 	byExit.want(1)
 }
 

@@ -28,7 +28,9 @@ import (
 func (x *run) act(ctx context.Context, actions []leader.Action) error {
 	results := make([]leader.Result, len(actions))
 	fatal := inParallel(len(actions), func(i int) (err error) {
-		results[i], err = x.execute(ctx, actions[i])
+		if results[i], err = x.execute(ctx, actions[i]); err != nil {
+			results[i] = moot
+		}
 		return err
 	})
 	store := false
@@ -48,7 +50,7 @@ func (x *run) act(ctx context.Context, actions []leader.Action) error {
 	return x.readGroup(ctx)
 }
 
-// execute returns an error that ends the reconcile.
+// execute returns an error that ends the reconcile; nothing counts as done then.
 func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Result, fatal error) {
 	uid := string(x.owner.GetUID())
 	switch a := action.(type) {
