@@ -204,7 +204,7 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	$(MAKE) build
 	$(TESTBED) down
 	rm -rf e2e/results/rbac
-	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./suites/placement ./suites/inplace/failures ./suites/inplace/nodes ./suites/ladder ./suites/inplace/soak
+	cd e2e && go test -tags e2e,e2e_all -count=1 -timeout 120m -p 1 $(E2E) ./suites/placement ./suites/inplace/failures ./suites/inplace/nodes ./suites/ladder ./suites/inplace/soak ./suites/beside
 	cd e2e && go test -tags e2e,e2e_all -count=1 ./suites/permissions
 	$(RECORD) Kueue "$(call pinned,tools/kueue,sigs.k8s.io/kueue)" 'its manager with JobSets, AppWrappers and ElasticJobs (`make e2e-all`)'
 	$(RECORD) "Valkey of the JobSet chart" "$$(valkey-server --version | sed -E 's/.* v=([0-9.]+) .*/\1/')" 'TLS, ACL users, a volume (`suites/charts/jobset`)'

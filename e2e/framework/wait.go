@@ -23,8 +23,11 @@ func Until(ctx context.Context, what string, ask func(context.Context) error) er
 func UntilEvery(ctx context.Context, what string, interval, limit time.Duration, ask func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, interval, limit, true, func(ctx context.Context) (bool, error) {
-		last = ask(ctx)
-		return last == nil, nil
+		err := ask(ctx)
+		if ctx.Err() == nil || last == nil { // what the limit cuts short says nothing about the state
+			last = err
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting until %s: %w", what, last)

@@ -154,6 +154,7 @@ const removeWebhooks = "kubectl delete --ignore-not-found mutatingwebhookconfigu
 // elsewhere are pages whose commands others carry out.
 var elsewhere = map[string]string{
 	"CONTRIBUTING.md":          "it is what runs this",
+	"docs/beside.md":           "e2e/suites/beside installs the chart, breaks what it leads and removes it; charts/commands_test.go has the commands read",
 	"docs/exec-driver.md":      "a form, whose flags charts/flags_test.go has read",
 	"docs/kubectl-holdfast.md": "it is how bin/kubectl-holdfast came to be there",
 	"docs/rendezvous.md":       "a form, whose flags charts/flags_test.go has read; e2e/suites/pytorch/rendezvous runs the server",
