@@ -9,9 +9,11 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/recovering"
+	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
 var (
@@ -383,5 +385,40 @@ func TestARestartOutOfTimeLeadsToARecreation(t *testing.T) {
 	last := s.decide()
 	if a, is := last.Actions[0].(DeleteJob); !is || last.Rule != "stale Jobs" || a.Job.Name != "js-w-0" {
 		t.Fatalf("last %+v", last)
+	}
+}
+
+func TestARecreationIsChargedOnce(t *testing.T) {
+	cases := map[string]struct {
+		charged, budget int32
+		cause           string // of the epoch, if it was opened by a recreation
+		want            string
+		usedUp          bool
+	}{
+		"it opens the next epoch":               {3, 5, "", "epoch 3 base 4 because of forming/2/1, 4 charged", false},
+		"charges of others are kept":            {4, 5, "", "epoch 3 base 5 because of forming/2/1, 5 charged", false},
+		"without budget it fails the owner":     {3, 3, "", "4 charged", true},
+		"which is written once":                 {4, 3, "", "nothing", false},
+		"and so is the epoch of the recreation": {4, 5, "forming/2/1", "nothing", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := steady(nil)
+			s.Owner.Charged, s.Owner.Budget = tc.charged, restart.Budget(tc.budget)
+			s.Owner.Epoch.Cause = tc.cause
+			p := newPlanner(&s.Observation, &s.memory, now)
+			writes, usedUp := p.failOver(forming.KindForming, "late")
+			got := "nothing"
+			if len(p.plan.Actions) > 0 {
+				a := p.plan.Actions[0].(Annotate)
+				got = fmt.Sprintf("%d charged", *a.Charged)
+				if a.Epoch != nil {
+					got = fmt.Sprintf("epoch %d base %d because of %s, %s", a.Epoch.Epoch, a.Epoch.Base, a.Epoch.Cause, got)
+				}
+			}
+			if got != tc.want || usedUp != tc.usedUp || writes != (tc.want != "nothing") {
+				t.Errorf("%s, writes %v, used up %v, want %s, used up %v", got, writes, usedUp, tc.want, tc.usedUp)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 	"github.com/holdfast-project/holdfast/shared/restart"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
@@ -39,32 +40,43 @@ func (p *planner) spentRestarts() int32 {
 	return min(charged, p.Owner.Budget.Most())
 }
 
-// recreate charges the recreation and opens the next epoch in one compare-and-set. From then on, Jobs of earlier epochs are stale, and any leader
-// may delete them. Without budget for it, the charge alone fails the owner.
+// recreate recreates a group that cannot restart in place.
 func (p *planner) recreate() {
-	o := &p.Owner
-	if p.wanted == nil || p.group == nil || p.group.Phase != coordination.Recreating || o.Budget.Exceeded(o.Charged) {
+	if p.wanted == nil || p.group == nil || p.group.Phase != coordination.Recreating || p.Owner.Budget.Exceeded(p.Owner.Charged) {
 		return
 	}
 	text, known := p.recreationText()
 	if !known {
 		return
 	}
-	g := p.group
+	if _, usedUp := p.failOver(p.group.Record.Cause.Kind, text); usedUp {
+		p.reportUsedUp(text)
+	}
+}
+
+// failOver charges a recreation and opens the next epoch in one compare-and-set. From then on, Jobs of earlier epochs are stale, and any leader
+// may delete them. Without budget for it, the charge alone fails the owner. It reports whether there is something to write, and whether that
+// uses the budget up.
+func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
+	o, g := &p.Owner, p.group
 	spent := max(o.Charged, p.spentRestarts())
 	charged := restart.Charged(spent, 1)
-	if !o.Budget.Allows(spent) {
+	switch {
+	case o.Budget.Exceeded(o.Charged):
+		return false, false
+	case !o.Budget.Allows(spent):
 		p.do(p.marked(Annotate{Charged: &charged}, false))
-		p.reportUsedUp(text)
-		return
+		return true, true
 	}
-	next, opened := o.Epoch.NextRecreate(fmt.Sprintf("%s/%d/%d", g.Record.Cause.Kind, g.Generation, g.Round), charged)
+	next, opened := o.Epoch.NextRecreate(fmt.Sprintf("%s/%d/%d", kind, g.Generation, g.Round), charged)
 	if !opened {
-		return
+		return false, false // written already
 	}
-	p.do(p.placed(Annotate{Epoch: &next, Charged: &charged}, p.recreating(text)))
-	p.count(series.Escalations, 1, "group")
+	mark := recovering.State{Rung: recovering.RungRecreate, Reason: text, Deadline: p.now.Add(recreationTime)}
+	p.do(p.placed(Annotate{Epoch: &next, Charged: &charged}, mark))
+	p.count(series.Escalations, 1, LevelGroup)
 	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all Jobs for a full recreation (epoch %d, restart %d of %d)", text, next.Epoch, charged, o.Budget))
+	return true, false
 }
 
 // reportCharge says that a restart has begun, or that it cannot.

@@ -256,19 +256,12 @@ func (p *planner) replaceMissing(step *formingStep) {
 
 // recreateForming opens the next epoch, which recreates all Jobs, or charges the failure that ends the owner.
 func (p *planner) recreateForming(step *formingStep) {
-	next, recreates, changed := p.accountOf().FailOver()
-	if !changed {
-		return
+	text := step.Text()
+	writes, usedUp := p.failOver(forming.KindForming, text)
+	if writes {
+		p.count(series.FormingTimeouts, 1)
 	}
-	text, budget := step.Text(), p.Owner.Budget
-	a := Annotate{Epoch: &next.Epoch, Charged: &next.Charged}
-	p.count(series.FormingTimeouts, 1)
-	if recreates {
-		a = p.placed(a, p.recreating(text))
-		p.count(series.Escalations, 1, "group")
-		p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all Jobs for a full recreation (epoch %d, restart %d of %d)", text, next.Epoch.Epoch, next.Charged, budget))
-	} else {
-		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the JobSet fails", text, budget))
+	if usedUp {
+		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the JobSet fails", text, p.Owner.Budget))
 	}
-	p.do(a)
 }

@@ -49,11 +49,6 @@ func (p *planner) placed(a Annotate, state recovering.State) Annotate {
 	return a
 }
 
-// recreating says that all Jobs are being recreated: their pods come and go, and no pod of them has failed.
-func (p *planner) recreating(reason string) recovering.State {
-	return recovering.State{Rung: recovering.RungRecreate, Reason: reason, Deadline: p.now.Add(recreationTime)}
-}
-
 // markState is the annotation as it is.
 type markState int
 

@@ -2,7 +2,6 @@ package leader
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
@@ -58,14 +57,10 @@ func (p *planner) deleteMissed(jobs []*workload.Job) (any bool) {
 }
 
 func missedText(missed []*workload.Job, led int) string {
-	var names []string
-	for _, job := range missed[:min(len(missed), maxNamed)] {
-		names = append(names, job.Name)
+	names := make([]string, len(missed))
+	for i, job := range missed {
+		names[i] = job.Name
 	}
-	more := ""
-	if n := len(missed) - maxNamed; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("%d of %d Jobs were created without agents (%s%s), because the webhook was unreachable or does not apply to them; "+
-		"the whole group runs without in-place restarts until all its Jobs are recreated", len(missed), len(missed)+led, strings.Join(names, ", "), more)
+	return fmt.Sprintf("%d of %d Jobs were created without agents (%s), because the webhook was unreachable or does not apply to them; "+
+		"the whole group runs without in-place restarts until all its Jobs are recreated", len(missed), len(missed)+led, some(names, maxNamed))
 }

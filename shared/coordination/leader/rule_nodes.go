@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
@@ -49,12 +50,9 @@ func (p *planner) releaseDead() {
 }
 
 func (p *planner) needNode(name string) {
-	for _, other := range p.plan.Need.Nodes {
-		if other == name {
-			return
-		}
+	if !slices.Contains(p.plan.Need.Nodes, name) {
+		p.plan.Need.Nodes = append(p.plan.Need.Nodes, name)
 	}
-	p.plan.Need.Nodes = append(p.plan.Need.Nodes, name)
 }
 
 // ending are the pods that do not end: those of slots that the group waits for, and the others of the owner's Jobs. Annotations can name any

@@ -1,8 +1,6 @@
 package forming
 
 import (
-	"fmt"
-
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
@@ -27,23 +25,6 @@ func (a Account) Fail(failures int32) (Account, bool) {
 	a.Epoch.Early = failures
 	a.Charged = max(a.Charged, a.due())
 	return a, true
-}
-
-// FailOver charges a recreation and opens the next epoch; without budget the epoch stays, and the charge fails the JobSet. It returns
-// false if that was written already.
-func (a Account) FailOver() (next Account, recreates, changed bool) {
-	spent := max(a.due(), a.Charged)
-	next = a
-	next.Charged = restart.Charged(spent, 1)
-	switch {
-	case a.Budget.Exceeded(a.Charged):
-		return a, false, false
-	case !a.Budget.Allows(spent):
-		return next, false, true
-	}
-	record, opened := a.Epoch.NextRecreate(fmt.Sprintf("%s/%d/%d", KindForming, a.Epoch.Epoch, a.Round), next.Charged)
-	next.Epoch = record
-	return next, opened, opened
 }
 
 func (a Account) due() int32 { return restart.Charged(a.Epoch.Base, a.Round) }

@@ -225,29 +225,6 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-func TestAFailOver(t *testing.T) {
-	spent := Account{Epoch: epoch.Record{Epoch: 2, Base: 3}, Charged: 3, Budget: 3}
-	over := spent
-	over.Charged = 4
-	some := Account{Epoch: epoch.Record{Epoch: 2, Base: 1, Early: 1}, Round: 1, Charged: 2, Budget: 3}
-	next := Account{Epoch: epoch.Record{Epoch: 3, Base: 3, Recreate: 3, Cause: "forming/2/1"}, Round: 1, Charged: 3, Budget: 3}
-	for name, tc := range map[string]struct {
-		before, want       Account
-		recreates, changed bool
-	}{
-		"opens the next epoch, charged":         {some, next, true, true},
-		"without budget it is charged and over": {spent, over, false, true},
-		"and that once":                         {over, over, false, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, recreates, changed := tc.before.FailOver()
-			if diff := cmp.Diff(tc.want, got); diff != "" || recreates != tc.recreates || changed != tc.changed {
-				t.Errorf("recreates %v, changed %v (-want +got)\n%s", recreates, changed, diff)
-			}
-		})
-	}
-}
-
 func TestTheTextNamesAFewAndSaysWhatComesNext(t *testing.T) {
 	for name, tc := range map[string]struct {
 		step Step
