@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -41,10 +40,40 @@ type Keeper struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 
-	mu      sync.Mutex
-	applied map[types.UID]string    // what the store was told last
-	looked  map[types.UID]time.Time // when it was last asked whether the Secret is there
-	begun   map[types.UID]string    // passwords that are on their way into the Secret
+	mu    sync.Mutex
+	known map[types.UID]user
+}
+
+// user is what a keeper knows of a group's user beside its record.
+type user struct {
+	applied string    // digest of the passwords that the store was last given for it; empty: not known
+	looked  time.Time // when the Secret was last known to exist
+	begun   string    // password that is being written into the Secret; empty: none
+}
+
+func (k *Keeper) user(uid types.UID) user {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.known[uid]
+}
+
+// update changes what is known of a user.
+func (k *Keeper) update(uid types.UID, change func(*user)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known == nil {
+		k.known = map[types.UID]user{}
+	}
+	u := k.known[uid]
+	change(&u)
+	k.known[uid] = u
+}
+
+// forget what is known of a user.
+func (k *Keeper) forget(uid types.UID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.known, uid)
 }
 
 // StoreError marks that the store did not do what it was asked.
@@ -86,7 +115,7 @@ func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error
 	return k.apply(ctx, owner.GetUID(), record)
 }
 
-// renew brings a new password to the pods. What fails is tried again with the same one: each that is given up takes a place in the record,
+// renew brings a new password to the pods. What fails is tried again with the same one: each one that is abandoned takes a place in the record,
 // and there are few.
 func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record, request string, save Save) error {
 	uid := owner.GetUID()
@@ -96,7 +125,7 @@ func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record,
 			return err
 		}
 	}
-	k.hasBegun(uid, password)
+	k.update(uid, func(u *user) { u.begun = password })
 	applied := k.apply(ctx, uid, &next)
 	if applied != nil && len(next.Hashes) > 1 {
 		return applied
@@ -109,10 +138,8 @@ func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record,
 
 // begin is the password that this keeper has begun with and not ended, or a new one, and the record with it.
 func (k *Keeper) begin(uid types.UID, record *Record, request string) (string, Record) {
-	k.mu.Lock()
-	password, found := k.begun[uid]
-	k.mu.Unlock()
-	if found && record.waitsFor(password) {
+	password := k.user(uid).begun
+	if password != "" && record.waitsFor(password) {
 		next := *record
 		next.Request = request
 		return password, next
@@ -121,24 +148,12 @@ func (k *Keeper) begin(uid types.UID, record *Record, request string) (string, R
 	return password, record.with(hashOf(password), request, k.Clock.Now())
 }
 
-// hasBegun keeps a password whose hash is in the record.
-func (k *Keeper) hasBegun(uid types.UID, password string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.begun == nil {
-		k.begun = map[types.UID]string{}
-	}
-	k.begun[uid] = password
-}
-
 // end notes that the Secret has the password. It is forgotten when that is known to all.
 func (k *Keeper) end(uid types.UID, record Record, save Save) error {
 	if err := save(record.written(k.Clock.Now())); err != nil {
 		return err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.begun, uid)
+	k.update(uid, func(u *user) { u.begun = "" })
 	return nil
 }
 
@@ -156,7 +171,7 @@ func (k *Keeper) writeSecret(ctx context.Context, owner client.Object, password 
 	if err != nil {
 		return fmt.Errorf("writing the Secret with the store's password: %w", err)
 	}
-	k.askedForSecret(owner.GetUID(), k.Clock.Now())
+	k.update(owner.GetUID(), func(u *user) { u.looked = k.Clock.Now() })
 	return nil
 }
 
@@ -173,16 +188,13 @@ const lookEvery = 5 * time.Minute
 // isMissing asks by a creation that creates nothing, which needs no right to read. An answer that says no before it comes to that, as when
 // the namespace's quota is used up, leaves it open: then it could not be made again either.
 func (k *Keeper) isMissing(ctx context.Context, owner client.Object, now time.Time) (bool, error) {
-	k.mu.Lock()
-	due := now.Sub(k.looked[owner.GetUID()]) >= lookEvery
-	k.mu.Unlock()
-	if !due {
+	if now.Sub(k.user(owner.GetUID()).looked) < lookEvery {
 		return false, nil
 	}
 	err := k.Client.Create(ctx, secret(owner, "", nil), client.DryRunAll)
 	switch {
 	case apierrors.IsAlreadyExists(err), apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		k.askedForSecret(owner.GetUID(), now)
+		k.update(owner.GetUID(), func(u *user) { u.looked = now })
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("looking whether the Secret with the store's password is there: %w", err)
@@ -190,25 +202,16 @@ func (k *Keeper) isMissing(ctx context.Context, owner client.Object, now time.Ti
 	return true, nil
 }
 
-func (k *Keeper) askedForSecret(uid types.UID, at time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.looked == nil {
-		k.looked = map[types.UID]time.Time{}
-	}
-	k.looked[uid] = at
-}
-
-// apply tells the store what a record says, unless it was told so already.
+// apply gives the store the passwords of a record, unless it has them.
 func (k *Keeper) apply(ctx context.Context, uid types.UID, record *Record) error {
 	valid := record.Valid()
-	if k.knows(uid, valid) {
+	if k.user(uid).applied == digest(valid) {
 		return nil
 	}
-	return k.tell(ctx, uid, valid)
+	return k.setUser(ctx, uid, valid)
 }
 
-func (k *Keeper) tell(ctx context.Context, uid types.UID, valid []string) error {
+func (k *Keeper) setUser(ctx context.Context, uid types.UID, valid []string) error {
 	var err error
 	if len(valid) == 0 {
 		err = k.Users.DropUser(ctx, string(uid))
@@ -218,35 +221,11 @@ func (k *Keeper) tell(ctx context.Context, uid types.UID, valid []string) error 
 	if err != nil {
 		return &StoreError{err}
 	}
-	k.told(uid, valid)
+	k.update(uid, func(u *user) { u.applied = digest(valid) })
 	return nil
 }
 
-func (k *Keeper) knows(uid types.UID, valid []string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	told, ok := k.applied[uid]
-	return ok && told == digest(valid)
-}
-
-func (k *Keeper) told(uid types.UID, valid []string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.applied == nil {
-		k.applied = map[types.UID]string{}
-	}
-	k.applied[uid] = digest(valid)
-}
-
-// forget what the store was told, of one group.
-func (k *Keeper) forget(uid types.UID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.applied, uid)
-	delete(k.looked, uid)
-	delete(k.begun, uid)
-}
-
+// digest of the passwords of a user; of a user that is to have none, too.
 func digest(hashes []string) string {
-	return strings.Join(slices.Sorted(slices.Values(hashes)), " ")
+	return fmt.Sprint(slices.Sorted(slices.Values(hashes)))
 }

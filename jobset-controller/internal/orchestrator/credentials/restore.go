@@ -10,7 +10,10 @@ import (
 // has none, and agents cannot come back before it has.
 func (k *Keeper) Restore(ctx context.Context) error {
 	k.mu.Lock()
-	k.applied = nil
+	for uid, u := range k.known {
+		u.applied = ""
+		k.known[uid] = u
+	}
 	k.mu.Unlock()
 	list, incomplete := k.Owners.List(ctx, k.Client)
 	users := map[string][]string{}
@@ -23,7 +26,7 @@ func (k *Keeper) Restore(ctx context.Context) error {
 		return &StoreError{err}
 	}
 	for uid, valid := range users {
-		k.told(types.UID(uid), valid)
+		k.update(types.UID(uid), func(u *user) { u.applied = digest(valid) })
 	}
 	return incomplete
 }

@@ -75,17 +75,17 @@ func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string, kno
 	return errors.Join(errs...)
 }
 
-// mend sets the users again that differ from what their owners say. What was told in the last moments may not be in the
-// cache yet, so what counts is what the store was told.
+// mend sets the users again that differ from what their owners say. The cache may lag behind the newest
+// records, so what counts is what the store was given last.
 func (k *Keeper) mend(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
 	var errs []error
 	for group, owner := range known {
 		record := Of(owner.GetAnnotations())
 		valid := slices.Sorted(slices.Values(record.Valid()))
-		if record == nil || slices.Equal(users[group], valid) || !k.knows(owner.GetUID(), valid) {
+		if record == nil || slices.Equal(users[group], valid) || k.user(owner.GetUID()).applied != digest(valid) {
 			continue
 		}
-		errs = append(errs, k.tell(ctx, owner.GetUID(), valid))
+		errs = append(errs, k.setUser(ctx, owner.GetUID(), valid))
 	}
 	return errors.Join(errs...)
 }
