@@ -151,7 +151,7 @@ func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 	return leader.Result{Pod: podOf(pod)}
 }
 
-// annotations are the values of annotations; an empty one is taken away.
+// annotations are the values of annotations; an empty one is removed.
 func (x *run) annotations(a leader.Annotate) map[string]string {
 	values := map[string]string{}
 	if a.Epoch != nil {

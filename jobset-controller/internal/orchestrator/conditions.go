@@ -16,7 +16,7 @@ import (
 )
 
 // applyConditions applies conditions under the orchestrator's own field manager, so that the controller's conditions and
-// ours never overwrite each other. One that is left out is taken away.
+// ours never overwrite each other. One that is left out is removed.
 func applyConditions(ctx context.Context, c client.Client, js *v1alpha2.JobSet, set leader.SetConditions, now time.Time) error {
 	list := []any{} // without any it is empty, not null, which the API server refuses
 	for kind, one := range map[string]*leader.Condition{ConditionInSync: set.InSync, ConditionRecovering: set.Recovering} {

@@ -105,7 +105,7 @@ func (r *Reconciler) lead(ctx context.Context, owner client.Object, key ownerKey
 	return sooner(again, retry), err
 }
 
-// nameUnreachable says of a JobSet whose group has never formed that the store is unreachable. Workers that run on are told nothing.
+// nameUnreachable says of a JobSet whose group has never formed that the store is unreachable. It says nothing of workers that run on.
 func (r *Reconciler) nameUnreachable(ctx context.Context, owner client.Object, cause error) error {
 	js, is := owner.(*v1alpha2.JobSet)
 	if !is || !r.Kind.Asks(js) || ptr.Deref(js.Spec.Suspend, false) {

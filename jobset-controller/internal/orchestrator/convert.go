@@ -26,7 +26,7 @@ func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 		Failures: job.Status.Failed, Sidecar: inplace.HasSidecar(pod), Findable: spec.Template.Labels[v1alpha2.JobKey] != "",
 		Worker: inplace.WorkerContainer(pod), Store: inplace.StoreAddress(pod),
 		NoPods: noPods(job), MadePods: madePods(job), Indexes: int(ptr.Deref(spec.Completions, 0)),
-		Completed: indexes(job.Status.CompletedIndexes), GivenUp: indexes(ptr.Deref(job.Status.FailedIndexes, "")),
+		Completed: indexes(job.Status.CompletedIndexes), Failed: indexes(ptr.Deref(job.Status.FailedIndexes, "")),
 	}
 	if at := job.Status.StartTime; at != nil {
 		j.Started = at.Time
@@ -65,8 +65,8 @@ func noPods(job *batchv1.Job) string {
 	return ""
 }
 
-// madePods reports whether a Job has had all of its pods. One that is new makes them at once, and whoever makes one beside it makes
-// one too many. Later, what is missing of its active pods is known to it as failed, as ending, or as a failure that it counts just now.
+// madePods reports whether a Job has had all of its pods. One that is new makes them at once, and a second one that another program makes
+// is one too many. Later, what is missing of its active pods is known to it as failed, as ending, or as a failure that it counts just now.
 func madePods(job *batchv1.Job) bool {
 	s := &job.Status
 	counting := s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Failed) > 0

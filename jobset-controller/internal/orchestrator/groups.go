@@ -127,19 +127,19 @@ func (g *Groups) note(owner ownerKey, uid types.UID, one leader.Loss) {
 	g.add(owner, uid).losses[one.Pod.UID] = one
 }
 
-// keep notes those again that were taken. What was seen of a pod meanwhile is newer.
-func (g *Groups) keep(state *groupState, taken []leader.Loss) {
+// putBack notes losses again that a reconcile has not acted on. What was seen of a pod meanwhile is newer.
+func (g *Groups) putBack(state *groupState, losses []leader.Loss) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, one := range taken {
+	for _, one := range losses {
 		if _, newer := state.losses[one.Pod.UID]; !newer {
 			state.losses[one.Pod.UID] = one
 		}
 	}
 }
 
-// take returns what was noted, ordered by slot, and forgets it.
-func (g *Groups) take(state *groupState) []leader.Loss {
+// drain returns the losses that were noted, ordered by slot, and forgets them.
+func (g *Groups) drain(state *groupState) []leader.Loss {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var list []leader.Loss

@@ -33,7 +33,7 @@ type Kind struct {
 	New        func() client.Object
 	// Jobs: Jobs make its pods, and its conditions are ours to write. Of another kind no pod is read or deleted.
 	Jobs bool
-	// DropsCopies: nobody else takes away annotations that were written for another owner.
+	// DropsCopies: nobody else removes annotations that were written for another owner.
 	DropsCopies bool
 	Changed     predicate.Predicate
 	// Asks reports whether an owner asks for in-place restarts: its pods wait for the Secret of their agents.

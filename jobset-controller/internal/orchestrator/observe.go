@@ -26,7 +26,7 @@ func (x *run) observe(ctx context.Context) (led bool, err error) {
 		log.FromContext(ctx).Error(err, "owner unreadable, its group stays as it is")
 		return false, nil
 	}
-	x.o.Lost = x.Groups.take(x.state)
+	x.o.Lost = x.Groups.drain(x.state)
 	if !known {
 		return true, nil
 	}
@@ -37,7 +37,7 @@ func (x *run) observe(ctx context.Context) (led bool, err error) {
 		return false, err
 	}
 	if err := x.readGroup(ctx); err != nil {
-		x.Groups.keep(x.state, x.o.Lost)
+		x.Groups.putBack(x.state, x.o.Lost)
 		return false, err
 	}
 	return true, nil

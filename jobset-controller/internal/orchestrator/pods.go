@@ -40,8 +40,8 @@ var podAnnotations = []string{
 	batchv1.JobCompletionIndexAnnotation, epoch.Annotation,
 }
 
-// StripPod keeps of a pod what the orchestrator reads, so that the cache stays small with many pods.
-func StripPod(obj any) (any, error) {
+// TrimPod keeps of a pod what the orchestrator reads, so that the cache stays small with many pods.
+func TrimPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return obj, nil
@@ -52,7 +52,7 @@ func StripPod(obj any) (any, error) {
 			annotations[key] = value
 		}
 	}
-	stripped := &corev1.Pod{
+	trimmed := &corev1.Pod{
 		TypeMeta: pod.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
@@ -64,22 +64,22 @@ func StripPod(obj any) (any, error) {
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled {
-			stripped.Status.Conditions = []corev1.PodCondition{c}
+			trimmed.Status.Conditions = []corev1.PodCondition{c}
 		}
 	}
 	for _, c := range pod.Status.ContainerStatuses {
-		stripped.Status.ContainerStatuses = append(stripped.Status.ContainerStatuses, corev1.ContainerStatus{
+		trimmed.Status.ContainerStatuses = append(trimmed.Status.ContainerStatuses, corev1.ContainerStatus{
 			Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState, RestartCount: c.RestartCount,
 		})
 	}
 	for _, c := range pod.Status.InitContainerStatuses {
 		if runsOrFails(c) {
-			stripped.Status.InitContainerStatuses = append(stripped.Status.InitContainerStatuses, corev1.ContainerStatus{
+			trimmed.Status.InitContainerStatuses = append(trimmed.Status.InitContainerStatuses, corev1.ContainerStatus{
 				Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState, RestartCount: c.RestartCount,
 			})
 		}
 	}
-	return stripped, nil
+	return trimmed, nil
 }
 
 // controllerOnly is the reference that says whose a pod is.

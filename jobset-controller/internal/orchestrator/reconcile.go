@@ -31,7 +31,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key own
 	plan, err := x.follow(ctx)
 	x.report(leader.Report(&x.o, &x.state.memory, r.Clock.Now()))
 	if err = errors.Join(append(x.errs, err)...); err != nil { // a repair begins with the losses; a release that is repeated changes nothing
-		r.Groups.keep(x.state, x.o.Lost)
+		r.Groups.putBack(x.state, x.o.Lost)
 		return 0, err
 	}
 	return x.settle(key, plan), nil

@@ -382,11 +382,11 @@ func TestALossThatIsKeptIsNotNewerThanWhatWasSeenMeanwhile(t *testing.T) {
 	pod := func(uid string) *workload.Pod { return &workload.Pod{UID: uid} }
 	g.note(key, uid, leader.Loss{Pod: pod("a")})
 	g.note(key, uid, leader.Loss{Pod: pod("b")})
-	taken := g.take(g.get(uid))
+	taken := g.drain(g.get(uid))
 	g.note(key, uid, leader.Loss{Pod: pod("a"), Gap: true})
-	g.keep(g.get(uid), taken)
+	g.putBack(g.get(uid), taken)
 	got := map[string]bool{}
-	for _, one := range g.take(g.get(uid)) {
+	for _, one := range g.drain(g.get(uid)) {
 		got[one.Pod.UID] = one.Gap
 	}
 	if len(got) != 2 || !got["a"] || got["b"] {
@@ -593,7 +593,7 @@ func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {
 				{Name: "agent", ImageID: "i", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, {Name: "over"},
 			}},
 	}
-	got, err := StripPod(full)
+	got, err := TrimPod(full)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,10 +85,10 @@ func (p *planner) conclude() {
 		return
 	}
 	if p.group == nil {
-		p.lookIn(time.Millisecond) // the store has lost it during this reconcile
+		p.resyncIn(time.Millisecond) // the store has lost it during this reconcile
 	}
 	if p.clock != nil {
-		p.lookIn(p.clock.Remaining(p.now) + time.Millisecond)
-		p.lookIn(p.lookAgain())
+		p.resyncIn(p.clock.Remaining(p.now) + time.Millisecond)
+		p.resyncIn(p.repairResync())
 	}
 }

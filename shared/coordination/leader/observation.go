@@ -143,8 +143,8 @@ func (o *Observation) recovery() (recovering.State, bool) {
 	return o.mark.state, o.mark.valid
 }
 
-// rung of the ladder on which this group restarts: that of processes if all agents are supervisors.
-func (o *Observation) rung() int {
+// recoveryLevel at which this group restarts: that of processes if all agents are supervisors.
+func (o *Observation) recoveryLevel() int {
 	for i := range o.Jobs {
 		if o.Jobs[i].Sidecar {
 			return recovering.RungGroup

@@ -90,11 +90,11 @@ type Annotate struct {
 	ClearRecovering bool
 	History         *string
 	Accounted       accountMemory // with the history
-	Report          *string       // of the roster; empty: it is taken away
+	Report          *string       // of the roster; empty: it is removed
 	LedBy           *string       // the claim
 }
 
-// SetConditions writes the conditions; nil ones are taken away.
+// SetConditions writes the conditions; nil ones are removed.
 type SetConditions struct{ InSync, Recovering *Condition }
 
 // DeletePod deletes a pod, if it still is the one that was observed.

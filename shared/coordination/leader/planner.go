@@ -74,8 +74,8 @@ func (p *planner) count(m series.Metric, by float64, labels ...string) {
 	p.plan.Counts = append(p.plan.Counts, Count{m, labels, by})
 }
 
-// lookIn asks for another plan though nothing may be heard.
-func (p *planner) lookIn(d time.Duration) {
+// resyncIn asks for another plan after d, though no event may come.
+func (p *planner) resyncIn(d time.Duration) {
 	if d = max(d, time.Millisecond); p.plan.Resync == 0 || d < p.plan.Resync {
 		p.plan.Resync = d
 	}
@@ -86,7 +86,7 @@ func (p *planner) spent() bool {
 	if !p.Spent[p.rule] {
 		return false
 	}
-	p.lookIn(time.Millisecond)
+	p.resyncIn(time.Millisecond)
 	return true
 }
 
@@ -165,7 +165,7 @@ func (p *planner) write(want group.Wanted) {
 	}
 }
 
-// released reports whether the group listens to a pod no more. If it does, the pod is taken out of its slot; what follows is for the next plan.
+// released reports whether the group listens to a pod no more. If it does, the pod is released from its slot; what follows is for the next plan.
 func (p *planner) released(slot rounds.Slot, name string) bool {
 	return p.releasedFor(slot.Name, slot, name)
 }
@@ -183,7 +183,7 @@ func (p *planner) releasedFor(failed string, slot rounds.Slot, name string) bool
 func slotOf(pod *workload.Pod) rounds.Slot { return rounds.Slot{Name: pod.Slot, Pod: pod.UID} }
 
 // remove takes pods through a read past the cache, the release from their slots and their deletion, so many at a time. The release comes first,
-// so that a worker that exits 0 when it is stopped is not taken for finished. still decides on what the API server has; a victim with a Job needs
+// so that a worker that exits 0 when it is stopped does not count as finished. still decides on what the API server has; a victim with a Job needs
 // that Job as well.
 func (p *planner) remove(victims []victim, purpose Purpose, still func(victim, *workload.Pod) bool) {
 	var read, unread []victim

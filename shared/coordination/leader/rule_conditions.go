@@ -38,7 +38,7 @@ func (p *planner) nameLate() {
 		return
 	}
 	if wait := lateAfter - p.now.Sub(p.clock.Start); wait > 0 {
-		p.lookIn(wait)
+		p.resyncIn(wait)
 		return
 	}
 	r := p.memory.restart

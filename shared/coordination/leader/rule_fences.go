@@ -24,7 +24,7 @@ func (p *planner) deleteFenced() {
 	every := fencesEveryForming
 	if p.group.Phase == coordination.Restarting {
 		every = fencesEvery
-		p.lookIn(fencesEvery)
+		p.resyncIn(fencesEvery)
 	}
 	checked := &p.memory.fencesChecked
 	if checked.IsZero() { // the first time is a whole period away

@@ -190,7 +190,7 @@ func (p *planner) formStep(step *formingStep) {
 		p.recreateForming(step)
 	}
 	if deadline, runs := step.Clock(); runs {
-		p.lookIn(deadline.Remaining(p.now) + time.Millisecond)
+		p.resyncIn(deadline.Remaining(p.now) + time.Millisecond)
 	}
 }
 
@@ -226,12 +226,12 @@ func (p *planner) accountOf() forming.Account {
 // nameMissing names the workers of a step for the condition, and once for an event.
 func (p *planner) nameMissing(step *formingStep) {
 	if !step.named {
-		p.lookIn(step.since.Add(step.nameAfter()).Sub(p.now))
+		p.resyncIn(step.since.Add(step.nameAfter()).Sub(p.now))
 		return
 	}
 	_, runs := step.Clock()
 	if runs {
-		p.lookIn(formingResync)
+		p.resyncIn(formingResync)
 	}
 	if p.forming != "" || p.group.Phase == coordination.Restarting {
 		return

@@ -21,7 +21,7 @@ func (p *planner) account() {
 		return
 	}
 	if pause := p.pauseLeft(); pause > 0 {
-		p.lookIn(pause)
+		p.resyncIn(pause)
 		return
 	}
 	p.accountFor(false)

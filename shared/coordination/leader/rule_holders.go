@@ -30,7 +30,7 @@ func (p *planner) freeSlots() {
 	if len(newcomers) == 0 {
 		return
 	}
-	p.lookIn(holdersEvery)
+	p.resyncIn(holdersEvery)
 	if !p.due(&p.memory.holdersChecked, holdersEvery) {
 		return
 	}

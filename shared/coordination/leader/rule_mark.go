@@ -33,7 +33,7 @@ func (p *planner) marked(a Annotate, set bool) Annotate {
 		a.ClearRecovering = p.markState() != markAbsent
 		return a
 	}
-	state := recovering.State{Rung: p.rung(), Reason: CauseText(p.group.Record.Cause), Deadline: p.clock.Start.Add(p.clock.Period)}
+	state := recovering.State{Rung: p.recoveryLevel(), Reason: CauseText(p.group.Record.Cause), Deadline: p.clock.Start.Add(p.clock.Period)}
 	if now, found := p.recovery(); found && now.Rung == recovering.RungRecreate { // ours: the recreation is over, and a worker has died already
 		a.Recovering = &state
 		return a

@@ -35,7 +35,7 @@ func (p *planner) leaveMissed() {
 		if p.due(&p.memory.missedChecked, missedEvery) {
 			p.deleteMissed(missed)
 		}
-		p.lookIn(missedEvery)
+		p.resyncIn(missedEvery)
 	default:
 		p.refused, p.wanted = missedText(missed, len(led)), nil
 		if p.deleteMissed(led) {

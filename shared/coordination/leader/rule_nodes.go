@@ -90,9 +90,9 @@ func (p *planner) stays(pod *workload.Pod) bool {
 		return false
 	}
 	if wait := pod.Asked.Add(nodesEvery).Sub(p.now); wait > 0 {
-		p.lookIn(wait)
+		p.resyncIn(wait)
 		return false
 	}
-	p.lookIn(nodesEvery)
+	p.resyncIn(nodesEvery)
 	return true
 }

@@ -54,9 +54,9 @@ func (p *planner) climb(missing []string) repairs {
 	for _, slot := range missing {
 		s := p.ladderSlot(slot)
 		switch action := ladder.Decide(round, s); {
-		case action.Rung == ladder.Pod:
+		case action.Scope == ladder.Pod:
 			pods = append(pods, victim{slot: slot, pod: s.Pod, why: action.Why})
-		case action.Rung == ladder.Job && !jobs[s.Job.Name]:
+		case action.Scope == ladder.Job && !jobs[s.Job.Name]:
 			jobs[s.Job.Name] = true
 			r.jobs = append(r.jobs, victim{slot: slot, job: s.Job, why: action.Why})
 		}
@@ -83,7 +83,7 @@ func (p *planner) stillHangs(v victim, live *workload.Pod) bool {
 	}
 	s := p.ladderSlot(v.slot)
 	s.Pod = live
-	return s.Job != nil && live.Job == s.Job.UID && ladder.Decide(p.ladder(), s).Rung == ladder.Pod
+	return s.Job != nil && live.Job == s.Job.UID && ladder.Decide(p.ladder(), s).Scope == ladder.Pod
 }
 
 // deleteJobs deletes Jobs in the foreground, once their pods are out of their slots. The owner makes them again in the same epoch, so that their
@@ -117,8 +117,8 @@ func (p *planner) deleteJobs(victims []victim) {
 	}
 }
 
-// lookAgain is how often a restart is looked at once its first share is over.
-func (p *planner) lookAgain() time.Duration {
+// repairResync is when a restart is planned again: at the end of a share of its time, and often after the first one.
+func (p *planner) repairResync() time.Duration {
 	round := p.ladder()
 	if next := round.NextShare(); !round.Repairs() {
 		return next + time.Millisecond

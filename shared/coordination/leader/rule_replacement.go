@@ -88,16 +88,16 @@ func (p *planner) places() []place {
 // dueForPod reports whether a slot's pod is to be created now. A finished worker whose pod was cleaned up is no reason to ask the API server, nor to
 // look again.
 func (p *planner) dueForPod(at place) bool {
-	if at.job.Completed.Has(at.index) || at.job.GivenUp.Has(at.index) {
+	if at.job.Completed.Has(at.index) || at.job.Failed.Has(at.index) {
 		return false
 	}
 	if at.job.Refusal(at.index) != "" {
-		p.lookIn(jobsEvery)
+		p.resyncIn(jobsEvery)
 		return false
 	}
 	wait := p.memory.created.in(p.round())[at.slot].due().Sub(p.Began)
 	if wait > 0 {
-		p.lookIn(wait)
+		p.resyncIn(wait)
 	}
 	return wait <= 0
 }
@@ -138,7 +138,7 @@ func (p *planner) isVacant(at place) bool {
 		return false
 	}
 	if live.UID != at.job.UID || live.Refusal(at.index) != "" {
-		p.lookIn(jobsEvery)
+		p.resyncIn(jobsEvery)
 		return false
 	}
 	return workload.StateOf(p.Reads.Slots[at.slot].Pods) == workload.Vacant

@@ -115,7 +115,7 @@ func merged(known []roster.Failure, records []coordination.Record) []roster.Fail
 	return all[max(0, len(all)-roster.MaxFailures):]
 }
 
-// lostMembers are those that do not come back in place: whoever keeps a restart from ending in its time, and whoever asked for more than
+// lostMembers are those that do not come back in place: those that keep a restart from ending in time, and those that asked for more than
 // that.
 func (p *planner) lostMembers() ([]roster.Lost, bool) {
 	if cause := p.group.Record.Cause; p.group.Phase == coordination.Recreating {
@@ -144,6 +144,6 @@ func (p *planner) onRoster(slots []string, why string) []roster.Lost {
 func (p *planner) concludeRoster() {
 	p.plan.Over = p.Owner.Roster == nil
 	if p.clock != nil && !p.clock.Passed(p.now) {
-		p.lookIn(p.clock.Remaining(p.now) + time.Millisecond)
+		p.resyncIn(p.clock.Remaining(p.now) + time.Millisecond)
 	}
 }

@@ -104,7 +104,7 @@ func formingText(g *group.Summary) string {
 	return fmt.Sprintf("; %s still to start", some(names, maxNamed))
 }
 
-// CauseText says in words why a round was opened or given up.
+// CauseText says in words why a round was opened or abandoned.
 func CauseText(c coordination.Cause) string {
 	switch c.Kind {
 	case coordination.KindExit:

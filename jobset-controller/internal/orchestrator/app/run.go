@@ -148,7 +148,7 @@ func caches() cache.Options {
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&batchv1.Job{}: {Label: selected},
-			&corev1.Pod{}:  {Label: selected, Transform: orchestrator.StripPod},
+			&corev1.Pod{}:  {Label: selected, Transform: orchestrator.TrimPod},
 		},
 	}
 }

@@ -134,7 +134,7 @@ func (r *Record) held() string {
 	return valid[len(valid)-1]
 }
 
-// waitsFor tells whether a password is the one that is to be brought into the Secret.
+// waitsFor reports whether a password is the one that is to be brought into the Secret.
 func (r *Record) waitsFor(password string) bool {
 	return r != nil && r.Pending && r.Revoked == "" && r.Hashes[0] == hashOf(password)
 }

@@ -15,7 +15,7 @@ import (
 // indexVariable is what the Job controller tells each container of a pod.
 const indexVariable = "JOB_COMPLETION_INDEX"
 
-// Pod is the pod that the Job controller would make for a completion index of the Job, but for its name: whoever decides the
+// Pod is the pod that the Job controller would make for a completion index of the Job, but for its name: a leader that decides the
 // same thing for the same reason makes a pod of the same name, so that of two leaders only one succeeds. The reason is what
 // the slot has lost and in which round.
 func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {

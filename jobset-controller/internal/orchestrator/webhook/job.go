@@ -27,7 +27,7 @@ import (
 // +kubebuilder:webhook:path=/mutate-batch-v1-job,mutating=true,failurePolicy=ignore,sideEffects=None,groups=batch,resources=jobs,verbs=create,versions=v1,name=mjob.holdfast.dev,admissionReviewVersions=v1,serviceName=holdfast-inplace-webhook-service
 // +kubebuilder:webhookconfiguration:mutating=true,name=holdfast-inplace
 
-// Beyond what every orchestrator may do, Jobs are taken along into the next epoch, a certificate is kept, and
+// Beyond what every orchestrator may do, Jobs are moved to the next epoch, a certificate is kept, and
 // readers of metrics are checked.
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=patch
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create

@@ -33,7 +33,7 @@ type Account struct {
 type Group struct {
 	JobSet string
 	Epoch  epoch.Record // the current one: its cause tells a recreation from a resumption
-	// PolicyPrefix begins the causes of epochs that the failure policy has opened; PolicyCounted tells whether its last
+	// PolicyPrefix begins the causes of epochs that the failure policy has opened; PolicyCounted reports whether its last
 	// restart was counted.
 	PolicyPrefix  string
 	PolicyCounted bool

@@ -52,7 +52,7 @@ func (g Group) opened(before *coordination.Record, r coordination.Record) openin
 	return otherwise
 }
 
-// failOver takes its cause and its beginning from the failure that ended restarts in place. A formation that was given up has
+// failOver takes its cause and its beginning from the failure that ended restarts in place. A formation that timed out has
 // no record: what is before it is of another epoch.
 func (g Group) failOver(before *coordination.Record, r coordination.Record, end int64) Account {
 	cause, _, _ := strings.Cut(g.Epoch.Cause, "/")

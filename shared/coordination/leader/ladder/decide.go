@@ -26,7 +26,7 @@ func Decide(r Round, s Slot) Action {
 	return Action{}
 }
 
-// late is the second share: whoever is not visibly coming back is answered by its Job, if that costs few others.
+// late is the second share: a worker that is not visibly coming back has its Job recreated, if that costs few others.
 func (r Round) late(s Slot, state state, why string) Action {
 	switch {
 	case state == due || state == leaving:
@@ -60,7 +60,7 @@ func (r Round) small(job *workload.Job) bool {
 // recreate the group.
 func (r Round) few() bool { return 2*r.Missing <= r.Size }
 
-// made tells whether an object was created in this round. API servers give whole seconds.
+// made reports whether an object was created in this round. API servers give whole seconds.
 func (r Round) made(created time.Time) bool {
 	return !created.Before(r.Clock.Start.Truncate(time.Second))
 }
@@ -79,7 +79,7 @@ func (r Round) NextShare() time.Duration {
 	return 0
 }
 
-// Repairs tells whether time alone is a reason to look at slots.
+// Repairs reports whether time alone is a reason to look at slots.
 func (r Round) Repairs() bool { return r.past(podShare) }
 
 // finished: the Job will make no more pods for the slot. A round needs all of them.

@@ -69,7 +69,7 @@ func TestDecide(t *testing.T) {
 	cases := map[string]struct {
 		elapsed time.Duration
 		slot    Slot
-		want    Rung
+		want    Scope
 		why     string
 	}{
 		"early, a stuck pod is left its time":         {early, Slot{Job: job(4), Pod: pullFails()}, None, ""},
@@ -123,8 +123,8 @@ func TestDecide(t *testing.T) {
 				r.Size = 100
 			}
 			got := Decide(r, tc.slot)
-			if got.Rung != tc.want || !strings.Contains(got.Why, tc.why) {
-				t.Errorf("%+v, want rung %q because of %q", got, tc.want, tc.why)
+			if got.Scope != tc.want || !strings.Contains(got.Why, tc.why) {
+				t.Errorf("%+v, want scope %q because of %q", got, tc.want, tc.why)
 			}
 		})
 	}

@@ -33,17 +33,17 @@ type Slot struct {
 	Pod       *workload.Pod // the newest one; nil: none
 }
 
-// Rung is how much is recreated.
-type Rung string
+// Scope is how much is recreated.
+type Scope string
 
 const (
-	None Rung = ""
-	Pod  Rung = "pod"
-	Job  Rung = "job"
+	None Scope = ""
+	Pod  Scope = "pod"
+	Job  Scope = "job"
 )
 
 // Action is what to delete, and why: the end of a sentence that begins with the worker's name.
 type Action struct {
-	Rung Rung
-	Why  string
+	Scope Scope
+	Why   string
 }

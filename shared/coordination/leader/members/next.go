@@ -82,7 +82,7 @@ func (in Input) complete() bool {
 	return !slices.ContainsFunc(in.Group.Units, works)
 }
 
-// stuck tells whether the group is in a phase that only ends by closing it, though it can go on: the member that brought it there is gone,
+// stuck reports whether the group is in a phase that only ends by closing it, though it can go on: the member that brought it there is gone,
 // or may restart again.
 func (in Input) stuck() bool {
 	g := in.Group

@@ -49,7 +49,7 @@ func (in Input) fresh() bool {
 	return g == nil || in.Foreign || g.Generation != in.Roster.Epoch || g.Phase == coordination.Forming || len(g.Stages) == 0
 }
 
-// same tells whether the group has the members of the roster.
+// same reports whether the group has the members of the roster.
 func (in Input) same() bool {
 	missing := func(member string) bool { return in.stageOf(member) < 0 }
 	return len(in.Group.Stages) == len(in.Roster.Members) && !slices.ContainsFunc(in.Roster.Members, missing)
@@ -67,7 +67,7 @@ func (in Input) forming() int64 {
 	return step + 1
 }
 
-// entered tells whether a stage is in step with the group.
+// entered reports whether a stage is in step with the group.
 func (in Input) entered(stage int) bool {
 	return in.Group.HasEntered(in.Group.Stages[stage])
 }

@@ -32,7 +32,7 @@ type Job struct {
 	MadePods  bool // it has had all of its pods
 	Indexes   int  // that it has
 	Completed Indexes
-	GivenUp   Indexes // that have failed for good
+	Failed    Indexes // for good
 }
 
 // Indexes is a set of completion indexes, as ranges with both ends.
@@ -56,7 +56,7 @@ func (j *Job) Refusal(index int) string {
 		return j.NoPods
 	case index < 0 || index >= j.Indexes:
 		return "its Job has no such completion index"
-	case j.Completed.Has(index) || j.GivenUp.Has(index):
+	case j.Completed.Has(index) || j.Failed.Has(index):
 		return "its Job has finished with it"
 	case !j.MadePods:
 		return "its Job is about to make its pods"
