@@ -37,13 +37,13 @@ func (p *planner) followRoster() {
 	if len(p.plan.Need.Finished) > 0 {
 		return
 	}
-	switch step := members.Next(in); step.Kind {
-	case members.Evict:
-		_, pod, _ := roster.ParseMember(step.Member)
-		p.released(rounds.Slot{Name: roster.Slot(step.Member), Pod: pod}, "")
-	case members.Open:
+	switch step := members.Next(in); {
+	case step.Release != "":
+		_, pod, _ := roster.ParseMember(step.Release)
+		p.released(rounds.Slot{Name: roster.Slot(step.Release), Pod: pod}, "")
+	case step.Open != nil:
 		step.Open.Token = p.Token
-		p.write(step.Open)
+		p.write(*step.Open)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Input is all a decision rests on.
 type Input struct {
-	Roster  *roster.Roster // nil: the owner wants no group
+	Roster  *roster.Roster
 	Group   *group.Summary // nil: the store holds none
 	Foreign bool           // what the store holds is unreadable
 	Known   bool           // the group was there before: a store without it has lost it
@@ -20,38 +20,21 @@ type Input struct {
 	Finished []string
 }
 
-// Kind names a step.
-type Kind string
-
-const (
-	Nothing Kind = ""
-	Drop    Kind = "Drop"  // remove the group from the store
-	Evict   Kind = "Evict" // take a member that is gone out of the round, so that its peers restart
-	Open    Kind = "Open"  // make the group what it is to be
-)
-
-// Step is one thing to do.
+// Step is the next thing to do. The zero value: the group is as it should be.
 type Step struct {
-	Kind   Kind
-	Member string       // Evict
-	Open   group.Wanted // Open, without token
+	Release string        // the member that is gone: its peers restart
+	Open    *group.Wanted // what the group is to be, without token
 }
 
-// Next is the next step, Nothing when the group is as it should be.
+// Next is the next step.
 func Next(in Input) Step {
 	switch g := in.Group; {
-	case in.Roster == nil && g == nil && !in.Foreign:
-		return Step{}
-	case in.Roster == nil:
-		return Step{Kind: Drop}
 	case len(in.Roster.Members) == 0:
-		return Step{} // nobody is there to be led; who comes finds the group as it was
-	case g == nil || in.Foreign:
+		return Step{} // a group without members stays as it is until one comes
+	case g == nil || in.Foreign || in.Roster.Epoch > g.Generation:
 		return in.open(false)
 	case in.Roster.Epoch < g.Generation:
 		return Step{} // an older state of the owner
-	case in.Roster.Epoch > g.Generation:
-		return in.open(false)
 	case g.Phase == coordination.Closed:
 		return in.open(false)
 	case in.stuck():
@@ -65,7 +48,7 @@ func Next(in Input) Step {
 // follow the roster.
 func (in Input) follow() Step {
 	if gone := in.gone(); gone != "" {
-		return Step{Kind: Evict, Member: gone}
+		return Step{Release: gone}
 	}
 	if o := in.open(false); in.complete() || in.Group.Limit != o.Open.Limit || !sameStages(in.Group.Stages, o.Open.Stages) {
 		return o
@@ -129,5 +112,5 @@ func (in Input) open(closed bool) Step {
 	if in.Known {
 		want.Round, want.Entered = min(in.Round, in.Roster.Limit), 1
 	}
-	return Step{Kind: Open, Open: want}
+	return Step{Open: &want}
 }
