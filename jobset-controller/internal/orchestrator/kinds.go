@@ -54,8 +54,8 @@ var JobSets = Kind{
 	View: viewJobSet,
 }
 
-// ElasticJobs say by a roster who is in their group. Who does not come back in place is in the report, and their own program replaces the
-// pod.
+// ElasticJobs say by a roster who is in their group. The report names the workers that do not come back in place, and their own program
+// replaces the pods.
 var ElasticJobs = Kind{
 	Controller: "rosters", GVK: owners.ElasticJob, Changed: predicate.AnnotationChangedPredicate{},
 	New: func() client.Object { return owners.MakeElasticJob() },

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -47,7 +48,8 @@ func (s *Sweep) once(ctx context.Context) error {
 		return err
 	}
 	known, err := s.uids(ctx, s.Cache)
-	if err != nil || !anyUnknown(groups, known) {
+	unknown := func(group string) bool { return !known[group] }
+	if err != nil || !slices.ContainsFunc(groups, unknown) {
 		return err
 	}
 	if known, err = s.uids(ctx, s.Live); err != nil {
@@ -69,15 +71,6 @@ func (s *Sweep) drop(ctx context.Context, groups []string, known map[string]bool
 		errs = append(errs, s.Store.Drop(ctx, group))
 	}
 	return errors.Join(errs...)
-}
-
-func anyUnknown(groups []string, known map[string]bool) bool {
-	for _, group := range groups {
-		if !known[group] {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *Sweep) uids(ctx context.Context, from client.Reader) (map[string]bool, error) {
