@@ -121,12 +121,12 @@ func (f *formation) name(step int64) bool {
 // roundPods are the pods that were created for the slots of a round.
 type roundPods struct {
 	Round
-	slots map[string]pace
+	slots map[string]replacements
 }
 
-func (p *roundPods) in(round Round) map[string]pace {
+func (p *roundPods) in(round Round) map[string]replacements {
 	if p.slots == nil || p.Round != round {
-		*p = roundPods{round, map[string]pace{}}
+		*p = roundPods{round, map[string]replacements{}}
 	}
 	return p.slots
 }
@@ -134,12 +134,12 @@ func (p *roundPods) in(round Round) map[string]pace {
 // note counts a pod that is being created.
 func (p *roundPods) note(round Round, slot string, now time.Time) {
 	slots := p.in(round)
-	slots[slot] = pace{slots[slot].created + 1, now}
+	slots[slot] = replacements{slots[slot].created + 1, now}
 }
 
-// pace is how often a slot has got a new pod from the leader in one round. Most rounds need none or one. A pod that ends again
+// replacements is how often a slot has got a new pod from the leader in one round. Most rounds need none or one. A pod that ends again
 // before its slot has joined is created again later and later: it costs no restart, so nothing else would end that.
-type pace struct {
+type replacements struct {
 	created int
 	last    time.Time
 }
@@ -150,15 +150,15 @@ const (
 )
 
 // due is when the next pod may be created: the first at once, then after 1 s, 2 s, 4 s, at most 30 s.
-func (p pace) due() time.Time {
-	if p.created == 0 {
+func (r replacements) due() time.Time {
+	if r.created == 0 {
 		return time.Time{}
 	}
 	pause := firstPause
-	for n := 1; n < p.created && pause < maxPause; n++ {
+	for n := 1; n < r.created && pause < maxPause; n++ {
 		pause *= 2
 	}
-	return p.last.Add(min(pause, maxPause))
+	return r.last.Add(min(pause, maxPause))
 }
 
 // releasedPods are the pods that this process has released in a generation, in order, with their slots.

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-func TestPace(t *testing.T) {
+func TestReplacementsAreCreatedLaterAndLater(t *testing.T) {
 	last := time.Unix(1000, 0)
 	for created, want := range []time.Duration{0, 1, 2, 4, 8, 16, 30, 30} {
-		due := pace{created, last}.due()
+		due := replacements{created, last}.due()
 		if created == 0 && !due.IsZero() || created > 0 && due.Sub(last) != want*time.Second {
 			t.Errorf("after %d pods the next one is due at %s, want %ds after the last", created, due, want)
 		}

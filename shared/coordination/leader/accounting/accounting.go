@@ -12,6 +12,7 @@
 package accounting
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -120,13 +121,7 @@ func endOf(r coordination.Record, after *coordination.Record) (int64, history.En
 
 // begin is when the outage began, no earlier than the end of the one before, and no later than the order.
 func begin(before *coordination.Record, r coordination.Record) int64 {
-	at := r.FailedAt
-	if at == 0 {
-		at = r.DetectedAt
-	}
-	if at == 0 {
-		at = r.ReportedAt
-	}
+	at := cmp.Or(r.FailedAt, r.DetectedAt, r.ReportedAt)
 	if before != nil {
 		if end, _ := endOf(*before, &r); end > 0 {
 			at = max(at, end)
