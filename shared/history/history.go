@@ -128,12 +128,6 @@ func Whole(text string) bool {
 	return err == nil && len(list) < MaxEntries && len(text)+1+maxLine <= MaxBytes
 }
 
-// Append adds entries to a text. An invalid text is replaced.
-func Append(text string, add ...Entry) string {
-	list, _ := Parse(text)
-	return Format(append(list, add...))
-}
-
 // String returns the line of an entry.
 func (e Entry) String() string {
 	fields := []string{

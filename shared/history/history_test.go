@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,13 +81,7 @@ func TestFormatLimits(t *testing.T) {
 func TestWhole(t *testing.T) {
 	long := anExit()
 	long.Worker, long.Pod, long.Node = strings.Repeat("w", maxWord), strings.Repeat("p", maxWord), strings.Repeat("n", maxWord)
-	many := func(e Entry, n int) string {
-		var text string
-		for range n {
-			text = Append(text, e)
-		}
-		return text
-	}
+	many := func(e Entry, n int) string { return Format(slices.Repeat([]Entry{e}, n)) }
 	for name, c := range map[string]struct {
 		text string
 		want bool
@@ -100,15 +95,6 @@ func TestWhole(t *testing.T) {
 		if got := Whole(c.text); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
-	}
-}
-
-func TestAppend(t *testing.T) {
-	second := anExit()
-	second.Round = 4
-	text := Append(Append("", anExit()), second)
-	if got, err := Parse(text); err != nil || len(got) != 2 || got[1].Round != 4 {
-		t.Errorf("%+v, error %v", got, err)
 	}
 }
 

@@ -3,7 +3,6 @@
 package inplace
 
 import (
-	"strconv"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -24,16 +23,6 @@ func SlotOf(pod *corev1.Pod) string {
 		}
 	}
 	return strings.Join(parts, "-")
-}
-
-// JobOf is the name of the Job that a slot belongs to, and the slot's completion index; false if it is no slot.
-func JobOf(slot string) (job string, index int, ok bool) {
-	cut := strings.LastIndexByte(slot, '-')
-	if cut < 0 {
-		return "", 0, false
-	}
-	index, err := strconv.Atoi(slot[cut+1:])
-	return slot[:cut], index, err == nil
 }
 
 // StoreSecret is the name of the Secret with the credentials of a JobSet's agents for the store, in its namespace. It goes by

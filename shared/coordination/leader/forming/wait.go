@@ -32,9 +32,6 @@ type Wait struct {
 	Text string
 }
 
-// Stops reports whether the clock of the step stands still.
-func (w Wait) Stops() bool { return w.Kind == Turn || w.Kind == Gated || w.Kind == Unscheduled }
-
 // joinsWithin is how long a container that runs may take to join before that is the store's fault or the agent's.
 const joinsWithin = 10 * time.Second
 
