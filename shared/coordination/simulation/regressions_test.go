@@ -1,11 +1,13 @@
 package simulation
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // TestRegressions are stories that the rules of DESIGN section 3 were amended for, and those that this simulation found.
@@ -26,6 +28,18 @@ func TestRegressions(t *testing.T) {
 			}
 			s.settles(time.Minute)
 			s.wants(1, 2, 2, s.truth.orders)
+		},
+		"a forged holder of a slot is no reason to drop a group that can be read": func(t *testing.T) {
+			s := enter(t, plain())
+			s.truth.forged = true
+			before, lost := s.group(), s.pods[2]
+			holders := rounds.KeysOf(s.api.current.uid).Holders(before.Generation)
+			s.store.first.functions.Do("HSET", holders, lost.slot, strings.Repeat("x", rounds.MaxText+90))
+			s.deletePod(lost)
+			s.run(20 * time.Second)
+			if now := s.group(); now == nil || now.Level.Incarnation != before.Level.Incarnation || !now.IsFenced(lost.uid) {
+				t.Errorf("%v follows %v", now, before)
+			}
 		},
 		"at a barrier a death before the round runs costs nothing": func(t *testing.T) {
 			s := enter(t, execScene())
