@@ -1,5 +1,5 @@
 // Command coordination measures what the protocol alone costs: thousands of members of one group in this process, a
-// real redis-server beside it, worker programs that start at once. It prints a table of medians over the rounds and
+// real redis-server beside it with TLS, worker programs that start at once. It prints a table of medians over the rounds and
 // writes all of it to e2e/results/coordination.json. It is no test: nothing here passes or fails by time.
 package main
 

@@ -27,18 +27,20 @@ type result struct {
 type rates struct {
 	Calls float64 `json:"commands"`
 	CPU   float64 `json:"cpuSeconds"`
+	// MembersCPU is that of this process: members, and the kernel's part of their connections.
+	MembersCPU float64 `json:"membersCPUSeconds"`
 }
 
 func measure(ctx context.Context, size int, driver string, rounds int) (result, error) {
 	r := result{Members: size, Driver: driver, Share: share(size)}
 	o := members.Options{Members: size, Share: r.Share, Barrier: driver == "exec"}
-	server, err := members.StartServer(ctx, o.Connections())
+	server, err := members.StartSecureServer(ctx, o.Connections())
 	if err != nil {
 		return r, err
 	}
 	defer server.Stop()
 	before := heap()
-	f, formed, err := members.Start(ctx, server.Address, o)
+	f, formed, err := members.Start(ctx, server.Options, o)
 	if err != nil {
 		return r, err
 	}
@@ -51,6 +53,7 @@ func measure(ctx context.Context, size int, driver string, rounds int) (result, 
 }
 
 func (r *result) restarts(ctx context.Context, f *members.Group, server *members.Server, rounds int) error {
+	own := processCPU()
 	begin, err := server.Usage(ctx)
 	if err != nil {
 		return err
@@ -66,7 +69,7 @@ func (r *result) restarts(ctx context.Context, f *members.Group, server *members
 		return err
 	}
 	n := float64(rounds)
-	r.PerRound = rates{Calls: float64(r.Server.Calls-begin.Calls) / n, CPU: (r.Server.CPU - begin.CPU) / n}
+	r.PerRound = rates{Calls: float64(r.Server.Calls-begin.Calls) / n, CPU: (r.Server.CPU - begin.CPU) / n, MembersCPU: (processCPU() - own) / n}
 	r.Median = members.Median(r.Rounds)
 	return nil
 }
@@ -79,6 +82,15 @@ func share(size int) int {
 		return 1
 	}
 	return 100
+}
+
+// processCPU is what this process has used, in seconds.
+func processCPU() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
 const spareFiles = 200

@@ -19,11 +19,11 @@ func printTable(w io.Writer, all []result) {
 		fmt.Fprintf(w, "| %d | %s | %s | %s | %d |\n", r.Members, spread(r.Median.Order), spread(r.Median.Join), spread(r.Median.Start),
 			r.Formed.Milliseconds())
 	}
-	fmt.Fprintf(w, "\n| members | connections | store, KiB a member | commands a restart, with those inside functions | store CPU a restart, s | member here, KiB |\n")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|")
+	fmt.Fprintf(w, "\n| members | connections | store, KiB a member | commands a restart, with those inside functions | store CPU a member and restart, us | CPU of members, us | member here, KiB |\n")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
 	for _, r := range all {
-		fmt.Fprintf(w, "| %d | %d%s | %.1f | %.0f | %.2f | %.0f |\n", r.Members, r.Server.Connections, shared(r.Share),
-			float64(r.Server.Bytes)/float64(r.Members)/1024, r.PerRound.Calls, r.PerRound.CPU, float64(r.Heap)/1024)
+		fmt.Fprintf(w, "| %d | %d%s | %.1f | %.0f | %.1f | %.1f | %.0f |\n", r.Members, r.Server.Connections, shared(r.Share),
+			float64(r.Server.Bytes)/float64(r.Members)/1024, r.PerRound.Calls, r.PerRound.CPU*1e6/float64(r.Members), r.PerRound.MembersCPU*1e6/float64(r.Members), float64(r.Heap)/1024)
 	}
 }
 

@@ -42,10 +42,10 @@ type Group struct {
 }
 
 // Start opens the group and returns when every member knows that it runs, with how long that took.
-func Start(ctx context.Context, address string, o Options) (*Group, time.Duration, error) {
+func Start(ctx context.Context, server valkey.Options, o Options) (*Group, time.Duration, error) {
 	ctx, stop := context.WithCancel(ctx)
 	g := &Group{id: "6f1c63a2-5b0e-4a55-9d2b-0c9a4f2f7b11", stop: stop}
-	if err := g.open(ctx, address, o); err != nil {
+	if err := g.open(ctx, server, o); err != nil {
 		g.Stop()
 		return nil, 0, err
 	}
@@ -64,15 +64,17 @@ func Start(ctx context.Context, address string, o Options) (*Group, time.Duratio
 	return g, time.Since(began), nil
 }
 
-func (g *Group) open(ctx context.Context, address string, o Options) (err error) {
+func (g *Group) open(ctx context.Context, server valkey.Options, o Options) (err error) {
 	for range o.stores() {
-		s, err := valkey.New(valkey.Options{Address: address, Timeout: patience})
+		client := server
+		client.Timeout = patience
+		s, err := valkey.New(client)
 		if err != nil {
 			return err
 		}
 		g.stores = append(g.stores, s)
 	}
-	if g.leader, err = valkey.New(valkey.Options{Address: address}); err != nil {
+	if g.leader, err = valkey.New(server); err != nil {
 		return err
 	}
 	_, err = group.Open(ctx, g.leader, g.id, group.Wanted{

@@ -12,12 +12,12 @@ func TestARestartReachesEveryMember(t *testing.T) {
 }
 
 func testRestart(t *testing.T, o Options) {
-	server, err := StartServer(t.Context(), o.Connections())
+	server, err := StartSecureServer(t.Context(), o.Connections())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Stop()
-	f, _, err := Start(t.Context(), server.Address, o)
+	f, _, err := Start(t.Context(), server.Options, o)
 	if err != nil {
 		t.Fatal(err)
 	}

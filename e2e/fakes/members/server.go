@@ -12,11 +12,14 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
 // Server is a redis-server on a loopback port that ends with this process.
 type Server struct {
 	Address string
+	Options valkey.Options // of its clients
 
 	process *exec.Cmd
 	dir     string
@@ -28,6 +31,15 @@ const startTimeout = 10 * time.Second
 
 // StartServer starts a server without persistence that takes so many connections.
 func StartServer(ctx context.Context, connections int) (*Server, error) {
+	return start(ctx, connections, false)
+}
+
+// StartSecureServer starts one whose clients need TLS and a password.
+func StartSecureServer(ctx context.Context, connections int) (*Server, error) {
+	return start(ctx, connections, true)
+}
+
+func start(ctx context.Context, connections int, secure bool) (*Server, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -37,9 +49,24 @@ func StartServer(ctx context.Context, connections int) (*Server, error) {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(address)
-	s := &Server{Address: address, dir: dir, admin: redis.NewClient(&redis.Options{Addr: address, Protocol: 2})}
-	s.process = exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "",
-		"--appendonly", "no", "--tcp-backlog", "4096", "--maxclients", strconv.Itoa(connections+spareConnections))
+	s := &Server{Address: address, dir: dir, Options: valkey.Options{Address: address}}
+	listen := []string{"--port", port}
+	if secure {
+		if err := s.credentials(); err != nil {
+			return nil, err
+		}
+		listen = []string{
+			"--port", "0", "--tls-port", port, "--tls-cert-file", s.file(certFile), "--tls-key-file", s.file(keyFile),
+			"--tls-ca-cert-file", s.file(certFile), "--tls-auth-clients", "no", "--requirepass", password,
+		}
+	}
+	admin := &redis.Options{Addr: address, Protocol: 2, TLSConfig: s.Options.TLS}
+	if secure {
+		admin.Password = password
+	}
+	s.admin = redis.NewClient(admin)
+	s.process = exec.Command("redis-server", append(listen, "--bind", "127.0.0.1", "--dir", dir, "--save", "",
+		"--appendonly", "no", "--tcp-backlog", "4096", "--maxclients", strconv.Itoa(connections+spareConnections))...)
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.process.Start(); err != nil {
 		return nil, fmt.Errorf("starting redis-server (hack/install-debian.sh installs it): %w", err)
