@@ -192,7 +192,7 @@ func (s *State) joined(i *instance, made place, reply string, now rounds.Level) 
 	i.heldAt = time.Time{}
 	switch answer.Kind {
 	case rounds.AnswerJoined:
-		if s.fenced || s.here() != made || s.setBack(now, made.round) {
+		if s.fenced || s.here() != made || s.elsewhere(now, made) {
 			s.mayHaveJoined(i, made)
 			return
 		}
@@ -215,6 +215,16 @@ func (s *State) joined(i *instance, made place, reply string, now rounds.Level) 
 // setBack reports whether the store has gone back behind a round. What was reported about that has no effect; the level is being read.
 func (s *State) setBack(now rounds.Level, round int64) bool {
 	if now.Round >= round {
+		return false
+	}
+	s.retry.at = s.now.Add(s.jitter(firstRetry))
+	return true
+}
+
+// elsewhere reports whether the store was not in the place of a join when it answered, though the agent knows of no newer level: the store has
+// gone back, and may have come to a later round since. Such a join has no effect; the level is being read.
+func (s *State) elsewhere(now rounds.Level, made place) bool {
+	if made == (place{now.Incarnation, now.Round}) {
 		return false
 	}
 	s.retry.at = s.now.Add(s.jitter(firstRetry))

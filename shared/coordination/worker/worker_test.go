@@ -128,6 +128,10 @@ func TestBarrier(t *testing.T) {
 			[]moment{observed("a@10=1"), observed("a@10=1", "b@20"), reply("-", "i1/1.0 A 0/0 #3"), reply("J", "i1/1.0 A 0/0 #4")},
 			"prepare, down a in 0 ran=0 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.2 in 0 ran=0 n",
 		},
+		"a store that has gone back and opened a later round since has taken no join of the round before": {
+			[]moment{cast("i1/1.0 A 1/1 #8"), observed("a@10=1", "b@20"), reply("-", "i1/1.1 A 0/1 #6"), reply("J", "i1/1.1 A 0/1 #6"), read("i1/1.1 A 0/1 #6"), tick(time.Second)},
+			"start a 1.0, down a in 0 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, read, join js-w-0-0 as b.2 in 0 ran=0 d, join js-w-0-0 as b.2 in 1 ran=0 h",
+		},
 		"a finished worker is held, and runs again in a later round": {
 			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), cast("i1/1.1 A 0/1 #4"), observed("b@20")},
 			"start a 1.0, finish a held=1, prepare, join js-w-0-0 as b.2 in 1 ran=0 h",
