@@ -61,38 +61,32 @@ build-rescheduler: build-accounts
 	cd rescheduler && $(BUILD) -o $(BIN)/rescheduler-manager ./cmd/manager
 	cd rescheduler/scheduler && $(BUILD_SCHEDULER) -o $(BIN)/rescheduler-scheduler ./cmd/scheduler
 
-# What each image is made of: name, module, program, and arguments of the Dockerfile that differ from its defaults.
-define IMAGES
-jobset-manager jobset-controller ./cmd/manager
-jobset-orchestrator jobset-controller ./cmd/orchestrator
-holdfast-exec agent ./cmd/holdfast-exec
-agent agent ./cmd/agent RUN_AS=0:0
-appwrapper-manager appwrapper-controller ./cmd/manager
-elastic-manager elastic-operator ./cmd/manager
-elastic-rendezvous elastic-operator ./cmd/rendezvous
-elastic-kueue elastic-operator/kueue ./cmd/manager
-rescheduler-manager rescheduler ./cmd/manager
-rescheduler-scheduler rescheduler/scheduler ./cmd/scheduler LDFLAGS=-X=k8s.io/component-base/version.gitVersion=$(KUBERNETES)+holdfast.$(VERSION)
-endef
-export IMAGES
 REGISTRY ?=
-PLATFORMS ?= linux/amd64,linux/arm64
+KEY ?=
+ARCHITECTURES ?= amd64,arm64
 IMAGE_TAG ?= $(VERSION)
-IMAGE_OUTPUT ?= --push
+# A version that has no tag is a snapshot. The g keeps SemVer from reading the commit as a number.
+RELEASE ?= $(or $(shell git describe --tags --exact-match --match 'v*' 2>/dev/null),v0.0.0-snapshot.g$(shell git rev-parse --short HEAD 2>/dev/null))
+MAKE_RELEASE = rm -rf $(BIN)/release && cd charts && go run ./cmd/release -output $(BIN)/release -architectures $(ARCHITECTURES)
 
 .PHONY: images
-images: ## Build and push all images for amd64 and arm64 with docker buildx: REGISTRY=registry.example/holdfast
+images: ## Build all images for amd64 and arm64 and push them, without docker: REGISTRY=registry.example/holdfast IMAGE_TAG=v0.1.0
 	@test -n "$(REGISTRY)" || { echo "set REGISTRY to your registry: make images REGISTRY=registry.example/holdfast"; exit 1; }
-	@while read -r name module program arguments; do \
-	  echo "== $$name"; \
-	  docker buildx build --platform $(PLATFORMS) --tag $(REGISTRY)/$$name:$(IMAGE_TAG) $(IMAGE_OUTPUT) \
-	    --build-arg MODULE=$$module --build-arg PROGRAM=$$program --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
-	    $${arguments:+--build-arg $$arguments} . ; \
-	done <<< "$$IMAGES"
+	$(MAKE_RELEASE) -only-images -push -registry $(REGISTRY) -version $(IMAGE_TAG)
 
-.PHONY: cross
-cross: ## Build the program of every image for amd64 and arm64 as the Dockerfile does, and check that each is static; needs no docker
-	cd charts && PLATFORMS=$(PLATFORMS) VERSION=$(VERSION) COMMIT=$(COMMIT) go run ./cmd/cross
+.PHONY: release-snapshot
+release-snapshot: ## Make all files of a release in bin/release, signed with a throwaway key; publishes nothing
+	$(MAKE_RELEASE) -registry localhost/holdfast -version $(RELEASE)
+
+.PHONY: release
+release: ## Make a release of the tag of this commit and push images and charts: REGISTRY=registry.example/holdfast KEY=key.pem
+	@test -n "$(REGISTRY)" -a -n "$(KEY)" || { echo "set REGISTRY to your registry and KEY to the file of the signing key"; exit 1; }
+	@git describe --tags --exact-match --match 'v*' >/dev/null && test -z "$$(git status --porcelain)" || { echo "check out a tag, without changes"; exit 1; }
+	$(MAKE_RELEASE) -push -registry $(REGISTRY) -version $(RELEASE) -key $(abspath $(KEY))
+
+.PHONY: release-test
+release-test: ## Make a release twice and check what is in it: programs, images, charts, SBOMs, checksums, signature
+	cd charts && go test -tags release -count=1 -timeout 60m -v -run '^TestRelease' ./cmd/release
 
 .PHONY: prerequisites
 prerequisites: # Debian's packages and the API server for tests; quick when all is there

@@ -38,7 +38,7 @@ var tours = map[string]tour{
 	"quick start": {
 		visits: []visit{{page: "docs/quick-start.md", rules: map[string]rule{
 			"make demo":                               {skip: "it brings up a cluster of its own"},
-			"make images":                             {skip: "it needs docker; make cross carries out the stage that builds"},
+			"make images":                             {skip: "it needs a registry; make release-test pushes to one and pulls"},
 			"docker buildx imagetools":                {skip: "it needs docker and a registry"},
 			"kubectl apply -f examples/quick-start":   {then: restarted("0")},
 			"kubectl exec":                            {then: restarted("1")},
@@ -157,6 +157,7 @@ var elsewhere = map[string]string{
 	"docs/beside.md":           "e2e/suites/beside installs the chart, breaks what it leads and removes it; charts/commands_test.go has the commands read",
 	"docs/exec-driver.md":      "a form, whose flags charts/flags_test.go has read",
 	"docs/kubectl-holdfast.md": "it is how bin/kubectl-holdfast came to be there",
+	"docs/releasing.md":        "make release-test makes a release, and pushes it to a registry of its own",
 	"docs/rendezvous.md":       "a form, whose flags charts/flags_test.go has read; e2e/suites/pytorch/rendezvous runs the server",
 	"docs/testbed.md":          "e2e/suites/testbed does it in Go, e2e/cmd/testbed/docs_test.go has the commands read",
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// program is one that is released.
+type program struct {
+	// name is that of the image, or of the file in an archive.
+	name string
+	// module is a folder, main the package of the program below it.
+	module, main string
+	// user of the image, by number: a pod's runAsNonRoot cannot read names.
+	user string
+	// alone says that the module is outside of the workspace.
+	alone bool
+}
+
+const (
+	root   = "0:0"
+	nobody = "65532:65532"
+)
+
+// images are the programs that run in clusters.
+var images = []program{
+	{name: "jobset-manager", module: "jobset-controller", main: "./cmd/manager", user: nobody},
+	{name: "jobset-orchestrator", module: "jobset-controller", main: "./cmd/orchestrator", user: nobody},
+	{name: "holdfast-exec", module: "agent", main: "./cmd/holdfast-exec", user: nobody},
+	// The sidecar uses the socket of the container runtime. Its manifest as printed relies on the image for the user.
+	{name: "agent", module: "agent", main: "./cmd/agent", user: root},
+	{name: "appwrapper-manager", module: "appwrapper-controller", main: "./cmd/manager", user: nobody},
+	{name: "elastic-manager", module: "elastic-operator", main: "./cmd/manager", user: nobody},
+	{name: "elastic-rendezvous", module: "elastic-operator", main: "./cmd/rendezvous", user: nobody},
+	{name: "elastic-kueue", module: "elastic-operator/kueue", main: "./cmd/manager", user: nobody, alone: true},
+	{name: "rescheduler-manager", module: "rescheduler", main: "./cmd/manager", user: nobody},
+	{name: "rescheduler-scheduler", module: "rescheduler/scheduler", main: "./cmd/scheduler", user: nobody},
+}
+
+// plugin is the program that users run.
+var plugin = program{name: "kubectl-holdfast", module: "cli", main: "./cmd/kubectl-holdfast"}
+
+// program builds a static program for an architecture of Linux, writes its SBOM and returns its content.
+func (r *release) program(ctx context.Context, p program, arch string) ([]byte, error) {
+	fmt.Printf("building %s for %s\n", p.name, arch)
+	folder, err := os.MkdirTemp("", "holdfast-release-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, p.name)
+	flags, err := r.linkerFlags(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	environment := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "GOFLAGS="}
+	if p.alone {
+		environment = append(environment, "GOWORK=off")
+	}
+	if _, err := run(ctx, filepath.Join(r.root, p.module), environment,
+		"go", "build", "-trimpath", "-buildvcs=false", "-tags", "grpcnotrace", "-ldflags", flags, "-o", file, p.main); err != nil {
+		return nil, fmt.Errorf("building %s for %s: %w", p.name, arch, err)
+	}
+	if err := r.sbom(ctx, file, fmt.Sprintf("%s_linux_%s.cdx.json", p.name, arch)); err != nil {
+		return nil, fmt.Errorf("writing the SBOM of %s for %s: %w", p.name, arch, err)
+	}
+	return os.ReadFile(file)
+}
+
+// linkerFlags stamp the version. A scheduler also needs the version of its Kubernetes: feature gates go by it.
+func (r *release) linkerFlags(ctx context.Context, p program) (string, error) {
+	const stamp, component = "github.com/holdfast-project/holdfast/shared/version", "k8s.io/component-base/version"
+	flags := fmt.Sprintf("-s -w -X %s.version=%s -X %s.commit=%s", stamp, r.version, stamp, r.commit)
+	if p.name != "rescheduler-scheduler" {
+		return flags, nil
+	}
+	kubernetes, err := run(ctx, filepath.Join(r.root, p.module), nil, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s -X %s.gitVersion=%s+holdfast.%s -X %s.gitCommit=%s", flags, component, kubernetes, r.version, component, r.commit), nil
+}
+
+// sbom writes which modules a program is made of, as the program itself says.
+func (r *release) sbom(ctx context.Context, file, to string) error {
+	_, err := run(ctx, filepath.Join(r.root, "charts"), []string{"GOWORK=off"}, "go", "tool", "-modfile=../tools/sbom/go.mod", "cyclonedx-gomod",
+		"bin", "-json", "-std", "-noserial", "-notimestamp", "-version", r.version, "-output", filepath.Join(r.output, to), file)
+	return err
+}
+
+// run runs a command in a folder and returns what it prints.
+func run(ctx context.Context, folder string, environment []string, name string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Dir = folder
+	command.Env = append(os.Environ(), environment...)
+	var problems strings.Builder
+	command.Stderr = &problems
+	out, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("running %s: %w\n%s", command, err, problems.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
