@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-const introduction = `# The AppWrapper manager and many workloads
+const introduction = `# AppWrapper manager with many workloads
 
-Written by ` + "`make bench-appwrapper`" + `: %d AppWrappers, each around a Job of %d pods, on %d simulated nodes. The API server, the Job
-controller and the scheduler are real and share %d cores with the manager. CPU, calls and memory are the manager's alone; the seconds are
-mostly those of the Job controller and the scheduler. RetryPausePeriod is 0 here, and failed Jobs have no FailureGracePeriod.
+` + "`make bench-appwrapper`" + ` writes this page: %d AppWrappers, each around a Job of %d pods, on %d simulated nodes. The API server, the Job
+controller and the scheduler are real and share %d cores with the manager. CPU, calls and memory are only those of the manager. Most of
+the seconds are spent in the Job controller and the scheduler. RetryPausePeriod and the FailureGracePeriod of failed Jobs are 0.
 
 `
 
 const playedIntroduction = `
 ## Memory, and calls at rest
 
-The same manager with more AppWrappers, each around a Job of %d pods. The benchmark creates these pods and writes that they run: neither the Job
-controller nor a kubelet takes part, because only what the manager keeps is measured. Memory is the peak, without the GOMEMLIMIT that the chart
-sets; at a start the manager lists pods in pages. At rest nothing changes for %s.
+The same manager with more AppWrappers, each around a Job of %d pods. The benchmark creates these pods and sets their status to running.
+The Job controller and kubelets are not involved, because only the manager's memory is measured. Memory is the peak, without the GOMEMLIMIT of the
+chart. When the manager starts, it lists pods in pages. At rest, nothing changes for %s.
 
-| AppWrappers | pods | s | CPU, s | API calls | memory, MiB | memory at rest, MiB | API calls at rest | CPU at rest, s | memory of a start with all of it, MiB |
+| AppWrappers | pods | s | CPU, s | API calls | memory, MiB | memory at rest, MiB | API calls at rest | CPU at rest, s | memory of a start with all objects, MiB |
 |---|---|---|---|---|---|---|---|---|---|
 `
 
@@ -37,7 +37,7 @@ func page(o options, phases []phase, sizes []size) string {
 	}
 	for _, p := range phases {
 		if a := p.Answers; a != (answers{}) {
-			fmt.Fprintf(&text, "\nFrom the moment at which a Job says that it has failed to that at which its AppWrapper is reset: %.2f s in the median, "+
+			fmt.Fprintf(&text, "\nTime from the failure of a Job, as its status reports it, to the reset of its AppWrapper: %.2f s (median), "+
 				"%.2f s for the last of %d.\n", a.Median, a.Last, o.failures)
 		}
 	}

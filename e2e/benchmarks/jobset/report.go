@@ -59,32 +59,32 @@ func (b *benchmark) keepOthers(file string) error {
 	return nil
 }
 
-const introduction = `# The JobSet manager beside the published one
+const introduction = `# The JobSet manager compared with the published one
 
-Seconds until all Jobs are where the phase wants them, CPU seconds of the manager, and its writes to the API server: Holdfast / published.
-Less is better. Most of the time is the Job controller's and the scheduler's work, which is the same for both.
+Seconds until all Jobs have reached the state that the phase asks for, CPU seconds of the manager, and its writes to the API server: Holdfast / published.
+Less is better. Most of the time is spent in the Job controller and the scheduler, and is the same for both.
 
 `
 
 const explanation = `
-"fail" ends when the last JobSet has recorded its restart; "restart" begins there. Who reacts to the first failures sooner does a part of the
-restart during "fail", so the line "fail + restart" is the one to compare.
+"fail" ends, and "restart" starts, when the last JobSet has recorded its restart. A manager that reacts to the first failures sooner does a part of
+the restart during "fail", so compare the line "fail + restart".
 
-## What Holdfast asks of the API server in addition, and why
+## Additional requests of Holdfast, and why
 
-| request | how many | why it is needed |
+| request | number | reason |
 |---|---|---|
-| get jobs | one for each restart | Before a restart is charged, the Job that failed is read live: a cache may show a Job that has been deleted since |
+| get jobs | one for each restart | Before a restart is counted, the failed Job is read from the API server: the cache may still have a deleted Job |
 | list pods | one for each restart | The restart history names the worker that failed, its node and its exit code, before its pod is deleted. The API server answers it from its cache |
-| patch jobsets | one for each restart | The entry in the restart history. It is written before the condition says that the restart is over: a manager that dies in between writes it again |
-| patch jobsets/status | one when a change begins, one when it is complete | The published manager writes as many. A restart is recorded before a Job is deleted. In between, progress such as the number of ready Jobs is written every 5 s for each JobSet, and at most five times a second for all of them |
+| patch jobsets | one for each restart | The entry in the restart history. It is written before the condition says that the restart is complete, so a manager that dies in between writes it again |
+| patch jobsets/status | one when a change starts, one when it is complete | The published manager makes the same number of writes. A restart is recorded before a Job is deleted. In between, progress such as the number of ready Jobs is written every 5 s for each JobSet, and at most five times per second for all JobSets |
 
 ## How this was measured
 
-By ` + "`make bench-jobset`" + `, with the published manager %s. Both managers play the same life on the same cluster, one after the other: JobSets whose Jobs
-have one pod each are created, one pod of each JobSet fails, all Jobs are recreated, suspended, resumed and deleted. The API server, the Job
+By ` + "`make bench-jobset`" + `, with the published manager %s. Both managers run the same phases on the same cluster, one after the other: JobSets whose Jobs
+have one pod each are created, one pod of each JobSet fails, and all Jobs are recreated, suspended, resumed and deleted. The API server, the Job
 controller and the scheduler are real and share %d cores with the manager; nodes and pods are simulated. Both managers serve their webhooks and
-have their defaults (500 requests per second). Requests are those in the API server's audit log.
+use their defaults (500 requests per second). Requests are counted in the API server's audit log.
 `
 
 func (b *benchmark) page(w io.Writer) {
@@ -101,9 +101,9 @@ func (b *benchmark) page(w io.Writer) {
 	}
 	fmt.Fprintf(w, explanation, binaries.JobSetVersion, runtime.NumCPU())
 	for _, s := range shapes {
-		fmt.Fprintf(w, "\n## %s: what the managers used\n\n", s.heading())
+		fmt.Fprintf(w, "\n## %s: resource use\n\n", s.heading())
 		b.results.of(s).details(w)
-		fmt.Fprint(w, "\nRequests to the API server, Holdfast / published. A number in parentheses is the status of a refusal.\n")
+		fmt.Fprint(w, "\nRequests to the API server, Holdfast / published. A number in parentheses is the HTTP status of rejected requests.\n")
 		b.results.of(s).requestTable(w)
 	}
 	if growth := b.growth(); growth != "" {

@@ -11,8 +11,8 @@ import (
 
 func tableOf(o options, results []result, memory float64) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Rejection to a replacement with another node: %d pods one by one, then %d at once, %d good nodes.\n\n", o.samples, o.pods, o.nodes)
-	fmt.Fprintln(&b, "| kept away by | one pod: median, s | slowest, s | rejections for each | all at once: last, s | rejections |")
+	fmt.Fprintf(&b, "Time from the rejection of a pod to a replacement on another node: %d pods one by one, then %d at once, %d good nodes.\n\n", o.samples, o.pods, o.nodes)
+	fmt.Fprintln(&b, "| avoids the node by | one pod: median, s | slowest, s | rejections per pod | all at once: last, s | rejections |")
 	fmt.Fprintln(&b, "|---|---|---|---|---|---|")
 	for _, r := range results {
 		single, slowest, each, last := "-", "-", "-", "never"
@@ -26,7 +26,7 @@ func tableOf(o options, results []result, memory float64) string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %d |\n", r.Way, single, slowest, each, last, r.WaveRejections)
 	}
-	fmt.Fprintf(&b, "\nWithout: nobody asks for rescheduling, and the scheduler likes the bad node best; watched for %s.\n", watched)
+	fmt.Fprintf(&b, "\nWithout: the pods do not request rescheduling, and the scheduler prefers the bad node. Observed for %s.\n", watched)
 	fmt.Fprintf(&b, "\nThe rescheduler's memory, most in the whole run, of at most %d pods at a time: %.0f MiB.\n", o.pods, memory)
 	return b.String()
 }
@@ -46,5 +46,5 @@ func save(o options, results []result, table string) error {
 	if o.report == "" {
 		return nil
 	}
-	return os.WriteFile(o.report, []byte("# Rescheduling, measured\n\n`make bench-rescheduler` writes this page.\n\n"+table), 0o644)
+	return os.WriteFile(o.report, []byte("# Time to reschedule a pod\n\n`make bench-rescheduler` writes this page.\n\n"+table), 0o644)
 }

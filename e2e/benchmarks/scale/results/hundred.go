@@ -12,9 +12,9 @@ func (p *page) agents() {
 		return
 	}
 	p.section("100,000 agents, calculated")
-	p.line("No machine here holds them. From %s with %d workers, for one agent: %s µs of the store's CPU in a restart and %s calls,",
+	p.line("This is a calculation, because the machine is too small to run them. With %s and %d workers, each agent cost %s µs of the store's CPU in a restart and %s calls,",
 		from, c.Agents, number(c.RestartCPU*1e6), number(c.RestartCalls))
-	p.line("%s µs for each second at rest and %s calls, pings included, %s KiB of the store's memory. A store carries out commands on one core.\n",
+	p.line("%s µs per second at rest and %s calls, pings included, %s KiB of the store's memory. A store executes commands on one core.\n",
 		number(c.RestCPU*1e6), number(c.RestCalls), number(c.Bytes/1024))
 	p.header("agents", "stores", "agents for each", "connections", "memory, MiB", "share of its core at rest", "busy in a restart of all, s")
 	counts := []int{1, 4, 8, 16, 32, 64}
@@ -28,16 +28,16 @@ func (p *page) agents() {
 			number(plan.MemoryMiB), number(plan.RestCores), number(plan.Seconds),
 		})
 	}
-	p.line("\nA restart of all that keeps no store busy for longer than %s s needs %d of them.", number(restartGoal), c.ShardsWithin(hundred, restartGoal))
-	p.line("\nWhat this takes for granted:\n")
+	p.line("\nFor a restart of all agents that keeps each store busy for at most %s s, %d stores are needed.", number(restartGoal), c.ShardsWithin(hundred, restartGoal))
+	p.line("\nAssumptions:\n")
 	for _, assumption := range []string{
-		"the cost for an agent is that of the group measured: broadcast and joins are linear in the agents, as the sizes above show or refute",
+		"the cost of an agent does not depend on the size of the group: broadcasts and joins are linear in the number of agents, as the sizes above show or refute",
 		"groups can be dealt out to stores; one group of more agents than a store can take needs relays, each of which subscribes once and reports for as many agents" +
 			" as one of the stores here has. Relays are not built; a relay's own time, about one hop, is not in the table",
-		"each store has a core to itself. Where this was measured it had a share of the machine's, so that its CPU is right and its waiting is left out",
+		"each store has its own core. In the measurement it shared the machine's cores, so the table has its CPU time but not its waiting time",
 		"connections are two for each agent, without TLS. With TLS, add a handshake of 0.3 to 1 ms for each after a restart of the store",
-		"the order's way from the first to the last agent is part of the busy time; it is at most that time",
-		"API server and orchestrator are not on the path of a restart in place under the exec driver. What they are asked for is in the tables above",
+		"the time from the first to the last agent that gets the order is part of the busy time",
+		"the API server and the orchestrator are not involved in a restart in place with the exec driver. The tables above have their requests",
 	} {
 		p.line("* %s.", assumption)
 	}

@@ -60,13 +60,13 @@ func (p *page) header(columns ...string) {
 func (p *page) row(cells []string) { p.line("| %s |", strings.Join(cells, " | ")) }
 
 func (p *page) introduce() {
-	p.line("# Thousands of workers, and one fails")
-	p.line("\nWritten by `make bench-scale`. One JobSet with exclusive topology over five node pools, one worker on each node. A worker's process is")
-	p.line("killed, or its pod deleted, and the group is back when the last worker's program runs. The same cluster answers in four ways.\n")
+	p.line("# Restart of thousands of workers")
+	p.line("\n`make bench-scale` writes this page. One JobSet runs with exclusive topology in five node pools, with one worker on each node. One process is")
+	p.line("killed, or one pod is deleted. The time ends when the last worker's program runs. Four kinds of recovery are compared on the same cluster.\n")
 	p.line("**Real:** API server, etcd, Job controller, scheduler, redis-server, our manager with its webhooks, our orchestrator, and for each worker the")
-	p.line("agent's core and store client, with connections of its own (from 9,000 workers on, a hundred share one for calls). **Played:** nodes, kubelets, the container runtime, and processes, in one program, with")
-	p.line("[times measured on a real node](#what-is-played). All of it shares one small machine, so that what costs CPU costs time: read ratios first.")
-	p.line("\nValues are medians; in parentheses stand the least and the most of the runs. Seconds count from the failure. The page is made of the newest result of each")
+	p.line("agent's core and store client, with its own connections (from 9,000 workers on, a hundred agents share one for calls). **Simulated:** nodes, kubelets, the container runtime and processes, in one program, with")
+	p.line("[times measured on a real node](#what-is-simulated). Everything shares one small machine, so CPU use adds to the times. Compare ratios rather than seconds.")
+	p.line("\nValues are medians, with the minimum and the maximum of the runs in parentheses. Seconds count from the failure. The page shows the newest result of each")
 	p.line("kind in [results.json](scale/results.json): `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` is a short run.")
 }
 
@@ -169,7 +169,7 @@ func (p *page) headline() {
 			})
 		}
 	}
-	p.line("\nx is how many times faster than Recreate, in the same size.")
+	p.line("\nx is the speedup over Recreate with the same number of workers.")
 	p.aboutMachines()
 	p.aboutPublished()
 	p.aboutEarlier()
@@ -207,8 +207,8 @@ func ratio(base, is Statistic) string {
 
 func (p *page) phases() {
 	p.section("Where the time goes")
-	p.line("Seconds from the failure, medians. In place: the order is published in the step in which the store learns of the failure; \"all down\" and \"in sync\"")
-	p.line("are the store's moments.")
+	p.line("Seconds from the failure, medians. In place, the store publishes the order in the same step in which it learns of the failure. \"all down\" and \"in sync\"")
+	p.line("are times at the store.")
 	for _, scenario := range []string{Failure, Pod} {
 		p.phaseTable(scenario, []string{CRI, Exec}, []string{Detected, Ordered, OrderP50, OrderP99, OrderLast, AllDown, InSync, AllUp})
 		p.phaseTable(scenario, []string{Recreate, Published, Blocking}, []string{Decided, FirstUp, OldGone, AllUp})
@@ -262,8 +262,8 @@ const Players = "agents and nodes"
 
 func (p *page) cost() {
 	p.section("What one failure costs")
-	p.line("From the failure until some seconds after everybody is back. Calls are requests to the API server, watches excepted; our programs' are those of the manager")
-	p.line("and of the orchestrator. The store is asked by function calls, and by the pings of its subscribers; a function is many commands.")
+	p.line("From the failure until some seconds after all workers run. Calls are requests to the API server, without watches; ours are those of the manager")
+	p.line("and the orchestrator. Requests to the store are function calls and the pings of subscribers; one function runs many commands.")
 	for _, scenario := range []string{Failure, Pod} {
 		var calls, cpu, memory [][]string
 		for _, n := range p.sizes(scenario) {
@@ -311,10 +311,10 @@ func (p *page) repeats() {
 		return
 	}
 	p.section("Failures within ten minutes")
-	p.line("A kubelet that restarts a container again waits: 10 s, 20 s, 40 s and so on, unless ten minutes were quiet. This back-off is modelled as it was measured, and with")
-	p.line("`crashLoopBackOff.maxContainerRestartPeriod: 1s` (kubelet period-1s). Ordered restarts of the CRI driver are spared it where the agent removes the container's")
-	p.line("record before the kubelet looks; where it is too late, the container waits. The worker that fails by itself is not spared. Under the exec driver")
-	p.line("containers stay, and the kubelet has no part.")
+	p.line("The kubelet delays repeated restarts of a container: 10 s, 20 s, 40 s and so on, until ten minutes pass without one. The simulation uses the measured back-off, and also")
+	p.line("`crashLoopBackOff.maxContainerRestartPeriod: 1s` (kubelet period-1s). Ordered restarts of the CRI driver avoid the back-off if the agent removes the container's")
+	p.line("record before the kubelet reads it. Otherwise the container waits. The back-off always applies to the worker that fails by itself. With the exec driver,")
+	p.line("containers keep running and the kubelet is not involved.")
 	for _, n := range p.sizes(Repeat) {
 		var rows [][]string
 		most := 0
@@ -341,9 +341,9 @@ func (p *page) steady() {
 	if len(p.sizes(Steady)) == 0 {
 		return
 	}
-	p.section("Nothing happens")
-	p.line("A group at rest, for each second. Reads are the agents', every 15 to 30 s; pings are those of idle subscriptions, every 10 s. What calls of the API server remain are")
-	p.line("leases: the orchestrator's, and those of the cluster's own programs and its real node.\n")
+	p.section("At rest")
+	p.line("A group at rest, per second. Each agent reads every 15 to 30 s, and idle subscriptions ping every 10 s. The remaining calls to the API server renew")
+	p.line("Leases: those of the orchestrator, of the cluster's components and of its real node.\n")
 	var calls, cpu [][]string
 	for _, n := range p.sizes(Steady) {
 		for _, r := range p.of(Steady, n) {
@@ -364,7 +364,7 @@ func (p *page) steady() {
 	p.table("", []string{
 		"workers", "answer", "seconds", "manager's calls", "orchestrator's", "all API calls", "store reads", "N/15", "pings", "store, MiB", "its connections",
 	}, calls)
-	p.table("CPU, milliseconds for each second", append([]string{"workers", "answer"}, Programs...), cpu)
+	p.table("CPU, milliseconds per second", append([]string{"workers", "answer"}, Programs...), cpu)
 }
 
 func (p *page) many() {
@@ -389,8 +389,8 @@ func (p *page) many() {
 		return
 	}
 	p.section("Many JobSets, a failure every second")
-	p.line("Every second one worker of a JobSet that runs is killed. Calls are for each failure; CPU is the share of a core. Some JobSets are hit twice: a worker that fails by")
-	p.line("itself after its kubelet has seen an exit of its container waits for the back-off of 10 s, under the CRI driver, and its group with it.\n")
+	p.line("Every second, one worker of a running JobSet is killed. Calls are per failure; CPU is the share of a core. Some JobSets fail twice. With the CRI driver, if")
+	p.line("the kubelet has already seen an exit of the failing worker's container, that worker waits for the back-off of 10 s, and its group waits with it.\n")
 	p.table("", []string{
 		"JobSets x workers", "answer", "failures", "median, s", "99 %, s", "slowest, s", "API calls", "ours", "store calls",
 		"CPU orchestrator", "manager", "store", "MiB orchestrator", "manager",
@@ -401,11 +401,11 @@ func (p *page) models(models []Model) {
 	if len(models) == 0 {
 		return
 	}
-	p.section("What is played")
+	p.section("What is simulated")
 	p.header("what", "value", "from")
 	for _, m := range models {
 		p.row([]string{m.What, m.Value, m.Source})
 	}
-	p.line("\nNot played, and so free: pulling images, the work of a container's start on its own node beside its time, GPUs that take long to let go, the network between nodes,")
-	p.line("an agent's start-up file. The agents' limit of stops in a minute is raised, because the runs follow each other faster than failures do.")
+	p.line("\nNot simulated, and therefore without cost: pulling images, the CPU time of starting a container on its node, slow release of GPUs, the network between nodes,")
+	p.line("and the start-up file of an agent. The agents' limit of stops per minute is raised, because failures follow each other faster here than in practice.")
 }

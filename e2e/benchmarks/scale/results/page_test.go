@@ -115,7 +115,7 @@ func TestRunsOfAnEarlierInvocationAreNamed(t *testing.T) {
 func TestRowsOfTwoMachinesAreNamed(t *testing.T) {
 	list := some()
 	page, _ := Page(list, "scale", nil)
-	if strings.Contains(page, "Not on the same processor") {
+	if strings.Contains(page, "These rows ran on another processor") {
 		t.Error("rows of one machine are named")
 	}
 	for i := range list {
@@ -124,6 +124,6 @@ func TestRowsOfTwoMachinesAreNamed(t *testing.T) {
 		}
 	}
 	page, _ = Page(list, "scale", nil)
-	lineOf(t, page, "Not on the same processor as the Recreate of its row")
+	lineOf(t, page, "These rows ran on another processor than their Recreate")
 	lineOf(t, page, "* 500 workers, in place, exec driver, a killed process (another, Recreate")
 }

@@ -18,7 +18,7 @@ func (p *page) aboutPublished() {
 		}
 	}
 	if len(versions) > 0 {
-		p.line("\nThe published JobSet controller is %s with its defaults and webhooks, in the place of our manager; all else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
+		p.line("\nThe published JobSet controller is %s with its defaults and webhooks, instead of our manager. Everything else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
 	}
 }
 
@@ -33,7 +33,7 @@ func (p *page) aboutMachines() {
 		}
 	}
 	if len(apart) > 0 {
-		p.line("\nNot on the same processor as the Recreate of its row, so that x is of two machines:\n%s", strings.Join(apart, "\n"))
+		p.line("\nThese rows ran on another processor than their Recreate, so x compares two machines:\n%s", strings.Join(apart, "\n"))
 	}
 }
 

@@ -176,7 +176,7 @@ func (p *page) targets() {
 		return
 	}
 	p.section("Against the targets")
-	p.line("They are set for %d workers. Each is looked at in the largest group, up to that, in which it was measured.\n", setFor)
+	p.line("The targets are for %d workers. Each row uses the largest group, up to that size, in which the value was measured.\n", setFor)
 	p.header("what", "target", "workers", "measured", "")
 	for i := range targets(sizes[0]) {
 		size := sizes[0]

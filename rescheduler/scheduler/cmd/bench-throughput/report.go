@@ -64,17 +64,17 @@ func printHead(w io.Writer, s *series) {
 	fmt.Fprintf(w, " batched |\n|%s\n", strings.Repeat("---|", 2*len(figures)+2))
 }
 
-const introduction = `# What the scheduler plugin costs
+const introduction = `# Cost of the scheduler plugin
 
-Written by ` + "`make bench-rescheduler-scheduler`" + `. kube-scheduler 1.36 with and without PodRescheduling schedules %d pods (half as many of the second shape) that are waiting for it, on nodes
-that exist in the API server only. API server and etcd are real and share the machine's %d cores with the scheduler, so pods per second are mostly theirs. The
-algorithm is what the scheduler itself measures, from taking a pod out of its queue until a node is chosen: that is where the plugin works, but it is
-time on the clock, in which others have the cores too. CPU and memory are those of the scheduler's process, its caches and clients included; they
-depend least on what else the machine does.
+` + "`make bench-rescheduler-scheduler`" + ` writes this page. kube-scheduler 1.36 with and without PodRescheduling schedules %d pending pods (half as many in the second shape) on nodes
+that exist only in the API server. API server and etcd are real and share the machine's %d cores with the scheduler, so they determine most of the pods per second. The
+algorithm time is the scheduler's own metric, from taking a pod out of its queue until a node is chosen. The plugin works in that time, but it is wall
+time, and other processes use the cores too. CPU and memory are those of the scheduler's process, including its caches and clients. They depend
+least on other work on the machine.
 
-All variants take turns in each of %d rounds of one run; the figures are medians, x is the ratio to the plugin off. A pod with exclusions stays
-away from %d nodes, chosen for each pod by chance unless all have the same. The scheduler batches pods only if they fill a node each and are not
-spread by default, which is the second shape; pods with different exclusions cannot share a result.
+All variants alternate in each of %d rounds of one run. The figures are medians, and x is the ratio to the plugin off. A pod with exclusions
+avoids %d nodes, which are random for each pod unless all pods have the same. The scheduler batches pods only if each fills a node and they are not
+spread by default. This is the second shape. Pods with different exclusions cannot share a result.
 `
 
 func save(o options, measured []*series) error {
