@@ -85,7 +85,7 @@ pin. The page is generated from [results.json](compatibility/results.json), whic
 
 * **tested**: the suite has passed on this version, on the date given.
 * **expected to work**: no test has run on it, for the reason given.
-* **does not work**: it is refused, or a test has failed on it.
+* **does not work**: it is rejected, or a test fails with it.
 
 | component | version | | by | on |
 |---|---|---|---|---|

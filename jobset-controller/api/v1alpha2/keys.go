@@ -77,8 +77,8 @@ const (
 	// ProgressFromKey says what a sign is: "file" (the default; the worker touches HOLDFAST_PROGRESS_FILE), "socket" (it sends
 	// a datagram to HOLDFAST_PROGRESS_SOCKET) or "output" (it writes anything to its standard output or error).
 	ProgressFromKey = "holdfast.dev/progress-from"
-	// StuckPodTimeoutKey opts a JobSet into the removal of pods that are stuck: a pod that should have terminated so long ago, as a
-	// duration such as "60s", is deleted without waiting for its kubelet if its node is known to be dead.
+	// StuckPodTimeoutKey opts a JobSet into the removal of stuck pods. The value is a duration such as "60s". A pod that should have
+	// terminated that long ago is deleted without waiting for its kubelet, if its node is known to be dead.
 	StuckPodTimeoutKey = "holdfast.dev/stuck-pod-timeout"
 )
 
