@@ -63,8 +63,8 @@ func (p *page) introduce() {
 	p.line("# Restart of thousands of workers")
 	p.line("\n`make bench-scale` writes this page. One JobSet runs with exclusive topology in five node pools, with one worker on each node. One process is")
 	p.line("killed, or one pod is deleted. The time ends when the last worker's program runs. Four kinds of recovery are compared on the same cluster.\n")
-	p.line("**Real:** API server, etcd, Job controller, scheduler, redis-server, our manager with its webhooks, our orchestrator, and for each worker the")
-	p.line("agent's core and store client, with its own connections (from 9,000 workers on, a hundred agents share one for calls). **Simulated:** nodes, kubelets, the container runtime and processes, in one program, with")
+	p.line("**Real:** API server, etcd, Job controller, scheduler, redis-server, our manager with its webhooks, and our orchestrator. For each worker, also the")
+	p.line("agent's core and store client run, with their own connections. From 9,000 workers on, a hundred agents share one connection for calls. **Simulated:** nodes, kubelets, the container runtime and processes, in one program, with")
 	p.line("[times measured on a real node](#what-is-simulated). Everything shares one small machine, so CPU use adds to the times. Compare ratios rather than seconds.")
 	p.line("\nValues are medians, with the minimum and the maximum of the runs in parentheses. Seconds count from the failure. The page shows the newest result of each")
 	p.line("kind in [results.json](scale/results.json): `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` is a short run.")
@@ -407,5 +407,5 @@ func (p *page) models(models []Model) {
 		p.row([]string{m.What, m.Value, m.Source})
 	}
 	p.line("\nNot simulated, and therefore without cost: pulling images, the CPU time of starting a container on its node, slow release of GPUs, the network between nodes,")
-	p.line("and the start-up file of an agent. The agents' limit of stops per minute is raised, because failures follow each other faster here than in practice.")
+	p.line("and the startup file of an agent. The agents' limit of stops per minute is raised, because failures follow each other faster here than in practice.")
 }
