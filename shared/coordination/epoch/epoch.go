@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 )
 
 // Annotation is the key, on a JobSet with a Record as its value, and on a Job and its pods with the plain number of the epoch
@@ -32,6 +33,9 @@ type Record struct {
 	// controller that serves it opens no epochs; see Follow.
 	Restarts int32 `json:"restarts,omitempty"`
 	Counted  int32 `json:"counted,omitempty"`
+	// After is when the newest pod was created that existed when the epoch was opened, in Unix seconds of the API server. It is there for owners
+	// whose pods do not say their epoch: what was created later is of this epoch.
+	After int64 `json:"after,omitempty"`
 	// Cause says who opened the epoch and why. It is the idempotency key: the same cause never opens two epochs in a row.
 	Cause string `json:"cause,omitempty"`
 }
@@ -113,6 +117,14 @@ func OfJob(annotations map[string]string) int32 {
 
 // FormatNumber is the inverse of OfJob.
 func FormatNumber(epoch int32) string { return strconv.FormatInt(int64(epoch), 10) }
+
+// OfPod is the epoch of a pod that does not say it, by the time of its creation.
+func (r Record) OfPod(created time.Time) int32 {
+	if created.Unix() > r.After {
+		return r.Epoch
+	}
+	return r.Epoch - 1
+}
 
 // Stale tells whether a fail-over has replaced a Job that was created in the given epoch.
 func (r Record) Stale(created int32) bool { return created < r.Recreate }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -111,6 +112,18 @@ func TestJobsOfAnEarlierEpochThanTheFailOverAreStale(t *testing.T) {
 	}
 	if First().Stale(OfJob(nil)) {
 		t.Error("without a fail-over a Job without the annotation is stale")
+	}
+}
+
+func TestAPodThatDoesNotSayItsEpochIsOfTheOneInWhichItWasCreated(t *testing.T) {
+	r := Record{Epoch: 3, Recreate: 3, After: 1000}
+	for created, want := range map[int64]int32{999: 2, 1000: 2, 1001: 3} {
+		if got := r.OfPod(time.Unix(created, 5)); got != want {
+			t.Errorf("created at %d: epoch %d, want %d", created, got, want)
+		}
+	}
+	if got := First().OfPod(time.Unix(1, 0)); got != 1 {
+		t.Errorf("without a time it is of epoch %d", got)
 	}
 }
 

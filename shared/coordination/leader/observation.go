@@ -82,6 +82,8 @@ type Wanted struct {
 type Served struct {
 	Installation string // this one
 	Claim        bool   // the owner is to be claimed for this installation
+	// Alone: the owner is itself the only Job of its group. A full recreation deletes its pods, and no Job is deleted.
+	Alone bool
 	// Restarts and Counted are the recreations in the owner's status: all, and those that count towards maxRestarts.
 	Restarts, Counted int32
 }

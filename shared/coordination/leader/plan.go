@@ -120,7 +120,7 @@ const (
 	ForFence   Purpose = "fence"   // it was released from its slot, and nobody else is there
 	ForDead    Purpose = "dead"    // nothing of it runs any more
 	ForTwin    Purpose = "twin"    // the Job controller has made one too
-	ForEpoch   Purpose = "epoch"   // of a Job: it is of an earlier epoch
+	ForEpoch   Purpose = "epoch"   // of a Job, or of a pod whose owner has no other Job: it is of an earlier epoch
 	ForMissed  Purpose = "missed"  // of a Job: not all Jobs of its owner carry agents
 )
 

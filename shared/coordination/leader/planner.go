@@ -62,8 +62,37 @@ func (p *planner) do(a Action) bool {
 	if p.tried(a) {
 		return false
 	}
+	if write, is := a.(Annotate); is && write.Epoch != nil && p.alone() && write.Epoch.Epoch > p.Owner.Epoch.Epoch {
+		write.Epoch.After = p.newestCreated()
+	}
 	p.plan.Actions = append(p.plan.Actions, a)
 	return true
+}
+
+// alone reports whether the owner is the only Job of its group.
+func (p *planner) alone() bool { return p.Owner.Served != nil && p.Owner.Served.Alone }
+
+// ownerKind and recreated name the owner, and what a full recreation deletes.
+func (p *planner) ownerKind() string {
+	if p.alone() {
+		return "Job"
+	}
+	return "JobSet"
+}
+
+func (p *planner) recreated() string {
+	if p.alone() {
+		return "pods"
+	}
+	return "Jobs"
+}
+
+// newestCreated is when the newest pod was created, in Unix seconds.
+func (p *planner) newestCreated() (newest int64) {
+	for _, pod := range p.Pods {
+		newest = max(newest, pod.Created.Unix())
+	}
+	return newest
 }
 
 func (p *planner) event(warning bool, reason, note string) {

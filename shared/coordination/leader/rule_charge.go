@@ -75,7 +75,7 @@ func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 	mark := recovering.State{Rung: recovering.RungRecreate, Reason: text, Deadline: p.now.Add(recreationTime)}
 	p.do(p.placed(Annotate{Epoch: &next, Charged: &charged}, mark))
 	p.count(series.Escalations, 1, LevelGroup)
-	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all Jobs for a full recreation (epoch %d, restart %d of %d)", text, next.Epoch, charged, o.Budget))
+	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all %s for a full recreation (epoch %d, restart %d of %d)", text, p.recreated(), next.Epoch, charged, o.Budget))
 	return true, false
 }
 
@@ -90,7 +90,7 @@ func (p *planner) reportCharge(charged int32) {
 }
 
 func (p *planner) reportUsedUp(cause string) {
-	p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the JobSet fails; no worker was stopped", cause, p.Owner.Budget))
+	p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the %s fails; no worker was stopped", cause, p.Owner.Budget, p.ownerKind()))
 }
 
 // recreationText says why the group cannot restart in place, and names the workers that a restart was out of time for; false: they have to be

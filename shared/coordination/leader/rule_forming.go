@@ -212,7 +212,7 @@ func (p *planner) chargeExits(step *formingStep) bool {
 	p.do(Annotate{Epoch: &after.Epoch, Charged: &after.Charged})
 	p.count(series.EarlyFailures, float64(after.Epoch.Base-before.Epoch.Base))
 	if budget := p.Owner.Budget; budget.Exceeded(after.Charged) {
-		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the JobSet fails", worst.Text(), budget))
+		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the %s fails", worst.Text(), budget, p.ownerKind()))
 	} else {
 		p.event(true, EventEarly, fmt.Sprintf("%s; it is started again (restart %d of %d)", worst.Text(), after.Charged, budget))
 	}
@@ -262,6 +262,6 @@ func (p *planner) recreateForming(step *formingStep) {
 		p.count(series.FormingTimeouts, 1)
 	}
 	if usedUp {
-		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the JobSet fails", text, p.Owner.Budget))
+		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the %s fails", text, p.Owner.Budget, p.ownerKind()))
 	}
 }

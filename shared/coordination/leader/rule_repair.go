@@ -56,6 +56,7 @@ func (p *planner) climb(missing []string) repairs {
 		switch action := ladder.Decide(round, s); {
 		case action.Scope == ladder.Pod:
 			pods = append(pods, victim{slot: slot, pod: s.Pod, why: action.Why})
+		case action.Scope == ladder.Job && p.alone():
 		case action.Scope == ladder.Job && !jobs[s.Job.Name]:
 			jobs[s.Job.Name] = true
 			r.jobs = append(r.jobs, victim{slot: slot, job: s.Job, why: action.Why})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 const me = "ns/holdfast-inplace"
@@ -40,6 +41,8 @@ func deeds(p Plan) string {
 			words = append(words, "delete "+a.Job.Name+" for "+string(a.For))
 		case MoveJob:
 			words = append(words, fmt.Sprintf("move %s to %d", a.Job.Name, a.Epoch))
+		case DeletePod:
+			words = append(words, "delete pod "+a.Pod.Name+" for "+string(a.For))
 		case FailOwner:
 			words = append(words, "fail: "+a.Message)
 		case DropGroup:
@@ -130,6 +133,94 @@ func TestAnOwnerWhoseControllerKnowsNoGroups(t *testing.T) {
 				t.Errorf("\n got %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// alone is a settled group of an owner that makes its pods itself.
+func alone(change func(*scene)) *scene {
+	return served(func(s *scene) {
+		s.Owner.Served.Alone = true
+		change(s)
+	})
+}
+
+func TestAnOwnerThatMakesItsPodsItself(t *testing.T) {
+	stale := func(s *scene) {
+		s.Owner.Epoch = epoch.Record{Epoch: 2, Base: 2, Recreate: 2}
+		s.Pods = s.Pods[:2]
+		s.Pods[0].Generation = 1
+	}
+	for name, c := range map[string]struct {
+		in   *scene
+		want string
+	}{
+		"pods of an earlier epoch are deleted": {alone(stale), "delete pod p0 for epoch"},
+		"those that end already are not, but their node is asked": {
+			alone(func(s *scene) { stale(s); s.Pods[0].Deleting = true }), "",
+		},
+		"its Job is not deleted with an epoch": {
+			alone(func(s *scene) { s.Owner.Epoch.Recreate, s.Jobs[0].Generation = 2, 2 }), "say InSync",
+		},
+		"a spent budget fails it": {
+			alone(func(s *scene) { s.Owner.Charged = 6 }), "fail: 6 restarts, in place and by recreation, exceed maxRestarts of 5",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := deeds(c.in.decide()); got != c.want {
+				t.Errorf("\n got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A worker that exited 0 when it was stopped has finished for its Job, which is then recreated. An owner is not.
+func TestAnOwnerIsNotDeletedToRepairARestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		of   func(func(*scene)) *scene
+		jobs int // that are read, to be deleted
+	}{"a Job of an owner": {served, 1}, "the owner itself": {alone, 0}} {
+		t.Run(name, func(t *testing.T) {
+			s := c.of(func(s *scene) {
+				s.Stored.State, s.Stored.Joined = rounds.Fresh(level("A 2 0/1"), 1), []int64{7}
+				s.Owner.Charged, s.memory.account.level = 4, s.Stored.State.Level
+				s.Reads.Missing, s.Reads.MissingLevel = map[int][]string{0: {"js-w-0-3"}}, s.Stored.State.Level
+				s.Pods[3].Phase = workload.Succeeded
+				s.Lost = []Loss{{Pod: s.Pods[3]}}
+				s.Reads.HistoryRead = true
+			})
+			read := 0
+			for range 10 {
+				p := s.decide()
+				read += len(p.Need.Jobs)
+				for _, a := range p.Actions {
+					s.Record(&s.memory, a, Result{})
+					if write, is := a.(Annotate); is && write.Recovering != nil {
+						s.Owner.Annotations = map[string]string{"holdfast.dev/recovering": write.Recovering.Format()}
+					}
+				}
+				if read > 0 || !p.Acts() {
+					break
+				}
+			}
+			if read != c.jobs {
+				t.Errorf("%d Jobs are read, want %d", read, c.jobs)
+			}
+		})
+	}
+}
+
+// The pods of such an owner cannot say their epoch: it goes by the time at which they were created.
+func TestAnEpochNotesTheNewestPodThatIsOfEarlierOnes(t *testing.T) {
+	s := alone(func(s *scene) {
+		s.Owner.Wanted.Suspended, s.Owner.Version = true, 7
+		s.Pods[3].Created = now
+	})
+	p := s.decide()
+	if len(p.Actions) != 1 {
+		t.Fatalf("it plans %s", deeds(p))
+	}
+	if opened := p.Actions[0].(Annotate).Epoch; opened.Epoch != 3 || opened.After != now.Unix() {
+		t.Errorf("opened %+v", opened)
 	}
 }
 
