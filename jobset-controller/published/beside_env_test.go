@@ -51,6 +51,7 @@ const (
 type guest struct {
 	*cluster
 	store *valkey.Store
+	group string // UID of its owner; empty: the JobSet's
 	stop  func() // of the orchestrator
 	start func()
 }
@@ -157,7 +158,12 @@ func asking(restarts int32) *JobSet {
 	return MakeJobSet("a").Workers(2).MaxRestarts(restarts).Change(commanded).Annotation(v1alpha2.InPlaceTimeoutKey, "60s")
 }
 
-func (g *guest) uid() string { return string(g.jobSet().UID) }
+func (g *guest) uid() string {
+	if g.group != "" {
+		return g.group
+	}
+	return string(g.jobSet().UID)
+}
 
 // makePods plays the Job controller, and agents that join.
 func (g *guest) makePods(names ...string) {
@@ -190,7 +196,12 @@ func (g *guest) makePod(job *batchv1.Job, index string) {
 // join waits until the store has the pod's generation, and joins the round that is open.
 func (g *guest) join(slot string, pod *corev1.Pod) {
 	g.Helper()
-	generation := int64(epoch.OfJob(pod.Annotations))
+	g.joinAt(slot, pod, int64(epoch.OfJob(pod.Annotations)))
+}
+
+// joinAt is join for a pod that does not say its generation.
+func (g *guest) joinAt(slot string, pod *corev1.Pod, generation int64) {
+	g.Helper()
 	g.eventually(func() string {
 		level, err := g.store.Level(g.Context(), g.uid())
 		if err != nil {
@@ -231,7 +242,11 @@ func (g *guest) podOf(slot string) *corev1.Pod {
 // die reports the death of a worker, as its agent does.
 func (g *guest) die(slot string) {
 	g.Helper()
-	pod := g.podOf(slot)
+	g.dieAt(slot, g.podOf(slot))
+}
+
+func (g *guest) dieAt(slot string, pod *corev1.Pod) {
+	g.Helper()
 	level, err := g.store.Level(g.Context(), g.uid())
 	g.ok(err)
 	place, err := g.store.Place(g.Context(), g.uid(), slot)

@@ -29,6 +29,13 @@ spec:
             matchExpressions:
               - key: jobset.sigs.k8s.io/jobset-name
                 operator: Exists
+        {{- if eq .Chart.Name "holdfast-inplace" }}
+        - namespaceSelector: {}
+          podSelector:
+            matchExpressions:
+              - key: holdfast.dev/group-kind
+                operator: Exists
+        {{- end }}
         {{- if (default dict .Values.orchestrator).elasticJobs }}
         - namespaceSelector: {}
           podSelector:

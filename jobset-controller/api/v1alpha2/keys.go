@@ -101,6 +101,11 @@ const (
 	// LedByKey is written where the published controller serves JobSets: by the webhook on Jobs and by the orchestrator on the JobSet. Its value
 	// names the installation that leads the group: "<namespace>/<Lease of the orchestrator>". Another installation leaves the group alone.
 	LedByKey = "holdfast.dev/led-by"
+	// MaxRestartsKey is written on a Job that has a group of its own, by the webhook on Jobs: spec.backoffLimit as its author set it, which is the number of
+	// restarts of the group. The webhook then raises backoffLimit, because the Job controller counts restarted containers towards it.
+	MaxRestartsKey = "holdfast.dev/max-restarts"
+	// GroupKindKey is a label of pods that the webhook on Jobs prepares, with the kind of the owner of their group: JobSet or Job.
+	GroupKindKey = "holdfast.dev/group-kind"
 	// InPlaceInjectionKey is written on Jobs: "true" if agents are added to the Jobs of the attempt, "false" if they could not be.
 	// Absent on Jobs of JobSets that ask for none. What is decided for the first Job of an attempt holds for all of them.
 	InPlaceInjectionKey = "holdfast.dev/inplace-injection"

@@ -86,7 +86,7 @@ func (p podIndex) List(ctx context.Context, list client.ObjectList, opts ...clie
 		return err
 	}
 	pods.Items = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
-		return !o.FieldSelector.Matches(fields.Set{orchestrator.PodsOfJobSet: orchestrator.IndexByJobSet(&pod)[0]})
+		return !o.FieldSelector.Matches(fields.Set{orchestrator.PodsOfGroup: orchestrator.IndexByGroup(&pod)[0]})
 	})
 	return nil
 }

@@ -28,3 +28,6 @@ func SlotOf(pod *corev1.Pod) string {
 // StoreSecret is the name of the Secret with the credentials of a JobSet's agents for the store, in its namespace. It goes by
 // the JobSet's name, so that a manifest with an agent by hand can name it.
 func StoreSecret(jobSet string) string { return "holdfast-store-" + jobSet }
+
+// JobStoreSecret is the same for a Job that has a group of its own.
+func JobStoreSecret(job string) string { return "holdfast-job-store-" + job }

@@ -69,7 +69,7 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 	case leader.Annotate:
 		return r, x.annotate(ctx, x.annotations(a))
 	case leader.SetConditions:
-		r.Err = applyConditions(ctx, x.Client, x.owner.(*v1alpha2.JobSet), a, x.Clock.Now())
+		r.Err = writeConditions(ctx, x.Client, x.owner, a, x.Clock.Now())
 	case leader.DeletePod:
 		return x.deletePod(ctx, a), nil
 	case leader.DeleteJob:

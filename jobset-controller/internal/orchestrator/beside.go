@@ -3,9 +3,11 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
@@ -37,6 +40,65 @@ func Beside(installation string) Kind {
 			return view, known, nil
 		},
 	}
+}
+
+// Alone are Indexed Jobs without a JobSet. They are led as Beside leads JobSets: one is read as a JobSet with one Job. The mark of the webhook is
+// the claim.
+func Alone(installation string) Kind {
+	return Kind{
+		Controller: "jobs", GVK: owners.Job, Jobs: true, Alone: true, DropsCopies: true, Changed: aloneChanged(),
+		New: func() client.Object { return &batchv1.Job{} },
+		Asks: func(owner client.Object) bool {
+			js := inplace.OfJob(owner.(*batchv1.Job))
+			return js.Annotations[v1alpha2.LedByKey] == installation && asks(js)
+		},
+		View: func(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, error) {
+			view, known := viewServed(inplace.OfJob(owner.(*batchv1.Job)), jobs, installation)
+			return view, known, nil
+		},
+	}
+}
+
+// aloneChanged lets through Jobs without a JobSet that ask, or are led, when their group depends on the change.
+func aloneChanged() predicate.Predicate {
+	concerns := predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		job, is := obj.(*batchv1.Job)
+		return is && isAlone(job)
+	})
+	changed := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, okBefore := e.ObjectOld.(*batchv1.Job)
+		after, okAfter := e.ObjectNew.(*batchv1.Job)
+		return !okBefore || !okAfter ||
+			before.Generation != after.Generation ||
+			isJobOver(before) != isJobOver(after) ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			!maps.Equal(before.Annotations, after.Annotations)
+	}}
+	return predicate.And(concerns, changed)
+}
+
+// isAlone reports whether a Job belongs to no JobSet and asks for in-place restarts, or once did.
+func isAlone(job *batchv1.Job) bool {
+	if owners.IsJobSet(metav1.GetControllerOfNoCopy(job)) {
+		return false
+	}
+	js := inplace.OfJob(job)
+	return asks(js) || js.Annotations[v1alpha2.LedByKey] != "" || conditionOf(js, ConditionInSync) != nil
+}
+
+// TrimJob keeps little of Jobs that have no group, so that the cache stays small.
+func TrimJob(obj any) (any, error) {
+	job, is := obj.(*batchv1.Job)
+	if !is {
+		return obj, nil
+	}
+	if job.Labels[v1alpha2.JobSetNameKey] != "" || isAlone(job) {
+		job.ManagedFields = nil
+		return job, nil
+	}
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: job.Namespace, Name: job.Name, UID: job.UID, ResourceVersion: job.ResourceVersion, OwnerReferences: job.OwnerReferences,
+	}}, nil
 }
 
 // asks reports whether a JobSet that runs asks for in-place restarts, be it in a way that cannot be read.
@@ -65,16 +127,25 @@ func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (
 	}
 	prepared := slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return beside.IsPrepared(job, installation) })
 	view.Served = &leader.Served{
-		Installation: installation, Claim: !claimed && prepared, Restarts: js.Status.Restarts, Counted: js.Status.RestartsCountTowardsMax,
+		Installation: installation, Claim: !claimed && prepared, Alone: inplace.IsAlone(js),
+		Restarts: js.Status.Restarts, Counted: js.Status.RestartsCountTowardsMax,
 	}
 	view.Refused = beside.Refusal(js)
 	if view.Refused == "" && len(jobs) > 0 && !prepared {
-		view.Refused = "the Jobs were created without agents, because the webhook was unreachable or does not apply to this namespace; they get some when all of them are recreated"
+		view.Refused = unprepared(js)
 	}
 	if view.Refused == "" {
 		view.Wanted, view.Undecided, view.Refused = wantedOf(js, inPlace, jobs)
 	}
 	return view, true
+}
+
+func unprepared(js *v1alpha2.JobSet) string {
+	const why = "created without agents, because the webhook was unreachable or does not apply to this namespace"
+	if inplace.IsAlone(js) {
+		return "the Job was " + why + "; create it again"
+	}
+	return "the Jobs were " + why + "; they get some when all of them are recreated"
 }
 
 // isOthers reports whether another installation leads a JobSet, or our own controller serves it.
@@ -115,9 +186,38 @@ func (x *run) moveJob(ctx context.Context, a leader.MoveJob) leader.Result {
 	return leader.Result{}
 }
 
-// failOwner ends a JobSet as its controller does: it deletes the Jobs of one that says so. Made to fail, a Job would lead to a recreation as long as
-// that controller's own count allows one.
+// failOwner ends a Job as the Job controller does: that deletes the pods of one with the condition FailureTarget, and then fails it.
 func (x *run) failOwner(ctx context.Context, a leader.FailOwner) leader.Result {
+	if job, is := x.owner.(*batchv1.Job); is {
+		return x.failJob(ctx, job, a.Message)
+	}
+	return x.failJobSet(ctx, a)
+}
+
+func (x *run) failJob(ctx context.Context, job *batchv1.Job, message string) leader.Result {
+	live := &batchv1.Job{}
+	if err := x.Live.Get(ctx, client.ObjectKeyFromObject(job), live); err != nil {
+		return leader.Result{Err: client.IgnoreNotFound(err)}
+	}
+	if live.UID != job.UID || isJobOver(live) {
+		return moot
+	}
+	now := metav1.NewTime(x.Clock.Now())
+	failed := live.DeepCopy()
+	failed.Status.Conditions = append(failed.Status.Conditions, batchv1.JobCondition{
+		Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: v1alpha2.ReachedMaxRestartsReason, Message: message,
+		LastTransitionTime: now, LastProbeTime: now,
+	})
+	err := x.Client.Status().Patch(ctx, failed, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
+	if err != nil {
+		return leader.Result{Err: fmt.Errorf("failing the Job: %w", err)}
+	}
+	return leader.Result{}
+}
+
+// failJobSet ends a JobSet as its controller does: it deletes the Jobs of one that says so. Made to fail, a Job would lead to a recreation as long as
+// that controller's own count allows one.
+func (x *run) failJobSet(ctx context.Context, a leader.FailOwner) leader.Result {
 	live := &v1alpha2.JobSet{}
 	if err := x.Live.Get(ctx, client.ObjectKeyFromObject(x.owner), live); err != nil {
 		return leader.Result{Err: client.IgnoreNotFound(err)}

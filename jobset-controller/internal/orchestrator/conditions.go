@@ -3,8 +3,11 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,11 +15,47 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
+// writeConditions writes the conditions of an owner. One that is left out is removed.
+func writeConditions(ctx context.Context, c client.Client, owner client.Object, set leader.SetConditions, now time.Time) error {
+	if job, is := owner.(*batchv1.Job); is {
+		return patchConditions(ctx, c, job, set, now)
+	}
+	return applyConditions(ctx, c, owner.(*v1alpha2.JobSet), set, now)
+}
+
+// patchConditions writes those of a Job, whose list of conditions cannot be applied in parts: it is one value for server-side apply. The write has the resource
+// version as a precondition.
+func patchConditions(ctx context.Context, c client.Client, job *batchv1.Job, set leader.SetConditions, now time.Time) error {
+	js, next := inplace.OfJob(job), job.DeepCopy()
+	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == ConditionInSync || c.Type == ConditionRecovering
+	})
+	for _, one := range []struct {
+		kind string
+		*leader.Condition
+	}{{ConditionInSync, set.InSync}, {ConditionRecovering, set.Recovering}} {
+		if one.Condition == nil {
+			continue
+		}
+		is := conditionFor(js, one.kind, one.Condition, now)
+		next.Status.Conditions = append(next.Status.Conditions, batchv1.JobCondition{
+			Type: batchv1.JobConditionType(is.Type), Status: corev1.ConditionStatus(is.Status), Reason: is.Reason, Message: is.Message,
+			LastTransitionTime: is.LastTransitionTime, LastProbeTime: metav1.NewTime(now),
+		})
+	}
+	err := c.Status().Patch(ctx, next, client.MergeFromWithOptions(job, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing condition %s: %w", ConditionInSync, err)
+	}
+	return nil
+}
+
 // applyConditions applies conditions under the orchestrator's own field manager, so that the controller's conditions and
-// ours never overwrite each other. One that is left out is removed.
+// ours never overwrite each other.
 func applyConditions(ctx context.Context, c client.Client, js *v1alpha2.JobSet, set leader.SetConditions, now time.Time) error {
 	list := []any{} // without any it is empty, not null, which the API server refuses
 	for kind, one := range map[string]*leader.Condition{ConditionInSync: set.InSync, ConditionRecovering: set.Recovering} {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -43,6 +44,9 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers i
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	if !r.Kind.Jobs {
 		return b.For(r.Kind.New(), builder.OnlyMetadata, builder.WithPredicates(r.Kind.Changed)).Complete(r)
+	}
+	if r.Kind.Alone {
+		return b.For(r.Kind.New(), builder.WithPredicates(r.Kind.Changed)).Watches(&corev1.Pod{}, r.podHandler()).Complete(r)
 	}
 	return b.For(r.Kind.New(), builder.WithPredicates(r.Kind.Changed)).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{},
@@ -105,10 +109,21 @@ func (r *Reconciler) lead(ctx context.Context, owner client.Object, key ownerKey
 	return sooner(again, retry), err
 }
 
-// nameUnreachable says of a JobSet whose group has never formed that the store is unreachable. It says nothing of workers that run on.
+// jobSetOf is an owner whose pods are made by Jobs, read as a JobSet; nil for others.
+func jobSetOf(owner client.Object) *v1alpha2.JobSet {
+	switch o := owner.(type) {
+	case *v1alpha2.JobSet:
+		return o
+	case *batchv1.Job:
+		return inplace.OfJob(o)
+	}
+	return nil
+}
+
+// nameUnreachable says of an owner whose group has never formed that the store is unreachable. It says nothing of workers that run on.
 func (r *Reconciler) nameUnreachable(ctx context.Context, owner client.Object, cause error) error {
-	js, is := owner.(*v1alpha2.JobSet)
-	if !is || !r.Kind.Asks(js) || ptr.Deref(js.Spec.Suspend, false) {
+	js := jobSetOf(owner)
+	if js == nil || !r.Kind.Asks(owner) || ptr.Deref(js.Spec.Suspend, false) {
 		return nil
 	}
 	old := conditionOf(js, ConditionInSync)
@@ -119,5 +134,5 @@ func (r *Reconciler) nameUnreachable(ctx context.Context, owner client.Object, c
 	if old != nil && *old == c {
 		return nil
 	}
-	return applyConditions(ctx, r.Client, js, leader.SetConditions{InSync: &c}, r.Clock.Now())
+	return writeConditions(ctx, r.Client, owner, leader.SetConditions{InSync: &c}, r.Clock.Now())
 }

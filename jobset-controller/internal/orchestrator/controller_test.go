@@ -83,7 +83,7 @@ func newRig(t *testing.T, change func(*v1alpha2.JobSet)) *rig {
 	patches := &patchCounter{}
 	c := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(js).WithObjects(js, childJob(js)).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: patches.count}).
-		WithIndex(&corev1.Pod{}, PodsOfJobSet, IndexByJobSet).Build()
+		WithIndex(&corev1.Pod{}, PodsOfGroup, IndexByGroup).Build()
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	g := &rig{
 		T: t, ctx: t.Context(), c: c, store: memory.New(clock.Now), clock: clock, patches: patches, events: events.NewFakeRecorder(50),

@@ -23,7 +23,7 @@ func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 		Name: job.Name, UID: string(job.UID), Stage: owner + "-" + job.Labels[v1alpha2.ReplicatedJobNameKey],
 		Generation: epoch.OfJob(job.Annotations), Current: current, Deleting: !job.DeletionTimestamp.IsZero(),
 		Over: isJobOver(job), LedBy: job.Annotations[v1alpha2.LedByKey], Suspended: ptr.Deref(spec.Suspend, false), Created: job.CreationTimestamp.Time, Pods: int64(ptr.Deref(spec.Parallelism, 1)),
-		Failures: job.Status.Failed, Sidecar: inplace.HasSidecar(pod), Findable: spec.Template.Labels[v1alpha2.JobKey] != "",
+		Failures: job.Status.Failed, Sidecar: inplace.HasSidecar(pod), Findable: spec.Template.Labels[podsKey(job)] != "",
 		Worker: inplace.WorkerContainer(pod), Store: inplace.StoreAddress(pod),
 		NoPods: noPods(job), MadePods: madePods(job), Indexes: int(ptr.Deref(spec.Completions, 0)),
 		Completed: indexes(job.Status.CompletedIndexes), Failed: indexes(ptr.Deref(job.Status.FailedIndexes, "")),
@@ -32,6 +32,14 @@ func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 		j.Started = at.Time
 	}
 	return j
+}
+
+// podsKey is the label by which the pods of a Job are found: of a Job without a JobSet that of the Job controller.
+func podsKey(job *batchv1.Job) string {
+	if job.Spec.Template.Labels[v1alpha2.JobKey] != "" {
+		return v1alpha2.JobKey
+	}
+	return batchv1.ControllerUidLabel
 }
 
 // over are the conditions of a Job that makes no more pods.

@@ -33,6 +33,8 @@ type Kind struct {
 	New        func() client.Object
 	// Jobs: Jobs make its pods, and its conditions are ours to write. Of another kind no pod is read or deleted.
 	Jobs bool
+	// Alone: the owner is itself the only Job of its group; it is read as a JobSet (inplace.OfJob).
+	Alone bool
 	// DropsCopies: nobody else removes annotations that were written for another owner.
 	DropsCopies bool
 	Changed     predicate.Predicate

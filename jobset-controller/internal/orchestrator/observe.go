@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
@@ -44,6 +45,10 @@ func (x *run) observe(ctx context.Context) (led bool, err error) {
 }
 
 func (x *run) listJobs(ctx context.Context) error {
+	if job, is := x.owner.(*batchv1.Job); is {
+		x.jobs = []batchv1.Job{inplace.ChildOf(job)}
+		return nil
+	}
 	var list batchv1.JobList
 	if err := x.Client.List(ctx, &list, client.InNamespace(x.owner.GetNamespace()),
 		client.MatchingLabels{v1alpha2.JobSetNameKey: x.owner.GetName()}); err != nil {
@@ -64,12 +69,13 @@ func (x *run) listPods(ctx context.Context) error {
 	}
 	var list corev1.PodList
 	if err := x.Client.List(ctx, &list, client.InNamespace(x.owner.GetNamespace()),
-		client.MatchingFields{PodsOfJobSet: string(x.owner.GetUID())}, client.UnsafeDisableDeepCopy); err != nil {
+		client.MatchingFields{PodsOfGroup: string(x.owner.GetUID())}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the pods: %w", err)
 	}
 	x.o.Pods = make([]*workload.Pod, len(list.Items))
 	for i := range list.Items {
 		x.o.Pods[i] = podOf(&list.Items[i])
 	}
+	x.datePods()
 	return nil
 }

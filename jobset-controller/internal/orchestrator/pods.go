@@ -22,16 +22,22 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// PodsOfJobSet is the cache index that finds the pods of a JobSet by its UID.
-const PodsOfJobSet = "jobset-uid"
+// PodsOfGroup is the cache index that finds the pods of a group by the UID of its owner.
+const PodsOfGroup = "group-uid"
 
-// IndexByJobSet is the index function of PodsOfJobSet.
-func IndexByJobSet(obj client.Object) []string {
-	return []string{string(jobSetOf(obj))}
+// IndexByGroup is the index function of PodsOfGroup.
+func IndexByGroup(obj client.Object) []string {
+	uid, _ := ownerOfPod(obj)
+	return []string{string(uid)}
 }
 
-func jobSetOf(pod client.Object) types.UID {
-	return types.UID(pod.GetAnnotations()[v1alpha2.JobSetUIDKey])
+// ownerOfPod is the UID of the owner of a pod's group: its JobSet or, alone, its Job; "" for a pod of no group.
+func ownerOfPod(pod client.Object) (uid types.UID, alone bool) {
+	annotations := pod.GetAnnotations()
+	if uid := annotations[v1alpha2.JobSetUIDKey]; uid != "" || annotations[v1alpha2.JobSetNameKey] == "" {
+		return types.UID(uid), false
+	}
+	return controllerOf(pod), true
 }
 
 // podAnnotations are those that the orchestrator reads.
@@ -120,10 +126,14 @@ func (r *Reconciler) podHandler() handler.EventHandler {
 
 func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	pod, ok := obj.(*corev1.Pod)
-	if !ok || jobSetOf(pod) == "" {
+	if !ok {
 		return
 	}
-	uid, plain := jobSetOf(pod), podOf(pod)
+	uid, alone := ownerOfPod(pod)
+	if uid == "" || alone != r.Kind.Alone {
+		return
+	}
+	plain := podOf(pod)
 	state := r.Groups.get(uid)
 	lost := plain.Lost() || (gone && plain.LostWhenGone())
 	// A pod that succeeds in the middle of a restart was ordered to stop, and its slot is waited for.

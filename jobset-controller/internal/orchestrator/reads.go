@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/nodes"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -137,8 +137,8 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 	for _, job := range need.Jobs {
 		reads = append(reads, func() error {
 			live := &batchv1.Job{}
-			found, err := x.get(ctx, job.Name, live)
-			plain := jobOf(x.owner.GetName(), live, job.Current)
+			found, err := x.get(ctx, x.nameOf(job.Name), live)
+			plain := x.plain(live, job.Current)
 			keep(func() { set(&r.Jobs, job.Name, ifFound(found, &plain)); x.live[job.Name] = live })
 			return err
 		})
@@ -198,8 +198,9 @@ func (x *run) readNode(ctx context.Context, name string) (leader.Node, error) {
 // livePods are a slot's pods as the API server has them now, by the labels that both the controller and the Job give them.
 func (x *run) livePods(ctx context.Context, slot leader.SlotNeed) ([]*workload.Pod, error) {
 	job := x.cached(slot.Job.Name)
+	key := podsKey(job)
 	options := []client.ListOption{client.InNamespace(x.owner.GetNamespace()), client.MatchingLabels{
-		v1alpha2.JobKey: job.Spec.Template.Labels[v1alpha2.JobKey], batchv1.JobCompletionIndexAnnotation: strconv.Itoa(slot.Index),
+		key: job.Spec.Template.Labels[key], batchv1.JobCompletionIndexAnnotation: strconv.Itoa(slot.Index),
 	}}
 	if version := newestOf(slot.Since); version != "" {
 		options = append([]client.ListOption{since(version)}, options...)
@@ -213,6 +214,15 @@ func (x *run) livePods(ctx context.Context, slot leader.SlotNeed) ([]*workload.P
 		pods[i] = podOf(&list.Items[i])
 	}
 	return pods, nil
+}
+
+// plain is a Job of the owner in plain types.
+func (x *run) plain(job *batchv1.Job, current bool) workload.Job {
+	if x.Kind.Alone {
+		child := inplace.ChildOf(job)
+		job = &child
+	}
+	return jobOf(x.owner.GetName(), job, current)
 }
 
 // cached is a Job of the owner, as the cache has it.

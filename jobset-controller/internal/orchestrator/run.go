@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -63,7 +62,7 @@ type run struct {
 // view takes over what the owner says. known reports whether there is anything to ask the store about it.
 func (x *run) view() (known bool, err error) {
 	var current []*batchv1.Job
-	if js, is := x.owner.(*v1alpha2.JobSet); is {
+	if js := jobSetOf(x.owner); js != nil {
 		current = policy.CurrentJobs(js, x.jobs, epochOf(js))
 	}
 	if x.o.Owner, known, err = x.Kind.View(x.owner, current); err != nil {
@@ -77,7 +76,29 @@ func (x *run) view() (known bool, err error) {
 	for i := range x.jobs {
 		x.o.Jobs[i] = jobOf(x.owner.GetName(), &x.jobs[i], isCurrent[&x.jobs[i]])
 	}
+	x.datePods()
 	return known, nil
+}
+
+// datePods says which epoch the pods of a Job without a JobSet are of. They cannot say it: their template is the same in each epoch.
+func (x *run) datePods() {
+	if !x.Kind.Alone {
+		return
+	}
+	for _, pod := range x.o.Pods {
+		pod.Generation = x.o.Owner.Epoch.OfPod(pod.Created)
+	}
+	for _, lost := range x.o.Lost {
+		lost.Pod.Generation = x.o.Owner.Epoch.OfPod(lost.Pod.Created)
+	}
+}
+
+// nameOf a Job of the owner, as the API server knows it.
+func (x *run) nameOf(job string) string {
+	if x.Kind.Alone {
+		return x.owner.GetName()
+	}
+	return job
 }
 
 // readGroup reads what the store holds of the group.

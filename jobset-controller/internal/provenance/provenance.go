@@ -1,10 +1,11 @@
-// Package provenance tells the annotations that programs wrote on a JobSet from copies of them. A manifest that was read from a cluster
+// Package provenance tells the annotations that programs wrote on a JobSet, or on a Job without one, from copies of them. A manifest that was read from a cluster
 // contains what was written for the JobSet it was read from: submitted again, it would begin with the restarts of the last one used up.
 package provenance
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
@@ -18,11 +19,13 @@ const storeUser = "holdfast.dev/store-user"
 // written are all annotations that the manager and the orchestrator write on JobSets. What the webhook writes follows from the spec.
 var written = []string{
 	v1alpha2.WrittenForKey, epoch.Annotation, history.Annotation, recovering.Annotation, v1alpha2.InPlaceRestartsKey, storeUser, v1alpha2.LedByKey,
+	v1alpha2.MaxRestartsKey,
 }
 
-// Stamp notes in the annotations of a JobSet whose they are. Whoever writes one of them calls it. Owners of other kinds have no stamp.
-func Stamp(owner client.Object, annotations map[string]string) {
-	if _, is := owner.(*v1alpha2.JobSet); is {
+// Stamp notes in the annotations of a JobSet or a Job whose they are. Whoever writes one of them calls it. Owners of other kinds have no stamp.
+func Stamp(owner metav1.Object, annotations map[string]string) {
+	switch owner.(type) {
+	case *v1alpha2.JobSet, *batchv1.Job:
 		annotations[v1alpha2.WrittenForKey] = string(owner.GetUID())
 	}
 }

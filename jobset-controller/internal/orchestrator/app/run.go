@@ -34,7 +34,7 @@ import (
 // Run leads until ctx ends. It returns an error if it could not start or lost the Lease.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
-		Program: "orchestrator", Scheme: scheme(), Cache: caches(), Webhooks: o.addWebhooks,
+		Program: "orchestrator", Scheme: scheme(), Cache: o.caches(), Webhooks: o.addWebhooks,
 	})
 	if err != nil {
 		return err
@@ -92,23 +92,23 @@ func (o *Options) jobSets() orchestrator.Kind {
 
 // register lists all that runs.
 func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *valkey.Store, lease *orchestrator.Lease) error {
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, orchestrator.PodsOfJobSet, orchestrator.IndexByJobSet); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, orchestrator.PodsOfGroup, orchestrator.IndexByGroup); err != nil {
 		return fmt.Errorf("indexing pods: %w", err)
 	}
-	groups, known := orchestrator.NewGroups(clock.RealClock{}), &owners.Lister{}
+	groups, known := orchestrator.NewGroups(clock.RealClock{}), &owners.Lister{Jobs: o.Webhooks}
 	leader := func(kind orchestrator.Kind) *orchestrator.Reconciler {
 		return &orchestrator.Reconciler{
 			Kind: kind, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Groups: groups,
 			Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{},
 		}
 	}
-	jobSets, elasticJobs := leader(o.jobSets()), leader(orchestrator.ElasticJobs)
+	jobSets, jobs, elasticJobs := leader(o.jobSets()), leader(orchestrator.Alone(o.installation())), leader(orchestrator.ElasticJobs)
 	jobSets.Metrics = orchestrator.NewMetrics(o.Registry, groups)
-	elasticJobs.Metrics = jobSets.Metrics
+	jobs.Metrics, elasticJobs.Metrics = jobSets.Metrics, jobSets.Metrics
 	wakeups := &orchestrator.Wakeups{Store: store, Groups: groups, Metrics: jobSets.Metrics}
 	if o.ValkeyACL {
 		keeper := o.keeper(mgr, store, known)
-		jobSets.Users, elasticJobs.Users = keeper, keeper
+		jobSets.Users, jobs.Users, elasticJobs.Users = keeper, keeper, keeper
 		wakeups.Connected = restoreUsers(keeper)
 		if err := mgr.Add(&credentials.Sweep{Keeper: keeper, Every: 10 * time.Second}); err != nil {
 			return err
@@ -116,6 +116,11 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	}
 	if err := jobSets.Register(mgr, wakeups.Source(jobSets.Kind), o.Workers); err != nil {
 		return err
+	}
+	if o.Webhooks {
+		if err := jobs.Register(mgr, wakeups.Source(jobs.Kind), o.Workers); err != nil {
+			return err
+		}
 	}
 	if o.ElasticJobs {
 		if err := o.discover(mgr, elasticJobs, wakeups.Source(orchestrator.ElasticJobs), known); err != nil {
@@ -139,18 +144,24 @@ func (o *Options) discover(mgr ctrl.Manager, elasticJobs *orchestrator.Reconcile
 	})
 }
 
-// caches holds JobSets, and only the Jobs and pods of JobSets; of pods only what is read.
-func caches() cache.Options {
-	ofJobSets, err := labels.NewRequirement(v1alpha2.JobSetNameKey, selection.Exists, nil)
-	utilruntime.Must(err)
-	selected := labels.NewSelector().Add(*ofJobSets)
+// caches holds JobSets, and only the Jobs and pods of JobSets; of pods only what is read. With webhooks it holds all Jobs, because one without a JobSet
+// asks by an annotation, and the pods of those that the webhook has prepared.
+func (o *Options) caches() cache.Options {
+	jobs := cache.ByObject{Label: having(v1alpha2.JobSetNameKey)}
+	pods := cache.ByObject{Label: having(v1alpha2.JobSetNameKey), Transform: orchestrator.TrimPod}
+	if o.Webhooks {
+		jobs, pods.Label = cache.ByObject{Transform: orchestrator.TrimJob}, having(v1alpha2.GroupKindKey)
+	}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			&batchv1.Job{}: {Label: selected},
-			&corev1.Pod{}:  {Label: selected, Transform: orchestrator.TrimPod},
-		},
+		ByObject:         map[client.Object]cache.ByObject{&batchv1.Job{}: jobs, &corev1.Pod{}: pods},
 	}
+}
+
+func having(label string) labels.Selector {
+	requirement, err := labels.NewRequirement(label, selection.Exists, nil)
+	utilruntime.Must(err)
+	return labels.NewSelector().Add(*requirement)
 }
 
 func scheme() *runtime.Scheme {

@@ -54,14 +54,17 @@ func secret(owner client.Object, password string, ca []byte) *corev1.Secret {
 
 // secretName keeps owners of the same name and different kinds apart.
 func secretName(owner client.Object) string {
-	if owners.KindOf(owner) == owners.ElasticJob {
+	switch owners.KindOf(owner) {
+	case owners.ElasticJob:
 		return supervise.ElasticSecret(owner.GetName())
+	case owners.Job:
+		return inplace.JobStoreSecret(owner.GetName())
 	}
 	return inplace.StoreSecret(owner.GetName())
 }
 
 func labels(owner client.Object) map[string]string {
-	if owners.KindOf(owner) == owners.ElasticJob {
+	if owners.KindOf(owner) != owners.JobSet {
 		return nil
 	}
 	return map[string]string{v1alpha2.JobSetNameKey: owner.GetName()}

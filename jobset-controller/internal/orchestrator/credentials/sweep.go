@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -98,6 +99,9 @@ const (
 
 // share is how many bytes a group of so many workers may take.
 func share(owner client.Object) int64 {
+	if job, is := owner.(*batchv1.Job); is {
+		return baseShare + slotShare*int64(ptr.Deref(job.Spec.Parallelism, 1))
+	}
 	js, is := owner.(*v1alpha2.JobSet)
 	if !is {
 		return baseShare + slotShare*roster.MaxMembers

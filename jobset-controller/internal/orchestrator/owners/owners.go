@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,11 +20,22 @@ import (
 // ElasticJob is the kind that speaks by a roster; see package roster.
 var ElasticJob = schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}
 
-// JobSet is the other kind.
-var JobSet = v1alpha2.GroupVersion.WithKind("JobSet")
+// JobSet and Job are the other kinds.
+var (
+	JobSet = v1alpha2.GroupVersion.WithKind("JobSet")
+	Job    = batchv1.SchemeGroupVersion.WithKind("Job")
+)
+
+// IsJobSet reports whether a reference is to a JobSet.
+func IsJobSet(owner *metav1.OwnerReference) bool {
+	return owner != nil && owner.Kind == JobSet.Kind && owner.APIVersion == JobSet.GroupVersion().String()
+}
 
 // Lister lists the owners. The zero Lister, and nil, know JobSets only.
-type Lister struct{ elastic atomic.Int32 }
+type Lister struct {
+	Jobs    bool // that have a group of their own
+	elastic atomic.Int32
+}
 
 const (
 	unasked  = iota // ElasticJobs are none of our business
@@ -57,6 +69,13 @@ func (l *Lister) List(ctx context.Context, from client.Reader) ([]client.Object,
 	for i := range list.Items {
 		all = append(all, &list.Items[i])
 	}
+	if l != nil && l.Jobs {
+		jobs, err := listJobs(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, jobs...)
+	}
 	switch state := l.state(); state {
 	case unasked, absent:
 		return all, nil
@@ -71,6 +90,22 @@ func (l *Lister) List(ctx context.Context, from client.Reader) ([]client.Object,
 		all = append(all, &elastic[i])
 	}
 	return all, err
+}
+
+// listJobs reads the Jobs without a JobSet that an installation leads.
+func listJobs(ctx context.Context, from client.Reader) ([]client.Object, error) {
+	var list batchv1.JobList
+	if err := from.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing Jobs: %w", err)
+	}
+	var all []client.Object
+	for i := range list.Items {
+		job := &list.Items[i]
+		if job.Annotations[v1alpha2.LedByKey] != "" && !IsJobSet(metav1.GetControllerOfNoCopy(job)) {
+			all = append(all, job)
+		}
+	}
+	return all, nil
 }
 
 func (l *Lister) state() int32 {
@@ -102,8 +137,11 @@ func MakeElasticJob() *metav1.PartialObjectMetadata {
 
 // KindOf an owner. Objects of a typed list do not say it themselves.
 func KindOf(owner client.Object) schema.GroupVersionKind {
-	if _, is := owner.(*v1alpha2.JobSet); is {
+	switch owner.(type) {
+	case *v1alpha2.JobSet:
 		return JobSet
+	case *batchv1.Job:
+		return Job
 	}
 	return ElasticJob
 }

@@ -1,4 +1,5 @@
-// Package webhook prepares the Jobs of JobSets that the published controller serves for in-place restarts, as they are created.
+// Package webhook prepares Jobs for in-place restarts as they are created: those of JobSets that the published controller serves, and Indexed Jobs
+// without a JobSet.
 package webhook
 
 import (
@@ -9,12 +10,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
@@ -30,6 +33,7 @@ import (
 // Beyond what every orchestrator may do, Jobs are moved to the next epoch, a certificate is kept, and
 // readers of metrics are checked.
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=patch
+// +kubebuilder:rbac:groups=batch,resources=jobs/status,verbs=patch
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups="",resources=secrets,namespace=system,verbs=list;watch
@@ -37,7 +41,7 @@ import (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,verbs=list;watch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=holdfast-inplace,verbs=get;update
 
-// Jobs prepares Jobs of JobSets.
+// Jobs prepares Jobs.
 type Jobs struct {
 	Client client.Reader // the Jobs that exist
 	Live   client.Reader // the JobSet, whose annotations and status say the epoch
@@ -51,11 +55,12 @@ func (w *Jobs) Register(mgr ctrl.Manager) error {
 	return ctrl.NewWebhookManagedBy(mgr, &batchv1.Job{}).WithDefaulter(w).Complete()
 }
 
-// Default prepares a Job whose JobSet asks for in-place restarts. An error leaves the Job as it is, where the webhook fails open; the
+// Default prepares a Job that asks for in-place restarts, or whose JobSet does. An error leaves the Job as it is, where the webhook fails open; the
 // orchestrator then leaves the whole group alone, and says so.
 func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 	owner := metav1.GetControllerOfNoCopy(job)
-	if owner == nil || owner.Kind != "JobSet" || owner.APIVersion != v1alpha2.GroupVersion.String() {
+	if !owners.IsJobSet(owner) {
+		w.prepareAlone(ctx, job)
 		return nil
 	}
 	js := &v1alpha2.JobSet{}
@@ -75,6 +80,23 @@ func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 	}
 	return nil
 }
+
+// prepareAlone prepares a Job without a JobSet. The pods' annotations and the Secret of their agents go by its name, so it gets one here.
+func (w *Jobs) prepareAlone(ctx context.Context, job *batchv1.Job) {
+	if job.Name == "" {
+		prefix := job.GenerateName
+		job.Name = prefix[:min(len(prefix), longestName-suffixLength)] + rand.String(suffixLength)
+	}
+	if beside.Alone(job, w.Agents, w.Installation) {
+		log.FromContext(ctx).V(1).Info("prepared a Job for in-place restarts", "job", job.Name)
+	}
+}
+
+// Of the names that the API server generates.
+const (
+	longestName  = 63
+	suffixLength = 5
+)
 
 // currentJobs are those of the JobSet's current attempt that exist and stay.
 func (w *Jobs) currentJobs(ctx context.Context, js *v1alpha2.JobSet) ([]*batchv1.Job, error) {

@@ -4,14 +4,17 @@
 //	Refusal   what stands against it, from the JobSet alone
 //	Epoch     the epoch that a Job belongs to which is created now
 //	Prepare   adds to a Job what our own controller adds when it builds one (package inject)
+//	Alone     does so for an Indexed Job without a JobSet
 package beside
 
 import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -19,6 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -35,6 +39,9 @@ func Refusal(js *v1alpha2.JobSet) string {
 		return fmt.Sprintf("spec.failurePolicy.restartStrategy: InPlaceRestart cannot be combined with annotation %s, which restarts in place in another way; remove one of them",
 			v1alpha2.InPlaceTimeoutKey)
 	}
+	if inplace.IsAlone(js) && ptr.Deref(js.Spec.ReplicatedJobs[0].Template.Spec.ManualSelector, false) {
+		return "spec.manualSelector: agents find their group by the labels that the API server adds without it; remove it"
+	}
 	a := inject.Assess(js)
 	if len(a.Problems) > 0 {
 		return "no agent can be added to the pods: " + a.Problems[0].Error()
@@ -50,6 +57,12 @@ func Refusal(js *v1alpha2.JobSet) string {
 func Misplaced(js *v1alpha2.JobSet) string {
 	key := v1alpha2.InPlaceTimeoutKey
 	if _, found := js.Annotations[key]; found {
+		return ""
+	}
+	if inplace.IsAlone(js) {
+		if _, found := js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations[key]; found {
+			return fmt.Sprintf("%s: it has no effect there; set it on the Job", field.NewPath("spec", "template", "metadata", "annotations").Key(key))
+		}
 		return ""
 	}
 	for i := range js.Spec.ReplicatedJobs {
@@ -101,10 +114,40 @@ func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s in
 	if lacks || s.Lacks(a) != "" {
 		return false
 	}
-	mark(job, installation, Epoch(js).Epoch)
+	mark(job, installation, "JobSet")
+	number := epoch.FormatNumber(Epoch(js).Epoch)
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, epoch.Annotation, number)
+	metav1.SetMetaDataAnnotation(&job.Spec.Template.ObjectMeta, epoch.Annotation, number)
 	inject.For(a, nil, s).Into(rjob, job)
 	if a.Entries[rjob].Driver != inject.None {
 		endInTime(job, &js.Spec.ReplicatedJobs[rjob].Template.Spec, policy.Budget(&js.Spec).Most())
+	}
+	return true
+}
+
+// Alone adds agents to an Indexed Job without a JobSet, and marks it as led by an installation. It reports false for a Job that it leaves alone. The
+// Job needs a name. What programs have written on the Job that it is a copy of is dropped.
+func Alone(job *batchv1.Job, s inject.Settings, installation string) bool {
+	provenance.Drop(job.Annotations)
+	js := inplace.OfJob(job)
+	if !policy.ReadInPlace(js.Annotations).Enabled || js.Spec.ManagedBy != nil || Refusal(js) != "" {
+		return false
+	}
+	a := inject.Assess(js)
+	if s.Lacks(a) != "" {
+		return false
+	}
+	template := job.Spec.DeepCopy()
+	js.Spec.ReplicatedJobs[0].Template.Spec = *template
+	mark(job, installation, "Job")
+	restarts := policy.Budget(&js.Spec)
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, v1alpha2.MaxRestartsKey, strconv.Itoa(int(restarts)))
+	for key, value := range inplace.PodIdentity(job.Name) {
+		metav1.SetMetaDataAnnotation(&job.Spec.Template.ObjectMeta, key, value)
+	}
+	inject.For(a, nil, s).Into(0, job)
+	if a.Entries[0].Driver != inject.None {
+		endInTime(job, template, restarts.Most())
 	}
 	return true
 }
@@ -115,15 +158,9 @@ func mayLead(js *v1alpha2.JobSet, installation string) bool {
 	return policy.ReadInPlace(js.Annotations).Enabled && (by == "" || by == installation)
 }
 
-func mark(job *batchv1.Job, installation string, number int32) {
-	pod := &job.Spec.Template
-	for _, annotations := range []*map[string]string{&job.Annotations, &pod.Annotations} {
-		if *annotations == nil {
-			*annotations = map[string]string{}
-		}
-		(*annotations)[epoch.Annotation] = epoch.FormatNumber(number)
-	}
-	job.Annotations[v1alpha2.LedByKey] = installation
+func mark(job *batchv1.Job, installation, kind string) {
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, v1alpha2.LedByKey, installation)
+	metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, v1alpha2.GroupKindKey, kind)
 }
 
 // endInTime bounds the container restarts after which a Job fails: one for each worker and each failure that the budget counts, or what its

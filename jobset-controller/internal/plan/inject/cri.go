@@ -17,21 +17,21 @@ const (
 )
 
 // addSidecar adds the sidecar of seed 000. The worker finds its round in round.env on the start-up volume.
-func (s Settings) addSidecar(pod *corev1.PodSpec, worker int) {
+func (s Settings) addSidecar(pod *corev1.PodSpec, worker int, who []corev1.EnvVar) {
 	c := &pod.Containers[worker]
-	pod.InitContainers = append(pod.InitContainers, s.sidecar(c.Name))
+	pod.InitContainers = append(pod.InitContainers, s.sidecar(c.Name, who))
 	pod.Volumes = append(append(pod.Volumes, s.Store.Volumes()...), socket())
 	round := supervise.StartupMount()
 	round.ReadOnly = true
 	c.VolumeMounts = append(c.VolumeMounts, round)
 }
 
-func (s Settings) sidecar(worker string) corev1.Container {
+func (s Settings) sidecar(worker string, who []corev1.EnvVar) corev1.Container {
 	return corev1.Container{
 		Name:          sidecarName,
 		Image:         s.AgentImage,
 		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
-		Env: append(s.environment(),
+		Env: append(append(who, s.Store.Environment()...),
 			corev1.EnvVar{Name: envContainer, Value: worker},
 			corev1.EnvVar{Name: envReadyPort, Value: strconv.Itoa(readyPort)},
 		),

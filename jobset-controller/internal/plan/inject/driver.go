@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
 // Driver is what restarts a worker.
@@ -29,16 +30,17 @@ var drivers = []Driver{Exec, CRI, None}
 type template struct {
 	jobSet *v1alpha2.JobSet
 	rjob   *v1alpha2.ReplicatedJob
-	path   *field.Path // of the Job template
+	path   *field.Path // of the Job template; nil for a Job by itself
 	// Entry is what the template gets; the rules read it.
 	Entry
 }
 
 func templateOf(js *v1alpha2.JobSet, i int) *template {
-	return &template{
-		jobSet: js, rjob: &js.Spec.ReplicatedJobs[i],
-		path: field.NewPath("spec", "replicatedJobs").Index(i).Child("template"),
+	t := &template{jobSet: js, rjob: &js.Spec.ReplicatedJobs[i]}
+	if !inplace.IsAlone(js) {
+		t.path = field.NewPath("spec", "replicatedJobs").Index(i).Child("template")
 	}
+	return t
 }
 
 func (t *template) job() *batchv1.JobSpec { return &t.rjob.Template.Spec }

@@ -18,10 +18,14 @@ const (
 	envReadyPort = "READY_PORT"
 )
 
-// identity tells an agent whose worker it has.
-func identity() []corev1.EnvVar {
+// identity tells an agent whose worker it has. The UID of a Job is not known before it is created: its pods have it in a label.
+func identity(alone bool) []corev1.EnvVar {
+	uid := fromAnnotation(envJobSetUID, v1alpha2.JobSetUIDKey)
+	if alone {
+		uid = supervise.FromField(envJobSetUID, "metadata.labels['"+batchv1.ControllerUidLabel+"']")
+	}
 	return []corev1.EnvVar{
-		fromAnnotation(envJobSetUID, v1alpha2.JobSetUIDKey),
+		uid,
 		fromAnnotation("JOBSET_NAME", v1alpha2.JobSetNameKey),
 		fromAnnotation("REPLICATED_JOB_NAME", v1alpha2.ReplicatedJobNameKey),
 		fromAnnotation("JOB_INDEX", v1alpha2.JobIndexKey),
@@ -37,14 +41,9 @@ func fromAnnotation(name, key string) corev1.EnvVar {
 	return supervise.FromField(name, "metadata.annotations['"+key+"']")
 }
 
-// environment of an agent.
-func (s Settings) environment() []corev1.EnvVar {
-	return append(identity(), s.Store.Environment()...)
-}
-
 // reserved are the variables of the exec driver, which shares its container with the worker. Rules see to it that a worker has none
 // of them that says anything else.
-var reserved = append(identity(), supervise.Reserved()...)
+var reserved = append(identity(false), supervise.Reserved()...)
 
 // sameSource reports whether a variable of the user's says what ours says. Each of the keys is a label as well.
 func sameSource(have, ours corev1.EnvVar) bool {

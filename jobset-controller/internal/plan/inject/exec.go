@@ -9,8 +9,8 @@ import (
 const installerName = supervise.InstallerName
 
 // addSupervisor makes the supervisor the replicatedJob point of the worker's container.
-func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry) {
-	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.Store, Identity: identity(), Flags: append(e.Progress.flags(), s.aloneFlags()...)}
+func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry, who []corev1.EnvVar) {
+	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.Store, Identity: who, Flags: append(e.Progress.flags(), s.aloneFlags()...)}
 	supervisor.Into(pod, e.Container)
 }
 

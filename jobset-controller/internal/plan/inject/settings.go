@@ -3,6 +3,9 @@ package inject
 import (
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -29,11 +32,15 @@ const (
 	FlagPullSecrets = "inplace-image-pull-secrets"
 )
 
-// of are the settings of one JobSet's agents.
-func (s Settings) of(jobSet string) Settings {
+// of are the settings of the agents in the pods of a Job, which belongs to a JobSet or is alone.
+func (s Settings) of(job *batchv1.Job, alone bool) Settings {
+	secret := inplace.StoreSecret(job.Labels[v1alpha2.JobSetNameKey])
+	if alone {
+		secret = inplace.JobStoreSecret(job.Name)
+	}
 	if s.StoreACL {
 		s.Store.Username = coordination.UserOf("$(" + envJobSetUID + ")") // the kubelet fills it in
-		s.Store.Secret, s.Store.SecretKey = inplace.StoreSecret(jobSet), supervise.SecretPassword
+		s.Store.Secret, s.Store.SecretKey = secret, supervise.SecretPassword
 	}
 	return s
 }

@@ -163,7 +163,7 @@ const (
 	socket     = "/run/containerd/containerd.sock"
 )
 
-func TestPodsOfJobSets(t *testing.T) {
+func TestPodsOfGroups(t *testing.T) {
 	c := start(t, "false")
 	for name, tc := range map[string]struct {
 		pod     *corev1.Pod

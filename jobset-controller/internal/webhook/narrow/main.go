@@ -75,12 +75,26 @@ func narrowHook(hook map[string]any) error {
 	}
 	switch typed.Rules[0].Resources[0] {
 	case "jobs":
-		hook["objectSelector"] = ofJobSets()
+		if typed.Name == besideWebhook {
+			hook["matchConditions"] = groups()
+		} else {
+			hook["objectSelector"] = ofJobSets()
+		}
 	case "pods":
 		hook["objectSelector"] = ofJobSets()
 		hook["matchConditions"] = exclusively()
 	}
 	return nil
+}
+
+// besideWebhook prepares Jobs beside the published JobSet controller.
+const besideWebhook = "mjob.holdfast.dev"
+
+// groups are Jobs of JobSets, and Jobs that ask for in-place restarts themselves.
+func groups() []admissionv1.MatchCondition {
+	return []admissionv1.MatchCondition{{Name: "may-have-a-group", Expression: fmt.Sprintf(
+		"has(object.metadata.labels) && '%s' in object.metadata.labels || has(object.metadata.annotations) && '%s' in object.metadata.annotations",
+		v1alpha2.JobSetNameKey, v1alpha2.InPlaceTimeoutKey)}}
 }
 
 // ofJobSets is cheap: the API server keeps selectors compiled, and compares labels alone.
