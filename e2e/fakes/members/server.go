@@ -50,19 +50,17 @@ func start(ctx context.Context, connections int, secure bool) (*Server, error) {
 	}
 	_, port, _ := net.SplitHostPort(address)
 	s := &Server{Address: address, dir: dir, Options: valkey.Options{Address: address}}
-	listen := []string{"--port", port}
+	listen, admin := []string{"--port", port}, &redis.Options{Addr: address, Protocol: 2}
 	if secure {
 		if err := s.credentials(); err != nil {
 			return nil, err
 		}
+		store := s.certificates()
 		listen = []string{
-			"--port", "0", "--tls-port", port, "--tls-cert-file", s.file(certFile), "--tls-key-file", s.file(keyFile),
-			"--tls-ca-cert-file", s.file(certFile), "--tls-auth-clients", "no", "--requirepass", password,
+			"--port", "0", "--tls-port", port, "--tls-cert-file", store.Certificate(serving), "--tls-key-file", store.Key(serving),
+			"--tls-ca-cert-file", store.Certificate(authority), "--tls-auth-clients", "no", "--requirepass", password,
 		}
-	}
-	admin := &redis.Options{Addr: address, Protocol: 2, TLSConfig: s.Options.TLS}
-	if secure {
-		admin.Password = password
+		admin.TLSConfig, admin.Password = s.Options.TLS, password
 	}
 	s.admin = redis.NewClient(admin)
 	s.process = exec.Command("redis-server", append(listen, "--bind", "127.0.0.1", "--dir", dir, "--save", "",
