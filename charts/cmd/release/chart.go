@@ -20,10 +20,12 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/chart/v2/util"
 	helmregistry "helm.sh/helm/v4/pkg/registry"
+
+	"github.com/holdfast-project/holdfast/charts/internal/plain"
 )
 
-// charts are those that users install.
-var charts = []string{"appwrapper-controller", "elastic-operator", "holdfast", "holdfast-inplace", "jobset-controller", "rescheduler"}
+// charts are those that users install: all that have a manifest, and the umbrella.
+var charts = append([]string{"holdfast"}, plain.Charts...)
 
 // packageChart writes the archive of a chart, with the version of the release, and returns its path.
 func (r *release) packageChart(chartName string) (string, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
@@ -20,18 +21,27 @@ func reference(to string) layout.Option {
 	return layout.WithAnnotations(map[string]string{referenceAnnotation: to})
 }
 
-// list writes the images and charts with their digests. The signed checksums cover the file, and so the images.
-func (r *release) list(oci layout.Path) error {
+// contents returns the index of the image layout, and what is in it.
+func contents(oci layout.Path) (v1.ImageIndex, []v1.Descriptor, error) {
 	index, err := oci.ImageIndex()
 	if err != nil {
-		return fmt.Errorf("reading the image layout: %w", err)
+		return nil, nil, fmt.Errorf("reading the image layout: %w", err)
 	}
 	manifest, err := index.IndexManifest()
 	if err != nil {
-		return fmt.Errorf("reading the image layout: %w", err)
+		return nil, nil, fmt.Errorf("reading the image layout: %w", err)
+	}
+	return index, manifest.Manifests, nil
+}
+
+// list writes the images and charts with their digests. The signed checksums cover the file, and so the images.
+func (r *release) list(oci layout.Path) error {
+	_, images, err := contents(oci)
+	if err != nil {
+		return err
 	}
 	var text strings.Builder
-	for _, image := range manifest.Manifests {
+	for _, image := range images {
 		fmt.Fprintf(&text, "%s@%s\n", image.Annotations[referenceAnnotation], image.Digest)
 	}
 	return os.WriteFile(filepath.Join(r.output, "images.txt"), []byte(text.String()), 0o644)
@@ -39,35 +49,36 @@ func (r *release) list(oci layout.Path) error {
 
 // push uploads all images and charts, with the credentials of docker's configuration.
 func (r *release) push(ctx context.Context, oci layout.Path) error {
-	index, err := oci.ImageIndex()
+	index, images, err := contents(oci)
 	if err != nil {
-		return fmt.Errorf("reading the image layout: %w", err)
-	}
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		return fmt.Errorf("reading the image layout: %w", err)
+		return err
 	}
 	options := []remote.Option{remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithContext(ctx)}
-	for _, image := range manifest.Manifests {
+	for _, image := range images {
 		to, err := name.ParseReference(r.registry + "/" + image.Annotations[referenceAnnotation])
 		if err != nil {
 			return fmt.Errorf("naming an image: %w", err)
 		}
-		if image.MediaType.IsIndex() {
-			child, childErr := index.ImageIndex(image.Digest)
-			if err = childErr; err == nil {
-				err = remote.WriteIndex(to, child, options...)
-			}
-		} else {
-			child, childErr := index.Image(image.Digest)
-			if err = childErr; err == nil {
-				err = remote.Write(to, child, options...)
-			}
-		}
-		if err != nil {
+		if err := upload(index, image, to, options); err != nil {
 			return fmt.Errorf("pushing %s: %w", to, err)
 		}
 		fmt.Println("pushed", to)
 	}
 	return nil
+}
+
+// upload copies an image, or the index of one for several architectures.
+func upload(from v1.ImageIndex, image v1.Descriptor, to name.Reference, options []remote.Option) error {
+	if image.MediaType.IsIndex() {
+		index, err := from.ImageIndex(image.Digest)
+		if err != nil {
+			return err
+		}
+		return remote.WriteIndex(to, index, options...)
+	}
+	single, err := from.Image(image.Digest)
+	if err != nil {
+		return err
+	}
+	return remote.Write(to, single, options...)
 }
