@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
@@ -62,9 +63,6 @@ func (p *planner) do(a Action) bool {
 	if p.tried(a) {
 		return false
 	}
-	if write, is := a.(Annotate); is && write.Epoch != nil && p.alone() && write.Epoch.Epoch > p.Owner.Epoch.Epoch {
-		write.Epoch.After = p.newestCreated()
-	}
 	p.plan.Actions = append(p.plan.Actions, a)
 	return true
 }
@@ -87,12 +85,14 @@ func (p *planner) recreated() string {
 	return "Jobs"
 }
 
-// newestCreated is when the newest pod was created, in Unix seconds.
-func (p *planner) newestCreated() (newest int64) {
-	for _, pod := range p.Pods {
-		newest = max(newest, pod.Created.Unix())
+// dated is an epoch that is being opened, with the time of the newest pod before it if pods do not say their epoch.
+func (p *planner) dated(next epoch.Record) *epoch.Record {
+	if p.alone() {
+		for _, pod := range p.Pods {
+			next.After = max(next.After, pod.Created.Unix())
+		}
 	}
-	return newest
+	return &next
 }
 
 func (p *planner) event(warning bool, reason, note string) {

@@ -20,7 +20,7 @@ func (p *planner) follow() {
 	}
 	if p.wanted.Suspended && p.group != nil && p.group.Generation == int64(o.Epoch.Epoch) && p.group.Phase != coordination.Closed {
 		if next, opened := o.Epoch.Next(fmt.Sprintf("suspend/%d", o.Version), o.Charged); opened {
-			p.do(Annotate{Epoch: &next})
+			p.do(Annotate{Epoch: p.dated(next)})
 		}
 	}
 }
