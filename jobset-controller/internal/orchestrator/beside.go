@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -65,16 +63,7 @@ func aloneChanged() predicate.Predicate {
 		job, is := obj.(*batchv1.Job)
 		return is && isAlone(job)
 	})
-	changed := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, okBefore := e.ObjectOld.(*batchv1.Job)
-		after, okAfter := e.ObjectNew.(*batchv1.Job)
-		return !okBefore || !okAfter ||
-			before.Generation != after.Generation ||
-			isJobOver(before) != isJobOver(after) ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			!maps.Equal(before.Annotations, after.Annotations)
-	}}
-	return predicate.And(concerns, changed)
+	return predicate.And(concerns, ownerChanged(func(before, after *batchv1.Job) bool { return isJobOver(before) != isJobOver(after) }))
 }
 
 // isAlone reports whether a Job belongs to no JobSet and asks for in-place restarts, or once did.
@@ -161,14 +150,11 @@ func isRefused(view leader.Owner) bool {
 	return view.InSync != nil && view.InSync.Reason == leader.ReasonRefused
 }
 
-// servedChanged lets through what jobSetChanged does, and recreations by the owner's controller.
+// servedChanged also lets through recreations by the owner's controller.
 func servedChanged() predicate.Predicate {
-	recreated := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, okBefore := e.ObjectOld.(*v1alpha2.JobSet)
-		after, okAfter := e.ObjectNew.(*v1alpha2.JobSet)
-		return !okBefore || !okAfter || before.Status.Restarts != after.Status.Restarts
-	}}
-	return predicate.Or(jobSetChanged(), recreated)
+	return ownerChanged(func(before, after *v1alpha2.JobSet) bool {
+		return jobSetEnded(before, after) || before.Status.Restarts != after.Status.Restarts
+	})
 }
 
 // moveJob takes a suspended Job, and the pods that it makes, along into an epoch. One that was resumed meanwhile stays.

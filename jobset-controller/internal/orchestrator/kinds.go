@@ -47,7 +47,7 @@ type Kind struct {
 
 // JobSets are led by their Jobs and pods.
 var JobSets = Kind{
-	Controller: "orchestrator", GVK: owners.JobSet, Jobs: true, Changed: jobSetChanged(),
+	Controller: "orchestrator", GVK: owners.JobSet, Jobs: true, Changed: ownerChanged(jobSetEnded),
 	New: func() client.Object { return &v1alpha2.JobSet{} },
 	Asks: func(owner client.Object) bool {
 		js := owner.(*v1alpha2.JobSet)
@@ -189,18 +189,22 @@ func conditionOf(js *v1alpha2.JobSet, kind string) *leader.Condition {
 	return &leader.Condition{True: c.Status == metav1.ConditionTrue, Reason: c.Reason, Message: c.Message, Version: c.ObservedGeneration}
 }
 
-// jobSetChanged lets through what a group depends on: spec, annotations, deletion, the end. Counters in the status are
-// none of it.
-func jobSetChanged() predicate.Predicate {
+// ownerChanged lets through what a group depends on: spec, annotations, deletion, and what differs in the status. Counters in it are
+// none of that.
+func ownerChanged[T client.Object](differs func(before, after T) bool) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, okBefore := e.ObjectOld.(*v1alpha2.JobSet)
-		after, okAfter := e.ObjectNew.(*v1alpha2.JobSet)
+		before, okBefore := e.ObjectOld.(T)
+		after, okAfter := e.ObjectNew.(T)
 		return !okBefore || !okAfter ||
-			before.Generation != after.Generation ||
-			before.Status.TerminalState != after.Status.TerminalState ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			!maps.Equal(before.Annotations, after.Annotations)
+			before.GetGeneration() != after.GetGeneration() ||
+			before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+			!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+			differs(before, after)
 	}}
+}
+
+func jobSetEnded(before, after *v1alpha2.JobSet) bool {
+	return before.Status.TerminalState != after.Status.TerminalState
 }
 
 // jobComesOrGoes lets through what matters after a recreation.
