@@ -10,7 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apiserver/pkg/storage/names"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -84,19 +84,12 @@ func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 // prepareAlone prepares a Job without a JobSet. The pods' annotations and the Secret of their agents go by its name, so it gets one here.
 func (w *Jobs) prepareAlone(ctx context.Context, job *batchv1.Job) {
 	if job.Name == "" {
-		prefix := job.GenerateName
-		job.Name = prefix[:min(len(prefix), longestName-suffixLength)] + rand.String(suffixLength)
+		job.Name = names.SimpleNameGenerator.GenerateName(job.GenerateName) // as the API server would
 	}
 	if beside.Alone(job, w.Agents, w.Installation) {
 		log.FromContext(ctx).V(1).Info("prepared a Job for in-place restarts", "job", job.Name)
 	}
 }
-
-// Of the names that the API server generates.
-const (
-	longestName  = 63
-	suffixLength = 5
-)
 
 // currentJobs are those of the JobSet's current attempt that exist and stay.
 func (w *Jobs) currentJobs(ctx context.Context, js *v1alpha2.JobSet) ([]*batchv1.Job, error) {
