@@ -225,7 +225,7 @@ func (k *Keeper) setUser(ctx context.Context, uid types.UID, valid []string) err
 	return nil
 }
 
-// digest of the passwords of a user; of a user that is to have none, too.
+// digest of the passwords of a user. That of no passwords is not empty.
 func digest(hashes []string) string {
 	return fmt.Sprint(slices.Sorted(slices.Values(hashes)))
 }
