@@ -36,12 +36,16 @@ type Worker struct {
 	Ready       bool
 }
 
-// Pods lists the pods of a JobSet.
-func (env *Environment) Pods(ctx context.Context, namespace, jobSet string) ([]corev1.Pod, error) {
+// Pods lists the pods of a JobSet, or of an Indexed Job without a JobSet.
+func (env *Environment) Pods(ctx context.Context, namespace, name string) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	err := env.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: jobSet})
-	if err != nil {
-		return nil, fmt.Errorf("listing pods: %w", err)
+	for _, label := range []string{v1alpha2.JobSetNameKey, batchv1.JobNameLabel} {
+		if err := env.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{label: name}); err != nil {
+			return nil, fmt.Errorf("listing pods: %w", err)
+		}
+		if len(list.Items) > 0 {
+			break
+		}
 	}
 	return list.Items, nil
 }

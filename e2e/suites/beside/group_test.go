@@ -71,17 +71,23 @@ func (g *group) cleanUp() {
 	if out, err := g.Plugin(ctx, jobs, "timeline", g.name); err == nil {
 		g.Log(out)
 	}
-	if g.Failed() {
-		for _, args := range [][]string{
-			{"-n", jobs, "get", "jobset,job,pod", "-o", "wide"}, {"-n", jobs, "get", "jobset", g.name, "-o", "yaml"}, {"-n", jobs, "get", "events"},
-			{"-n", namespace, "logs", "deployment/holdfast-inplace", "--tail=60"},
-		} {
-			out, _ := exec.CommandContext(ctx, "kubectl", append([]string{"--kubeconfig", g.Cluster.KubeconfigPath()}, args...)...).CombinedOutput()
-			g.Logf("kubectl %s\n%s", strings.Join(args, " "), out)
-		}
-	}
+	g.explain()
 	if err := g.Remove(ctx, jobs, g.name); err != nil {
 		g.Error(err)
+	}
+}
+
+// explain logs what a failed test leaves behind.
+func (g *group) explain() {
+	if !g.Failed() {
+		return
+	}
+	for _, args := range [][]string{
+		{"-n", jobs, "get", "jobset,job,pod", "-o", "wide"}, {"-n", jobs, "get", "jobset,job", "-o", "yaml"}, {"-n", jobs, "get", "events"},
+		{"-n", namespace, "logs", "deployment/holdfast-inplace", "--tail=60"},
+	} {
+		out, _ := exec.Command("kubectl", append([]string{"--kubeconfig", g.Cluster.KubeconfigPath()}, args...)...).CombinedOutput()
+		g.Logf("kubectl %s\n%s", strings.Join(args, " "), out)
 	}
 }
 

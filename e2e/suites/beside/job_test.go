@@ -1,0 +1,104 @@
+//go:build e2e
+
+package beside
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+// A Job without a JobSet survives a killed process and a deleted pod, and fails with the third failure.
+func TestIndexedJob(t *testing.T) {
+	g := &group{T: t, Environment: shared, ctx: t.Context(), name: "indexed"}
+	workers := g.startJob(2)
+	g.kill(first(workers))
+	g.awaitJob("one restart is charged", charged("1"))
+	g.samePods(workers)
+	lost := first(workers)
+	at, err := g.DeletePod(g.ctx, lost)
+	g.must(err)
+	g.started("a deleted pod of an Indexed Job", size, at)
+	g.awaitJob("two restarts are charged", charged("2"))
+	g.samePods(workers, lost.ID)
+	last, err := g.AwaitWorkers(g.ctx, jobs, g.name, size)
+	g.must(err)
+	_, err = g.Signal(g.ctx, first(last), unix.SIGKILL)
+	g.must(err)
+	g.awaitJob("the Job has failed", func(job *batchv1.Job) error {
+		for _, c := range job.Status.Conditions {
+			if c.Type == batchv1.JobFailed && c.Reason == v1alpha2.ReachedMaxRestartsReason {
+				return nil
+			}
+		}
+		return fmt.Errorf("conditions %+v", job.Status.Conditions)
+	})
+}
+
+// startJob creates an Indexed Job with the workers of the example, and returns them once they are in sync.
+func (g *group) startJob(backoffLimit int32) map[string]framework.Worker {
+	g.Helper()
+	js, err := g.Load(jobs, g.File("examples", "one-annotation.yaml"))
+	g.must(err)
+	pods := js.Spec.ReplicatedJobs[0].Template.Spec.Template
+	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1)
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: jobs, Name: g.name, Annotations: map[string]string{v1alpha2.InPlaceTimeoutKey: "10m"}},
+		Spec: batchv1.JobSpec{
+			CompletionMode: ptr.To(batchv1.IndexedCompletion), Completions: ptr.To[int32](size), Parallelism: ptr.To[int32](size),
+			BackoffLimit: ptr.To(backoffLimit), Template: pods,
+		},
+	}
+	g.must(g.Client.Create(g.ctx, job))
+	g.Cleanup(func() {
+		g.explain()
+		if err := g.Client.Delete(context.Background(), job, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+			g.Error(err)
+		}
+	})
+	workers, err := g.AwaitWorkers(g.ctx, jobs, g.name, size)
+	g.must(err)
+	for _, w := range workers {
+		g.must(framework.Until(g.ctx, "the program of "+w.ID+" has begun", func(ctx context.Context) error { return g.HasBegun(ctx, w) }))
+	}
+	g.awaitJob("the group is in sync", func(job *batchv1.Job) error {
+		for _, c := range job.Status.Conditions {
+			if c.Type == "InPlaceInSync" && c.Reason == "InSync" {
+				return nil
+			}
+		}
+		return fmt.Errorf("conditions %+v", job.Status.Conditions)
+	})
+	return workers
+}
+
+func charged(want string) func(*batchv1.Job) error {
+	return func(job *batchv1.Job) error {
+		if got := job.Annotations[v1alpha2.InPlaceRestartsKey]; got != want {
+			return fmt.Errorf("%q are", got)
+		}
+		return nil
+	}
+}
+
+func (g *group) awaitJob(what string, check func(*batchv1.Job) error) {
+	g.Helper()
+	g.must(framework.UntilEvery(g.ctx, what, 200*time.Millisecond, framework.Patience, func(ctx context.Context) error {
+		job := &batchv1.Job{}
+		if err := g.Client.Get(ctx, client.ObjectKey{Namespace: jobs, Name: g.name}, job); err != nil {
+			return err
+		}
+		return check(job)
+	}))
+}
