@@ -200,7 +200,7 @@ func (a *agent) call(c rounds.Call) {
 		if err != nil {
 			a.say("is answered: %v", err)
 		} else {
-			a.say("is answered: %s", answerText(c, r))
+			a.say("is answered: %s", answerText{c, r})
 		}
 		a.take(worker.Answered{Reply: r.text, Now: r.now, Err: err})
 	})
@@ -224,8 +224,10 @@ func (a *agent) tell(l worker.Log) {
 	a.note(a.name, "\"%s\"", text)
 }
 
-// callText is a call in words.
-func callText(c rounds.Call) string {
+// callText is a call in words, put together only if the history is told.
+type callText rounds.Call
+
+func (c callText) String() string {
 	a := c.Arguments
 	switch c.Function {
 	case rounds.FunctionJoin:
@@ -255,11 +257,17 @@ var answers = map[rounds.AnswerKind]string{
 	rounds.AnswerFenced: "the pod is fenced", rounds.AnswerAttempt: "a later instance has joined", rounds.AnswerOver: "the round is over",
 }
 
-func answerText(c rounds.Call, r reply) string {
-	if answer, err := rounds.ParseAnswer(r.text); err == nil && c.Function == rounds.FunctionJoin {
-		return fmt.Sprintf("%s; %s", answers[answer.Kind], levelText(r.now))
+// answerText is the answer to a call in words.
+type answerText struct {
+	call  rounds.Call
+	reply reply
+}
+
+func (t answerText) String() string {
+	if answer, err := rounds.ParseAnswer(t.reply.text); err == nil && t.call.Function == rounds.FunctionJoin {
+		return fmt.Sprintf("%s; %s", answers[answer.Kind], levelText(t.reply.now))
 	}
-	return levelText(r.now)
+	return levelText(t.reply.now)
 }
 
 // levelText is a level in words.

@@ -93,14 +93,14 @@ func (t *truth) blamed(v *view) {
 // endless: what goes wrong does not end by itself.
 func endless(driver Driver) Shape {
 	s := shape("endless "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(30, AlwaysExits, NodeSilent)...), 4)
-	s.Budget = 6
+	s.Budget = 3
 	return s
 }
 
 // absent: workers that never start. Restarts in place, repairs, recreations and the forming-timeout come to their ends one after the other.
 func absent(driver Driver) Shape {
 	s := shape("absent "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(30, NeverStarts)...), 3)
-	s.Budget, s.Forming = 3, 2*time.Minute
+	s.Budget, s.Forming = 2, 2*time.Minute
 	return s
 }
 

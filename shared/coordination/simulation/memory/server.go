@@ -230,6 +230,10 @@ func (s *Server) History(group string) ([]rounds.Line, error) {
 }
 
 func (s *Server) lines(group string, fields []string) ([]rounds.Line, error) {
+	stored := s.Hash(rounds.KeysOf(group).History())
+	if len(stored) > 0 { // those that are not stored need no Lua: it would say that they are not
+		fields = slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return stored[f] == "" })
+	}
 	texts, err := s.look(group, rounds.KeysOf(group).History(), fields)
 	var lines []rounds.Line
 	for _, field := range fields {
