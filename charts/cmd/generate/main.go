@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	for _, write := range []func() error{writeBoards, writeAlerts, writeMetrics, writeValues, writeCRDs} {
+	for _, write := range []func() error{writeBoards, writeAlerts, writeMetrics, writeValues} {
 		if err := write(); err != nil {
 			fmt.Fprintln(os.Stderr, "generate:", err)
 			os.Exit(1)
