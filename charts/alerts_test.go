@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -354,7 +355,10 @@ func TestEveryTrialHasAnAlert(t *testing.T) {
 	}
 }
 
-// A page for each alert, with what a reader needs at night, and no page for none.
+// toEdit matches a command, in a block or in a sentence, with a name in capitals.
+var toEdit = regexp.MustCompile("(?m)(?:`|^ +)(?:kubectl|helm) [^`\\n]*\\b[A-Z]{3,}\\b")
+
+// Each alert has a page with what a reader needs at night, and commands that can be copied. There are no other pages.
 func TestEveryAlertHasARunbook(t *testing.T) {
 	folder := filepath.Join("..", "docs", "runbooks")
 	pages := map[string]bool{}
@@ -367,8 +371,11 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 					t.Errorf("%s: there is no %q", alert.Name, part)
 				}
 			}
-			if !strings.Contains(text, "\nIt is over when ") {
-				t.Errorf("%s: the page does not say when it is over", alert.Name)
+			if paragraphs := strings.Split(text, "\n\n"); !strings.HasPrefix(paragraphs[len(paragraphs)-1], "It is over when ") {
+				t.Errorf("%s: the page does not end with when it is over", alert.Name)
+			}
+			for _, match := range toEdit.FindAllString(text, -1) {
+				t.Errorf("%s: a reader must edit %q", alert.Name, match)
 			}
 		}
 	}

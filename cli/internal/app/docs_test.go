@@ -2,17 +2,21 @@ package app
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
-// try has the command line read the words of a page, and does nothing.
+// try parses the words of a page up to a pipe, and runs nothing.
 func try(line string) error {
 	words, err := docs.Words(line)
 	if err != nil {
 		return err
+	}
+	if pipe := slices.Index(words, "|"); pipe >= 0 {
+		words = words[:pipe]
 	}
 	root := Command(Terminal{Out: io.Discard, Err: io.Discard})
 	command, rest, err := root.Find(words[2:])
