@@ -23,10 +23,10 @@ import (
 // checks look at commands of the pages by their program, without carrying them out. Words behind the program come in. The pages of users are
 // carried out too, see e2e/suites/docs.
 var checks = map[string]func(t *testing.T, words []string) error{
-	"make": checkMake, "helm": checkHelm, "kubectl": checkKubectl, "export": checkExport,
+	"make": checkMake, "helm": checkHelm, "kubectl": checkKubectl, "export": checkExport, "go": checkGo,
 	"hack/install-debian.sh": checkScript("hack/install-debian.sh"),
 	// Tests beside the programs look at these: cli/internal/app, e2e/cmd/testbed, flags_test.go.
-	"testbed": elsewhereChecked, "docker": elsewhereChecked, "rendezvous": elsewhereChecked, "holdfast-exec": elsewhereChecked,
+	"testbed": elsewhereChecked, "rendezvous": elsewhereChecked, "holdfast-exec": elsewhereChecked,
 }
 
 func elsewhereChecked(*testing.T, []string) error { return nil }
@@ -84,6 +84,7 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"kubectl apply -f config/nothing.yaml":                   "no such file",
 		"kubectl delete pod $(kubectl gett pods -o name | head)": "no command gett",
 		"export KUBECONFIG=$(go run ./e2e/cmd/nothing)":          "no such file",
+		"go run helm.sh/helm/v4/cmd/helm@v4.0.0 list":            "charts/go.mod does not have helm.sh/helm/v4 at v4.0.0",
 		"export KUBECONFIG":                                      "not a variable and its value",
 	} {
 		words, err := docs.Words(line)
@@ -223,10 +224,17 @@ func checkKubectl(t *testing.T, words []string) error {
 	return nil
 }
 
-// checkGo: programs of the repository are run.
-func checkGo(_ *testing.T, words []string) error {
+// checkGo accepts programs of the repository, and those of modules at the version that the charts use.
+func checkGo(t *testing.T, words []string) error {
 	if len(words) < 2 || words[0] != "run" {
 		return fmt.Errorf("go %q is not go run", words)
+	}
+	if program, version, other := strings.Cut(words[1], "@"); other {
+		module, _, _ := strings.Cut(program, "/cmd/")
+		if !strings.Contains(string(mustRead(t, "go.mod")), "\t"+module+" "+version+"\n") {
+			return fmt.Errorf("charts/go.mod does not have %s at %s", module, version)
+		}
+		return nil
 	}
 	_, err := os.Stat(filepath.Join("..", words[1], "main.go"))
 	return err
