@@ -1,5 +1,5 @@
-// Package rescheduler is the root of the module of pod rescheduling: pods that fail on a node come back elsewhere, and the
-// node is remembered.
+// Package rescheduler is the root of the module for pod rescheduling: pods that fail on a node are replaced on another one, and the node is
+// excluded for a while.
 //
 //	api/memory       the annotations that controller, webhook and scheduler share
 //	cmd/manager      the controller and the webhook

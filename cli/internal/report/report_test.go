@@ -262,7 +262,7 @@ func TestWhy(t *testing.T) {
 	blocked := owned(t) // by default, as nobody asks
 	blocked.Events = []corev1.Event{{
 		Type: corev1.EventTypeWarning, Reason: "BlockedByDisruptionBudget", EventTime: metav1.NewMicroTime(now),
-		Message: "OOMKilled on node node-a: a PodDisruptionBudget does not let the pod go yet",
+		Message: "OOMKilled on node node-a: a PodDisruptionBudget does not allow the eviction yet",
 	}}
 	for name, p := range map[string]*read.Pod{
 		"bare-asks": asks, "blocked": blocked, "never": owned(t, "schedulingRetries", "0"), "unreadable": owned(t, "schedulingRetries", "some"),

@@ -1,5 +1,5 @@
-// Package memory is what the controller, the webhook and the scheduler plugin tell each other about nodes on which a
-// workload has failed. It holds the names of the annotations and reads and writes their values. It is pure.
+// Package memory reads and writes the annotations with which the controller, the webhook and the scheduler plugin share which nodes a
+// workload has failed on. It does no I/O.
 //
 //	schedulingRetries            workload   the user     how often its pods may be moved; without it the workload is left alone
 //	sigs.k8s.io/deploy           workload   controller   WorkloadInfo: moves so far, nodes to stay away from

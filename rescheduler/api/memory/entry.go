@@ -6,55 +6,58 @@ import (
 	"time"
 )
 
-// Bounds of a Memory.
+// Limits of a Memory.
 const (
 	MaxEntries = 64
-	maxPods    = 8  // pods that an entry remembers
-	maxText    = 80 // bytes of a reason
-	// maxDoubling bounds how much longer a node is avoided that fails again and again: 2^maxDoubling times its first period.
+	maxPods    = 8  // maximum number of pods in an entry
+	maxText    = 80 // maximum length of a reason in bytes
+	// maxDoubling limits how often the TTL of a node doubles when the workload keeps failing there.
 	maxDoubling = 4
-	// sameWave is for pods that were on their way to the node while its failure was written down.
+	// sameWave is how long after the last failure a new pod still belongs to the same wave: it was on its way to the node before the
+	// failure was recorded.
 	sameWave = 10 * time.Second
 )
 
-// Entry says that pods of the workload have failed on a node.
+// Entry records that pods of the workload have failed on a node.
 type Entry struct {
 	Node    string `json:"node"`
-	NodeUID string `json:"nodeUID,omitempty"` // a node of the same name with another UID is another node
-	Class   string `json:"class"`             // row of the catalogue of signals
-	Reason  string `json:"reason,omitempty"`  // as the pod said it
-	// Slot is the pod's identity (ordinal name, completion index) if the failure says something about this pod only. Empty: about all.
+	NodeUID string `json:"nodeUID,omitempty"` // tells a recreated node of the same name from the old one
+	Class   string `json:"class"`             // row of the signal catalogue
+	Reason  string `json:"reason,omitempty"`  // as reported by the pod
+	// Slot is the identity of the pod (ordinal name, completion index) if the failure concerns only this pod. If it is empty, the failure
+	// concerns all pods.
 	Slot    string    `json:"slot,omitempty"`
-	Count   int       `json:"count"` // failures beyond the wave of the first
+	Count   int       `json:"count"` // failures after the first wave
 	First   time.Time `json:"first"`
 	Last    time.Time `json:"last"`
 	Expires time.Time `json:"expires"`
-	Pods    []string  `json:"pods,omitempty"` // UIDs of those that were charged, the latest last
+	Pods    []string  `json:"pods,omitempty"` // UIDs of the charged pods, the latest last
 }
 
-// Live reports whether the entry keeps anybody away at `now`.
+// Live reports whether the node is still excluded at `now`.
 func (e Entry) Live(now time.Time) bool { return now.Before(e.Expires) }
 
-// Failure is one pod that failed on a node.
+// Failure is the failure of one pod on a node.
 type Failure struct {
 	Node, NodeUID, Class, Reason, Slot string
 	Pod                                string        // UID
 	Created                            time.Time     // when the pod was created
 	At                                 time.Time     // when it failed
-	TTL                                time.Duration // how long the node is avoided the first time
+	TTL                                time.Duration // how long the node is excluded after the first failure
 }
 
-// Lesson is what a failure adds to a Memory.
+// Lesson is the effect of a failure on a Memory.
 type Lesson int
 
 const (
 	Stale   Lesson = iota // the failure is too old to exclude the node
-	Known                 // this pod's failure is in the memory
-	Covered               // the node was excluded when or shortly after the pod was created: nothing to charge
-	New                   // the node was not excluded, or it failed once more: one move
+	Known                 // the failure is already recorded
+	Covered               // the node was excluded when, or shortly after, the pod was created; not charged
+	New                   // the node was not excluded, or it failed again; charged as one move
 )
 
-// Learn adds a failure. m stays as it is. A node that fails again is avoided twice as long, up to sixteen times.
+// Learn returns m with the failure added, and does not modify m. Each time a node fails again, it is excluded twice as long, up to 16
+// times.
 func (m Memory) Learn(f Failure, now time.Time) (Memory, Lesson) {
 	i := slices.IndexFunc(m.Entries, func(e Entry) bool { return e.is(f) })
 	switch {
@@ -76,8 +79,8 @@ func (m Memory) Learn(f Failure, now time.Time) (Memory, Lesson) {
 	return m.replaced(i, again), New
 }
 
-// Renew avoids the node for a whole period again if the time of a failure that is Known is over: its pod was held up for so long, and
-// would be moved with nothing to keep its replacement away. Nothing more is charged for it.
+// Renew excludes the node for a whole period again if the entry of a known failure has expired. The pod was held up for that long, and its
+// replacement would otherwise return to the node. Nothing more is charged.
 func (m Memory) Renew(f Failure, now time.Time) (Memory, Lesson) {
 	i := slices.IndexFunc(m.Entries, func(e Entry) bool { return e.is(f) })
 	if i < 0 || f.TTL <= 0 || m.Entries[i].Live(now) {
@@ -88,17 +91,17 @@ func (m Memory) Renew(f Failure, now time.Time) (Memory, Lesson) {
 	return m.replaced(i, e), Covered
 }
 
-// is the entry that a failure belongs to.
+// is reports whether the failure belongs to the entry.
 func (e Entry) is(f Failure) bool {
 	return e.Node == f.Node && e.NodeUID == f.NodeUID && e.Class == f.Class && e.Slot == f.Slot
 }
 
-// covers: the node was avoided when the pod failed, and the pod was on its way there before that or just then.
+// covers reports whether the node was excluded when the pod failed, and the pod was created before that or shortly after.
 func (e Entry) covers(f Failure) bool {
 	return f.Created.Before(e.Last.Add(sameWave)) && e.Live(f.At)
 }
 
-// lesson of a failure that has no entry: another class on a node that is excluded already is no second move.
+// lesson returns the effect of a failure that has no entry. A failure of another class on an excluded node is not a second move.
 func (m Memory) lesson(f Failure) Lesson {
 	for _, e := range m.Entries {
 		same := e.Node == f.Node && e.NodeUID == f.NodeUID && (e.Slot == "" || e.Slot == f.Slot)
@@ -138,7 +141,7 @@ func (m Memory) replaced(i int, e Entry) Memory {
 	return m
 }
 
-// bounded drops the entries that end first, and puts the rest in order.
+// bounded sorts the entries and drops those that expire first if there are too many.
 func (m Memory) bounded() Memory {
 	m.Entries = slices.Clone(m.Entries)
 	if excess := len(m.Entries) - MaxEntries; excess > 0 {

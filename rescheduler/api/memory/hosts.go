@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// Bounds of the values. All annotations of an object share 256 KiB.
+// Limits of the values. All annotations of an object share 256 KiB.
 const (
-	MaxHosts      = 50        // nodes that one pod is kept away from
-	MaxHostsBytes = 16 << 10  // of a list of nodes: MaxHosts of the longest names fit
-	MaxBytes      = 128 << 10 // of a Memory
+	MaxHosts      = 50        // maximum number of excluded nodes of a pod
+	MaxHostsBytes = 16 << 10  // maximum length of a list of nodes; MaxHosts of the longest names fit
+	MaxBytes      = 128 << 10 // maximum length of a Memory
 	maxNodeName   = 253
 )
 
-// ErrTooLarge is the error about a value that is longer than its bound.
+// ErrTooLarge means that a value exceeds its limit.
 var ErrTooLarge = errors.New("the value is too large")
 
-// ParseHosts reads the value of HostsAnnotation: a JSON array of node names. null is an empty list. The names come back
-// sorted and once each; at most MaxHosts of them, the first ones. What cannot be a node's name is left out. Errors: not such
-// an array, and ErrTooLarge. Whoever gets one treats the annotation as absent.
+// ParseHosts parses the value of HostsAnnotation, a JSON array of node names; null is an empty list. It returns the first MaxHosts names,
+// sorted and without duplicates, and drops what is not a valid node name. It fails if the value is not such an array, or with ErrTooLarge.
+// Callers then treat the annotation as absent.
 func ParseHosts(value string) ([]string, error) {
 	if len(value) > MaxHostsBytes {
 		return nil, fmt.Errorf("%s: %w: %d bytes, at most %d", HostsAnnotation, ErrTooLarge, len(value), MaxHostsBytes)
@@ -32,7 +32,7 @@ func ParseHosts(value string) ([]string, error) {
 	return normal(hosts), nil
 }
 
-// Hosts are those that the annotations of a pod exclude: none if there is no such annotation or it cannot be read.
+// Hosts returns the nodes that the annotations of a pod exclude. It returns none if the annotation is absent or invalid.
 func Hosts(annotations map[string]string) []string {
 	value, found := annotations[HostsAnnotation]
 	if !found {
@@ -45,10 +45,10 @@ func Hosts(annotations map[string]string) []string {
 	return hosts
 }
 
-// FormatHosts is the value of HostsAnnotation, within its bounds.
+// FormatHosts returns the value of HostsAnnotation, within its limits.
 func FormatHosts(hosts []string) string { return text(notNil(normal(hosts))) }
 
-// MergeHosts is the union of two lists within the bounds; names of the first list come before those of the second when there are too many.
+// MergeHosts returns the union of two lists, within the limits. If there are too many names, those of the first list take precedence.
 func MergeHosts(first, second []string) []string {
 	merged := normal(first)
 	for _, host := range normal(second) {
@@ -60,7 +60,7 @@ func MergeHosts(first, second []string) []string {
 	return merged
 }
 
-// normal leaves hosts as they are.
+// normal returns the valid names, sorted and without duplicates. It does not modify hosts.
 func normal(hosts []string) []string {
 	kept := make([]string, 0, len(hosts))
 	for _, host := range hosts {
@@ -73,7 +73,7 @@ func normal(hosts []string) []string {
 	return kept[:min(len(kept), MaxHosts)]
 }
 
-// notNil: an empty list is written as [], not as null.
+// notNil returns an empty list for nil, so that it is encoded as [] and not as null.
 func notNil(hosts []string) []string {
 	if hosts == nil {
 		return []string{}
@@ -81,7 +81,7 @@ func notNil(hosts []string) []string {
 	return hosts
 }
 
-// text is the JSON of a value that always has one.
+// text encodes a value of our own, which never fails.
 func text(value any) string {
 	content, err := json.Marshal(value)
 	if err != nil {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// WorkloadInfo is the value of WorkloadAnnotation, for workloads of every kind (the design document's DeployInfo).
+// WorkloadInfo is the value of WorkloadAnnotation, for workloads of all kinds (DeployInfo in the design document).
 type WorkloadInfo struct {
-	// CurrentReschedulingTimes is how often pods of the workload were moved.
+	// CurrentReschedulingTimes is the number of moves.
 	CurrentReschedulingTimes int `json:"currentReschedulingTimes"`
-	// DeployScheduledHosts are names of nodes that replacements are kept away from.
+	// DeployScheduledHosts are the nodes that replacements must avoid.
 	DeployScheduledHosts []string `json:"deployScheduledHosts"`
 }
 
@@ -19,27 +19,27 @@ type PodInfo struct {
 	PodScheduledHosts        []string `json:"podScheduledHosts"`
 }
 
-// ParseWorkloadInfo reads the value of WorkloadAnnotation. Missing fields and null are zero; a negative count is 0; lists are as in
-// ParseHosts. Errors as there.
+// ParseWorkloadInfo parses the value of WorkloadAnnotation. Missing fields and null are zero, and a negative count is 0. Lists and errors
+// are as in ParseHosts.
 func ParseWorkloadInfo(value string) (WorkloadInfo, error) {
 	info, err := parseInfo[WorkloadInfo](WorkloadAnnotation, value)
 	return info.within(), err
 }
 
-// Format is the value of WorkloadAnnotation.
+// Format returns the value of WorkloadAnnotation.
 func (i WorkloadInfo) Format() string { return text(i.within()) }
 
 func (i WorkloadInfo) within() WorkloadInfo {
 	return WorkloadInfo{max(0, i.CurrentReschedulingTimes), notNil(normal(i.DeployScheduledHosts))}
 }
 
-// ParsePodInfo reads the value of PodAnnotation, as ParseWorkloadInfo does that of a workload.
+// ParsePodInfo parses the value of PodAnnotation, as ParseWorkloadInfo does for workloads.
 func ParsePodInfo(value string) (PodInfo, error) {
 	info, err := parseInfo[PodInfo](PodAnnotation, value)
 	return info.within(), err
 }
 
-// Format is the value of PodAnnotation.
+// Format returns the value of PodAnnotation.
 func (i PodInfo) Format() string { return text(i.within()) }
 
 func (i PodInfo) within() PodInfo {

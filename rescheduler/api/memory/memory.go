@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Memory is what a workload remembers: what WorkloadAnnotation and Annotation hold together.
+// Memory is what WorkloadAnnotation and Annotation together record about a workload.
 type Memory struct {
-	Times   int // moves charged
+	Times   int // charged moves
 	Entries []Entry
-	// Template is a mark of the pod template whose failures these are, and Beside are those of others whose pods ran beside it when the
-	// memory began: one memory serves them all.
+	// Template identifies the pod template of the recorded failures. Beside are the templates whose pods were living when the memory began;
+	// they share it.
 	Template string
 	Beside   []string
-	// Moves are those that were charged, oldest first. They are the history of each slot.
+	// Moves are the charged moves, oldest first. They are the history of each slot.
 	Moves []Move
-	// Exhausted: all moves are used up. Entries stay, but no pod is kept away from their nodes.
+	// Exhausted means that all moves are used up. Entries stay, but their nodes are not excluded.
 	Exhausted bool
-	// RelaxedUntil: no pod is kept away from a node until then, because a replacement found no other node.
+	// RelaxedUntil is when exclusions apply again. They were lifted because a replacement found no other node.
 	RelaxedUntil time.Time
 }
 
-// record is the value of Annotation. The count is in WorkloadAnnotation alone.
+// record is the value of Annotation. The count is only in WorkloadAnnotation.
 type record struct {
 	Version      int        `json:"version"`
 	Template     string     `json:"template,omitempty"`
@@ -35,14 +35,14 @@ type record struct {
 
 const version = 1
 
-// hearsay is the class of nodes that somebody else wrote into WorkloadAnnotation, without a reason and without an end.
+// hearsay is the class of nodes that another program wrote into WorkloadAnnotation, without a reason or an expiry time.
 const hearsay = "Unknown"
 
-// farAway is the end of what has none.
+// farAway is the expiry time of entries that never expire.
 var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Read is the memory in the annotations of a workload. What cannot be read is not remembered. Nodes of WorkloadAnnotation count
-// only if there is no record beside them: then somebody else wrote them, and they have no end.
+// Read returns the memory in the annotations of a workload, without what is invalid. The nodes of WorkloadAnnotation count only if there is
+// no record beside them. Another program wrote them then, and they never expire.
 func Read(annotations map[string]string) Memory {
 	var m Memory
 	info, err := ParseWorkloadInfo(orNull(annotations[WorkloadAnnotation]))
@@ -79,13 +79,13 @@ func parseRecord(value string) (r record, ok bool) {
 	return r, true
 }
 
-// writable reports whether RFC 3339 has the time in UTC, where a year has four digits.
+// writable reports whether RFC 3339 can represent the time in UTC: its year has four digits.
 func writable(t time.Time) bool {
 	year := t.UTC().Year()
 	return year >= 1 && year <= 9999
 }
 
-// Annotations are those that hold the memory at `now`. Both are to be written together.
+// Annotations returns the annotations that hold the memory at `now`. Write both of them together.
 func (m Memory) Annotations(now time.Time) map[string]string {
 	m = m.bounded()
 	r := record{
@@ -101,18 +101,18 @@ func (m Memory) Annotations(now time.Time) map[string]string {
 	}
 }
 
-// Info is the memory as the design document has it: the union of all nodes.
+// Info returns the memory in the form of the design document: the union of all nodes.
 func (m Memory) Info(now time.Time) WorkloadInfo {
 	return WorkloadInfo{m.Times, m.nodes(MaxHosts, now, func(Entry) bool { return true })}
 }
 
-// Exclusions are the nodes that the pod of a slot is kept away from at `now`, at most MaxHosts, those that are remembered
-// longest. current gives the UID of a node that exists; nil: all exist, as they were.
+// Exclusions returns the nodes that the pod of a slot must avoid at `now`: at most MaxHosts, those that expire last first. current returns
+// the UID of a node that exists. If it is nil, all nodes are taken to exist unchanged.
 func (m Memory) Exclusions(slot string, now time.Time, current func(node string) (uid string, exists bool)) []string {
 	return m.Longest(MaxHosts, slot, now, current)
 }
 
-// Longest is Exclusions with another bound than MaxHosts.
+// Longest is Exclusions with a limit of its own.
 func (m Memory) Longest(most int, slot string, now time.Time, current func(node string) (uid string, exists bool)) []string {
 	return m.nodes(most, now, func(e Entry) bool {
 		if e.Slot != "" && e.Slot != slot {
@@ -142,8 +142,8 @@ func (m Memory) nodes(most int, now time.Time, counts func(Entry) bool) []string
 	return nodes
 }
 
-// Forget drops what is over: entries are kept for as long again as they held, so that a node that fails again is known. The count of
-// moves stays as it is.
+// Forget drops expired entries. Each one is kept for as long again as it excluded its node, so that a repeated failure is recognized. The
+// count of moves does not change.
 func (m Memory) Forget(now time.Time) Memory {
 	m.Moves = slices.DeleteFunc(slices.Clone(m.Moves), func(move Move) bool { return move.Returned && now.Sub(move.At) >= historyKept })
 	m.Entries = slices.DeleteFunc(slices.Clone(m.Entries), func(e Entry) bool {
@@ -155,13 +155,12 @@ func (m Memory) Forget(now time.Time) Memory {
 	return m
 }
 
-// maxBeside bounds the templates that share a memory with another.
+// maxBeside limits the number of templates that share a memory.
 const maxBeside = 8
 
-// For is the memory for pods of a template: one that it does not know begins with none, and knows from then on those that live beside it.
-// Were that not so, two that stay side by side would make each other forget, in turn. A memory that does not know its template takes this
-// one. living are templates of pods that exist now; of pods that are only looked up for there is no need to know any. Do not call it for
-// a pod that has ended: see Knows.
+// For returns the memory for pods of a template. A template that m does not know starts an empty memory, which the templates of living pods
+// share. Otherwise two templates that run side by side would keep erasing each other's memory. If m has no template yet, it takes this one.
+// living may be empty for pods that are only looked up. Do not call For for a pod that has ended, see Knows.
 func (m Memory) For(template string, living ...string) Memory {
 	if template == "" || m.Template == template || slices.Contains(m.Beside, template) {
 		return m
@@ -173,13 +172,13 @@ func (m Memory) For(template string, living ...string) Memory {
 	return Memory{Template: template, Beside: others(template, living)}
 }
 
-// Knows reports whether failures of a template are added to the memory as it is. A pod that has ended, of a template that the memory does not
-// know and that no living pod has, must not make it begin with none.
+// Knows reports whether failures of the template belong to this memory. A pod that has ended must not start a new one if the memory does
+// not know its template and no living pod has it.
 func (m Memory) Knows(template string) bool {
 	return template == "" || m.Template == "" || m.Template == template || slices.Contains(m.Beside, template)
 }
 
-// others than a template, each once, in order; nil if there are none.
+// others returns the templates except one, sorted and without duplicates; nil if there are none.
 func others(template string, all []string) []string {
 	all = slices.DeleteFunc(slices.Clone(all), func(t string) bool { return t == "" || t == template || len(t) > maxNodeName })
 	slices.Sort(all)
@@ -189,7 +188,8 @@ func others(template string, all []string) []string {
 	return all[:min(len(all), maxBeside)]
 }
 
-// Exhaust lets pods go back to all nodes, as the design document's notes want when the count would exceed the retries. Nothing is forgotten.
+// Exhaust lets pods return to all nodes once the count would exceed the retries, as the notes of the design document ask. It keeps the
+// entries.
 func (m Memory) Exhaust() Memory {
 	m.Exhausted = true
 	return m

@@ -6,28 +6,28 @@ import (
 )
 
 const (
-	// MaxMoves bounds the history. A move that falls out of it still counts, and is never given back.
+	// MaxMoves limits the history. A move that is dropped from it still counts and is never returned.
 	MaxMoves = 64
-	// historyKept is how long a move that was given back still speaks against its slot.
+	// historyKept is how long a returned move stays in the history of its slot.
 	historyKept = 7 * 24 * time.Hour
 )
 
 // Move is one move that the workload was charged for.
 type Move struct {
-	Slot  string    `json:"slot,omitempty"` // identity of the pod that failed; empty: it has none
+	Slot  string    `json:"slot,omitempty"` // identity of the pod that failed; empty if it has none
 	Node  string    `json:"node"`
 	Class string    `json:"class"`
 	At    time.Time `json:"at"`
-	// Returned: the slot has run well since, and the move does not count any more.
+	// Returned means that the slot has been healthy since, so that the move no longer counts.
 	Returned bool `json:"returned,omitempty"`
 }
 
-// valid reports whether a move that was read has the bounds of those that are written.
+// valid reports whether a parsed move is within the limits of those that are written.
 func (m Move) valid() bool {
 	return max(len(m.Node), len(m.Slot), len(m.Class)) <= maxText+maxNodeName && !m.At.IsZero() && writable(m.At)
 }
 
-// Charge counts one move.
+// Charge returns m with one more move.
 func (m Memory) Charge(move Move) Memory {
 	move.At = move.At.UTC().Truncate(time.Second)
 	m.Times++
@@ -36,7 +36,7 @@ func (m Memory) Charge(move Move) Memory {
 	return m
 }
 
-// LastMove is when a slot was last charged for a move that it has not given back; zero: it owes none.
+// LastMove returns when a slot was last charged for a move that it has not returned; zero if there is none.
 func (m Memory) LastMove(slot string) (last time.Time) {
 	for _, move := range m.Moves {
 		if move.Slot == slot && !move.Returned && move.At.After(last) {
@@ -46,7 +46,7 @@ func (m Memory) LastMove(slot string) (last time.Time) {
 	return last
 }
 
-// Return gives back the moves of one slot, which has run well for long enough. Other slots still owe theirs.
+// Return returns the moves of one slot, which has been healthy for long enough. It does not affect other slots.
 func (m Memory) Return(slot string) Memory {
 	m.Moves = slices.Clone(m.Moves)
 	for i := range m.Moves {

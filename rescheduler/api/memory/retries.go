@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// MaxRetries is the largest value of RetriesAnnotation that counts; larger ones are taken for it.
+// MaxRetries is the maximum of RetriesAnnotation. Larger values count as MaxRetries.
 const MaxRetries = 10000
 
-// Retries is how many moves the annotations of a workload allow. asked reports whether they say anything at all: a workload
-// that does not ask is left alone. The error is about a value that is no number or below 0; asked is false then.
+// Retries returns how many moves the annotations of a workload allow. asked reports whether the annotation is set; a workload without it is
+// left alone. It fails if the value is not a number or is negative; asked is false then.
 func Retries(annotations map[string]string) (retries int, asked bool, err error) {
 	value, found := annotations[RetriesAnnotation]
 	if !found {
@@ -23,9 +23,8 @@ func Retries(annotations map[string]string) (retries int, asked bool, err error)
 	return min(retries, MaxRetries), true, nil
 }
 
-// Next is the count after one more move, and whether that is more than a workload may have: then the pod is not moved, the
-// count stays, and no node is avoided any more. So a workload has `retries` moves at most. (The design document moves first and compares
-// then, one more.)
+// Next returns the count after one more move, and whether that exceeds the retries. If so, the pod is not moved, the count stays, and all
+// exclusions are lifted. So a workload has at most `retries` moves. The design document moves before it compares, which allows one more.
 func Next(times, retries int) (next int, exhausted bool) {
 	next = max(0, times) + 1
 	return next, next > retries

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-// Configuration is the content of --config: what all managers share, and the key rescheduling.
+// Configuration is the content of --config: the settings that all managers share, and the key rescheduling.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
@@ -22,7 +22,7 @@ type Configuration struct {
 	Rescheduling *settings.Rescheduling `json:"rescheduling,omitempty"`
 }
 
-// read the file over the defaults. An unknown key is an error, because it may be a misspelled limit.
+// read reads the file over the defaults. An unknown key is an error, because it may be a misspelled limit.
 func read(path string) (Configuration, error) {
 	c := Configuration{Rescheduling: ptr.To(settings.Default())}
 	if path == "" {

@@ -17,7 +17,7 @@ import (
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... paths=../webhook/... output:rbac:dir=../../../charts/rescheduler/files/rbac
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/rescheduler/files/webhook
 
-// parts are what controllers and webhook share.
+// parts are shared by the controllers and the webhook.
 type parts struct {
 	owners *owners.Resolver
 	failed *failures.Index
@@ -25,7 +25,7 @@ type parts struct {
 	count  func(string)
 }
 
-// add lists all that runs in the manager.
+// add adds everything that runs in the manager.
 func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if err := rescheduling.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
@@ -63,7 +63,7 @@ func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	return nil
 }
 
-// addWebhooks lists all webhooks that the manager serves.
+// addWebhooks registers the webhooks of the manager.
 func (p *parts) addWebhooks(mgr ctrl.Manager, o *Options) error {
 	webhook.Register(mgr, &webhook.Handler{
 		Nodes: p.nodes, Owners: p.owners, Failed: p.failed, Clock: clock.RealClock{}, Config: o.Rescheduling, Count: p.count,
@@ -72,7 +72,7 @@ func (p *parts) addWebhooks(mgr ctrl.Manager, o *Options) error {
 	return nil
 }
 
-// leads reports whether this process has been elected. It never loses that: it ends then.
+// leads reports whether this process is the leader. A process that loses the Lease exits.
 func leads(mgr ctrl.Manager) func() bool {
 	return func() bool {
 		select {

@@ -1,2 +1,2 @@
-// Package app wires the rescheduler's manager: its flags, its file, its caches and what runs in it.
+// Package app builds the rescheduler's manager: its flags, configuration file, caches, controllers and webhook.
 package app

@@ -21,7 +21,7 @@ import (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,verbs=list;watch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=rescheduler-mutating-webhook-configuration,verbs=get;update
 
-// Run moves pods until ctx ends.
+// Run runs the manager until ctx is done.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	parts := &parts{}
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
@@ -37,7 +37,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
-// NewScheme knows the kinds that are read whole. Owners may be of any kind.
+// NewScheme returns the kinds that are read as typed objects. Owners may be of any kind.
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))

@@ -19,14 +19,14 @@ const (
 	mutatingWebhook = "rescheduler-mutating-webhook-configuration"
 )
 
-// Options is what the command line and the configuration file set.
+// Options are set by the command line and the configuration file.
 type Options struct {
 	bootstrap.Options
 
 	Rescheduling settings.Rescheduling
 }
 
-// NewOptions has the defaults.
+// NewOptions returns the defaults.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults(), Rescheduling: settings.Default()}
 	o.Leader.Name = leaseName
@@ -40,7 +40,7 @@ func NewOptions() *Options {
 // Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) { o.Options.Flags(set) }
 
-// Complete reads the configuration file and returns all that is wrong.
+// Complete reads the configuration file and returns all errors in it.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	file, err := read(o.ConfigFile)
 	if err != nil {
@@ -54,5 +54,5 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	return bootstrap.Join(errs)
 }
 
-// Logging is what the zap flags say.
+// Logging returns the settings of the zap flags.
 func (o *Options) Logging() *zap.Options { return &o.Zap }

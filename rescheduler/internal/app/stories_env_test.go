@@ -176,7 +176,7 @@ func TestABudgetOfDisruptionsHolds(t *testing.T) {
 	})
 	w.onBad(outOfMemory)
 	w.deployment(1)
-	w.said("BlockedByDisruptionBudget", "Deployment", "does not let the pod go")
+	w.said("BlockedByDisruptionBudget", "Deployment", "does not allow the eviction")
 	if got := w.boundTo(w.good); len(got) != 0 {
 		t.Errorf("moved in spite of it: %v", got)
 	}
@@ -246,7 +246,7 @@ func TestTheNodeOfAPodThatKueueHasPlacedIsTainted(t *testing.T) {
 		d.Spec.Template.Annotations["kueue.x-k8s.io/podset-required-topology"] = corev1.LabelHostname
 	}
 	w.deployment(1, byKueue)
-	w.said("NotMovable", "Pod", "as long as the node has no taint")
+	w.said("NotMovable", "Pod", "because the node has no taint")
 	if w.isTainted(w.bad) {
 		t.Error("one workload has tainted the node")
 	}
@@ -347,7 +347,7 @@ func TestABarePodIsLeftUnlessItIsAskedFor(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
 	w.ok(w.Create(t.Context(), &corev1.Pod{ObjectMeta: w.meta("lonely"), Spec: w.template().Spec}))
-	w.said("NotMovable", "Pod", "making it again is off")
+	w.said("NotMovable", "Pod", "barePods.recreate is off")
 	if pods := w.pods(t.Context()); len(pods) != 1 || pods[0].Name != "lonely" {
 		t.Errorf("%d pods", len(pods))
 	}
@@ -379,7 +379,7 @@ func TestExclusionsThatLeaveNoNodeAreLifted(t *testing.T) {
 			return p.Spec.NodeName == w.bad && p.Status.Phase == corev1.PodRunning
 		})
 	})
-	w.said("ExclusionsLifted", "Deployment", "no longer kept away from "+w.bad)
+	w.said("ExclusionsLifted", "Deployment", "it may return to "+w.bad)
 }
 
 func TestABlamedNodeIsTaintedForAWhile(t *testing.T) {

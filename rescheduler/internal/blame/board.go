@@ -1,4 +1,4 @@
-// Package blame adds up what pods of different workloads say against a node, and says which nodes are to be tainted. It is pure.
+// Package blame adds up the failures of pods of different workloads on each node, and decides which nodes are tainted. It does no I/O.
 package blame
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-// Board is what was said against nodes.
+// Board holds the complaints about nodes.
 type Board struct {
 	rules settings.Blame
 	said  map[string][]complaint
@@ -20,20 +20,20 @@ type complaint struct {
 	at            time.Time
 }
 
-// New is an empty board.
+// New returns an empty board.
 func New(rules settings.Blame) *Board { return &Board{rules: rules, said: map[string][]complaint{}} }
 
-// most complaints that are kept of a node.
+// most is the maximum number of complaints about a node.
 const most = 256
 
-// Say adds a complaint of a pod; a pod complains once.
+// Say adds a complaint of a pod. Each pod complains once.
 func (b *Board) Say(node, pod, workload string, weight int, now time.Time) {
 	kept := slices.DeleteFunc(b.said[node], func(c complaint) bool { return c.pod == pod || now.Sub(c.at) >= time.Duration(b.rules.Window) })
 	kept = append(kept, complaint{pod, workload, weight, now})
 	b.said[node] = kept[max(0, len(kept)-most):]
 }
 
-// Guilty reports whether enough was said against the node, by enough pods of enough workloads.
+// Guilty reports whether the complaints about the node reach the threshold, from enough pods of enough workloads.
 func (b *Board) Guilty(node string, now time.Time) bool {
 	weight, pods, workloads := 0, 0, map[string]bool{}
 	for _, c := range b.said[node] {
@@ -45,10 +45,10 @@ func (b *Board) Guilty(node string, now time.Time) bool {
 	return weight >= b.rules.Threshold && pods >= b.rules.MinPods && len(workloads) >= b.rules.MinWorkloads
 }
 
-// Room reports whether one more node may be tainted beside those that are, in a cluster of so many.
+// Room reports whether one more node may be tainted, given the number of tainted nodes and of all nodes.
 func (b *Board) Room(tainted, nodes int) bool {
 	return tainted < min(b.rules.MaxNodes, max(1, nodes*b.rules.MaxShare/100))
 }
 
-// Clear forgets what was said against the node.
+// Clear removes all complaints about the node.
 func (b *Board) Clear(node string) { delete(b.said, node) }

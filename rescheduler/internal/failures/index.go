@@ -1,5 +1,5 @@
-// Package failures remembers for a short while which pods have failed where, by their owner. A pod in phase Failed is replaced
-// before anybody can write down its node, and a StatefulSet's is gone by then; who admits the replacement asks here.
+// Package failures remembers for a short while which pods have failed on which nodes, by owner. A failed pod may be replaced before the
+// controller has recorded its node, and a StatefulSet has deleted the pod by then. The webhook looks here when it admits the replacement.
 package failures
 
 import (
@@ -10,27 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Bounds of what is remembered.
+// Limits of the index.
 const (
-	keep     = 2 * time.Minute // by then it is in the owner's memory
+	keep     = 2 * time.Minute // the owner's memory has the failure by then
 	perOwner = 32
 	most     = 4096
 )
 
-// Failure of one pod.
+// Failure is the failure of one pod.
 type Failure struct {
 	Node, Slot string
-	At         time.Time     // when it was seen
-	TTL        time.Duration // how long the node is avoided
+	At         time.Time     // when it was observed
+	TTL        time.Duration // how long the node is excluded
 }
 
-// Index is safe for concurrent use. The zero value is empty.
+// Index holds recent failures by owner. It is safe for concurrent use. The zero value is empty.
 type Index struct {
 	mu      sync.RWMutex
 	byOwner map[types.UID][]Failure
 }
 
-// Note adds a failure of a pod of the owner. Slot is empty if the failure is about all pods of the owner.
+// Note adds the failure of a pod of the owner. An empty slot means that the failure concerns all pods of the owner.
 func (x *Index) Note(owner types.UID, f Failure) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -47,7 +47,7 @@ func (x *Index) Note(owner types.UID, f Failure) {
 	x.byOwner[owner] = kept[max(0, len(kept)-perOwner):]
 }
 
-// sweep drops what is over.
+// sweep drops expired failures.
 func (x *Index) sweep(now time.Time) {
 	for owner, failures := range x.byOwner {
 		if now.Sub(failures[len(failures)-1].At) > keep {
@@ -56,7 +56,7 @@ func (x *Index) sweep(now time.Time) {
 	}
 }
 
-// Nodes are those on which pods of the owner have failed of late: of all slots, or of this one.
+// Nodes returns the nodes on which pods of the owner have failed recently: all pods, or the pods of this slot.
 func (x *Index) Nodes(owner types.UID, slot string, now time.Time) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

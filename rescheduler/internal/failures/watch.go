@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// Watch notes what fails from now on. Every replica does, as every one admits pods.
+// Watch notes failures from now on. It runs on every replica, because every replica admits pods.
 func (x *Index) Watch(ctx context.Context, c cache.Cache, table signals.Table, clock clock.PassiveClock) error {
 	informer, err := c.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -38,7 +38,7 @@ func (x *Index) Watch(ctx context.Context, c cache.Cache, table signals.Table, c
 	return nil
 }
 
-// notePod: what failed long ago is in the memory of its owner, or is forgotten.
+// notePod notes a recent failure. Older ones are in the memory of the owner, or have expired.
 func (x *Index) notePod(pod *corev1.Pod, table signals.Table, clock clock.PassiveClock) {
 	now, owner := clock.Now(), owners.ControllerUID(pod)
 	if owner == "" || pod.Status.Phase != corev1.PodFailed || pod.Spec.NodeName == "" {

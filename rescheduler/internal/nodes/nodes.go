@@ -1,5 +1,5 @@
-// Package nodes lists the nodes of the cluster. A list is kept for a second: of 5,000 nodes it is megabytes of garbage, and every decision
-// about a pod needs one.
+// Package nodes lists the nodes of the cluster. A list is kept for a second, because every decision about a pod needs one and a list of
+// 5,000 nodes takes megabytes.
 package nodes
 
 import (
@@ -25,12 +25,12 @@ type Lister struct {
 	last *List
 }
 
-// NewLister has listed nothing yet.
+// NewLister returns a lister without a list.
 func NewLister(cache client.Reader, clock clock.PassiveClock) *Lister {
 	return &Lister{cache: cache, clock: clock}
 }
 
-// List is the nodes at a time. Nothing of it may be changed.
+// List holds the nodes at one time. It is read-only.
 type List struct {
 	All []corev1.Node
 
@@ -38,7 +38,7 @@ type List struct {
 	byName map[string]*corev1.Node
 }
 
-// List returns the nodes, as they were at most KeptFor ago.
+// List returns the nodes, at most KeptFor old.
 func (l *Lister) List(ctx context.Context) (*List, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,10 +57,10 @@ func (l *Lister) List(ctx context.Context) (*List, error) {
 	return l.last, nil
 }
 
-// Get returns a node by its name, or nil.
+// Get returns a node by name, or nil.
 func (l *List) Get(name string) *corev1.Node { return l.byName[name] }
 
-// UID of a node by its name.
+// UID returns the UID of a node by name.
 func (l *List) UID(name string) (uid string, exists bool) {
 	node := l.Get(name)
 	if node == nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// Chain is from the pod's own controller up to the root. It is empty for a pod without an owner.
+// Chain holds the owners of a pod from its controller up to the root. It is empty for a bare pod.
 type Chain []*metav1.PartialObjectMetadata
 
-// Direct is the pod's own controller, nil if there is none.
+// Direct returns the pod's controller, or nil.
 func (c Chain) Direct() *metav1.PartialObjectMetadata {
 	if len(c) == 0 {
 		return nil
@@ -23,7 +23,7 @@ func (c Chain) Direct() *metav1.PartialObjectMetadata {
 	return c[0]
 }
 
-// Root is the last of the chain: the object that remembers. nil if there is none.
+// Root returns the last owner, which holds the memory, or nil.
 func (c Chain) Root() *metav1.PartialObjectMetadata {
 	if len(c) == 0 {
 		return nil
@@ -31,8 +31,8 @@ func (c Chain) Root() *metav1.PartialObjectMetadata {
 	return c[len(c)-1]
 }
 
-// Speaking are the owners whose annotations are their own: a Deployment writes its own on its ReplicaSets, and leaves there what is
-// removed from it.
+// Speaking returns the owners with annotations of their own. A Deployment copies its annotations to its ReplicaSets and does not remove
+// them there.
 func (c Chain) Speaking() Chain {
 	var speaking Chain
 	for i, o := range c {
@@ -43,8 +43,8 @@ func (c Chain) Speaking() Chain {
 	return speaking
 }
 
-// Retries are those of the owner nearest to the pod that says any. A value that cannot be read says none; its error is returned
-// with what the others say.
+// Retries returns the retries of the owner nearest to the pod that sets them. An invalid value counts as absent; its error is returned
+// together with the value of another owner.
 func (c Chain) Retries() (retries int, asked bool, problem error) {
 	for _, o := range c.Speaking() {
 		n, asked, err := memory.Retries(o.GetAnnotations())
@@ -58,7 +58,7 @@ func (c Chain) Retries() (retries int, asked bool, problem error) {
 	return 0, false, problem
 }
 
-// ControllerUID of a pod; empty if it has none.
+// ControllerUID returns the UID of the controller; empty if there is none.
 func ControllerUID(o metav1.Object) types.UID {
 	if ref := metav1.GetControllerOf(o); ref != nil {
 		return ref.UID
@@ -71,7 +71,7 @@ const (
 	jobName         = "batch.kubernetes.io/job-name"
 )
 
-// named are groups of kinds whose pods have the name of the one that they replace.
+// named are the API groups whose pods keep their name when they are replaced.
 var named = []string{"elastic.pytorch.org", "kubeflow.org"}
 
 func keepsName(ref *metav1.OwnerReference) bool {
@@ -79,8 +79,8 @@ func keepsName(ref *metav1.OwnerReference) bool {
 	return ref.Kind == "StatefulSet" || slices.Contains(named, group)
 }
 
-// Slot is the identity that a pod shares with its replacement: its name, if a StatefulSet, an ElasticJob or a job of Kubeflow owns it; the Job
-// and index of an indexed Job's. Empty: it has none.
+// Slot returns the identity that a pod shares with its replacement: its name, if a StatefulSet, an ElasticJob or a Kubeflow job owns it, or
+// the Job and completion index of an Indexed Job. It is empty if there is none.
 func Slot(pod *corev1.Pod) string {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {
@@ -103,8 +103,8 @@ func Slot(pod *corev1.Pod) string {
 	return name + "/" + index
 }
 
-// OneTemplate reports whether the root of the chain has one template, and the pod says which: a Deployment above ReplicaSets, or the pod's own
-// controller.
+// OneTemplate reports whether the root of the chain has a single template that the pod identifies: a Deployment above ReplicaSets, or the
+// pod's own controller.
 func (c Chain) OneTemplate(pod *corev1.Pod) bool {
 	if pod.Labels[templateHash] != "" {
 		return len(c) == 1 || len(c) == 2
@@ -117,7 +117,7 @@ const (
 	revisionHash = "controller-revision-hash"
 )
 
-// Template identifies the template of a pod, where its controller states it. It is empty if the template does not change or is unknown.
+// Template identifies the template of a pod, if its controller states it. It is empty if the template is immutable or unknown.
 func Template(pod *corev1.Pod) string {
 	if hash := pod.Labels[templateHash]; hash != "" {
 		return hash
@@ -125,12 +125,12 @@ func Template(pod *corev1.Pod) string {
 	return pod.Labels[revisionHash]
 }
 
-// parts are labels by which workloads of several parts name the part that a pod belongs to: each has a template of its own.
+// parts are labels that name a pod's part of a workload. Each part has a template of its own.
 var parts = []string{
 	"jobset.sigs.k8s.io/replicatedjob-name", "training.kubeflow.org/replica-type", "ray.io/group", "leaderworkerset.sigs.k8s.io/template-revision-hash",
 }
 
-// Alike is a mark that pods of one workload share if they are made from one template, as far as they say so.
+// Alike returns a key that pods of one workload share if they have the same template, as far as their labels show.
 func Alike(pod *corev1.Pod) string {
 	mark := Template(pod)
 	for _, key := range parts {

@@ -1,3 +1,3 @@
-// Package owners finds who answers for a pod: it follows the references to controllers up to the root, through objects of any
-// kind, of which it reads nothing but the metadata. Ownership is a matter of UIDs: a name that another object has by now identifies no owner.
+// Package owners finds the owners of a pod. It follows controller references up to the root, through objects of any kind, and reads only
+// their metadata. It compares UIDs, because another object may have taken the name of an owner.
 package owners

@@ -10,29 +10,29 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// remembered bounds the objects that a Ledger knows. One that falls out of it is read from the cache again.
+// remembered limits the number of objects in a Ledger. Others are read from the cache.
 const remembered = 4096
 
-// maxWaiting bounds the pods that a lock wakes. Others have to come again by themselves.
+// maxWaiting limits the number of pods that an unlock wakes. Others must be requeued.
 const maxWaiting = 16
 
-// Ledger knows what this process has written itself, before the caches do: the next decision about a workload, and the next pod
-// that is admitted, are made on it. It also lets one decision about a workload be made at a time.
+// Ledger holds what this process has written until the caches show it, so that the next decision about a workload and the next admission
+// use it. It also serializes the decisions about one workload.
 type Ledger struct {
 	mu      sync.Mutex
 	written *lru.Cache
-	locks   map[types.UID][]types.NamespacedName // pods that wait, by the workload that is locked
+	locks   map[types.UID][]types.NamespacedName // waiting pods, by the UID of the locked workload
 }
 
-// NewLedger knows nothing.
+// NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
 	return &Ledger{written: lru.New(remembered), locks: map[types.UID][]types.NamespacedName{}}
 }
 
-// Wrote remembers an object as the API server returned it.
+// Wrote records an object as the API server returned it.
 func (l *Ledger) Wrote(o *metav1.PartialObjectMetadata) { l.written.Add(o.UID, o.DeepCopy()) }
 
-// Latest is the newer of an object and what was written.
+// Latest returns the newer of the object and what was written.
 func (l *Ledger) Latest(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	known, found := l.written.Get(o.UID)
 	if !found {
@@ -45,8 +45,8 @@ func (l *Ledger) Latest(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMe
 	return ours.DeepCopy()
 }
 
-// TryLock locks a workload for a decision about one of its pods. It never waits, because the workers are for all workloads: if another pod's
-// decision is being made, it notes the pod and reports false. Unlock returns the pods that were noted meanwhile.
+// TryLock locks a workload for a decision about one of its pods. It never blocks, because all workloads share the workers. If another
+// decision is in progress, it records the pod and reports false. Unlock returns the pods that were recorded since.
 func (l *Ledger) TryLock(uid types.UID, pod types.NamespacedName) (unlock func() []types.NamespacedName, locked bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

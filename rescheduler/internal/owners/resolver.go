@@ -18,29 +18,29 @@ import (
 )
 
 const (
-	// deepest is how far up owners are followed.
+	// deepest limits the number of owners in a chain.
 	deepest = 8
-	// closedFor is how long a kind that may not be read is not asked for again.
+	// closedFor is the delay before a kind is read again that this program may not read.
 	closedFor = time.Minute
 )
 
-// Resolver follows references. A kind is watched, as metadata, from the first time that one of it is met; until its cache is filled, and if
-// it may be read but not watched, it is read live.
+// Resolver follows owner references. It watches the metadata of a kind from the first object of that kind on. Until the cache has synced,
+// and if it may read but not watch the kind, it reads live.
 type Resolver struct {
 	cache  cache.Cache
 	live   client.Reader
 	clock  clock.PassiveClock
 	ledger *Ledger
-	// changed is told of owners whose annotations have changed.
+	// changed is called with owners whose annotations have changed.
 	changed func(before, after metav1.Object)
 
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind]cache.Informer
-	closed    map[schema.GroupVersionKind]time.Time // may not be read
-	unlisted  map[schema.GroupVersionKind]time.Time // may not be listed, so that each read is live
+	closed    map[schema.GroupVersionKind]time.Time // kinds that may not be read
+	unlisted  map[schema.GroupVersionKind]time.Time // kinds that may not be listed, so that each read is live
 }
 
-// NewResolver reads from a cache, and live where that is not filled. Objects that the ledger knows to be newer are its.
+// NewResolver returns a resolver that reads from a cache, and live until the cache has synced. Newer objects in the ledger take precedence.
 func NewResolver(c cache.Cache, live client.Reader, clock clock.PassiveClock, ledger *Ledger) *Resolver {
 	return &Resolver{
 		cache: c, live: live, clock: clock, ledger: ledger,
@@ -49,10 +49,10 @@ func NewResolver(c cache.Cache, live client.Reader, clock clock.PassiveClock, le
 	}
 }
 
-// Notify calls changed with each owner whose annotations change from now on. Call it before the first use.
+// Notify sets the function that is called with each owner whose annotations change. Call it before the first use.
 func (r *Resolver) Notify(changed func(before, after metav1.Object)) { r.changed = changed }
 
-// Live reads an owner from the API server, for one who must not miss what another process has just written.
+// Live reads an owner from the API server, for callers that must see the latest write of another process.
 func (r *Resolver) Live(ctx context.Context, owner *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	fresh := metadataOf(owner.GroupVersionKind())
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(owner), fresh); err != nil {
@@ -62,8 +62,8 @@ func (r *Resolver) Live(ctx context.Context, owner *metav1.PartialObjectMetadata
 	return fresh, nil
 }
 
-// Of finds the owners of an object. The chain ends where an owner is gone, is of a kind that the cluster does not serve, or may not
-// be read: the last that could be read is the root.
+// Of returns the owners of an object. The chain ends before an owner that was deleted, whose kind the cluster does not serve, or that may
+// not be read. The last owner that could be read is the root.
 func (r *Resolver) Of(ctx context.Context, o metav1.Object) (Chain, error) {
 	var chain Chain
 	for range deepest {
@@ -84,7 +84,7 @@ func (r *Resolver) Of(ctx context.Context, o metav1.Object) (Chain, error) {
 	return chain, nil
 }
 
-// get returns nil for an owner that cannot be had.
+// get returns nil for an owner that cannot be read.
 func (r *Resolver) get(ctx context.Context, namespace string, ref *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
 	group, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *Resolver) get(ctx context.Context, namespace string, ref *metav1.OwnerR
 	return nil, err
 }
 
-// read from the cache; live if the cache is not filled, or does not know the object that the pod says it belongs to.
+// read reads from the cache, and live if the cache has not synced or does not have the object that the pod names as its owner.
 func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, uid string) (*metav1.PartialObjectMetadata, error) {
 	o := metadataOf(kind)
 	informer, err := r.informer(ctx, kind)
@@ -132,7 +132,7 @@ func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key c
 	return o, nil
 }
 
-// informer of a kind; nil if the kind may not be listed. An informer that may not list would try for ever.
+// informer returns the informer of a kind; nil if the kind may not be listed. An informer without permission would retry forever.
 func (r *Resolver) informer(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,7 +172,7 @@ func (r *Resolver) start(ctx context.Context, kind schema.GroupVersionKind) (cac
 	return informer, nil
 }
 
-// mayNotList asks for one object of the kind.
+// mayNotList reports whether listing the kind is forbidden. It lists one object.
 func (r *Resolver) mayNotList(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

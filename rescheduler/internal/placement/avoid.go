@@ -9,8 +9,8 @@ import (
 // nodeName is the only field that node affinity can match.
 const nodeName = "metadata.name"
 
-// Avoid adds the nodes to required node affinity, which may be nil: terms are alternatives, so each of them says no to all nodes. It returns
-// a new selector.
+// Avoid returns the required node affinity, which may be nil, with the nodes excluded. Terms are alternatives, so each of them excludes all
+// nodes.
 func Avoid(required *corev1.NodeSelector, nodes []string) *corev1.NodeSelector {
 	selector := &corev1.NodeSelector{}
 	if required != nil {
@@ -22,14 +22,14 @@ func Avoid(required *corev1.NodeSelector, nodes []string) *corev1.NodeSelector {
 	for i := range selector.NodeSelectorTerms {
 		term := &selector.NodeSelectorTerms[i]
 		if required != nil && len(term.MatchExpressions)+len(term.MatchFields) == 0 {
-			continue // an empty term matches no node, and has to stay so
+			continue // an empty term matches no node, and must not change
 		}
 		term.MatchFields = append(term.MatchFields, without(nodes, term.MatchFields)...)
 	}
 	return selector
 }
 
-// without: the operators of fields take one value each.
+// without returns requirements that exclude the nodes. Each takes one value, as the API requires for fields.
 func without(nodes []string, there []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
 	var out []corev1.NodeSelectorRequirement
 	for _, node := range nodes {
@@ -44,7 +44,7 @@ func isAvoided(r corev1.NodeSelectorRequirement, node string) bool {
 	return r.Key == nodeName && r.Operator == corev1.NodeSelectorOpNotIn && len(r.Values) == 1 && r.Values[0] == node
 }
 
-// Avoids reports whether the pod's required affinity keeps it away from one of the nodes.
+// Avoids reports whether the pod's required affinity excludes one of the nodes.
 func Avoids(pod *corev1.Pod, nodes []string) bool {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil || pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return false
@@ -59,7 +59,7 @@ func Avoids(pod *corev1.Pod, nodes []string) bool {
 	return false
 }
 
-// Freed is the pod as it would be without the exclusions: to see whether lifting them helps.
+// Freed returns a copy of the pod without the exclusions, to check whether lifting them helps.
 func Freed(pod *corev1.Pod, nodes []string) *corev1.Pod {
 	free := pod.DeepCopy()
 	if !Avoids(pod, nodes) {

@@ -1,5 +1,5 @@
-// Package placement tells where a pod could run as far as its own constraints and the nodes' taints go, and what ties it to one
-// node. Resources are the scheduler's business. It is pure.
+// Package placement determines where a pod could run according to its own constraints and the taints of nodes, and what ties it to one
+// node. The scheduler checks resources. The package does no I/O.
 package placement
 
 import (
@@ -11,11 +11,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Fits reports whether the pod could run on the node: it is ready, takes pods, and has no taint that the pod does not tolerate, and
-// selectors and required affinity match.
+// Fits reports whether the pod could run on the node: the node is ready and schedulable, the pod tolerates its taints, and selectors and
+// required affinity match.
 func Fits(pod *corev1.Pod, node *corev1.Node) bool { return Fitting(pod)(node) }
 
-// Fitting returns Fits of one pod, for many nodes: what the pod says is parsed once.
+// Fitting returns Fits of one pod for many nodes. It parses the pod once.
 func Fitting(pod *corev1.Pod) func(node *corev1.Node) bool {
 	required := nodeaffinity.GetRequiredNodeAffinity(pod)
 	return func(node *corev1.Node) bool {
@@ -27,7 +27,7 @@ func Fitting(pod *corev1.Pod) func(node *corev1.Node) bool {
 	}
 }
 
-// Usable reports whether a node is ready and takes pods.
+// Usable reports whether a node is ready and schedulable.
 func Usable(node *corev1.Node) bool {
 	if node.Spec.Unschedulable || !node.DeletionTimestamp.IsZero() {
 		return false
@@ -47,15 +47,15 @@ func tolerated(pod *corev1.Pod, node *corev1.Node) bool {
 	return !untolerated
 }
 
-// topologies are annotations by which pods ask Kueue to choose their nodes.
+// topologies are annotations that ask Kueue to choose the pod's node.
 var topologies = []string{
 	"kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology", "kueue.x-k8s.io/podset-unconstrained-topology",
 	"kueue.x-k8s.io/podset-slice-required-topology", "kueue.x-k8s.io/podset-slice-required-topology-constraints",
 }
 
 const (
-	// topologyGate holds a pod back until Kueue has chosen its node, and admittedAs is on pods that it has admitted. Both are on pods that
-	// have asked for nothing, too, where a queue places all by topology.
+	// topologyGate keeps a pod from being scheduled until Kueue has chosen its node, and admittedAs marks the pods that it has admitted. If
+	// a queue places all pods by topology, pods without a request have both too.
 	topologyGate = "kueue.x-k8s.io/topology"
 	admittedAs   = "kueue.x-k8s.io/workload"
 )
@@ -69,7 +69,7 @@ func Placed(pod *corev1.Pod) bool {
 		slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == topologyGate })
 }
 
-// Pinned says what ties a pod to the one node by its own spec. Empty: nothing. The name that the scheduler has written does not tie it.
+// Pinned returns what in its own spec ties a pod to one node; empty if nothing does. The node name that the scheduler set does not count.
 func Pinned(pod *corev1.Pod) string {
 	if _, found := pod.Spec.NodeSelector[corev1.LabelHostname]; found {
 		return "its node selector names one host"
@@ -84,7 +84,7 @@ func Pinned(pod *corev1.Pod) string {
 	return ""
 }
 
-// open reports whether a term leaves more than one host.
+// open reports whether a term allows more than one host.
 func open(term corev1.NodeSelectorTerm) bool {
 	one := func(r corev1.NodeSelectorRequirement, key string) bool {
 		return r.Key == key && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1

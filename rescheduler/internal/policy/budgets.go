@@ -7,12 +7,12 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-// Purpose names what a move draws on.
+// Purpose names the budgets that a move draws on.
 type Purpose struct {
 	Workload, Node, Namespace string
 }
 
-// Budgets counts moves. It is no more than a bound: it forgets what it knows when the process ends.
+// Budgets limits the rate of moves. Its state is lost when the process ends.
 type Budgets struct {
 	limits  settings.Limits
 	breaker settings.Breaker
@@ -26,12 +26,12 @@ type bucket struct {
 	at     time.Time
 }
 
-// NewBudgets has not seen any move.
+// NewBudgets returns full budgets.
 func NewBudgets(limits settings.Limits, breaker settings.Breaker) *Budgets {
 	return &Budgets{limits: limits, breaker: breaker, buckets: map[string]bucket{}}
 }
 
-// Take draws on all budgets, or on none: then it says which one is empty and when there is something in it again.
+// Take draws on all budgets or on none. If one is empty, it returns which one, and when it has capacity again.
 func (b *Budgets) Take(p Purpose, now time.Time) (granted bool, why string, after time.Duration) {
 	if left := b.Open(now); left > 0 {
 		return false, fmt.Sprintf("the circuit breaker is open: more than %d pods were moved within %s", b.breaker.Moves, time.Duration(b.breaker.Window)), left
@@ -51,7 +51,7 @@ func (b *Budgets) Take(p Purpose, now time.Time) (granted bool, why string, afte
 	return true, "", 0
 }
 
-// Return what Take granted for a move that was not made.
+// Return returns what Take granted for a move that was not made.
 func (b *Budgets) Return(p Purpose) {
 	for _, d := range b.draws(p) {
 		if kept, found := b.buckets[d.key]; found && d.rate.Burst > 0 {
@@ -63,7 +63,7 @@ func (b *Budgets) Return(p Purpose) {
 	}
 }
 
-// draw on one budget.
+// draw is a withdrawal from one budget.
 type draw struct {
 	key, name string
 	rate      settings.Rate
@@ -97,7 +97,7 @@ func wait(left float64, rate settings.Rate) time.Duration {
 	return max(time.Millisecond, time.Duration((1-left)*float64(rate.Every)))
 }
 
-// note counts the move for the breaker, and drops what is full again.
+// note counts the move for the breaker, and drops budgets that are full again.
 func (b *Budgets) note(now time.Time) {
 	if b.breaker.Moves > 0 {
 		b.moves = append(b.moves, now)
@@ -119,7 +119,7 @@ func (b *Budgets) note(now time.Time) {
 
 const mostBuckets = 4096
 
-// Open is how long the breaker stays open; 0: it is closed.
+// Open returns how long the breaker stays open; 0 if it is closed.
 func (b *Budgets) Open(now time.Time) time.Duration {
 	if b.opened.IsZero() {
 		return 0

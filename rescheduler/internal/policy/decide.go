@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// Decide says what to do about the pod. Budgets are not asked: see Budgets, for decisions that move.
+// Decide decides what to do about the pod. The caller must check the budgets before it moves the pod, see Budgets.
 func Decide(f Facts) Decision {
-	if f.Match.Since.After(f.Now) { // a node's clock is ahead
+	if f.Match.Since.After(f.Now) { // the clock of the node is ahead
 		f.Match.Since = f.Now
 	}
 	for _, rule := range []func(Facts) (Decision, bool){
@@ -28,11 +28,11 @@ func protected(f Facts) (Decision, bool) {
 }
 
 func never(f Facts) (Decision, bool) {
-	message := fmt.Sprintf("%s is no fault of node %s: the pod is not moved", f.Match.Reason, f.Node.Name)
+	message := fmt.Sprintf("%s is not caused by node %s: the pod is not moved", f.Match.Reason, f.Node.Name)
 	return Decision{Act: Leave, Reason: NeverMoved, Message: message}, f.Match.Row.Action == signals.Never
 }
 
-// recovering: remembering a failure disturbs no recovery, and a failed pod is gone in any case.
+// recovering waits while the workload recovers. It does not hold back a decision that disturbs no running pod.
 func recovering(f Facts) (Decision, bool) {
 	left := f.Workload.Recovering.Sub(f.Now)
 	if !f.disturbs() || left <= 0 {
@@ -40,38 +40,38 @@ func recovering(f Facts) (Decision, bool) {
 	}
 	return Decision{
 		Act: Wait, Reason: Recovering, After: left,
-		Message: fmt.Sprintf("%s is being recovered until %s", f.Workload.Name, f.Workload.Recovering.UTC().Format(time.RFC3339)),
+		Message: fmt.Sprintf("%s is recovering until %s", f.Workload.Name, f.Workload.Recovering.UTC().Format(time.RFC3339)),
 	}, true
 }
 
-// disturbs: what follows takes a pod away.
+// disturbs reports whether the decision would remove a running pod.
 func (f Facts) disturbs() bool { return f.Match.Row.Action == signals.Move && !f.Pod.Failed }
 
-// Settled is how long after a recovery the status of a pod may still say what was recovered.
+// Settled is how long after a recovery a pod's status may still show the failure.
 const Settled = signals.StatusAge
 
-// recovered: the kubelet says of a container that it runs up to some seconds after its group has said so.
+// recovered waits after a recovery, because the kubelet reports a running container some seconds after its group does.
 func recovered(f Facts) (Decision, bool) {
 	left := Settled - f.Now.Sub(f.Workload.Recovered)
 	if f.Workload.Recovered.IsZero() || !f.disturbs() || left <= 0 {
 		return Decision{}, false
 	}
-	return Decision{Act: Wait, Reason: TooEarly, After: left, Message: f.Workload.Name + " has been recovered a moment ago"}, true
+	return Decision{Act: Wait, Reason: TooEarly, After: left, Message: f.Workload.Name + " recovered a moment ago"}, true
 }
 
-// lasting: the trouble has to last, and to be there at the moment.
+// lasting waits until the trouble has lasted long enough, and ignores trouble that is over.
 func lasting(f Facts) (Decision, bool) {
 	left := f.Match.Row.After - f.Now.Sub(f.Match.Since)
 	switch {
 	case left > 0:
-		return Decision{Act: Wait, Reason: TooEarly, After: left, Message: f.Match.Reason + " does not last long enough yet"}, true
+		return Decision{Act: Wait, Reason: TooEarly, After: left, Message: f.Match.Reason + " has not lasted long enough yet"}, true
 	case !f.Match.Down:
 		return Decision{Act: Leave, Reason: TooEarly, Message: "it runs at the moment"}, true
 	}
 	return Decision{}, false
 }
 
-// wholeGang: when one member dies the others often do. One fault is one move.
+// wholeGang waits after a move in the same group. When one member fails, the others often do too, so that one fault costs one move.
 func wholeGang(f Facts) (Decision, bool) {
 	if f.Pod.Gang == "" || f.Match.Row.Action != signals.Move || f.Pod.Failed && f.Match.Row.Instant() {
 		return Decision{}, false
@@ -79,7 +79,7 @@ func wholeGang(f Facts) (Decision, bool) {
 	if f.Pod.Whole {
 		return Decision{
 			Act: Leave, Reason: NotMovable, Warning: true,
-			Message: fmt.Sprintf("%s on node %s: its group is disrupted as a whole only, and not by this program", f.Match.Reason, f.Node.Name),
+			Message: fmt.Sprintf("%s on node %s: its group may only be disrupted as a whole, which the rescheduler does not do", f.Match.Reason, f.Node.Name),
 		}, true
 	}
 	left := time.Duration(f.Config.GangSettle) - f.Now.Sub(f.Workload.GangMoved)
@@ -92,9 +92,10 @@ func wholeGang(f Facts) (Decision, bool) {
 	}, true
 }
 
-// ownLimit: a container that exceeds its own memory limit does so on every node. Only a node that is short of memory itself may be at fault.
+// ownLimit leaves a pod whose container exceeded its own memory limit, which happens on every node, unless the node itself is short of
+// memory.
 func ownLimit(f Facts) (Decision, bool) {
-	message := "the container exceeded its own memory limit, which no other node would change: raise the limit or use less memory"
+	message := "the container exceeded its own memory limit, which would happen on any node: raise the limit or use less memory"
 	return Decision{Act: Leave, Reason: WorkloadFault, Message: message, Warning: true}, f.Match.OwnLimit && !f.Node.MemoryPressure
 }
 
@@ -102,14 +103,14 @@ func workloadsFault(f Facts) (Decision, bool) {
 	if !f.Match.Row.Siblings || !suspectsWorkload(f) {
 		return Decision{}, false
 	}
-	message := fmt.Sprintf("%s on other nodes too: it looks like a fault of the workload, so its pods stay where they are", f.Match.Reason)
+	message := fmt.Sprintf("%s on other nodes too: the workload is probably at fault, so its pods stay where they are", f.Match.Reason)
 	return Decision{Act: Leave, Reason: WorkloadFault, Message: message, Warning: true, After: recheck}, true
 }
 
-// recheck is for what other pods may change without an event of this pod.
+// recheck is when to decide again about what other pods may change without an event of this pod.
 const recheck = 5 * time.Minute
 
-// learn adds the failure to the memory and asks what that costs.
+// learn adds the failure to the memory and determines its cost.
 func learn(f Facts) Decision {
 	known, lesson := f.Workload.Memory.Learn(f.failure(), f.Now)
 	if lesson == memory.Known && f.disturbs() {
@@ -122,7 +123,7 @@ func learn(f Facts) Decision {
 	if lesson == memory.Known || lesson == memory.Covered {
 		d.Blame = 0
 	}
-	if lesson == memory.New { // to go without exclusions has not helped
+	if lesson == memory.New { // lifting the exclusions has not helped
 		d.Memory.RelaxedUntil = time.Time{}
 	}
 	d.Learned = lesson != memory.Known
@@ -140,15 +141,15 @@ func learn(f Facts) Decision {
 	return f.carryOut(d)
 }
 
-// exhausted: no node is avoided any more, so that the exclusions do not keep the workload from running at all.
+// exhausted lifts all exclusions, so that they cannot keep the workload from running.
 func exhausted(f Facts, lift bool) Decision {
 	d := Decision{
 		Act: Leave, Reason: Exhausted, Warning: true,
-		Message: fmt.Sprintf("%s on node %s: all %d moves are used up, and the pod is not moved", f.Match.Reason, f.Node.Name, f.Workload.Retries),
+		Message: fmt.Sprintf("%s on node %s: all %d moves are used up, so the pod is not moved", f.Match.Reason, f.Node.Name, f.Workload.Retries),
 	}
 	if lift {
 		d.Act, d.Memory, d.Learned = Exhaust, f.Workload.Memory.Exhaust(), true
-		d.Message += "; no node is avoided any more"
+		d.Message += "; all exclusions are lifted"
 	}
 	return d
 }
@@ -167,20 +168,20 @@ func (f Facts) failure() memory.Failure {
 	return failure
 }
 
-// carryOut says how the pod leaves its node.
+// carryOut decides how the pod leaves its node.
 func (f Facts) carryOut(d Decision) Decision {
 	where := fmt.Sprintf("%s on node %s", f.Match.Reason, f.Node.Name)
 	switch {
 	case f.Pod.Placed && !f.Node.Tainted:
 		return Decision{
 			Act: Leave, Reason: NotMovable, Warning: true, After: recheck, Blame: d.Blame,
-			Message: where + ": Kueue has placed the pod by topology, and would place the next one there again as long as the node has no taint",
+			Message: where + ": Kueue has placed the pod by topology, and would place its replacement there again, because the node has no taint",
 		}
 	case f.Pod.Placed:
 	case f.Pod.Pinned != "":
 		return Decision{
 			Act: Leave, Reason: NotMovable, Warning: true, Blame: d.Blame,
-			Message: fmt.Sprintf("%s: the pod cannot go elsewhere, because %s", where, f.Pod.Pinned),
+			Message: fmt.Sprintf("%s: the pod cannot run elsewhere, because %s", where, f.Pod.Pinned),
 		}
 	case !f.Node.Others:
 		return Decision{
@@ -195,15 +196,15 @@ func (f Facts) carryOut(d Decision) Decision {
 	switch {
 	case f.Match.Row.Action == signals.Record || f.Pod.Failed && !f.Pod.Bare:
 		d.Act, d.Reason = Record, Excluded
-		d.Message = fmt.Sprintf("%s: replacements keep away from the node for %s", where, until)
+		d.Message = fmt.Sprintf("%s: replacements avoid the node for %s", where, until)
 	case f.Pod.Bare && !f.Config.BarePods.Recreate:
 		return Decision{
 			Act: Leave, Reason: NotMovable, Warning: true, Blame: d.Blame,
-			Message: where + ": nobody would make the pod again, as it has no controller, and making it again is off",
+			Message: where + ": no controller would recreate the pod, and barePods.recreate is off",
 		}
 	case f.Pod.Bare:
 		d.Act, d.Reason = Remake, Moved
-		d.Message = fmt.Sprintf("%s: the pod is made again, to run on another node", where)
+		d.Message = fmt.Sprintf("%s: the pod is recreated, to run on another node", where)
 	default:
 		d.Act, d.Reason = Evict, Moved
 		d.Message = fmt.Sprintf("%s: evicted, to run on another node; this one is avoided for %s", where, until)

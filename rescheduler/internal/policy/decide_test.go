@@ -87,7 +87,7 @@ func TestDecide(t *testing.T) {
 	}{
 		"an OOM loop is moved": {facts("OOMKilled"), Evict, Moved, "move 1 of 3"},
 		"a rejected pod is replaced by its controller": {
-			facts("AdmissionError", failedNow), Record, Excluded, "replacements keep away from the node for 15m0s"},
+			facts("AdmissionError", failedNow), Record, Excluded, "replacements avoid the node for 15m0s"},
 		"a pod without a sandbox is moved": {facts("SandboxNotReady"), Evict, Moved, "SandboxNotReady on node a"},
 		"the last move is made":            {facts("OOMKilled", times(2)), Evict, Moved, "move 3 of 3"},
 		"one more is not":                  {facts("OOMKilled", times(3)), Exhaust, Exhausted, "all 3 moves are used up"},
@@ -96,7 +96,7 @@ func TestDecide(t *testing.T) {
 		"what is used up stays so": {facts("OOMKilled", times(3), usedUp), Leave, Exhausted, "all 3 moves"},
 		"a user who allows more gets more": {
 			facts("OOMKilled", times(3), usedUp, func(f *Facts) { f.Workload.Retries = 5 }), Evict, Moved, "move 4 of 5"},
-		"a deadline moves nobody":       {facts("DeadlineExceeded", failedNow), Leave, NeverMoved, "no fault of node a"},
+		"a deadline moves nobody":       {facts("DeadlineExceeded", failedNow), Leave, NeverMoved, "not caused by node a"},
 		"a bad spec moves nobody":       {facts("ConfigError"), Leave, NeverMoved, "the pod is not moved"},
 		"a trouble that is young waits": {facts("SandboxNotReady", func(f *Facts) { f.Match.Since = noon.Add(-time.Minute) }), Wait, TooEarly, ""},
 		"a loop whose container runs at the moment is left": {
@@ -122,7 +122,7 @@ func TestDecide(t *testing.T) {
 		"a cluster with no other node": {
 			facts("OOMKilled", func(f *Facts) { f.Node.Others = false }), Leave, NoOtherNode, "no other node"},
 		"a pod that Kueue has placed on a node without a taint": {
-			facts("RuntimeError", func(f *Facts) { f.Pod.Placed = true }), Leave, NotMovable, "as long as the node has no taint"},
+			facts("RuntimeError", func(f *Facts) { f.Pod.Placed = true }), Leave, NotMovable, "because the node has no taint"},
 		"a pod that Kueue has placed on a node that is tainted by now": {
 			facts("RuntimeError", func(f *Facts) { f.Pod.Placed, f.Node.Tainted = true, true }), Evict, Moved, "RuntimeError on node a"},
 		"a container that exceeded its own limit": {
@@ -131,9 +131,9 @@ func TestDecide(t *testing.T) {
 			facts("OOMKilled", func(f *Facts) { f.Match.OwnLimit, f.Node.MemoryPressure = true, true }), Evict, Moved, "OOMKilled on node a"},
 		"a bare pod that nobody makes again": {facts("OOMKilled", bare), Leave, NotMovable, "no controller"},
 		"a bare pod that is made again": {
-			facts("OOMKilled", bare, func(f *Facts) { f.Config.BarePods.Recreate = true }), Remake, Moved, "made again"},
+			facts("OOMKilled", bare, func(f *Facts) { f.Config.BarePods.Recreate = true }), Remake, Moved, "recreated"},
 		"a bare pod that has failed is made again too": {
-			facts("AdmissionError", bare, failedNow, func(f *Facts) { f.Config.BarePods.Recreate = true }), Remake, Moved, "made again"},
+			facts("AdmissionError", bare, failedNow, func(f *Facts) { f.Config.BarePods.Recreate = true }), Remake, Moved, "recreated"},
 		"a dry run does nothing": {
 			facts("OOMKilled", func(f *Facts) { f.Config.DryRun = true }), Leave, WouldMove, "dry run: OOMKilled on node a: evicted"},
 		"a node that had pressure is remembered, not charged": {facts("NodePressure", failedNow, times(3)), Record, Excluded, ""},
@@ -149,11 +149,11 @@ func TestDecide(t *testing.T) {
 		"members that are rejected are all remembered": {
 			facts("AdmissionError", failedNow, gang, func(f *Facts) { f.Workload.GangMoved = noon }), Record, Excluded, ""},
 		"a gang that is disrupted as a whole is left": {
-			facts("OOMKilled", gang, func(f *Facts) { f.Pod.Whole = true }), Leave, NotMovable, "as a whole only"},
+			facts("OOMKilled", gang, func(f *Facts) { f.Pod.Whole = true }), Leave, NotMovable, "as a whole"},
 		"siblings that fail on two other nodes": {
-			facts("CrashLoopBackOff", siblings([]string{"b", "c"}, nil)), Leave, WorkloadFault, "fault of the workload"},
+			facts("CrashLoopBackOff", siblings([]string{"b", "c"}, nil)), Leave, WorkloadFault, "the workload is probably at fault"},
 		"siblings that have no sandbox on two other nodes": {
-			facts("SandboxNotReady", siblings([]string{"b", "c"}, nil)), Leave, WorkloadFault, "fault of the workload"},
+			facts("SandboxNotReady", siblings([]string{"b", "c"}, nil)), Leave, WorkloadFault, "the workload is probably at fault"},
 		"siblings that fail, for a row that does not ask": {
 			facts("ContainerLost", siblings([]string{"b", "c"}, nil)), Evict, Moved, ""},
 		"a pod whose volume may still be detached by force": {

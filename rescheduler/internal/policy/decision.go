@@ -6,19 +6,19 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// Act is what is done.
+// Act is the action of a decision.
 type Act int
 
 const (
-	Leave   Act = iota // nothing, and reconcile when something changes
-	Wait               // nothing yet
-	Record             // remember the node; the pod stays, or its controller has replaced it
-	Evict              // remember the node, and then have the pod evicted
-	Exhaust            // avoid no node any more: the workload has used up its moves
-	Remake             // remember the node on the pod's successor, and make that
+	Leave   Act = iota // do nothing until something changes
+	Wait               // decide again later
+	Record             // record the node; the pod stays, or its controller has replaced it
+	Evict              // record the node, then evict the pod
+	Exhaust            // lift all exclusions, because the workload has used up its moves
+	Remake             // create the pod's successor with the node recorded on it
 )
 
-// Reasons of decisions, as events, annotations and metrics have them.
+// Reasons of decisions, in events, annotations and metrics.
 const (
 	Moved            = "Rescheduled"
 	Excluded         = "NodeExcluded"
@@ -39,18 +39,18 @@ const (
 type Decision struct {
 	Act    Act
 	Reason string
-	// Message is for people: what happened, why, and what comes next.
+	// Message says what happened, why, and what comes next.
 	Message string
-	// Warning: the user has to do something.
+	// Warning means that the user must act.
 	Warning bool
 	// After is when to reconcile again if nothing changes. 0 means never.
 	After time.Duration
-	// Memory is that of the workload afterwards. It is to be written if Learned.
+	// Memory is the memory of the workload after the decision. It must be written if Learned.
 	Memory  memory.Memory
 	Learned bool
-	// Charged: it costs one move.
+	// Charged means that the decision costs one move.
 	Charged bool
-	// Blame is the weight against the node.
+	// Blame is the weight of the complaint about the node.
 	Blame int
 }
 

@@ -8,62 +8,63 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// Facts is what is known when a decision is made about one pod.
+// Facts are the input of a decision about one pod.
 type Facts struct {
 	Now      time.Time
 	Pod      Pod
 	Workload Workload
 	Node     Node
-	// Match is what is wrong; Since is filled in.
+	// Match is the signal that the pod matches, with Since set.
 	Match signals.Match
 	// Siblings are the other pods of the same template.
 	Siblings Siblings
 	Config   *settings.Rescheduling
 }
 
-// Pod is the pod that something is wrong with.
+// Pod is the abnormal pod.
 type Pod struct {
 	Name    string
 	UID     string
 	Created time.Time
-	// Failed: it has ended, and its controller replaces it. Nothing has to be evicted.
+	// Failed means that the pod has ended and its controller replaces it, so it need not be evicted.
 	Failed bool
 	// Bare means that no controller replaces the pod.
 	Bare bool
-	// Slot is its identity in the workload, if it has one.
+	// Slot is the identity of the pod in the workload; empty if it has none.
 	Slot string
-	// Protected is why it is never moved: a mirror pod, a DaemonSet's, a critical one. Empty: it is not.
+	// Protected is why the pod is never moved, such as a mirror pod, a pod of a DaemonSet, or a critical pod. It is empty for other pods.
 	Protected string
-	// Pinned is what keeps it on its node: spec.nodeName by its owner, a node selector, a local volume. Empty: nothing.
+	// Pinned is what ties the pod to its node, such as spec.nodeName set by its owner, a node selector, or a local volume; empty if nothing
+	// does.
 	Pinned string
-	// Placed: Kueue has chosen the node by topology. An exclusion would leave it without any.
+	// Placed means that Kueue has chosen the node by topology. An exclusion would leave the pod without a node.
 	Placed bool
-	// Gang is a name that all pods share that live and die together. Empty: none.
+	// Gang is the group of pods that start and fail together; empty if there is none.
 	Gang string
-	// Whole: the gang is disrupted as a whole only.
+	// Whole means that the group may only be disrupted as a whole.
 	Whole bool
 }
 
-// Workload is the owner that remembers.
+// Workload is the owner that holds the memory.
 type Workload struct {
 	Name    string
 	Retries int
 	Memory  memory.Memory
-	// GangMoved is when a pod of the gang was moved last.
+	// GangMoved is when a pod of the group was last moved.
 	GangMoved time.Time
-	// Recovering is until when a program on a lower rung has the workload; zero: none has.
+	// Recovering is until when a program at a lower recovery level handles the workload; zero if none does.
 	Recovering time.Time
-	// Recovered is when it was found to have it no more, after the pod had waited for that; zero: it has not.
+	// Recovered is when the recovery that the pod waited for was observed to be over; zero if it is not.
 	Recovered time.Time
 }
 
-// Node is where the pod is.
+// Node is the pod's node.
 type Node struct {
 	Name, UID string
-	// Others reports whether the pod could go to another node, beside those excluded already.
+	// Others reports whether the pod could run on another node that is not excluded.
 	Others bool
-	// MemoryPressure: the kubelet says that the node is short of memory.
+	// MemoryPressure means that the kubelet reports the node as short of memory.
 	MemoryPressure bool
-	// Tainted: this program keeps new pods away from it by a taint.
+	// Tainted means that this program has tainted the node.
 	Tainted bool
 }

@@ -2,7 +2,7 @@ package policy
 
 import "github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 
-// Reasons are those of the decisions about a row that people are told of. TooEarly and TooLongAgo are for no one.
+// Reasons returns the reasons of the decisions about a row that are published. TooEarly and TooLongAgo are not.
 func Reasons(row signals.Row, dryRun bool) []string {
 	if row.Action == signals.Never {
 		return []string{NotMovable, NeverMoved}

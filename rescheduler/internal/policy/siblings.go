@@ -1,17 +1,17 @@
 package policy
 
-// Siblings are what other pods of the same template say: the nodes on which some of them fail in the same way, and those on which some have
-// been ready for long enough. A node may be among both.
+// Siblings summarize the other pods of the same template: the nodes on which some of them fail in the same way, and the nodes on which some
+// have been ready for long enough. A node may be in both.
 type Siblings struct {
 	Failing, Well map[string]bool
 }
 
-// severalNodes beside the pod's own are enough to suspect the workload.
+// severalNodes is how many other nodes with the same failure make the workload suspect.
 const severalNodes = 2
 
-// suspectsWorkload reports whether the fault follows the workload instead of the node. A pod with an identity that has failed in the same way
-// on several nodes before takes its fault along, however well its siblings run. Of pods without identity the history of all counts, and
-// speaks with the siblings that fail now; those that run well on more nodes than that outweigh it.
+// suspectsWorkload reports whether the failure follows the workload and not the node. This is so if a pod with an identity has failed in
+// the same way on several nodes, however healthy its siblings are. For pods without an identity, the history of all pods counts together
+// with the siblings that fail now, unless siblings are healthy on more nodes than that.
 func suspectsWorkload(f Facts) bool {
 	history := f.Workload.Memory.FailedOn(f.Pod.Slot, f.Match.Row.Name)
 	if f.Pod.Slot != "" && without(f.Node.Name, history) >= severalNodes {
@@ -27,7 +27,7 @@ func suspectsWorkload(f Facts) bool {
 	return against >= severalNodes && without(f.Node.Name, f.Siblings.Well) <= against
 }
 
-// without counts the nodes beside one.
+// without counts the nodes except one.
 func without(node string, nodes map[string]bool) int {
 	if nodes[node] {
 		return len(nodes) - 1

@@ -1,2 +1,2 @@
-// Package settings is the part of the configuration file that is about rescheduling: its keys, defaults and bounds. It is pure.
+// Package settings defines the key rescheduling of the configuration file: its fields, defaults and limits. It does no I/O.
 package settings

@@ -11,7 +11,7 @@ import (
 // Duration is written as "5m" or "1m30s".
 type Duration time.Duration
 
-// UnmarshalJSON reads a text; 0 is the text "0s" or the number 0.
+// UnmarshalJSON parses a string, or the number 0.
 func (d *Duration) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "0" {
 		*d = 0
@@ -29,5 +29,5 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// MarshalJSON writes a text.
+// MarshalJSON encodes the duration as a string.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }

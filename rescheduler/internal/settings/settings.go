@@ -15,21 +15,22 @@ import (
 
 // Rescheduling is the key rescheduling of the configuration file.
 type Rescheduling struct {
-	// DryRun: decisions are made and said, nothing is done.
+	// DryRun publishes decisions without carrying them out.
 	DryRun bool `json:"dryRun,omitempty"`
-	// DefaultRetries of workloads that do not ask by the annotation schedulingRetries. 0: they are left alone.
+	// DefaultRetries is the number of moves of workloads without the annotation schedulingRetries. 0 leaves them alone.
 	DefaultRetries int `json:"defaultRetries,omitempty"`
-	// Namespaces that are looked at; empty: all.
+	// Namespaces are the namespaces whose pods are managed; empty means all.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// ExcludedNamespaces are left alone.
+	// ExcludedNamespaces are not managed.
 	ExcludedNamespaces []string `json:"excludedNamespaces,omitempty"`
-	// Signals change rows of the catalogue, by their names.
+	// Signals change rows of the catalogue, by name.
 	Signals map[string]Signal `json:"signals,omitempty"`
-	// GangSettle is how long further failures in a group are taken for echoes of the first.
+	// GangSettle is how long further failures in a group count as consequences of the first.
 	GangSettle Duration `json:"gangSettle,omitempty"`
-	// Stabilization is how long a slot that was moved has to run well to give its moves back.
+	// Stabilization is how long a slot that was moved must be healthy before it returns its moves.
 	Stabilization Duration `json:"stabilization,omitempty"`
-	// RelaxAfter is how long a pod with node affinity may find no node before it is replaced by one without. An autoscaler has its turn first.
+	// RelaxAfter is how long a pod with node affinity may find no node before it is replaced by one without. An autoscaler can add a node
+	// in that time.
 	RelaxAfter Duration `json:"relaxAfter,omitempty"`
 
 	Enforcement Enforcement `json:"enforcement,omitempty"`
@@ -39,7 +40,7 @@ type Rescheduling struct {
 	Blame       Blame       `json:"blame,omitempty"`
 }
 
-// Signal changes a row; what is absent stays as it is.
+// Signal changes a row. Absent fields do not change.
 type Signal struct {
 	Trigger   *signals.Trigger `json:"trigger,omitempty"`
 	Action    *signals.Action  `json:"action,omitempty"`
@@ -49,31 +50,31 @@ type Signal struct {
 	ExitCodes []int32          `json:"exitCodes,omitempty"`
 }
 
-// Mode is how a pod is kept away from nodes.
+// Mode is how a pod is kept off excluded nodes.
 type Mode string
 
 const (
-	// Plugin: by the annotation alone, which the PodRescheduling plugin reads.
+	// Plugin uses only the annotation that the PodRescheduling plugin reads.
 	Plugin Mode = "Plugin"
-	// Required: by required node affinity of the pod, which every scheduler understands.
+	// Required uses required node affinity, which every scheduler supports.
 	Required Mode = "Required"
 )
 
-// Enforcement says how pods are kept away from nodes.
+// Enforcement is how pods are kept off excluded nodes.
 type Enforcement struct {
-	// SchedulerNames are those with the plugin: their pods need no affinity.
+	// SchedulerNames are the schedulers with the plugin. Their pods need no affinity.
 	SchedulerNames []string `json:"schedulerNames,omitempty"`
-	// Otherwise is the mode of pods of all other schedulers.
+	// Otherwise is the mode for pods of all other schedulers.
 	Otherwise Mode `json:"otherwise,omitempty"`
 }
 
-// Rate lets burst moves go at once and one more in each `every`.
+// Rate allows `burst` moves at once, and one more in each `every`.
 type Rate struct {
 	Burst int      `json:"burst"`
 	Every Duration `json:"every"`
 }
 
-// Limits of moves; a burst of 0 is no limit.
+// Limits limit the rate of moves. A burst of 0 means no limit.
 type Limits struct {
 	Workload  Rate `json:"workload,omitempty"`
 	Node      Rate `json:"node,omitempty"`
@@ -81,39 +82,39 @@ type Limits struct {
 	Cluster   Rate `json:"cluster,omitempty"`
 }
 
-// Breaker stops all moves for `pause` after more than `moves` in `window`. 0 moves is no breaker.
+// Breaker stops all moves for `pause` after more than `moves` in `window`. 0 moves turns it off.
 type Breaker struct {
 	Moves  int      `json:"moves"`
 	Window Duration `json:"window"`
 	Pause  Duration `json:"pause"`
 }
 
-// BarePods are pods without a controller.
+// BarePods configures pods without a controller.
 type BarePods struct {
-	// Recreate: those that ask for it by schedulingRetries are made again, under another name.
+	// Recreate recreates bare pods with the annotation schedulingRetries under another name.
 	Recreate bool `json:"recreate,omitempty"`
 }
 
-// Blame taints nodes on which too much fails.
+// Blame taints nodes on which too many pods fail.
 type Blame struct {
-	// Taint: off unless it is asked for.
+	// Taint turns taints on. It is off by default.
 	Taint bool `json:"taint,omitempty"`
 	// Threshold is the sum of weights within Window.
 	Threshold int      `json:"threshold,omitempty"`
 	Window    Duration `json:"window,omitempty"`
-	// MinPods and MinWorkloads have to be among them.
+	// MinPods and MinWorkloads are the minimum numbers of pods and workloads that must have failed.
 	MinPods      int `json:"minPods,omitempty"`
 	MinWorkloads int `json:"minWorkloads,omitempty"`
-	// MaxNodes and MaxShare (per cent of all nodes, at least one) bound the tainted nodes.
+	// MaxNodes and MaxShare (percent of all nodes, at least one node) limit the number of tainted nodes.
 	MaxNodes int `json:"maxNodes,omitempty"`
 	MaxShare int `json:"maxShare,omitempty"`
-	// TTL of a taint.
+	// TTL is how long a node stays tainted.
 	TTL Duration `json:"ttl,omitempty"`
 }
 
 func minutes(n int) Duration { return Duration(time.Duration(n) * time.Minute) }
 
-// Default holds without a file.
+// Default returns the settings without a file.
 func Default() Rescheduling {
 	return Rescheduling{
 		ExcludedNamespaces: []string{"kube-system", "kube-node-lease", "kube-public"},
@@ -134,7 +135,7 @@ func Default() Rescheduling {
 	}
 }
 
-// Table is the catalogue with the changes. Call it on what Validate accepts.
+// Table returns the catalogue with the changes. Call it after Validate.
 func (r Rescheduling) Table() signals.Table {
 	table := signals.Default()
 	for i := range table {
@@ -163,7 +164,7 @@ func put[T any](target, value *T) {
 	}
 }
 
-// Mode of a pod's scheduler.
+// Mode returns the mode for pods of the scheduler.
 func (e Enforcement) Mode(schedulerName string) Mode {
 	if slices.Contains(e.SchedulerNames, schedulerName) {
 		return Plugin
@@ -171,7 +172,7 @@ func (e Enforcement) Mode(schedulerName string) Mode {
 	return e.Otherwise
 }
 
-// Validate returns all that is wrong, each with its key.
+// Validate returns all errors, each with its key.
 func (r Rescheduling) Validate() error {
 	p := problems{}
 	p.when(r.DefaultRetries < 0, "defaultRetries: %d is below 0", r.DefaultRetries)
@@ -223,7 +224,7 @@ func (p *problems) signals(changes map[string]Signal) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		if !slices.Contains(known, name) {
-			*p = append(*p, fmt.Errorf("signals.%s: there is no such row; known are %v", name, known))
+			*p = append(*p, fmt.Errorf("signals.%s: unknown signal; known signals are %v", name, known))
 			continue
 		}
 		p.signal(name, changes[name])

@@ -49,7 +49,7 @@ func TestEveryRowCanBeChanged(t *testing.T) {
 
 func TestWrongSettingsAreRefusedByTheirKey(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
-		"a row that does not exist":     {`{"signals":{"OOM":{}}}`, "signals.OOM: there is no such row; known are [DeadlineExceeded"},
+		"a row that does not exist":     {`{"signals":{"OOM":{}}}`, "signals.OOM: unknown signal; known signals are [DeadlineExceeded"},
 		"a trigger that does not exist": {`{"signals":{"OOMKilled":{"trigger":"On"}}}`, "signals.OOMKilled.trigger"},
 		"an action that does not exist": {`{"signals":{"OOMKilled":{"action":"Kill"}}}`, "signals.OOMKilled.action"},
 		"a time below 0":                {`{"signals":{"OOMKilled":{"ttl":"-1s"}}}`, "below the minimum"},

@@ -9,18 +9,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// ofLate bounds the restarts that count against a node: a worker that fails once a day says nothing about where it is.
+// ofLate limits the age of restarts that count against a node. A worker that fails once a day says nothing about its node.
 const ofLate = time.Hour
 
-// Accounted is the match of a member of a group whose processes are restarted inside of their containers, of which the kubelet
-// knows nothing: the group's owner keeps an account, history.Annotation. Those restarts count that this very pod has caused, on the
-// node that it is on.
+// Accounted returns the match of a pod in a group that restarts processes within their containers, which the kubelet does not see. The
+// owner of the group keeps an account in history.Annotation. Only restarts that this pod caused on its present node count.
 func (t Table) Accounted(pod *corev1.Pod, owner, account string, now time.Time) (Match, bool) {
 	i := slices.IndexFunc(t, func(r Row) bool { return r.Where == Repeat && r.Trigger != Off })
 	if i < 0 || !InPlace(pod) || !bound(pod) || pod.Status.Phase == corev1.PodSucceeded {
 		return Match{}, false
 	}
-	list, _ := history.Parse(account) // what cannot be read is left out
+	list, _ := history.Parse(account) // invalid entries are dropped
 	count := int32(0)
 	var last history.Entry
 	for _, e := range list {
@@ -35,7 +34,7 @@ func (t Table) Accounted(pod *corev1.Pod, owner, account string, now time.Time) 
 	return Match{Row: t[i], Reason: last.Cause.String(), Since: last.FailedAt, Down: true}, true
 }
 
-// Named are the pods that an account blames, and did not before.
+// Named returns the pods that an account newly names as the cause of a restart.
 func Named(owner, before, after string) []string {
 	old, _ := history.Parse(before)
 	now, _ := history.Parse(after)
@@ -49,7 +48,7 @@ func Named(owner, before, after string) []string {
 	return names
 }
 
-// podOf an entry: it has the name of its worker before its own, and the owner's before that. It is empty if no pod was to blame.
+// podOf returns the pod of an entry: the name of the owner, then the name of the worker. It is empty if no pod caused the restart.
 func podOf(owner string, e history.Entry) string {
 	if e.Worker == "" || e.Pod == "" {
 		return ""

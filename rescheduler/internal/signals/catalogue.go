@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Table is the rows in the order in which they are asked.
+// Table holds the rows in the order in which they are matched.
 type Table []Row
 
-// Default is the catalogue. Rows that forbid a move come first.
+// Default returns the catalogue. Rows that forbid a move come first.
 func Default() Table {
 	return append(append(append(forbidden(), rejected()...), killed()...), containers()...)
 }
 
-// forbidden: nothing is gained by another node.
+// forbidden has the signals that another node would not fix.
 func forbidden() Table {
 	return Table{
 		{Name: "DeadlineExceeded", Where: Phase, Reasons: []string{"DeadlineExceeded"}, Trigger: Always, Action: Never},
@@ -29,7 +29,8 @@ func forbidden() Table {
 	}
 }
 
-// rejected by the kubelet before it ran: phase Failed with a reason, no conditions and no container statuses.
+// rejected has the reasons of pods that the kubelet rejected before they ran: phase Failed with a reason, no conditions and no container
+// statuses.
 func rejected() Table {
 	return Table{
 		admission("AdmissionError", 15*time.Minute, 3, "UnexpectedAdmissionError"),
@@ -48,7 +49,7 @@ func rejected() Table {
 	}
 }
 
-// killed by the node or the cluster while it ran: not its fault, so nothing is charged.
+// killed has the reasons of pods that the node or the cluster stopped. The pod is not at fault, so nothing is charged.
 func killed() Table {
 	pressure := free(admission("NodePressure", 10*time.Minute, 0, "Evicted"))
 	pressure.Message = func(m string) bool { return !ownLimit(m) }
@@ -67,7 +68,7 @@ func killed() Table {
 	}
 }
 
-// containers of pods that are bound.
+// containers has the signals of containers in bound pods.
 func containers() Table {
 	return Table{
 		{
@@ -102,7 +103,7 @@ func containers() Table {
 			Trigger: Always, Action: Move, Scope: Workload, After: 3 * time.Minute, TTL: 15 * time.Minute, Charged: true, Siblings: true, Blame: 1,
 		},
 		{
-			// A volume that another node still holds is detached by force after 6 minutes, which is no fault of this node.
+			// A volume that another node still holds is detached by force after 6 minutes. This node is not at fault.
 			Name: "SandboxNotReady", Where: Sandbox,
 			Trigger: Always, Action: Move, Scope: Workload, After: 10 * time.Minute, TTL: 15 * time.Minute, Charged: true, Siblings: true, Blame: 1,
 		},
@@ -126,6 +127,6 @@ func admission(name string, ttl time.Duration, blame int, reasons ...string) Row
 
 func free(r Row) Row { r.Action, r.Charged = Record, false; return r }
 
-// ownLimit reports whether the kubelet evicted a pod for what it used beyond its own limit. If the node was short of something the
-// message begins with that.
+// ownLimit reports whether the kubelet evicted a pod because it exceeded its own limit. If the node was short of a resource, the message
+// begins with that.
 func ownLimit(message string) bool { return message != "" && !strings.HasPrefix(message, "The node ") }

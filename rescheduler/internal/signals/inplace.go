@@ -8,14 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What agents of groups that are restarted in place are known by: the supervisor in a worker's command, or the sidecar's flag or variable.
+// These mark the agents of groups that restart in place: the supervisor in a worker's command, or the flag or variable of the sidecar.
 const (
 	supervisor = "holdfast-exec"
 	agentFlag  = "--worker-jobset-uid"
 	agentEnv   = "JOBSET_UID"
 )
 
-// InPlace reports whether a pod belongs to a group that is restarted in place.
+// InPlace reports whether the pod belongs to a group that restarts in place.
 func InPlace(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.InitContainers, isAgent) || slices.ContainsFunc(pod.Spec.Containers, isAgent)
 }
@@ -25,7 +25,7 @@ func isAgent(c corev1.Container) bool {
 	return len(m.Args)+len(m.Env) > 0
 }
 
-// Marks is a container with nothing but its name, its memory limit and what InPlace looks at.
+// Marks returns the container with only its name, its memory limit and the fields that InPlace reads.
 func Marks(c corev1.Container) corev1.Container {
 	slim := corev1.Container{Name: c.Name}
 	if limit, found := c.Resources.Limits[corev1.ResourceMemory]; found {

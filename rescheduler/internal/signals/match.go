@@ -9,24 +9,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// HandoverAnnotation is on a pod whose supervisor gives up on the node: a slot that keeps failing in place. Its value is the reason.
-// The next pod of the slot keeps away from the node.
+// HandoverAnnotation marks a pod whose supervisor gives up on the node because the slot keeps failing in place. Its value is the reason.
+// The next pod of the slot avoids the node.
 const HandoverAnnotation = "holdfast.dev/failing-here"
 
 // Match is a row that a pod matches.
 type Match struct {
 	Row    Row
-	Reason string // as the pod says it
-	// Since is when the trouble began; zero if the pod does not say it, and the observer has to remember.
+	Reason string // as reported by the pod
+	// Since is when the trouble began. It is zero if the pod's status does not say, and the caller must remember it.
 	Since time.Time
-	// Down: the trouble is there now. A container in a loop runs between two failures; once it has run for StatusAge that is no time to act.
+	// Down means that the trouble persists. A container in a crash loop runs between two failures; once it has run for StatusAge, it is not
+	// down.
 	Down bool
-	// OwnLimit: the container was killed for its memory, and has a limit of its own. Unless the node is short of memory it has exceeded that.
+	// OwnLimit means that the container was killed for its memory and has a memory limit. Unless the node is short of memory, it exceeded
+	// that limit.
 	OwnLimit bool
 }
 
-// Matches are the rows that a pod matches, in the order of the table. Rows that are Off are no matches, and nothing is wrong with a
-// pod that has succeeded, whatever it went through.
+// Matches returns the rows that a pod matches, in the order of the table. It leaves out rows that are Off. A pod that has succeeded matches
+// none.
 func (t Table) Matches(pod *corev1.Pod, now time.Time) []Match {
 	var found []Match
 	if pod.Status.Phase == corev1.PodSucceeded {
@@ -44,7 +46,7 @@ func (t Table) Matches(pod *corev1.Pod, now time.Time) []Match {
 	return found
 }
 
-// Instant is the first match that needs neither time nor other pods: what everybody can know of a pod that has failed.
+// Instant returns the first match that needs neither time nor other pods. The webhook uses it for pods that have failed.
 func (t Table) Instant(pod *corev1.Pod, now time.Time) (Match, bool) {
 	for _, m := range t.Matches(pod, now) {
 		switch {
@@ -101,7 +103,7 @@ func (r Row) hasCode(code int32) bool {
 	return slices.Contains(r.ExitCodes, code)
 }
 
-// container: one that waits for a reason, or that terminated for one and stays so.
+// container matches a container that waits for a reason, or that has terminated for a reason and stays terminated.
 func (r Row) container(pod *corev1.Pod) (Match, bool) {
 	for _, c := range statuses(pod) {
 		if w := c.State.Waiting; w != nil && r.hasReason(w.Reason) {
@@ -114,8 +116,8 @@ func (r Row) container(pod *corev1.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// ended: of a container that was lost nobody knows when. Then the pod's failure counts, or each process that begins would take
-// it for a new one.
+// ended returns when the container ended. If the container was lost, it is the time when the pod failed. Otherwise every new process would
+// take it for a new failure.
 func ended(pod *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	if t.FinishedAt.IsZero() && pod.Status.Phase == corev1.PodFailed {
 		return FailedAt(pod)
@@ -123,13 +125,13 @@ func ended(pod *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	return t.FinishedAt.Time
 }
 
-// StatusAge is how old the status of a pod may be, by which the kubelet says what happened to it.
+// StatusAge is how long the published status of a pod may lag behind what happens on its node.
 const StatusAge = 10 * time.Second
 
-// steady is how long a container has to run before the kubelet resets its back-off, which ends a crash loop.
+// steady is how long a container must run before the kubelet resets its back-off, which ends a crash loop.
 const steady = 10 * time.Minute
 
-// loop: a container has failed for the reason and is not steady since, or it failed in a pod that is not restarted.
+// loop matches a container that failed for the reason and has not been steady since, or that failed in a pod that is not restarted.
 func (r Row) loop(pod *corev1.Pod, now time.Time) (Match, bool) {
 	for _, c := range statuses(pod) {
 		if t := c.State.Terminated; t != nil && r.hasReason(t.Reason) && r.hasCode(t.ExitCode) {
@@ -172,7 +174,7 @@ func limited(pod *corev1.Pod, container string, t *corev1.ContainerStateTerminat
 	})
 }
 
-// since: the end of a container is the beginning of the trouble only if it was its first and last.
+// since returns when the container ended if it is not restarted. Otherwise it returns zero, because the trouble began earlier.
 func since(t *corev1.ContainerStateTerminated, final bool) time.Time {
 	if final {
 		return t.FinishedAt.Time
@@ -180,7 +182,8 @@ func since(t *corev1.ContainerStateTerminated, final bool) time.Time {
 	return time.Time{}
 }
 
-// sandbox: volumes, devices, the sandbox and its network come before this condition turns True, images after it.
+// sandbox matches a pod that waits for its sandbox. Volumes, devices and the network are set up before the condition turns True, and images
+// are pulled after it.
 func (r Row) sandbox(pod *corev1.Pod) (Match, bool) {
 	if pod.Status.Phase != corev1.PodPending || !bound(pod) {
 		return Match{}, false
@@ -205,7 +208,7 @@ func (r Row) device(pod *corev1.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// repeat: a member of a group was started again and again where it is. Its group goes on; its next pod goes elsewhere.
+// repeat matches a member of a group that was restarted in place again and again. Its group continues, and its next pod avoids the node.
 func (r Row) repeat(pod *corev1.Pod) (Match, bool) {
 	if !InPlace(pod) || !bound(pod) {
 		return Match{}, false
@@ -224,8 +227,8 @@ func byItself(t *corev1.ContainerStateTerminated) bool {
 	return t.Reason == "OOMKilled" || t.ExitCode != 0 && t.ExitCode != killed && t.ExitCode != terminated
 }
 
-// FailedAt is when a pod failed, as far as it says so: its last container's end, else its disruption, else since when it is not
-// ready, else its start, which is when the kubelet rejected it, else its creation.
+// FailedAt returns when a pod failed, from the first of these that is known: the end of its last container, its disruption, when it became
+// unready, its start (which is when the kubelet rejected it), or its creation.
 func FailedAt(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for _, c := range statuses(pod) {

@@ -4,12 +4,12 @@ import (
 	"time"
 )
 
-// Trigger says for which workloads a row counts.
+// Trigger selects the workloads to which a row applies.
 type Trigger string
 
 const (
-	Always    Trigger = "Always"    // for all that are managed
-	Annotated Trigger = "Annotated" // for those that ask for it by schedulingRetries themselves
+	Always    Trigger = "Always"    // all managed workloads
+	Annotated Trigger = "Annotated" // workloads that set schedulingRetries themselves
 	Off       Trigger = "Off"
 )
 
@@ -17,65 +17,65 @@ const (
 type Action string
 
 const (
-	// Move: the node is excluded, and the pod leaves it: by eviction, or by its controller if it has failed.
+	// Move excludes the node and moves the pod: by eviction, or by its controller if the pod has failed.
 	Move Action = "Move"
-	// Record: the node is excluded for replacements, and the pod is left as it is.
+	// Record excludes the node for replacements and leaves the pod as it is.
 	Record Action = "Record"
-	// Never: the pod's trouble is not the node's; it is never moved while it lasts, whatever else is wrong with it.
+	// Never forbids moving the pod while the signal lasts, whatever else is wrong, because the node is not at fault.
 	Never Action = "Never"
 )
 
-// Scope says whom an exclusion is for.
+// Scope is the set of pods to which an exclusion applies.
 type Scope string
 
 const (
-	Workload Scope = "Workload" // all pods of the workload: the node cannot run them
-	Slot     Scope = "Slot"     // the pod's identity, where it has one: others may run there
+	Workload Scope = "Workload" // all pods of the workload, because the node cannot run them
+	Slot     Scope = "Slot"     // pods of the same slot, if the pod has one; others may run there
 )
 
-// Where is the part of a pod's status that a row is about.
+// Where is the part of the pod status that a row matches.
 type Where int
 
 const (
 	Phase      Where = iota // status.reason of a pod in phase Failed
 	Disruption              // reason of the condition DisruptionTarget
 	Container               // reason of a container that waits or has terminated
-	Loop                    // a container that fails again and again
-	Sandbox                 // no sandbox, network or volumes: the condition PodReadyToStartContainers
+	Loop                    // a container in a crash loop
+	Sandbox                 // the condition PodReadyToStartContainers: no sandbox, network or volumes
 	Device                  // status of a container's device
 	Handover                // the annotation of a supervisor that gives up on the node
-	Repeat                  // a member of a group that is restarted in place on the same node
+	Repeat                  // a member of a group that keeps restarting in place on the same node
 )
 
-// Row is one kind of trouble. All but Name and what it matches can be changed by configuration.
+// Row is one kind of failure. The configuration can change all fields but Name and what the row matches.
 type Row struct {
 	Name    string
 	Where   Where
-	Reasons []string // any of them; one that ends in * is a prefix
+	Reasons []string // any of these; a reason that ends in * is a prefix
 	Message func(message string) bool
 	Trigger Trigger
 	Action  Action
 	Scope   Scope
-	// After is how long the trouble has to last.
+	// After is how long the signal must last.
 	After time.Duration
-	// Restarts of a container that are needed; for Loop and Repeat.
+	// Restarts is the minimum number of restarts of a container, for Loop and Repeat.
 	Restarts int32
-	// ExitCodes that count; empty: all but 0. For containers that terminated.
+	// ExitCodes are the exit codes of terminated containers that count; empty means all but 0.
 	ExitCodes []int32
-	// TTL is how long the node is avoided the first time. 0: it is not.
+	// TTL is how long the node is excluded after the first failure; 0 means not at all.
 	TTL time.Duration
-	// Charged: it costs the workload one of its moves. What is not the pod's fault does not.
+	// Charged means that the workload is charged for the move. It is false where the pod is not at fault.
 	Charged bool
-	// Siblings: pods of the same template elsewhere have to speak against the node, or at least not for it.
+	// Siblings means that pods of the same template on other nodes are evidence for or against the node.
 	Siblings bool
-	// Blame is the weight against the node.
+	// Blame is the weight of the complaint about the node.
 	Blame int
 }
 
-// Instant reports whether the row needs no time and no other pods: it holds as soon as it is seen.
+// Instant reports whether the row needs neither time nor other pods, so that it applies at once.
 func (r Row) Instant() bool {
 	return (r.Where == Phase || r.Where == Disruption) && r.After == 0 && r.Action != Never
 }
 
-// Excludes reports whether the row keeps replacements away from the node.
+// Excludes reports whether replacements avoid the node.
 func (r Row) Excludes() bool { return r.Action != Never && r.TTL > 0 }

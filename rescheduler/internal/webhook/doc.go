@@ -1,4 +1,3 @@
-// Package webhook is asked about pods that are created where rescheduling is in use, and tells the scheduler which nodes to keep
-// them away from. It reads caches, apart from owners that are too new for them, and lets every pod through: what it cannot find out
-// in time it leaves out.
+// Package webhook adds the nodes to avoid to new pods in namespaces with managed workloads. It reads from caches, except for owners that
+// are too new for them. It admits every pod, and leaves out what it cannot determine in time.
 package webhook

@@ -23,31 +23,31 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-// budget is what finding out may take: a pod waits for it.
+// budget limits the time that an admission may take, because the pod waits for it.
 const budget = 500 * time.Millisecond
 
-// Handler answers for pods.
+// Handler handles admission requests for pods.
 type Handler struct {
 	Nodes  *nodes.Lister
 	Owners *owners.Resolver
 	// Failed are pods that failed recently and may not be in the memory yet.
 	Failed *failures.Index
-	// Leads reports whether this process is the one that writes what workloads remember, and so knows it before the cache does.
+	// Leads reports whether this process is the leader. The leader writes the memories, so it knows them before the cache does.
 	Leads  func() bool
 	Clock  clock.PassiveClock
 	Config settings.Rescheduling
-	// Count the answers.
+	// Count counts the results.
 	Count func(result string)
 }
 
-// Results that are counted.
+// Results, for Count.
 const (
 	Unchanged = "unchanged"
 	Excluded  = "excluded"
-	Unknown   = "unknown" // it could not be found out
+	Unknown   = "unknown" // could not be determined
 )
 
-// Handle lets every pod through, whatever happens here: what the library answers to a panic is a refusal, which a failurePolicy does not turn.
+// Handle admits every pod, even after a panic. The library would reject the request then, whatever the failurePolicy.
 func (h *Handler) Handle(ctx context.Context, request admission.Request) (response admission.Response) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -83,7 +83,7 @@ func (h *Handler) answer(ctx context.Context, request admission.Request) admissi
 	return admission.Patched("", h.patch(ctx, &pod, hosts)...)
 }
 
-// hosts that the pod is to be kept away from. Empty: none.
+// hosts returns the nodes that the pod must avoid; empty if there are none.
 func (h *Handler) hosts(ctx context.Context, pod *corev1.Pod) ([]string, error) {
 	if placement.Placed(pod) || pod.Spec.NodeName != "" || slices.Contains(h.Config.ExcludedNamespaces, pod.Namespace) {
 		return nil, nil
@@ -113,7 +113,7 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 		hosts = h.Failed.Nodes(chain.Direct().UID, slot, now)
 	}
 	if len(hosts) == 0 && len(m.Exclusions(slot, now, nil)) == 0 {
-		return nil, nil // as for nearly all pods: the nodes are listed for others only
+		return nil, nil // most pods stop here, without a list of the nodes
 	}
 	all, err := h.Nodes.List(ctx)
 	if err != nil {
@@ -131,8 +131,8 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 	return hosts, nil
 }
 
-// remembered is the memory of the root owner. The controller writes it and evicts the pod at once, maybe in another process than this one.
-// So a process that does not lead reads it from the API server: then it has seen the write for sure.
+// remembered returns the memory of the root owner. The controller evicts the pod as soon as it has written the memory, possibly in another
+// process. So a process that does not lead reads the memory from the API server, which has the write by then.
 func (h *Handler) remembered(ctx context.Context, chain owners.Chain) memory.Memory {
 	root := chain.Root()
 	if !h.Leads() {
@@ -146,10 +146,10 @@ func (h *Handler) remembered(ctx context.Context, chain owners.Chain) memory.Mem
 	return memory.Read(root.Annotations)
 }
 
-// Shares of the nodes that one pod may be kept away from.
+// Limits of the number of nodes that one pod may avoid.
 const (
 	fewest    = 5 // in a small cluster
-	mostShare = 5 // a fifth
+	mostShare = 5 // divisor of the number of nodes
 )
 
 func most(all *nodes.List) int { return max(fewest, len(all.All)/mostShare) }

@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-// patch adds one annotation, and touches no other; and node affinity, where the pod's scheduler does not read the annotation.
-// What the pod has of the annotation itself counts too, within the bounds.
+// patch returns operations that add the annotation, and node affinity if the pod's scheduler does not read the annotation. It keeps the
+// nodes that the pod's own annotation names, within the limits. It changes nothing else.
 func (h *Handler) patch(ctx context.Context, pod *corev1.Pod, hosts []string) []jsonpatch.Operation {
 	value := memory.FormatHosts(memory.MergeHosts(hosts, memory.Hosts(pod.Annotations)))
 	operations := []jsonpatch.Operation{annotate(pod, value)}
 	all, err := h.Nodes.List(ctx)
 	if err != nil || !takes(all, pod, hosts) {
-		return operations // with no other node it would not run at all: the plugin knows how to give way, affinity does not
+		return operations // with affinity the pod would not run at all; the plugin can drop exclusions
 	}
 	if h.Config.Enforcement.Mode(pod.Spec.SchedulerName) == settings.Required {
 		return append(operations, require(pod, hosts))
@@ -34,12 +34,12 @@ func annotate(pod *corev1.Pod, value string) jsonpatch.Operation {
 	return jsonpatch.NewOperation("add", "/metadata/annotations/"+escape(memory.HostsAnnotation), value)
 }
 
-// escape a key for a JSON pointer.
+// escape escapes a key for a JSON pointer.
 func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
 const affinityPath = "/spec/affinity"
 
-// require adds the narrowest part of the affinity that is not there yet.
+// require returns the operation that adds the smallest missing part of the affinity.
 func require(pod *corev1.Pod, hosts []string) jsonpatch.Operation {
 	a := pod.Spec.Affinity
 	switch {

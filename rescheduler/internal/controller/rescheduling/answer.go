@@ -14,11 +14,11 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// conflicted is when a write is tried again that was made on a stale copy: the cache has the newer one by then.
+// conflicted is the delay before a write with a stale copy is retried. The cache is up to date by then.
 const conflicted = 100 * time.Millisecond
 
-// answer decides about an abnormal pod and carries the decision out. Decisions about one workload are made one after the other, each on
-// what the one before has written.
+// answer decides about an abnormal pod and carries out the decision. Decisions about one workload are made one at a time, each on what the
+// previous one wrote.
 func (r *Reconciler) answer(ctx context.Context, s *scope) (ctrl.Result, error) {
 	unlock, locked := r.lock(s)
 	if !locked {
@@ -39,7 +39,7 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) (ctrl.Result, error) 
 	return r.carryOut(ctx, s, m, d)
 }
 
-// decide takes the first match that something follows from now. Of those that have to wait the soonest counts.
+// decide returns the decision for the first match that requires action now. If all matches must wait, it returns the one that is due first.
 func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, signals.Match, error) {
 	var waiting *policy.Decision
 	var of signals.Match
@@ -65,7 +65,7 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, si
 	return waiting, of, nil
 }
 
-// carryOut writes the memory before it evicts the pod, because the webhook reads it when it admits the replacement.
+// carryOut writes the memory before it evicts the pod, because the webhook reads the memory when it admits the replacement.
 func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
 	r.blame(s, m, d)
 	if d.Act == policy.Exhaust {
@@ -101,9 +101,9 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	return r.move(ctx, s, m, d)
 }
 
-// due reports whether another pod of the workload has been charged for a move that is not made yet, because it waits for a budget. If the
-// workload were exhausted now that pod would lose the move that it has paid for. It is waited for as long as a node is avoided the first
-// time, at most.
+// due reports whether another pod of the workload was charged for a move that waits for a disruption budget. If the workload were marked
+// exhausted now, that pod would lose a move that is already charged. The wait is limited to the time for which a node is excluded after its
+// first failure.
 func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) {
 	charged := map[string]bool{}
 	for _, e := range s.memory.Entries {
@@ -121,16 +121,16 @@ func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) 
 	return found, err
 }
 
-// mayNotWrite: without a memory the pod would be moved for ever.
+// mayNotWrite handles a workload whose annotations this program may not write. Without a memory the pod would be moved forever.
 func (r *Reconciler) mayNotWrite(ctx context.Context, s *scope, m signals.Match) (ctrl.Result, error) {
 	r.announce(ctx, s, m, &policy.Decision{
 		Reason: policy.NotMovable, Warning: true,
-		Message: fmt.Sprintf("%s on node %s: the rescheduler may not write annotations of %s %s", m.Reason, s.pod.Spec.NodeName, s.subject.Kind, s.subject.Name),
+		Message: fmt.Sprintf("%s on node %s: the rescheduler is not allowed to write annotations of %s %s", m.Reason, s.pod.Spec.NodeName, s.subject.Kind, s.subject.Name),
 	})
 	return ctrl.Result{RequeueAfter: mayNotWriteFor}, nil
 }
 
-// mayNotWriteFor is when rights are tried again.
+// mayNotWriteFor is the delay before a forbidden write is retried.
 const mayNotWriteFor = 5 * time.Minute
 
 func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
@@ -150,12 +150,12 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 	case moved:
 		r.announce(ctx, s, m, d)
 	case blocked:
-		d.Message = fmt.Sprintf("%s on node %s: a PodDisruptionBudget does not let the pod go yet", m.Reason, s.pod.Spec.NodeName)
+		d.Message = fmt.Sprintf("%s on node %s: a PodDisruptionBudget does not allow the eviction yet", m.Reason, s.pod.Spec.NodeName)
 		d.Reason, d.Warning = reasonBlocked, true
 		r.announce(ctx, s, m, d)
 		return ctrl.Result{RequeueAfter: blockedFor}, nil
 	case contradicted:
-		d.Message = fmt.Sprintf("%s on node %s: more than one PodDisruptionBudget selects the pod, so that no one can evict it: leave one", m.Reason, s.pod.Spec.NodeName)
+		d.Message = fmt.Sprintf("%s on node %s: more than one PodDisruptionBudget selects the pod, so it cannot be evicted: keep only one", m.Reason, s.pod.Spec.NodeName)
 		d.Reason, d.Warning = policy.NotMovable, true
 		r.announce(ctx, s, m, d)
 	}
@@ -166,7 +166,7 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 func (r *Reconciler) take(p policy.Purpose) (granted bool, why string, after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.budgets.Take(p, r.clock.Now()) // not s.now: others may have drawn on them meanwhile
+	return r.budgets.Take(p, r.clock.Now()) // not s.now, because other workers may have drawn on them since
 }
 
 // breakerOpen reports whether the circuit breaker is open.
@@ -176,14 +176,14 @@ func (r *Reconciler) breakerOpen() bool {
 	return r.budgets.Open(r.clock.Now()) > 0
 }
 
-// giveBack what was taken for a move that was not made.
+// giveBack returns what take granted for a move that was not made.
 func (r *Reconciler) giveBack(p policy.Purpose) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.budgets.Return(p)
 }
 
-// purpose of a move that is made for the sake of a node.
+// purpose returns the budgets that a move away from the node draws on.
 func (s *scope) purpose(node string) policy.Purpose {
 	return policy.Purpose{Workload: string(s.subject.UID), Node: node, Namespace: s.pod.Namespace}
 }

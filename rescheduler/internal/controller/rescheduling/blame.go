@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// TaintKey is on nodes that too many pods failed on. Its effect is NoSchedule: what runs there goes on.
+	// TaintKey is the taint of nodes on which too many pods failed. Its effect is NoSchedule, so running pods stay.
 	TaintKey = "holdfast.dev/pods-fail-here"
-	// TaintUntil is when the taint is removed, on the node, in RFC 3339.
+	// TaintUntil is the annotation with the time when the taint is removed, in RFC 3339.
 	TaintUntil = "holdfast.dev/pods-fail-here-until"
 )
 
-// blame the node for a failure that weighs, if taints are on.
+// blame adds the failure to the complaints about the node, if taints are on.
 func (r *Reconciler) blame(s *scope, m signals.Match, d *policy.Decision) {
 	if !r.config.Blame.Taint || d.Blame == 0 {
 		return
@@ -36,7 +36,7 @@ func (r *Reconciler) blame(s *scope, m signals.Match, d *policy.Decision) {
 	r.board.Say(s.pod.Spec.NodeName, string(s.pod.UID), string(s.subject.UID), m.Row.Blame, s.now)
 }
 
-// taint the node if enough was said against it, by pods of several workloads. There is a bound to how many are.
+// taint taints the node if there are enough complaints from several workloads. The number of tainted nodes is limited.
 func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 	if !r.config.Blame.Taint || r.config.DryRun {
 		return nil
@@ -61,7 +61,7 @@ func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if added, err := r.addTaint(ctx, node, s.now); err != nil || !added {
-		return err // it is gone, or tainted
+		return err // deleted, or tainted already
 	}
 	r.tainting[name] = s.now
 	r.board.Clear(name)
@@ -70,9 +70,9 @@ func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// taintedNodes counts them, for the metric.
+// taintedNodes counts the tainted nodes, for the metric.
 func (r *Reconciler) taintedNodes() (n float64) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // a cache that does not fill holds no scraping up
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // a scrape must not wait for a cache that does not sync
 	defer cancel()
 	all, err := r.nodes.List(ctx)
 	if err != nil {
@@ -89,7 +89,8 @@ func (r *Reconciler) taintedNodes() (n float64) {
 // cacheDelay is how long the cache may take to show a taint.
 const cacheDelay = time.Minute
 
-// isTaintedBy this time, by the cache or by what was written that the cache does not show yet: the bound counts both.
+// isTaintedBy reports whether the node is tainted, according to the cache or to recent writes that the cache does not show yet. The limit
+// counts both.
 func (r *Reconciler) isTaintedBy(now time.Time, node *corev1.Node) bool {
 	written, found := r.tainting[node.Name]
 	if isTainted(node) || now.Sub(written) >= cacheDelay {
@@ -100,7 +101,7 @@ func (r *Reconciler) isTaintedBy(now time.Time, node *corev1.Node) bool {
 }
 
 func (r *Reconciler) addTaint(ctx context.Context, cached *corev1.Node, now time.Time) (added bool, err error) {
-	var node corev1.Node // the cache has not all of it
+	var node corev1.Node // the cached copy is not complete
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(cached), &node); err != nil || isTainted(&node) {
 		return false, client.IgnoreNotFound(err)
 	}
@@ -124,14 +125,14 @@ func isOurs(t corev1.Taint) bool {
 	return t.Key == TaintKey && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// Pardons removes taints whose time is over. It runs where taints are on: without them the manager has no right to change nodes.
+// Pardons removes expired taints. It runs only if taints are on. Otherwise the manager has no permission to change nodes.
 type Pardons struct {
 	Client client.Client
 	Live   client.Reader
 	Clock  clock.PassiveClock
 }
 
-// Register the controller.
+// Register adds the controller to the manager.
 func (p *Pardons) Register(mgr ctrl.Manager) error {
 	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { _, found := o.GetAnnotations()[TaintUntil]; return found })
 	return ctrl.NewControllerManagedBy(mgr).
@@ -141,7 +142,7 @@ func (p *Pardons) Register(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(mgr.GetClient(), p))
 }
 
-// Reconcile looks at one node. A time that cannot be read is over.
+// Reconcile handles one node. A time that cannot be parsed counts as expired.
 func (p *Pardons) Reconcile(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
 	until, err := time.Parse(time.RFC3339, node.Annotations[TaintUntil])
 	if left := until.Sub(p.Clock.Now()); err == nil && left > 0 {

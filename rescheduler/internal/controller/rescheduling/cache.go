@@ -17,11 +17,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
-// ownerIndex finds pods by the UID of their controller.
+// ownerIndex indexes pods by the UID of their controller.
 const ownerIndex = "holdfast.controller"
 
-// CacheOptions keep of pods, nodes and owners what decisions need: with many pods the rest of them would be most of the memory.
-// namespaces: empty is all.
+// CacheOptions limits the cache to the fields of pods, nodes and owners that decisions need. With many pods, the others would use most of
+// the memory. No namespaces means all.
 func CacheOptions(namespaces ...string) cache.Options {
 	var only map[string]cache.Config
 	for _, name := range namespaces {
@@ -42,7 +42,7 @@ func CacheOptions(namespaces ...string) cache.Options {
 	}
 }
 
-// AddIndexes are what lists need.
+// AddIndexes adds the indexes that lists of this package use.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &corev1.Pod{}, ownerIndex, indexByOwner)
 }
@@ -63,13 +63,13 @@ func stripMetadata(o any) (any, error) {
 	return o, nil
 }
 
-// kept are prefixes of the annotations of pods that are read.
+// kept are the prefixes of pod annotations that are read.
 var kept = []string{
 	"holdfast.dev/", "sigs.k8s.io/", "kueue.x-k8s.io/", "batch.kubernetes.io/", "scheduling.k8s.io/", "kubernetes.io/config.mirror",
 	"descheduler.alpha.kubernetes.io/", memory.RetriesAnnotation,
 }
 
-// stripPod returns a pod with what decisions need.
+// stripPod returns a copy of the pod with the fields that decisions need.
 func stripPod(full *corev1.Pod) *corev1.Pod {
 	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
 	pod.Annotations = some(full.Annotations)
@@ -94,7 +94,7 @@ func stripPod(full *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// memoryLimit of a whole pod.
+// memoryLimit returns only the memory limit of the pod as a whole.
 func memoryLimit(r *corev1.ResourceRequirements) *corev1.ResourceRequirements {
 	if r == nil || r.Limits.Memory().IsZero() {
 		return nil
@@ -122,7 +122,7 @@ func some(annotations map[string]string) map[string]string {
 	return out
 }
 
-// marks of containers: agents are recognised by them.
+// marks returns the containers with the fields by which agents are recognized.
 func marks(containers []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, 0, len(containers))
 	for _, c := range containers {
@@ -131,7 +131,7 @@ func marks(containers []corev1.Container) []corev1.Container {
 	return out
 }
 
-// decisive are the conditions that are read.
+// decisive returns the conditions that are read.
 func decisive(all []corev1.PodCondition) []corev1.PodCondition {
 	read := []corev1.PodConditionType{corev1.PodReady, corev1.PodScheduled, corev1.PodReadyToStartContainers, corev1.DisruptionTarget}
 	out := make([]corev1.PodCondition, 0, len(read))
@@ -156,7 +156,7 @@ func states(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return out
 }
 
-// terse leaves out what a container wrote at its end.
+// terse drops the termination message of a container.
 func terse(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
 	if t == nil {
 		return nil

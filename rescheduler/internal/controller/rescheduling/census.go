@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	// censusFor is how long a census is used. Decisions about N pods of one workload then visit N pods and not N times N. What the siblings
-	// say changes over minutes.
+	// censusFor is how long a census is used, so that decisions about N pods of one workload visit N pods and not N². The state of the
+	// siblings changes within minutes.
 	censusFor = time.Second
-	// wellness is how long a pod has to be ready to speak for its template.
+	// wellness is how long a pod must be ready before it counts as evidence for its template.
 	wellness = 2 * time.Minute
 )
 
-// census is what the pods of a workload say of each other. It does not change.
+// census summarizes the pods of a workload. It is immutable.
 type census struct {
 	taken    time.Time
-	living   []string // templates of pods that have not ended, each once
+	living   []string // templates of pods that have not ended, without duplicates
 	byKind   map[kind]policy.Siblings
-	troubled time.Time // when a pod without an identity was last in trouble
+	troubled time.Time // when a pod without an identity last failed or was not ready
 }
 
-// kind of pods: made alike, and compared for one row.
+// kind groups pods of one template that match the same row.
 type kind struct{ alike, row string }
 
 func (c *census) siblings(pod *corev1.Pod, row string) policy.Siblings {
 	return c.byKind[kind{owners.Alike(pod), row}]
 }
 
-// census of the pods of the workload, no older than censusFor.
+// census returns the census of the workload's pods, at most censusFor old.
 func (r *Reconciler) census(ctx context.Context, s *scope) (*census, error) {
 	if known, found := r.censuses.Get(s.subject.UID); found {
 		if c := known.(*census); s.now.Sub(c.taken) < censusFor && !s.now.Before(c.taken) {
@@ -58,7 +58,7 @@ func (r *Reconciler) census(ctx context.Context, s *scope) (*census, error) {
 	return c, nil
 }
 
-// count what a pod says, to a census that is not finished.
+// count adds a pod to a census under construction.
 func (r *Reconciler) count(c *census, pod *corev1.Pod, now time.Time) {
 	if owners.Slot(pod) == "" && !ended(pod) {
 		if at := troubledAt(pod, now); at.After(c.troubled) {
@@ -90,7 +90,7 @@ func (r *Reconciler) count(c *census, pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// troubledAt is when a pod was last in trouble, as far as it says so: now if it has a node and is not ready.
+// troubledAt returns when the pod last failed, according to its status, or now if it has a node and is not ready.
 func troubledAt(pod *corev1.Pod, now time.Time) (last time.Time) {
 	if pod.Spec.NodeName != "" && readySince(pod).IsZero() {
 		return now

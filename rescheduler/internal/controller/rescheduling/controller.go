@@ -27,18 +27,18 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// Name of the controller, and of who writes.
+// Names of the controller and of its field manager.
 const (
 	Name       = "rescheduler"
 	fieldOwner = client.FieldOwner("holdfast-rescheduler")
 )
 
-// chains finds who answers for a pod: an owners.Resolver.
+// chains finds the owners of a pod. owners.Resolver implements it.
 type chains interface {
 	Of(ctx context.Context, pod metav1.Object) (owners.Chain, error)
 }
 
-// Options are what a Reconciler is made of.
+// Options are the parts of a Reconciler.
 type Options struct {
 	// Client reads from the cache and writes.
 	Client client.Client
@@ -46,9 +46,9 @@ type Options struct {
 	Live client.Reader
 	// Nodes lists nodes from the cache.
 	Nodes *nodes.Lister
-	// Owners finds who answers for a pod.
+	// Owners finds the owners of a pod.
 	Owners chains
-	// Ledger is that of Owners.
+	// Ledger is the ledger of Owners.
 	Ledger   *owners.Ledger
 	Recorder events.EventRecorder
 	Metrics  *Metrics
@@ -56,7 +56,7 @@ type Options struct {
 	Config   settings.Rescheduling
 }
 
-// Reconciler answers for pods.
+// Reconciler reconciles pods.
 type Reconciler struct {
 	client   client.Client
 	live     client.Reader
@@ -68,9 +68,9 @@ type Reconciler struct {
 	config   settings.Rescheduling
 	table    signals.Table
 	observed *observationTimes
-	// unfilled are workloads, by their UID, of whose pods some have not been given the exclusions that were written last.
+	// unfilled are the UIDs of workloads with pods that still lack the latest exclusions.
 	unfilled *lru.Cache
-	// censuses are what pods of a workload say of each other, by the workload's UID.
+	// censuses are the cached censuses, by the workload's UID.
 	censuses *lru.Cache
 	nodes    *nodes.Lister
 	family   *family
@@ -78,17 +78,17 @@ type Reconciler struct {
 	woken    chan event.GenericEvent
 
 	roomsMu sync.Mutex
-	// rooms are what was found free on nodes to which waiting pods may return.
+	// rooms are the free resources of nodes to which pending pods may return.
 	rooms map[string]room
 
 	mu      sync.Mutex
 	budgets *policy.Budgets
 	board   *blame.Board
-	// tainting are nodes and when they were tainted, until the cache shows it.
+	// tainting has the nodes that were tainted, and when, until the cache shows it.
 	tainting map[string]time.Time
 }
 
-// New makes a Reconciler that has seen nothing yet.
+// New returns a Reconciler.
 func New(o Options) *Reconciler {
 	r := &Reconciler{
 		client: o.Client, live: o.Live, owners: o.Owners, ledger: o.Ledger, metrics: o.Metrics, clock: o.Clock, config: o.Config,
@@ -121,7 +121,7 @@ func New(o Options) *Reconciler {
 // +kubebuilder:rbac:groups=ray.io,resources=rayclusters;rayjobs;rayservices,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=get;list;watch;patch
 
-// Register the controller.
+// Register adds the controller to the manager.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
@@ -131,7 +131,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Complete(reconcile.Func(r.reconcile))
 }
 
-// Reconcile decides about one pod, as it was seen last.
+// Reconcile decides about one pod as last observed.
 func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
 	if !pod.DeletionTimestamp.IsZero() || slices.Contains(r.config.ExcludedNamespaces, pod.Namespace) {
 		return ctrl.Result{}, nil
@@ -153,7 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Resul
 	}
 }
 
-// lock the workload for a decision about the pod. If another decision is being made the pod comes again when that is done.
+// lock locks the workload for a decision about the pod. If another decision is in progress, the pod is reconciled again after it.
 func (r *Reconciler) lock(s *scope) (unlock func(), locked bool) {
 	release, locked := r.ledger.TryLock(s.subject.UID, client.ObjectKeyFromObject(s.pod))
 	if !locked {
@@ -164,7 +164,7 @@ func (r *Reconciler) lock(s *scope) (unlock func(), locked bool) {
 	return func() { r.enqueue(release()...) }, true
 }
 
-// contended is when a pod comes again that was not woken by the pod that held its workload.
+// contended is when to reconcile a pod again if the holder of the lock did not wake it.
 const contended = 5 * time.Second
 
 func (r *Reconciler) enqueue(pods ...client.ObjectKey) {
@@ -173,7 +173,7 @@ func (r *Reconciler) enqueue(pods ...client.ObjectKey) {
 	}
 }
 
-// soonest of two periods, of which 0 is never.
+// soonest returns the shorter of two periods. 0 means never.
 func soonest(a, b time.Duration) time.Duration {
 	switch {
 	case a <= 0:

@@ -97,11 +97,11 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, m signals.Match, d 
 	}
 	// No program reads the annotation, so the patch needs no resource version.
 	if err := r.patch(ctx, s, want, client.MergeFrom(s.subject)); err != nil {
-		log.FromContext(ctx).V(1).Info("The decision is not on the workload", "error", err.Error())
+		log.FromContext(ctx).V(1).Info("Writing the decision to the workload failed", "error", err.Error())
 	}
 }
 
-// cut a text at a limit of bytes, between characters.
+// cut shortens a text to a number of bytes, between characters.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -15,26 +15,26 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 )
 
-// outcome of an attempt to move a pod.
+// outcome is the result of an attempt to move a pod.
 type outcome string
 
 const (
 	moved   outcome = "moved"
 	blocked outcome = "blocked" // by a PodDisruptionBudget
-	// contradicted: several PodDisruptionBudgets select the pod, which the API server does not support.
+	// contradicted means that several PodDisruptionBudgets select the pod, which the API server does not support.
 	contradicted outcome = "contradicted"
-	gone         outcome = "gone" // it is not there any more, or another pod has its name
+	gone         outcome = "gone" // it was deleted, or another pod has its name
 )
 
-// blockedFor is when a pod that a budget holds is tried again. The API server has no event for it.
+// blockedFor is the delay before an eviction that a budget refused is retried. The API server sends no event when the budget changes.
 const blockedFor = 10 * time.Second
 
-// evict asks the API server to let the pod go: it knows the budgets, and says why on the pod.
+// evict uses the Eviction API, which respects disruption budgets and records the reason on the pod.
 func (r *Reconciler) evict(ctx context.Context, s *scope) (outcome, error) {
 	return r.evictBy(ctx, s.pod, exactly(s.pod))
 }
 
-// severalBudgets is how the API server says that it supports one PodDisruptionBudget for a pod: it has no reason for it.
+// severalBudgets is part of the API server's message about a pod with several PodDisruptionBudgets. The error has no reason of its own.
 const severalBudgets = "more than one PodDisruptionBudget"
 
 func (r *Reconciler) evictBy(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (outcome, error) {
@@ -57,13 +57,13 @@ func exactly(pod *corev1.Pod) *metav1.DeleteOptions {
 	return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
 }
 
-// volumes says which of the pod's volumes ties it to its node. Empty: none.
+// volumes returns the name of a volume that ties the pod to its node; empty if there is none.
 func (r *Reconciler) volumes(ctx context.Context, pod *corev1.Pod) (string, error) {
 	if pinned := placement.Pinned(pod); pinned != "" {
 		return pinned, nil
 	}
 	for _, v := range pod.Spec.Volumes {
-		claim := pod.Name + "-" + v.Name // of an ephemeral volume
+		claim := pod.Name + "-" + v.Name // the claim of an ephemeral volume
 		if v.PersistentVolumeClaim != nil {
 			claim = v.PersistentVolumeClaim.ClaimName
 		}

@@ -17,20 +17,20 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// family knows which controllers of pods belong to one owner: a JobSet's Jobs, a Deployment's ReplicaSets. It knows those whose pods
-// were seen, of workloads that ask for moves and of others, which may ask later.
+// family maps owners to the controllers of their pods: a JobSet to its Jobs, a Deployment to its ReplicaSets. It includes all workloads
+// whose pods were observed, because a workload may ask for moves later.
 type family struct {
 	mu       sync.Mutex
 	children map[types.UID]map[types.UID]bool
-	// waiting are pods that wait for their owner to recover.
-	waiting map[types.UID]map[client.ObjectKey][]types.UID // and all the owners that they wait for
+	// waiting are the pods that wait for their owner to recover, by owner.
+	waiting map[types.UID]map[client.ObjectKey][]types.UID // and all the owners of each pod
 }
 
 func newFamily() *family {
 	return &family{children: map[types.UID]map[types.UID]bool{}, waiting: map[types.UID]map[client.ObjectKey][]types.UID{}}
 }
 
-// wait notes that a pod is to be looked at again when one of its owners changes.
+// wait records that a pod must be reconciled when one of its owners changes.
 func (f *family) wait(s *scope) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,7 +46,7 @@ func (f *family) wait(s *scope) {
 	}
 }
 
-// wake returns the pods that wait for the owner, once.
+// wake returns the pods that wait for the owner, and removes them.
 func (f *family) wake(owner types.UID) []client.ObjectKey {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,7 +62,7 @@ func (f *family) wake(owner types.UID) []client.ObjectKey {
 	return pods
 }
 
-// add a controller to an owner.
+// add adds a controller to an owner.
 func (f *family) add(owner, direct types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,14 +72,14 @@ func (f *family) add(owner, direct types.UID) {
 	f.children[owner][direct] = true
 }
 
-// of an owner: the controllers that pods were seen of.
+// of returns the controllers of the owner's pods that were observed.
 func (f *family) of(owner types.UID) []types.UID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Collect(maps.Keys(f.children[owner]))
 }
 
-// prune controllers that have no pods any more. The next pod of one brings it back.
+// prune removes controllers without pods. The next pod of a controller adds it again.
 func (f *family) prune(hasPods func(direct types.UID) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,15 +89,16 @@ func (f *family) prune(hasPods func(direct types.UID) bool) {
 			delete(f.children, owner)
 		}
 	}
-	for owner := range f.waiting { // for a recovery that the owner did not live to see
+	for owner := range f.waiting { // owners that were deleted before they recovered
 		if f.children[owner] == nil {
 			delete(f.waiting, owner)
 		}
 	}
 }
 
-// Wake reconciles pods of an owner whose annotations have changed: those that wait for it, those that it blames for a restart, and all of
-// them if it allows other moves than before. Such pods may have no events of their own. A standby observes no pods, so it wakes none.
+// Wake reconciles pods of an owner whose annotations have changed: those that wait for it, those that it names as the cause of a restart,
+// and all of them if it now allows a different number of moves. These pods may have no events of their own. A standby observes no pods, so
+// it wakes none.
 func (r *Reconciler) Wake(before, after metav1.Object) {
 	if len(r.family.of(after.GetUID())) == 0 {
 		return
@@ -117,7 +118,7 @@ func (r *Reconciler) podsOf(owner metav1.Object) []client.ObjectKey {
 	for _, direct := range r.family.of(owner.GetUID()) {
 		var pods corev1.PodList
 		if err := r.client.List(context.Background(), &pods, client.InNamespace(owner.GetNamespace()), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
-			log.Log.Error(err, "Pods are not looked at for what their owner asks", "owner", owner.GetName())
+			log.Log.Error(err, "Listing the pods of a changed owner failed", "owner", owner.GetName())
 			return keys
 		}
 		for i := range pods.Items {

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 )
 
-// fillNews gives pods the exclusions that have just been written, or those that an earlier pass did not come to the end of.
+// fillNews gives pods the exclusions that were just written, or those that an earlier reconcile did not finish.
 func (r *Reconciler) fillNews(ctx context.Context, s *scope, wrote bool) error {
 	if _, behind := r.unfilled.Get(s.subject.UID); !wrote && !behind {
 		return nil
@@ -30,8 +30,8 @@ func (r *Reconciler) fillNews(ctx context.Context, s *scope, wrote bool) error {
 	return err
 }
 
-// fillFamily gives the exclusions to all pods of the workload that were admitted before they were known and have no node yet. When
-// the moves are used up it takes them away.
+// fillFamily gives the exclusions to all pods of the workload that were admitted before the failure was recorded and have no node yet. When
+// the moves are used up, it removes the exclusions.
 func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 	if s.bare() {
 		return nil
@@ -41,7 +41,7 @@ func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	var problems []error // one pod's are not the others'
+	var problems []error // an error about one pod does not stop the others
 	err := r.kin(ctx, s, func(pod *corev1.Pod) error {
 		if pod.Spec.NodeName == "" && pod.DeletionTimestamp.IsZero() {
 			problems = append(problems, r.fill(ctx, s, pod))
@@ -51,7 +51,7 @@ func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// kin are the pods of the workload, whatever of its controllers they belong to.
+// kin visits the pods of the workload, of all its controllers.
 func (r *Reconciler) kin(ctx context.Context, s *scope, visit func(*corev1.Pod) error) error {
 	for _, direct := range r.family.of(s.subject.UID) {
 		var pods corev1.PodList
@@ -67,7 +67,7 @@ func (r *Reconciler) kin(ctx context.Context, s *scope, visit func(*corev1.Pod) 
 	return nil
 }
 
-// fill annotates a pod that has no node yet. Only the plugin sees it: affinity cannot be changed any more.
+// fill annotates a pod that has no node yet. Only the plugin reads the annotation, because node affinity is immutable.
 func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error {
 	have := memory.Hosts(pod.Annotations)
 	if r.config.DryRun || placement.Placed(pod) || s.bare() {
@@ -101,13 +101,13 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 	return err
 }
 
-// liftedByPlugin reports whether the plugin took part in it that the pod found no node, and has removed the annotation since.
+// liftedByPlugin reports whether the plugin rejected nodes for the pod and has since removed the annotation.
 func liftedByPlugin(pod *corev1.Pod, have []string) bool {
 	_, message, _ := unschedulable(pod)
 	return len(have) == 0 && strings.Contains(message, memory.FilterMessage)
 }
 
-// annotate sets the pod's exclusions. Empty: it has none. A pod that has changed comes again by its event.
+// annotate sets the pod's exclusions, or removes them if hosts is empty. If the pod has changed, its event reconciles it again.
 func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, hosts string) error {
 	before := metadataOf(pod)
 	after := before.DeepCopy()

@@ -17,19 +17,19 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// goneFor is how long a failed pod that was deleted before it was decided about is still decided about.
+// goneFor is how long a failed pod is still handled after it was deleted.
 const goneFor = 2 * time.Minute
 
 // failedPods holds pods in phase Failed from the watch event that showed the failure until they are reconciled. A StatefulSet deletes a
-// failed pod within milliseconds and gives its name to the replacement: the cache may then have the pod as it terminates or the replacement
-// only, and the failure would never be remembered. A restart of the process loses what waits here, as it loses events that it did not see.
+// failed pod within milliseconds and gives its name to the replacement. The cache may then hold only the terminating pod or the
+// replacement, and the failure would be missed. A restart of the process loses the pods that wait here.
 type failedPods struct {
 	mu   sync.Mutex
 	pods map[client.ObjectKey]*corev1.Pod
 }
 
-// note a pod that has failed on a node. A failure that follows a deletion is no evidence, and what a bare pod does is not remembered
-// beyond it.
+// note adds a pod that has failed on a node. A failure after a deletion is no evidence, and failures of a bare pod are not recorded after
+// its end.
 func (f *failedPods) note(pod *corev1.Pod) {
 	if pod.Status.Phase != corev1.PodFailed || pod.Spec.NodeName == "" || !pod.DeletionTimestamp.IsZero() || owners.ControllerUID(pod) == "" {
 		return
@@ -48,7 +48,7 @@ func (f *failedPods) of(key client.ObjectKey) *corev1.Pod {
 	return f.pods[key]
 }
 
-// drop a pod that was decided about, unless another of its name has failed meanwhile.
+// drop removes a pod that was handled, unless another pod of that name has failed since.
 func (f *failedPods) drop(pod *corev1.Pod) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,7 +59,7 @@ func (f *failedPods) drop(pod *corev1.Pod) {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// watchPods enqueues every pod that changes, after noting whether it has failed.
+// watchPods enqueues every changed pod, and notes those that have failed.
 func (r *Reconciler) watchPods() handler.EventHandler {
 	enqueue := func(pod client.Object, q queue) {
 		if pod, ok := pod.(*corev1.Pod); ok {
@@ -74,7 +74,7 @@ func (r *Reconciler) watchPods() handler.EventHandler {
 	}
 }
 
-// reconcile decides about the failed pod of that name that is gone or going, if there is one, and about the pod that has the name now.
+// reconcile handles the failed pod of that name that is deleted or terminating, if there is one, and the pod that has the name now.
 func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	var pod corev1.Pod
 	err := r.client.Get(ctx, request.NamespacedName, &pod)
@@ -92,13 +92,13 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return result, nil
 	}
 	now, err := r.Reconcile(ctx, &pod)
-	if err == nil && now.RequeueAfter == 0 && pod.Status.Phase == corev1.PodFailed { // not a copy from before the failure
+	if err == nil && now.RequeueAfter == 0 && pod.Status.Phase == corev1.PodFailed { // the cache shows the failure
 		r.failed.drop(&pod)
 	}
 	return ctrl.Result{RequeueAfter: soonest(result.RequeueAfter, now.RequeueAfter)}, err
 }
 
-// reconcileGone decides about a failed pod that was deleted, as long as there is something to wait for.
+// reconcileGone handles a failed pod that was deleted, until nothing is left to wait for.
 func (r *Reconciler) reconcileGone(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
 	result, err := r.Reconcile(ctx, pod.DeepCopy())
 	if waits := err != nil || result.RequeueAfter > 0; waits && r.clock.Now().Sub(signals.FailedAt(pod)) < goneFor {

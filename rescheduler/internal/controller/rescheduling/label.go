@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NamespaceLabel is on namespaces whose pods the webhook is asked about: all others have pods admitted without it.
+// NamespaceLabel selects the namespaces whose pods go through the webhook. Pods of all others are admitted without it.
 const (
 	NamespaceLabel = "holdfast.dev/rescheduling"
 	labelled       = "enabled"

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics of the controller. None has a label that grows with nodes, pods or workloads.
+// Metrics of the controller. No label names a node, pod or workload.
 type Metrics struct {
 	decisions    *prometheus.CounterVec
 	moves        *prometheus.CounterVec
@@ -25,13 +25,13 @@ type Metrics struct {
 	taints       prometheus.GaugeFunc
 	replacements prometheus.Histogram
 
-	// seen are replacements that were observed, by their UID.
+	// seen has the UIDs of replacements that were observed.
 	seen *lru.Cache
 
 	registerer prometheus.Registerer
 }
 
-// NewMetrics registers them. Which decisions there may be is for the configuration.
+// NewMetrics registers the metrics. The configuration determines which decisions are possible.
 func NewMetrics(registerer prometheus.Registerer, config settings.Rescheduling) *Metrics {
 	m := &Metrics{
 		decisions:    meter.CounterVec(series.Decisions),
@@ -47,7 +47,7 @@ func NewMetrics(registerer prometheus.Registerer, config settings.Rescheduling) 
 	return m
 }
 
-// follow registers what changes by time, with nothing happening: whether the breaker is open, and how many nodes are tainted.
+// follow registers the metrics that are computed at each scrape: whether the breaker is open, and the number of tainted nodes.
 func (m *Metrics) follow(open func() bool, tainted func() float64) {
 	m.open = meter.GaugeFunc(series.BreakerOpen, func() float64 {
 		if open() {
@@ -59,9 +59,9 @@ func (m *Metrics) follow(open func() bool, tainted func() float64) {
 	m.registerer.MustRegister(m.open, m.taints)
 }
 
-// outcomes are the reasons and signals of all decisions that people may be told of: fewer than 200.
+// outcomes returns the reasons and signals of all decisions that are published, fewer than 200.
 func outcomes(config settings.Rescheduling) [][]string {
-	all := [][]string{{reasonLifted, ""}} // nothing is wrong with the pod itself
+	all := [][]string{{reasonLifted, ""}} // concerns no signal of the pod
 	for _, row := range config.Table() {
 		if row.Trigger == signals.Off {
 			continue
@@ -83,15 +83,15 @@ func (m *Metrics) moved(o outcome) { m.moves.WithLabelValues(string(o)).Inc() }
 func (m *Metrics) filled() { m.fills.Inc() }
 
 const (
-	// fresh: what was bound longer ago has been counted, by this process or by the one before.
+	// fresh limits the age of a binding that is counted. Older ones were counted by this process or its predecessor.
 	fresh = time.Minute
-	// overtakes: a controller may have made the replacement before the failure was written down.
+	// overtakes is how long before a recorded failure its replacement may have been created.
 	overtakes = time.Minute
-	// latest: a pod that is created later than this after a failure is no replacement. The workload has grown, or is rolled out again.
+	// latest is how long after a failure a new pod still counts as its replacement. Later pods come from scaling or a rollout.
 	latest = 15 * time.Minute
 )
 
-// bound observes a replacement that has a node, once, however long it had none.
+// bound observes the time from a failure until its replacement is bound, once for each replacement.
 func (m *Metrics) bound(s *scope) {
 	failed, at := failureBehind(s.pod, s.memory), boundAt(s.pod)
 	if failed.IsZero() || at.IsZero() || s.now.Sub(at) >= fresh {
@@ -104,7 +104,8 @@ func (m *Metrics) bound(s *scope) {
 	m.replacements.Observe(max(0, at.Sub(failed).Seconds()))
 }
 
-// failureBehind is the last failure on the nodes that the pod is kept away from, of those before the pod was made; zero: it replaces none.
+// failureBehind returns the time of the last failure on the pod's excluded nodes before the pod was created. It is zero if the pod is not a
+// replacement.
 func failureBehind(pod *corev1.Pod, remembered memory.Memory) (last time.Time) {
 	hosts, made := memory.Hosts(pod.Annotations), pod.CreationTimestamp.Time
 	for _, e := range remembered.Entries {
@@ -116,7 +117,7 @@ func failureBehind(pod *corev1.Pod, remembered memory.Memory) (last time.Time) {
 	return last
 }
 
-// boundAt is when the pod got its node, by the API server's clock; zero: it does not say.
+// boundAt returns when the pod was bound, by the API server's clock; zero if unknown.
 func boundAt(pod *corev1.Pod) time.Time {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {

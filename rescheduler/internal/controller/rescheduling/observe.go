@@ -21,14 +21,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// scope is what was observed for one pod.
+// scope is the observed state around one pod.
 type scope struct {
 	pod   *corev1.Pod
 	chain owners.Chain
-	// subject is what remembers: the root owner, or the bare pod itself.
+	// subject holds the memory: the root owner, or the bare pod itself.
 	subject *metav1.PartialObjectMetadata
 	retries int
-	// annotated: the workload asks by itself.
+	// annotated means that the workload itself sets schedulingRetries.
 	annotated bool
 	matches   []signals.Match
 	memory    memory.Memory
@@ -62,7 +62,7 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 	return s, nil
 }
 
-// manages fills in the retries, and reports whether there is a request for any.
+// manages sets the retries, and reports whether the pod is managed.
 func (r *Reconciler) manages(s *scope) bool {
 	var problem error
 	if s.retries, s.annotated, problem = s.chain.Retries(); s.bare() {
@@ -78,7 +78,7 @@ func (r *Reconciler) manages(s *scope) bool {
 	return s.annotated
 }
 
-// read the memory of the subject. A bare pod has its count in another annotation.
+// read reads the memory of the subject. The count of a bare pod is in another annotation.
 func (s *scope) read() {
 	s.memory = memory.Read(s.subject.Annotations)
 	if !s.bare() {
@@ -89,7 +89,7 @@ func (s *scope) read() {
 	}
 }
 
-// match finds what is wrong, since when.
+// match returns the signals that the pod matches, and since when.
 func (r *Reconciler) match(s *scope) []signals.Match {
 	matches := r.table.Matches(s.pod, s.now)
 	for _, o := range s.chain {
@@ -113,12 +113,12 @@ func (r *Reconciler) match(s *scope) []signals.Match {
 	return matches
 }
 
-// facts about a match, for a decision.
+// facts collects what a decision about the match needs.
 func (r *Reconciler) facts(ctx context.Context, s *scope, m signals.Match) (policy.Facts, error) {
 	f := policy.Facts{Now: s.now, Match: m, Config: &r.config, Pod: podFacts(s), Workload: workloadFacts(s)}
 	f.Workload.Recovered = r.observed.recovered(s.pod.UID, f.Workload.Recovering, s.now)
 	f.Node.Name = s.pod.Spec.NodeName
-	if !m.Down || max(0, s.now.Sub(m.Since)) < m.Row.After { // is decided without other pods and nodes
+	if !m.Down || max(0, s.now.Sub(m.Since)) < m.Row.After { // the decision needs no other pods and nodes
 		return f, nil
 	}
 	if err := r.nodeFacts(ctx, s, &f); err != nil {
@@ -145,7 +145,7 @@ func podFacts(s *scope) policy.Pod {
 	}
 }
 
-// protectedKind: pods that nobody may move, and that belong to no workload that could ask.
+// protectedKind reports whether the pod is never moved and belongs to no workload that could ask for moves.
 func protectedKind(pod *corev1.Pod) bool {
 	ref := metav1.GetControllerOf(pod)
 	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
@@ -165,13 +165,13 @@ func protection(pod *corev1.Pod) string {
 	return ""
 }
 
-// groupKeys are labels and annotations by which pods name their group.
+// groupKeys are the labels and annotations that name a pod's group.
 var groupKeys = []string{
 	"pod-group.scheduling.sigs.k8s.io", "scheduling.x-k8s.io/pod-group", "scheduling.k8s.io/group-name", "kueue.x-k8s.io/pod-group-name",
 	"leaderworkerset.sigs.k8s.io/group-key",
 }
 
-// gang that the pod belongs to. Empty: none.
+// gang returns the group of the pod; empty if there is none.
 func gang(s *scope) string {
 	if g := s.pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
 		return *g.PodGroupName
@@ -191,7 +191,7 @@ func gang(s *scope) string {
 	return ""
 }
 
-// whole reports whether the pod's group is disrupted as a whole only.
+// whole reports whether the pod's group may only be disrupted as a whole.
 func (r *Reconciler) whole(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	g := pod.Spec.SchedulingGroup
 	if g == nil || g.PodGroupName == nil {
@@ -229,8 +229,8 @@ func recoveringUntil(s *scope) time.Time {
 	return recovering.Until(recovering.RungMove, s.now, all...)
 }
 
-// nodeFacts: of other nodes it is enough to know that there is one. Nodes that the workload avoids are none, but for a pod that has
-// failed: that is gone from here whatever is done.
+// nodeFacts adds what is known about the pod's node, and whether another node fits. Nodes that the workload avoids do not count, except for
+// a failed pod, which leaves its node in any case.
 func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) error {
 	all, err := r.nodes.List(ctx)
 	if err != nil {
@@ -259,7 +259,7 @@ func underMemoryPressure(node *corev1.Node) bool {
 	})
 }
 
-// readySince is zero for a pod that is not ready.
+// readySince returns when the pod became ready, or zero if it is not ready.
 func readySince(pod *corev1.Pod) time.Time {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -269,7 +269,7 @@ func readySince(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// metadataOf a bare pod.
+// metadataOf returns the metadata of a bare pod.
 func metadataOf(pod *corev1.Pod) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: *pod.ObjectMeta.DeepCopy()}
 	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))

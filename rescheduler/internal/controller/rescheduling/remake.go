@@ -17,20 +17,20 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-// SuccessorOf is on a pod that was made in the place of another, with the UID of that.
+// SuccessorOf is the annotation of a recreated bare pod with the UID of its predecessor.
 const SuccessorOf = "holdfast.dev/successor-of"
 
-// remake makes a bare pod again, under the next name, and only then deletes it. The name follows from the pod's, so that after a crash
-// between the two the successor is found instead of made twice. At no moment is there none.
+// remake recreates a bare pod under the next name and then deletes the old one, so that there is always one. The new name follows from the
+// old one, so that after a crash the successor is found and not created twice.
 func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
-	var pod corev1.Pod // the cache has not all of it
+	var pod corev1.Pod // the cached copy is not complete
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil || pod.UID != s.pod.UID {
 		return gone, client.IgnoreNotFound(err)
 	}
-	if s.pod.Spec.NodeName == "" && pod.Spec.NodeName != "" { // it was bound after all
+	if s.pod.Spec.NodeName == "" && pod.Spec.NodeName != "" { // it was bound in the meantime
 		return gone, nil
 	}
-	pod.Spec = placement.Freed(&pod, memory.Hosts(pod.Annotations)).Spec // of what an earlier move has added, which may be over
+	pod.Spec = placement.Freed(&pod, memory.Hosts(pod.Annotations)).Spec // drops exclusions of an earlier move, which may have expired
 	all, err := r.nodes.List(ctx)
 	if err != nil {
 		return gone, err
@@ -41,19 +41,19 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 		err = r.isSuccessor(ctx, next)
 	}
 	if err != nil {
-		return gone, fmt.Errorf("making pod %s in the place of %s: %w", next.Name, pod.Name, err)
+		return gone, fmt.Errorf("creating pod %s as the successor of %s: %w", next.Name, pod.Name, err)
 	}
 	err = r.client.Delete(ctx, &pod, &client.DeleteOptions{Preconditions: exactly(&pod).Preconditions})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return gone, nil
 	}
 	if err != nil {
-		return gone, fmt.Errorf("deleting pod %s, which %s follows: %w", pod.Name, next.Name, err)
+		return gone, fmt.Errorf("deleting pod %s, whose successor is %s: %w", pod.Name, next.Name, err)
 	}
 	return moved, nil
 }
 
-// retire a pod that has a successor already: a process that came to an end in remake may have left both.
+// retire deletes a pod that already has a successor. A crash during remake may have left both.
 func (r *Reconciler) retire(ctx context.Context, s *scope) error {
 	if !r.config.BarePods.Recreate || r.config.DryRun {
 		return nil
@@ -65,7 +65,7 @@ func (r *Reconciler) retire(ctx context.Context, s *scope) error {
 	}
 	err = r.client.Delete(ctx, s.pod.DeepCopy(), &client.DeleteOptions{Preconditions: exactly(s.pod).Preconditions})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("deleting pod %s, which %s follows: %w", s.pod.Name, next.Name, err)
+		return fmt.Errorf("deleting pod %s, whose successor is %s: %w", s.pod.Name, next.Name, err)
 	}
 	return nil
 }
@@ -76,12 +76,12 @@ func (r *Reconciler) isSuccessor(ctx context.Context, next *corev1.Pod) error {
 		return err
 	}
 	if there.Annotations[SuccessorOf] != next.Annotations[SuccessorOf] {
-		return fmt.Errorf("the name is that of another pod")
+		return fmt.Errorf("another pod has the name")
 	}
 	return nil
 }
 
-// successor of a pod: the same, without what the cluster has written into it.
+// successor returns a copy of the pod without the fields that the cluster sets.
 func successor(pod *corev1.Pod, hosts []string, mode settings.Mode) *corev1.Pod {
 	next := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -114,7 +114,7 @@ func avoid(spec *corev1.PodSpec, hosts []string) {
 	a.RequiredDuringSchedulingIgnoredDuringExecution = placement.Avoid(a.RequiredDuringSchedulingIgnoredDuringExecution, hosts)
 }
 
-// tokenVolume begins the name of the volume that the API server adds to every pod: it adds another.
+// tokenVolume is the prefix of the volume that the API server adds to every pod. It adds a new one to the successor.
 const tokenVolume = "kube-api-access-"
 
 func withoutToken(spec *corev1.PodSpec) {
@@ -130,12 +130,12 @@ func withoutToken(spec *corev1.PodSpec) {
 
 var numbered = regexp.MustCompile(`^(.*)-r(\d{1,6})$`)
 
-// nextName: a, a-r1, a-r2.
+// nextName returns the name of the successor: a, a-r1, a-r2.
 func nextName(name string) string {
 	base, n := name, 0
 	if parts := numbered.FindStringSubmatch(name); parts != nil {
 		base = parts[1]
-		_, _ = fmt.Sscan(parts[2], &n) // digits, as the expression says
+		_, _ = fmt.Sscan(parts[2], &n) // the expression matches only digits
 	}
 	suffix := fmt.Sprintf("-r%d", n+1)
 	return strings.TrimRight(base[:min(len(base), 253-len(suffix))], "-.") + suffix

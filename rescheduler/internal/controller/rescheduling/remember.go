@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// DecisionAnnotation of a workload has the last decision about one of its pods as a LastDecision in JSON.
+// DecisionAnnotation of a workload holds the last decision about one of its pods, a LastDecision in JSON.
 const DecisionAnnotation = "holdfast.dev/rescheduling-decision"
 
 // LastDecision is the value of DecisionAnnotation.
@@ -31,7 +31,7 @@ type LastDecision struct {
 	Message string `json:"message"`
 }
 
-// remember writes what was learned, and why. It returns whether anything was written.
+// remember writes the memory and its reason. It reports whether it wrote anything.
 func (r *Reconciler) remember(ctx context.Context, s *scope, d *policy.Decision) (wrote bool, err error) {
 	if !d.Learned || r.config.DryRun {
 		return false, nil
@@ -43,7 +43,7 @@ func (r *Reconciler) remember(ctx context.Context, s *scope, d *policy.Decision)
 	if same(s.subject.Annotations, want) {
 		return false, nil
 	}
-	if d.Reason != policy.Moved { // that is said when it is done
+	if d.Reason != policy.Moved { // moves are announced when they are made
 		want[DecisionAnnotation] = lastDecision(s, d)
 	}
 	return true, r.write(ctx, s, want)
@@ -75,11 +75,11 @@ func lastDecision(s *scope, d *policy.Decision) string {
 	return string(content)
 }
 
-// writes bounds how often a memory is written again over what others changed of its owner meanwhile.
+// writes is how often a write is retried after the owner has changed.
 const writes = 8
 
-// write writes annotations of the subject, unless its memory has changed since it was read: what follows from a memory must not overwrite another.
-// An owner whose status changed is written again at once, because a StatefulSet deletes a failed pod within milliseconds.
+// write writes annotations of the subject, unless its memory has changed since it was read, because a decision must not overwrite a newer
+// memory. If only the owner's status changed, it writes again at once: a StatefulSet deletes a failed pod within milliseconds.
 func (r *Reconciler) write(ctx context.Context, s *scope, annotations map[string]string) (err error) {
 	for range writes {
 		err = r.patch(ctx, s, annotations, client.MergeFromWithOptions(s.subject, client.MergeFromWithOptimisticLock{}))
@@ -123,7 +123,7 @@ func (r *Reconciler) patch(ctx context.Context, s *scope, annotations map[string
 	return nil
 }
 
-// again retries what was done on a stale copy without a word.
+// again retries after a conflict, without logging it.
 func again(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: conflicted}, nil
@@ -131,10 +131,10 @@ func again(err error) (ctrl.Result, error) {
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// ofTemplate starts a new memory when the pod has a template that the memory does not know. Templates of the other pods that live then share the
-// new memory: a roll-out ends, but a partition, or one that is paused, keeps two side by side, and neither may make the other forget. A
-// workload of several parts has several templates, of which none is that of the workload. It reports false for a pod that has ended and
-// whose template the memory does not know and no living pod has: what an old template left behind says nothing about the present one.
+// ofTemplate starts a new memory if the memory does not know the pod's template. The templates of other living pods share the new memory:
+// during a partitioned or paused rollout two run side by side, and neither may erase the memory of the other. A workload with several parts
+// has several templates, none of which is the template of the workload. It reports false for a pod that has ended if the memory does not
+// know its template and no living pod has it. Failures of an old template say nothing about the present one.
 func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) (known bool, err error) {
 	template := owners.Template(s.pod)
 	if !s.chain.OneTemplate(s.pod) || s.memory.Knows(template) && s.memory.Template != "" {
@@ -151,8 +151,8 @@ func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) (known bool, err 
 	return true, nil
 }
 
-// untilReplaced returns when to reconcile a pod that has ended: its replacement, the first living pod of its template, may be on its way.
-// 0 means that it ended too long ago.
+// untilReplaced returns when to reconcile a pod that has ended. Its replacement, the first living pod of its template, may not exist yet. 0
+// means that it ended too long ago.
 func untilReplaced(s *scope) time.Duration {
 	if s.now.Sub(signals.FailedAt(s.pod)) < replaced {
 		return replaced / 4

@@ -11,8 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 )
 
-// restore is for pods that nothing is wrong with: a slot that has run well for long enough gives its moves back, and what is over is
-// forgotten.
+// restore handles healthy pods. A slot that has been healthy for long enough returns its moves, and expired entries are dropped.
 func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error) {
 	r.metrics.bound(s)
 	if s.bare() {
@@ -39,8 +38,8 @@ func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error)
 	return ctrl.Result{RequeueAfter: soonest(after, s.nextEnd())}, nil
 }
 
-// returned is the memory after a healthy pod was reconciled, and when to reconcile it again. Only the slot that was moved gives its moves back. Of
-// pods without identity nobody knows which one replaced which, so all of them have to be well.
+// returned returns the memory after a healthy pod was reconciled, and when to reconcile it again. Only the slot that was moved returns its
+// moves. For pods without an identity it is unknown which one replaced which, so all of them must be healthy.
 func (r *Reconciler) returned(ctx context.Context, s *scope) (m memory.Memory, after time.Duration, err error) {
 	slot, from := owners.Slot(s.pod), readySince(s.pod)
 	last := s.memory.LastMove(slot)
@@ -66,7 +65,7 @@ func (r *Reconciler) returned(ctx context.Context, s *scope) (m memory.Memory, a
 	return s.memory.Return(slot), 0, nil
 }
 
-// nextEnd is when the next node is no longer avoided; 0: none is.
+// nextEnd returns when the next exclusion expires; 0 if there is none.
 func (s *scope) nextEnd() time.Duration {
 	var next time.Duration
 	for _, e := range s.memory.Entries {

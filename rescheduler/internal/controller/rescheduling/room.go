@@ -14,17 +14,17 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 )
 
-// roomFor is how long what was found free on a node is believed. Replacements that were let go to it are counted meanwhile.
+// roomFor is how long a measurement of a node's free resources is used. Replacements that return there in the meantime are subtracted.
 const roomFor = time.Minute
 
-// room is what a node has free for pods that wait for it.
+// room is what a node has free for pending pods.
 type room struct {
 	free corev1.ResourceList
 	at   time.Time
 }
 
-// findRoom returns a node, among those that the pod is kept away from, on which it would fit now, and what it takes there. Empty: there is
-// none. The cache has no requests, so it reads the pod, the node and the pods there from the API server, once in a while for each node.
+// findRoom returns an excluded node on which the pod would fit now, and the resources that it takes there; empty if there is none. The
+// cache has no requests, so findRoom reads the pod, the node and its pods from the API server, at most once per roomFor and node.
 func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (host string, requests corev1.ResourceList, err error) {
 	free := placement.Freed(s.pod, hosts)
 	for _, host := range hosts {
@@ -52,7 +52,7 @@ func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (ho
 	return "", nil, nil
 }
 
-// requestsOf a pod, itself among them: nodes take a number of pods.
+// requestsOf returns the requests of a pod, and one of the resource pods, which nodes limit too.
 func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	requests[corev1.ResourcePods] = resource.MustParse("1")
@@ -80,14 +80,14 @@ func (r *Reconciler) hasRoom(ctx context.Context, host string, requests corev1.R
 	return true, nil
 }
 
-// occupy room on a node for the replacement of a pod.
+// occupy reserves resources on a node for the replacement of a pod.
 func (r *Reconciler) occupy(host string, requests corev1.ResourceList) {
 	r.roomsMu.Lock()
 	defer r.roomsMu.Unlock()
 	subtract(r.rooms[host].free, requests)
 }
 
-// freeOn a node is what it has allocatable beyond the requests of its pods.
+// freeOn returns the allocatable resources of a node minus the requests of its pods.
 func (r *Reconciler) freeOn(ctx context.Context, host string) (corev1.ResourceList, error) {
 	var node corev1.Node
 	if err := r.live.Get(ctx, client.ObjectKey{Name: host}, &node); err != nil {

@@ -17,7 +17,7 @@ import (
 // swept is the interval for removing unneeded labels. A label that stays too long costs one webhook call per pod.
 const swept = 10 * time.Minute
 
-// Start sweeps now and then, on the leader only.
+// Start sweeps at intervals, on the leader only.
 func (r *Reconciler) Start(ctx context.Context) error {
 	ticks := time.NewTicker(swept)
 	defer ticks.Stop()
@@ -27,13 +27,13 @@ func (r *Reconciler) Start(ctx context.Context) error {
 			return nil
 		case <-ticks.C:
 			if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
-				log.FromContext(ctx).Error(err, "What nobody needs any more is left for the next time")
+				log.FromContext(ctx).Error(err, "Sweep failed, retrying at the next interval")
 			}
 		}
 	}
 }
 
-// Sweep removes the label from namespaces that have nothing managed any more.
+// Sweep removes the label from namespaces without managed workloads.
 func (r *Reconciler) Sweep(ctx context.Context) error {
 	if err := r.pruneFamily(ctx); err != nil {
 		return err
@@ -43,14 +43,14 @@ func (r *Reconciler) Sweep(ctx context.Context) error {
 	if err := r.client.List(ctx, namespaces, client.MatchingLabels{NamespaceLabel: labelled}); err != nil {
 		return fmt.Errorf("listing namespaces: %w", err)
 	}
-	var problems []error // one namespace's are not the others'
+	var problems []error // an error about one namespace does not stop the others
 	for i := range namespaces.Items {
 		problems = append(problems, r.sweep(ctx, namespaces.Items[i].Name))
 	}
 	return errors.Join(problems...)
 }
 
-// sweep one namespace. Those that are not looked at need nothing.
+// sweep handles one namespace. Namespaces that the configuration excludes do not need the label.
 func (r *Reconciler) sweep(ctx context.Context, namespace string) error {
 	only := r.config.Namespaces
 	if slices.Contains(r.config.ExcludedNamespaces, namespace) || len(only) > 0 && !slices.Contains(only, namespace) {
@@ -63,7 +63,7 @@ func (r *Reconciler) sweep(ctx context.Context, namespace string) error {
 	return r.setLabel(ctx, namespace, "")
 }
 
-// pruneFamily asks the index of each controller for one pod: a list of all pods would be a copy of the cache.
+// pruneFamily asks the index for one pod of each controller. A list of all pods would copy the cache.
 func (r *Reconciler) pruneFamily(ctx context.Context) (err error) {
 	r.family.prune(func(direct types.UID) bool {
 		var pods corev1.PodList
@@ -78,7 +78,7 @@ func (r *Reconciler) pruneFamily(ctx context.Context) (err error) {
 	return nil
 }
 
-// needed reports whether the webhook has to be asked about the namespace's pods.
+// needed reports whether the namespace's pods must go through the webhook.
 func (r *Reconciler) needed(ctx context.Context, namespace string) (bool, error) {
 	var pods corev1.PodList
 	if err := r.client.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {

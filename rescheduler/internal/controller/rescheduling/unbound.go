@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// unbound is for pods that have no node yet.
+// unbound handles pods that have no node yet.
 func (r *Reconciler) unbound(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.pod.Status.Phase != corev1.PodPending && s.pod.Status.Phase != "" {
 		return ctrl.Result{}, nil
@@ -41,14 +41,14 @@ func unschedulable(pod *corev1.Pod) (since time.Time, message string, stuck bool
 }
 
 const (
-	// relaxFor is how long no pod of a workload is kept away from a node after one of them found no other.
+	// relaxFor is how long the exclusions of a workload are lifted after one of its pods found no node.
 	relaxFor = 10 * time.Minute
-	// notYet is how long to wait before checking again whether a pod would fit without its exclusions: nodes have no event here.
+	// notYet is the delay before checking again whether a pod would fit without its exclusions. Changes of nodes do not reconcile pods.
 	notYet = time.Minute
 )
 
-// relax replaces a pod that finds no node because of its node affinity, which cannot be changed, by one without: an unwanted node is better
-// than none. It is a move like any other, within the same limits. Exclusions by the annotation alone are the plugin's to lift.
+// relax replaces a pod that finds no node because of its node affinity, which is immutable, by one without it: an unwanted node is better
+// than none. This counts as a move and is limited like one. Exclusions by annotation alone are left to the plugin.
 func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl.Result, error) {
 	hosts := memory.Hosts(s.pod.Annotations)
 	if !placement.Avoids(s.pod, hosts) || s.bare() && !r.config.BarePods.Recreate { // no controller would recreate it
@@ -78,23 +78,23 @@ func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl
 	return r.replace(ctx, s, host, requests)
 }
 
-// mayNotRelax says why the pod has to wait, whatever it waits for. Empty: nothing speaks against a replacement.
+// mayNotRelax returns why the pod must not be replaced; empty if it may be.
 func (r *Reconciler) mayNotRelax(ctx context.Context, s *scope) (why string, err error) {
 	if why := protection(s.pod); why != "" {
-		return "no other node takes the pod, and it is never moved: " + why, nil
+		return "no other node fits the pod, and it is never moved: " + why, nil
 	}
 	whole, err := r.whole(ctx, s.pod)
 	if err != nil || whole {
-		return "no other node takes the pod, and its group is disrupted as a whole only", err
+		return "no other node fits the pod, and its group may only be disrupted as a whole", err
 	}
 	counts, err := r.jobCounts(ctx, s)
 	if err != nil || counts {
-		return "no other node takes the pod, and its Job would count the eviction as a failure: let the podFailurePolicy of the Job ignore DisruptionTarget", err
+		return "no other node fits the pod, and its Job would count the eviction as a failure: let the podFailurePolicy of the Job ignore DisruptionTarget", err
 	}
 	return "", nil
 }
 
-// jobCounts reports whether the eviction of a pod would be a failure to its Job.
+// jobCounts reports whether the pod's Job would count its eviction as a failure.
 func (r *Reconciler) jobCounts(ctx context.Context, s *scope) (bool, error) {
 	direct := s.chain.Direct()
 	if direct == nil || direct.GroupVersionKind().Group != batchv1.GroupName {
@@ -107,8 +107,8 @@ func (r *Reconciler) jobCounts(ctx context.Context, s *scope) (bool, error) {
 	return !ignoresDisruption(job.Spec.PodFailurePolicy), nil
 }
 
-// ignoresDisruption reports whether the first rule about disrupted pods ignores them, whatever rules about exit codes come before: a pod
-// that never ran has none.
+// ignoresDisruption reports whether the first rule about disrupted pods ignores them. Earlier rules about exit codes do not matter, because
+// a pod that never ran has no exit code.
 func ignoresDisruption(p *batchv1.PodFailurePolicy) bool {
 	if p == nil {
 		return false
@@ -125,7 +125,7 @@ func ignoresDisruption(p *batchv1.PodFailurePolicy) bool {
 func (r *Reconciler) replace(ctx context.Context, s *scope, host string, requests corev1.ResourceList) (ctrl.Result, error) {
 	d := &policy.Decision{
 		Reason: reasonLifted, Warning: true,
-		Message: fmt.Sprintf("no other node takes the pod: it is no longer kept away from %s", strings.Join(memory.Hosts(s.pod.Annotations), ", ")),
+		Message: fmt.Sprintf("no other node fits the pod: it may return to %s", strings.Join(memory.Hosts(s.pod.Annotations), ", ")),
 	}
 	if r.config.DryRun {
 		d.Message = "dry run: " + d.Message
@@ -134,7 +134,7 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string, request
 	}
 	purpose := s.purpose(host)
 	if granted, why, after := r.take(purpose); !granted {
-		r.announce(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: "no other node takes the pod: " + why})
+		r.announce(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: "no other node fits the pod: " + why})
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	done, err := r.lift(ctx, s)
@@ -162,6 +162,6 @@ func (r *Reconciler) lift(ctx context.Context, s *scope) (outcome, error) {
 	}
 	options := exactly(s.pod)
 	version := s.pod.ResourceVersion
-	options.Preconditions.ResourceVersion = &version // it was not bound meanwhile
+	options.Preconditions.ResourceVersion = &version // fails if the pod was bound in the meantime
 	return r.evictBy(ctx, s.pod, options)
 }

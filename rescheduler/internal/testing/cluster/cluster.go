@@ -1,7 +1,7 @@
 //go:build envtest
 
-// Package cluster runs a real kube-apiserver and etcd for tests, and the real controllers of workloads if they are asked for. Tests play
-// the scheduler and the kubelets themselves.
+// Package cluster runs a real kube-apiserver and etcd for tests, and the real workload controllers on request. Tests act as the scheduler
+// and the kubelets.
 package cluster
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// Cluster that runs.
+// Cluster is a running control plane.
 type Cluster struct {
 	Config *rest.Config
 
@@ -26,7 +26,7 @@ type Cluster struct {
 	folder      string
 }
 
-// Start a control plane with the CRDs of the folders installed.
+// Start starts a control plane with the CRDs in the folders installed.
 func Start(crds ...string) (*Cluster, error) {
 	env, err := apiserver.Environment(crds...)
 	if err != nil {
@@ -36,7 +36,7 @@ func Start(crds ...string) (*Cluster, error) {
 	return &Cluster{Config: config, env: env}, err
 }
 
-// User of the cluster who has no rights yet.
+// User returns the client configuration of a user without permissions.
 func (c *Cluster) User(name string) (*rest.Config, error) {
 	user, err := c.env.AddUser(envtest.User{Name: name}, &rest.Config{QPS: c.Config.QPS, Burst: c.Config.Burst})
 	if err != nil {
@@ -45,10 +45,10 @@ func (c *Cluster) User(name string) (*rest.Config, error) {
 	return user.Config(), nil
 }
 
-// controllers of workloads, and what they need.
+// controllers are the workload controllers and the disruption controller.
 const controllers = "deployment-controller,replicaset-controller,statefulset-controller,job-controller,cronjob-controller,disruption-controller"
 
-// RunControllers starts the real ones. It needs the folder of `make prerequisites`.
+// RunControllers starts kube-controller-manager from the folder of `make prerequisites`.
 func (c *Cluster) RunControllers() error {
 	program, err := apiserver.Program("kube-controller-manager")
 	if err != nil {
@@ -72,11 +72,11 @@ func (c *Cluster) RunControllers() error {
 	return c.controllers.Start()
 }
 
-// Stop ends all of it.
+// Stop stops the controllers and the control plane.
 func (c *Cluster) Stop() error {
 	if c.controllers != nil && c.controllers.Process != nil {
 		_ = c.controllers.Process.Kill()
-		_ = c.controllers.Wait() // it was killed
+		_ = c.controllers.Wait() // always fails, because the process was killed
 	}
 	return errors.Join(c.env.Stop(), os.RemoveAll(c.folder))
 }

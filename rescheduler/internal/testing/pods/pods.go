@@ -1,4 +1,4 @@
-// Package pods builds pods for tests, in the states that the kubelet leaves them in.
+// Package pods builds pods for tests in the states that the kubelet reports.
 package pods
 
 import (
@@ -10,10 +10,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Pod under construction.
+// Pod is a pod under construction.
 type Pod struct{ pod corev1.Pod }
 
-// Make a pod that runs on node a since `created`.
+// Make returns a pod that has been running on node a since `created`.
 func Make(name string, created time.Time) *Pod {
 	return &Pod{corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -25,25 +25,25 @@ func Make(name string, created time.Time) *Pod {
 	}}
 }
 
-// Obj is the pod.
+// Obj returns a copy of the pod.
 func (p *Pod) Obj() *corev1.Pod { return p.pod.DeepCopy() }
 
-// Change the pod.
+// Change applies a function to the pod.
 func (p *Pod) Change(change func(*corev1.Pod)) *Pod { change(&p.pod); return p }
 
-// On a node.
+// On binds the pod to a node.
 func (p *Pod) On(node string) *Pod { p.pod.Spec.NodeName = node; return p }
 
-// Pending and bound.
+// Pending sets the phase of a bound pod to Pending.
 func (p *Pod) Pending() *Pod { p.pod.Status.Phase = corev1.PodPending; return p }
 
-// Rejected by the kubelet, or ended by it: phase, reason and message are all it says.
+// Rejected makes the pod one that the kubelet rejected or ended. Its status has only phase, reason and message.
 func (p *Pod) Rejected(reason, message string) *Pod {
 	p.pod.Status.Phase, p.pod.Status.Reason, p.pod.Status.Message = corev1.PodFailed, reason, message
 	return p
 }
 
-// Condition of the pod.
+// Condition adds a condition.
 func (p *Pod) Condition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason string, since time.Time) *Pod {
 	p.pod.Status.Conditions = append(p.pod.Status.Conditions, corev1.PodCondition{
 		Type: kind, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(since),
@@ -51,21 +51,21 @@ func (p *Pod) Condition(kind corev1.PodConditionType, status corev1.ConditionSta
 	return p
 }
 
-// Waiting container that has been restarted so often.
+// Waiting adds a container that waits for a reason, after a number of restarts.
 func (p *Pod) Waiting(reason string, restarts int32) *Pod {
 	return p.container(corev1.ContainerStatus{
 		Name: "c", RestartCount: restarts, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}},
 	})
 }
 
-// Terminated container.
+// Terminated adds a terminated container.
 func (p *Pod) Terminated(reason string, code int32, at time.Time) *Pod {
 	return p.container(corev1.ContainerStatus{
 		Name: "c", State: corev1.ContainerState{Terminated: end(reason, code, at)},
 	})
 }
 
-// Loops: the container waits for its back-off after it ended for a reason.
+// Loops adds a container that terminated for a reason and waits for its back-off.
 func (p *Pod) Loops(reason string, code, restarts int32, at time.Time) *Pod {
 	return p.container(corev1.ContainerStatus{
 		Name: "c", RestartCount: restarts, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
@@ -73,7 +73,7 @@ func (p *Pod) Loops(reason string, code, restarts int32, at time.Time) *Pod {
 	})
 }
 
-// Again runs since `at`, after it ended for a reason.
+// Again adds a container that has been running since `at`, after it terminated for a reason.
 func (p *Pod) Again(reason string, code, restarts int32, at time.Time) *Pod {
 	return p.container(corev1.ContainerStatus{
 		Name: "c", RestartCount: restarts, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}},
