@@ -1,5 +1,5 @@
-// Command generate writes what the charts take from the code and what is made of the charts: dashboards, alerts, reference pages. It
-// takes no arguments and is run in the folder of this module; `make generate` does.
+// Command generate writes the generated files of the charts (dashboards and alerts) and the reference page of the metrics. It takes no
+// arguments and runs in the folder of this module.
 package main
 
 import (

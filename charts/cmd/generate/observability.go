@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-project/holdfast/charts/internal/boards"
 )
 
-// writeBoards writes the boards into the library, from which every chart has them.
+// writeBoards writes the dashboards into the library chart, which all charts include.
 func writeBoards() error {
 	for _, board := range boards.All() {
 		content, err := board.JSON()

@@ -21,7 +21,7 @@ func newPage(title, introduction string) *page {
 
 func (p *page) printf(format string, args ...any) { fmt.Fprintf(p, format, args...) }
 
-// table begins one; row adds to it.
+// table starts a table. row adds a row to it.
 func (p *page) table(columns ...string) {
 	p.printf("\n| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
 }
@@ -37,7 +37,7 @@ func (p *page) write(name string) error { return writeFile([]byte(p.String()), r
 
 func code(text string) string { return "`" + text + "`" }
 
-// writeMetrics lists what each program serves beside the metrics of controller-runtime.
+// writeMetrics lists the metrics that each program serves in addition to those of controller-runtime.
 func writeMetrics() error {
 	p := newPage("Metrics", "What our programs serve on `/metrics`, beside what controller-runtime, the Go runtime and, for the scheduler, kube-scheduler serve.\n"+
 		"No label names an object. Boards and alerts of the charts are made of these.")

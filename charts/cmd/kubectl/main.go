@@ -1,4 +1,4 @@
-// Command kubectl is kubectl as it comes, for tests that type what the pages say on machines that have none.
+// Command kubectl is the unmodified kubectl, for tests that run the commands of the pages on machines without kubectl.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command manifests writes plain manifests of the charts, for those who do not use Helm. It runs in the folder of the charts.
+// Command manifests writes plain manifests of the charts, for users without Helm. It runs in the folder of the charts.
 package main
 
 import (

@@ -71,9 +71,9 @@ const krewPlatform = `    - selector: {matchLabels: {os: linux, arch: %s}}
       bin: kubectl-holdfast
 `
 
-// sum writes the checksums of all files of the release. The layout is not one: images.txt has the digests of what is in it.
+// sum writes the checksums of all files of the release, except the image layout. images.txt has the digests of the images.
 func (r *release) sum() error {
-	entries, err := os.ReadDir(r.output) // in order
+	entries, err := os.ReadDir(r.output) // sorted by name
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (r *release) sign(keyFile string) error {
 	)
 }
 
-// signingKey reads an ECDSA key in PKCS #8. Without a file it is a new one, for a snapshot.
+// signingKey reads an ECDSA key in PKCS #8. Without a file it generates a key, for a snapshot.
 func signingKey(file string) (*ecdsa.PrivateKey, error) {
 	if file == "" {
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

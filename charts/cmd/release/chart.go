@@ -24,10 +24,10 @@ import (
 	"github.com/holdfast-project/holdfast/charts/internal/plain"
 )
 
-// charts are those that users install: all that have a manifest, and the umbrella.
+// charts are the charts that users install: those with a manifest, and the umbrella chart.
 var charts = append([]string{"holdfast"}, plain.Charts...)
 
-// packageChart writes the archive of a chart, with the version of the release, and returns its path.
+// packageChart writes the archive of a chart with the version of the release and returns its path.
 func (r *release) packageChart(chartName string) (string, error) {
 	loaded, err := loader.LoadDir(filepath.Join(r.root, "charts", chartName))
 	if err != nil {
@@ -41,7 +41,7 @@ func (r *release) packageChart(chartName string) (string, error) {
 	return file, nil
 }
 
-// stamp sets the version of a chart and of those in it, and the time of all files, so that each packaging is the same.
+// stamp sets the version of a chart and its dependencies, and the time of all files, so that packaging is reproducible.
 func (r *release) stamp(c *chart.Chart) {
 	c.Metadata.Version, c.Metadata.AppVersion = r.chartVersion(), r.version
 	for _, dependency := range c.Metadata.Dependencies {
@@ -58,10 +58,10 @@ func (r *release) stamp(c *chart.Chart) {
 	}
 }
 
-// chartVersion is the version as SemVer writes it.
+// chartVersion returns the version in SemVer notation.
 func (r *release) chartVersion() string { return strings.TrimPrefix(r.version, "v") }
 
-// addChartImages adds the archives of charts to the images, as Helm pushes them. Helm only pushes to registries, so this runs one.
+// addChartImages adds the archives of charts to the image layout in Helm's format. Helm only pushes to registries, so it runs one.
 func (r *release) addChartImages(oci layout.Path, archives map[string]string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

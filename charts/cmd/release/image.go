@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// image is one from scratch that holds the program at /program and nothing else.
+// image returns an image from scratch that contains only the program, at /program.
 func (r *release) image(p program, arch string, content []byte) (v1.Image, error) {
 	layer, err := layerOf(content, r.created)
 	if err != nil {
@@ -31,7 +31,7 @@ func (r *release) image(p program, arch string, content []byte) (v1.Image, error
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = "linux", arch, v1.Time{Time: r.created}
 	config.Config = v1.Config{
-		Entrypoint: []string{"/program"}, // there is no shell
+		Entrypoint: []string{"/program"}, // the image has no shell
 		User:       p.user,
 		WorkingDir: "/",
 		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
@@ -46,7 +46,7 @@ func (r *release) image(p program, arch string, content []byte) (v1.Image, error
 	return mutate.ConfigFile(image, config)
 }
 
-// index lists one image per architecture.
+// index returns an index with one image for each architecture.
 func index(images map[string]v1.Image, architectures []string) v1.ImageIndex {
 	all := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range architectures {
@@ -57,7 +57,7 @@ func index(images map[string]v1.Image, architectures []string) v1.ImageIndex {
 	return all
 }
 
-// layerOf is the same for the same program and time, byte for byte.
+// layerOf returns the same bytes for the same program and time.
 func layerOf(content []byte, created time.Time) (v1.Layer, error) {
 	var raw bytes.Buffer
 	w := tar.NewWriter(&raw)

@@ -24,14 +24,14 @@ import (
 
 const source = "https://github.com/holdfast-project/holdfast"
 
-// release is one version of everything, made of one commit.
+// release is one version of all artifacts, built from one commit.
 type release struct {
 	root, output string
-	// registry is where nodes pull from, with a path if there is one.
+	// registry is the registry that nodes pull from, with an optional path.
 	registry string
 	// version is also the tag of the images, such as v0.1.0.
 	version, commit string
-	// created is the time of the commit and of all files: the same commit makes the same bytes.
+	// created is the time of the commit, and of all files, so that a release is reproducible.
 	created       time.Time
 	architectures []string
 }
@@ -82,7 +82,7 @@ func (r *release) run(ctx context.Context, key string, onlyImages, push bool) er
 	return r.push(ctx, oci)
 }
 
-// addAssets makes all but the images. The checksums come last: they cover the others.
+// addAssets adds everything but the images. The checksums come last, because they cover the other files.
 func (r *release) addAssets(ctx context.Context, oci layout.Path, key string) error {
 	if err := r.addCharts(oci); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (r *release) prepare(ctx context.Context) error {
 	return nil
 }
 
-// addImages adds an image of each program.
+// addImages adds an image for each program.
 func (r *release) addImages(ctx context.Context, oci layout.Path) error {
 	for _, p := range images {
 		all := map[string]v1.Image{}
@@ -153,7 +153,7 @@ func (r *release) addImages(ctx context.Context, oci layout.Path) error {
 	return nil
 }
 
-// addCharts writes the archives of the charts, and adds them to the images: registries hold both.
+// addCharts writes the archives of the charts and adds them to the image layout, because registries hold both.
 func (r *release) addCharts(oci layout.Path) error {
 	archives := map[string]string{}
 	for _, chart := range charts {

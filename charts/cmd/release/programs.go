@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// program is one that is released.
+// program is a program of the release.
 type program struct {
-	// name is that of the image, or of the file in an archive.
+	// name is the name of the image, or of the file in an archive.
 	name string
-	// module is a folder, main the package of the program below it.
+	// module is the folder of the module, and main the package below it.
 	module, main string
-	// user of the image, by number: a pod's runAsNonRoot cannot read names.
+	// user is the numeric user of the image. runAsNonRoot of a pod does not accept names.
 	user string
-	// alone says that the module is outside of the workspace.
+	// alone means that the module is not in the workspace.
 	alone bool
 }
 
@@ -31,7 +31,7 @@ var images = []program{
 	{name: "jobset-manager", module: "jobset-controller", main: "./cmd/manager", user: nobody},
 	{name: "jobset-orchestrator", module: "jobset-controller", main: "./cmd/orchestrator", user: nobody},
 	{name: "holdfast-exec", module: "agent", main: "./cmd/holdfast-exec", user: nobody},
-	// The sidecar uses the socket of the container runtime. Its manifest as printed relies on the image for the user.
+	// The sidecar uses the socket of the container runtime. The documented manifest relies on the image for the user.
 	{name: "agent", module: "agent", main: "./cmd/agent", user: root},
 	{name: "appwrapper-manager", module: "appwrapper-controller", main: "./cmd/manager", user: nobody},
 	{name: "elastic-manager", module: "elastic-operator", main: "./cmd/manager", user: nobody},
@@ -44,7 +44,7 @@ var images = []program{
 // plugin is the program that users run.
 var plugin = program{name: "kubectl-holdfast", module: "cli", main: "./cmd/kubectl-holdfast"}
 
-// program builds a static program for an architecture of Linux, writes its SBOM and returns its content.
+// program builds a static Linux program for an architecture, writes its SBOM and returns its content.
 func (r *release) program(ctx context.Context, p program, arch string) ([]byte, error) {
 	fmt.Printf("building %s for %s\n", p.name, arch)
 	folder, err := os.MkdirTemp("", "holdfast-release-")
@@ -71,7 +71,7 @@ func (r *release) program(ctx context.Context, p program, arch string) ([]byte, 
 	return os.ReadFile(file)
 }
 
-// linkerFlags stamp the version. A scheduler also needs the version of its Kubernetes: feature gates go by it.
+// linkerFlags sets the version. A scheduler also needs the version of its Kubernetes, on which feature gates depend.
 func (r *release) linkerFlags(ctx context.Context, p program) (string, error) {
 	const stamp, component = "github.com/holdfast-project/holdfast/shared/version", "k8s.io/component-base/version"
 	flags := fmt.Sprintf("-s -w -X %s.version=%s -X %s.commit=%s", stamp, r.version, stamp, r.commit)
@@ -85,14 +85,14 @@ func (r *release) linkerFlags(ctx context.Context, p program) (string, error) {
 	return fmt.Sprintf("%s -X %s.gitVersion=%s+holdfast.%s -X %s.gitCommit=%s", flags, component, kubernetes, r.version, component, r.commit), nil
 }
 
-// sbom writes which modules a program is made of, as the program itself says.
+// sbom writes the modules of a program, from the build information in its file.
 func (r *release) sbom(ctx context.Context, file, to string) error {
 	_, err := run(ctx, filepath.Join(r.root, "charts"), []string{"GOWORK=off"}, "go", "tool", "-modfile=../tools/sbom/go.mod", "cyclonedx-gomod",
 		"bin", "-json", "-std", "-noserial", "-notimestamp", "-version", r.version, "-output", filepath.Join(r.output, to), file)
 	return err
 }
 
-// run runs a command in a folder and returns what it prints.
+// run runs a command in a folder and returns its output.
 func run(ctx context.Context, folder string, environment []string, name string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, arguments...)
 	command.Dir = folder

@@ -14,14 +14,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// referenceAnnotation names an image of a layout, by its path below the registry and its tag.
+// referenceAnnotation names an image in a layout by its path below the registry and its tag.
 const referenceAnnotation = "org.opencontainers.image.ref.name"
 
 func reference(to string) layout.Option {
 	return layout.WithAnnotations(map[string]string{referenceAnnotation: to})
 }
 
-// contents returns the index of the image layout, and what is in it.
+// contents returns the index of the image layout and its descriptors.
 func contents(oci layout.Path) (v1.ImageIndex, []v1.Descriptor, error) {
 	index, err := oci.ImageIndex()
 	if err != nil {
@@ -34,7 +34,7 @@ func contents(oci layout.Path) (v1.ImageIndex, []v1.Descriptor, error) {
 	return index, manifest.Manifests, nil
 }
 
-// list writes the images and charts with their digests. The signed checksums cover the file, and so the images.
+// list writes the images and charts with their digests. The signed checksums cover this file, and so the images.
 func (r *release) list(oci layout.Path) error {
 	_, images, err := contents(oci)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *release) list(oci layout.Path) error {
 	return os.WriteFile(filepath.Join(r.output, "images.txt"), []byte(text.String()), 0o644)
 }
 
-// push uploads all images and charts, with the credentials of docker's configuration.
+// push uploads all images and charts, with the credentials of the docker configuration file.
 func (r *release) push(ctx context.Context, oci layout.Path) error {
 	index, images, err := contents(oci)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *release) push(ctx context.Context, oci layout.Path) error {
 	return nil
 }
 
-// upload copies an image, or the index of one for several architectures.
+// upload copies an image, or an index of images.
 func upload(from v1.ImageIndex, image v1.Descriptor, to name.Reference, options []remote.Option) error {
 	if image.MediaType.IsIndex() {
 		index, err := from.ImageIndex(image.Digest)

@@ -1,5 +1,5 @@
-// Package admission has the names of the webhooks that each chart brings. The API server counts by these; it does not tell apart
-// webhooks of the same name in two configurations, and some of Kueue's have the names of ours, which are the published ones.
+// Package admission has the names of the webhooks of each chart. The API server counts by these names. It does not distinguish webhooks of
+// the same name in two configurations, and some of Kueue's webhooks share the names of ours, which are the published ones.
 package admission
 
 import (
@@ -17,7 +17,7 @@ var Names = map[string][]string{
 	"rescheduler":           {"pods.rescheduler.holdfast.dev"},
 }
 
-// All names.
+// All returns all names.
 func All() []string {
 	var all []string
 	for _, chart := range slices.Sorted(maps.Keys(Names)) {
@@ -26,7 +26,7 @@ func All() []string {
 	return all
 }
 
-// Pattern is a regular expression that matches these names and no other, to be put into a PromQL string with double quotes.
+// Pattern returns a regular expression that matches only these names, for a PromQL string in double quotes.
 func Pattern(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {

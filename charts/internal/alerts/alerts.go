@@ -1,5 +1,5 @@
-// Package alerts makes the rules that Prometheus evaluates for each program. Each alert has a runbook, docs/runbooks/NAME.md, which says
-// what it means, what to look at, and what to do.
+// Package alerts builds the Prometheus rules of each program. Each alert has a runbook, docs/runbooks/NAME.md, which says what it means,
+// what to look at, and what to do.
 package alerts
 
 import (
@@ -8,38 +8,37 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Runbooks is where the pages are.
+// Runbooks is the URL of the runbooks.
 const Runbooks = "https://github.com/holdfast-project/holdfast/blob/main/docs/runbooks/"
 
-// Severity is who should know.
+// Severity is how soon to act.
 type Severity string
 
-// The severities: somebody acts now, somebody acts today, it is good to know.
+// The severities: act now, act today, good to know.
 const (
 	Critical Severity = "critical"
 	Warning  Severity = "warning"
 	Info     Severity = "info"
 )
 
-// Alert fires when its expression has had a result for a time.
+// Alert fires when its expression has returned a result for a time.
 type Alert struct {
 	Name        string
-	Program     string // for alerts that several programs have
+	Program     string // for alerts that several programs share
 	Severity    Severity
 	Expr        string
-	For         string // Prometheus' duration; empty: at once
+	For         string // in Prometheus notation; empty means at once
 	Summary     string // one line, without a full stop
 	Description string // what it means, and the first thing to do
 }
 
-// Set are the rules of one chart.
+// Set holds the rules of one chart.
 type Set struct {
-	Chart  string // its folder
+	Chart  string // folder of the chart
 	Alerts []Alert
 }
 
-// All returns the sets, one for each chart. Alerts of one installation are told apart from those of another: every aggregation keeps the
-// labels cluster and namespace.
+// All returns the sets, one for each chart. Every aggregation keeps the labels cluster and namespace, which identify an installation.
 func All() []Set {
 	return []Set{jobSet(), inPlace(), appWrapper(), elastic(), rescheduler()}
 }
@@ -61,7 +60,7 @@ type (
 	}
 )
 
-// YAML is the set as Prometheus reads it; the chart's template makes a PrometheusRule of it.
+// YAML returns the set in Prometheus' format. The template of the chart wraps it in a PrometheusRule.
 func (s Set) YAML() ([]byte, error) {
 	g := group{Name: "holdfast." + s.Chart}
 	for _, a := range s.Alerts {
@@ -74,7 +73,7 @@ func (s Set) YAML() ([]byte, error) {
 	return out, nil
 }
 
-// Labels of what it sends.
+// Labels returns the labels of the alert.
 func (a Alert) Labels() map[string]string {
 	labels := map[string]string{"severity": string(a.Severity)}
 	if a.Program != "" {
@@ -83,10 +82,10 @@ func (a Alert) Labels() map[string]string {
 	return labels
 }
 
-// details is what Prometheus fills in: the value of the expression, and the labels that tell where.
+// details is a Prometheus template for the value of the expression and its labels.
 const details = " Value: {{ printf `%.6g` $value }}.{{ range $name, $label := $labels }} {{ $name }}={{ $label }}{{ end }}"
 
-// Annotations of what it sends, as templates of Prometheus.
+// Annotations returns the annotations of the alert, as Prometheus templates.
 func (a Alert) Annotations() map[string]string {
 	return map[string]string{"summary": a.Summary, "description": a.Description + details, "runbook_url": Runbooks + a.Name + ".md"}
 }

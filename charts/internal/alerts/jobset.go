@@ -23,7 +23,7 @@ func inPlace() Set {
 	return Set{"holdfast-inplace", append(append(m.alerts(), training()...), orchestrator()...)}
 }
 
-// training: jobs lose time.
+// training returns the alerts about jobs that lose time.
 func training() []Alert {
 	running, lost := series.RunningWorkerSeconds.Name, series.LostWorkerSeconds.Name
 	return []Alert{
@@ -67,12 +67,12 @@ func training() []Alert {
 	}
 }
 
-// orchestrator: restarts in place are led badly, or not at all.
+// orchestrator returns the alerts about in-place restarts.
 func orchestrator() []Alert {
 	return []Alert{
 		{
 			Name: "HoldfastOrchestratorHasNoLeader", Severity: Critical, For: "3m",
-			Expr:        fmt.Sprintf("absent(%s) or max by (cluster, namespace) (%s) < 1", series.Leading.Name, series.Leading.Name), // without an orchestrator there is no series
+			Expr:        fmt.Sprintf("absent(%s) or max by (cluster, namespace) (%s) < 1", series.Leading.Name, series.Leading.Name), // there is no series without an orchestrator
 			Summary:     "No orchestrator is the leader",
 			Description: "No orchestrator is running, or none of them holds the Lease. In-place restarts continue, but they are not counted, do not time out and are not escalated. New groups do not start. Check the orchestrator's pods first.",
 		},

@@ -8,12 +8,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// manager is what the alerts about a controller itself are told apart by: they have the same names for all four.
+// manager distinguishes the alerts about a controller, which have the same names for all four.
 type manager struct {
 	title       string
 	program     string   // label of holdfast_build_info
 	controllers string   // a regular expression
-	webhooks    []string // their names; none: it has none
+	webhooks    []string // names of its webhooks, if it has any
 	lease       string
 }
 
@@ -62,7 +62,8 @@ func (m manager) alerts() []Alert {
 	return all
 }
 
-// webhookFaults: of every process its panics, and what the API server has seen. The code of each of our answers is 200, and says nothing.
+// webhookFaults returns the panics of each process, and the failures that the API server counts. The HTTP status of our responses is always
+// 200.
 func (m manager) webhookFaults() string {
 	names := admission.Pattern(m.webhooks)
 	return fmt.Sprintf(`sum by (cluster, namespace) (rate(%s[5m]) * on (job, instance) group_left %s{program="%s"}) > 0`, foreign.WebhookPanics, series.BuildInfo.Name, m.program) +

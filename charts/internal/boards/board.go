@@ -1,10 +1,10 @@
-// Package boards makes the dashboards: what a board shows, in our own words, and the JSON that Grafana reads. The same input makes the
-// same bytes, so that generated files change only when a board does.
+// Package boards builds the dashboards: their description, and the JSON that Grafana imports. Equal descriptions produce the same bytes, so
+// that generated files change only when a dashboard does.
 package boards
 
 // Board is a dashboard.
 type Board struct {
-	// UID and File stay as they are: links and bookmarks name them.
+	// UID and File must not change, because links and bookmarks contain them.
 	UID         string
 	File        string
 	Title       string
@@ -21,36 +21,36 @@ type Row struct {
 // Kind is how a panel shows its series.
 type Kind string
 
-// The kinds in use.
+// Kinds of panels.
 const (
 	Lines   Kind = "timeseries"
-	Stacked Kind = "stacked" // lines on top of each other: parts of a whole
+	Stacked Kind = "stacked" // stacked lines, for parts of a whole
 	Number  Kind = "stat"
 )
 
-// Units, in Grafana's words.
+// Units, as Grafana names them.
 const (
 	Count      = "short"
 	Seconds    = "s"
 	Share      = "percentunit"
 	PerSecond  = "ops"
 	Bytes      = "bytes"
-	PerSeconds = "none" // seconds each second
+	PerSeconds = "none" // seconds per second
 )
 
-// Panel is one picture.
+// Panel is one panel of a row.
 type Panel struct {
 	Title       string
-	Description string // what it tells, and what to do about it
+	Description string // what it shows, and what to do about it
 	Kind        Kind
 	Unit        string
 	Queries     []Query
 }
 
-// Query is an expression, and the text that names each of its series.
+// Query is an expression, and the legend of its series.
 type Query struct{ Expr, Legend string }
 
-// All boards.
+// All returns all dashboards.
 func All() []Board { return []Board{Reliability(), Health(), Quota()} }
 
 func lines(title, description, unit string, queries ...Query) Panel {

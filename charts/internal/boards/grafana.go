@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// What Grafana reads. Fields that keep their defaults are left out; the order of fields is that of the file.
+// Grafana's JSON model. Fields with default values are omitted. The order of fields is the order in the file.
 type (
 	dashboard struct {
 		UID           string     `json:"uid"`
@@ -83,7 +83,7 @@ type (
 
 var source = &datasource{Type: "prometheus", UID: "${datasource}"}
 
-// Of the grid: a row of panels is 24 columns wide.
+// Sizes in Grafana's grid, which is 24 columns wide.
 const (
 	columns    = 24
 	tall       = 8
@@ -92,7 +92,7 @@ const (
 	numbersRow = 4
 )
 
-// JSON is the board as Grafana imports it.
+// JSON returns the dashboard in the format that Grafana imports.
 func (b Board) JSON() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -138,7 +138,7 @@ func (b Board) panels() []panel {
 	return all
 }
 
-// place is that of the n-th panel of a row that begins at y. A row has numbers or pictures, not both.
+// place returns the position of the n-th panel of a row that starts at y. A row contains either numbers or graphs.
 func (p Panel) place(n, y int) place {
 	height, count := tall, perRow
 	if p.Kind == Number {

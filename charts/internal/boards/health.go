@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Health answers: do the controllers themselves work, and keep up.
+// Health shows whether the controllers work and keep up.
 func Health() Board {
 	return Board{
 		UID: "holdfast-health", File: "health.json", Title: "Holdfast: controller health",

@@ -2,49 +2,49 @@ package boards
 
 import "strings"
 
-// Grafana's variables, and what stands for each where there is no Grafana.
+// Grafana's variables, and their values outside of Grafana.
 const (
 	scope      = `namespace=~"$namespace"`
 	window     = "$__rate_interval"
 	wholeRange = "$__range"
 )
 
-// Plain replaces Grafana's variables: every namespace, and one window for all.
+// Plain replaces Grafana's variables by all namespaces and one duration.
 func Plain(expr, duration string) string {
 	return strings.NewReplacer("$namespace", ".*", window, duration, wholeRange, duration).Replace(expr)
 }
 
-// from selects the series of a metric in the board's namespaces; a label matcher may be added.
+// from selects the series of a metric in the namespaces of the dashboard, with optional label matchers.
 func from(metric string, matchers ...string) string {
 	return metric + "{" + strings.Join(append(matchers, scope), ",") + "}"
 }
 
-// perSecond is the rate of a counter, added up but for one label.
+// perSecond returns the rate of a counter, summed by one label.
 func perSecond(label, metric string, matchers ...string) string {
 	return "sum by (" + label + ") (rate(" + from(metric, matchers...) + "[" + window + "]))"
 }
 
-// anywhere is the rate of a counter whatever the board's namespaces are: the API server's is none of them.
+// anywhere returns the rate of a counter in all namespaces. The API server's metrics are in none of the dashboard's.
 func anywhere(metric string, matchers ...string) string {
 	return "rate(" + metric + "{" + strings.Join(matchers, ",") + "}[" + window + "])"
 }
 
-// grown is how much a counter grew in the window, added up but for one label.
+// grown returns the increase of a counter in the window, summed by one label.
 func grown(label, metric string, matchers ...string) string {
 	return "sum by (" + label + ") (increase(" + from(metric, matchers...) + "[" + window + "]))"
 }
 
-// total is how much a counter grew in all that the board shows; 0 where nothing was counted.
+// total returns the increase of a counter over the whole time range; 0 if it has no series.
 func total(metric string, matchers ...string) string {
 	return "(sum(increase(" + from(metric, matchers...) + "[" + wholeRange + "])) or vector(0))"
 }
 
-// mean of a histogram's observations, for each value of a label. The observations of the numerator may be parts of those that count.
+// mean returns the mean observation of a histogram, by one label. The sum may cover only a part of each observation.
 func mean(label, sum, count string) string {
 	return perSecond(label, sum) + " / " + count
 }
 
-// quantile of a histogram, for each value of a label; without a label, of all.
+// quantile returns a quantile of a histogram, by one label, or of all observations without a label.
 func quantile(q, label, bucket string, matchers ...string) string {
 	groups := "le"
 	if label != "" {
@@ -53,10 +53,10 @@ func quantile(q, label, bucket string, matchers ...string) string {
 	return "histogram_quantile(" + q + ", " + perSecond(groups, bucket, matchers...) + ")"
 }
 
-// summed is a gauge, added up but for one label.
+// summed returns a gauge, summed by one label.
 func summed(label, metric string, matchers ...string) string {
 	return "sum by (" + label + ") (" + from(metric, matchers...) + ")"
 }
 
-// named is a query whose series are told apart by one label.
+// named returns a query with one label as the legend.
 func named(label string, expr string) Query { return Query{expr, "{{" + label + "}}"} }

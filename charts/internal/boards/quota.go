@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Quota answers: who holds quota without training, and who waits for it.
+// Quota shows which workloads hold quota without training, and which wait for it.
 func Quota() Board {
 	return Board{
 		UID: "holdfast-quota", File: "quota.json", Title: "Holdfast: quota and queues",

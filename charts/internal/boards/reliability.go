@@ -2,7 +2,7 @@ package boards
 
 import "github.com/holdfast-project/holdfast/shared/series"
 
-// Reliability answers: are the jobs training, what do they lose to failures, and to which.
+// Reliability shows whether jobs are training, and how much time they lose to which failures.
 func Reliability() Board {
 	return Board{
 		UID: "holdfast-reliability", File: "reliability.json", Title: "Holdfast: training reliability",

@@ -1,8 +1,8 @@
-// Package foreign lists the series of other programs that dashboards and alerts may name: those of controller-runtime, which every
-// manager serves beside its own, the API server's, and Kueue's.
+// Package foreign lists the metrics of other programs that dashboards and alerts may use: controller-runtime, which every manager serves,
+// the API server, and Kueue.
 package foreign
 
-// Of controller-runtime and client-go.
+// Metrics of controller-runtime and client-go, with their labels.
 const (
 	Reconciles      = "controller_runtime_reconcile_total"         // controller, result
 	ReconcileErrors = "controller_runtime_reconcile_errors_total"  // controller
@@ -18,14 +18,14 @@ const (
 	Memory          = "process_resident_memory_bytes"
 )
 
-// Of the API server: it knows what no webhook knows of itself, that it was not reached. Both are counters. A webhook that is passed
-// over, because of failurePolicy Ignore, has rejected nothing.
+// Counters of the API server. They also count requests that did not reach a webhook. A webhook that was skipped because of failurePolicy
+// Ignore has rejected nothing.
 const (
 	WebhookRejections = "apiserver_admission_webhook_rejection_count" // name, type, operation, error_type, rejection_code
 	WebhookPassedOver = "apiserver_admission_webhook_fail_open_count" // name, type
 )
 
-// Of Kueue; those of resources need metrics.enableClusterQueueResources in its configuration.
+// Metrics of Kueue. Those of resources need metrics.enableClusterQueueResources in its configuration.
 const (
 	KueuePending  = "kueue_pending_workloads"                  // cluster_queue, status
 	KueueAdmitted = "kueue_admitted_active_workloads"          // cluster_queue
@@ -35,7 +35,7 @@ const (
 	KueueNominal  = "kueue_cluster_queue_nominal_quota"        // cluster_queue, flavor, resource
 )
 
-// Samples are all names under which these are stored, with their labels where they are known.
+// Samples returns the names of all series of these metrics, with their labels where they are known.
 func Samples() map[string][]string {
 	all := map[string][]string{
 		WebhookPanics:     {},

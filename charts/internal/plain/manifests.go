@@ -12,7 +12,7 @@ import (
 
 const head = "Made of the chart by `make manifests`.\n"
 
-// Charts are those that have a manifest.
+// Charts are the charts that have a manifest.
 var Charts = []string{"appwrapper-controller", "elastic-operator", "holdfast-inplace", "jobset-controller", "rescheduler"}
 
 // manifest is a file for kubectl.
@@ -20,11 +20,11 @@ type manifest struct {
 	file, chart string
 	comment     string
 	values      map[string]any
-	without     []string // kinds
-	added       bool     // only what the values add to the chart's defaults
+	without     []string // kinds of objects
+	added       bool     // keep only the objects that the values add to the chart's defaults
 }
 
-// extras stand beside the manifests of the charts' defaults.
+// extras are manifests in addition to those of the charts' defaults.
 var extras = []manifest{
 	{
 		file: "jobset-controller-in-place", chart: "jobset-controller",
@@ -47,7 +47,7 @@ rescheduler.yaml. How to have the plugin in the cluster's own scheduler: docs/re
 	},
 }
 
-// Write writes the manifests into a folder. The charts are in the folder charts, the images in a registry, with a tag.
+// Write writes the manifests of the charts in the folder charts into a folder, for images in a registry with a tag.
 func Write(charts, folder, registry, tag string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

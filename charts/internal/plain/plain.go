@@ -1,4 +1,4 @@
-// Package plain makes manifests for `kubectl apply --server-side` of a chart, for those who do not use Helm.
+// Package plain renders a chart into manifests for `kubectl apply --server-side`, for users without Helm.
 package plain
 
 import (
@@ -22,18 +22,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Namespace is where all of it is put.
+// Namespace is the namespace of all objects.
 const Namespace = "holdfast-system"
 
-// Capabilities are those of the newest Kubernetes that is supported. Helm's own are of 1.20 in a program that is not Helm.
+// Capabilities returns those of the newest supported Kubernetes. Outside of the helm program, Helm's own default is Kubernetes 1.20.
 func Capabilities() *common.Capabilities {
 	newest := common.DefaultCapabilities.Copy()
 	newest.KubeVersion = common.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
 	return newest
 }
 
-// Objects are those of a chart under the values, as a release that is called like the chart, in the order in which they can be applied. The tag
-// is that of our images.
+// Objects renders a chart with the values, as a release of the chart's name, in the order in which the objects can be applied. tag is the
+// tag of our images.
 func Objects(chart, tag string, values map[string]any) ([]*unstructured.Unstructured, error) {
 	loaded, err := loader.LoadDir(chart)
 	if err != nil {
@@ -86,7 +86,7 @@ func parse(content string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// withoutHelm removes what says that Helm manages an object.
+// withoutHelm removes the labels and annotations that mark an object as managed by Helm.
 func withoutHelm(o *unstructured.Unstructured) {
 	for _, fields := range [][]string{{"metadata"}, {"spec", "template", "metadata"}} {
 		for _, key := range []string{"helm.sh/chart", "app.kubernetes.io/managed-by"} {
@@ -99,7 +99,7 @@ func withoutHelm(o *unstructured.Unstructured) {
 	}
 }
 
-// rank: what others need comes first, and webhooks last, for they keep objects out until somebody answers.
+// rank orders objects: first those that others need, and last the webhooks, which reject objects until their program runs.
 func rank(o *unstructured.Unstructured) int {
 	switch kind := o.GetKind(); {
 	case kind == "CustomResourceDefinition":
@@ -115,7 +115,7 @@ func rank(o *unstructured.Unstructured) int {
 	}
 }
 
-// namespace takes only pods that are restricted, which all of ours are.
+// namespace enforces restricted pods, which all of ours are.
 const namespace = `apiVersion: v1
 kind: Namespace
 metadata:

@@ -58,7 +58,7 @@ func Command(t Terminal) *cobra.Command {
 	root.SetOut(t.Out)
 	root.SetErr(t.Err)
 	c.flags.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().StringVarP(&c.output, "output", "o", formats[0], "one of "+strings.Join(formats, ", "))
+	root.PersistentFlags().StringVarP(&c.output, "output", "o", formats[0], "output format, one of "+strings.Join(formats, ", "))
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if !slices.Contains(formats, c.output) {
 			return fmt.Errorf("--output is %q, not one of %s", c.output, strings.Join(formats, ", "))
@@ -117,16 +117,16 @@ func (c *command) palette() report.Palette {
 	return report.Palette(c.Interactive && !never)
 }
 
-const naming = `NAME may be that of any object of the workload: AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment, StatefulSet. Where several
-kinds have the name, KIND/NAME says which; the workload is shown from its root.`
+const naming = `NAME is the name of any object of the workload: an AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment or StatefulSet. Write
+KIND/NAME if several kinds have an object of that name. The output covers the whole workload, from its root owner.`
 
 func (c *command) status() *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
-		Use: "status NAME", Short: "Is it training, who is not, what was lost, what does it wait for", Long: naming, Args: cobra.ExactArgs(1),
+		Use: "status NAME", Short: "Show whether a workload is training, what it waits for, and what it lost to failures", Long: naming, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if watch && c.output != formats[0] {
-				return fmt.Errorf("--watch writes one line, for people: there is none with --output %s", c.output)
+				return fmt.Errorf("--watch cannot be combined with --output %s", c.output)
 			}
 			r, namespace, err := c.reader()
 			if err != nil {
@@ -149,13 +149,13 @@ func (c *command) status() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with one line, which changes with the workload, until it has finished or failed")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "update one line until the workload has finished or failed")
 	return cmd
 }
 
 func (c *command) timeline() *cobra.Command {
 	return &cobra.Command{
-		Use: "timeline NAME", Short: "What happened to it, across programs, oldest first", Long: naming, Args: cobra.ExactArgs(1),
+		Use: "timeline NAME", Short: "Show what happened to a workload, across programs, oldest first", Long: naming, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, namespace, err := c.reader()
 			if err != nil {
@@ -178,7 +178,7 @@ func (c *command) timeline() *cobra.Command {
 
 func (c *command) why() *cobra.Command {
 	return &cobra.Command{
-		Use: "why POD", Short: "Why a pod was moved, or is not; -o wide: who answers which fault of it", Args: cobra.ExactArgs(1),
+		Use: "why POD", Short: "Explain why a pod was moved or not; with -o wide, which program handles which failure", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, namespace, err := c.reader()
 			if err != nil {
@@ -202,7 +202,7 @@ func (c *command) why() *cobra.Command {
 func (c *command) top() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "top", Short: "Workloads by the time they lost to failures", Args: cobra.NoArgs,
+		Use: "top", Short: "List workloads by the time they lost to failures", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, namespace, err := c.reader()
 			if err != nil {
@@ -224,6 +224,6 @@ func (c *command) top() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "those of all namespaces")
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "list the workloads of all namespaces")
 	return cmd
 }

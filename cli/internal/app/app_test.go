@@ -15,7 +15,7 @@ func TestWatchRejectsOtherFormats(t *testing.T) {
 	for _, format := range formats[1:] {
 		cmd := Command(Terminal{Out: io.Discard, Err: io.Discard})
 		cmd.SetArgs([]string{"status", "train", "-w", "-o", format, "--server", "https://127.0.0.1:1"})
-		if err := cmd.ExecuteContext(t.Context()); err == nil || err.Error() != "--watch writes one line, for people: there is none with --output "+format {
+		if err := cmd.ExecuteContext(t.Context()); err == nil || err.Error() != "--watch cannot be combined with --output "+format {
 			t.Errorf("error %v with --output %s", err, format)
 		}
 	}

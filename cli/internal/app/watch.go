@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/cli/internal/report"
 )
 
-// Poll intervals. The line has a clock in it, and a restart in place takes less than a second.
+// Poll intervals. A restart in place takes less than a second.
 const (
 	slowPoll = time.Second
 	fastPoll = 200 * time.Millisecond
@@ -100,8 +100,8 @@ func (w *watcher) endLine() {
 	w.last = ""
 }
 
-// timeWidth is that of the clock at the begin of a line, which changes always.
 const (
+	// clock is the format of the time at the start of a line.
 	clock = "15:04:05"
 	// timeWidth is the width of the clock at the start of a line.
 	timeWidth = len(clock)

@@ -17,7 +17,7 @@ import (
 
 // Workload is everything that was read of a workload.
 type Workload struct {
-	// Objects from the root down; at least one.
+	// Objects are ordered from the root down; there is at least one.
 	Objects []*unstructured.Unstructured
 	Pods    []corev1.Pod
 	Events  []corev1.Event

@@ -24,7 +24,7 @@ func state(s Status, t timeline.Workload, missing int) (State, string) {
 		return Finished, ""
 	}
 	if _, is := isTrue(root, "Suspended"); is || phase(root) == "Suspended" || phase(root) == "Suspending" {
-		why := "somebody to resume it"
+		why := "a user to resume it"
 		if s.Quota == notHeld {
 			why = "quota"
 		}

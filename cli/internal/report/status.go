@@ -1,5 +1,4 @@
-// Package report turns what was read into answers, and writes them as a table, a wide table, JSON or YAML. Apart from the writer it is
-// pure.
+// Package report turns the objects that were read into answers, and writes them as a table, a wide table, JSON or YAML.
 package report
 
 import (
@@ -49,9 +48,9 @@ type Status struct {
 	// OutOfSync is the orchestrator's message about a group that is restarting in place. It names workers if the restart takes long. Pods
 	// of waiting workers may be ready.
 	OutOfSync string `json:"outOfSync,omitempty"`
-	// Recovery in progress; nil if there is none.
+	// Recovery is the recovery in progress; nil if there is none.
 	Recovery *Recovery `json:"recovery,omitempty"`
-	// Counters against their budgets.
+	// Counters are the counts with their limits.
 	Counters []Counter `json:"counters,omitempty"`
 	// LostNanoseconds is the total duration of recoveries in the available history. NotTimed is the number of recoveries of unknown
 	// duration.

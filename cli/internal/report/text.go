@@ -205,11 +205,11 @@ type Row struct {
 	Kind            string        `json:"kind"`
 	Name            string        `json:"name"`
 	LostNanoseconds time.Duration `json:"lostNanoseconds"`
-	// NotTimed is the number of recoveries of unknown duration, which are in no sum.
+	// NotTimed is the number of recoveries of unknown duration, which are not in LostNanoseconds.
 	NotTimed int `json:"notTimed,omitempty"`
 	// Rungs counts recoveries by level, 1 to 6.
 	Rungs [6]int `json:"rungs"`
-	// Slowest recovery; nil if there was none.
+	// Slowest is the slowest recovery; nil if there was none.
 	Slowest *timeline.Entry `json:"slowest,omitempty"`
 	Share   float64         `json:"lostShare"` // of the time since it was created, 0 to 1
 }

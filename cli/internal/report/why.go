@@ -21,7 +21,7 @@ type Why struct {
 	Pod   string `json:"pod"`
 	Node  string `json:"node,omitempty"`
 	State string `json:"state"`
-	// Owners from the pod's controller up to the root.
+	// Owners are the owners from the pod's controller up to the root.
 	Owners []string `json:"owners,omitempty"`
 	// Avoids lists nodes that the pod must not run on.
 	Avoids []string `json:"avoids,omitempty"`
@@ -137,7 +137,7 @@ func verdict(p *read.Pod, c ladder.Chain, list []Note, now time.Time) string {
 	case p.DeletionTimestamp != nil:
 		return "it is already being deleted"
 	case !until.IsZero():
-		return fmt.Sprintf("it is not moved now: its workload is being recovered, until %s at the latest", until.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("it is not moved now: its workload is recovering, until %s at the latest", until.UTC().Format(time.RFC3339))
 	}
 	for _, s := range slices.Backward(list) {
 		if moveReasons[s.Reason] {
@@ -163,7 +163,7 @@ func verdict(p *read.Pod, c ladder.Chain, list []Note, now time.Time) string {
 	return movesVerdict(moves, allowed)
 }
 
-// bareVerdict is for a pod without owners, which must have the annotation itself.
+// bareVerdict returns the verdict for a pod without owners, which must have the annotation itself.
 func bareVerdict(p *read.Pod) string {
 	moves, allowed := timeline.Moves(p.Annotations)
 	switch {
