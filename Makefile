@@ -364,12 +364,15 @@ testbed-up: ## Start the real cluster (root) and print how to use it
 testbed-down: ## Stop the real cluster and remove all it left on this machine
 	$(TESTBED) down
 
+HELM_DOCS := GOWORK=off go tool -modfile=../tools/helm-docs/go.mod helm-docs --log-level error --sort-values-order file
+
 .PHONY: generate
 generate: ## Write generated code, the generated files of the charts, and the reference pages again
 	for module in jobset-controller appwrapper-controller rescheduler elastic-operator; do (cd $$module && go generate ./...); done
 	cd elastic-operator/kueue && GOWORK=off go generate ./...
 	cd charts && go run ./cmd/generate
-	cd charts && GOWORK=off go tool -modfile=../tools/helm-docs/go.mod helm-docs --log-level error --sort-values-order file --template-files ./README.md.gotmpl
+	cd charts && $(HELM_DOCS) --template-files ./README.md.gotmpl
+	cd charts && { cat values.md.head; for chart in */values.yaml; do echo; $(HELM_DOCS) --template-files ./values.md.gotmpl --dry-run --chart-to-generate $${chart%/*}; done; } > ../docs/reference/values.md
 
 .PHONY: manifests
 manifests: ## Write plain manifests for kubectl into config/: REGISTRY=registry.example/holdfast IMAGE_TAG=v0.1.0

@@ -9,16 +9,13 @@ import (
 )
 
 func main() {
-	for _, write := range []func() error{writeBoards, writeAlerts, writeMetrics, writeValues} {
+	for _, write := range []func() error{writeBoards, writeAlerts, writeMetrics} {
 		if err := write(); err != nil {
 			fmt.Fprintln(os.Stderr, "generate:", err)
 			os.Exit(1)
 		}
 	}
 }
-
-// charts are the folders of all but the umbrella.
-var charts = []string{"appwrapper-controller", "elastic-operator", "holdfast-inplace", "jobset-controller", "rescheduler"}
 
 func writeFile(content []byte, path ...string) error {
 	file := filepath.Join(path...)
