@@ -29,7 +29,7 @@ type AppWrapper struct {
 	// spec says what to run.
 	// +optional
 	Spec AppWrapperSpec `json:"spec,omitempty"`
-	// status says what has become of it. Written by the controller only.
+	// status is the observed state. Only the controller writes it.
 	// +optional
 	Status AppWrapperStatus `json:"status,omitempty"`
 }
@@ -46,14 +46,14 @@ type AppWrapperList struct {
 
 // AppWrapperSpec says what to run.
 type AppWrapperSpec struct {
-	// components are the wrapped objects, created in this order. Their number, templates and pod sets do not change.
+	// components are the wrapped objects, created in this order. Their number, templates and pod sets are immutable.
 	Components []AppWrapperComponent `json:"components"`
-	// suspend asks to remove all that was created and to give the quota back, at any point of the life of an unfinished
-	// workload. Kueue sets it. Absent means false.
+	// suspend removes everything that was created and releases the quota, at any time before the workload has finished. Kueue
+	// sets it. Absent means false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// managedBy names the controller that answers for the object. Absent means this one, whose name is
-	// workload.codeflare.dev/appwrapper-controller; objects of others are left alone entirely. It does not change.
+	// managedBy names the controller that reconciles the object. Absent means this one, whose name is
+	// workload.codeflare.dev/appwrapper-controller. It ignores the objects of others. Immutable.
 	// +optional
 	ManagedBy *string `json:"managedBy,omitempty"`
 }
@@ -63,26 +63,26 @@ type AppWrapperComponent struct {
 	// annotations are free for users; the controller does not read them.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// podSets say which pods the object makes. They may be left out for kinds whose pod sets are known.
+	// podSets describe the pods that the object creates. They are optional for kinds whose pod sets are known.
 	// +optional
 	DeclaredPodSets []AppWrapperPodSet `json:"podSets,omitempty"`
-	// podSetInfos are what Kueue wants to have in the pods of each set, in the order of the sets. Kueue writes and clears them.
+	// podSetInfos are what Kueue adds to the pods of each set, in the order of the sets. Kueue writes and clears them.
 	// +optional
 	PodSetInfos []AppWrapperPodSetInfo `json:"podSetInfos,omitempty"`
-	// template is the object. It does not change.
+	// template is the object. Immutable.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:EmbeddedResource
 	Template runtime.RawExtension `json:"template"`
 }
 
-// AppWrapperPodSet is a number of pods that are alike.
+// AppWrapperPodSet is a number of identical pods.
 type AppWrapperPodSet struct {
 	// replicas is the number of pods. Absent means 1.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 	// path leads to the pod template within the component, such as template.spec.workers[0].template.
 	Path string `json:"path"`
-	// annotations tell Kueue how to place the pods by topology.
+	// annotations request a topology from Kueue.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
@@ -90,7 +90,7 @@ type AppWrapperPodSet struct {
 // Count is the number of pods of the set.
 func (s AppWrapperPodSet) Count() int32 { return ptr.Deref(s.Replicas, 1) }
 
-// AppWrapperPodSetInfo is what Kueue wants to have in the pods of a set. What the template has already must not differ.
+// AppWrapperPodSetInfo is what Kueue adds to the pods of a set. It must not contradict the template.
 type AppWrapperPodSetInfo struct {
 	// annotations of the pods.
 	// +optional

@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AppWrapperStatus is what has become of an AppWrapper.
+// AppWrapperStatus is the observed state of an AppWrapper.
 type AppWrapperStatus struct {
-	// phase is where the workload is in its life.
+	// phase is the phase of the workload.
 	// +optional
 	Phase AppWrapperPhase `json:"phase,omitempty"`
 	// resettingCount is how often the workload was reset. Evacuations of nodes are not counted here, see evacuations.
@@ -26,21 +26,21 @@ type AppWrapperStatus struct {
 	// evacuations is how often the workload was moved away from bad nodes.
 	// +optional
 	Evacuations int32 `json:"evacuations,omitempty"`
-	// attempts are the last tries to run the workload, oldest first; the last one may go on. At most 16 are kept.
+	// attempts are the last attempts to run the workload, oldest first. The last one may be in progress. At most 16 are kept.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// clocks are the times from which grace periods count. One that is absent has not begun, or is that of the condition
-	// that was written at the time.
+	// clocks are the times from which grace periods count. If one is absent, it has not started, or the transition time of
+	// the condition counts instead.
 	// +optional
 	Clocks *Clocks `json:"clocks,omitempty"`
-	// reviewed is what was found to be allowed. Nothing else is created. Absent while the check of access is off.
+	// reviewed identifies the components that the user may create. Nothing else is created. Absent if the access check is off.
 	// +optional
 	Reviewed *Review `json:"reviewed,omitempty"`
 }
 
-// Review is the AppWrapper whose creator was found to be allowed to create what is in it.
+// Review records that the user who wrote the AppWrapper may create its components.
 type Review struct {
 	// uid of the AppWrapper.
 	UID types.UID `json:"uid"`
@@ -48,7 +48,7 @@ type Review struct {
 	Templates string `json:"templates"`
 }
 
-// AppWrapperComponentStatus is what has become of one component.
+// AppWrapperComponentStatus is the observed state of one component.
 type AppWrapperComponentStatus struct {
 	// name of the object, also if its template has only a generateName. Empty until it is about to be created.
 	Name string `json:"name"`
@@ -56,7 +56,7 @@ type AppWrapperComponentStatus struct {
 	Kind string `json:"kind"`
 	// apiVersion of the object. Empty until it is about to be created.
 	APIVersion string `json:"apiVersion"`
-	// podSets are those declared in the spec, or else those that the kind is known to have.
+	// podSets are the pod sets that the spec declares, or else those known for the kind.
 	PodSets []AppWrapperPodSet `json:"podSets"`
 	// conditions of the component: ResourcesDeployed, and Succeeded once it has completed its work.
 	// +optional
@@ -67,59 +67,58 @@ type AppWrapperComponentStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 }
 
-// Attempt is one try to run the workload, from the creation of its components to their removal.
+// Attempt is one attempt to run the workload, from the creation of its components to their removal.
 type Attempt struct {
 	// number of the attempt, from 1.
 	Number int32 `json:"number"`
-	// startTime is when the components were to be created.
+	// startTime is when the controller began to create the components.
 	StartTime metav1.Time `json:"startTime"`
 	// readyTime is when all pods ran for the first time.
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
-	// endTime is when it was decided to end the attempt. Absent while it goes on.
+	// endTime is when the controller decided to end the attempt. Absent while it is in progress.
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
-	// reason why it ended: a reason of Unhealthy, or Succeeded, Suspended, Terminating.
+	// reason is why it ended: a reason of the condition Unhealthy, or Succeeded, Suspended or Terminating.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// message says more about the reason. At most 256 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`
-	// nodes are those that the end of the attempt is put down to. The next attempt keeps away from nodes that were evacuated.
-	// At most 16.
+	// nodes are the nodes that caused the end of the attempt. The next attempt avoids nodes that were evacuated. At most 16.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Nodes []string `json:"nodes,omitempty"`
-	// evacuation: the attempt ended because its nodes are bad, which is not counted in resettingCount.
+	// evacuation means that the attempt ended because of bad nodes. resettingCount does not include it.
 	// +optional
 	Evacuation bool `json:"evacuation,omitempty"`
 }
 
 // Clocks are the times from which grace periods count.
 type Clocks struct {
-	// attemptStart: the components were to be created. Starts AdmissionGracePeriod and WarmupGracePeriod.
+	// attemptStart is when the controller began to create the components. AdmissionGracePeriod and WarmupGracePeriod count from it.
 	// +optional
 	AttemptStart *metav1.MicroTime `json:"attemptStart,omitempty"`
-	// notReadySince: pods that had been ready ceased to be. Starts both periods anew.
+	// notReadySince is when pods that had been ready stopped being ready. Both periods then count from it.
 	// +optional
 	NotReadySince *metav1.MicroTime `json:"notReadySince,omitempty"`
-	// unhealthySince: the workload was found unhealthy. Starts FailureGracePeriod.
+	// unhealthySince is when the workload became unhealthy. FailureGracePeriod counts from it.
 	// +optional
 	UnhealthySince *metav1.MicroTime `json:"unhealthySince,omitempty"`
-	// deletionStart: it was decided to remove the components. Starts ForcefulDeletionGracePeriod.
+	// deletionStart is when the controller began to remove the components. ForcefulDeletionGracePeriod counts from it.
 	// +optional
 	DeletionStart *metav1.MicroTime `json:"deletionStart,omitempty"`
-	// deletionEnd: all was gone. Starts RetryPausePeriod.
+	// deletionEnd is when all components were gone. RetryPausePeriod counts from it.
 	// +optional
 	DeletionEnd *metav1.MicroTime `json:"deletionEnd,omitempty"`
-	// finished: the workload succeeded or failed. Starts SuccessTTL or DeletionOnFailureGracePeriod.
+	// finished is when the workload succeeded or failed. SuccessTTL or DeletionOnFailureGracePeriod counts from it.
 	// +optional
 	Finished *metav1.MicroTime `json:"finished,omitempty"`
 }
 
-// AppWrapperPhase is where a workload is in its life.
+// AppWrapperPhase is a phase of the workload's life cycle.
 type AppWrapperPhase string
 
 const (

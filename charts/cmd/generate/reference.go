@@ -37,6 +37,13 @@ func (p *page) write(name string) error { return writeFile([]byte(p.String()), r
 
 func code(text string) string { return "`" + text + "`" }
 
+func codes(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return code(strings.Join(texts, "`, `"))
+}
+
 // writeMetrics lists the metrics that each program serves in addition to those of controller-runtime.
 func writeMetrics() error {
 	p := newPage("Metrics", "What our programs serve on `/metrics`, beside what controller-runtime, the Go runtime and, for the scheduler, kube-scheduler serve.\n"+
@@ -48,7 +55,7 @@ func writeMetrics() error {
 		p.table("metric", "type", "labels", "what")
 		for _, metric := range series.All() {
 			if metric.ServedBy(program) {
-				p.row(code(metric.Name), string(metric.Type), strings.Join(metric.Labels, ", "), metric.Help)
+				p.row(code(metric.Name), string(metric.Type), codes(metric.Labels), metric.Help)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ type JobSet struct {
 	// spec says what to run.
 	// +optional
 	Spec JobSetSpec `json:"spec,omitempty"`
-	// status says what has become of it. Written by controllers only.
+	// status is the observed state. Only controllers write it.
 	// +optional
 	Status JobSetStatus `json:"status,omitempty"`
 }

@@ -22,15 +22,15 @@ type SuccessPolicy struct {
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty"`
 }
 
-// FailurePolicyAction is what follows a failed Job.
+// FailurePolicyAction is what happens when a Job fails.
 //
 // +kubebuilder:validation:Enum=FailJobSet;RestartJobSet;RestartJobSetAndIgnoreMaxRestarts;RestartJob;RestartJobAndIgnoreMaxRestarts
 type FailurePolicyAction string
 
 const (
-	// FailJobSet fails the JobSet, whatever is left of maxRestarts.
+	// FailJobSet fails the JobSet, even if restarts are left.
 	FailJobSet FailurePolicyAction = "FailJobSet"
-	// RestartJobSet recreates all Jobs and counts towards maxRestarts; the JobSet fails when nothing is left of it.
+	// RestartJobSet recreates all Jobs and counts towards maxRestarts. Once they are used up, the JobSet fails.
 	RestartJobSet FailurePolicyAction = "RestartJobSet"
 	// RestartJobSetAndIgnoreMaxRestarts recreates all Jobs and does not count.
 	RestartJobSetAndIgnoreMaxRestarts FailurePolicyAction = "RestartJobSetAndIgnoreMaxRestarts"
@@ -54,7 +54,7 @@ const (
 	InPlaceRestart JobSetRestartStrategy = "InPlaceRestart"
 )
 
-// FailurePolicy says what follows a failed Job.
+// FailurePolicy determines what happens when a Job fails.
 type FailurePolicy struct {
 	// maxRestarts is the number of restarts that are allowed; the failure after them fails the JobSet. In-place restarts
 	// count too. Default 0.
@@ -69,7 +69,7 @@ type FailurePolicy struct {
 	Rules []FailurePolicyRule `json:"rules,omitempty"`
 }
 
-// FailurePolicyRule matches failed Jobs. All conditions that are given must hold.
+// FailurePolicyRule matches failed Jobs. A Job must meet all conditions that are set.
 type FailurePolicyRule struct {
 	// name of the rule, unique in the policy; shows up in reasons. Empty means failurePolicyRule<index>.
 	Name string `json:"name"`
@@ -79,7 +79,7 @@ type FailurePolicyRule struct {
 	// +optional
 	OnJobFailureReasons []string `json:"onJobFailureReasons,omitempty"`
 	// onJobFailureMessagePatterns lists RE2 patterns, any of which must match the message of the Job's Failed condition. A
-	// pattern that does not compile is refused at admission, and matches nothing in JobSets that were not asked. Empty matches
+	// pattern that does not compile is refused at admission, and matches nothing in JobSets that admission did not check. Empty matches
 	// all.
 	// +optional
 	OnJobFailureMessagePatterns []string `json:"onJobFailureMessagePatterns,omitempty"`
@@ -87,9 +87,9 @@ type FailurePolicyRule struct {
 	// +optional
 	// +listType=atomic
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty"`
-	// maxRestarts is how many restarts this rule may cause. After them it matches no more, and the next rule that matches
-	// decides. Beside it failurePolicy.maxRestarts holds for the actions that count. 0 or more; absent means no limit. Not part
-	// of the published API.
+	// maxRestarts limits the restarts that this rule may cause. After them it no longer matches, and the next matching rule
+	// applies. failurePolicy.maxRestarts also applies to actions that count. 0 or more; absent means no limit. Not part of the
+	// published API.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
@@ -113,7 +113,7 @@ type StartupPolicy struct {
 	// +optional
 	// +kubebuilder:default=AnyOrder
 	StartupPolicyOrder StartupPolicyOptions `json:"startupPolicyOrder,omitempty"`
-	// rules say, for InOrder, what is waited for after each replicatedJob. Together they name every replicatedJob but the last exactly once.
+	// rules determine, for InOrder, how long to wait for each replicatedJob. Together they name every replicatedJob but the last exactly once.
 	// Empty means Ready for all. Refused together with AnyOrder or dependsOn.
 	// +optional
 	// +listType=atomic
@@ -132,9 +132,9 @@ const (
 	WaitForSucceeded WaitForReplicatedJobsStatus = "Succeeded"
 )
 
-// StartupPolicyRule gives each replicatedJob it names the same gate. It does not change the order, which is that of the spec.
+// StartupPolicyRule determines how long to wait for each of the replicatedJobs. It does not change the order, which is that of the spec.
 type StartupPolicyRule struct {
-	// targetReplicatedJobs names the replicatedJobs that the gate is behind.
+	// targetReplicatedJobs names the replicatedJobs to wait for.
 	// +listType=atomic
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs"`
 	// waitForReplicatedJobsStatus is what each of them must reach before the next replicatedJob starts: Ready or Succeeded.

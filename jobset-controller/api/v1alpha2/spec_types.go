@@ -4,12 +4,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// JobSetSpec is what a user asks for.
+// JobSetSpec is the desired state of a JobSet.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder' && has(self.replicatedJobs) && self.replicatedJobs.exists(j, has(j.dependsOn)))",message="StartupPolicy and DependsOn APIs are mutually exclusive"
 type JobSetSpec struct {
 	// replicatedJobs lists the groups of Jobs. Names are unique. ReplicatedJobs cannot be added, removed, reordered or changed later,
-	// but for the pod template fields that a queue sets while the JobSet is suspended. May be empty.
+	// except for the pod template fields that a queue sets while the JobSet is suspended. May be empty.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -28,7 +28,7 @@ type JobSetSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Value is immutable"
 	SuccessPolicy *SuccessPolicy `json:"successPolicy,omitempty"`
 
-	// failurePolicy says what follows a failed Job. Absent means that the first failed Job fails the JobSet. Immutable.
+	// failurePolicy determines what happens when a Job fails. Absent means that the first failed Job fails the JobSet. Immutable.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Value is immutable"
 	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty"`
@@ -49,7 +49,7 @@ type JobSetSpec struct {
 	Coordinator *Coordinator `json:"coordinator,omitempty"`
 
 	// managedBy names the controller that reconciles this JobSet. Absent, or jobset.sigs.k8s.io/jobset-controller, means the
-	// JobSet controller; with any other value it keeps its hands off.
+	// JobSet controller, which ignores JobSets with any other value.
 	// +optional
 	ManagedBy *string `json:"managedBy,omitempty"`
 
@@ -96,7 +96,7 @@ type ReplicatedJob struct {
 	DependsOn []DependsOn `json:"dependsOn,omitempty"`
 }
 
-// DependsOn is a gate in front of a replicatedJob.
+// DependsOn makes a replicatedJob wait for another one.
 type DependsOn struct {
 	// name of an earlier replicatedJob.
 	Name string `json:"name"`
@@ -104,7 +104,7 @@ type DependsOn struct {
 	Status DependsOnStatus `json:"status"`
 }
 
-// DependsOnStatus is a state that a gate waits for.
+// DependsOnStatus is a state that a replicatedJob waits for.
 //
 // +kubebuilder:validation:Enum=Ready;Complete
 type DependsOnStatus string
@@ -129,7 +129,7 @@ type Network struct {
 	PublishNotReadyAddresses *bool `json:"publishNotReadyAddresses,omitempty"`
 }
 
-// Coordinator points at one pod.
+// Coordinator identifies one pod.
 type Coordinator struct {
 	// replicatedJob is the name of the pod's replicatedJob, whose Jobs must be Indexed.
 	ReplicatedJob string `json:"replicatedJob"`

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// JobSetStatus is what has become of a JobSet.
+// JobSetStatus is the observed state of a JobSet.
 type JobSetStatus struct {
 	// conditions of the JobSet, see JobSetConditionType. Other programs may add types of their own.
 	// +optional
@@ -64,7 +64,7 @@ type ReplicatedJobStatus struct {
 	Active int32 `json:"active"`
 	// suspended counts unfinished Jobs that are asked to be suspended.
 	Suspended int32 `json:"suspended"`
-	// notStarted counts Jobs that do not run before earlier replicatedJobs have got as far as they are waited for. Not part of the published API.
+	// notStarted counts Jobs that wait for earlier replicatedJobs. Not part of the published API.
 	// +optional
 	NotStarted int32 `json:"notStarted,omitempty"`
 	// jobRestarts counts, by Job index, the restarts of single Jobs. Absent until there is one. At most 1024.
@@ -89,21 +89,20 @@ const (
 	JobSetFailed JobSetConditionType = "Failed"
 	// JobSetSuspended is True while the JobSet is suspended, and False after it was resumed.
 	JobSetSuspended JobSetConditionType = "Suspended"
-	// JobSetAccepted is False while something in the spec cannot be carried out as written; what can be is. It is absent from
-	// JobSets that never had such a fault. Not published.
+	// JobSetAccepted is False while a part of the spec cannot be carried out as written. The other parts are. It is absent from
+	// JobSets that never had such a part. Not published.
 	JobSetAccepted JobSetConditionType = "Accepted"
 	// JobSetRunning reports whether all Jobs are ready or have succeeded, and if not, what is waited for. Not published.
 	JobSetRunning JobSetConditionType = "Running"
 	// JobSetRestartingJobs is True from a restart of single Jobs until all are ready again. Not published.
 	JobSetRestartingJobs JobSetConditionType = "RestartingJobs"
-	// JobSetRestartingInPlace is True while a restart goes on that agents carry out for restartStrategy InPlaceRestart. Not
-	// published.
+	// JobSetRestartingInPlace is True during a restart by agents, for restartStrategy InPlaceRestart. Not published.
 	JobSetRestartingInPlace JobSetConditionType = "RestartingInPlace"
 	// JobSetRestarting is True from a restart of all Jobs until they are ready again.
 	JobSetRestarting JobSetConditionType = "RestartingJobSet"
-	// JobSetStartupPolicyInProgress is True while an ordered start goes on.
+	// JobSetStartupPolicyInProgress is True during an ordered start.
 	JobSetStartupPolicyInProgress JobSetConditionType = "StartupPolicyInProgress"
-	// JobSetStartupPolicyCompleted is True when an ordered start has come to its end.
+	// JobSetStartupPolicyCompleted is True when an ordered start is complete.
 	JobSetStartupPolicyCompleted JobSetConditionType = "StartupPolicyCompleted"
 )
 

@@ -13,12 +13,12 @@ type VolumeClaimPolicy struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.metadata) || !has(t.metadata.namespace) || size(t.metadata.namespace) == 0)",message="namespace cannot be set for VolumeClaimPolicies templates"
 	Templates []corev1.PersistentVolumeClaim `json:"templates,omitempty"`
-	// retentionPolicy says what becomes of the claims. Absent means that they are deleted with the JobSet.
+	// retentionPolicy determines what happens to the claims. Absent means that they are deleted with the JobSet.
 	// +optional
 	RetentionPolicy *VolumeRetentionPolicy `json:"retentionPolicy,omitempty"`
 }
 
-// VolumeRetentionPolicy says what becomes of claims.
+// VolumeRetentionPolicy determines what happens to claims.
 type VolumeRetentionPolicy struct {
 	// whenDeleted is what happens to the claims when the JobSet is deleted: Delete or Retain. Default Delete.
 	// +optional
@@ -26,7 +26,7 @@ type VolumeRetentionPolicy struct {
 	WhenDeleted RetentionPolicyType `json:"whenDeleted,omitempty"`
 }
 
-// RetentionPolicyType is the fate of a claim.
+// RetentionPolicyType is what happens to a claim.
 //
 // +kubebuilder:validation:Enum=Delete;Retain
 type RetentionPolicyType string
