@@ -13,7 +13,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const ttl = 15 * time.Minute
 
-// failure is one on node a at noon of a pod that was created a minute before.
+// failure returns a failure on node a at noon, of a pod that was created a minute before.
 func failure(pod string, change ...func(*Failure)) Failure {
 	f := Failure{
 		Node: "a", NodeUID: "uid-a", Class: "Rejected", Reason: "UnexpectedAdmissionError", Pod: pod,
@@ -29,7 +29,7 @@ func on(node string) func(*Failure) {
 	return func(f *Failure) { f.Node, f.NodeUID = node, "uid-"+node }
 }
 
-// later moves a pod's life.
+// later shifts the failure and the creation of its pod in time.
 func later(d time.Duration) func(*Failure) {
 	return func(f *Failure) { f.Created, f.At = f.Created.Add(d), f.At.Add(d) }
 }
@@ -60,7 +60,7 @@ func TestAPodThatIsKnownTeachesNothing(t *testing.T) {
 	learn(t, m, noon.Add(time.Minute), Known, failure("1"))
 }
 
-// 500 pods of one workload that a bad node rejects at once are one fault.
+// When a bad node rejects 500 pods of one workload at once, that is one fault.
 func TestPodsOfOneWaveAreOneMove(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("0"))
 	for i := range 499 {
@@ -71,7 +71,7 @@ func TestPodsOfOneWaveAreOneMove(t *testing.T) {
 	}
 }
 
-// Replicas are as old as their workload: that one failed here once does not mean that the node is still avoided.
+// Replicas are as old as their workload. That one of them failed on a node once does not mean that the node is still excluded.
 func TestAPodThatFailsWhenTheExclusionIsOverIsAFailureOfItsOwn(t *testing.T) {
 	old := func(f *Failure) { f.Created = noon.Add(-time.Hour) }
 	m := learn(t, Memory{}, noon, New, failure("1", old))
@@ -103,7 +103,7 @@ func TestANodeThatFailsAgainIsAvoidedTwiceAsLong(t *testing.T) {
 	}
 }
 
-// Failed pods stay where they are for days; after a restart of the controller they are looked at again.
+// Failed pods may remain for days. After a restart of the controller they are reconciled again.
 func TestAnOldFailureIsStale(t *testing.T) {
 	learn(t, Memory{}, noon.Add(ttl), Stale, failure("1"))
 	m := learn(t, Memory{}, noon, New, failure("1"))
@@ -244,7 +244,7 @@ func TestOnlyTheSlotThatRunsWellGivesItsMovesBack(t *testing.T) {
 	}
 }
 
-// A node can be used again when its entry is over. The move away from it stays charged.
+// A node is usable again when its entry expires. The move away from it stays charged.
 func TestTimeNeverGivesAMoveBack(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1")).Charge(Move{Node: "a", Class: "c", At: noon})
 	later := noon.Add(365 * 24 * time.Hour)

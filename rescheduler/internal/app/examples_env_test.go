@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-// Each example does what it says, on a node that rejects its pods.
+// Each example works as its comments say, on a node that rejects its pods.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../../examples/rescheduler/*.yaml")
 	if err != nil || len(files) < 3 {

@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// BenchmarkMemory reports the peak resident memory of this process while the manager fills its caches, under the limit that the garbage
-// collector is given in a container. Run it with -benchtime 1x.
+// BenchmarkMemory reports the peak resident memory of this process while the manager fills its caches, with the garbage collector's limit
+// of a container. Run it with -benchtime 1x.
 func BenchmarkMemory(b *testing.B) {
 	for _, c := range []struct{ pods, limitMiB int }{{10_000, 256}, {50_000, 512}} {
 		b.Run(fmt.Sprint("pods=", c.pods), func(b *testing.B) {
@@ -42,7 +42,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// createPods of workloads that ask for moves, a hundred of each.
+// createPods creates pods of workloads that ask for moves, a hundred for each.
 func createPods(ctx context.Context, c client.Client, namespace string, n int) error {
 	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return err
@@ -103,7 +103,7 @@ func createWorkload(ctx context.Context, c client.Client, namespace, name string
 	return nil
 }
 
-// peakMiB starts a manager that looks at one namespace and waits until it has seen all of it.
+// peakMiB starts a manager for one namespace and waits until its caches have synced.
 func peakMiB(b *testing.B, namespace string, limitMiB int) float64 {
 	b.Helper()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(limitMiB) << 20))

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 )
 
-// goOn plays a part until the test ends.
+// goOn repeats a step until the test ends.
 func (w *world) goOn(part func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -38,7 +38,7 @@ func (w *world) pods(ctx context.Context) []corev1.Pod {
 	return list.Items
 }
 
-// scheduleAll binds pods to the first node that takes them.
+// scheduleAll binds pods to the first node that fits.
 func (w *world) scheduleAll(ctx context.Context) {
 	for _, pod := range w.pods(ctx) {
 		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
@@ -74,7 +74,7 @@ func (w *world) choose(ctx context.Context, pod *corev1.Pod) string {
 	return ""
 }
 
-// fill a node: no more pods go there.
+// fill marks a node as full, so that no more pods are bound to it.
 func (w *world) fill(node string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +98,7 @@ func (w *world) cannot(ctx context.Context, pod *corev1.Pod) {
 	_ = w.Status().Update(ctx, pod)
 }
 
-// kubeletAll runs pods, or does to them what the test says, and lets go of those that are deleted.
+// kubeletAll runs pods, or sets the status that the test wants, and removes pods that are being deleted.
 func (w *world) kubeletAll(ctx context.Context) {
 	for _, pod := range w.pods(ctx) {
 		switch {
@@ -120,7 +120,8 @@ func (w *world) kubeletAll(ctx context.Context) {
 	}
 }
 
-// inUse reports whether the namespace is known to have managed pods; a dry run labels none. No real kubelet is so quick that it is not by then.
+// inUse reports whether the namespace has the label of managed pods, which a dry run does not set. A real kubelet is never faster than the
+// label.
 func (w *world) inUse(ctx context.Context) bool {
 	var ns corev1.Namespace
 	return w.dryRun || w.Get(ctx, client.ObjectKey{Name: w.namespace}, &ns) == nil && ns.Labels["holdfast.dev/rescheduling"] != ""

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-// A pod in phase Failed is replaced by its controller before anybody can write its node down. The real controllers do it here; the
-// scheduler binds at once, to the bad node if it may.
+// A controller may replace a failed pod before its node is recorded. Here the real controllers do, and the scheduler binds at once, to the
+// bad node if it may.
 func TestTheReplacementAvoidsTheNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		workload func(w *world) client.Object
@@ -70,8 +70,8 @@ func TestTheReplacementAvoidsTheNode(t *testing.T) {
 	}
 }
 
-// isDue gives the CronJob a schedule of one time a year. As it ran last two years ago, a Job of this schedule has been missed, which the
-// controller makes at once. It reconciles when the status changes, not when the schedule does.
+// isDue gives the CronJob a schedule of once a year. Its last run was two years ago, so a Job is overdue and the controller creates it at
+// once. The controller reconciles when the status changes, and not when the schedule does.
 func (w *world) isDue(schedule string) {
 	w.Helper()
 	job := &batchv1.CronJob{}
@@ -84,7 +84,7 @@ func (w *world) isDue(schedule string) {
 	w.ok(w.Status().Patch(w.Context(), job, client.MergeFrom(before)))
 }
 
-// replacementIsAnnotated: the annotation is there beside those of the template, which nobody has touched.
+// replacementIsAnnotated checks that the replacement has the annotation in addition to those of the template.
 func (w *world) replacementIsAnnotated() {
 	w.Helper()
 	for _, pod := range w.pods(w.Context()) {
@@ -100,7 +100,7 @@ func (w *world) replacementIsAnnotated() {
 	}
 }
 
-// The same without affinity: the scheduler has the plugin.
+// The same holds without affinity, for a scheduler with the plugin.
 func TestTheReplacementAvoidsTheNodeByThePlugin(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) { r.Enforcement.SchedulerNames = []string{corev1.DefaultSchedulerName} })
 	w.plugin = true

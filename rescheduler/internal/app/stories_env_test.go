@@ -36,7 +36,7 @@ func (w *world) deployment(replicas int32, change ...func(*appsv1.Deployment)) *
 	return d
 }
 
-// another workload that asks, to show that the controller has come past the first.
+// another creates a second workload that asks for moves, to show that the controller has finished with the first.
 func (w *world) another(name string) {
 	w.Helper()
 	labels := map[string]string{"app": name}
@@ -61,7 +61,7 @@ func (w *world) said(reason, kind, part string) {
 	})
 }
 
-// Story 1 of the design document.
+// This is story 1 of the design document.
 func TestAnOOMLoopIsMoved(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
@@ -98,7 +98,7 @@ func TestAWorkloadThatDoesNotAskIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A pod of a DaemonSet is for its node: it stays, and so does the next one there, though the DaemonSet asks.
+// A pod of a DaemonSet belongs to its node. It stays, and so does its successor, although the DaemonSet asks for moves.
 func TestPodsOfADaemonSetAreLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
@@ -125,7 +125,7 @@ func TestPodsOfADaemonSetAreLeftAlone(t *testing.T) {
 	}
 }
 
-// onNode are the pods with a prefix that are on a node and stay there.
+// onNode returns the pods with a prefix that run on a node.
 func (w *world) onNode(prefix, node string) (names []string) {
 	for _, pod := range w.pods(w.Context()) {
 		if strings.HasPrefix(pod.Name, prefix) && pod.Spec.NodeName == node && pod.DeletionTimestamp == nil {
@@ -135,7 +135,7 @@ func (w *world) onNode(prefix, node string) (names []string) {
 	return names
 }
 
-// The pods of a workload that hangs have no events any more when somebody asks for help.
+// Pods of a workload that hangs have no more events when a user asks for moves.
 func TestAWorkloadMayAskWhenItHangsAlready(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
@@ -148,7 +148,7 @@ func TestAWorkloadMayAskWhenItHangsAlready(t *testing.T) {
 	w.eventually("nor is the other", w.runningOnGood(2))
 }
 
-// The notes of the design document: what is used up is forgotten, and the pod stays where it is.
+// As the notes of the design document say, exclusions are lifted once the moves are used up, and the pod stays.
 func TestWhenTheMovesAreUsedUpNodesAreForgotten(t *testing.T) {
 	w := newWorld(t)
 	w.kubelet = func(*corev1.Pod) *corev1.PodStatus { return outOfMemory() }
@@ -186,7 +186,7 @@ func TestABudgetOfDisruptionsHolds(t *testing.T) {
 	w.eventually("not moved when the budget lets it", w.runningOnGood(1))
 }
 
-// What is used up is said, and the pod that comes after stays where it is.
+// An event says that the moves are used up, and the next pod stays where it is.
 func TestMovesAreBounded(t *testing.T) {
 	one := settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)}
 	for name, c := range map[string]struct {
@@ -217,7 +217,7 @@ func TestMovesAreBounded(t *testing.T) {
 	}
 }
 
-// When one member of a group dies the others often do: one fault is one move.
+// When one member of a group fails, the others often do too. One fault is one move.
 func TestAGroupIsMovedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
@@ -235,8 +235,8 @@ func TestAGroupIsMovedOnce(t *testing.T) {
 	}
 }
 
-// Kueue has chosen the node of such a pod: an exclusion would leave it none. When pods of another workload fail there too the node is tainted, to
-// which Kueue reacts.
+// Kueue has chosen the node of such a pod, so an exclusion would leave it without one. When pods of another workload fail there too, the
+// node is tainted, and Kueue reacts to the taint.
 func TestTheNodeOfAPodThatKueueHasPlacedIsTainted(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) {
 		r.Blame.Taint, r.Blame.MaxShare, r.Blame.MinPods, r.Blame.Threshold = true, 50, 2, 6
@@ -270,7 +270,7 @@ func (w *world) isTainted(name string) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == rescheduling.TaintKey })
 }
 
-// gadget is of a kind that only this test has, and has two moves.
+// gadget is an object of a kind that only this test defines. It has two moves.
 func (w *world) gadget(name string) *unstructured.Unstructured {
 	w.Helper()
 	gadget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Gadget"}}
@@ -281,7 +281,7 @@ func (w *world) gadget(name string) *unstructured.Unstructured {
 	return gadget
 }
 
-// An owner may be of a kind that nobody has heard of: the root remembers.
+// The root owner holds the memory even if it is of an unknown kind.
 func TestOwnersMayBeOfAnyKind(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
@@ -304,7 +304,7 @@ func TestWhoRecoversInPlaceIsLeftUntilTheDeadline(t *testing.T) {
 	w.onBad(outOfMemory)
 	state := recovering.State{Rung: recovering.RungGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
 	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations[recovering.Annotation] = state.Format() })
-	// another workload shows that the controller has looked at pods of this namespace for long enough
+	// another workload shows that the controller has had enough time for the pods of this namespace
 	w.another("free")
 	w.eventually("the other one is not moved", w.runningOnGood(1))
 	if m := w.memoryOf(d); !m.Empty() {
@@ -353,7 +353,7 @@ func TestABarePodIsLeftUnlessItIsAskedFor(t *testing.T) {
 	}
 }
 
-// The good node has no room any more: a pod with node affinity is replaced by one without.
+// The good node is full. A pod with node affinity is replaced by one without.
 func TestExclusionsThatLeaveNoNodeAreLifted(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) { r.RelaxAfter = settings.Duration(200 * time.Millisecond) })
 	first := true
@@ -395,7 +395,7 @@ func TestABlamedNodeIsTaintedForAWhile(t *testing.T) {
 	w.eventually("the taint stays", func() bool { return !tainted() })
 }
 
-// A slot that keeps failing in place is handed over by its supervisor: it stays where it is, its next pod goes elsewhere.
+// The supervisor gives up on a node on which its slot keeps failing. The pod stays, and the next pod of the slot goes elsewhere.
 func TestASlotIsHandedOver(t *testing.T) {
 	w := newWorld(t)
 	set := &appsv1.StatefulSet{ObjectMeta: w.meta("w"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
@@ -414,7 +414,7 @@ func TestASlotIsHandedOver(t *testing.T) {
 	w.eventually("its next pod does not run on the good node", w.runningOnGood(1))
 }
 
-// The supervisor restarts the processes of its worker, which the kubelet does not see: the group's owner says whose fault it was.
+// The supervisor restarts the processes of its worker, which the kubelet does not see. The group's owner names the worker that failed.
 func TestASlotThatKeepsFailingInPlaceIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	gadget := w.gadget("set")

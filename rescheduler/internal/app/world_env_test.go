@@ -36,7 +36,7 @@ import (
 
 var (
 	cluster *controlplane.Cluster
-	// restricted has the rights of the manager, and no others.
+	// restricted has only the permissions of the manager.
 	restricted *rest.Config
 )
 
@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// giveRights of the generated role, and to owners of a kind that only this test has.
+// giveRights grants the permissions of the generated role, and those on owners of a kind that only this test defines.
 func giveRights() error {
 	c, err := client.New(cluster.Config, client.Options{Scheme: NewScheme()})
 	if err != nil {
@@ -80,7 +80,7 @@ func giveRights() error {
 		return err
 	}
 	gadgets := rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"gadgets"}, Verbs: []string{"get", "list", "watch", "patch"}}
-	// as rbac.ownerKinds of the chart may add it: it is not for the want of this right that pods of DaemonSets are left alone
+	// as rbac.ownerKinds of the chart may add it, so that pods of DaemonSets are not left alone for lack of permission
 	daemons := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}, Verbs: []string{"get", "list", "watch", "patch"}}
 	role.Rules = append(role.Rules, gadgets, daemons)
 	binding := &rbacv1.ClusterRoleBinding{
@@ -90,8 +90,8 @@ func giveRights() error {
 	return errors.Join(c.Create(context.Background(), &role), c.Create(context.Background(), binding))
 }
 
-// world is a namespace with the whole manager, a scheduler that binds as soon as it can, to the first node that it may, and kubelets.
-// The real controllers of workloads run beside it.
+// world is a namespace with the whole manager, a scheduler that binds each pod to the first node that is allowed, and kubelets. The real
+// workload controllers run beside it.
 type world struct {
 	*testing.T
 	client.Client
@@ -101,7 +101,7 @@ type world struct {
 	dryRun    bool   // the manager writes nothing
 
 	mu sync.Mutex
-	// kubelet says what becomes of a pod that is bound. Empty status: it runs.
+	// kubelet returns the status of a bound pod. Without one the pod runs.
 	kubelet func(pod *corev1.Pod) *corev1.PodStatus
 	bound   map[string][]string // names of pods by node, in order
 	done    map[string]bool
@@ -135,14 +135,14 @@ func (w *world) ok(err error) {
 	}
 }
 
-// node that only pods of this world are for.
+// node creates a node for the pods of this world only.
 func (w *world) node(name string) string {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name, Labels: map[string]string{"world": w.namespace}}}
 	w.ok(w.Create(w.Context(), node))
 	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("110")}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	w.ok(w.Status().Update(w.Context(), node))
-	// the API server taints new nodes, and no controller is here to take that back
+	// the API server taints new nodes, and no controller runs here that would remove the taint
 	w.ok(w.Get(w.Context(), client.ObjectKeyFromObject(node), node))
 	node.Spec.Taints = nil
 	w.ok(w.Update(w.Context(), node))
@@ -150,7 +150,7 @@ func (w *world) node(name string) string {
 	return node.Name
 }
 
-// start the whole manager with its webhook.
+// start starts the whole manager with its webhook.
 func (w *world) start(changes ...func(*settings.Rescheduling)) {
 	w.Helper()
 	local := envtest.WebhookInstallOptions{}
@@ -185,7 +185,7 @@ func (w *world) start(changes ...func(*settings.Rescheduling)) {
 	})
 }
 
-// install the webhook as the chart does, for this world.
+// install installs the webhook for this world, as the chart does.
 func (w *world) install(url string, ca []byte) {
 	content, err := os.ReadFile("../../../charts/rescheduler/files/webhook/manifests.yaml")
 	w.ok(err)
@@ -201,12 +201,12 @@ func (w *world) install(url string, ca []byte) {
 	w.Cleanup(func() { _ = w.Delete(context.Background(), &configuration) })
 }
 
-// rejects is what the kubelet of the bad node does.
+// rejects is a kubelet that rejects pods.
 func rejects(reason string) *corev1.PodStatus {
 	return &corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: "Pod was rejected: no"}
 }
 
-// outOfMemory is a pod whose container is OOM-killed again and again.
+// outOfMemory returns a pod whose container is OOM-killed again and again.
 func outOfMemory() *corev1.PodStatus {
 	return &corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "c", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
@@ -214,7 +214,7 @@ func outOfMemory() *corev1.PodStatus {
 	}}}
 }
 
-// onBad makes the bad node do something to pods.
+// onBad sets what the bad node does to pods.
 func (w *world) onBad(status func() *corev1.PodStatus) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -232,7 +232,7 @@ func (w *world) boundTo(node string) []string {
 	return slices.Clone(w.bound[node])
 }
 
-// events so far, of a reason.
+// events returns the events with a reason.
 func (w *world) events(reason string) []string {
 	var list eventsv1.EventList
 	w.ok(w.List(w.Context(), &list, client.InNamespace(w.namespace)))
@@ -247,7 +247,7 @@ func (w *world) events(reason string) []string {
 
 const patience = 60 * time.Second
 
-// eventually waits for it.
+// eventually waits until the condition holds.
 func (w *world) eventually(complaint string, check func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(patience); !check(); time.Sleep(20 * time.Millisecond) {
@@ -257,7 +257,7 @@ func (w *world) eventually(complaint string, check func() bool) {
 	}
 }
 
-// state of the world, for whoever reads a failure.
+// state describes the world, for the message of a failure.
 func (w *world) state() string {
 	var lines []string
 	for _, pod := range w.pods(context.Background()) {
@@ -271,7 +271,7 @@ func (w *world) state() string {
 	return strings.Join(lines, "\n")
 }
 
-// template of pods of this world.
+// template returns a pod template for this world.
 func (w *world) template() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "w"}, Annotations: map[string]string{"theirs": "kept"}},
@@ -288,7 +288,7 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 
 var selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "w"}}
 
-// runningOn the good node are so many pods.
+// runningOnGood reports whether a number of pods run on the good node.
 func (w *world) runningOnGood(n int) func() bool {
 	return func() bool {
 		running := 0

@@ -91,7 +91,8 @@ func TestTheLedgerIsAheadOfTheCache(t *testing.T) {
 	}
 }
 
-// One sick workload never keeps the workers from others: a pod that finds its workload locked leaves, and is named when the lock is free.
+// A failing workload never blocks the workers for others. A pod whose workload is locked returns at once, and is woken when the lock is
+// released.
 func TestTheLedgerLocksOneWorkloadAtATime(t *testing.T) {
 	l, pod := NewLedger(), types.NamespacedName{Namespace: "default", Name: "p"}
 	unlock, locked := l.TryLock("u", types.NamespacedName{})

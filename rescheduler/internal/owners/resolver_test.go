@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// server plays the API server and the cache in front of it, for objects of one kind.
+// server is a fake API server with a cache, for objects of one kind.
 type server struct {
 	cache.Cache
 	mayList bool
@@ -46,12 +46,12 @@ func (s *server) RemoveInformer(context.Context, client.Object) error {
 	return nil
 }
 
-// unsynced is an informer that cannot fill its cache.
+// unsynced is an informer whose cache never syncs.
 type unsynced struct{ cache.Informer }
 
 func (unsynced) HasSynced() bool { return false }
 
-// An informer without the right to list would try for ever, and fill the log. Such owners are read one by one.
+// An informer without permission to list would retry forever and fill the log. Such owners are read one by one.
 func TestAKindThatMayNotBeListedHasNoInformer(t *testing.T) {
 	s, clock := &server{}, testclock.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	r := NewResolver(s, s, clock, NewLedger())

@@ -63,7 +63,7 @@ func expression(key string, values ...string) corev1.NodeSelectorTerm {
 	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}
 }
 
-// Terms are alternatives: one that does not say no to the node lets the pod go there.
+// Terms are alternatives. A term that does not exclude the node allows it.
 func TestEachTermSaysNo(t *testing.T) {
 	theirs := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression("zone", "z"), expression("zone", "y", "z"), {}}}
 	before := theirs.DeepCopy()
@@ -154,7 +154,7 @@ func TestTiedTo(t *testing.T) {
 	}
 }
 
-// A queue may place all pods by topology, whether they ask for it or not.
+// A queue may place all pods by topology, whether they request it or not.
 func TestPlaced(t *testing.T) {
 	annotated := func(key string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{key: "x"}}}

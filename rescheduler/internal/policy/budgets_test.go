@@ -122,7 +122,7 @@ func TestBudgetsOfTheDistantPastAreForgotten(t *testing.T) {
 	}
 }
 
-// A move that a PodDisruptionBudget forbade has not been made: tries are no reason to stop all moves.
+// A move that a PodDisruptionBudget refused was not made. Attempts must not open the breaker.
 func TestWhatWasNotMovedIsGivenBack(t *testing.T) {
 	limits := settings.Limits{Workload: hourly(), Node: hourly(), Namespace: hourly(), Cluster: hourly()}
 	b := NewBudgets(limits, breaker(2, time.Hour, time.Hour))

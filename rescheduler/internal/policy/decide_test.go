@@ -23,7 +23,7 @@ func row(name string) signals.Row {
 	return table[i]
 }
 
-// facts of a pod of a Deployment with 3 retries, in an OOM loop on node a for long, in a cluster with another node.
+// facts returns those of a pod of a Deployment with 3 retries, in a long OOM loop on node a, in a cluster with another node.
 func facts(signal string, changes ...func(*Facts)) Facts {
 	f := Facts{
 		Now:      noon,
@@ -45,7 +45,7 @@ func gang(f *Facts)            { f.Pod.Gang = "g" }
 func usedUp(f *Facts)          { f.Workload.Memory.Exhausted = true }
 func times(n int) func(*Facts) { return func(f *Facts) { f.Workload.Memory.Times = n } }
 
-// remembered puts failures of other pods on nodes into the memory.
+// remembered adds failures of other pods on nodes to the memory.
 func remembered(class, slot string, nodes ...string) func(*Facts) {
 	return func(f *Facts) {
 		for _, node := range nodes {
@@ -57,7 +57,7 @@ func remembered(class, slot string, nodes ...string) func(*Facts) {
 	}
 }
 
-// siblings that fail, and that run well, on nodes.
+// siblings sets the nodes on which siblings fail, and those on which they are healthy.
 func siblings(failing, well []string) func(*Facts) {
 	set := func(nodes []string) map[string]bool {
 		all := map[string]bool{}
@@ -174,7 +174,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Every row that moves or records does so by itself; none needs another to be on.
+// Every row that moves or records does so on its own. None depends on another one.
 func TestEveryRowDecides(t *testing.T) {
 	for _, r := range signals.Default() {
 		f := facts(r.Name)
@@ -214,7 +214,7 @@ func TestIdentityAndWorkload(t *testing.T) {
 	}
 }
 
-// A hundred replicas on one bad node are one fault, and one move.
+// When a hundred replicas fail on one bad node, that is one fault, and one move.
 func TestAWaveIsChargedOnce(t *testing.T) {
 	m := memory.Memory{}
 	for i := range 100 {
@@ -233,7 +233,7 @@ func TestAWaveIsChargedOnce(t *testing.T) {
 	}
 }
 
-// The first decision is written before the pod goes; the pass that evicts finds it, and charges nothing.
+// The first decision is written before the pod is evicted. The next reconcile finds it, evicts the pod, and charges nothing.
 func TestADecisionThatIsWrittenIsMadeAgainForFree(t *testing.T) {
 	first := Decide(facts("OOMKilled"))
 	second := Decide(facts("OOMKilled", func(f *Facts) { f.Workload.Memory = first.Memory }))
@@ -242,7 +242,7 @@ func TestADecisionThatIsWrittenIsMadeAgainForFree(t *testing.T) {
 	}
 }
 
-// A pod that is alone has nobody to compare it with but itself: what follows it to a third node is its own fault.
+// A single pod can only be compared with itself. A failure that follows it to a third node is its own fault.
 func TestAPodThatFailsWhereverItIsStaysThere(t *testing.T) {
 	m, now := memory.Memory{}, noon
 	for i, want := range []Act{Evict, Evict, Leave} {
@@ -310,8 +310,8 @@ func TestAnExclusionOfAnotherSlotIsNone(t *testing.T) {
 	}
 }
 
-// Exclusions were lifted because there was no other node, and the pod that came back fails again: that has not helped. Without an end its
-// controller would go on making pods there.
+// Exclusions were lifted because there was no other node, and the pod that returned fails again, so lifting has not helped. Without an end
+// its controller would keep creating pods there.
 func TestAFailureEndsTheTimeWithoutExclusions(t *testing.T) {
 	relaxed := func(f *Facts) { f.Workload.Memory.RelaxedUntil = f.Now.Add(time.Minute) }
 	d := Decide(facts("AdmissionError", failedNow, relaxed))
@@ -324,7 +324,7 @@ func TestAFailureEndsTheTimeWithoutExclusions(t *testing.T) {
 	}
 }
 
-// A budget of disruptions held it up for longer than its node is remembered: it is not moved with nothing to keep it away.
+// A PodDisruptionBudget blocked the move until the exclusion expired. The pod is not moved without an exclusion.
 func TestAPodThatIsHeldUpIsMovedWithAnExclusion(t *testing.T) {
 	first := Decide(facts("RuntimeError"))
 	if first.Act != Evict || !first.Charged {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// anything is what may be known of a pod that matches a row.
+// anything returns many possible facts about a pod that matches a row.
 func anything(random *rand.Rand, row signals.Row, dryRun bool) Facts {
 	maybe := func() bool { return random.IntN(6) == 0 }
 	f := facts(row.Name, func(f *Facts) { f.Match.Row, f.Config.DryRun = row, dryRun })
@@ -37,7 +37,7 @@ func anything(random *rand.Rand, row signals.Row, dryRun bool) Facts {
 	return f
 }
 
-// TestReasonsAreThoseOfTheDecisions decides about anything: each reason comes up, and no other.
+// TestReasonsAreThoseOfTheDecisions decides about many facts. Each reason occurs, and no other.
 func TestReasonsAreThoseOfTheDecisions(t *testing.T) {
 	for _, dry := range []bool{false, true} {
 		for _, row := range signals.Default() {
@@ -50,7 +50,7 @@ func TestReasonsAreThoseOfTheDecisions(t *testing.T) {
 	}
 }
 
-// given are the reasons of many decisions about a row, sorted. A move may find its budget used up.
+// given returns the reasons of many decisions about a row, sorted. A budget may be empty.
 func given(row signals.Row, dryRun bool) []string {
 	random, found := rand.New(rand.NewPCG(1, 7)), map[string]bool{}
 	for range 600 {

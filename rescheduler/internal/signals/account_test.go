@@ -13,7 +13,7 @@ import (
 
 func minutesAgo(n int) time.Time { return noon.Add(-time.Duration(n) * time.Minute) }
 
-// restarted in place because of worker 0 of set s, in pod s-w-0-0-abc.
+// restarted returns the restart of a group caused by worker 0 of set s, in pod s-w-0-0-abc.
 func restarted(at time.Time, changes ...func(*history.Entry)) history.Entry {
 	e := history.Entry{Kind: history.InPlace, FailedAt: at, Cause: history.Cause{Kind: "exit", ExitCode: 1}, Worker: "w-0-0", Pod: "abc", Node: "a"}
 	for _, change := range changes {
@@ -22,7 +22,7 @@ func restarted(at time.Time, changes ...func(*history.Entry)) history.Entry {
 	return e
 }
 
-// The supervisor restarts processes inside of their container: the kubelet counts none of that, the workload does.
+// The supervisor restarts processes within their container. The workload counts these restarts, because the kubelet does not.
 func TestRestartsThatTheWorkloadCounts(t *testing.T) {
 	thrice := []history.Entry{restarted(minutesAgo(30)), restarted(minutesAgo(20)), restarted(minutesAgo(10))}
 	with := func(change func(*history.Entry)) []history.Entry {

@@ -15,7 +15,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func pod() *pods.Pod { return pods.Make("p", noon.Add(-time.Hour)) }
 
-// everything is the catalogue with all rows on.
+// everything returns the catalogue with all rows on.
 func everything() signals.Table {
 	table := signals.Default()
 	for i := range table {
@@ -42,7 +42,7 @@ func disrupted(reason string) *pods.Pod {
 	return pod().Condition(corev1.DisruptionTarget, corev1.ConditionTrue, reason, noon)
 }
 
-// One case for every reason of every row: the first row that matches is the one that counts.
+// There is one case for every reason of every row. The first row that matches counts.
 func TestEveryReasonHasItsRow(t *testing.T) {
 	covered := map[string]bool{}
 	for reason, c := range map[string]struct {
@@ -231,7 +231,7 @@ func TestWhatIsNotThePodsFaultCostsNothing(t *testing.T) {
 	}
 }
 
-// A pod in a loop runs for a moment between two failures. It is in the loop all the same, but that is no time to move it.
+// A pod in a crash loop runs for a moment between two failures. It still matches, but this is not the time to move it.
 func TestALoopGoesOnWhileTheContainerRuns(t *testing.T) {
 	found := everything().Matches(pod().Again("OOMKilled", 137, 3, noon.Add(-time.Minute)).Obj(), noon)
 	if len(found) == 0 || found[0].Row.Name != "OOMKilled" || found[0].Down {
@@ -239,7 +239,7 @@ func TestALoopGoesOnWhileTheContainerRuns(t *testing.T) {
 	}
 }
 
-// The kubelet kills a container that fails its liveness probe and starts it again in one sync, so that its status never shows it down.
+// The kubelet kills and restarts a container that fails its liveness probe in one sync, so that its status never shows it down.
 func TestALoopIsDownAfterEachFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod  *pods.Pod
@@ -263,12 +263,12 @@ func TestALoopIsDownAfterEachFailure(t *testing.T) {
 	}
 }
 
-// loops are the rows of a table about containers that fail again and again.
+// loops returns the rows of a table about crash loops.
 func loops(table signals.Table) signals.Table {
 	return slices.DeleteFunc(table, func(r signals.Row) bool { return r.Where != signals.Loop })
 }
 
-// Such a pod stays where it is for days, and is looked at again by each process that begins.
+// Such a pod remains for days, and each new process reconciles it again.
 func TestALostContainerOfAFailedPodWasLostWhenThePodFailed(t *testing.T) {
 	lost := rejected("").Terminated("ContainerStatusUnknown", 137, time.Time{}).Condition(corev1.PodReady, corev1.ConditionFalse, "PodFailed", noon.Add(-time.Minute))
 	found := signals.Default().Matches(lost.Obj(), noon)
@@ -296,7 +296,7 @@ func TestAnExitCodeCanBeChosen(t *testing.T) {
 	}
 }
 
-// What everybody can tell of a pod that has failed, without time and siblings: the webhook goes by it.
+// The webhook uses what is known of a failed pod without time and siblings.
 func TestInstantMatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod  *pods.Pod

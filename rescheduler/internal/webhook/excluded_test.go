@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// avoided is a node that the workload keeps away from until so many minutes after noon.
+// avoided returns an entry that excludes a node until some minutes after noon.
 func avoided(node string, minutes int) memory.Entry {
 	return memory.Entry{Node: node, Class: "c", Last: noon, Expires: noon.Add(time.Duration(minutes) * time.Minute)}
 }
@@ -71,7 +71,7 @@ func TestWhatAReplacementIsKeptAwayFrom(t *testing.T) {
 	}
 }
 
-// The API server asks again when another webhook has changed the pod.
+// The API server calls the webhook again if another webhook has changed the pod.
 func TestASecondLookChangesNothing(t *testing.T) {
 	for _, mode := range []settings.Mode{settings.Plugin, settings.Required} {
 		h := handler(mode, ready("bad"), ready("good"))
@@ -82,7 +82,7 @@ func TestASecondLookChangesNothing(t *testing.T) {
 	}
 }
 
-// unlisted fails a test in which nodes are listed.
+// unlisted fails the test if nodes are listed.
 type unlisted struct {
 	client.Reader
 	*testing.T
@@ -93,7 +93,7 @@ func (u unlisted) List(context.Context, client.ObjectList, ...client.ListOption)
 	return nil
 }
 
-// Nearly all pods belong to workloads that avoid nothing. At 5,000 nodes a list of them is megabytes of garbage for each pod.
+// Nearly all pods belong to workloads without exclusions. Listing 5,000 nodes for each of them would produce megabytes of garbage.
 func TestNodesAreListedOnlyIfThereIsOneToAvoid(t *testing.T) {
 	over := memory.Memory{Entries: []memory.Entry{avoided("n1", -1)}}
 	for name, m := range map[string]memory.Memory{
@@ -114,7 +114,7 @@ func TestNodesAreListedOnlyIfThereIsOneToAvoid(t *testing.T) {
 	}
 }
 
-// liveOwner is the API server, which has what another process has just written.
+// liveOwner is an API server with the latest write of another process.
 type liveOwner struct {
 	client.Reader
 	annotations map[string]string
@@ -129,7 +129,7 @@ func (l *liveOwner) Get(_ context.Context, key client.ObjectKey, o client.Object
 	return nil
 }
 
-// The leader writes the memory and evicts the pod at once; the replacement may be admitted by the other replica, whose cache is behind.
+// The leader writes the memory and evicts the pod at once. The other replica, whose cache is behind, may admit the replacement.
 func TestAReplicaThatDoesNotLeadHasSeenTheWrite(t *testing.T) {
 	written := memory.Memory{Entries: []memory.Entry{avoided("n1", 10)}}
 	for name, c := range map[string]struct {

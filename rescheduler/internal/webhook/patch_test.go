@@ -43,7 +43,7 @@ func handler(otherwise settings.Mode, all ...corev1.Node) *Handler {
 	return &Handler{Nodes: nodes.NewLister(nodeList{nodes: all}, clock.RealClock{}), Config: config, Count: func(string) {}, Leads: func() bool { return true }}
 }
 
-// apply the patch to the pod as the API server does.
+// apply applies the patch to the pod as the API server does.
 func apply(t *testing.T, h *Handler, pod *corev1.Pod, hosts ...string) *corev1.Pod {
 	t.Helper()
 	before, err := json.Marshal(pod)
@@ -130,7 +130,7 @@ func TestAffinityIsAddedToWhatIsThere(t *testing.T) {
 	}
 }
 
-// With no other node the pod would not run at all.
+// Without another node the pod would not run at all.
 func TestAffinityNeverLeavesNoNode(t *testing.T) {
 	got := apply(t, handler(settings.Required, ready("bad")), &corev1.Pod{}, "bad")
 	if got.Spec.Affinity != nil || got.Annotations[memory.HostsAnnotation] == "" {

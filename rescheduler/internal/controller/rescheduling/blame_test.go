@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// stale is a cache that never hears of what was written.
+// stale is a cache that never shows what was written.
 func stale(nodes ...*corev1.Node) interceptor.Funcs {
 	return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 		all, ok := list.(*corev1.NodeList)
@@ -77,7 +77,7 @@ func TestANodeThatIsTaintedIsTaintedOnce(t *testing.T) {
 	}
 }
 
-// One workload never taints a node, whatever its pods are: a node that only it dislikes may be good for all others.
+// One workload never causes a taint, because a node on which only its pods fail may be good for all others.
 func TestOneWorkloadNeverTaintsANode(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "9"}
@@ -112,14 +112,14 @@ func TestOneWorkloadNeverTaintsANode(t *testing.T) {
 	}
 }
 
-// accuse a node on behalf of pods of several workloads.
+// accuse adds complaints about a node from pods of several workloads.
 func (w *world) accuse(node string) {
 	for i := range 3 {
 		w.board.Say(node, fmt.Sprint("p", i), fmt.Sprint("w", i), 3, noon)
 	}
 }
 
-// Taints end by time, with nothing happening to any pod.
+// Taints expire without any event of a pod.
 func TestTaintedNodesAreCountedAsTheyAre(t *testing.T) {
 	w := newWorld(t, blaming(), interceptor.Funcs{}, ready("a"), ready("b"))
 	w.accuse("a")

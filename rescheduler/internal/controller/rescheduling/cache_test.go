@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
-// full is a pod as the API server sends it, with what makes pods large.
+// full returns a pod as the API server sends it, with the fields that make pods large.
 func full(name string) *corev1.Pod {
 	pod := pods.Make(name, noon).Change(owned(workload("w"))).Again("Error", 1, 3, noon).
 		Condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, "", noon).Condition(corev1.PodInitialized, corev1.ConditionTrue, "", noon).
@@ -39,7 +39,7 @@ func full(name string) *corev1.Pod {
 	return pod
 }
 
-// 50,000 pods have to fit into 512 MiB, with what the garbage collector and the rest of the program need.
+// 50,000 pods must fit into 512 MiB, together with the garbage collector and the rest of the program.
 func TestAPodInTheCacheIsSmall(t *testing.T) {
 	const n, most = 2000, 4608
 	content, err := json.Marshal(full("p"))

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// Each of a thousand pods of one workload asks its siblings. They are counted once, not once for each of them.
+// A thousand pods of one workload need their siblings. They are counted once, and not once for each pod.
 func TestDecisionsForOneWorkloadCountItsPodsOnce(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
@@ -43,7 +43,7 @@ func TestDecisionsForOneWorkloadCountItsPodsOnce(t *testing.T) {
 	}
 }
 
-// A pod whose workload is locked by another pod's decision leaves its worker at once, and comes again when the decision is made.
+// A pod whose workload is locked releases its worker at once, and is reconciled again when the lock is released.
 func TestASickWorkloadHoldsNoWorker(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}

@@ -29,7 +29,7 @@ func TestAnEvictionThatIsForbiddenDrawsOnNoBudget(t *testing.T) {
 	}
 }
 
-// A pass that has waited for others draws at the time that it is by then: a bucket that goes back in time fills twice.
+// A decision that waited for others draws on the budgets at the current time. A bucket that goes back in time fills twice.
 func TestBudgetsAreDrawnOnAtTheTimeThatItIs(t *testing.T) {
 	config := settings.Default()
 	config.Limits.Workload = settings.Rate{Burst: 2, Every: settings.Duration(10 * time.Second)}
@@ -48,7 +48,7 @@ func TestBudgetsAreDrawnOnAtTheTimeThatItIs(t *testing.T) {
 	}
 }
 
-// Two nodes go bad at once, and there is one move: who was charged for it has it, and only then the nodes are forgotten.
+// Two nodes fail at once, and one move is left. The pod that was charged for it is moved, and only then the exclusions are lifted.
 func TestAMoveThatIsPaidForIsMadeBeforeTheNodesAreForgotten(t *testing.T) {
 	owner := workload("w")
 	first := pods.Make("first", noon).On("a").Change(owned(owner)).Obj()

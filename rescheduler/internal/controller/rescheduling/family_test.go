@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// A CronJob has a Job a minute.
+// A CronJob has a Job every minute.
 func TestChildrenWithoutPodsAreForgotten(t *testing.T) {
 	f := newFamily()
 	f.add("root", "lives")
@@ -56,7 +56,7 @@ func TestWhoWaitsForAnOwnerThatIsGoneIsForgotten(t *testing.T) {
 	}
 }
 
-// Pods that hang have no events: who allows moves now, or more of them, means those too.
+// Pods that hang have no events. A user who now allows moves, or more of them, means these pods too.
 func TestPodsAreLookedAtWhenTheirOwnerAllowsMoves(t *testing.T) {
 	owner, other := workload("w"), workload("x")
 	w := newWorld(t, settings.Default(), interceptor.Funcs{},

@@ -21,7 +21,7 @@ func avoids(hosts string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Annotations[memory.HostsAnnotation] = hosts }
 }
 
-// The first of the design document's notes: the nodes are forgotten on pods too, be it that the scheduler has found none for them.
+// As the first note of the design document says, exclusions are removed from pods too, if they have no node yet.
 func TestPodsAreFreeAgainWhenTheMovesAreUsedUp(t *testing.T) {
 	owner := workload("w")
 	waiting := pods.Make("waiting", noon).On("").Pending().Change(owned(owner)).Change(avoids(`["a"]`)).Obj()
@@ -65,7 +65,7 @@ func TestPodsWithoutANodeGetTheirExclusionsLater(t *testing.T) {
 	}
 }
 
-// Whoever admits a pod asks the memory in the same words: what it has given to a pod stays there, and what it had not known yet comes.
+// The webhook reads the same memory. Exclusions that it has set stay, and those that it did not know yet are added.
 func TestExclusionsAreThoseOfThePodsTemplate(t *testing.T) {
 	live := memory.Memory{Template: "v1", Beside: []string{"v2"}, Entries: []memory.Entry{{Node: "a", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}}
 	for name, c := range map[string]struct {
@@ -96,7 +96,8 @@ func TestExclusionsAreThoseOfThePodsTemplate(t *testing.T) {
 	}
 }
 
-// The API server refuses one write: the other pods get theirs, and this one when it is tried again, though nothing new is written by then.
+// The API server rejects one write. The other pods get their exclusions, and this pod gets them at the next attempt, although nothing new
+// is written then.
 func TestAPodThatCouldNotBeFilledIsFilledLater(t *testing.T) {
 	owner := workload("w")
 	failing := pods.Make("failing", noon).On("a").Change(owned(owner)).Obj()

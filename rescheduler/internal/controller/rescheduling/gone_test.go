@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// rejected by the kubelet of its node, as a pod with a forbidden sysctl is.
+// rejected returns a pod that the kubelet rejected, such as one with a forbidden sysctl.
 func rejected(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "SysctlForbidden", StartTime: &pod.CreationTimestamp}
 }
@@ -29,17 +29,18 @@ type requests struct {
 
 func (r *requests) Add(request reconcile.Request) { r.keys = append(r.keys, request.NamespacedName) }
 
-// replacement has the failed pod's name already.
+// replacement returns a pod with the name of the failed one.
 func replacement(pod *corev1.Pod) {
 	pod.UID, pod.Spec.NodeName, pod.Status = "next", "", corev1.PodStatus{}
 }
 
-// terminating is how a failed pod is in the cache between its deletion and its end: for a moment, or for as long as a finalizer holds it.
+// terminating returns a failed pod as the cache shows it between its deletion and its removal: for a moment, or for as long as a finalizer
+// holds it.
 func terminating(pod *corev1.Pod) {
 	pod.DeletionTimestamp, pod.Finalizers = &pod.CreationTimestamp, []string{"batch.kubernetes.io/job-tracking"}
 }
 
-// A StatefulSet deletes a failed pod and gives its name to the next one before the failure is reconciled, and a deleted Job takes its pods along.
+// A StatefulSet deletes a failed pod and reuses its name before the failure is reconciled, and a Job is deleted together with its pods.
 func TestAFailedPodThatIsGoneIsRemembered(t *testing.T) {
 	none := func(*corev1.Pod) {}
 	for name, c := range map[string]struct {
@@ -93,7 +94,7 @@ func TestAFailedPodThatIsGoneIsRemembered(t *testing.T) {
 	}
 }
 
-// The pod fails while a reconcile of it is under way that has read it as it was before.
+// The pod fails while a reconcile is in progress that has read its earlier state.
 func TestAFailureDuringAReconcileIsKept(t *testing.T) {
 	set := workload("set")
 	set.Annotations = map[string]string{memory.RetriesAnnotation: "3"}

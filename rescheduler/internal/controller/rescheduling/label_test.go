@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// wanted says for workloads whether a pod of theirs has its namespace labelled. A label that is no more needed goes when it is swept, so the
-// same holds for whether it stays.
+// wanted lists workloads, and whether their namespace gets the label for a pod of theirs. A sweep removes a label that is no longer needed,
+// so the same holds for whether it stays.
 var wanted = map[string]struct {
 	asks   bool
 	memory memory.Memory
@@ -25,7 +25,7 @@ var wanted = map[string]struct {
 	"one that avoids a node":      {true, avoiding("a"), labelled},
 }
 
-// labelWorld has a pod of a workload in the namespace default, which has these labels.
+// labelWorld has a pod of a workload in the namespace default with these labels.
 func labelWorld(t *testing.T, asks bool, m memory.Memory, labels map[string]string) (*world, *corev1.Pod) {
 	t.Helper()
 	owner := workload("w")
@@ -39,7 +39,7 @@ func labelWorld(t *testing.T, asks bool, m memory.Memory, labels map[string]stri
 	return w, pod
 }
 
-// labels of the namespace; one of them is somebody else's.
+// labels returns the labels of the namespace, one of which another program set.
 func (w *world) labels() map[string]string {
 	w.Helper()
 	var ns corev1.Namespace
@@ -85,7 +85,7 @@ func TestNamespacesWithoutPodsAreNotAskedAbout(t *testing.T) {
 	}
 }
 
-// A manager that is told to look at other namespaces from now on leaves no label behind.
+// A manager that now manages other namespaces leaves no label behind.
 func TestNamespacesThatAreNotLookedAtAreNotAskedAbout(t *testing.T) {
 	for namespace, stays := range map[string]bool{"other": false, "default": true} {
 		w, _ := labelWorld(t, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})

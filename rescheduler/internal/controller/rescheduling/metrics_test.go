@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// counted are the decisions that a configuration begins to count, as "reason signal".
+// counted returns the decisions that a configuration counts from the start, as "reason signal".
 func counted(t *testing.T, config settings.Rescheduling) (all []string) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -79,7 +79,7 @@ func TestDecisionsBeginWithZero(t *testing.T) {
 	}
 }
 
-// gathered is what a metric says: the value of a gauge, or the number and sum of what a histogram has observed.
+// gathered returns the value of a gauge, or the count and sum of a histogram.
 func gathered(t *testing.T, metric prometheus.Collector) (value float64, count uint64, sum float64) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -92,7 +92,7 @@ func gathered(t *testing.T, metric prometheus.Collector) (value float64, count u
 	return m.GetGauge().GetValue(), m.GetHistogram().GetSampleCount(), m.GetHistogram().GetSampleSum()
 }
 
-// The breaker closes by itself; no pod has to be moved for the gauge to say so.
+// The breaker closes by itself, and the gauge shows it even if no pod is moved.
 func TestTheBreakerIsSeenToClose(t *testing.T) {
 	config := settings.Default()
 	config.Breaker.Moves = 1

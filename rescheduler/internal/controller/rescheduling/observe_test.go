@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// A pod that was moved off node b, and fails on node a.
+// A pod was moved off node b, and fails on node a.
 func TestNodesThatAreAvoidedAreNoOtherNodes(t *testing.T) {
 	live := memory.Entry{Node: "b", NodeUID: "uid-b", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
 	over, another, ofSlot := live, live, live
@@ -52,7 +52,7 @@ func TestNodesThatAreAvoidedAreNoOtherNodes(t *testing.T) {
 	}
 }
 
-// A lower rung has the fault in hand; a higher one replaces what this one would move.
+// A lower recovery level handles the failure, or a higher one replaces what this one would move.
 func TestOtherRungsHoldItUp(t *testing.T) {
 	deadline := noon.Add(time.Minute)
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestOtherRungsHoldItUp(t *testing.T) {
 	}
 }
 
-// The Jobs of a JobSet have a pod each: their pods are siblings, those of its other replicated jobs are not.
+// The Jobs of a JobSet have one pod each. The pods of a replicatedJob are siblings, and those of other replicatedJobs are not.
 func TestPodsOfAllControllersOfAWorkloadAreSiblings(t *testing.T) {
 	first, second, other := workload("job-0"), workload("job-1"), workload("driver")
 	in := func(job string) func(*corev1.Pod) {

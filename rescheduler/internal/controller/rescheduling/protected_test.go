@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// ownerOf a kind that asks for moves.
+// ownerOf returns an owner of a kind that asks for moves.
 func ownerOf(group, kind string) *metav1.PartialObjectMetadata {
 	o := workload("o")
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind})
@@ -21,7 +21,7 @@ func ownerOf(group, kind string) *metav1.PartialObjectMetadata {
 	return o
 }
 
-// Pods that belong to their node are nobody's business, whoever asks for moves, and whoever has every workload moved.
+// Pods that belong to their node are never moved, even if their owner asks for moves or all workloads have moves by default.
 func TestPodsOfANodeAreNotObserved(t *testing.T) {
 	asks := func(p *corev1.Pod) { p.Annotations[memory.RetriesAnnotation] = "3" }
 	mirrors := func(p *corev1.Pod) { p.Annotations[corev1.MirrorPodAnnotationKey] = "hash" }

@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// waits is a pod that found no node for an hour, one CPU large, and that node affinity keeps away from node a.
+// waits returns a pod that needs one CPU, has found no node for an hour, and avoids node a by node affinity.
 func waits(p *corev1.Pod) {
 	p.Spec.NodeName, p.Status.Phase = "", corev1.PodPending
 	p.Annotations[memory.HostsAnnotation] = `["a"]`
@@ -44,7 +44,7 @@ func withCPUs(n int) func(*corev1.Node) {
 	}
 }
 
-// evicting plays the Eviction API, which the library's fake has not: it deletes the pod that the precondition names.
+// evicting implements the Eviction API, which the fake client lacks. It deletes the pod that the precondition names.
 func evicting(evicted *[]string) interceptor.Funcs {
 	return interceptor.Funcs{SubResourceCreate: func(ctx context.Context, c client.Client, _ string, o, sub client.Object, _ ...client.SubResourceCreateOption) error {
 		preconditions := sub.(*policyv1.Eviction).DeleteOptions.Preconditions
@@ -56,8 +56,8 @@ func evicting(evicted *[]string) interceptor.Funcs {
 	}}
 }
 
-// A Deployment was scaled up in a cluster that is full. Its pods are replaced one by one, as fast as the limits allow, and none for which there
-// is no room.
+// A Deployment was scaled up in a full cluster. Its pods are replaced one by one, as fast as the limits allow, and none without room for
+// it.
 func TestWaitingPodsAreReplacedWithinTheLimits(t *testing.T) {
 	const waiting = 40
 	for name, c := range map[string]struct {
@@ -119,7 +119,7 @@ func TestAPodWaitsForOtherNodesFirst(t *testing.T) {
 	}
 }
 
-// A Job fails when it has counted more failures than its backoffLimit: a pod that only waits must not cost it one.
+// A Job fails when it has counted more failures than its backoffLimit. A pod that only waits must not cost it one.
 func TestAJobNeverPaysForAWaitingPod(t *testing.T) {
 	rule := func(action batchv1.PodFailurePolicyAction, condition corev1.PodConditionType) batchv1.PodFailurePolicyRule {
 		return batchv1.PodFailurePolicyRule{Action: action, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: condition, Status: corev1.ConditionTrue}}}
@@ -158,7 +158,7 @@ func TestAJobNeverPaysForAWaitingPod(t *testing.T) {
 	}
 }
 
-// The API server supports one PodDisruptionBudget for a pod. To try again cannot help until the user has removed the others.
+// The API server supports one PodDisruptionBudget for a pod. Retrying does not help until the user has removed the others.
 func TestSeveralBudgetsOfOnePodAreSaidOnce(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
@@ -183,7 +183,7 @@ func TestSeveralBudgetsOfOnePodAreSaidOnce(t *testing.T) {
 	}
 }
 
-// Between the look at a pod and its eviction another pod may have got its name: that one is not to blame.
+// Another pod may get the name of the pod before the eviction. It must not be evicted.
 func TestAnEvictionNamesThePodByItsUID(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
@@ -206,8 +206,8 @@ func TestAnEvictionNamesThePodByItsUID(t *testing.T) {
 	}
 }
 
-// Somebody else has written the owner since it was read, such as another replica that still takes itself for the leader. The pod must not go on
-// the strength of a memory that was not written.
+// Another program has written the owner since it was read, such as a replica that still considers itself the leader. The pod must not be
+// moved on the basis of a memory that was not written.
 func TestAMemoryIsWrittenOverWhatWasReadOnly(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
@@ -228,7 +228,7 @@ func TestAMemoryIsWrittenOverWhatWasReadOnly(t *testing.T) {
 	}
 }
 
-// Events are all that a dry run leaves behind.
+// A dry run writes only events.
 func TestADryRunWritesNothing(t *testing.T) {
 	config := blaming()
 	config.DryRun, config.BarePods.Recreate = true, true
@@ -278,7 +278,8 @@ func TestADryRunWritesNothing(t *testing.T) {
 	}
 }
 
-// A controller writes the status of its workload when a pod fails, and a StatefulSet deletes the pod next: there is no time to come again.
+// A controller writes the status of its workload when a pod fails, and a StatefulSet deletes the pod next, so there is no time to retry
+// later.
 func TestAMemoryIsWrittenAlthoughTheStatusChanged(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}

@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// alone is the scope of a bare pod.
+// alone returns the scope of a bare pod.
 func alone(pod *corev1.Pod) *scope {
 	return &scope{pod: pod, subject: metadataOf(pod), retries: 3, annotated: true, now: noon}
 }
 
-// The process ended between the two writes, and the pod runs well by now: it must not run twice.
+// The process ended between the two writes, and the pod is healthy by now. It must not run twice.
 func TestAPodThatHasASuccessorGoesEvenIfItIsWell(t *testing.T) {
 	config := settings.Default()
 	config.BarePods.Recreate = true
@@ -83,7 +83,7 @@ func TestTheMovesOfABarePodAreCounted(t *testing.T) {
 	}
 }
 
-// What an earlier move has added is over: the pod runs where it may rather than nowhere.
+// Exclusions of an earlier move have expired. The pod may run on those nodes again.
 func TestABarePodThatFindsNoNodeIsMadeAgainWithoutItsExclusions(t *testing.T) {
 	config := settings.Default()
 	config.BarePods.Recreate = true

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// The owner may be of a kind that the manager may read, and not write: then somebody has to be told, and the pod stays.
+// The manager may read the owner but not write it. The pod stays, and an event says why.
 func TestAnOwnerThatMayNotBeWrittenIsSaid(t *testing.T) {
 	pod := pods.Make("p", noon).Obj()
 	w := newWorld(t, settings.Default(), interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
@@ -38,7 +38,7 @@ func TestAnOwnerThatMayNotBeWrittenIsSaid(t *testing.T) {
 	}
 }
 
-// An AppWrapper may hold several Deployments, each with a template of its own: the youngest of all pods says nothing about the others' templates.
+// An AppWrapper may contain several Deployments with a template each. The youngest of all pods says nothing about the others' templates.
 func TestAnotherTemplateBeginsAnewWhereThereIsOne(t *testing.T) {
 	set, deployment, wrapper := workload("rs"), workload("d"), workload("aw")
 	hashed := func(key, hash string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Labels[key] = hash } }
@@ -71,12 +71,12 @@ func TestAnotherTemplateBeginsAnewWhereThereIsOne(t *testing.T) {
 	}
 }
 
-// revision of a StatefulSet's pod.
+// revision sets the revision of a StatefulSet's pod.
 func revision(name, hash string) *pods.Pod {
 	return pods.Make(name, noon).Change(owned(workload("set"))).Change(func(p *corev1.Pod) { p.Labels["controller-revision-hash"] = hash })
 }
 
-// A StatefulSet with a partition keeps two revisions side by side for good.
+// A StatefulSet with a partition runs two revisions side by side permanently.
 func TestARevisionDoesNotMakeTheOtherForget(t *testing.T) {
 	old, young := revision("w-0", "v1").Obj(), revision("w-1", "v2").Obj()
 	for name, c := range map[string]struct {
@@ -108,7 +108,8 @@ func TestARevisionDoesNotMakeTheOtherForget(t *testing.T) {
 	}
 }
 
-// Pods of both fail in turn: what is remembered of one is there when the other fails, and no pod that has ended is taken for a revision.
+// Pods of both revisions fail in turn. The memory of one is still there when the other fails, and a pod that has ended does not count as a
+// revision.
 func TestRevisionsThatStayShareAMemory(t *testing.T) {
 	old, young := revision("w-0", "v1").Obj(), revision("w-1", "v2").Obj()
 	w := newWorld(t, settings.Default(), interceptor.Funcs{}, old, young, revision("w-2", "v0").Rejected("Evicted", "").Obj())
@@ -125,7 +126,7 @@ func TestRevisionsThatStayShareAMemory(t *testing.T) {
 	}
 }
 
-// A pod that failed under an old template stays around for days. It must not wipe what the present template has used up.
+// A pod that failed under an old template may remain for days. It must not erase the charged moves of the present template.
 func TestALeftOverOfAnOldTemplateWipesNothing(t *testing.T) {
 	leftOver, now := revision("w-9", "v1").Rejected("UnexpectedAdmissionError", "").Obj(), revision("w-0", "v2").Obj()
 	owner := workload("set")

@@ -66,7 +66,7 @@ func (c *simCluster) node(name string) *corev1.Node {
 	return nil
 }
 
-// sorted returns the pods in the order of their names, so that a seed always plays the same.
+// sorted returns the pods sorted by name, so that a seed always gives the same result.
 func (c *simCluster) sorted() []*corev1.Pod {
 	var all []*corev1.Pod
 	for _, pod := range c.pods {

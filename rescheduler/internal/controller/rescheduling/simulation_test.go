@@ -25,11 +25,11 @@ const (
 	simDay   = 24 * time.Hour
 	simTick  = time.Minute
 	simSeeds = 4
-	// simSettled is when a fault of the workload itself must have been recognised: no pod is moved for it from then on.
+	// simSettled is when a fault of the workload itself must have been recognized. No pod is moved for it afterwards.
 	simSettled = simDay / 2
 )
 
-// simFault is what is wrong with a workload or its node.
+// simFault is the fault of a workload or its node.
 type simFault string
 
 const (
@@ -70,9 +70,9 @@ type simulation struct {
 	clock     *testclock.FakeClock
 	workloads []*simWorkload
 	badNode   string
-	// forget makes the manager lose what the workloads remember, for a test of the invariants themselves.
+	// forget makes the manager lose the memories, to test the invariants themselves.
 	forget bool
-	// blind makes limits on memory invisible to the manager, for the same.
+	// blind hides memory limits from the manager, for the same purpose.
 	blind  bool
 	faults []simEvidence
 	broken []string // invariants that were violated
@@ -128,7 +128,7 @@ func (s *simulation) workloadOf(pod *corev1.Pod) *simWorkload {
 	return s.workloads[i]
 }
 
-// run plays so long a life.
+// run runs the simulation for a duration.
 func (s *simulation) run(length time.Duration) *simulation {
 	for s.now.Before(noon.Add(length)) {
 		s.now = s.now.Add(simTick)
@@ -158,7 +158,7 @@ func (s *simulation) run(length time.Duration) *simulation {
 	return s
 }
 
-// reconcile all pods that are not well, and now and then those that are.
+// reconcile reconciles all unhealthy pods, and the healthy ones from time to time.
 func (s *simulation) reconcile() {
 	resync := s.now.Sub(noon)%(10*simTick) == 0
 	for _, pod := range s.sorted() {
@@ -175,7 +175,7 @@ func (s *simulation) reconcile() {
 	}
 }
 
-// controllerOf a workload replaces pods that are gone or have failed, and the scheduler places them.
+// controllerOf acts as the controller of a workload, which replaces pods that are gone or have failed, and as the scheduler.
 func (s *simulation) controllerOf(w *simWorkload) {
 	have := map[string]bool{}
 	for _, pod := range s.sorted() {
@@ -244,7 +244,7 @@ func (s *simulation) fails(w *simWorkload, pod *corev1.Pod) (after time.Duration
 	return 0, "", false
 }
 
-// isOldest finds the replica of a fleet that stays broken: the one that has been there longest works on the bad shard.
+// isOldest reports whether the pod is the oldest replica, which works on the bad shard of a workload that stays broken.
 func (s *simulation) isOldest(w *simWorkload, pod *corev1.Pod) bool {
 	for _, other := range s.pods {
 		if owners.ControllerUID(other) == w.owner.UID && len(other.Name) <= len(pod.Name) && other.Name < pod.Name && other.Labels["shard"] == "bad" {
@@ -260,7 +260,7 @@ func (s *simulation) isOldest(w *simWorkload, pod *corev1.Pod) bool {
 	return !taken
 }
 
-// kubelet moves a pod one step on.
+// kubelet advances a pod by one step.
 func (s *simulation) kubelet(pod *corev1.Pod) {
 	w := s.workloadOf(pod)
 	if pod.Status.Phase == corev1.PodFailed {
@@ -330,9 +330,9 @@ func (s *simulation) violated(format string, args ...any) {
 	s.broken = append(s.broken, fmt.Sprintf(format, args...))
 }
 
-// checkMoves: no workload is moved more often than it asked for while nothing is given back, and its history stops it where moves are given
-// back. None whose fault is its own is moved for ever, none is moved faster than its limit allows, and the faults that may be the node's are
-// answered at all.
+// checkMoves checks the limits of moves. Without returned moves, no workload is moved more often than it asked for. With returned moves,
+// its history stops it. No workload at fault is moved forever, none is moved faster than its limit, and faults that may be the node's lead
+// to a move.
 func (s *simulation) checkMoves() {
 	limit := settings.Default().Limits.Workload
 	for _, w := range s.workloads {
@@ -360,7 +360,7 @@ func (s *simulation) checkMoves() {
 	}
 }
 
-// checkTaints: a node is tainted only after enough pods of enough workloads failed on it.
+// checkTaints checks that a node is tainted only after enough pods of enough workloads failed on it.
 func (s *simulation) checkTaints() {
 	promised := settings.Default().Blame
 	for _, node := range s.nodes {
@@ -380,7 +380,7 @@ func (s *simulation) checkTaints() {
 	}
 }
 
-// pardon removes taints whose time is over.
+// pardon removes expired taints.
 func (s *simulation) pardon() {
 	for _, node := range s.nodes {
 		if until, err := time.Parse(time.RFC3339, node.Annotations[TaintUntil]); err == nil && !s.now.Before(until) {
@@ -409,7 +409,7 @@ func TestADayInTheLifeOfManyWorkloads(t *testing.T) {
 	}
 }
 
-// The invariants can fail: each mutant breaks what one of them is about.
+// The invariants can fail: each mutant violates one of them.
 func TestInvariantsOfADayCanFail(t *testing.T) {
 	unlimited := tainting()
 	unlimited.Limits, unlimited.Breaker, unlimited.Stabilization = settings.Limits{}, settings.Breaker{}, settings.Duration(simDay)

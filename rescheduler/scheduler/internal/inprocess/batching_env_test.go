@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// batched is how many pods of the profile were placed by the result of the pod before, so far in this process.
+// batched returns how many pods of the profile were scheduled with the result of the previous pod so far in this process.
 func batched(t *testing.T) float64 {
 	t.Helper()
 	metrics.Register()
@@ -25,7 +25,7 @@ func batched(t *testing.T) float64 {
 	return used
 }
 
-// batchable is the profile without the spreading of all pods by default, with which the scheduler batches nothing.
+// batchable returns the profile without default topology spreading, which prevents batching.
 func (w *world) batchable(args ...string) {
 	w.Helper()
 	content, err := os.ReadFile(w.changed(inPlace, args))
@@ -40,7 +40,7 @@ func (w *world) batchable(args ...string) {
 	w.schedulerFrom(apiServer, file)
 }
 
-// Each pod fills a node, which is when the scheduler uses the result of the pod before.
+// Each pod fills a node. Only then does the scheduler use the result of the previous pod.
 func TestPodsAreStillBatched(t *testing.T) {
 	const nodes, pods = 40, 30
 	bad := []string{"node-00", "node-01", "node-02"}
@@ -67,7 +67,7 @@ func TestPodsAreStillBatched(t *testing.T) {
 	}
 }
 
-// Two workloads that failed on different nodes take turns. The result of one is no hint for the other.
+// Two workloads that failed on different nodes take turns. The scheduler must not use the result of one for the other.
 func TestBatchHintRespectsExclusions(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		const each = 12

@@ -20,7 +20,7 @@ const (
 	byPreFilterResult = "strategy: PreFilterResult"
 )
 
-// bothStrategies runs a test with either; the outcome has to be the same.
+// bothStrategies runs a test with each strategy. The result must be the same.
 func bothStrategies(t *testing.T, test func(t *testing.T, strategy string)) {
 	for _, strategy := range []string{"strategy: Filter", byPreFilterResult} {
 		t.Run(strategy, func(t *testing.T) { test(t, strategy) })
@@ -44,7 +44,7 @@ func TestPodsAvoidExcludedNodes(t *testing.T) {
 	})
 }
 
-// A nominated node is tried first, with filters alone: what PreFilter returned is not looked at.
+// The scheduler tries a nominated node first, with filters alone. It ignores the result of PreFilter.
 func TestNominatedNodeRespectsExclusions(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
@@ -57,7 +57,7 @@ func TestNominatedNodeRespectsExclusions(t *testing.T) {
 		w.scheduler(inPlace, strategy)
 		w.ungate("nominated")
 		w.lands("nominated", "good")
-		// To be sure that nominations count at all: of two nodes the emptier one would be taken.
+		// This checks that nominations count at all: otherwise the emptier of two nodes would be chosen.
 		w.pod("fills", wants("30"), runsOn("bad"))
 		w.ungate("free")
 		w.lands("free", "bad")
@@ -116,7 +116,7 @@ func TestInvalidAnnotationExcludesNoNode(t *testing.T) {
 	}
 }
 
-// A pod that was not rejected by any plugin but this one is tried again when its annotation opens a node, not after five minutes.
+// A pod that only this plugin rejected is retried as soon as its annotation allows a node, and not after five minutes.
 func TestPodIsRetriedWhenAnnotationAllowsANode(t *testing.T) {
 	for name, value := range map[string]any{"removed": nil, "shorter": `["b"]`} {
 		t.Run(name, func(t *testing.T) {

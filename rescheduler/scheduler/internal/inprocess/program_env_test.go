@@ -23,7 +23,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// The program itself, with the files of its folder and no rights but those: it leads, schedules, clears an annotation and serves its metrics.
+// The program runs with the files of its folder and only the permissions in them: it leads, schedules, clears an annotation and serves its
+// metrics.
 func TestProgramRunsWithShippedConfig(t *testing.T) {
 	w := newWorld(t)
 	w.apply("rbac.yaml")
@@ -43,7 +44,7 @@ func TestProgramRunsWithShippedConfig(t *testing.T) {
 	}
 }
 
-// program is built and runs until the test ends. Its address serves health and metrics.
+// program builds the program and runs it until the test ends. It returns the address of health and metrics.
 func (w *world) program(file string) (address string) {
 	w.Helper()
 	program, address := filepath.Join(w.TempDir(), "scheduler"), freeAddress(w)
@@ -80,7 +81,7 @@ func freeAddress(w *world) string {
 	return listener.Addr().String()
 }
 
-// kubeconfig is for a user whom the administrator plays.
+// kubeconfig returns a kubeconfig in which the administrator impersonates a user.
 func (w *world) kubeconfig(user string) string {
 	w.Helper()
 	config := clientcmdapi.NewConfig()
@@ -93,7 +94,7 @@ func (w *world) kubeconfig(user string) string {
 	return file
 }
 
-// withKubeconfig is a configuration for outside of a cluster.
+// withKubeconfig returns a configuration for a program outside of the cluster.
 func (w *world) withKubeconfig(file, kubeconfig string) string {
 	w.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
@@ -103,7 +104,7 @@ func (w *world) withKubeconfig(file, kubeconfig string) string {
 	return copied
 }
 
-// metrics are read as somebody who may: the administrator, whose certificate the API server's authority has signed.
+// metrics reads the metrics as the administrator, who is allowed to.
 func (w *world) metrics(ctx context.Context, address string) []byte {
 	certificate, err := tls.X509KeyPair(apiServer.CertData, apiServer.KeyData)
 	w.ok(err)

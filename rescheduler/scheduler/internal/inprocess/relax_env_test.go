@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// Nobody loses their place because another pod remembers a node.
+// No pod is preempted because of another pod's exclusions.
 func TestRelaxationComesBeforePreemption(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
@@ -41,7 +41,7 @@ func TestPodReturnsIfItFitsNowhereElse(t *testing.T) {
 	})
 }
 
-// Where preemption is needed in any case, it is on a node that the pod did not fail on.
+// If preemption is needed in any case, it happens on a node that the pod did not fail on.
 func TestNoPreemptionOnExcludedNodes(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
@@ -61,7 +61,7 @@ func TestNoPreemptionOnExcludedNodes(t *testing.T) {
 	})
 }
 
-// Without the exclusion the scheduler would preempt there; with it the pod would wait for ever.
+// Without the exclusion the scheduler would preempt there. With it the pod would wait forever.
 func TestPodReturnsIfOnlyThereItCanPreempt(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
@@ -75,7 +75,7 @@ func TestPodReturnsIfOnlyThereItCanPreempt(t *testing.T) {
 	})
 }
 
-// A pod that cannot preempt waits for any node. The first that has room may be the one it failed on.
+// A pod that cannot preempt waits for any node. The first one with room may be the one that it failed on.
 func TestPodReturnsWhenThereIsRoom(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy string) {
 		w := newWorld(t)
@@ -104,7 +104,7 @@ func TestAnnotationIsKeptIfConfigured(t *testing.T) {
 	}
 }
 
-// The rights of a second scheduler are all it needs: it schedules, preempts and clears annotations with no others.
+// The permissions of a second scheduler are sufficient: it schedules, preempts and clears annotations.
 func TestRBACOfTheSecondScheduler(t *testing.T) {
 	w := newWorld(t)
 	w.apply("rbac.yaml")
@@ -121,7 +121,7 @@ func TestRBACOfTheSecondScheduler(t *testing.T) {
 	w.lands("preempts", "other")
 }
 
-// In place of the cluster's scheduler its user has all rights but one, which the file gives it.
+// Instead of the cluster's scheduler, its user lacks only one permission, which the file grants.
 func TestRBACOfTheClusterScheduler(t *testing.T) {
 	w := newWorld(t)
 	w.apply("profile-rbac.yaml")
@@ -138,7 +138,7 @@ func TestRBACOfTheClusterScheduler(t *testing.T) {
 	w.lands("preempts", "other")
 }
 
-// Without the right to patch pods a relaxed pod keeps its annotation, and is scheduled all the same.
+// Without permission to patch pods, a relaxed pod keeps its annotation, and is still scheduled.
 func TestRelaxationWithoutPatchPermission(t *testing.T) {
 	w := newWorld(t)
 	w.apply("rbac.yaml")

@@ -19,7 +19,7 @@ import (
 
 func bySecond(pod *corev1.Pod) { pod.Spec.SchedulerName = "holdfast-scheduler" }
 
-// apply creates what a file of the configuration lists, and deletes it when the test ends.
+// apply creates the objects of a configuration file, and deletes them when the test ends.
 func (w *world) apply(file string) {
 	w.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))

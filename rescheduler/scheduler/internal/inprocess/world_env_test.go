@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// world is a cluster with nothing in it but what a test puts there. Nodes belong to nobody, hence one test after the other.
+// world is a cluster that contains only the objects of the test. Nodes are cluster-wide, so tests run one after the other.
 type world struct {
 	*testing.T
 	kubernetes.Interface
@@ -90,7 +90,7 @@ func (w *world) priority() {
 	w.ok(err)
 }
 
-// node with so many CPUs.
+// node creates a node with a number of CPUs.
 func (w *world) node(name, cpus string, labels ...string) {
 	w.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
@@ -105,7 +105,7 @@ func (w *world) node(name, cpus string, labels ...string) {
 	w.ok(err)
 }
 
-// pod wants one CPU.
+// pod returns a pod that needs one CPU.
 func (w *world) pod(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	w.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}}}
@@ -138,7 +138,7 @@ func wants(cpus string) func(*corev1.Pod) {
 	}
 }
 
-// runsOn: it is there before the scheduler looks.
+// runsOn creates a pod that is bound before the scheduler starts.
 func runsOn(node string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Spec.NodeName = node }
 }
@@ -150,7 +150,7 @@ func (w *world) get(pod string) *corev1.Pod {
 	return got
 }
 
-// scheduler runs as the file wants it, until the test ends. args take the place of the plugin's in the file.
+// scheduler runs the scheduler with the file's configuration until the test ends. args replace the plugin's arguments in the file.
 func (w *world) scheduler(file string, args ...string) *scheduler.Scheduler {
 	w.Helper()
 	return w.schedulerAs(apiServer, file, args...)
@@ -178,7 +178,7 @@ func (w *world) schedulerFrom(config *rest.Config, file string) *scheduler.Sched
 	return sched
 }
 
-// changed is the file with other arguments.
+// changed returns the file with other arguments.
 func (w *world) changed(file string, args []string) string {
 	w.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
@@ -199,7 +199,7 @@ func (w *world) changed(file string, args []string) string {
 	return copied
 }
 
-// until the condition holds; what says what it is. The test fails if it does not in time.
+// until waits for a condition that `what` describes. The test fails if it does not hold in time.
 func (w *world) until(what string, condition func(context.Context) (bool, error)) {
 	w.Helper()
 	if err := wait.PollUntilContextTimeout(w.Context(), 50*time.Millisecond, patience, true, condition); err != nil {
@@ -207,7 +207,7 @@ func (w *world) until(what string, condition func(context.Context) (bool, error)
 	}
 }
 
-// lands waits until the pod is bound and wants it to be on the node.
+// lands waits until the pod is bound, and checks the node.
 func (w *world) lands(pod, node string) {
 	w.Helper()
 	var on string
@@ -224,7 +224,7 @@ func (w *world) lands(pod, node string) {
 	}
 }
 
-// allLand waits until so many pods are bound.
+// allLand waits until a number of pods are bound.
 func (w *world) allLand(pods int) {
 	w.Helper()
 	w.until(fmt.Sprintf("%d pods are scheduled", pods), func(ctx context.Context) (bool, error) {
@@ -233,7 +233,7 @@ func (w *world) allLand(pods int) {
 	})
 }
 
-// waits until the scheduler has said that the pod fits nowhere.
+// waits waits until the scheduler reports that the pod fits no node.
 func (w *world) waits(pod string) {
 	w.Helper()
 	w.until(pod+" is said to fit nowhere", func(ctx context.Context) (bool, error) {

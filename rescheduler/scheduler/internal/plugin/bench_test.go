@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
 )
 
-// BenchmarkCycle is what the plugin adds to one attempt to schedule a pod: PreFilter, and Filter on as many nodes as the scheduler looks at
-// (5 % of them, 100 at least).
+// BenchmarkCycle measures what the plugin adds to one attempt to schedule a pod: PreFilter, and Filter on as many nodes as the scheduler
+// considers (5 % of them, at least 100).
 func BenchmarkCycle(b *testing.B) {
 	for _, nodes := range []int{1000, 5000, 15000} {
 		infos := benchNodes(b, nodes)

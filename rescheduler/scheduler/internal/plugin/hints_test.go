@@ -16,7 +16,7 @@ func on(node string) *corev1.Pod {
 	return pod
 }
 
-// TestHints is about a pod that stays away from the nodes a and b and fits nowhere.
+// TestHints checks the queueing hints for a pod that avoids nodes a and b and fits nowhere.
 func TestHints(t *testing.T) {
 	pod := func(uid types.UID, annotation ...string) *corev1.Pod { return makePod(uid, annotation...) }
 	for name, c := range map[string]struct {
@@ -70,7 +70,7 @@ func TestHintForAnotherTypeIsAnError(t *testing.T) {
 	}
 }
 
-// Changes of annotations come as the general update, and only to plugins that registered all kinds of it.
+// Changes of annotations arrive as the general update, and only at plugins that registered all kinds of updates.
 func TestPodUpdateIsRegistered(t *testing.T) {
 	events, err := newWorld(t, "").EventsToRegister(t.Context())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 var errUnknown = errors.New("no state")
 
-// fail tries a pod that fits nowhere and returns what PostFilter says to it.
+// fail schedules a pod that fits nowhere and returns the result of PostFilter.
 func (w *world) fail(pod *corev1.Pod) *fwk.Status {
 	w.Helper()
 	a := w.try(pod)
@@ -24,7 +24,7 @@ func (w *world) fail(pod *corev1.Pod) *fwk.Status {
 	return status
 }
 
-// site is what there is against a node, the pod's exclusions apart.
+// site is why a pod does not fit a node, apart from its exclusions.
 type site struct{ says *fwk.Status }
 
 var (
@@ -59,7 +59,7 @@ func TestRelax(t *testing.T) {
 	}
 }
 
-// relaxes tries a pod that fits nowhere and wants its exclusions to be dropped, or not.
+// relaxes schedules a pod that fits nowhere and checks whether its exclusions are dropped.
 func (w *world) relaxes(pod *corev1.Pod, wanted bool) {
 	w.Helper()
 	status := w.fail(pod)

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
 )
 
-// world is a plugin in a cluster of some nodes, and what it did.
+// world is a plugin in a cluster of some nodes, with a record of its actions.
 type world struct {
 	*testing.T
 	*Plugin
@@ -52,7 +52,7 @@ func makeNode(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// makePod with exclusions: the value of the annotation, or none at all if there is none.
+// makePod returns a pod with exclusions as the value of the annotation, or without the annotation.
 func makePod(uid types.UID, annotation ...string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: string(uid), UID: uid}}
 	for _, value := range annotation {
@@ -61,7 +61,7 @@ func makePod(uid types.UID, annotation ...string) *corev1.Pod {
 	return pod
 }
 
-// attempt is one scheduling cycle: PreFilter, then Filter on each node that is left, as the scheduler does it.
+// attempt runs one scheduling cycle as the scheduler does: PreFilter, then Filter on each remaining node.
 type attempt struct {
 	state    fwk.CycleState
 	status   *fwk.Status // of PreFilter
@@ -93,7 +93,7 @@ func (w *world) try(pod *corev1.Pod) attempt {
 	return a
 }
 
-// verdict of the other plugins, which come first, and of this one.
+// verdict combines the other plugins, which run first, and this one.
 func (w *world) verdict(a attempt, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	if status := w.handle.others[node.Node().Name]; !status.IsSuccess() {
 		return status
@@ -119,7 +119,7 @@ func (w *world) events() []string {
 	}
 }
 
-// handle is as much of the scheduler as the plugin uses.
+// handle is the part of the scheduler that the plugin uses.
 type handle struct {
 	fwk.Handle
 	snapshot  *cache.Snapshot
@@ -137,7 +137,7 @@ func (h *handle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
 	}
 }
 
-// RunFilterPluginsWithNominatedPods has to be asked without the plugin's own state.
+// RunFilterPluginsWithNominatedPods must be called without the plugin's own state.
 func (h *handle) RunFilterPluginsWithNominatedPods(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	if cycleOf(state) != nil {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable).WithPlugin(Name)
