@@ -46,8 +46,8 @@ func codes(texts []string) string {
 
 // writeMetrics lists the metrics that each program serves in addition to those of controller-runtime.
 func writeMetrics() error {
-	p := newPage("Metrics", "What our programs serve on `/metrics`, beside what controller-runtime, the Go runtime and, for the scheduler, kube-scheduler serve.\n"+
-		"No label names an object. Boards and alerts of the charts are made of these.")
+	p := newPage("Metrics", "The metrics that our programs serve on `/metrics`, in addition to those of controller-runtime, the Go runtime and, for the\n"+
+		"scheduler, kube-scheduler. No label names an object. The dashboards and alerts of the charts use these metrics.")
 	for _, program := range []string{
 		series.JobSetManager, series.Orchestrator, series.AppWrapperManager, series.ElasticManager, series.Rendezvous, series.Rescheduler, series.Scheduler,
 	} {
