@@ -25,8 +25,8 @@ import (
 	"github.com/holdfast-project/holdfast/charts/internal/foreign"
 )
 
-// A real API server asks webhooks that fail in each way, and counts as the alerts and boards believe: a panic is an answer with code
-// 200 that refuses with 500, one that cannot be reached is an error of calling, and one that may be passed over is passed over.
+// A real API server calls webhooks that fail in each way, and counts the failures as the alerts and dashboards assume: a panic as a
+// response with status 200 and code 500, an unreachable webhook as a calling error, and one with failurePolicy Ignore as skipped.
 func TestTheAPIServerCountsFaultsOfWebhooks(t *testing.T) {
 	quick := rest.CopyConfig(cluster)
 	quick.QPS = -1 // as it likes
@@ -69,7 +69,7 @@ func TestTheAPIServerCountsFaultsOfWebhooks(t *testing.T) {
 	}
 }
 
-// failing is asked about ConfigMaps with a label.
+// failing registers a webhook for ConfigMaps with a label.
 func failing(way string, policy admissionv1.FailurePolicyType, url string, authority []byte) admissionv1.ValidatingWebhook {
 	none, second := admissionv1.SideEffectClassNone, int32(1)
 	return admissionv1.ValidatingWebhook{
@@ -83,7 +83,7 @@ func failing(way string, policy admissionv1.FailurePolicyType, url string, autho
 	}
 }
 
-// awaitCounted writes ConfigMaps, until the API server has heard of the webhook and counts it; then its labels are those that we know.
+// awaitCounted writes ConfigMaps until the API server knows the webhook and counts its failures. Then it checks the labels of the metric.
 func awaitCounted(t *testing.T, k8s kubernetes.Interface, way, want string) {
 	t.Helper()
 	var metrics string

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/charts/internal/admission"
 )
 
-// webhooksOf are the names of the webhooks that a chart renders with its defaults.
+// webhooksOf returns the names of the webhooks that a chart renders with its defaults.
 func webhooksOf(t *testing.T, chart string) (names []string) {
 	t.Helper()
 	all := mustParse(t, chart, "")
@@ -31,7 +31,7 @@ func webhooksOf(t *testing.T, chart string) (names []string) {
 	return names
 }
 
-// The API server counts by the names of webhooks: an alert about others never fires.
+// The API server counts by the names of webhooks. An alert about other names never fires.
 func TestAlertsNameTheWebhooksOfTheirChart(t *testing.T) {
 	for chart := range installed {
 		if diff := cmp.Diff(webhooksOf(t, chart), slices.Sorted(slices.Values(admission.Names[chart]))); diff != "" {
@@ -40,7 +40,7 @@ func TestAlertsNameTheWebhooksOfTheirChart(t *testing.T) {
 	}
 }
 
-// What stands in a rule is a regular expression in a PromQL string in YAML: a name matches, and what only looks like it does not.
+// A rule contains a regular expression in a PromQL string in YAML. Names match, and similar texts do not.
 func TestPatternsMatchNamesOnly(t *testing.T) {
 	var text string
 	if err := yaml.Unmarshal([]byte(`"`+admission.Pattern([]string{"a.kb.io", "b"})+`"`), &text); err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-project/holdfast/charts/internal/alerts"
 )
 
-// load is what an alert is shown: series in promtool's notation, one sample a minute.
+// load is the input of an alert: series in promtool's notation, one sample a minute.
 type load map[string]string
 
-// trial shows an alert a load at which it fires at a minute, and one at which it does not.
+// trial has one load at which an alert fires at a minute, and one at which it does not.
 type trial struct {
 	at           string
 	fires, quiet load
@@ -28,7 +28,7 @@ type trial struct {
 	labels       map[string]string // of what fires, beside those of the rule
 }
 
-// controllers are the labels by which the alerts of a controller are told apart.
+// controller has the labels that distinguish the alerts of one controller.
 type controller struct{ program, name, lease, webhook string }
 
 var controllers = map[string]controller{
@@ -39,7 +39,7 @@ var controllers = map[string]controller{
 	"rescheduler":           {"rescheduler", "rescheduler", "rescheduler.holdfast.dev", "pods.rescheduler.holdfast.dev"},
 }
 
-// trials of the alerts that each controller has. A neighbour's trouble is not its own.
+// trials returns the trials of the alerts that each controller has. The faults of another controller do not count.
 func (c controller) trials() map[string]trial {
 	of := func(metric, label, value string) string { return metric + "{" + label + `="` + value + `"}` }
 	errors, passes := "controller_runtime_reconcile_errors_total", "controller_runtime_reconcile_total"
@@ -108,7 +108,7 @@ func (c controller) trials() map[string]trial {
 	}
 }
 
-// trials of all other alerts.
+// trials are those of all other alerts.
 var trials = map[string]trial{
 	"HoldfastGoodputLow": {
 		values: []string{"0.8"},
@@ -239,7 +239,7 @@ var trials = map[string]trial{
 	},
 }
 
-// The types of promtool's rule tests.
+// These are the types of promtool's rule tests.
 type (
 	ruleTests struct {
 		RuleFiles []string   `json:"rule_files"`
@@ -266,7 +266,7 @@ type (
 	}
 )
 
-// Prometheus' own tool evaluates every alert, with a load at which it has to fire and one at which it must not.
+// promtool evaluates every alert, with a load at which it must fire and one at which it must not.
 func TestAlertsFire(t *testing.T) {
 	for _, set := range alerts.All() {
 		t.Run(set.Chart, func(t *testing.T) {
@@ -305,7 +305,7 @@ func ruleTestsOf(t *testing.T, chart string, alert alerts.Alert) []ruleTest {
 	return tests
 }
 
-// filledIn are the annotations of an alert as Prometheus sends them, given the labels that its rule does not set.
+// filledIn returns the annotations of an alert as Prometheus sends them, with the labels that its rule does not set.
 func filledIn(alert alerts.Alert, value string, labels map[string]string) map[string]string {
 	annotations := alert.Annotations()
 	text, _, _ := strings.Cut(annotations["description"], " Value: ")
@@ -390,7 +390,7 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	}
 }
 
-// An ElasticJob fails, and a worker is given up, for more than one reason: who reads of one looks in the wrong place.
+// There are several reasons why an ElasticJob fails or gives up a worker. A reader who sees only one looks in the wrong place.
 func TestAlertsNameAllCauses(t *testing.T) {
 	definition := string(mustRead(t, filepath.Join(elasticChart, "files", "crds", "elastic.pytorch.org_elasticjobs.yaml")))
 	for name, causes := range map[string][]string{

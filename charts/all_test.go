@@ -32,7 +32,7 @@ func TestEveryChartIsLookedAtInFull(t *testing.T) {
 	}
 }
 
-// What the schema does not list is refused, so it has to list what values.yaml documents, and nothing that is not there.
+// The schema rejects values that it does not list, so it must list exactly those that values.yaml documents.
 func TestSchemaListsTheValues(t *testing.T) {
 	for chart := range installed {
 		var schema map[string]any
@@ -44,7 +44,7 @@ func TestSchemaListsTheValues(t *testing.T) {
 	}
 }
 
-// No image of ours is public. A chart that named one all the same would install pods that cannot start.
+// None of our images is public. A chart with a default registry would install pods that cannot start.
 func TestImagesNeedARegistry(t *testing.T) {
 	const nothing = "global: {imageRegistry: null}\n"
 	for chart, entry := range installed {
@@ -73,7 +73,7 @@ func TestImagesNeedARegistry(t *testing.T) {
 	}
 }
 
-// Two managers on one node are lost together.
+// If both managers run on one node, they are lost together.
 func TestReplicasPreferNodesOfTheirOwn(t *testing.T) {
 	for chart := range installed {
 		for values, want := range map[string]bool{"": false, "replicaCount: 2": true, "{replicaCount: 2, affinity: {nodeAffinity: {}}}": false} {
@@ -105,7 +105,7 @@ func TestManagersCanUseTheNetworkOfTheNode(t *testing.T) {
 	}
 }
 
-// Values that all charts have are checked in all of them.
+// Values that all charts share are checked in each of them.
 func TestTyposAreRefused(t *testing.T) {
 	for values, want := range map[string]string{
 		`replicas: 2`:                                "additional properties 'replicas' not allowed",

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// A real API server takes every object of the plain manifests as kubectl sends them, in their order, and a second time. One that does not
-// know a field of ours would have dropped it in silence: it is told to refuse.
+// A real API server accepts every object of the plain manifests as kubectl sends them, in their order, twice. Field validation is strict,
+// because an unknown field would otherwise be dropped silently.
 func TestPlainManifestsAreApplied(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(manifests(t), "*.yaml"))
 	if err != nil || len(files) < 5 {
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, &cluster, crds...))
 }
 
-// strict is a client whose writes are refused if they have a field that is not known.
+// strict returns a client whose writes are rejected if they have an unknown field.
 func strict(t *testing.T) client.Client {
 	t.Helper()
 	k8s, err := client.New(cluster, client.Options{Scheme: runtime.NewScheme()})
@@ -59,7 +59,7 @@ func strict(t *testing.T) client.Client {
 	return client.WithFieldValidation(k8s, "Strict")
 }
 
-// apply sends an object as kubectl does. Webhooks go when the test ends: nobody answers them.
+// apply sends an object as kubectl does. Webhooks are removed when the test ends, because no program serves them.
 func apply(t *testing.T, k8s client.Client, object *unstructured.Unstructured) error {
 	t.Helper()
 	if strings.HasSuffix(object.GetKind(), "WebhookConfiguration") {
@@ -68,7 +68,7 @@ func apply(t *testing.T, k8s client.Client, object *unstructured.Unstructured) e
 	return k8s.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"))
 }
 
-// Every example is one that an API server takes, as it is written: a field that no kind of ours has is refused. Kinds of others are left out.
+// The API server accepts every example as it is written, with strict field validation. Kinds of other projects are left out.
 func TestExamplesAreTaken(t *testing.T) {
 	k8s := client.NewDryRunClient(strict(t))
 	files, err := filepath.Glob(filepath.Join("..", "examples", "*.yaml"))
@@ -101,7 +101,7 @@ func TestExamplesAreTaken(t *testing.T) {
 	}
 }
 
-// What values turn on is taken too, as far as its kinds are Kubernetes' own.
+// The API server also accepts the objects that values turn on, if Kubernetes itself defines their kinds.
 func TestWhatValuesTurnOnIsTaken(t *testing.T) {
 	k8s := strict(t)
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "holdfast"}}}

@@ -20,18 +20,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
-// checks look at commands of the pages by their program, without carrying them out. Words behind the program come in. The pages of users are
-// carried out too, see e2e/suites/docs.
+// checks check commands of the pages by their program, without running them. They get the words after the program. e2e/suites/docs also
+// runs the commands of users' pages.
 var checks = map[string]func(t *testing.T, words []string) error{
 	"make": checkMake, "helm": checkHelm, "kubectl": checkKubectl, "export": checkExport, "go": checkGo,
 	"hack/install-debian.sh": checkScript("hack/install-debian.sh"),
-	// Tests beside the programs look at these: cli/internal/app, e2e/cmd/testbed, flags_test.go.
+	// Tests beside the programs check these: cli/internal/app, e2e/cmd/testbed, flags_test.go.
 	"testbed": elsewhereChecked, "rendezvous": elsewhereChecked, "holdfast-exec": elsewhereChecked,
 }
 
 func elsewhereChecked(*testing.T, []string) error { return nil }
 
-// What a reader is told to type can be typed: programs, subcommands, flags, files, targets and values exist. No command is left out.
+// A reader can run every command of the pages: programs, subcommands, flags, files, targets and values exist.
 func TestCommandsCanBeTyped(t *testing.T) {
 	pages, err := docs.Pages("..")
 	if err != nil {
@@ -66,7 +66,7 @@ func TestCommandsCanBeTyped(t *testing.T) {
 	}
 }
 
-// A check that takes everything checks nothing.
+// The checks reject wrong commands.
 func TestWrongCommandsAreFound(t *testing.T) {
 	for line, want := range map[string]string{
 		"make frobnicate":                                        "there is no target frobnicate",
@@ -97,7 +97,7 @@ func TestWrongCommandsAreFound(t *testing.T) {
 	}
 }
 
-// chained leaves out what follows && or |.
+// chained drops the words after && or |.
 func chained(words []string) []string {
 	if i := slices.IndexFunc(words, func(w string) bool { return w == "&&" || w == "|" }); i >= 0 {
 		return words[:i]
@@ -119,7 +119,7 @@ func checkMake(t *testing.T, words []string) error {
 	return nil
 }
 
-// parse finds the subcommand in the program's own tree, and has it read the flags.
+// parseCommand finds the subcommand in the program's own command tree, and parses the flags with it.
 func parseCommand(root *cobra.Command, words []string) (*cobra.Command, []string, error) {
 	command, rest, err := root.Find(chained(words))
 	if err != nil || command == root {
@@ -180,7 +180,8 @@ func valuesOf(command *cobra.Command, chart string) (string, error) {
 	return string(raw), err
 }
 
-// checkKubectl: files are those that TestExamplesAreTaken and TestPlainManifestsAreApplied have an API server take, field by field.
+// checkKubectl checks a command with kubectl's own parser. Files must be those that TestExamplesAreTaken and TestPlainManifestsAreApplied
+// send to an API server.
 func checkKubectl(t *testing.T, words []string) error {
 	if words[0] == "holdfast" { // a test beside the program looks at it: cli/internal/app
 		return nil

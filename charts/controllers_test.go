@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/charts/internal/alerts"
 )
 
-// controllersIn are the names of all controllers that the code of a folder registers.
+// controllersIn returns the names of all controllers that the code of a folder registers.
 func controllersIn(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	constants, fields, named := map[string]string{}, map[string][]string{}, []ast.Expr{}
@@ -101,7 +101,7 @@ func ofBuilder(e ast.Expr) bool {
 	}
 }
 
-// patternsOf are the regular expressions that an alert has for a label.
+// patternsOf returns the regular expressions that an alert has for a label.
 func patternsOf(t *testing.T, alert alerts.Alert, label string) (patterns []string) {
 	t.Helper()
 	expr, err := promql.ParseExpr(alert.Expr)
@@ -118,7 +118,7 @@ func patternsOf(t *testing.T, alert alerts.Alert, label string) (patterns []stri
 	return patterns
 }
 
-// controllersOf are the names of the controllers that a chart runs.
+// controllersOf returns the names of the controllers that a chart runs.
 func controllersOf(t *testing.T, chart string) []string {
 	t.Helper()
 	folder := filepath.Join("..", chart, "internal")
@@ -128,7 +128,7 @@ func controllersOf(t *testing.T, chart string) []string {
 	return controllersIn(t, folder)
 }
 
-// A controller whose name is in no rule fails, or falls behind, unseen.
+// No alert fires for a controller whose name is in no rule.
 func TestAlertsAreAboutAllControllers(t *testing.T) {
 	labels := map[string]string{"HoldfastControllerErrors": "controller", "HoldfastControllerFallsBehind": "name"}
 	for _, set := range alerts.All() {
@@ -152,7 +152,7 @@ func TestAlertsAreAboutAllControllers(t *testing.T) {
 	}
 }
 
-// checkNames: the pattern matches each name, and has no part that matches none.
+// checkNames checks that the pattern matches each name, and that each part of it matches one.
 func checkNames(t *testing.T, at, pattern string, names []string) {
 	t.Helper()
 	for _, name := range names {

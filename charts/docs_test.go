@@ -12,7 +12,7 @@ import (
 
 var link = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 
-// pages are all pages of the repository, by their path from its root.
+// pages returns all pages of the repository, by their path from its root.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -44,7 +44,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// A page that no other leads to is found by nobody.
+// Every page is linked from another one, so that readers find it.
 func TestEveryPageIsLinked(t *testing.T) {
 	all := pages(t)
 	linked := map[string]bool{"README.md": true}
@@ -61,10 +61,10 @@ func TestEveryPageIsLinked(t *testing.T) {
 	}
 }
 
-// wrongArticle finds "a" before a vowel. Words that begin with u, and those with "one", may sound otherwise.
+// wrongArticle matches "a" before a vowel. Words that begin with u, and those with "one", may begin with a consonant.
 var wrongArticle = regexp.MustCompile(`\b[Aa] ([AEIaei]\w|[Oo][^n\W])\w*`)
 
-// What users read of values and on pages has the right article: names such as AppWrapper are put in for others, and it stays behind.
+// Pages and values have the right articles, which are easily missed when a name such as AppWrapper replaces another one.
 func TestArticles(t *testing.T) {
 	all := pages(t)
 	for chart := range installed {
@@ -79,7 +79,7 @@ func TestArticles(t *testing.T) {
 
 var repository = regexp.MustCompile(`(?m)^\s*repository: (?:\S*/)?(\S+)`)
 
-// Who mirrors images for a cluster without internet access reads this list.
+// Users who mirror images for a cluster without internet access read this list.
 func TestInstallationListsEveryImage(t *testing.T) {
 	page := string(mustRead(t, filepath.Join("..", "docs", "installation.md")))
 	for chart := range installed {

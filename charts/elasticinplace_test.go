@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the manager is told of restarts in place is nothing, unless they are asked for.
+// The manager has no flags for restarts in place unless they are turned on.
 func TestWhatTheElasticManagerAddsToPods(t *testing.T) {
 	for values, want := range map[string][]string{
 		"": nil,
@@ -33,7 +33,7 @@ func TestWhatTheElasticManagerAddsToPods(t *testing.T) {
 	}
 }
 
-// The images of the operator's own programs may be in a private registry, which the authors of ElasticJobs do not know.
+// The images of the operator's own programs may be in a private registry that the authors of ElasticJobs do not know.
 func TestTheElasticManagerIsToldOfPullSecrets(t *testing.T) {
 	for values, want := range map[string]string{
 		"": "",
@@ -51,7 +51,7 @@ func TestTheElasticManagerIsToldOfPullSecrets(t *testing.T) {
 	}
 }
 
-// ElasticJobs are led where that is asked for; then their pods may reach the store.
+// If orchestrator.elasticJobs is set, ElasticJobs are led and their pods may reach the store.
 func TestTheOrchestratorLeadsElasticJobs(t *testing.T) {
 	guarded := settings["orchestrator and valkey"] + "\nnetworkPolicy: {enabled: true}"
 	for values, want := range map[string]bool{guarded: false, settings["everything"]: true} {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// served are the names of all samples that an expression may name, with the labels of those that are known.
+// served returns the names of all series that an expression may use, with their labels where they are known.
 func served() map[string][]string {
 	ofTargets := []string{"cluster", "namespace", "job", "instance", "le"}
 	all := map[string][]string{}
@@ -31,7 +31,7 @@ func served() map[string][]string {
 	return all
 }
 
-// expressions are those of all boards and alerts, by where they are.
+// expressions returns those of all dashboards and alerts, by their place.
 func expressions() map[string]string {
 	all := map[string]string{}
 	for _, board := range boards.All() {
@@ -65,7 +65,7 @@ func TestExpressionsNameWhatIsServed(t *testing.T) {
 	}
 }
 
-// strangers are the series that nobody serves, and labels that ours do not have.
+// strangers returns the series that no program serves, and labels that ours do not have.
 func strangers(expr parser.Expr, known map[string][]string) []string {
 	var found []string
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
@@ -104,7 +104,7 @@ func TestStrangersAreFound(t *testing.T) {
 	}
 }
 
-// The grouping labels of ours exist too: a typo there would make one line of all series.
+// The grouping labels of our metrics exist too. A typo there would merge all series into one line.
 func TestGroupsAreByLabelsThatExist(t *testing.T) {
 	known := served()
 	for at, text := range expressions() {
@@ -130,7 +130,7 @@ func TestGroupsAreByLabelsThatExist(t *testing.T) {
 	}
 }
 
-// Alerts of one installation are told apart from those of another.
+// Alerts of two installations can be told apart.
 func TestAlertsKeepWhereTheyComeFrom(t *testing.T) {
 	for _, set := range alerts.All() {
 		for _, alert := range set.Alerts {
@@ -149,7 +149,7 @@ func TestAlertsKeepWhereTheyComeFrom(t *testing.T) {
 	}
 }
 
-// Every metric that a person would look for is on a board.
+// Every metric that a person would look for is on a dashboard.
 func TestEveryMetricIsOnABoard(t *testing.T) {
 	var all strings.Builder
 	for _, text := range expressions() {

@@ -15,13 +15,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
-// program is where a container's program is built, in what environment.
+// program is where the program of a container is built, and its environment.
 type program struct {
 	folder, main string
 	env          []string
 }
 
-// programs of each chart by the names of their containers.
+// programs are those of each chart, by the names of their containers.
 var programs = map[string]map[string]program{
 	jobSetChart: {
 		"manager":      {filepath.Join("..", "jobset-controller"), "./cmd/manager", nil},
@@ -36,7 +36,7 @@ var programs = map[string]map[string]program{
 	reschedulerChart: {"manager": {filepath.Join("..", "rescheduler"), "./cmd/manager", nil}},
 }
 
-// elsewhere are programs that no chart runs, but pods of users do.
+// elsewhere are programs that users' pods run, and no chart.
 var elsewhere = map[string]map[string]program{
 	"agent": {
 		"agent":         {filepath.Join("..", "agent"), "./cmd/agent", nil},
@@ -45,10 +45,10 @@ var elsewhere = map[string]map[string]program{
 	elasticChart: {"rendezvous": {filepath.Join("..", "elastic-operator"), "./cmd/rendezvous", nil}},
 }
 
-// foreignContainers run programs that are not ours. The scheduler is kube-scheduler with a plugin, which takes minutes to link.
+// foreignContainers run programs that are not ours, or take minutes to link: the scheduler is kube-scheduler with a plugin.
 var foreignContainers = []string{"valkey", "scheduler"}
 
-// A program that is asked for help after its arguments answers only if it knows each of them and can read its value.
+// A program that gets --help after its arguments prints its help only if it knows each of them and can parse its value.
 func TestProgramsTakeTheArguments(t *testing.T) {
 	built := buildAll(t)
 	eachRendering(t, func(t *testing.T, chart, _, values string) {
@@ -75,7 +75,7 @@ func TestProgramsTakeTheArguments(t *testing.T) {
 	}
 }
 
-// checkPages: programs take what a page tells a reader to type, with words of one piece in place of <these>.
+// checkPages checks that programs accept the command lines of a page, with values in place of <these>.
 func checkPages(t *testing.T, built map[string]string) {
 	t.Helper()
 	pages, err := docs.Pages("..")
@@ -109,7 +109,7 @@ func checkPages(t *testing.T, built map[string]string) {
 
 var placeholder = regexp.MustCompile(`<[^>]*>`)
 
-// buildAll builds every program and returns where each is, by its chart and container.
+// buildAll builds every program and returns their paths, by chart and container.
 func buildAll(t *testing.T) map[string]string {
 	t.Helper()
 	folder := t.TempDir()
@@ -145,7 +145,7 @@ func (p program) build(t *testing.T, binary string) string {
 	return binary
 }
 
-// checkFlags: the page is what the programs say of themselves.
+// checkFlags checks that the page shows the help of the programs.
 func checkFlags(t *testing.T, built map[string]string) {
 	t.Helper()
 	var page strings.Builder

@@ -25,7 +25,7 @@ func rules(t *testing.T, role *unstructured.Unstructured) []rbacv1.PolicyRule {
 	return as[rbacv1.Role](t, role).Rules
 }
 
-// rights are what rules allow, each by itself: group, resource, name and verb.
+// rights returns the single permissions of rules: group, resource, name and verb.
 func rights(rules []rbacv1.PolicyRule) []string {
 	all := []string{}
 	for _, rule := range rules {
@@ -47,7 +47,7 @@ func rights(rules []rbacv1.PolicyRule) []string {
 	return slices.Compact(all)
 }
 
-// checkBinding: the role is bound to the account that the program's pods run as, which the chart creates, and to nobody else.
+// checkBinding checks that the role is bound to the account of the program's pods, which the chart creates, and to no other.
 func checkBinding(t *testing.T, all objects, kind, ending, program string) {
 	t.Helper()
 	binding := as[rbacv1.RoleBinding](t, all.named(t, kind+"Binding", ending))
@@ -64,7 +64,7 @@ func checkBinding(t *testing.T, all objects, kind, ending, program string) {
 	}
 }
 
-// accountOf is the service account of the pods in which a program runs.
+// accountOf returns the service account of the pods that run a program.
 func accountOf(t *testing.T, all objects, program string) string {
 	t.Helper()
 	for _, pod := range all.podTemplates(t) {
@@ -75,7 +75,7 @@ func accountOf(t *testing.T, all objects, program string) string {
 	return ""
 }
 
-// Kinds that a user adds by values are the manager's too.
+// The manager has the permissions on kinds that a user adds by values.
 func TestRightsOfValuesAreTheManagers(t *testing.T) {
 	checkBinding(t, mustParse(t, appWrapperChart, installed[appWrapperChart].settings["everything"]), "ClusterRole", "-wrapped", "manager")
 	checkBinding(t, mustParse(t, reschedulerChart, ""), "ClusterRole", "-owners", "manager")
@@ -89,7 +89,7 @@ func TestWithoutAnOrchestratorThereAreNoRightsOfIt(t *testing.T) {
 	}
 }
 
-// definitions are the CRDs of the charts that have one.
+// definitions are the CRDs of the charts.
 var definitions = map[string]string{
 	jobSetChart:     filepath.Join(jobSetChart, "files", "crds", "jobset.x-k8s.io_jobsets.yaml"),
 	appWrapperChart: filepath.Join(appWrapperChart, "files", "crds", "workload.codeflare.dev_appwrappers.yaml"),
@@ -115,7 +115,8 @@ func TestCRDIsTheGeneratedOne(t *testing.T) {
 	}
 }
 
-// The published controller panics at JobSets without the defaults of a webhook, so that nobody may create one on the way back to it.
+// The published controller panics at JobSets without the defaults of a webhook, so it must not be possible to create one during a migration
+// back.
 func TestUninstallKeepsWhatJobSetsNeed(t *testing.T) {
 	for values, kept := range map[string]string{``: "keep", `crds: {keep: false}`: "", `certificates: {mode: certManager}`: "keep"} {
 		for _, kind := range []string{validating, mutating} {
@@ -135,13 +136,13 @@ func TestCRDsCanBeLeftOut(t *testing.T) {
 	}
 }
 
-// role is what the markers in a program's code ask for, and the ending of the names that the chart gives it.
+// role has the permissions that the markers in a program's code request, and the suffix of its name in the chart.
 type role struct {
 	file, name, ending string
 	features           string // of the values with which all of the program's features are on; empty: the rights do not depend on values
 }
 
-// roles of the programs of each chart that are always there, and of those that a value turns on.
+// roles are those of the programs of each chart that always run, and of those that a value turns on.
 var roles = map[string]map[string]role{
 	jobSetChart: {
 		"":              {filepath.Join(jobSetChart, "files", "rbac", "manager.yaml"), "manager-role", "-manager", ""},
@@ -177,7 +178,7 @@ func TestRulesAreThoseOfTheMarkers(t *testing.T) {
 	})
 }
 
-// Helm keeps each release, chart and manifest, in one Secret of a MiB at most; the CRD is in both.
+// Helm stores each release, chart and manifest, in one Secret of at most 1 MiB. Both contain the CRD.
 func TestReleasesFitIntoASecret(t *testing.T) {
 	for chart, entry := range installed {
 		size := releaseSize(t, chart, entry.settings["everything"])

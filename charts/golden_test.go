@@ -15,15 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// made is what the chart makes anew with each rendering outside of a cluster.
+// made matches what the chart generates for each rendering outside of a cluster.
 var made = regexp.MustCompile(`(?m)^(  (?:password|ca\.crt|tls\.crt|tls\.key)): \S{20,}$`)
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// goldens are the settings that have a golden file. The others change few lines, and tests name those.
+// goldens are the settings with a golden file. Other settings change few lines, which tests name.
 var goldens = []string{"default", "everything"}
 
-// The whole of what is applied, but for CRDs and dashboards, which have tests of their own.
+// A golden file has all objects except CRDs and dashboards, which have tests of their own.
 func TestGoldens(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, name, values string) {
 		if !slices.Contains(goldens, name) {

@@ -15,7 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The chart's own store is closed to strangers without a say: TLS only, a default user that is switched off, a password of its own.
+// The chart's own store is closed by default: only TLS, a default user that is off, and a password of its own.
 func TestTheStoreIsGuarded(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
 	for key, want := range map[string]string{
@@ -27,7 +27,7 @@ func TestTheStoreIsGuarded(t *testing.T) {
 		}
 	}
 	users := users(all.container(t, "valkey").Args)
-	// The server replays its append-only file with the rights of the default user, which nobody can log in as.
+	// The server replays its append-only file with the permissions of the default user, which cannot log in.
 	if got := strings.Join(users["default"], " "); got != "off ~* &* +@all" {
 		t.Errorf("the default user is %s", got)
 	}
@@ -45,7 +45,7 @@ func TestTheStoreIsGuarded(t *testing.T) {
 	}
 }
 
-// users are the rules of each user in the arguments of a store.
+// users returns the ACL rules of each user in the arguments of a store.
 func users(args []string) map[string][]string {
 	found := map[string][]string{}
 	name := ""
@@ -63,8 +63,8 @@ func users(args []string) map[string][]string {
 	return found
 }
 
-// The chart renders the Secrets of its store without data, so that every rendering is the same and none overwrites what is there. The
-// orchestrator fills them: it may read and update these and no others.
+// The chart renders the Secrets of its store without data, so that every rendering is the same and none overwrites existing data. The
+// orchestrator fills them. It may read and update these Secrets and no others.
 func TestSecretsThatTheOrchestratorFills(t *testing.T) {
 	const own = "orchestrator: {enabled: true}\nvalkey: {enabled: true, %s}"
 	for name, tc := range map[string]struct {
@@ -107,8 +107,8 @@ func TestSecretsThatTheOrchestratorFills(t *testing.T) {
 	}
 }
 
-// checkRightsToSecrets checks the role of the orchestrator for the Secrets that it fills, and that it does not mount them: its pod would wait
-// for itself.
+// checkRightsToSecrets checks the orchestrator's role for the Secrets that it fills, and that its pod does not mount them: the pod would
+// wait for itself.
 func checkRightsToSecrets(t *testing.T, all objects, names []string) {
 	t.Helper()
 	var granted []string
@@ -133,7 +133,7 @@ func checkRightsToSecrets(t *testing.T, all objects, names []string) {
 	}
 }
 
-// The store does not start with an empty Secret: its pod waits for each key.
+// The store does not start with an empty Secret. Its pod waits for each key.
 func TestTheStoreWaitsForItsSecrets(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
 	pod := as[appsv1.StatefulSet](t, all.find("StatefulSet")[0]).Spec.Template.Spec
@@ -163,7 +163,7 @@ func TestAgentsWithoutCredentials(t *testing.T) {
 	}
 }
 
-// Secrets of the user's own are used and not made.
+// The chart uses the user's own Secrets and does not create them.
 func TestSecretsOfTheUser(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["everything"])
 	if found := all.find("Secret"); len(found) != 0 {
@@ -220,7 +220,7 @@ func TestThePolicyForTheSidecar(t *testing.T) {
 			t.Errorf("binding %+v", binding.Spec)
 		}
 	}
-	// The folders are those that were tried on an API server.
+	// These folders were tested on an API server.
 	tried, err := os.ReadFile(filepath.Join("..", "jobset-controller", "internal", "testing", "policy", "cri_env_test.go"))
 	if err != nil {
 		t.Fatal(err)

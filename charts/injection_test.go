@@ -58,7 +58,7 @@ imagePullSecrets: [{name: own}]`, []string{
 	}
 }
 
-// The agents and the orchestrator must meet in one store.
+// The agents and the orchestrator must use the same store.
 func TestAgentsAndOrchestratorShareAStore(t *testing.T) {
 	for _, name := range []string{"orchestrator and valkey", "external valkey"} {
 		all := mustParse(t, jobSetChart, settings[name])

@@ -41,7 +41,7 @@ func TestDashboardsAreTheGeneratedOnes(t *testing.T) {
 	}
 }
 
-// What Grafana needs to tell panels apart, and what it refuses.
+// Panels have what Grafana needs to tell them apart, and nothing that it rejects.
 func TestDashboardsAreSound(t *testing.T) {
 	type panel struct {
 		ID      int
@@ -106,8 +106,7 @@ func TestAlertsAreTheGeneratedOnes(t *testing.T) {
 	}
 }
 
-// checkRules: the rendered rules are those of the file without the one that is disabled, and without that of an orchestrator that is
-// not scraped.
+// checkRules checks that the rendered rules are those of the file, except the disabled one, and the orchestrator's if it is not scraped.
 func checkRules(t *testing.T, chart, values string, groups []any, disabled string) {
 	t.Helper()
 	all := mustParse(t, chart, values)
@@ -124,7 +123,7 @@ func checkRules(t *testing.T, chart, values string, groups []any, disabled strin
 	}
 }
 
-// What a user sets in the values is in the rules.
+// The rules contain what a user sets in the values.
 func TestAlertsAreSettable(t *testing.T) {
 	const values = `metrics: {prometheusRule: {enabled: true, runbookBaseURL: "https://wiki.example/holdfast/", additionalRuleLabels: {team: ml, severity: page},
   thresholds: {HoldfastControllerErrors: 0.25, HoldfastControllerFallsBehind: 120}}}`
@@ -164,7 +163,7 @@ func scrapesOrchestrators(t *testing.T, all objects) bool {
 	return false
 }
 
-// An alert that fires when nothing is there would never stop where nothing is to be there.
+// An alert about a missing series would never stop where nothing serves that series.
 func TestMissingOrchestratorsAreMissedWhereTheyAreScraped(t *testing.T) {
 	const rules, on = "metrics: {prometheusRule: {enabled: true}}", "orchestrator: {enabled: true, metrics: {enabled: true}}\nvalkey: {enabled: true}"
 	for values, want := range map[string]bool{
@@ -193,7 +192,7 @@ func TestWithoutMetersThereIsNothingOfThem(t *testing.T) {
 	}
 }
 
-// A policy that selects a pod opens all ports that it serves something on, probes excepted: the kubelet is never kept out.
+// A policy that selects a pod opens all ports that it serves, except for probes, because the kubelet is always allowed.
 func TestNetworkPoliciesOpenWhatIsServed(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, _, values string) {
 		all := mustParse(t, chart, values+"\nnetworkPolicy: {enabled: true}\n")
@@ -217,7 +216,7 @@ func TestNetworkPoliciesOpenWhatIsServed(t *testing.T) {
 	})
 }
 
-// closed are the ports, probes excepted, that no rule opens.
+// closed returns the ports, except for probes, that no rule opens.
 func closed(pod corev1.PodSpec, rules []networkingv1.NetworkPolicyIngressRule) []string {
 	open := map[int32]bool{}
 	for _, rule := range rules {

@@ -32,7 +32,7 @@ const (
 	notes       = "NOTES.txt"
 )
 
-// settings are the values of the renderings that all tests look at.
+// settings are the values of the renderings that all tests use.
 var settings = map[string]string{
 	"default": ``,
 	"orchestrator and valkey": `
@@ -126,7 +126,7 @@ valkey:
 criPolicy: {enabled: true, namespaces: [a, b], allPods: true, validationActions: [Deny, Audit]}
 `
 
-// objects are what one rendering would apply, in the order of the templates.
+// objects are the objects of one rendering, in the order of the templates.
 type objects []*unstructured.Unstructured
 
 func loadChart(t *testing.T, name string) *chart.Chart {
@@ -138,7 +138,7 @@ func loadChart(t *testing.T, name string) *chart.Chart {
 	return c
 }
 
-// render returns the files that a chart makes of values: templates by their path in the chart.
+// render returns the files that a chart renders with values, by their path in the chart.
 func render(t *testing.T, name, values string) (map[string]string, error) {
 	t.Helper()
 	return renderFor(t, plain.Capabilities(), name, values)
@@ -169,7 +169,7 @@ func mustRender(t *testing.T, name, values string) map[string]string {
 	return files
 }
 
-// mustParse returns the objects of a rendering; every document has to be one.
+// mustParse returns the objects of a rendering. Every document must be an object.
 func mustParse(t *testing.T, name, values string) objects {
 	t.Helper()
 	files := mustRender(t, name, values)
@@ -237,7 +237,7 @@ func (o objects) named(t *testing.T, kind, ending string) *unstructured.Unstruct
 	return nil
 }
 
-// as converts an object; a field that the type does not have fails the test.
+// as converts an object. An unknown field fails the test.
 func as[T any](t *testing.T, obj *unstructured.Unstructured) *T {
 	t.Helper()
 	into := new(T)
@@ -247,7 +247,7 @@ func as[T any](t *testing.T, obj *unstructured.Unstructured) *T {
 	return into
 }
 
-// podTemplates returns the pods of a rendering by the name of what runs them.
+// podTemplates returns the pod templates of a rendering by the name of their owner.
 func (o objects) podTemplates(t *testing.T) map[string]corev1.PodTemplateSpec {
 	t.Helper()
 	found := map[string]corev1.PodTemplateSpec{}

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/charts/internal/plain"
 )
 
-// The webhook holds nobody up: it fails open, quickly, and is asked only where it is needed.
+// The webhook never blocks a pod: it fails open, times out quickly, and is called only where it is needed.
 func TestReschedulerWebhookHoldsNobodyUp(t *testing.T) {
 	hook := as[admissionv1.MutatingWebhookConfiguration](t, mustParse(t, reschedulerChart, "").named(t, mutating, "")).Webhooks[0]
 	if *hook.FailurePolicy != admissionv1.Ignore || *hook.TimeoutSeconds > 2 {
@@ -29,7 +29,7 @@ func TestReschedulerWebhookHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// A feature that is off has no rights: a manager that must not taint nodes is not able to.
+// A feature that is off has no permissions: a manager that must not taint nodes cannot.
 func TestReschedulerHasTheRightsOfItsFeatures(t *testing.T) {
 	may := func(setting string) map[string]bool {
 		all, granted := mustParse(t, reschedulerChart, installed[reschedulerChart].settings[setting]), map[string]bool{}
@@ -74,7 +74,7 @@ func TestReschedulerSchedulerIsBoundToItsAccount(t *testing.T) {
 	}
 }
 
-// In place of the cluster's scheduler the chart runs none: it brings the profile, and the right that the cluster's own user lacks.
+// In mode profile the chart runs no scheduler. It creates the profile, and grants the permission that the cluster's own user lacks.
 func TestReschedulerSchedulerMayBeAProfile(t *testing.T) {
 	all := mustParse(t, reschedulerChart, installed[reschedulerChart].settings["profile"])
 	for _, object := range all {
@@ -108,7 +108,7 @@ func TestReschedulerSchedulerMayBeAProfile(t *testing.T) {
 	}
 }
 
-// The plain manifest is what the values add: what the chart's defaults have is in a file of its own.
+// The plain manifest has the objects that the values add. A separate file has those of the chart's defaults.
 func TestThePlainSchedulerIsAllThatItNeeds(t *testing.T) {
 	file := filepath.Join(manifests(t), "rescheduler-scheduler.yaml")
 	plain := parse(t, file, string(mustRead(t, file)))

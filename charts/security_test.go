@@ -11,13 +11,13 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// mayChange: an image without a tag is the latest.
+// mayChange reports whether the image of a tag may change. An image without a tag is the latest.
 func mayChange(image string) bool {
 	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
 	return tag == "" || tag == "latest"
 }
 
-// The password reaches the orchestrator as a file, which its arguments and environment do not show.
+// The orchestrator reads the password from a file, so that arguments and environment do not show it.
 func TestThePasswordIsAFile(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["external valkey"])
 	args := strings.Join(all.container(t, "orchestrator").Args, " ")
@@ -33,7 +33,7 @@ func TestThePasswordIsAFile(t *testing.T) {
 	}
 }
 
-// Every pod of every chart passes the restricted standard, as the API server's own library reads it.
+// Every pod of every chart meets the restricted Pod Security Standard, as the API server's own library checks it.
 func TestPodsAreRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	})
 }
 
-// What the standard does not ask for, and we do.
+// Pods also meet requirements of ours beyond the standard.
 func TestContainersAreTight(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, _, values string) {
 		for pod, template := range mustParse(t, chart, values).podTemplates(t) {
@@ -62,7 +62,7 @@ func TestContainersAreTight(t *testing.T) {
 	})
 }
 
-// knowsItsMemory reports whether the Go runtime collects garbage by the container's limit. Without it the heap may double beyond it.
+// knowsItsMemory reports whether the Go runtime knows the container's memory limit. Without it the heap may grow to twice the limit.
 func knowsItsMemory(c corev1.Container) bool {
 	return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
 		return e.Name == "GOMEMLIMIT" && e.ValueFrom != nil && e.ValueFrom.ResourceFieldRef != nil && e.ValueFrom.ResourceFieldRef.Resource == "limits.memory"

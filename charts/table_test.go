@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The charts beside that of the JobSet controller.
+// These are the charts beside that of the JobSet controller.
 const (
 	appWrapperChart  = "appwrapper-controller"
 	elasticChart     = "elastic-operator"
@@ -19,21 +19,21 @@ const (
 	inPlaceChart     = "holdfast-inplace"
 )
 
-// entry is what differs from chart to chart in the tests that all of them pass.
+// entry is what differs between charts in the tests that all of them pass.
 type entry struct {
-	// settings are the values of the renderings that all tests look at.
+	// settings are the values of the renderings that all tests use.
 	settings map[string]string
-	// webhooks are the kinds of its webhook configurations; nil: it serves none.
+	// webhooks are the kinds of its webhook configurations; nil if it serves none.
 	webhooks []string
-	// own are fields of a webhook that the chart sets, and not the markers.
+	// own are fields of a webhook that the chart sets, and the markers do not.
 	own []string
-	// config is a value for the manager's file, and a line that the file then has; empty: the chart has no such value.
+	// config is a value for the manager's file, and a line of the file with that value; empty if the chart has no such value.
 	config, line string
-	// refused are values of its own that the chart does not take, and a part of what it says.
+	// refused are values that the chart rejects, and a part of the message.
 	refused map[string]string
 }
 
-// installed are the charts, but for the umbrella.
+// installed are the charts except for the umbrella chart.
 var installed = map[string]entry{
 	jobSetChart: {settings: settings, webhooks: []string{mutating, validating}}, // webhook_test.go and schema_test.go have more
 	inPlaceChart: {
@@ -137,7 +137,7 @@ leaderElection: {enabled: false}
 	},
 }
 
-// What settings of several charts have in common.
+// These are the common settings of several charts.
 const (
 	ha = `
 replicaCount: 2
@@ -162,7 +162,7 @@ podDisruptionBudget: {enabled: true}
 `
 )
 
-// What the API server asks, and where, is generated from the code; a chart adds when nobody has to be asked.
+// The rules of the webhooks are generated from the code. A chart adds which namespaces they skip.
 func TestWebhooksAreThoseOfTheMarkers(t *testing.T) {
 	for chart, entry := range installed {
 		if chart == jobSetChart { // looked at more closely in webhook_test.go
@@ -192,7 +192,7 @@ func TestWebhooksAreThoseOfTheMarkers(t *testing.T) {
 	}
 }
 
-// hooks are the webhooks of a configuration without the namespace of their Service and these fields.
+// hooks returns the webhooks of a configuration without the namespace of their Service and these fields.
 func hooks(configuration *unstructured.Unstructured, without []string) []any {
 	all, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	for _, hook := range all {
@@ -204,7 +204,7 @@ func hooks(configuration *unstructured.Unstructured, without []string) []any {
 	return all
 }
 
-// The file that a manager is told of is the one that is mounted, and an empty one is none.
+// The manager's flag names the file that is mounted. An empty configuration has no file and no flag.
 func TestTheConfigIsMounted(t *testing.T) {
 	for chart, entry := range installed {
 		if entry.config == "" {

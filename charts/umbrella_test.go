@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/charts/internal/plain"
 )
 
-// umbrella renders the chart of all, as helm does: with the controllers that the values leave out taken away first.
+// umbrella renders the umbrella chart as helm does, without the controllers that the values turn off.
 func umbrella(t *testing.T, values map[string]any) objects {
 	t.Helper()
 	c := loadChart(t, "holdfast")
@@ -38,8 +38,8 @@ func umbrella(t *testing.T, values map[string]any) objects {
 	return found
 }
 
-// One registry and one release install all, and no two objects of it have the same name. The chart holdfast-inplace is not among them: it
-// is for clusters whose JobSet controller is the published one.
+// One registry and one release install all controllers, and no two objects have the same name. The chart holdfast-inplace is not included,
+// because it is for clusters with the published JobSet controller.
 func TestTheUmbrellaInstallsEveryChart(t *testing.T) {
 	global := map[string]any{"imageRegistry": "registry.example/a"}
 	all := umbrella(t, map[string]any{"global": global})

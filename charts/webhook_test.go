@@ -22,12 +22,12 @@ const (
 	mutating   = "MutatingWebhookConfiguration"
 )
 
-// ofPods reports whether a webhook is asked about pods.
+// ofPods reports whether the webhook is called for pods.
 func ofPods(w admissionv1.ValidatingWebhook) bool {
 	return slices.Contains(w.Rules[0].Resources, "pods")
 }
 
-// What the API server asks, and where, is generated from the code; the chart adds who answers and when nobody has to.
+// The rules of the webhooks are generated from the code. The chart adds the Service, and which objects they skip.
 func TestTheWebhooksAreThoseOfTheMarkers(t *testing.T) {
 	for name, values := range settings {
 		for _, kind := range []string{validating, mutating} {
@@ -58,8 +58,8 @@ func TestTheWebhooksAreThoseOfTheMarkers(t *testing.T) {
 	}
 }
 
-// Pods that are placed exclusively must pass the webhook whoever makes them: the orchestrator, which replaces lost ones, does so with
-// the account of the release. All other pods must not even be asked about.
+// Pods with exclusive placement must pass the webhook whoever creates them. The orchestrator, which replaces lost ones, uses the account of
+// the release. The webhook must not be called for other pods.
 func TestOnlyPodsThatArePlacedExclusivelyAreAskedAbout(t *testing.T) {
 	const values = `webhook: {failurePolicy: Ignore, namespaceSelector: {matchLabels: {train: "yes"}}}`
 	asked := 0
@@ -103,7 +103,7 @@ serviceAccount: {name: me}
 	}
 }
 
-// The Service leads to the port that the manager is told, under the name that its certificate is for.
+// The Service points to the port of the manager's flag, under the name in its certificate.
 func TestTheWebhookServiceLeadsToTheManager(t *testing.T) {
 	for name, values := range settings {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// mountedSecret is the Secret whose content the manager finds in the folder; none if it writes the folder itself.
+// mountedSecret returns the Secret that the manager mounts, or none if it writes the folder itself.
 func mountedSecret(t *testing.T, all objects, folder string) string {
 	t.Helper()
 	for _, template := range all.podTemplates(t) {
@@ -182,7 +182,7 @@ func mountedSecret(t *testing.T, all objects, folder string) string {
 	return ""
 }
 
-// An upgrade would wipe, or put back, what it says about the Secret.
+// An upgrade would erase or restore the contents of the Secret.
 func TestTheSecretOfTheCertificateHasNoData(t *testing.T) {
 	secret := as[corev1.Secret](t, mustParse(t, jobSetChart, "").find("Secret")[0])
 	if secret.Data != nil || secret.StringData != nil {
@@ -190,7 +190,7 @@ func TestTheSecretOfTheCertificateHasNoData(t *testing.T) {
 	}
 }
 
-// The manager looks for these names; the chart writes them.
+// The chart uses the names that the manager looks for.
 func TestTheManagerKnowsTheNames(t *testing.T) {
 	options := string(mustRead(t, filepath.Join("..", "jobset-controller", "internal", "app", "options.go")))
 	all := mustParse(t, jobSetChart, "")
@@ -207,7 +207,7 @@ func TestTheManagerKnowsTheNames(t *testing.T) {
 	}
 }
 
-// cert-manager writes the CA into the configuration of which it knows; otherwise the user does, or the manager.
+// cert-manager writes the CA into the configurations that it knows. Otherwise the user or the manager does.
 func TestTheAPIServerIsToldWhomToTrust(t *testing.T) {
 	for name, c := range map[string]struct {
 		values, from string

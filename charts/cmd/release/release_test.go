@@ -42,7 +42,7 @@ import (
 
 const version = "v1.2.3-test.1"
 
-// TestRelease makes a release twice, pushes it to a registry of its own, and looks into it.
+// TestRelease makes a release twice, pushes it to a registry of its own, and checks its contents.
 func TestRelease(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
@@ -177,7 +177,7 @@ func checkImage(t *testing.T, p program, arch string, image v1.Image) {
 	checkProgram(t, p, arch, files["program"])
 }
 
-// untar returns the contents of executable files, and nothing for others.
+// untar returns the contents of executable files, and an empty content for others.
 func untar(t *testing.T, from io.Reader) map[string][]byte {
 	t.Helper()
 	found := map[string][]byte{}
@@ -202,7 +202,7 @@ func untar(t *testing.T, from io.Reader) map[string][]byte {
 
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// checkProgram: it is for the architecture, needs neither a loader nor a library, and is the one that its image is called after.
+// checkProgram checks that the program is built for the architecture, is static, and is the one that the image is named after.
 func checkProgram(t *testing.T, p program, arch string, content []byte) {
 	t.Helper()
 	file, err := elf.NewFile(bytes.NewReader(content))
@@ -235,7 +235,7 @@ func mainPackage(p program) string {
 	return "github.com/holdfast-project/holdfast/" + filepath.Join(p.module, p.main)
 }
 
-// checkCharts pulls each chart as Helm does. It is the archive that is released.
+// checkCharts pulls each chart as Helm does, and compares it with the released archive.
 func checkCharts(t *testing.T, r *release, host string) {
 	client, err := helmregistry.NewClient(helmregistry.ClientOptPlainHTTP())
 	if err != nil {
@@ -304,7 +304,7 @@ func untarTo(archive, folder string) error {
 
 var imageReference = regexp.MustCompile(`(?m)^\s*(?:- )?(?:image: |--[a-z-]+-image=)"?([^\s"]+)`)
 
-// checkReferences: manifests name images that are released, with their version. The store's is not ours.
+// checkReferences checks that manifests name released images, with their version. The store's image is not ours.
 func checkReferences(t *testing.T, in, text, host string) {
 	t.Helper()
 	found := imageReference.FindAllStringSubmatch(text, -1)
@@ -327,7 +327,7 @@ func checkManifests(t *testing.T, r *release, host string) {
 	}
 }
 
-// checkPlugin installs as Krew does: by the manifest, from the archives.
+// checkPlugin installs the plugin as Krew does: by the manifest, from the archives.
 func checkPlugin(t *testing.T, r *release) {
 	var manifest struct {
 		Spec struct {
@@ -393,7 +393,7 @@ func checkSBOMs(t *testing.T, r *release) {
 	}
 }
 
-// checkSums: each file has its line, and each line its file.
+// checkSums checks that each file has a line, and each line a file.
 func checkSums(t *testing.T, r *release) {
 	want := map[string]string{}
 	entries, err := os.ReadDir(r.output)

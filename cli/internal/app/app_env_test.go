@@ -30,7 +30,7 @@ var (
 	kubeconfig string
 )
 
-// TestMain runs a kube-apiserver that knows all kinds.
+// TestMain runs a kube-apiserver with all kinds.
 func TestMain(m *testing.M) {
 	code, err := run(m)
 	if err != nil {
@@ -70,7 +70,7 @@ func writeKubeconfig(c *rest.Config) error {
 	return clientcmd.WriteToFile(*file, kubeconfig)
 }
 
-// holdfast runs a command in a namespace and returns what it prints.
+// holdfast runs a command in a namespace and returns its output.
 func holdfast(t *testing.T, namespace string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -118,7 +118,7 @@ func create(t *testing.T, ns, text string, status map[string]any) *unstructured.
 
 const template = `{containers: [{name: worker, image: image}]}`
 
-// wrapped is an AppWrapper that was reset once, around a JobSet that has restarted once, with one pod.
+// wrapped creates an AppWrapper that was reset once, with a JobSet that has restarted once, and one pod.
 func wrapped(t *testing.T) (ns string) {
 	t.Helper()
 	ns = namespace(t)
@@ -212,7 +212,7 @@ func TestTopAndItsFormats(t *testing.T) {
 	says(t, text, "state: Training")
 }
 
-// moved is what the rescheduler writes of a workload of which a pod has failed on a node.
+// moved returns the rescheduler's annotations of a workload after a pod has failed on a node.
 const moved = `{holdfast.dev/rescheduling: '{"version":1,"entries":[{"node":"node-a","class":"oom","reason":"OOMKilled","count":1,"last":"2026-11-22T12:20:00Z"}]}'}`
 
 func TestTopHasMovedWorkloads(t *testing.T) {
@@ -272,7 +272,7 @@ spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, s
 	says(t, text, "Deployment "+ns+"/web", "moves 0 of 3", "its pods to be created")
 }
 
-// One worker of three was given up and its pod is kept, another has no node; one is enough.
+// One worker of three was given up and its pod is kept, and another has no node. One worker is enough.
 func TestElasticJobWithFewerWorkersIsTraining(t *testing.T) {
 	ns := namespace(t)
 	job := create(t, ns, fmt.Sprintf(`
@@ -335,7 +335,7 @@ func TestUserErrors(t *testing.T) {
 	}
 }
 
-// Nothing is said of what one has no permission to see, but that.
+// Without permissions the output says only that they are missing.
 func TestUserWithPermissionForJobSetsOnly(t *testing.T) {
 	ns := wrapped(t)
 	create(t, ns, `
@@ -367,7 +367,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: guest}]`, nil
 	}
 }
 
-// The line changes when the workload does, and the watch ends with it.
+// The line changes when the workload does, and the watch ends with the workload.
 func TestWatchEndsWithTheWorkload(t *testing.T) {
 	ns := wrapped(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

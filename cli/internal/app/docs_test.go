@@ -29,7 +29,7 @@ func try(line string) error {
 	return command.ValidateArgs(command.Flags().Args())
 }
 
-// What pages tell a reader to type is taken, with its flags and the right number of names.
+// The command accepts every command line of the pages, with its flags and the right number of names.
 func TestDocumentedCommandsAreValid(t *testing.T) {
 	pages, err := docs.Pages("../../..")
 	if err != nil {

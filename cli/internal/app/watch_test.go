@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/cli/internal/read"
 )
 
-// film shows a workload picture by picture, and plays the clock: a pause is over at once, and the time is as much later.
+// film shows a workload in a sequence of states, with a fake clock: a pause ends at once, and advances the time.
 type film struct {
 	pictures []*unstructured.Unstructured
 	err      error // after the last
@@ -54,7 +54,7 @@ func (f *film) after(d time.Duration) <-chan time.Time {
 	return c
 }
 
-// watch runs the film and returns what was written.
+// watch runs the film and returns the output.
 func (f *film) watch(ctx context.Context, interactive bool) (string, error) {
 	f.now = time.Date(2026, 11, 22, 13, 0, 0, 0, time.UTC)
 	var out bytes.Buffer
@@ -63,7 +63,7 @@ func (f *film) watch(ctx context.Context, interactive bool) (string, error) {
 	return out.String(), err
 }
 
-// picture of an ElasticJob, which needs no pods to be in a state.
+// picture returns an ElasticJob, whose state does not depend on pods.
 func picture(condition, mark string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "elastic.pytorch.org/v1alpha1", "kind": "ElasticJob", "metadata": map[string]any{"name": "train", "namespace": "team"},
@@ -77,7 +77,7 @@ func picture(condition, mark string) *unstructured.Unstructured {
 
 const restarts = `{"rung":3,"reason":"a worker failed","deadline":"2026-11-22T13:00:31Z"}`
 
-// life of a workload that trains, is recovered, trains again and ends.
+// life is a workload that trains, recovers, trains again and ends.
 func life() *film {
 	return &film{pictures: []*unstructured.Unstructured{
 		picture("Running", ""), picture("Running", ""), picture("Running", restarts), picture("Running", restarts), picture("Running", ""), picture("Succeeded", ""),
@@ -106,7 +106,7 @@ func TestWatchUpdatesOneLineOnATerminal(t *testing.T) {
 	}
 }
 
-// To find out what a name means takes some requests, and what it is part of some more. A JobSet may even be gone for a while, when it is reset.
+// Resolving a name and its root takes several requests. A JobSet may be absent for a while during a reset.
 func TestWatchFindsTheRootOnce(t *testing.T) {
 	f := life()
 	if _, err := f.watch(t.Context(), false); err != nil {
@@ -133,7 +133,7 @@ func TestWatchPrintsChangesWithoutATerminal(t *testing.T) {
 	}
 }
 
-// What the shell or an error says next is not written behind the line.
+// Later output of the shell or of an error starts on a new line.
 func TestWatchEndsTheLine(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	const line = "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training\n"
@@ -166,7 +166,7 @@ func TestWatchEndsTheLine(t *testing.T) {
 	}
 }
 
-// An API server that is restarted, or has too much to do, is no reason to stop watching.
+// The watch continues while an API server restarts or is overloaded.
 func TestWatchReportsAnErrorOnceAndRetries(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	refused := errors.New("connection refused")

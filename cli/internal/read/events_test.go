@@ -2,8 +2,8 @@ package read
 
 import "testing"
 
-// A workload that was deleted and applied again within the hour has the name of the one before, whose events are still there. The objects
-// of its own that a reset has removed have other UIDs than those that it has now.
+// A workload that was deleted and created again within an hour has the events of its predecessor's name. Its own objects before a reset
+// have other UIDs than its present ones.
 func TestEventsOfAnEarlierWorkloadOfTheSameName(t *testing.T) {
 	event := func(about, at string) string {
 		return "{apiVersion: v1, kind: Event, metadata: {name: e}, message: m, firstTimestamp: \"2026-11-22T" + at + "Z\", involvedObject: {" + about + "}}"

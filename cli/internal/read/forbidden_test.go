@@ -12,7 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// forbid takes rights, such as "list pods".
+// forbid denies permissions, such as "list pods".
 func forbid(k8s *fake.FakeDynamicClient, rights ...string) {
 	for _, right := range rights {
 		verb, resource, _ := strings.Cut(right, " ")
@@ -57,7 +57,7 @@ func TestForbiddenPartsOfAWorkload(t *testing.T) {
 	}
 }
 
-// That there is none is said only of kinds that one may look at.
+// The command reports that an object does not exist only for kinds that the user may read.
 func TestNotFound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rights []string
@@ -101,7 +101,7 @@ func TestForbiddenPartsOfAPod(t *testing.T) {
 	}
 }
 
-// A list of nothing would say that nothing was lost.
+// An empty list would claim that nothing was lost.
 func TestAllWithMissingPermissions(t *testing.T) {
 	all := []string{"list appwrappers", "list jobsets", "list elasticjobs", "list cronjobs", "list jobs", "list deployments", "list statefulsets"}
 	for name, tc := range map[string]struct {

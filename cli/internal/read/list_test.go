@@ -14,7 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Kinds that the cluster has no more are none; anything else is an error, which says so if it is for want of a right.
+// Kinds that the cluster no longer serves are skipped. Other failures are errors, and a missing permission is named.
 func TestListOfUnservedKind(t *testing.T) {
 	gvr := schema.GroupVersionResource{Group: "workload.codeflare.dev", Version: "v1beta2", Resource: "appwrappers"}
 	for name, c := range map[string]struct {
@@ -36,7 +36,7 @@ func TestListOfUnservedKind(t *testing.T) {
 	}
 }
 
-// The API server's cache answers the first list of a watch; what follows is read page by page, if there are pages at all.
+// The API server's cache answers the first list of a watch. The rest is read page by page, if there are pages.
 func TestWatchReadsCachedPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cached bool

@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// made is a pod that runs, some seconds after noon, of a controller whose name is its UID.
+// made returns a running pod that was created some seconds after noon, with a controller whose name is its UID.
 func made(name, kind, controller string, second int, change ...func(*corev1.Pod)) corev1.Pod {
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(second) * time.Second))}}
 	p.Status.Phase = corev1.PodRunning
@@ -40,7 +40,7 @@ func hashed(p *corev1.Pod) {
 	p.Labels = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash}
 }
 
-// A Failed pod stays as an object while its replacement runs; it counts as long as it has none.
+// A failed pod remains while its replacement runs. It counts as long as it has none.
 func TestReplacedPodsAreNotWorkers(t *testing.T) {
 	const set, job = "ReplicaSet", "Job"
 	for name, tc := range map[string]struct {

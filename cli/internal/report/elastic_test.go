@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/cli/internal/read"
 )
 
-// elasticJob has 4 workers, and goes on with 2; its status is in the writing of YAML.
+// elasticJob returns a job with 4 workers and a minimum of 2, with a status in YAML.
 func elasticJob(status string) string {
 	return `
 apiVersion: elastic.pytorch.org/v1alpha1
@@ -21,7 +21,7 @@ spec: {minReplicas: 2, maxReplicas: 4, backoffLimit: 1}
 status: {` + status + `}`
 }
 
-// elasticPod of a kind of replica of that job.
+// elasticPod returns a pod of that job with a replica type.
 func elasticPod(name, replica, index string, phase corev1.PodPhase) corev1.Pod {
 	p := pod(name, phase == corev1.PodRunning)
 	p.Status.Phase = phase
@@ -30,7 +30,7 @@ func elasticPod(name, replica, index string, phase corev1.PodPhase) corev1.Pod {
 	return p
 }
 
-// elasticPods are the rendezvous server, and workers from index 0.
+// elasticPods returns the rendezvous server, and workers from index 0.
 func elasticPods(workers ...corev1.PodPhase) []corev1.Pod {
 	pods := []corev1.Pod{elasticPod("elastic-rendezvous", "rendezvous", "", corev1.PodPending)}
 	for i, phase := range workers {
@@ -101,7 +101,7 @@ func TestLineOfElasticJobWithFewerWorkers(t *testing.T) {
 	}
 }
 
-// The job itself says whether its workers are enough, also to one who may not see them.
+// The job reports whether it has enough workers, even to users who may not list them.
 func TestElasticJobWithHiddenPods(t *testing.T) {
 	tc := elasticCases()["below-wanted"]
 	w := &read.Workload{Objects: []*unstructured.Unstructured{object(t, elasticJob(tc.status))}, Forbidden: read.Forbidden{"list pods"}}
@@ -110,7 +110,7 @@ func TestElasticJobWithHiddenPods(t *testing.T) {
 	}
 }
 
-// What else an AppWrapper has beside an elastic job is needed to the last pod.
+// All other pods of an AppWrapper with an elastic job are required.
 func TestElasticJobAndOtherPodsInAppWrapper(t *testing.T) {
 	tc := elasticCases()["below-wanted"]
 	for name, c := range map[string]struct {

@@ -19,7 +19,7 @@ var notAboutMoves = map[string]string{
 	"NodeTainted":       "about a node",
 }
 
-// reasonsIn are the texts of a file's constants, of which a name is given.
+// reasonsIn returns the values of a file's constants whose names have a prefix.
 func reasonsIn(t *testing.T, file string, is func(name string) bool) (reasons []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "..", "rescheduler", "internal", file), nil, parser.SkipObjectResolution)
@@ -43,7 +43,7 @@ func reasonsIn(t *testing.T, file string, is func(name string) bool) (reasons []
 	return reasons
 }
 
-// What the rescheduler has decided is known here by its reason: by each that it has, and by no other.
+// The command knows exactly the reasons of the rescheduler's decisions.
 func TestReasonsMatchTheRescheduler(t *testing.T) {
 	of := reasonsIn(t, filepath.Join("policy", "decision.go"), ast.IsExported)
 	of = append(of, reasonsIn(t, filepath.Join("controller", "rescheduling", "events.go"), func(name string) bool { return strings.HasPrefix(name, "reason") })...)

@@ -193,7 +193,7 @@ func TestLineWithHiddenPods(t *testing.T) {
 	}
 }
 
-// Whom one may not see may have asked for it.
+// A user may lack permission to read the owner that asks for moves.
 func TestVerdictWithHiddenOwner(t *testing.T) {
 	p := &read.Pod{Pod: pod("p", true), Forbidden: read.Forbidden{"get jobs", "list events"}}
 	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "j", Controller: new(true)}}
@@ -293,7 +293,7 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// A worker that was lost has cost something, though nobody knows how much.
+// The loss of a worker takes time, even if it was not measured.
 func TestTopWithUnknownDurations(t *testing.T) {
 	lost := func(name string, workers ...string) *read.Workload {
 		o := object(t, elasticJob("workers: ["+strings.Join(workers, ", ")+"]"))
