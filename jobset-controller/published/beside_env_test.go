@@ -100,7 +100,9 @@ func (g *guest) certify(k8s client.Client) (folder string) {
 	g.ok(os.WriteFile(filepath.Join(folder, "tls.key"), key, 0o600))
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	g.ok(k8s.Get(g.Context(), types.NamespacedName{Name: "holdfast-inplace"}, configuration))
-	configuration.Webhooks[0].ClientConfig.CABundle = certificate
+	for i := range configuration.Webhooks {
+		configuration.Webhooks[i].ClientConfig.CABundle = certificate
+	}
 	g.ok(k8s.Update(g.Context(), configuration))
 	return folder
 }

@@ -11,7 +11,7 @@ import (
 
 // Names of the webhooks, by the folder of the chart.
 var Names = map[string][]string{
-	"holdfast-inplace":      {"mjob.holdfast.dev"},
+	"holdfast-inplace":      {"mjob.holdfast.dev", "mpod.holdfast.dev"},
 	"jobset-controller":     {"mjobset.kb.io", "vjobset.kb.io", "mpod.kb.io", "vpod.kb.io"},
 	"appwrapper-controller": {"mappwrapper.kb.io", "vappwrapper.kb.io"},
 	"rescheduler":           {"pods.rescheduler.holdfast.dev"},

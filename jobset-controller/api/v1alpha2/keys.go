@@ -82,6 +82,16 @@ const (
 	StuckPodTimeoutKey = "holdfast.dev/stuck-pod-timeout"
 )
 
+// Keys by which pods of any owner declare a group. The pod of index 0 leads it: its annotations say what the group asks for, and the group ends with it.
+const (
+	// PodGroupKey is a label with the name of the pod of index 0, on all pods of the group.
+	PodGroupKey = "holdfast.dev/group-name"
+	// PodGroupSizeKey is an annotation with the number of pods, the same on all of them.
+	PodGroupSizeKey = "holdfast.dev/group-size"
+	// PodGroupIndexKey is a label with the index of the pod, from 0. If it is absent, the label apps.kubernetes.io/pod-index of StatefulSets counts.
+	PodGroupIndexKey = "holdfast.dev/group-index"
+)
+
 // Keys of restartStrategy InPlaceRestart.
 const (
 	// InPlaceAttemptKey is written by an agent on its pod: the attempt that it takes part in.
@@ -101,11 +111,15 @@ const (
 	// LedByKey is written where the published controller serves JobSets: by the webhook on Jobs and by the orchestrator on the JobSet. Its value
 	// names the installation that leads the group: "<namespace>/<Lease of the orchestrator>". Another installation leaves the group alone.
 	LedByKey = "holdfast.dev/led-by"
-	// MaxRestartsKey is written on a Job that has a group of its own, by the webhook on Jobs: spec.backoffLimit as its author set it, which is the number of
-	// restarts of the group. The webhook then raises backoffLimit, because the Job controller counts restarted containers towards it.
+	// MaxRestartsKey is the number of restarts of a group whose owner has no field for it. Users set it on the pod of index 0. On a Job that has a group
+	// of its own, the webhook on Jobs writes spec.backoffLimit as its author set it. The webhook then raises backoffLimit, because the Job controller
+	// counts restarted containers towards it.
 	MaxRestartsKey = "holdfast.dev/max-restarts"
-	// GroupKindKey is a label of pods that the webhook on Jobs prepares, with the kind of the owner of their group: JobSet or Job.
+	// GroupKindKey is a label of pods that the webhooks prepare, with the kind of the owner of their group: JobSet, Job, or Pod for a group that its pods
+	// declare.
 	GroupKindKey = "holdfast.dev/group-kind"
+	// RefusedKey is written by the webhook on pods on a pod of such a group that gets no agent. Its value says why.
+	RefusedKey = "holdfast.dev/refused"
 	// InPlaceInjectionKey is written on Jobs: "true" if agents are added to the Jobs of the attempt, "false" if they could not be.
 	// Absent on Jobs of JobSets that ask for none. What is decided for the first Job of an attempt holds for all of them.
 	InPlaceInjectionKey = "holdfast.dev/inplace-injection"

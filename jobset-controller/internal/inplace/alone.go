@@ -15,24 +15,29 @@ import (
 
 // A Job without a JobSet is read as a JobSet with one replicatedJob of one Job, so that one plan is made for both.
 const (
-	jobKind = "Job"
+	// JobKind is the kind of that JobSet.
+	JobKind = "Job"
 	// aloneJob is the name of that replicatedJob, and aloneIndex the index of that Job: its slots are <Job>-workers-0-<completion index>.
 	aloneJob   = "workers"
 	aloneIndex = "0"
 )
 
-// IsAlone reports whether a JobSet is a Job without a JobSet; see OfJob.
-func IsAlone(js *v1alpha2.JobSet) bool { return js.Kind == jobKind }
+// IsAlone reports whether a JobSet is a Job without a JobSet, or a group of pods; see OfJob.
+func IsAlone(js *v1alpha2.JobSet) bool { return js.Kind == JobKind || IsPods(js) }
 
-// OfJob reads a Job without a JobSet as a JobSet. Its restarts are limited by the backoffLimit that its author has set.
+// OfJob reads a Job without a JobSet as a JobSet, or a group of pods that OfPods has read as a Job. Its restarts are limited by the backoffLimit that its
+// author has set.
 func OfJob(job *batchv1.Job) *v1alpha2.JobSet {
 	js := &v1alpha2.JobSet{
-		TypeMeta: metav1.TypeMeta{Kind: jobKind}, ObjectMeta: job.ObjectMeta,
+		TypeMeta: metav1.TypeMeta{Kind: JobKind}, ObjectMeta: job.ObjectMeta,
 		Spec: v1alpha2.JobSetSpec{
 			Suspend:        job.Spec.Suspend,
 			FailurePolicy:  &v1alpha2.FailurePolicy{MaxRestarts: maxRestartsOf(job)},
 			ReplicatedJobs: []v1alpha2.ReplicatedJob{{Name: aloneJob, Replicas: 1, Template: batchv1.JobTemplateSpec{Spec: job.Spec}}},
 		},
+	}
+	if job.Kind == PodKind {
+		js.Kind = PodKind
 	}
 	if by := ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName); by != batchv1.JobControllerName {
 		js.Spec.ManagedBy = &by
@@ -70,10 +75,13 @@ func ChildOf(job *batchv1.Job) batchv1.Job {
 	if record, err := epoch.Of(job.Annotations); err == nil && job.Annotations[v1alpha2.LedByKey] != "" {
 		child.Annotations[epoch.Annotation] = epoch.FormatNumber(record.Epoch)
 	}
+	if job.Kind == PodKind {
+		child.Spec.ManagedBy = ptr.To("the owner of the pods") // nobody else makes any
+	}
 	return child
 }
 
-// PodIdentity is what the pods of a Job without a JobSet are annotated with.
+// PodIdentity is what the pods of a Job without a JobSet, or of a group of pods, are annotated with.
 func PodIdentity(job string) map[string]string {
 	return map[string]string{v1alpha2.JobSetNameKey: job, v1alpha2.ReplicatedJobNameKey: aloneJob, v1alpha2.JobIndexKey: aloneIndex}
 }

@@ -31,3 +31,6 @@ func StoreSecret(jobSet string) string { return "holdfast-store-" + jobSet }
 
 // JobStoreSecret is the same for a Job that has a group of its own.
 func JobStoreSecret(job string) string { return "holdfast-job-store-" + job }
+
+// PodStoreSecret is the same for a group that its pods declare, by the name of the pod of index 0.
+func PodStoreSecret(leader string) string { return "holdfast-pod-store-" + leader }

@@ -26,32 +26,31 @@ import (
 // leader opens the epochs and ends the JobSet when the budget is spent. An installation leads a JobSet once it has prepared a Job of it, and
 // claims it then; JobSets of our own controller, and of other installations, are left alone.
 func Beside(installation string) Kind {
-	return Kind{
-		Controller: JobSets.Controller, GVK: owners.JobSet, Jobs: true, DropsCopies: true, Changed: servedChanged(),
-		New: func() client.Object { return &v1alpha2.JobSet{} },
-		Asks: func(owner client.Object) bool {
-			js := owner.(*v1alpha2.JobSet)
-			return js.Annotations[v1alpha2.LedByKey] == installation && asks(js)
-		},
-		View: func(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, error) {
-			view, known := viewServed(owner.(*v1alpha2.JobSet), jobs, installation)
-			return view, known, nil
-		},
-	}
+	kind := besideKind(installation)
+	kind.Controller, kind.GVK, kind.DropsCopies, kind.Changed = JobSets.Controller, owners.JobSet, true, servedChanged()
+	kind.New = func() client.Object { return &v1alpha2.JobSet{} }
+	return kind
 }
 
 // Alone are Indexed Jobs without a JobSet. They are led as Beside leads JobSets: one is read as a JobSet with one Job. The mark of the webhook is
 // the claim.
 func Alone(installation string) Kind {
+	kind := besideKind(installation)
+	kind.Controller, kind.GVK, kind.Pods, kind.Alone, kind.DropsCopies, kind.Changed = "jobs", owners.Job, inplace.JobKind, true, true, aloneChanged()
+	kind.New = func() client.Object { return &batchv1.Job{} }
+	return kind
+}
+
+// besideKind is what the kinds have in common that are led beside the controllers that make their pods.
+func besideKind(installation string) Kind {
 	return Kind{
-		Controller: "jobs", GVK: owners.Job, Jobs: true, Alone: true, DropsCopies: true, Changed: aloneChanged(),
-		New: func() client.Object { return &batchv1.Job{} },
+		Jobs: true,
 		Asks: func(owner client.Object) bool {
-			js := inplace.OfJob(owner.(*batchv1.Job))
+			js := jobSetOf(owner)
 			return js.Annotations[v1alpha2.LedByKey] == installation && asks(js)
 		},
 		View: func(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, error) {
-			view, known := viewServed(inplace.OfJob(owner.(*batchv1.Job)), jobs, installation)
+			view, known := viewServed(jobSetOf(owner), jobs, installation)
 			return view, known, nil
 		},
 	}
@@ -116,7 +115,7 @@ func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (
 	}
 	prepared := slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return beside.IsPrepared(job, installation) })
 	view.Served = &leader.Served{
-		Installation: installation, Claim: !claimed && prepared, Alone: inplace.IsAlone(js),
+		Installation: installation, Claim: !claimed && prepared, Alone: inplace.IsAlone(js), Pods: inplace.IsPods(js),
 		Restarts: js.Status.Restarts, Counted: js.Status.RestartsCountTowardsMax,
 	}
 	view.Refused = beside.Refusal(js)
@@ -131,7 +130,10 @@ func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (
 
 func unprepared(js *v1alpha2.JobSet) string {
 	const why = "created without agents, because the webhook was unreachable or does not apply to this namespace"
-	if inplace.IsAlone(js) {
+	switch js.Kind {
+	case inplace.PodKind:
+		return "the pod of index 0 was " + why + "; recreate all pods of the group"
+	case inplace.JobKind:
 		return "the Job was " + why + "; create it again"
 	}
 	return "the Jobs were " + why + "; they get some when all of them are recreated"
@@ -174,8 +176,11 @@ func (x *run) moveJob(ctx context.Context, a leader.MoveJob) leader.Result {
 
 // failOwner ends a Job as the Job controller does: that deletes the pods of one with the condition FailureTarget, and then fails it.
 func (x *run) failOwner(ctx context.Context, a leader.FailOwner) leader.Result {
-	if job, is := x.owner.(*batchv1.Job); is {
-		return x.failJob(ctx, job, a.Message)
+	switch owner := x.owner.(type) {
+	case *batchv1.Job:
+		return x.failJob(ctx, owner, a.Message)
+	case *corev1.Pod:
+		return x.endPods(ctx, a.Message)
 	}
 	return x.failJobSet(ctx, a)
 }

@@ -21,8 +21,11 @@ import (
 
 // writeConditions writes the conditions of an owner. One that is left out is removed.
 func writeConditions(ctx context.Context, c client.Client, owner client.Object, set leader.SetConditions, now time.Time) error {
-	if job, is := owner.(*batchv1.Job); is {
-		return patchConditions(ctx, c, job, set, now)
+	switch o := owner.(type) {
+	case *batchv1.Job:
+		return patchConditions(ctx, c, o, set, now)
+	case *corev1.Pod:
+		return patchPodConditions(ctx, c, o, set, now)
 	}
 	return applyConditions(ctx, c, owner.(*v1alpha2.JobSet), set, now)
 }
@@ -34,14 +37,7 @@ func patchConditions(ctx context.Context, c client.Client, job *batchv1.Job, set
 	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Type == ConditionInSync || c.Type == ConditionRecovering
 	})
-	for _, one := range []struct {
-		kind string
-		*leader.Condition
-	}{{ConditionInSync, set.InSync}, {ConditionRecovering, set.Recovering}} {
-		if one.Condition == nil {
-			continue
-		}
-		is := conditionFor(js, one.kind, one.Condition, now)
+	for _, is := range conditionsFor(js, set, now) {
 		next.Status.Conditions = append(next.Status.Conditions, batchv1.JobCondition{
 			Type: batchv1.JobConditionType(is.Type), Status: corev1.ConditionStatus(is.Status), Reason: is.Reason, Message: is.Message,
 			LastTransitionTime: is.LastTransitionTime, LastProbeTime: metav1.NewTime(now),
@@ -58,11 +54,8 @@ func patchConditions(ctx context.Context, c client.Client, job *batchv1.Job, set
 // ours never overwrite each other.
 func applyConditions(ctx context.Context, c client.Client, js *v1alpha2.JobSet, set leader.SetConditions, now time.Time) error {
 	list := []any{} // without any it is empty, not null, which the API server refuses
-	for kind, one := range map[string]*leader.Condition{ConditionInSync: set.InSync, ConditionRecovering: set.Recovering} {
-		if one == nil {
-			continue
-		}
-		plain, err := runtime.DefaultUnstructuredConverter.ToUnstructured(conditionFor(js, kind, one, now))
+	for _, one := range conditionsFor(js, set, now) {
+		plain, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&one)
 		if err != nil {
 			return fmt.Errorf("encoding a condition: %w", err)
 		}
@@ -81,13 +74,25 @@ func applyConditions(ctx context.Context, c client.Client, js *v1alpha2.JobSet, 
 	return nil
 }
 
+// conditionsFor are those that are not left out.
+func conditionsFor(js *v1alpha2.JobSet, set leader.SetConditions, now time.Time) []metav1.Condition {
+	var list []metav1.Condition
+	if set.InSync != nil {
+		list = append(list, conditionFor(js, ConditionInSync, set.InSync, now))
+	}
+	if set.Recovering != nil {
+		list = append(list, conditionFor(js, ConditionRecovering, set.Recovering, now))
+	}
+	return list
+}
+
 // conditionFor keeps the time of the last transition as long as the status stays.
-func conditionFor(js *v1alpha2.JobSet, kind string, c *leader.Condition, now time.Time) *metav1.Condition {
+func conditionFor(js *v1alpha2.JobSet, kind string, c *leader.Condition, now time.Time) metav1.Condition {
 	status := metav1.ConditionFalse
 	if c.True {
 		status = metav1.ConditionTrue
 	}
-	next := &metav1.Condition{
+	next := metav1.Condition{
 		Type: kind, Status: status, Reason: c.Reason, Message: c.Message, ObservedGeneration: c.Version, LastTransitionTime: metav1.NewTime(now),
 	}
 	if old := meta.FindStatusCondition(js.Status.Conditions, kind); old != nil && old.Status == status {

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -58,7 +59,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers i
 // Reconcile brings the group and its owner together.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	owner, key := r.Kind.New(), ownerKey{r.Kind.Controller, req.NamespacedName}
-	if err := r.Client.Get(ctx, req.NamespacedName, owner); err != nil {
+	if err := r.get(ctx, req.NamespacedName, owner); err != nil {
 		if apierrors.IsNotFound(err) { // the sweep drops its group
 			r.Groups.forget(key, r.Metrics, r.Clock.Now())
 		}
@@ -86,6 +87,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: jitter(retryStore)}, r.nameUnreachable(ctx, owner, err)
 	}
 	return ctrl.Result{RequeueAfter: again}, err
+}
+
+// get reads an owner, and deletes what is left of a group that has lost it.
+func (r *Reconciler) get(ctx context.Context, key types.NamespacedName, owner client.Object) error {
+	err := r.Client.Get(ctx, key, owner)
+	if pod, is := owner.(*corev1.Pod); is {
+		return r.getLeader(ctx, key, pod, err)
+	}
+	return err
 }
 
 // dropCopies takes annotations away that were written for another owner. The update triggers the next reconcile.
@@ -116,6 +126,8 @@ func jobSetOf(owner client.Object) *v1alpha2.JobSet {
 		return o
 	case *batchv1.Job:
 		return inplace.OfJob(o)
+	case *corev1.Pod:
+		return inplace.OfJob(inplace.OfPods(o))
 	}
 	return nil
 }

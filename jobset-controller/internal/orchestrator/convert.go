@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
@@ -36,10 +38,21 @@ func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 
 // podsKey is the label by which the pods of a Job are found: of a Job without a JobSet that of the Job controller.
 func podsKey(job *batchv1.Job) string {
-	if job.Spec.Template.Labels[v1alpha2.JobKey] != "" {
-		return v1alpha2.JobKey
+	for _, key := range []string{v1alpha2.JobKey, v1alpha2.PodGroupKey} {
+		if job.Spec.Template.Labels[key] != "" {
+			return key
+		}
 	}
 	return batchv1.ControllerUidLabel
+}
+
+// podLabels are those of the pods of a Job with an index.
+func podLabels(job *batchv1.Job, index int) client.MatchingLabels {
+	key, indexKey := podsKey(job), batchv1.JobCompletionIndexAnnotation
+	if key == v1alpha2.PodGroupKey {
+		indexKey = v1alpha2.PodGroupIndexKey
+	}
+	return client.MatchingLabels{key: job.Spec.Template.Labels[key], indexKey: strconv.Itoa(index)}
 }
 
 // over are the conditions of a Job that makes no more pods.
@@ -93,7 +106,7 @@ func indexes(text string) workload.Indexes {
 // podOf is a pod in plain types.
 func podOf(pod *corev1.Pod) *workload.Pod {
 	p := &workload.Pod{
-		Name: pod.Name, UID: string(pod.UID), Slot: inplace.SlotOf(pod), Job: string(controllerOf(pod)), Generation: epoch.OfJob(pod.Annotations),
+		Name: pod.Name, UID: string(pod.UID), Slot: inplace.SlotOf(pod), Job: string(jobOfPod(pod)), Generation: epoch.OfJob(pod.Annotations),
 		Node: pod.Spec.NodeName, Version: pod.ResourceVersion, Created: pod.CreationTimestamp.Time,
 		Phase: workload.Phase(pod.Status.Phase), Reason: pod.Status.Reason, Scheduling: schedulingOf(pod),
 		Init: containersOf(pod.Status.InitContainerStatuses), Containers: containersOf(pod.Status.ContainerStatuses),
@@ -141,6 +154,14 @@ func exitOf(t *corev1.ContainerStateTerminated) *workload.Exit {
 		return nil
 	}
 	return &workload.Exit{Code: t.ExitCode, Message: t.Message, At: t.FinishedAt.Time}
+}
+
+// jobOfPod is the UID of the Job that a pod is of; of a group that pods declare, the pod of index 0 stands for it.
+func jobOfPod(pod *corev1.Pod) types.UID {
+	if pod.Labels[v1alpha2.GroupKindKey] == inplace.PodKind {
+		return types.UID(inplace.LeaderOf(pod))
+	}
+	return controllerOf(pod)
 }
 
 // controllerOf is whose an object is. Annotations can say so of any pod.

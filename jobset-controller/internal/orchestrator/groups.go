@@ -44,6 +44,10 @@ type groupState struct {
 
 	restarting, forms atomic.Bool // for the pod watch
 
+	// Of a group that pods declare: those without agents, when they were listed last. They belong to its reconciles, too.
+	missed       []leader.Missed
+	missedListed time.Time
+
 	// With the lock of Groups:
 	losses map[string]leader.Loss // by the pod's UID
 	phase  coordination.Phase     // as it is counted in a metric; empty: there is no group

@@ -33,8 +33,10 @@ type Kind struct {
 	New        func() client.Object
 	// Jobs: Jobs make its pods, and its conditions are ours to write. Of another kind no pod is read or deleted.
 	Jobs bool
-	// Alone: the owner is itself the only Job of its group; it is read as a JobSet (inplace.OfJob).
+	// Alone: the owner is itself the only Job of its group, or the pod of index 0; it is read as a JobSet (jobSetOf).
 	Alone bool
+	// Pods is the value of the label GroupKindKey on the pods of its groups; any other where it is empty.
+	Pods string
 	// DropsCopies: nobody else removes annotations that were written for another owner.
 	DropsCopies bool
 	Changed     predicate.Predicate

@@ -37,6 +37,9 @@ func (x *run) observe(ctx context.Context) (led bool, err error) {
 	if err := x.listPods(ctx); err != nil {
 		return false, err
 	}
+	if err := x.observeMissed(ctx); err != nil {
+		x.errs = append(x.errs, err) // the next reconcile lists them again
+	}
 	if err := x.readGroup(ctx); err != nil {
 		x.Groups.putBack(x.state, x.o.Lost)
 		return false, err
@@ -45,8 +48,12 @@ func (x *run) observe(ctx context.Context) (led bool, err error) {
 }
 
 func (x *run) listJobs(ctx context.Context) error {
-	if job, is := x.owner.(*batchv1.Job); is {
-		x.jobs = []batchv1.Job{inplace.ChildOf(job)}
+	switch owner := x.owner.(type) {
+	case *batchv1.Job:
+		x.jobs = []batchv1.Job{inplace.ChildOf(owner)}
+		return nil
+	case *corev1.Pod:
+		x.jobs = []batchv1.Job{inplace.ChildOf(inplace.OfPods(owner))}
 		return nil
 	}
 	var list batchv1.JobList
@@ -72,9 +79,11 @@ func (x *run) listPods(ctx context.Context) error {
 		client.MatchingFields{PodsOfGroup: string(x.owner.GetUID())}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the pods: %w", err)
 	}
-	x.o.Pods = make([]*workload.Pod, len(list.Items))
+	x.o.Pods = make([]*workload.Pod, 0, len(list.Items))
 	for i := range list.Items {
-		x.o.Pods[i] = podOf(&list.Items[i])
+		if pod := &list.Items[i]; pod.Annotations[v1alpha2.RefusedKey] == "" {
+			x.o.Pods = append(x.o.Pods, podOf(pod))
+		}
 	}
 	x.datePods()
 	return nil

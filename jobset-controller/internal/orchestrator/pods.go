@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
@@ -27,30 +28,43 @@ const PodsOfGroup = "group-uid"
 
 // IndexByGroup is the index function of PodsOfGroup.
 func IndexByGroup(obj client.Object) []string {
-	uid, _ := ownerOfPod(obj)
+	uid, kind := ownerOfPod(obj)
+	if kind == inplace.PodKind {
+		return []string{string(uid), membersOf(obj.GetAnnotations()[v1alpha2.JobSetNameKey])}
+	}
 	return []string{string(uid)}
 }
 
-// ownerOfPod is the UID of the owner of a pod's group: its JobSet or, alone, its Job; "" for a pod of no group.
-func ownerOfPod(pod client.Object) (uid types.UID, alone bool) {
+// membersOf finds the pods of a group in that index by the name of the pod of index 0, whatever its UID.
+func membersOf(leader string) string { return "of " + leader }
+
+// ownerOfPod is the UID of the owner of a pod's group, "" for a pod of no group: its JobSet or, for the kinds that are alone, its Job or the pod of index 0.
+func ownerOfPod(pod client.Object) (uid types.UID, kind string) {
 	annotations := pod.GetAnnotations()
-	if uid := annotations[v1alpha2.JobSetUIDKey]; uid != "" || annotations[v1alpha2.JobSetNameKey] == "" {
-		return types.UID(uid), false
+	switch {
+	case pod.GetLabels()[v1alpha2.GroupKindKey] == inplace.PodKind:
+		return types.UID(inplace.LeaderOf(pod)), inplace.PodKind
+	case annotations[v1alpha2.JobSetUIDKey] != "" || annotations[v1alpha2.JobSetNameKey] == "":
+		return types.UID(annotations[v1alpha2.JobSetUIDKey]), ""
 	}
-	return controllerOf(pod), true
+	return controllerOf(pod), inplace.JobKind
 }
 
 // podAnnotations are those that the orchestrator reads.
 var podAnnotations = []string{
 	v1alpha2.JobSetNameKey, v1alpha2.JobSetUIDKey, v1alpha2.ReplicatedJobNameKey, v1alpha2.JobIndexKey,
-	batchv1.JobCompletionIndexAnnotation, epoch.Annotation,
+	batchv1.JobCompletionIndexAnnotation, epoch.Annotation, v1alpha2.LedByKey, v1alpha2.RefusedKey,
 }
 
-// TrimPod keeps of a pod what the orchestrator reads, so that the cache stays small with many pods.
+// TrimPod keeps of a pod what the orchestrator reads, so that the cache stays small with many pods. A pod that is an owner is kept as it is.
 func TrimPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return obj, nil
+	}
+	if isLeader(pod) {
+		pod.ManagedFields = nil
+		return pod, nil
 	}
 	annotations := map[string]string{}
 	for _, key := range podAnnotations {
@@ -67,6 +81,9 @@ func TrimPod(obj any) (any, error) {
 		},
 		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase, Reason: pod.Status.Reason},
+	}
+	if kind := pod.Labels[v1alpha2.GroupKindKey]; kind != "" {
+		trimmed.Labels = map[string]string{v1alpha2.GroupKindKey: kind}
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled {
@@ -129,8 +146,8 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	if !ok {
 		return
 	}
-	uid, alone := ownerOfPod(pod)
-	if uid == "" || alone != r.Kind.Alone {
+	uid, kind := ownerOfPod(pod)
+	if uid == "" || kind != r.Kind.Pods {
 		return
 	}
 	plain := podOf(pod)
@@ -140,6 +157,7 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	needed := plain.Phase == workload.Succeeded && state != nil && state.restarting.Load()
 	switch {
 	case lost || needed || plain.Deleting:
+	case pod.Annotations[v1alpha2.RefusedKey] != "": // what its group says of it
 	case state != nil && state.forms.Load() && failing(plain):
 	default:
 		return

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -136,8 +135,7 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 	}
 	for _, job := range need.Jobs {
 		reads = append(reads, func() error {
-			live := &batchv1.Job{}
-			found, err := x.get(ctx, x.nameOf(job.Name), live)
+			live, found, err := x.readJob(ctx, job.Name)
 			plain := x.plain(live, job.Current)
 			keep(func() { set(&r.Jobs, job.Name, ifFound(found, &plain)); x.live[job.Name] = live })
 			return err
@@ -182,6 +180,18 @@ func (x *run) get(ctx context.Context, name string, into client.Object) (found b
 	return err == nil, client.IgnoreNotFound(err)
 }
 
+// readJob reads a Job of the owner past the cache, or the pod that stands for it.
+func (x *run) readJob(ctx context.Context, name string) (job *batchv1.Job, found bool, err error) {
+	if _, is := x.owner.(*corev1.Pod); is {
+		pod := &corev1.Pod{}
+		found, err = x.get(ctx, x.owner.GetName(), pod)
+		return inplace.OfPods(pod), found, err
+	}
+	job = &batchv1.Job{}
+	found, err = x.get(ctx, x.nameOf(name), job)
+	return job, found, err
+}
+
 func (x *run) readNode(ctx context.Context, name string) (leader.Node, error) {
 	node := &corev1.Node{}
 	err := x.Live.Get(ctx, types.NamespacedName{Name: name}, node)
@@ -197,11 +207,7 @@ func (x *run) readNode(ctx context.Context, name string) (leader.Node, error) {
 
 // livePods are a slot's pods as the API server has them now, by the labels that both the controller and the Job give them.
 func (x *run) livePods(ctx context.Context, slot leader.SlotNeed) ([]*workload.Pod, error) {
-	job := x.cached(slot.Job.Name)
-	key := podsKey(job)
-	options := []client.ListOption{client.InNamespace(x.owner.GetNamespace()), client.MatchingLabels{
-		key: job.Spec.Template.Labels[key], batchv1.JobCompletionIndexAnnotation: strconv.Itoa(slot.Index),
-	}}
+	options := []client.ListOption{client.InNamespace(x.owner.GetNamespace()), podLabels(x.cached(slot.Job.Name), slot.Index)}
 	if version := newestOf(slot.Since); version != "" {
 		options = append([]client.ListOption{since(version)}, options...)
 	}

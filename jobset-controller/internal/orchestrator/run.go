@@ -57,6 +57,9 @@ type run struct {
 	began map[string]time.Time // when a rule made its first plan
 	live  map[string]*batchv1.Job
 	errs  []error // that do not end the reconcile
+	// missed and conflict are those of a group that pods declare.
+	missed   []leader.Missed
+	conflict string
 }
 
 // view takes over what the owner says. known reports whether there is anything to ask the store about it.
@@ -67,6 +70,9 @@ func (x *run) view() (known bool, err error) {
 	}
 	if x.o.Owner, known, err = x.Kind.View(x.owner, current); err != nil {
 		return false, err
+	}
+	if x.o.Owner.Served != nil {
+		x.o.Owner.Served.Missed, x.o.Owner.Served.Conflict = x.missed, x.conflict
 	}
 	isCurrent := make(map[*batchv1.Job]bool, len(current))
 	for _, job := range current {

@@ -84,8 +84,19 @@ type Served struct {
 	Claim        bool   // the owner is to be claimed for this installation
 	// Alone: the owner is itself the only Job of its group. A full recreation deletes its pods, and no Job is deleted.
 	Alone bool
+	// Pods: the owner is a pod of the group. The group ends with it, and nobody can fail it.
+	Pods bool
+	// Missed are the pods of such a group that have no agent. Conflict says what else keeps it from being led before it has run.
+	Missed   []Missed
+	Conflict string
 	// Restarts and Counted are the recreations in the owner's status: all, and those that count towards maxRestarts.
 	Restarts, Counted int32
+}
+
+// Missed is a pod without an agent.
+type Missed struct {
+	Pod *workload.Pod
+	Why string
 }
 
 // Loss is a pod that the watch has seen to be lost. What was seen stays true: a pod that is gone, or has ended, never comes back.

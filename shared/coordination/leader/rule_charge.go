@@ -90,7 +90,11 @@ func (p *planner) reportCharge(charged int32) {
 }
 
 func (p *planner) reportUsedUp(cause string) {
-	p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the %s fails; no worker was stopped", cause, p.Owner.Budget, p.ownerKind()))
+	end := fmt.Sprintf("the %s fails; no worker was stopped", p.ownerKind())
+	if p.Owner.Served != nil && p.Owner.Served.Pods {
+		end = "deleting all pods, so that their owner recovers the group"
+	}
+	p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: %s", cause, p.Owner.Budget, end))
 }
 
 // recreationText says why the group cannot restart in place, and names the workers that a restart was out of time for; false: they have to be

@@ -262,6 +262,6 @@ func (p *planner) recreateForming(step *formingStep) {
 		p.count(series.FormingTimeouts, 1)
 	}
 	if usedUp {
-		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the %s fails", text, p.Owner.Budget, p.ownerKind()))
+		p.reportUsedUp(text)
 	}
 }

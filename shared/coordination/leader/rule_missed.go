@@ -18,6 +18,10 @@ func (p *planner) leaveMissed() {
 	if s == nil || p.wanted == nil {
 		return
 	}
+	if s.Pods {
+		p.leaveMissedPods()
+		return
+	}
 	var missed, led []*workload.Job
 	for i := range p.Jobs {
 		switch job := &p.Jobs[i]; {
@@ -40,6 +44,36 @@ func (p *planner) leaveMissed() {
 		p.refused, p.wanted = missedText(missed, len(led)), nil
 		if p.deleteMissed(led) {
 			p.event(true, EventMissed, p.refused+"; the Jobs with agents are recreated without")
+		}
+	}
+}
+
+// leaveMissedPods does so where pods are no Job's.
+func (p *planner) leaveMissedPods() {
+	s := p.Owner.Served
+	if p.group == nil || p.group.Joined < p.group.Size {
+		p.resyncIn(missedEvery) // to list them
+	}
+	switch {
+	case p.hasRun():
+		if len(s.Missed) > 0 && p.due(&p.memory.missedChecked, missedEvery) {
+			for _, one := range s.Missed {
+				p.do(DeletePod{Pod: one.Pod, Why: one.Why, For: ForMissed})
+			}
+		}
+	case s.Conflict != "":
+		p.refused, p.wanted = s.Conflict, nil
+	case len(s.Missed) > 0:
+		first := s.Missed[0]
+		p.refused, p.wanted = fmt.Sprintf("%d pods of the group have no agents; pod %s: %s", len(s.Missed), first.Pod.Name, first.Why), nil
+		deleted := false
+		for _, pod := range p.Pods {
+			if pod.Lives() {
+				deleted = p.do(DeletePod{Pod: pod, Slot: pod.Slot, Why: "others have no agents", For: ForMissed}) || deleted
+			}
+		}
+		if deleted {
+			p.event(true, EventMissed, p.refused+"; the pods with agents are deleted, so that their owner recreates them without")
 		}
 	}
 }

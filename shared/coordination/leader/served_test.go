@@ -173,6 +173,33 @@ func TestAnOwnerThatMakesItsPodsItself(t *testing.T) {
 	}
 }
 
+// A group that pods declare is never partly led: those with agents go before it has run, and the others afterwards.
+func TestPodsWithoutAgents(t *testing.T) {
+	missed := func(s *scene) {
+		s.Owner.Served.Pods, s.Pods = true, s.Pods[:2]
+		s.Owner.Served.Missed = []Missed{{Pod: &workload.Pod{Name: "missed"}, Why: "created without an agent"}}
+	}
+	for name, c := range map[string]struct {
+		in   *scene
+		want string
+	}{
+		"in a group that forms": {alone(func(s *scene) { missed(s); joining(s) }), "delete pod p0 for missed, delete pod p1 for missed"},
+		"in a group that runs":  {alone(missed), "delete pod missed for missed"},
+		"in a group with two pods of one index": {
+			alone(func(s *scene) { missed(s); joining(s); s.Owner.Served.Conflict = "two pods" }), "drop",
+		},
+		"a conflict in a group that runs": {
+			alone(func(s *scene) { s.Owner.Served.Pods, s.Owner.Served.Conflict = true, "two pods" }), "say InSync",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := deeds(c.in.decide()); got != c.want {
+				t.Errorf("\n got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
 // A worker that exited 0 when it was stopped has finished for its Job, which is then recreated. An owner is not.
 func TestAnOwnerIsNotDeletedToRepairARestart(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -73,11 +73,15 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 // installation names this one, in what it writes on objects.
 func (o *Options) installation() string { return o.Leader.Namespace + "/" + o.Leader.Name }
 
-// addWebhooks serves the webhook on Jobs.
+// addWebhooks serves the webhooks on Jobs and pods.
 func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	jobs := &webhook.Jobs{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Agents: o.Agents, Installation: o.installation()}
 	if err := jobs.Register(mgr); err != nil {
 		return fmt.Errorf("adding the webhook on Jobs: %w", err)
+	}
+	pods := &webhook.Pods{Live: mgr.GetAPIReader(), Agents: o.Agents, Installation: o.installation()}
+	if err := pods.Register(mgr); err != nil {
+		return fmt.Errorf("adding the webhook on pods: %w", err)
 	}
 	return nil
 }
@@ -95,30 +99,34 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, orchestrator.PodsOfGroup, orchestrator.IndexByGroup); err != nil {
 		return fmt.Errorf("indexing pods: %w", err)
 	}
-	groups, known := orchestrator.NewGroups(clock.RealClock{}), &owners.Lister{Jobs: o.Webhooks}
+	groups, known := orchestrator.NewGroups(clock.RealClock{}), &owners.Lister{Beside: o.Webhooks}
 	leader := func(kind orchestrator.Kind) *orchestrator.Reconciler {
 		return &orchestrator.Reconciler{
 			Kind: kind, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Groups: groups,
 			Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{},
 		}
 	}
-	jobSets, jobs, elasticJobs := leader(o.jobSets()), leader(orchestrator.Alone(o.installation())), leader(orchestrator.ElasticJobs)
-	jobSets.Metrics = orchestrator.NewMetrics(o.Registry, groups)
-	jobs.Metrics, elasticJobs.Metrics = jobSets.Metrics, jobSets.Metrics
-	wakeups := &orchestrator.Wakeups{Store: store, Groups: groups, Metrics: jobSets.Metrics}
+	led, elasticJobs := []*orchestrator.Reconciler{leader(o.jobSets())}, leader(orchestrator.ElasticJobs)
+	if o.Webhooks {
+		led = append(led, leader(orchestrator.Alone(o.installation())), leader(orchestrator.Pods(o.installation())))
+	}
+	metrics := orchestrator.NewMetrics(o.Registry, groups)
+	wakeups := &orchestrator.Wakeups{Store: store, Groups: groups, Metrics: metrics}
+	for _, one := range append(led, elasticJobs) {
+		one.Metrics = metrics
+	}
 	if o.ValkeyACL {
 		keeper := o.keeper(mgr, store, known)
-		jobSets.Users, jobs.Users, elasticJobs.Users = keeper, keeper, keeper
+		for _, one := range append(led, elasticJobs) {
+			one.Users = keeper
+		}
 		wakeups.Connected = restoreUsers(keeper)
 		if err := mgr.Add(&credentials.Sweep{Keeper: keeper, Every: 10 * time.Second}); err != nil {
 			return err
 		}
 	}
-	if err := jobSets.Register(mgr, wakeups.Source(jobSets.Kind), o.Workers); err != nil {
-		return err
-	}
-	if o.Webhooks {
-		if err := jobs.Register(mgr, wakeups.Source(jobs.Kind), o.Workers); err != nil {
+	for _, one := range led {
+		if err := one.Register(mgr, wakeups.Source(one.Kind), o.Workers); err != nil {
 			return err
 		}
 	}
@@ -145,7 +153,7 @@ func (o *Options) discover(mgr ctrl.Manager, elasticJobs *orchestrator.Reconcile
 }
 
 // caches holds JobSets, and only the Jobs and pods of JobSets; of pods only what is read. With webhooks it holds all Jobs, because one without a JobSet
-// asks by an annotation, and the pods of those that the webhook has prepared.
+// asks by an annotation, and the pods that the webhooks have prepared.
 func (o *Options) caches() cache.Options {
 	jobs := cache.ByObject{Label: having(v1alpha2.JobSetNameKey)}
 	pods := cache.ByObject{Label: having(v1alpha2.JobSetNameKey), Transform: orchestrator.TrimPod}

@@ -59,6 +59,8 @@ func secretName(owner client.Object) string {
 		return supervise.ElasticSecret(owner.GetName())
 	case owners.Job:
 		return inplace.JobStoreSecret(owner.GetName())
+	case owners.Pod:
+		return inplace.PodStoreSecret(owner.GetName())
 	}
 	return inplace.StoreSecret(owner.GetName())
 }

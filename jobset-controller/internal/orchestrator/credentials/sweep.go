@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
@@ -101,6 +102,10 @@ const (
 func share(owner client.Object) int64 {
 	if job, is := owner.(*batchv1.Job); is {
 		return baseShare + slotShare*int64(ptr.Deref(job.Spec.Parallelism, 1))
+	}
+	if pod, is := owner.(*corev1.Pod); is {
+		m, _, _ := inplace.MemberOf(pod)
+		return baseShare + slotShare*int64(m.Size)
 	}
 	js, is := owner.(*v1alpha2.JobSet)
 	if !is {

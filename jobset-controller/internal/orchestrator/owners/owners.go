@@ -9,12 +9,14 @@ import (
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
 // ElasticJob is the kind that speaks by a roster; see package roster.
@@ -24,6 +26,7 @@ var ElasticJob = schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: 
 var (
 	JobSet = v1alpha2.GroupVersion.WithKind("JobSet")
 	Job    = batchv1.SchemeGroupVersion.WithKind("Job")
+	Pod    = corev1.SchemeGroupVersion.WithKind("Pod") // of index 0, of a group that pods declare
 )
 
 // IsJobSet reports whether a reference is to a JobSet.
@@ -33,7 +36,7 @@ func IsJobSet(owner *metav1.OwnerReference) bool {
 
 // Lister lists the owners. The zero Lister, and nil, know JobSets only.
 type Lister struct {
-	Jobs    bool // that have a group of their own
+	Beside  bool // Jobs that have a group of their own, and pods that lead one
 	elastic atomic.Int32
 }
 
@@ -69,12 +72,16 @@ func (l *Lister) List(ctx context.Context, from client.Reader) ([]client.Object,
 	for i := range list.Items {
 		all = append(all, &list.Items[i])
 	}
-	if l != nil && l.Jobs {
+	if l != nil && l.Beside {
 		jobs, err := listJobs(ctx, from)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, jobs...)
+		pods, err := listPods(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, jobs...), pods...)
 	}
 	switch state := l.state(); state {
 	case unasked, absent:
@@ -103,6 +110,21 @@ func listJobs(ctx context.Context, from client.Reader) ([]client.Object, error) 
 		job := &list.Items[i]
 		if job.Annotations[v1alpha2.LedByKey] != "" && !IsJobSet(metav1.GetControllerOfNoCopy(job)) {
 			all = append(all, job)
+		}
+	}
+	return all, nil
+}
+
+// listPods reads the pods of index 0 of the groups that pods declare.
+func listPods(ctx context.Context, from client.Reader) ([]client.Object, error) {
+	var list corev1.PodList
+	if err := from.List(ctx, &list, client.MatchingLabels{v1alpha2.GroupKindKey: inplace.PodKind, v1alpha2.PodGroupIndexKey: "0"}); err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	var all []client.Object
+	for i := range list.Items {
+		if pod := &list.Items[i]; pod.Annotations[v1alpha2.LedByKey] != "" {
+			all = append(all, pod)
 		}
 	}
 	return all, nil
@@ -142,6 +164,8 @@ func KindOf(owner client.Object) schema.GroupVersionKind {
 		return JobSet
 	case *batchv1.Job:
 		return Job
+	case *corev1.Pod:
+		return Pod
 	}
 	return ElasticJob
 }

@@ -55,8 +55,7 @@ func (w *Jobs) Register(mgr ctrl.Manager) error {
 	return ctrl.NewWebhookManagedBy(mgr, &batchv1.Job{}).WithDefaulter(w).Complete()
 }
 
-// Default prepares a Job that asks for in-place restarts, or whose JobSet does. An error leaves the Job as it is, where the webhook fails open; the
-// orchestrator then leaves the whole group alone, and says so.
+// Default prepares a Job that asks for in-place restarts, or whose JobSet does. An error keeps the Job from being created. Its owner tries again.
 func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 	owner := metav1.GetControllerOfNoCopy(job)
 	if !owners.IsJobSet(owner) {
@@ -102,9 +101,9 @@ func (w *Jobs) currentJobs(ctx context.Context, js *v1alpha2.JobSet) ([]*batchv1
 }
 
 // namespaceOf is that of the request: an object need not say it when it is created.
-func namespaceOf(ctx context.Context, job *batchv1.Job) string {
+func namespaceOf(ctx context.Context, obj metav1.Object) string {
 	if request, err := admission.RequestFromContext(ctx); err == nil && request.Namespace != "" {
 		return request.Namespace
 	}
-	return job.Namespace
+	return obj.GetNamespace()
 }

@@ -5,6 +5,7 @@
 //	Epoch     the epoch that a Job belongs to which is created now
 //	Prepare   adds to a Job what our own controller adds when it builds one (package inject)
 //	Alone     does so for an Indexed Job without a JobSet
+//	Lead      does so for the pod of index 0 of a group that pods declare; Follow for the others
 package beside
 
 import (
@@ -31,6 +32,11 @@ import (
 func Refusal(js *v1alpha2.JobSet) string {
 	if misplaced := Misplaced(js); misplaced != "" {
 		return misplaced
+	}
+	if inplace.IsPods(js) {
+		if refused := refusedPods(js); refused != "" {
+			return refused
+		}
 	}
 	if problems := policy.ReadInPlace(js.Annotations).Problems; len(problems) > 0 {
 		return problems[0].Message

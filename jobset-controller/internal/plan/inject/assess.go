@@ -21,8 +21,8 @@ type Entry struct {
 
 // Assessment of a JobSet that asks for in-place restarts.
 type Assessment struct {
-	// Alone: it is a Job without a JobSet.
-	Alone bool
+	// Kind of the owner that is read as a JobSet: Job or Pod; see inplace.OfJob.
+	Kind string
 	// Entries are those of spec.replicatedJobs, in order.
 	Entries []Entry
 	// Problems, by field path. Any of them keeps all drivers out: workers of which only some restart in place would wait for
@@ -34,7 +34,7 @@ type Assessment struct {
 
 // Assess says what the JobSet is to get. An agent that a template brings is left alone.
 func Assess(js *v1alpha2.JobSet) Assessment {
-	a := Assessment{Alone: inplace.IsAlone(js), Entries: make([]Entry, len(js.Spec.ReplicatedJobs))}
+	a := Assessment{Kind: js.Kind, Entries: make([]Entry, len(js.Spec.ReplicatedJobs))}
 	byHand := slices.ContainsFunc(js.Spec.ReplicatedJobs, bringsAgent)
 	for i := range js.Spec.ReplicatedJobs {
 		t := templateOf(js, i)

@@ -96,7 +96,7 @@ func TestProblems(t *testing.T) {
 			plain(env(corev1.EnvVar{Name: "POD_UID", ValueFrom: &corev1.EnvVarSource{}})), at + "spec.template.spec.containers[0].env[0].name"},
 		"the store's address": {
 			plain(env(corev1.EnvVar{Name: "VALKEY_ADDRESS", Value: "mine:1"})), at + "spec.template.spec.containers[0].env[0].name"},
-		"a variable of ours with our value":    {plain(env(identity(false)[0])), ""},
+		"a variable of ours with our value":    {plain(env(identity("", nil)[0])), ""},
 		"a variable of ours, from the label":   {plain(env(supervise.FromField("JOB_INDEX", "metadata.labels['jobset.sigs.k8s.io/job-index']"))), ""},
 		"the sidecar has variables of its own": {plain(cri, env(corev1.EnvVar{Name: "JOB_INDEX", Value: "7"})), ""},
 		"a volume of our name": {

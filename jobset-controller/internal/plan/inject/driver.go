@@ -51,7 +51,12 @@ func (t *template) worker() *corev1.Container { return &t.pod().Containers[t.Con
 
 func (t *template) jobPath() *field.Path { return t.path.Child("spec") }
 
-func (t *template) podPath() *field.Path { return t.path.Child("spec", "template", "spec") }
+func (t *template) podPath() *field.Path {
+	if inplace.IsPods(t.jobSet) {
+		return field.NewPath("spec")
+	}
+	return t.path.Child("spec", "template", "spec")
+}
 
 func (t *template) workerPath() *field.Path {
 	return t.podPath().Child("containers").Index(t.Container)

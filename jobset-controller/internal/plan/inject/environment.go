@@ -1,12 +1,14 @@
 package inject
 
 import (
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
@@ -16,25 +18,32 @@ const (
 	envJobSetUID = "JOBSET_UID"
 	envContainer = "WORKER_CONTAINER_NAME"
 	envReadyPort = "READY_PORT"
+	envPodEpoch  = "HOLDFAST_POD_EPOCH"
 )
 
-// identity tells an agent whose worker it has. The UID of a Job is not known before it is created: its pods have it in a label.
-func identity(alone bool) []corev1.EnvVar {
-	uid := fromAnnotation(envJobSetUID, v1alpha2.JobSetUIDKey)
-	if alone {
-		uid = supervise.FromField(envJobSetUID, "metadata.labels['"+batchv1.ControllerUidLabel+"']")
-	}
-	return []corev1.EnvVar{
-		uid,
+// identity tells an agent whose worker it has, given the kind of the group's owner and the Job.
+func identity(kind string, job *batchv1.Job) []corev1.EnvVar {
+	list := []corev1.EnvVar{
+		fromAnnotation(envJobSetUID, v1alpha2.JobSetUIDKey),
 		fromAnnotation("JOBSET_NAME", v1alpha2.JobSetNameKey),
 		fromAnnotation("REPLICATED_JOB_NAME", v1alpha2.ReplicatedJobNameKey),
 		fromAnnotation("JOB_INDEX", v1alpha2.JobIndexKey),
 		fromAnnotation("JOB_COMPLETION_INDEX", batchv1.JobCompletionIndexAnnotation),
 		supervise.FromField("POD_UID", "metadata.uid"),
-		fromAnnotation("HOLDFAST_POD_EPOCH", epoch.Annotation),
+		fromAnnotation(envPodEpoch, epoch.Annotation),
 		supervise.FromField("HOLDFAST_POD_NAME", "metadata.name"),
 		supervise.FromField("HOLDFAST_NODE_NAME", "spec.nodeName"),
 	}
+	switch {
+	case kind == inplace.JobKind: // its UID is not known before it is created: its pods have it in a label
+		list[0] = supervise.FromField(envJobSetUID, "metadata.labels['"+batchv1.ControllerUidLabel+"']")
+	case kind == inplace.PodKind && job.Annotations[v1alpha2.JobSetUIDKey] == "": // the pod of index 0 is itself the owner
+		list[0] = supervise.FromField(envJobSetUID, "metadata.uid")
+	}
+	if kind == inplace.PodKind { // the annotation is on the pod of index 0 only, and is the group's
+		list = slices.DeleteFunc(list, func(v corev1.EnvVar) bool { return v.Name == envPodEpoch })
+	}
+	return list
 }
 
 func fromAnnotation(name, key string) corev1.EnvVar {
@@ -43,7 +52,7 @@ func fromAnnotation(name, key string) corev1.EnvVar {
 
 // reserved are the variables of the exec driver, which shares its container with the worker. Rules see to it that a worker has none
 // of them that says anything else.
-var reserved = append(identity(false), supervise.Reserved()...)
+var reserved = append(identity("", nil), supervise.Reserved()...)
 
 // sameSource reports whether a variable of the user's says what ours says. Each of the keys is a label as well.
 func sameSource(have, ours corev1.EnvVar) bool {

@@ -20,7 +20,7 @@ const (
 // Plan is what the Jobs of one attempt get. The zero Plan adds nothing.
 type Plan struct {
 	settings Settings
-	alone    bool // a Job without a JobSet
+	kind     string // of the owner
 	entries  []Entry
 	mark     string // value of InPlaceInjectionKey; empty: the JobSet asks for nothing to be added
 }
@@ -36,7 +36,7 @@ func For(a Assessment, current []*batchv1.Job, s Settings) Plan {
 	if !possible || (began && !injects) {
 		return Plan{mark: notInjected}
 	}
-	return Plan{settings: s, alone: a.Alone, entries: a.Entries, mark: injected}
+	return Plan{settings: s, kind: a.Kind, entries: a.Entries, mark: injected}
 }
 
 // Began reports whether an attempt has Jobs, and whether agents are added to them.
@@ -58,13 +58,13 @@ func (p Plan) Into(rjob int, job *batchv1.Job) {
 	if p.mark != injected {
 		return
 	}
-	settings := p.settings.of(job, p.alone)
+	settings, who := p.settings.of(job, p.kind), identity(p.kind, job)
 	pod := &job.Spec.Template.Spec
 	switch e := p.entries[rjob]; e.Driver {
 	case Exec:
-		settings.addSupervisor(pod, e, identity(p.alone))
+		settings.addSupervisor(pod, e, who)
 	case CRI:
-		settings.addSidecar(pod, e.Container, identity(p.alone))
+		settings.addSidecar(pod, e.Container, who)
 	default:
 		return
 	}

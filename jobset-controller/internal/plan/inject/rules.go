@@ -7,11 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
 // rules that a template must keep to get a driver. Each returns what stands against it, or nil.
 var rules = []func(*template) *field.Error{
 	commandIsKnown, noPodFailurePolicy, noBackoffLimitPerIndex, isIndexed, allRunAtOnce, variablesAreFree, namesAreFree, pathIsFree,
+	containersStay,
 }
 
 // The supervisor starts the worker by its command; that of the image is not known here.
@@ -90,4 +94,13 @@ func pathIsFree(t *template) *field.Error {
 		}
 	}
 	return nil
+}
+
+// The owner of pods may recreate all of them when a container restarts.
+func containersStay(t *template) *field.Error {
+	if t.Driver != CRI || !inplace.IsPods(t.jobSet) {
+		return nil
+	}
+	_, path, _ := t.annotation(v1alpha2.InPlaceDriverKey)
+	return field.NotSupported(path, t.Driver, []Driver{Exec, None})
 }

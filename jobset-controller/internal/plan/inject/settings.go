@@ -32,11 +32,14 @@ const (
 	FlagPullSecrets = "inplace-image-pull-secrets"
 )
 
-// of are the settings of the agents in the pods of a Job, which belongs to a JobSet or is alone.
-func (s Settings) of(job *batchv1.Job, alone bool) Settings {
+// of are the settings of the agents in the pods of a Job, given the kind of the group's owner.
+func (s Settings) of(job *batchv1.Job, kind string) Settings {
 	secret := inplace.StoreSecret(job.Labels[v1alpha2.JobSetNameKey])
-	if alone {
+	switch kind {
+	case inplace.JobKind:
 		secret = inplace.JobStoreSecret(job.Name)
+	case inplace.PodKind:
+		secret = inplace.PodStoreSecret(job.Labels[v1alpha2.PodGroupKey])
 	}
 	if s.StoreACL {
 		s.Store.Username = coordination.UserOf("$(" + envJobSetUID + ")") // the kubelet fills it in

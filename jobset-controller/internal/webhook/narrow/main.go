@@ -81,14 +81,21 @@ func narrowHook(hook map[string]any) error {
 			hook["objectSelector"] = ofJobSets()
 		}
 	case "pods":
+		if typed.Name == besidePods {
+			hook["objectSelector"] = having(v1alpha2.PodGroupKey)
+			return nil
+		}
 		hook["objectSelector"] = ofJobSets()
 		hook["matchConditions"] = exclusively()
 	}
 	return nil
 }
 
-// besideWebhook prepares Jobs beside the published JobSet controller.
-const besideWebhook = "mjob.holdfast.dev"
+// besideWebhook prepares Jobs beside the published JobSet controller, besidePods pods that declare a group.
+const (
+	besideWebhook = "mjob.holdfast.dev"
+	besidePods    = "mpod.holdfast.dev"
+)
 
 // groups are Jobs of JobSets, and Jobs that ask for in-place restarts themselves.
 func groups() []admissionv1.MatchCondition {
@@ -98,10 +105,10 @@ func groups() []admissionv1.MatchCondition {
 }
 
 // ofJobSets is cheap: the API server keeps selectors compiled, and compares labels alone.
-func ofJobSets() metav1.LabelSelector {
-	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: v1alpha2.JobSetNameKey, Operator: metav1.LabelSelectorOpExists},
-	}}
+func ofJobSets() metav1.LabelSelector { return having(v1alpha2.JobSetNameKey) }
+
+func having(label string) metav1.LabelSelector {
+	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: label, Operator: metav1.LabelSelectorOpExists}}}
 }
 
 // exclusively leaves out pods that do not ask for exclusive placement, and those whose nodes were reserved beforehand.

@@ -1,0 +1,152 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+)
+
+// Pods are groups that pods declare, whoever creates them. The pod of index 0 is the owner of its group: counts and conditions are kept on it. A full
+// recreation deletes it with the others, so that what its own owner creates then is another group.
+func Pods(installation string) Kind {
+	kind := besideKind(installation)
+	kind.Controller, kind.GVK, kind.Pods, kind.Alone, kind.Changed = "pods", owners.Pod, inplace.PodKind, true, leaderChanged()
+	kind.New = func() client.Object { return &corev1.Pod{} }
+	return kind
+}
+
+// leaderChanged lets through pods of index 0 when their group depends on the change.
+func leaderChanged() predicate.Predicate {
+	leads := predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		pod, is := obj.(*corev1.Pod)
+		return is && isLeader(pod)
+	})
+	return predicate.And(leads, ownerChanged(func(_, _ *corev1.Pod) bool { return false }))
+}
+
+// isLeader reports whether a pod is the pod of index 0 of a group.
+func isLeader(pod *corev1.Pod) bool {
+	return pod.Labels[v1alpha2.GroupKindKey] == inplace.PodKind && inplace.LeaderOf(pod) == string(pod.UID)
+}
+
+// getLeader goes on with the pod of index 0, given what the cache has answered. One that the webhook has missed is not in the cache. Pods of one that is gone
+// are deleted: they wait for orders of a group that is gone.
+func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, pod *corev1.Pod, err error) error {
+	var list corev1.PodList
+	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingFields{PodsOfGroup: membersOf(key.Name)}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the pods: %w", err)
+	}
+	left := func() []corev1.Pod {
+		return slices.DeleteFunc(slices.Clone(list.Items), func(member corev1.Pod) bool {
+			leads := err == nil && pod.DeletionTimestamp.IsZero() && inplace.LeaderOf(&member) == string(pod.UID)
+			return leads || isLeader(&member) || member.Annotations[v1alpha2.LedByKey] == "" || !beside.Lives(&member)
+		})
+	}
+	if apierrors.IsNotFound(err) && len(list.Items) > 0 || len(left()) > 0 {
+		if err = r.Live.Get(ctx, key, pod); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	orphans := left()
+	failed := inParallel(len(orphans), func(i int) error {
+		one := &orphans[i]
+		log.FromContext(ctx).Info("deleting a pod whose pod of index 0 is gone", "pod", one.Name, "uid", one.UID)
+		return client.IgnoreNotFound(r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}}, client.Preconditions{UID: &one.UID}))
+	})
+	return errors.Join(failed, err)
+}
+
+// endPods deletes all pods of a group, so that their owner recovers it: it has no way to fail.
+func (x *run) endPods(ctx context.Context, why string) leader.Result {
+	err := inParallel(len(x.o.Pods), func(i int) error {
+		pod := x.o.Pods[i]
+		if !pod.Lives() {
+			return nil
+		}
+		return x.deletePod(ctx, leader.DeletePod{Pod: pod, Slot: pod.Slot, Why: why, For: leader.ForEpoch}).Err
+	})
+	return leader.Result{Err: err}
+}
+
+// missedEvery is how often the pods of a group are listed past the cache while some have not come.
+const missedEvery = 10 * time.Second
+
+// observeMissed finds pods of a group that have no agent, and pods of the same index. The cache has only those that the webhook has seen.
+func (x *run) observeMissed(ctx context.Context) error {
+	owner, is := x.owner.(*corev1.Pod)
+	if !is || x.o.Owner.Served == nil {
+		return nil
+	}
+	m, _, _ := inplace.MemberOf(owner)
+	names := map[string]string{}
+	x.conflict = ""
+	for _, pod := range x.o.Pods {
+		if other, taken := names[pod.Slot]; taken && pod.Lives() {
+			x.conflict = fmt.Sprintf("pods %s and %s have the same index", other, pod.Name)
+		}
+		if pod.Lives() {
+			names[pod.Slot] = pod.Name
+		}
+	}
+	if x.missed = x.state.missed; len(names) == m.Size {
+		x.missed, x.state.missed = nil, nil
+	} else if now := x.Clock.Now(); now.Sub(x.state.missedListed) >= missedEvery {
+		if err := x.listMissed(ctx); err != nil {
+			return err
+		}
+		x.state.missed, x.state.missedListed = x.missed, now
+	}
+	_, err := x.view()
+	return err
+}
+
+func (x *run) listMissed(ctx context.Context) error {
+	var list corev1.PodList
+	if err := x.Live.List(ctx, &list, client.InNamespace(x.owner.GetNamespace()), client.MatchingLabels{v1alpha2.PodGroupKey: x.owner.GetName()}); err != nil {
+		return fmt.Errorf("listing the pods of the group: %w", err)
+	}
+	x.missed = nil
+	for i := range list.Items {
+		pod := &list.Items[i]
+		why := beside.WithoutAgent(pod, x.o.Owner.Served.Installation)
+		if why != "" && beside.Lives(pod) && pod.UID != x.owner.GetUID() {
+			x.missed = append(x.missed, leader.Missed{Pod: podOf(pod), Why: why})
+		}
+	}
+	return nil
+}
+
+// patchPodConditions writes the conditions of a group on the pod of index 0. Kubelets keep conditions that they do not know.
+func patchPodConditions(ctx context.Context, c client.Client, pod *corev1.Pod, set leader.SetConditions, now time.Time) error {
+	js, next := jobSetOf(pod), pod.DeepCopy()
+	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == ConditionInSync || c.Type == ConditionRecovering
+	})
+	for _, is := range conditionsFor(js, set, now) {
+		next.Status.Conditions = append(next.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodConditionType(is.Type), Status: corev1.ConditionStatus(is.Status), Reason: is.Reason, Message: is.Message,
+			LastTransitionTime: is.LastTransitionTime, ObservedGeneration: is.ObservedGeneration,
+		})
+	}
+	err := c.Status().Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing condition %s: %w", ConditionInSync, err)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package beside
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
+)
+
+// Lead adds an agent to the pod of index 0 of a group that pods declare, if it asks for in-place restarts. others are the names of pods of the group that run
+// without agents: then no pod gets one. The pod needs a name. It reports whether the pod has an agent; if not, an annotation of the pod says why.
+func Lead(pod *corev1.Pod, others []string, s inject.Settings, installation string) bool {
+	dropWritten(pod)
+	if !AsksOfPods(pod) {
+		return false
+	}
+	m, _, err := inplace.MemberOf(pod)
+	join(pod, m, err == nil)
+	switch {
+	case err != nil:
+		return refuse(pod, err.Error())
+	case metav1.GetControllerOfNoCopy(pod) == nil:
+		return refuse(pod, "the pod has no owner that recreates it")
+	case len(others) > 0:
+		return refuse(pod, fmt.Sprintf("pods of the group run without agents: %s; recreate them together with this pod", strings.Join(others, ", ")))
+	}
+	return add(pod, nil, s, installation)
+}
+
+// Follow does so for another pod of the group, given the pod of index 0. If that pod asks for nothing, or was refused, the pod is left alone.
+func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) bool {
+	dropWritten(pod)
+	if !AsksOfPods(leader) || leader.Annotations[v1alpha2.RefusedKey] != "" {
+		return false
+	}
+	by, prepared := leader.Annotations[v1alpha2.LedByKey]
+	if prepared && by != installation {
+		return false
+	}
+	m, _, err := inplace.MemberOf(pod)
+	join(pod, m, err == nil)
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha2.JobSetUIDKey, string(leader.UID))
+	if err == nil {
+		err = conflict(pod, m, leader)
+	}
+	switch {
+	case err != nil:
+		return refuse(pod, err.Error())
+	case !prepared:
+		return refuse(pod, "the pod of index 0 has no agent")
+	}
+	return add(pod, leader.Annotations, s, installation)
+}
+
+// AsksOfPods reports whether the pod of index 0 asks for in-place restarts of its group, be it in a way that cannot be read.
+func AsksOfPods(leader *corev1.Pod) bool {
+	_, asks := leader.Annotations[v1alpha2.InPlaceTimeoutKey]
+	return asks
+}
+
+// WithoutAgent says why a pod that declares its membership in a group has no agent; "" if it has one.
+func WithoutAgent(pod *corev1.Pod, installation string) string {
+	switch refused := pod.Annotations[v1alpha2.RefusedKey]; {
+	case pod.Annotations[v1alpha2.LedByKey] == installation:
+		return ""
+	case refused != "":
+		return refused
+	}
+	return "created without an agent, because the webhook was unreachable or does not apply to it"
+}
+
+// Lives reports whether a pod runs, or will, and nobody has deleted it.
+func Lives(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp.IsZero() && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// conflict is what a pod says of its group in another way than the pod of index 0.
+func conflict(pod *corev1.Pod, m inplace.Member, leader *corev1.Pod) error {
+	first, _, err := inplace.MemberOf(leader)
+	if err != nil {
+		return fmt.Errorf("pod %s: %w", leader.Name, err)
+	}
+	if m.Size != first.Size {
+		return fmt.Errorf("annotation %s: the group has %d pods here, and %d on pod %s", v1alpha2.PodGroupSizeKey, m.Size, first.Size, leader.Name)
+	}
+	if ours, theirs := controllerOf(pod), controllerOf(leader); ours != theirs {
+		return fmt.Errorf("label %s: two owners claim the group: %s, and %s of pod %s", v1alpha2.PodGroupKey, ours, theirs, leader.Name)
+	}
+	return nil
+}
+
+func controllerOf(pod *corev1.Pod) string {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s %s (%s)", owner.Kind, owner.Name, owner.UID)
+}
+
+// dropWritten removes what programs have written on the pod that this one is a copy of.
+func dropWritten(pod *corev1.Pod) {
+	restarts, said := pod.Annotations[v1alpha2.MaxRestartsKey]
+	provenance.Drop(pod.Annotations)
+	for _, key := range []string{v1alpha2.RefusedKey, v1alpha2.JobSetUIDKey} {
+		delete(pod.Annotations, key)
+	}
+	if said {
+		pod.Annotations[v1alpha2.MaxRestartsKey] = restarts
+	}
+}
+
+// join writes on a pod by what the orchestrator, and the agent, find its group. Without a valid index it has no place in it.
+func join(pod *corev1.Pod, m inplace.Member, valid bool) {
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.GroupKindKey, inplace.PodKind)
+	for key, value := range inplace.PodIdentity(m.Leader) {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
+	}
+	if !valid {
+		return
+	}
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.PodGroupKey, m.Leader)
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.PodGroupIndexKey, strconv.Itoa(m.Index))
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, strconv.Itoa(m.Index))
+}
+
+func refuse(pod *corev1.Pod, why string) bool {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha2.RefusedKey, why)
+	return false
+}
+
+// refusedPods is what stands against a group of pods alone.
+func refusedPods(js *v1alpha2.JobSet) string {
+	if refused := js.Annotations[v1alpha2.RefusedKey]; refused != "" {
+		return refused
+	}
+	value, found := js.Annotations[v1alpha2.MaxRestartsKey]
+	if n, err := strconv.ParseInt(value, 10, 32); found && (err != nil || n < 0) {
+		return fmt.Sprintf("annotation %s: %q is not a number of restarts from 0 to %d", v1alpha2.MaxRestartsKey, value, math.MaxInt32)
+	}
+	return ""
+}
+
+// inherited are annotations that a pod without them takes from the pod of index 0.
+var inherited = []string{
+	v1alpha2.InPlaceTimeoutKey, v1alpha2.InPlaceDriverKey, v1alpha2.InPlaceContainerKey,
+	v1alpha2.ProgressTimeoutKey, v1alpha2.ProgressStartTimeoutKey, v1alpha2.ProgressFromKey,
+}
+
+// add adds the agent that a pod asks for, or its leader.
+func add(pod *corev1.Pod, leader map[string]string, s inject.Settings, installation string) bool {
+	job := inplace.OfPods(pod)
+	js := inplace.OfJob(job)
+	js.Annotations = maps.Clone(js.Annotations)
+	for _, key := range inherited {
+		if value, found := leader[key]; found && js.Annotations[key] == "" {
+			js.Annotations[key] = value
+		}
+	}
+	a := inject.Assess(js)
+	if why := Refusal(js); why != "" {
+		return refuse(pod, why)
+	}
+	if a.Entries[0].Driver != inject.Exec {
+		return refuse(pod, "all pods of the group need the driver exec, and none may bring an agent of its own")
+	}
+	if why := s.Lacks(a); why != "" {
+		return refuse(pod, why)
+	}
+	policy := pod.Spec.RestartPolicy
+	inject.For(a, nil, s).Into(0, job)
+	pod.Spec = job.Spec.Template.Spec
+	pod.Spec.RestartPolicy = policy
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha2.LedByKey, installation)
+	return true
+}

@@ -1,0 +1,285 @@
+//go:build envtest
+
+package published
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
+)
+
+// member is a pod that declares its place in a group of two, as an operator creates it. The pod of index 0 asks for in-place restarts.
+func member(index int, change ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            "train-" + strconv.Itoa(index),
+			Labels:          map[string]string{v1alpha2.PodGroupKey: "train-0", v1alpha2.PodGroupIndexKey: strconv.Itoa(index)},
+			Annotations:     map[string]string{v1alpha2.PodGroupSizeKey: "2"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Training", Name: "train", UID: "1", Controller: ptr.To(true)}},
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "worker", Image: "train:1", Command: []string{"train"}}},
+		},
+	}
+	if index == 0 {
+		pod.Annotations[v1alpha2.InPlaceTimeoutKey] = "60s"
+	}
+	for _, c := range change {
+		c(pod)
+	}
+	return pod
+}
+
+func annotated(key, value string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Annotations[key] = value }
+}
+
+func (g *guest) createMember(pod *corev1.Pod) *corev1.Pod {
+	g.Helper()
+	made, err := g.core.CoreV1().Pods(g.namespace).Create(g.Context(), pod, metav1.CreateOptions{})
+	g.ok(err)
+	return made
+}
+
+// leader is the pod of index 0, nil if there is none.
+func (g *guest) leader() *corev1.Pod {
+	g.Helper()
+	pod, err := g.core.CoreV1().Pods(g.namespace).Get(g.Context(), "train-0", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	g.ok(err)
+	return pod
+}
+
+// awaitOfLeader waits for a condition, and returns its message.
+func (g *guest) awaitOfLeader(want string) (message string) {
+	g.Helper()
+	g.eventually(func() string {
+		got := inSync + " is absent"
+		if pod := g.leader(); pod != nil {
+			for _, c := range pod.Status.Conditions {
+				if c.Type == inSync {
+					got, message = inSync+"="+string(c.Status)+"/"+c.Reason, c.Message
+				}
+			}
+		}
+		return sandbox.Differs("condition", want, got)
+	})
+	return message
+}
+
+func (g *guest) awaitNoPods() {
+	g.Helper()
+	g.eventually(func() string {
+		list, err := g.core.CoreV1().Pods(g.namespace).List(g.Context(), metav1.ListOptions{})
+		g.ok(err)
+		return sandbox.Differs("pods", "0", strconv.Itoa(len(list.Items)))
+	})
+}
+
+// runMembers creates the pods of a group, and has them join.
+func (g *guest) runMembers(change ...func(*corev1.Pod)) []*corev1.Pod {
+	g.Helper()
+	pods := []*corev1.Pod{g.createMember(member(0, change...)), g.createMember(member(1))}
+	g.group = string(pods[0].UID)
+	g.joinMembers(pods)
+	return pods
+}
+
+var memberSlots = []string{"train-0-workers-0-0", "train-0-workers-0-1"}
+
+func (g *guest) joinMembers(pods []*corev1.Pod) {
+	g.Helper()
+	for i, pod := range pods {
+		g.joinAt(memberSlots[i], pod, 1)
+	}
+	g.awaitOfLeader(inSync + "=True/InSync")
+}
+
+func TestAGroupOfPodsRestartsInPlaceUntilItsBudgetIsSpent(t *testing.T) {
+	g := newGuest(t)
+	pods := g.runMembers(annotated(v1alpha2.MaxRestartsKey, "1"))
+	for i, uid := range []string{"metadata.uid", "metadata.annotations['jobset.sigs.k8s.io/jobset-uid']"} {
+		env := pods[i].Spec.Containers[0].Env
+		if len(pods[i].Spec.InitContainers) != 1 || env[0].ValueFrom.FieldRef.FieldPath != uid || pods[i].Spec.RestartPolicy != corev1.RestartPolicyNever {
+			t.Errorf("pod %d: %+v", i, pods[i].Spec)
+		}
+	}
+	g.dieAt(memberSlots[1], pods[1])
+	g.eventually(func() string {
+		return sandbox.Differs("restarts", "1", g.leader().Annotations[v1alpha2.InPlaceRestartsKey])
+	})
+	g.joinMembers(pods)
+	g.dieAt(memberSlots[1], pods[1])
+	g.awaitNoPods() // their owner recovers the group
+	g.awaitEvent("train-0", "InPlaceRestartsOver")
+}
+
+// awaitEvent waits for an event about a pod.
+func (g *guest) awaitEvent(pod, reason string) {
+	g.Helper()
+	g.eventually(func() string {
+		list, err := g.core.EventsV1().Events(g.namespace).List(g.Context(), metav1.ListOptions{})
+		g.ok(err)
+		var reasons []string
+		for _, e := range list.Items {
+			if e.Regarding.Name == pod && e.Reason == reason {
+				return ""
+			}
+			reasons = append(reasons, e.Reason)
+		}
+		return fmt.Sprintf("no event %s of pod %s, only %s", reason, pod, reasons)
+	})
+}
+
+func TestAGroupOfPodsWhoseRestartTimesOutIsRecreatedAsAnother(t *testing.T) {
+	g := newGuest(t)
+	pods := g.runMembers(annotated(v1alpha2.InPlaceTimeoutKey, "2s"))
+	g.dieAt(memberSlots[1], pods[1]) // and nobody comes back
+	g.awaitNoPods()
+	g.runMembers()
+	if got := g.leader().Annotations[v1alpha2.InPlaceRestartsKey]; got != "0" {
+		t.Errorf("it begins with %s restarts", got)
+	}
+}
+
+func TestAGroupOfPodsEndsWithThePodOfIndex0(t *testing.T) {
+	g := newGuest(t)
+	g.runMembers()
+	g.ok(g.core.CoreV1().Pods(g.namespace).Delete(t.Context(), "train-0", metav1.DeleteOptions{}))
+	g.awaitNoPods()
+}
+
+func TestAPodThatIsLostComesBackIntoItsGroup(t *testing.T) {
+	g := newGuest(t)
+	pods := g.runMembers()
+	g.ok(g.core.CoreV1().Pods(g.namespace).Delete(t.Context(), "train-1", metav1.DeleteOptions{}))
+	g.eventually(func() string {
+		return sandbox.Differs("restarts", "1", g.leader().Annotations[v1alpha2.InPlaceRestartsKey])
+	})
+	pods[1] = g.createMember(member(1))
+	g.joinMembers(pods)
+	if g.leader().UID != pods[0].UID {
+		t.Error("the group was recreated")
+	}
+}
+
+func TestAPodComesAfterThePodOfIndex0(t *testing.T) {
+	g := newGuest(t)
+	_, err := g.core.CoreV1().Pods(g.namespace).Create(t.Context(), member(1), metav1.CreateOptions{})
+	if err == nil || !strings.Contains(err.Error(), "create pod train-0 first") {
+		t.Fatalf("it is created: %v", err)
+	}
+}
+
+func TestAGroupOfPodsThatTheWebhookMissedInPartRunsWithoutAgents(t *testing.T) {
+	g := newGuest(t)
+	first := g.createMember(member(0))
+	g.stop() // its webhook too, which fails open
+	g.createMember(member(1))
+	g.start()
+	g.eventually(func() string { // the pod with an agent waits for the other in vain
+		if pod := g.leader(); pod != nil && pod.UID == first.UID {
+			return "the pod of index 0 is still there"
+		}
+		return ""
+	})
+	g.awaitEvent("train-0", "InPlaceJobsWithoutAgents")
+	g.refused(g.createMember(member(0)), "pods of the group run without agents: train-1")
+}
+
+func TestAGroupOfPodsOfWhichTheWebhookMissedTheFirstRunsWithoutAgents(t *testing.T) {
+	g := newGuest(t)
+	g.stop()
+	first := g.createMember(member(0))
+	g.start()
+	if pod := g.createMember(member(1)); len(pod.Spec.InitContainers) > 0 {
+		t.Error("the other has an agent")
+	}
+	g.refused(first, "the pod of index 0 was created without agents")
+}
+
+// refused waits until the condition of a pod of index 0 says why its group is not led.
+func (g *guest) refused(leader *corev1.Pod, why string) {
+	g.Helper()
+	if len(leader.Spec.InitContainers) > 0 {
+		g.Error("the pod has an agent")
+	}
+	if got := g.awaitOfLeader(inSync + "=False/NotPossible"); !strings.Contains(got, why) {
+		g.Errorf("it says %q, not %q", got, why)
+	}
+}
+
+func TestAGroupOfPodsThatCannotRestartInPlaceSaysSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		why    string
+	}{
+		"a bad annotation":    {annotated(v1alpha2.InPlaceTimeoutKey, "soon"), `"soon"`},
+		"a bad budget":        {annotated(v1alpha2.MaxRestartsKey, "many"), `"many"`},
+		"no size":             {func(pod *corev1.Pod) { delete(pod.Annotations, v1alpha2.PodGroupSizeKey) }, v1alpha2.PodGroupSizeKey},
+		"too large":           {annotated(v1alpha2.PodGroupSizeKey, "1048577"), "1048576"},
+		"a sidecar":           {annotated(v1alpha2.InPlaceDriverKey, "cri"), `supported values: "exec"`},
+		"no command":          {func(pod *corev1.Pod) { pod.Spec.Containers[0].Command = nil }, "spec.containers[0].command"},
+		"nobody recreates it": {func(pod *corev1.Pod) { pod.OwnerReferences = nil }, "no owner"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGuest(t)
+			g.refused(g.createMember(member(0, c.change)), c.why)
+			if pod := g.createMember(member(1)); len(pod.Spec.InitContainers) > 0 {
+				t.Error("the other has an agent")
+			}
+		})
+	}
+}
+
+func TestAPodThatContradictsItsGroupKeepsAllAgentsOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		why    string
+	}{
+		"another size":       {annotated(v1alpha2.PodGroupSizeKey, "3"), "3 pods here, and 2 on pod train-0"},
+		"an index too large": {func(pod *corev1.Pod) { pod.Labels[v1alpha2.PodGroupIndexKey] = "2" }, `"2" is not an index from 0 to 1`},
+		"another owner":      {func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "2" }, "two owners claim the group"},
+		"no command":         {func(pod *corev1.Pod) { pod.Spec.Containers[0].Command = nil }, "spec.containers[0].command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGuest(t)
+			first := g.createMember(member(0))
+			pod := g.createMember(member(1, c.change))
+			if got := pod.Annotations[v1alpha2.RefusedKey]; !strings.Contains(got, c.why) || len(pod.Spec.InitContainers) > 0 {
+				t.Errorf("it says %q, not %q, or has an agent", got, c.why)
+			}
+			g.eventually(func() string {
+				if pod := g.leader(); pod != nil && pod.UID == first.UID {
+					return "the pod of index 0 is still there"
+				}
+				return ""
+			})
+			g.refused(g.createMember(member(0)), "train-1")
+		})
+	}
+}
+
+func TestTwoPodsOfOneIndexKeepAGroupFromRunning(t *testing.T) {
+	g := newGuest(t)
+	g.createMember(member(0, annotated(v1alpha2.PodGroupSizeKey, "3")))
+	for _, name := range []string{"train-1", "train-1-again"} {
+		g.createMember(member(1, annotated(v1alpha2.PodGroupSizeKey, "3"), func(pod *corev1.Pod) { pod.Name = name }))
+	}
+	if got := g.awaitOfLeader(inSync + "=False/NotPossible"); !strings.Contains(got, "have the same index") {
+		t.Errorf("it says %q", got)
+	}
+	g.ok(g.core.CoreV1().Pods(g.namespace).Delete(t.Context(), "train-1-again", metav1.DeleteOptions{}))
+	g.awaitOfLeader(inSync + "=False/WaitingForWorkers")
+}
