@@ -51,9 +51,11 @@ func (g *guest) createMember(pod *corev1.Pod) *corev1.Pod {
 }
 
 // leader is the pod of index 0, nil if there is none.
-func (g *guest) leader() *corev1.Pod {
+func (g *guest) leader() *corev1.Pod { return g.podNamed("train-0") }
+
+func (g *guest) podNamed(name string) *corev1.Pod {
 	g.Helper()
-	pod, err := g.core.CoreV1().Pods(g.namespace).Get(g.Context(), "train-0", metav1.GetOptions{})
+	pod, err := g.core.CoreV1().Pods(g.namespace).Get(g.Context(), name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -61,12 +63,17 @@ func (g *guest) leader() *corev1.Pod {
 	return pod
 }
 
-// awaitOfLeader waits for a condition, and returns its message.
 func (g *guest) awaitOfLeader(want string) (message string) {
+	g.Helper()
+	return g.awaitOfPod("train-0", want)
+}
+
+// awaitOfPod waits for a condition of a pod, and returns its message.
+func (g *guest) awaitOfPod(name, want string) (message string) {
 	g.Helper()
 	g.eventually(func() string {
 		got := inSync + " is absent"
-		if pod := g.leader(); pod != nil {
+		if pod := g.podNamed(name); pod != nil {
 			for _, c := range pod.Status.Conditions {
 				if c.Type == inSync {
 					got, message = inSync+"="+string(c.Status)+"/"+c.Reason, c.Message

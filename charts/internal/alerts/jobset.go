@@ -9,7 +9,7 @@ import (
 
 func jobSet() Set {
 	m := manager{
-		title: "JobSet controller", program: "jobset", controllers: "jobset|placement|orchestrator|jobs|rosters",
+		title: "JobSet controller", program: "jobset", controllers: "jobset|placement|orchestrator|jobs|pods|rosters",
 		webhooks: admission.Names["jobset-controller"], lease: "6d4f6a47.jobset.x-k8s.io",
 	}
 	return Set{"jobset-controller", append(append(m.alerts(), training()...), orchestrator()...)}
@@ -17,7 +17,7 @@ func jobSet() Set {
 
 func inPlace() Set {
 	m := manager{
-		title: "orchestrator beside the published JobSet controller", program: "orchestrator", controllers: "orchestrator|jobs|rosters",
+		title: "orchestrator beside the published JobSet controller", program: "orchestrator", controllers: "orchestrator|jobs|pods|rosters",
 		webhooks: admission.Names["holdfast-inplace"], lease: "holdfast-inplace",
 	}
 	return Set{"holdfast-inplace", append(append(m.alerts(), training()...), orchestrator()...)}

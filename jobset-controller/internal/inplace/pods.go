@@ -54,17 +54,40 @@ func MemberOf(pod *corev1.Pod) (m Member, declared bool, err error) {
 	return m, true, nil
 }
 
+// lwsName and lwsGroup are labels of pods of a LeaderWorkerSet: its name, and the index of the replica.
+const (
+	lwsName  = "leaderworkerset.sigs.k8s.io/name"
+	lwsGroup = "leaderworkerset.sigs.k8s.io/group-index"
+)
+
+// LeaderWorkerSetOf is the name of the LeaderWorkerSet that a pod is of, "" if it is of none.
+func LeaderWorkerSetOf(pod *corev1.Pod) string { return pod.Labels[lwsName] }
+
+// GroupLabels are those by which all pods of a group are found that its owner has created, given the pod of index 0.
+func GroupLabels(leader *corev1.Pod) map[string]string {
+	if set, group := leader.Labels[lwsName], leader.Labels[lwsGroup]; set != "" && group != "" {
+		return map[string]string{lwsName: set, lwsGroup: group}
+	}
+	return map[string]string{v1alpha2.PodGroupKey: leader.Name}
+}
+
 // OfPods reads a group of pods as an Indexed Job, by the pod of index 0. OfJob and ChildOf read that Job.
 func OfPods(leader *corev1.Pod) *batchv1.Job {
 	m, _, _ := MemberOf(leader) // without a size there is one pod; an error is what the group was refused for
 	size := ptr.To(int32(max(m.Size, 1)))
-	return &batchv1.Job{
+	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{Kind: PodKind}, ObjectMeta: leader.ObjectMeta,
 		Spec: batchv1.JobSpec{
 			Parallelism: size, Completions: size, CompletionMode: ptr.To(batchv1.IndexedCompletion),
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: leader.Labels}, Spec: leader.Spec},
 		},
 	}
+	for _, c := range leader.Status.Conditions {
+		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
+			Type: batchv1.JobConditionType(c.Type), Status: c.Status, Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime,
+		})
+	}
+	return job
 }
 
 // LeaderOf is the UID of the pod of index 0, given a pod that the webhook on pods has prepared: each pod but that one carries it.

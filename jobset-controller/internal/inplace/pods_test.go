@@ -51,3 +51,13 @@ func TestWhatAPodSaysOfItsGroup(t *testing.T) {
 		t.Errorf("a pod of no group: %v, %v", declared, err)
 	}
 }
+
+// A condition that is not read is written again in each reconcile.
+func TestAGroupOfPodsIsReadWithItsConditions(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a-0", Generation: 2, Labels: map[string]string{v1alpha2.PodGroupKey: "a-0"}}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: "InPlaceInSync", Status: corev1.ConditionTrue, Reason: "InSync", Message: "all"}}
+	got := OfJob(OfPods(pod)).Status.Conditions
+	if len(got) != 1 || got[0].Type != "InPlaceInSync" || got[0].Message != "all" || got[0].ObservedGeneration != 2 {
+		t.Errorf("the conditions are %+v", got)
+	}
+}

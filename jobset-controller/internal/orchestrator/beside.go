@@ -26,34 +26,33 @@ import (
 // leader opens the epochs and ends the JobSet when the budget is spent. An installation leads a JobSet once it has prepared a Job of it, and
 // claims it then; JobSets of our own controller, and of other installations, are left alone.
 func Beside(installation string) Kind {
-	kind := besideKind(installation)
-	kind.Controller, kind.GVK, kind.DropsCopies, kind.Changed = JobSets.Controller, owners.JobSet, true, servedChanged()
-	kind.New = func() client.Object { return &v1alpha2.JobSet{} }
-	return kind
+	return led(installation, Kind{
+		Controller: JobSets.Controller, GVK: owners.JobSet, DropsCopies: true, Changed: servedChanged(),
+		New: func() client.Object { return &v1alpha2.JobSet{} },
+	})
 }
 
 // Alone are Indexed Jobs without a JobSet. They are led as Beside leads JobSets: one is read as a JobSet with one Job. The mark of the webhook is
 // the claim.
 func Alone(installation string) Kind {
-	kind := besideKind(installation)
-	kind.Controller, kind.GVK, kind.Pods, kind.Alone, kind.DropsCopies, kind.Changed = "jobs", owners.Job, inplace.JobKind, true, true, aloneChanged()
-	kind.New = func() client.Object { return &batchv1.Job{} }
-	return kind
+	return led(installation, Kind{
+		Controller: "jobs", GVK: owners.Job, Pods: inplace.JobKind, Alone: true, DropsCopies: true, Changed: aloneChanged(),
+		New: func() client.Object { return &batchv1.Job{} },
+	})
 }
 
-// besideKind is what the kinds have in common that are led beside the controllers that make their pods.
-func besideKind(installation string) Kind {
-	return Kind{
-		Jobs: true,
-		Asks: func(owner client.Object) bool {
-			js := jobSetOf(owner)
-			return js.Annotations[v1alpha2.LedByKey] == installation && asks(js)
-		},
-		View: func(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, error) {
-			view, known := viewServed(jobSetOf(owner), jobs, installation)
-			return view, known, nil
-		},
+// led completes a kind whose groups an installation leads beside the controllers that make their pods.
+func led(installation string, kind Kind) Kind {
+	kind.Jobs = true
+	kind.Asks = func(owner client.Object) bool {
+		js := jobSetOf(owner)
+		return js.Annotations[v1alpha2.LedByKey] == installation && asks(js)
 	}
+	kind.View = func(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, error) {
+		view, known := viewServed(jobSetOf(owner), jobs, installation)
+		return view, known, nil
+	}
+	return kind
 }
 
 // aloneChanged lets through Jobs without a JobSet that ask, or are led, when their group depends on the change.

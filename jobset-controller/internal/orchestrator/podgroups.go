@@ -25,10 +25,10 @@ import (
 // Pods are groups that pods declare, whoever creates them. The pod of index 0 is the owner of its group: counts and conditions are kept on it. A full
 // recreation deletes it with the others, so that what its own owner creates then is another group.
 func Pods(installation string) Kind {
-	kind := besideKind(installation)
-	kind.Controller, kind.GVK, kind.Pods, kind.Alone, kind.Changed = "pods", owners.Pod, inplace.PodKind, true, leaderChanged()
-	kind.New = func() client.Object { return &corev1.Pod{} }
-	return kind
+	return led(installation, Kind{
+		Controller: "pods", GVK: owners.Pod, Pods: inplace.PodKind, Alone: true, Changed: leaderChanged(),
+		New: func() client.Object { return &corev1.Pod{} },
+	})
 }
 
 // leaderChanged lets through pods of index 0 when their group depends on the change.
@@ -118,7 +118,7 @@ func (x *run) observeMissed(ctx context.Context) error {
 
 func (x *run) listMissed(ctx context.Context) error {
 	var list corev1.PodList
-	if err := x.Live.List(ctx, &list, client.InNamespace(x.owner.GetNamespace()), client.MatchingLabels{v1alpha2.PodGroupKey: x.owner.GetName()}); err != nil {
+	if err := x.Live.List(ctx, &list, client.InNamespace(x.owner.GetNamespace()), client.MatchingLabels(inplace.GroupLabels(x.owner.(*corev1.Pod)))); err != nil {
 		return fmt.Errorf("listing the pods of the group: %w", err)
 	}
 	x.missed = nil

@@ -66,6 +66,9 @@ func (p *planner) entered() int64 {
 	if c == nil || c.Reason == ReasonForming || c.Reason == ReasonUnreachable {
 		return 0
 	}
+	if p.Owner.Served != nil && p.Owner.Served.Pods && c.Reason == ReasonRefused {
+		return 0 // a conflict that is over keeps a group from running, and from nothing else
+	}
 	var steps int64
 	for _, stage := range p.wanted.Stages {
 		for i := range p.Jobs {

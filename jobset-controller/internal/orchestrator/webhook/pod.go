@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/storage/names"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -13,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 )
@@ -23,8 +27,9 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods,verbs=patch
 // +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=pods/finalizers,verbs=update
+// +kubebuilder:rbac:groups=leaderworkerset.x-k8s.io,resources=leaderworkersets,verbs=get
 
-// Pods prepares pods that declare a group.
+// Pods prepares pods that declare a group, and those of LeaderWorkerSets.
 type Pods struct {
 	Live         client.Reader
 	Agents       inject.Settings
@@ -36,20 +41,27 @@ func (w *Pods) Register(mgr ctrl.Manager) error {
 	return ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(w).Complete()
 }
 
-// Default prepares a pod that declares a group. An error keeps the pod from being created. Its owner tries again.
+// Default prepares a pod that declares a group, or whose LeaderWorkerSet asks for in-place restarts. An error keeps the pod from being created. Its owner tries again.
 func (w *Pods) Default(ctx context.Context, pod *corev1.Pod) error {
+	set := w.setOf(ctx, pod)
 	leader, declared := pod.Labels[v1alpha2.PodGroupKey]
+	if set != nil {
+		declared = beside.Declare(pod, set)
+		leader = pod.Labels[v1alpha2.PodGroupKey]
+	}
 	if !declared {
 		return nil
 	}
 	if pod.Name == "" {
 		pod.Name = names.SimpleNameGenerator.GenerateName(pod.GenerateName) // as the API server would
 	}
-	prepare := w.follow
+	var prepared bool
+	var err error
 	if pod.Name == leader {
-		prepare = w.lead
+		prepared, err = w.lead(ctx, pod, set)
+	} else {
+		prepared, err = w.follow(ctx, pod)
 	}
-	prepared, err := prepare(ctx, pod)
 	if prepared {
 		log.FromContext(ctx).V(1).Info("prepared a pod for in-place restarts", "pod", pod.Name, "group", leader)
 	}
@@ -57,9 +69,12 @@ func (w *Pods) Default(ctx context.Context, pod *corev1.Pod) error {
 }
 
 // lead prepares the pod of index 0, unless pods of the group that carry no agents wait for it.
-func (w *Pods) lead(ctx context.Context, pod *corev1.Pod) (bool, error) {
+func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unstructured) (bool, error) {
 	if !beside.AsksOfPods(pod) {
 		return false, nil
+	}
+	if set != nil { // the workers of a leader before this one go with it
+		return beside.Lead(pod, beside.RefusalOfSet(set), w.Agents, w.Installation), nil
 	}
 	var list corev1.PodList
 	if err := w.Live.List(ctx, &list, client.InNamespace(namespaceOf(ctx, pod)), client.MatchingLabels{v1alpha2.PodGroupKey: pod.Name}); err != nil {
@@ -71,7 +86,27 @@ func (w *Pods) lead(ctx context.Context, pod *corev1.Pod) (bool, error) {
 			without = append(without, other.Name)
 		}
 	}
-	return beside.Lead(pod, without, w.Agents, w.Installation), nil
+	against := ""
+	if len(without) > 0 {
+		against = "pods of the group run without agents: " + strings.Join(without, ", ") + "; recreate them together with this pod"
+	}
+	return beside.Lead(pod, against, w.Agents, w.Installation), nil
+}
+
+// setOf reads the LeaderWorkerSet that a pod is of; nil if it is of none. One that cannot be read keeps no pod from being created.
+func (w *Pods) setOf(ctx context.Context, pod *corev1.Pod) *unstructured.Unstructured {
+	name := inplace.LeaderWorkerSetOf(pod)
+	if name == "" {
+		return nil
+	}
+	set := &unstructured.Unstructured{}
+	set.SetGroupVersionKind(beside.LeaderWorkerSet)
+	err := w.Live.Get(ctx, types.NamespacedName{Namespace: namespaceOf(ctx, pod), Name: name}, set)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "reading a LeaderWorkerSet failed, creating its pod without an agent", "leaderWorkerSet", name, "pod", pod.Name)
+		return nil
+	}
+	return set
 }
 
 // follow prepares another pod, which has to know the UID of the pod of index 0.

@@ -1,11 +1,11 @@
 package beside
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"strconv"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,9 +17,9 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 )
 
-// Lead adds an agent to the pod of index 0 of a group that pods declare, if it asks for in-place restarts. others are the names of pods of the group that run
-// without agents: then no pod gets one. The pod needs a name. It reports whether the pod has an agent; if not, an annotation of the pod says why.
-func Lead(pod *corev1.Pod, others []string, s inject.Settings, installation string) bool {
+// Lead adds an agent to the pod of index 0 of a group that pods declare, if it asks for in-place restarts. against is what stands against it that the pod
+// does not show. The pod needs a name. It reports whether the pod has an agent; if not, an annotation of the pod says why.
+func Lead(pod *corev1.Pod, against string, s inject.Settings, installation string) bool {
 	dropWritten(pod)
 	if !AsksOfPods(pod) {
 		return false
@@ -31,8 +31,8 @@ func Lead(pod *corev1.Pod, others []string, s inject.Settings, installation stri
 		return refuse(pod, err.Error())
 	case metav1.GetControllerOfNoCopy(pod) == nil:
 		return refuse(pod, "the pod has no owner that recreates it")
-	case len(others) > 0:
-		return refuse(pod, fmt.Sprintf("pods of the group run without agents: %s; recreate them together with this pod", strings.Join(others, ", ")))
+	case against != "":
+		return refuse(pod, against)
 	}
 	return add(pod, nil, s, installation)
 }
@@ -40,7 +40,7 @@ func Lead(pod *corev1.Pod, others []string, s inject.Settings, installation stri
 // Follow does so for another pod of the group, given the pod of index 0. If that pod asks for nothing, or was refused, the pod is left alone.
 func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) bool {
 	dropWritten(pod)
-	if !AsksOfPods(leader) || leader.Annotations[v1alpha2.RefusedKey] != "" {
+	if !AsksOfPods(leader) && inplace.LeaderWorkerSetOf(leader) == "" || leader.Annotations[v1alpha2.RefusedKey] != "" {
 		return false
 	}
 	by, prepared := leader.Annotations[v1alpha2.LedByKey]
@@ -93,10 +93,7 @@ func conflict(pod *corev1.Pod, m inplace.Member, leader *corev1.Pod) error {
 	if m.Size != first.Size {
 		return fmt.Errorf("annotation %s: the group has %d pods here, and %d on pod %s", v1alpha2.PodGroupSizeKey, m.Size, first.Size, leader.Name)
 	}
-	if ours, theirs := controllerOf(pod), controllerOf(leader); ours != theirs {
-		return fmt.Errorf("label %s: two owners claim the group: %s, and %s of pod %s", v1alpha2.PodGroupKey, ours, theirs, leader.Name)
-	}
-	return nil
+	return claims(pod, leader)
 }
 
 func controllerOf(pod *corev1.Pod) string {
@@ -158,28 +155,29 @@ var inherited = []string{
 
 // add adds the agent that a pod asks for, or its leader.
 func add(pod *corev1.Pod, leader map[string]string, s inject.Settings, installation string) bool {
-	job := inplace.OfPods(pod)
-	js := inplace.OfJob(job)
+	a, why := assess(pod, leader)
+	if why = cmp.Or(why, s.Lacks(a)); why != "" {
+		return refuse(pod, why)
+	}
+	job, policy := inplace.OfPods(pod), pod.Spec.RestartPolicy
+	inject.For(a, nil, s).Into(0, job)
+	pod.Spec = job.Spec.Template.Spec
+	pod.Spec.RestartPolicy = policy
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha2.LedByKey, installation)
+	return true
+}
+
+// assess says what a pod is to get, and what stands against it.
+func assess(pod *corev1.Pod, leader map[string]string) (a inject.Assessment, why string) {
+	js := inplace.OfJob(inplace.OfPods(pod))
 	js.Annotations = maps.Clone(js.Annotations)
 	for _, key := range inherited {
 		if value, found := leader[key]; found && js.Annotations[key] == "" {
 			js.Annotations[key] = value
 		}
 	}
-	a := inject.Assess(js)
-	if why := Refusal(js); why != "" {
-		return refuse(pod, why)
+	if a, why = inject.Assess(js), Refusal(js); why == "" && a.Entries[0].Driver != inject.Exec {
+		why = "all pods of the group need the driver exec, and none may bring an agent of its own"
 	}
-	if a.Entries[0].Driver != inject.Exec {
-		return refuse(pod, "all pods of the group need the driver exec, and none may bring an agent of its own")
-	}
-	if why := s.Lacks(a); why != "" {
-		return refuse(pod, why)
-	}
-	policy := pod.Spec.RestartPolicy
-	inject.For(a, nil, s).Into(0, job)
-	pod.Spec = job.Spec.Template.Spec
-	pod.Spec.RestartPolicy = policy
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha2.LedByKey, installation)
-	return true
+	return a, why
 }

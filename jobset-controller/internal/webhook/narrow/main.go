@@ -82,7 +82,7 @@ func narrowHook(hook map[string]any) error {
 		}
 	case "pods":
 		if typed.Name == besidePods {
-			hook["objectSelector"] = having(v1alpha2.PodGroupKey)
+			hook["matchConditions"] = podGroups()
 			return nil
 		}
 		hook["objectSelector"] = ofJobSets()
@@ -104,11 +104,17 @@ func groups() []admissionv1.MatchCondition {
 		v1alpha2.JobSetNameKey, v1alpha2.InPlaceTimeoutKey)}}
 }
 
-// ofJobSets is cheap: the API server keeps selectors compiled, and compares labels alone.
-func ofJobSets() metav1.LabelSelector { return having(v1alpha2.JobSetNameKey) }
+// podGroups are pods that declare a group, and those of LeaderWorkerSets.
+func podGroups() []admissionv1.MatchCondition {
+	return []admissionv1.MatchCondition{{Name: "may-have-a-group", Expression: fmt.Sprintf(
+		"has(object.metadata.labels) && ('%s' in object.metadata.labels || 'leaderworkerset.sigs.k8s.io/name' in object.metadata.labels)", v1alpha2.PodGroupKey)}}
+}
 
-func having(label string) metav1.LabelSelector {
-	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: label, Operator: metav1.LabelSelectorOpExists}}}
+// ofJobSets is cheap: the API server keeps selectors compiled, and compares labels alone.
+func ofJobSets() metav1.LabelSelector {
+	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: v1alpha2.JobSetNameKey, Operator: metav1.LabelSelectorOpExists},
+	}}
 }
 
 // exclusively leaves out pods that do not ask for exclusive placement, and those whose nodes were reserved beforehand.

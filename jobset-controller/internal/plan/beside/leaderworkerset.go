@@ -1,0 +1,82 @@
+package beside
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+)
+
+// LeaderWorkerSet is the kind as v0.8 of its controller has it. No type of it is needed.
+var LeaderWorkerSet = schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}
+
+// What the LeaderWorkerSet controller writes on pods. Its webhook adds the index to workers, maybe later than ours is asked.
+const (
+	lwsSize       = "leaderworkerset.sigs.k8s.io/size"         // annotation
+	lwsLeaderName = "leaderworkerset.sigs.k8s.io/leader-name"  // annotation of workers
+	lwsIndex      = "leaderworkerset.sigs.k8s.io/worker-index" // label
+)
+
+// settingsOfSets are the annotations that the pod of index 0 takes from its LeaderWorkerSet.
+var settingsOfSets = append([]string{
+	v1alpha2.MaxRestartsKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey,
+}, inherited...)
+
+// Declare has a pod of a LeaderWorkerSet that asks for in-place restarts declare its group, as pods of any owner do: one replica is a group, and the leader
+// pod is the one of index 0. It reports false if the LeaderWorkerSet does not ask.
+func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
+	asks := set.GetAnnotations()
+	if _, said := asks[v1alpha2.InPlaceTimeoutKey]; !said {
+		return false
+	}
+	index, leader := pod.Labels[lwsIndex], pod.Annotations[lwsLeaderName]
+	if index == "0" {
+		leader = pod.Name
+		for _, key := range settingsOfSets {
+			if value, said := asks[key]; said {
+				metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
+			}
+		}
+	}
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.PodGroupKey, leader)
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha2.PodGroupSizeKey, pod.Annotations[lwsSize])
+	if index != "" {
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.PodGroupIndexKey, index)
+	}
+	return true
+}
+
+// RefusalOfSet says what of a LeaderWorkerSet stands against in-place restarts, beyond what its leader pod shows; "" if nothing does.
+func RefusalOfSet(set *unstructured.Unstructured) string {
+	if policy, _, _ := unstructured.NestedString(set.Object, "spec", "startupPolicy"); policy == "LeaderReady" {
+		return "spec.startupPolicy: with LeaderReady the workers are created after the leader is ready, and the leader would wait for them; use LeaderCreated"
+	}
+	template, found, _ := unstructured.NestedMap(set.Object, "spec", "leaderWorkerTemplate", "workerTemplate")
+	worker := &corev1.Pod{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(template, worker); !found || err != nil {
+		return ""
+	}
+	worker.Annotations = map[string]string{}
+	if _, why := assess(worker, set.GetAnnotations()); why != "" {
+		return "spec.leaderWorkerTemplate.workerTemplate: " + why
+	}
+	return ""
+}
+
+// claims reports whether the controller of a pod may have pods in the group of a leader: the same one or, of a LeaderWorkerSet, the StatefulSet that has the
+// leader's name.
+func claims(pod, leader *corev1.Pod) error {
+	ours, theirs := controllerOf(pod), controllerOf(leader)
+	owner := metav1.GetControllerOfNoCopy(pod)
+	ofSet := inplace.LeaderWorkerSetOf(pod) != "" && inplace.LeaderWorkerSetOf(pod) == inplace.LeaderWorkerSetOf(leader)
+	if ours == theirs || ofSet && owner != nil && owner.Kind == "StatefulSet" && owner.Name == leader.Name {
+		return nil
+	}
+	return fmt.Errorf("label %s: two owners claim the group: %s, and %s of pod %s", v1alpha2.PodGroupKey, ours, theirs, leader.Name)
+}
