@@ -1,29 +1,29 @@
-// Package elastic is the root of the elastic operator's module: ElasticJobs of group elastic.pytorch.org, training that goes on
-// while there are enough workers.
+// Package elastic is the root of the elastic operator's module. The operator runs ElasticJobs of group elastic.pytorch.org: training that
+// continues as long as enough workers are left.
 //
-//	api/v1alpha1       the ElasticJob
+//	api/v1alpha1       the ElasticJob API
 //	cmd/manager        the operator
 //	cmd/rendezvous     the managed rendezvous: one small server for each job without an rdzvEndpoint
-//	internal/policy    who is active, lost, replaced; when a job has failed or succeeded. Pure
+//	internal/policy    which workers are active, lost or replaced; when a job has failed or succeeded. Pure
 //	internal/plan      pods, services and environment of a job. Pure
 //	internal/controller/elasticjob
-//	kueue              a module of its own: the only importer of Kueue's jobframework
+//	kueue              the integration with Kueue, in a separate module
 //
-// # The seam between the operator and the rendezvous server
+// # The interface between the operator and the rendezvous server
 //
-// A job whose spec.rdzvEndpoint is empty gets a server of its own: a pod and a Service, both named <job>-rendezvous and owned by the job.
-// The operator creates the pod, and replaces it when it fails or its node is lost, as it does with workers; while the job is suspended there is
-// none. The image is that of the operator's flag --rendezvous-image, and the container runs
+// A job with an empty spec.rdzvEndpoint gets its own server: a pod and a Service, both named <job>-rendezvous and owned by the job. The
+// operator replaces the pod when it fails or its node is lost, and deletes it while the job is suspended. The pod runs the image of the
+// operator's flag --rendezvous-image:
 //
 //	rendezvous --listen=:29400 --metrics=:8080 --run-id=<run ID>
 //
-// The run ID is what workers get as PET_RDZV_ID: the job's UID, and after a resumption the UID, a dash and the number of resumptions, because
-// a rendezvous that leaving workers have closed stays closed. The server speaks torch's TCPStore, which is the backend c10d.
+// Workers get the run ID as PET_RDZV_ID. It is the job's UID. After the job was resumed, "-" and the number of resumptions are appended,
+// because a rendezvous that was closed by leaving workers stays closed. The server implements torch's TCPStore, for the c10d backend.
 //
-// The operator asks GET http://<job>-rendezvous.<namespace>.svc:8080/status and expects
+// The operator sends GET http://<job>-rendezvous.<namespace>.svc:8080/status, expects
 //
 //	{"round": 3, "participants": 4, "waiting": 0, "closed": false, "lastChange": "<RFC 3339>"}
 //
-// and copies it to status.rendezvous of the job; without an answer the message says so and the rest stays. GET /healthz on the same port
-// answers 200 once the server listens; it is the readiness probe.
+// and copies it to status.rendezvous of the job. If the request fails, only status.rendezvous.message changes. GET /healthz on the same
+// port returns 200 once the server listens. It is the readiness probe.
 package elastic

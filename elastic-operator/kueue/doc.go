@@ -1,7 +1,8 @@
-// Package kueue is the root of the integration of ElasticJobs with Kueue: a program of its own, in a module of its own, because the library
-// of Kueue is large, changes from minor to minor, and decides about versions of others. Who has no Kueue does without.
+// Package kueue is the root of the integration of ElasticJobs with Kueue. It is an optional program in a separate module, because Kueue's
+// library is large, changes with every minor version, and pins the versions of other libraries.
 //
-// It knows the operator by the API only. It suspends and resumes jobs, says in spec.grantedReplicas how many workers Kueue has admitted,
-// and tells Kueue when they are ready and when the job has finished. The operator starts no pod of a job with a queue label before something
-// was granted, so that neither an order of start nor a webhook is needed.
+// The integration and the operator communicate only through the ElasticJob API. The integration suspends and resumes jobs, sets
+// spec.grantedReplicas to the number of admitted workers, and reports to Kueue when workers are ready and when the job has finished. The
+// operator does not start pods of a job with a queue label before spec.grantedReplicas is set. Therefore the two programs may start in any
+// order, and no webhook is needed.
 package kueue

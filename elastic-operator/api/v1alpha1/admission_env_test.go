@@ -61,19 +61,19 @@ func TestWhatIsRefusedAndWhy(t *testing.T) {
 			j.Spec.BackoffLimit, j.Spec.NestedRunPolicy = ptr.To(int32(1)), &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(2))}
 		}, "backoffLimit is set more than once"},
 		"two clean-ups that differ": {func(j *job) {
-			j.Spec.CleanPodPolicy, j.Spec.WrittenRunPolicy = ptr.To(v1alpha1.CleanAll), &v1alpha1.RunPolicy{CleanPodPolicy: ptr.To(v1alpha1.CleanNone)}
+			j.Spec.CleanPodPolicy, j.Spec.LegacyRunPolicy = ptr.To(v1alpha1.CleanAll), &v1alpha1.RunPolicy{CleanPodPolicy: ptr.To(v1alpha1.CleanNone)}
 		}, "cleanPodPolicy is set more than once"},
 		"two lives that differ, neither at the top": {func(j *job) {
 			j.Spec.NestedRunPolicy = &v1alpha1.RunPolicy{TTLSecondsAfterFinished: ptr.To(int32(1))}
-			j.Spec.WrittenRunPolicy = &v1alpha1.RunPolicy{TTLSecondsAfterFinished: ptr.To(int32(2))}
+			j.Spec.LegacyRunPolicy = &v1alpha1.RunPolicy{TTLSecondsAfterFinished: ptr.To(int32(2))}
 		}, "ttlSecondsAfterFinished is set more than once"},
 		"two deadlines that differ": {func(j *job) {
-			j.Spec.ActiveDeadlineSeconds, j.Spec.WrittenRunPolicy = ptr.To(int64(1)), &v1alpha1.RunPolicy{ActiveDeadlineSeconds: ptr.To(int64(2))}
+			j.Spec.ActiveDeadlineSeconds, j.Spec.LegacyRunPolicy = ptr.To(int64(1)), &v1alpha1.RunPolicy{ActiveDeadlineSeconds: ptr.To(int64(2))}
 		}, "activeDeadlineSeconds is set more than once"},
 		"percent without its type": {func(j *job) {
 			j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessAny, Percent: ptr.To(int32(5))}
-		}, "percent goes with type Percent"},
-		"type Percent without one": {func(j *job) { j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent} }, "percent goes with type Percent"},
+		}, "percent is required with type Percent"},
+		"type Percent without one": {func(j *job) { j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent} }, "percent is required with type Percent"},
 		"max of none":              {func(j *job) { j.Spec.MaxReplicas = ptr.To(int32(0)) }, "spec.maxReplicas: Invalid value: 0"},
 		"no replicas":              {func(j *job) { j.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(int32(0)) }, "spec.replicaSpecs.Worker.replicas: Invalid value: 0"},
 		"granted none":             {func(j *job) { j.Spec.GrantedReplicas = ptr.To(int32(0)) }, "spec.grantedReplicas: Invalid value: 0"},
@@ -177,10 +177,10 @@ func TestAllSpellingsOfTheRunPolicyAreTaken(t *testing.T) {
 			s.NestedRunPolicy = &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(7))}
 		},
 		"in RunPolicy": func(s *v1alpha1.ElasticJobSpec) {
-			s.WrittenRunPolicy = &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(7))}
+			s.LegacyRunPolicy = &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(7))}
 		},
 		"twice alike": func(s *v1alpha1.ElasticJobSpec) {
-			s.BackoffLimit, s.WrittenRunPolicy = ptr.To(int32(7)), &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(7)), CleanPodPolicy: ptr.To(v1alpha1.CleanNone)}
+			s.BackoffLimit, s.LegacyRunPolicy = ptr.To(int32(7)), &v1alpha1.RunPolicy{BackoffLimit: ptr.To(int32(7)), CleanPodPolicy: ptr.To(v1alpha1.CleanNone)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestAllSpellingsOfTheRunPolicyAreTaken(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := []*int32{job.Spec.BackoffLimit}
-			for _, p := range []*v1alpha1.RunPolicy{job.Spec.NestedRunPolicy, job.Spec.WrittenRunPolicy} {
+			for _, p := range []*v1alpha1.RunPolicy{job.Spec.NestedRunPolicy, job.Spec.LegacyRunPolicy} {
 				if p != nil {
 					got = append(got, p.BackoffLimit)
 				}
@@ -201,7 +201,7 @@ func TestAllSpellingsOfTheRunPolicyAreTaken(t *testing.T) {
 					n++
 				}
 			}
-			if n == 0 || want.WrittenRunPolicy != nil && job.Spec.WrittenRunPolicy == nil {
+			if n == 0 || want.LegacyRunPolicy != nil && job.Spec.LegacyRunPolicy == nil {
 				t.Errorf("what came back: %+v", job.Spec)
 			}
 		})

@@ -1,3 +1,8 @@
+// Package v1alpha1 is the ElasticJob API of group elastic.pytorch.org, a superset of the published v1alpha1. Everything that the published
+// kind accepts is accepted and has the same meaning. All additional fields are optional.
+//
+// +kubebuilder:object:generate=true
+// +groupName=elastic.pytorch.org
 package v1alpha1
 
 import (
@@ -13,10 +18,10 @@ var (
 	// GroupVersion identifies this API.
 	GroupVersion = schema.GroupVersion{Group: "elastic.pytorch.org", Version: "v1alpha1"}
 
-	// SchemeBuilder collects what AddToScheme registers.
+	// SchemeBuilder collects the types for AddToScheme.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
-	// AddToScheme makes the kinds of this package known to a scheme.
+	// AddToScheme registers the kinds of this package.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 
@@ -25,3 +30,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
+
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen object paths=.
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen crd:generateEmbeddedObjectMeta=true paths=. output:crd:dir=../../../charts/elastic-operator/files/crds
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod crd-ref-docs --log-level ERROR --renderer markdown --config ../../../hack/reference/config.yaml --templates-dir ../../../hack/reference/templates --source-path . --output-path ../../../docs/reference/elasticjob.md

@@ -1,35 +1,36 @@
 package v1alpha1
 
-// Labels of pods and services. The keys are the published ones and have no prefix.
+// Labels of pods and services. The keys are those of the published controller, without a prefix.
 const (
-	// GroupNameLabel holds GroupName.
+	// GroupNameLabel marks the pods and services of all ElasticJobs. Its value is GroupName.
 	GroupNameLabel = "group-name"
 	// GroupName is the value of GroupNameLabel.
 	GroupName = "elastic.pytorch.org"
-	// JobNameLabel holds the name of the ElasticJob.
+	// JobNameLabel is the name of the ElasticJob.
 	JobNameLabel = "job-name"
-	// ReplicaTypeLabel holds ReplicaTypeWorker.
+	// ReplicaTypeLabel is ReplicaTypeWorker or ReplicaTypeRendezvous.
 	ReplicaTypeLabel = "replica-type"
-	// ReplicaIndexLabel holds the index of a worker.
+	// ReplicaIndexLabel is the index of a worker.
 	ReplicaIndexLabel = "replica-index"
 	// ReplicaTypeWorker is the value of ReplicaTypeLabel for workers.
 	ReplicaTypeWorker = "worker"
-	// ReplicaTypeRendezvous is its value for the managed rendezvous server.
+	// ReplicaTypeRendezvous is the value of ReplicaTypeLabel for the managed rendezvous server.
 	ReplicaTypeRendezvous = "rendezvous"
 )
 
 const (
-	// InjectArgumentsKey is an annotation of ElasticJobs. "true" puts the launcher's arguments (--rdzv_backend and so on) before those of
-	// each worker's first container, for images that know no PET_ variables.
+	// InjectArgumentsKey is an annotation of ElasticJobs. The value "true" prepends launcher arguments such as --rdzv_backend to the
+	// arguments of each worker's first container. Images with a launcher that does not read PET_ variables need it.
 	InjectArgumentsKey = "elastic.holdfast.dev/inject-launcher-arguments"
-	// InPlaceTimeoutKey is an annotation of ElasticJobs that asks for restarts in place, and bounds the time that one may take, as a duration such
-	// as "60s": while the set of workers stays as it is, a worker whose program fails has the processes of all restarted within their
-	// containers, and no pod is replaced. A worker that does not come back in that time is replaced. It is the key of JobSets.
+	// InPlaceTimeoutKey is an annotation of ElasticJobs that enables in-place restarts. Its value is a duration such as "60s", the timeout
+	// of one restart. When a worker's program fails and the set of workers does not change, the processes of all workers are restarted
+	// inside their containers and no pod is replaced. A worker that is not back within the timeout is replaced. JobSets use the same key.
 	InPlaceTimeoutKey = "alpha.jobset.sigs.k8s.io/inplace-timeout"
-	// InPlaceContainerKey names the container that is restarted, where the pods have several. It is the key of JobSets.
+	// InPlaceContainerKey is an annotation that names the container to restart. It is required if the pods have several containers.
+	// JobSets use the same key.
 	InPlaceContainerKey = "holdfast.dev/inplace-container"
-	// QueueLabel of an ElasticJob names the queue of Kueue.
+	// QueueLabel is a label of ElasticJobs that names a Kueue queue.
 	QueueLabel = "kueue.x-k8s.io/queue-name"
-	// ControllerName is the value of spec.managedBy that means this operator.
+	// ControllerName is the value of spec.managedBy for this operator.
 	ControllerName = "elastic.pytorch.org/elastic-job-controller"
 )

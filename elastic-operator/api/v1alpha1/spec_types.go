@@ -5,35 +5,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ElasticJobSpec is what a user asks for. The fields of the run policy are at the top level, as documented; the published controller wrote
-// them below RunPolicy, and others of its family have them below runPolicy. All three are read; where two say something, they must agree.
+// ElasticJobSpec is the desired state of an ElasticJob. The fields of the run policy are documented at the top level. The published
+// controller wrote them to RunPolicy, and related controllers use runPolicy. All three are read. A field that is set in several of them
+// must have the same value.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas must not be larger than maxReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.replicaSpecs.Worker.replicas) || self.replicaSpecs.Worker.replicas >= self.minReplicas",message="replicaSpecs.Worker.replicas must not be smaller than minReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxReplicas) || !has(self.replicaSpecs.Worker.replicas) || self.replicaSpecs.Worker.replicas <= self.maxReplicas",message="replicaSpecs.Worker.replicas must not be larger than maxReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.grantedReplicas) || self.grantedReplicas >= self.minReplicas",message="grantedReplicas must not be smaller than minReplicas"
-// +kubebuilder:validation:XValidation:rule="!has(self.rdzvBackend) || self.rdzvBackend == 'c10d' || (has(self.rdzvEndpoint) && size(self.rdzvEndpoint) > 0)",message="rdzvBackend etcd and etcd-v2 need an rdzvEndpoint: the operator's own rendezvous server speaks c10d"
+// +kubebuilder:validation:XValidation:rule="!has(self.rdzvBackend) || self.rdzvBackend == 'c10d' || (has(self.rdzvEndpoint) && size(self.rdzvEndpoint) > 0)",message="rdzvBackend etcd and etcd-v2 need an rdzvEndpoint: the managed rendezvous server supports only c10d"
 // +kubebuilder:validation:XValidation:rule="has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",message="managedBy is immutable"
 // +kubebuilder:validation:XValidation:rule="[self.?cleanPodPolicy, self.?runPolicy.?cleanPodPolicy, self.?RunPolicy.?cleanPodPolicy].filter(x, x.hasValue()).all(x, [self.?cleanPodPolicy, self.?runPolicy.?cleanPodPolicy, self.?RunPolicy.?cleanPodPolicy].filter(y, y.hasValue()).all(y, x == y))",message="cleanPodPolicy is set more than once (at the top level, in runPolicy or in RunPolicy) and differs: set it at the top level only"
 // +kubebuilder:validation:XValidation:rule="[self.?ttlSecondsAfterFinished, self.?runPolicy.?ttlSecondsAfterFinished, self.?RunPolicy.?ttlSecondsAfterFinished].filter(x, x.hasValue()).all(x, [self.?ttlSecondsAfterFinished, self.?runPolicy.?ttlSecondsAfterFinished, self.?RunPolicy.?ttlSecondsAfterFinished].filter(y, y.hasValue()).all(y, x == y))",message="ttlSecondsAfterFinished is set more than once (at the top level, in runPolicy or in RunPolicy) and differs: set it at the top level only"
 // +kubebuilder:validation:XValidation:rule="[self.?activeDeadlineSeconds, self.?runPolicy.?activeDeadlineSeconds, self.?RunPolicy.?activeDeadlineSeconds].filter(x, x.hasValue()).all(x, [self.?activeDeadlineSeconds, self.?runPolicy.?activeDeadlineSeconds, self.?RunPolicy.?activeDeadlineSeconds].filter(y, y.hasValue()).all(y, x == y))",message="activeDeadlineSeconds is set more than once (at the top level, in runPolicy or in RunPolicy) and differs: set it at the top level only"
 // +kubebuilder:validation:XValidation:rule="[self.?backoffLimit, self.?runPolicy.?backoffLimit, self.?RunPolicy.?backoffLimit].filter(x, x.hasValue()).all(x, [self.?backoffLimit, self.?runPolicy.?backoffLimit, self.?RunPolicy.?backoffLimit].filter(y, y.hasValue()).all(y, x == y))",message="backoffLimit is set more than once (at the top level, in runPolicy or in RunPolicy) and differs: set it at the top level only"
 type ElasticJobSpec struct {
-	// rdzvEndpoint is host:port of a rendezvous that you run, such as an etcd. Empty or absent: the operator runs a rendezvous server for the
-	// job.
+	// rdzvEndpoint is the host:port of a rendezvous that you run, such as etcd. If it is empty, the operator runs a rendezvous server for
+	// the job.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	RdzvEndpoint string `json:"rdzvEndpoint,omitempty"`
-	// rdzvBackend is torchrun's rendezvous backend: etcd, etcd-v2 or c10d. etcd and etcd-v2 need an rdzvEndpoint. Absent: etcd if rdzvEndpoint
-	// is set, else c10d.
+	// rdzvBackend is torchrun's rendezvous backend: etcd, etcd-v2 or c10d. etcd and etcd-v2 need an rdzvEndpoint. The default is etcd if
+	// rdzvEndpoint is set, and c10d otherwise.
 	// +optional
 	// +kubebuilder:validation:Enum=etcd;etcd-v2;c10d
 	RdzvBackend RendezvousBackend `json:"rdzvBackend,omitempty"`
-	// minReplicas is with how few workers the training goes on; the job fails if fewer can be active. At least 1. Absent: all of them.
+	// minReplicas is the smallest number of workers with which the training continues. The job fails if fewer workers can be active. It is
+	// at least 1 and defaults to replicas.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
-	// maxReplicas bounds the number of workers. At least minReplicas. Absent: replicas.
+	// maxReplicas is the largest number of workers, at least minReplicas. It defaults to replicas.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
@@ -41,186 +43,201 @@ type ElasticJobSpec struct {
 	ReplicaSpecs ReplicaSpecs `json:"replicaSpecs"`
 
 	RunPolicy `json:",inline"`
-	// RunPolicy is where the published controller wrote the run policy.
+	// RunPolicy contains the run policy as the published controller wrote it. Use the fields at the top level instead.
 	// +optional
-	WrittenRunPolicy *RunPolicy `json:"RunPolicy,omitempty"`
-	// runPolicy is accepted too.
+	LegacyRunPolicy *RunPolicy `json:"RunPolicy,omitempty"`
+	// runPolicy contains the run policy as related controllers accept it. Use the fields at the top level instead.
 	// +optional
 	NestedRunPolicy *RunPolicy `json:"runPolicy,omitempty"`
 
-	// successPolicy says when the job has succeeded. Absent: when all workers have that have not failed for good.
+	// successPolicy defines when the job has succeeded. By default, all workers that were not abandoned must have succeeded.
 	// +optional
 	SuccessPolicy *SuccessPolicy `json:"successPolicy,omitempty"`
-	// elasticPolicy says how patient the operator is.
+	// elasticPolicy sets how long the operator waits before it acts, and how many disruptions it tolerates.
 	// +optional
 	ElasticPolicy *ElasticPolicy `json:"elasticPolicy,omitempty"`
-	// suspend stops all workers while it is true, and lets them run again when it turns false. Queues such as Kueue drive it.
+	// suspend stops all workers while it is true. They start again when it becomes false. Kueue sets it for jobs in a queue.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// grantedReplicas is how many workers a queue has admitted, and so the most that run; at least minReplicas. The integration of Kueue
-	// writes it, and removes it when it takes the quota back. A job with a queue label and without it is suspended, so that no pod starts
-	// before the queue has spoken.
+	// grantedReplicas is the number of workers that Kueue has admitted, at least minReplicas. The operator runs no more than that. The
+	// Kueue integration sets it, and removes it when the admission ends. A job with a queue label but without grantedReplicas is suspended,
+	// so no pod starts before the job is admitted.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	GrantedReplicas *int32 `json:"grantedReplicas,omitempty"`
-	// managedBy names the controller that answers for the job. Absent, or elastic.pytorch.org/elastic-job-controller: this operator. With
-	// any other value it keeps its hands off. Immutable.
+	// managedBy is the name of the controller that manages the job. This operator manages the job if the field is absent or
+	// elastic.pytorch.org/elastic-job-controller, and ignores the job otherwise. The field is immutable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ManagedBy *string `json:"managedBy,omitempty"`
 }
 
-// RendezvousBackend is a protocol by which workers find each other.
+// RendezvousBackend is one of torchrun's rendezvous backends.
 type RendezvousBackend string
 
-// Backends of the rendezvous.
+// Supported rendezvous backends.
 const (
 	BackendEtcd   RendezvousBackend = "etcd"
 	BackendEtcdV2 RendezvousBackend = "etcd-v2"
 	BackendC10d   RendezvousBackend = "c10d"
 )
 
-// ReplicaSpecs holds the workers. The name of the type is the published one: a map of which only this key had a meaning.
+// ReplicaSpecs contains the spec of each replica type. In the published API it is a map in which only the key Worker has an effect.
 type ReplicaSpecs struct {
 	// Worker describes the workers.
 	Worker ReplicaSpec `json:"Worker"`
 }
 
-// ReplicaSpec describes pods that are alike.
+// ReplicaSpec describes a set of identical pods.
 type ReplicaSpec struct {
-	// replicas is the number of workers wanted, between minReplicas and maxReplicas. Absent: maxReplicas, or else minReplicas, or else 1.
-	// `kubectl scale` and autoscalers change it.
+	// replicas is the desired number of workers, between minReplicas and maxReplicas. It defaults to maxReplicas if set, then to
+	// minReplicas, then to 1. `kubectl scale` and autoscalers change it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Replicas *int32 `json:"replicas,omitempty"`
-	// restartPolicy says what follows when a worker's program fails. ExitCode (default): the pod is replaced, whatever the code, unless it
-	// is one of permanentExitCodes. Never: it is not replaced. OnFailure, Always: its container is restarted where it is. Workers that are
-	// evicted, preempted or lost are replaced always.
+	// restartPolicy defines what happens when a worker's program fails. With ExitCode (default), the pod is replaced unless the exit code is
+	// one of permanentExitCodes. With Never, the worker is not replaced. With OnFailure and Always, the kubelet restarts the container in
+	// the pod. Workers that are evicted, preempted or lost are always replaced.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;OnFailure;Never;ExitCode
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
-	// permanentExitCodes are codes after which a worker is not replaced, with restartPolicy ExitCode. None by default: torchrun exits with
-	// 1 whatever has happened.
+	// permanentExitCodes are the exit codes after which a worker is not replaced, with restartPolicy ExitCode. The default is empty, because
+	// torchrun exits with 1 after every failure.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:Minimum=1
 	// +kubebuilder:validation:items:Maximum=255
 	PermanentExitCodes []int32 `json:"permanentExitCodes,omitempty"`
-	// template of the pods. apiVersion and kind may be written and mean nothing; the pods' restartPolicy follows from restartPolicy above.
-	// A change holds for pods that are created after it.
+	// template is the template of the pods. Its apiVersion and kind are ignored, and the restartPolicy of the pods is derived from
+	// restartPolicy above. Changes apply to pods that are created later.
 	Template PodTemplate `json:"template"`
 }
 
-// PodTemplate is a pod template that may carry the apiVersion and kind of a pod, as the published examples do.
+// PodTemplate is a pod template that may have an apiVersion and a kind, as in the examples of the published controller.
 type PodTemplate struct {
 	metav1.TypeMeta        `json:",inline"`
 	corev1.PodTemplateSpec `json:",inline"`
 }
 
-// RestartPolicy says what follows when a worker's program fails.
+// RestartPolicy defines what happens when a worker's program fails.
 type RestartPolicy string
 
 // Restart policies.
 const (
-	RestartAlways    RestartPolicy = "Always"
+	// RestartAlways makes the kubelet restart a container that exits.
+	RestartAlways RestartPolicy = "Always"
+	// RestartOnFailure makes the kubelet restart a container that fails.
 	RestartOnFailure RestartPolicy = "OnFailure"
-	RestartNever     RestartPolicy = "Never"
-	RestartExitCode  RestartPolicy = "ExitCode"
+	// RestartNever abandons a worker whose program fails.
+	RestartNever RestartPolicy = "Never"
+	// RestartExitCode replaces the pod unless the exit code is permanent.
+	RestartExitCode RestartPolicy = "ExitCode"
 )
 
-// CleanPodPolicy says which pods are deleted when the job has finished.
+// CleanPodPolicy selects the pods that are deleted when the job has finished.
 type CleanPodPolicy string
 
-// Policies for pods of a finished job.
+// Clean pod policies.
 const (
-	CleanAll     CleanPodPolicy = "All"
+	// CleanAll deletes all pods.
+	CleanAll CleanPodPolicy = "All"
+	// CleanRunning deletes pods that have not terminated.
 	CleanRunning CleanPodPolicy = "Running"
-	CleanNone    CleanPodPolicy = "None"
+	// CleanNone deletes no pod.
+	CleanNone CleanPodPolicy = "None"
 )
 
-// RunPolicy says how long the job and its pods live.
+// RunPolicy limits the run time and the failures of a job, and defines when finished jobs and their pods are deleted.
 type RunPolicy struct {
-	// cleanPodPolicy says which pods are deleted when the job has finished: All, Running (those that have not ended) or None, so that their
-	// logs can be read. Absent: None, or Running if the job is in a queue, whose quota is somebody else's by then.
+	// cleanPodPolicy selects the pods that are deleted when the job has finished: All, Running (only pods that have not terminated) or
+	// None. The logs of the other pods remain available. The default is Running if the job is in a queue, to free its quota, and None
+	// otherwise.
 	// +optional
 	// +kubebuilder:validation:Enum=All;Running;None
 	CleanPodPolicy *CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
-	// ttlSecondsAfterFinished deletes the job so many seconds after it has finished; 0 means at once. Absent: never.
+	// ttlSecondsAfterFinished is the number of seconds after which a finished job is deleted. 0 means immediately. By default, the job is
+	// not deleted.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-	// activeDeadlineSeconds fails the job so many seconds after its start, and stops its workers whatever cleanPodPolicy says. A suspension
-	// starts the time again. Absent: never.
+	// activeDeadlineSeconds is the number of seconds after its start at which the job fails. Its workers are then stopped, regardless of
+	// cleanPodPolicy. The time starts again when the job is resumed. By default, there is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
-	// backoffLimit is how often each worker is replaced, or its container restarted, because its program failed. Once more, and the worker
-	// is given up. Absent: 3; with restartPolicy Always, without limit.
+	// backoffLimit is how often each worker is replaced, or its container restarted, because its program failed. At the next failure, the
+	// worker is abandoned. The default is 3, or no limit with restartPolicy Always.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
-	// schedulingPolicy is accepted and has no effect, as in the published controller. Kueue admits the workers as a gang.
+	// schedulingPolicy has no effect, as in the published controller. Use Kueue to admit all workers together.
 	// +optional
 	SchedulingPolicy *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
 }
 
-// SchedulingPolicy is accepted and has no effect.
+// SchedulingPolicy has no effect. It exists for compatibility with the published controller.
 type SchedulingPolicy struct {
 	// minAvailable has no effect.
 	// +optional
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 }
 
-// SuccessPolicy says when the job has succeeded.
+// SuccessPolicy defines when the job has succeeded.
 //
-// +kubebuilder:validation:XValidation:rule="(self.type == 'Percent') == has(self.percent)",message="percent goes with type Percent, and only with it"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Percent') == has(self.percent)",message="percent is required with type Percent, and forbidden otherwise"
 type SuccessPolicy struct {
-	// type is All (workers that were given up do not count), Any, or Percent.
+	// type is All (every worker that was not abandoned), Any, or Percent.
 	// +kubebuilder:validation:Enum=All;Any;Percent
 	Type SuccessPolicyType `json:"type"`
-	// percent of the workers that must have succeeded, from 1 to 100, rounded up. Only with type Percent.
+	// percent is the percentage of workers that must have succeeded, from 1 to 100. The number of workers is rounded up. It is required with
+	// type Percent and forbidden otherwise.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Percent *int32 `json:"percent,omitempty"`
 }
 
-// SuccessPolicyType is a rule for success.
+// SuccessPolicyType selects how many workers must have succeeded.
 type SuccessPolicyType string
 
-// Rules for success.
+// Success policy types.
 const (
-	SuccessAll     SuccessPolicyType = "All"
-	SuccessAny     SuccessPolicyType = "Any"
+	// SuccessAll requires that all workers succeed that were not abandoned, and at least minReplicas of them.
+	SuccessAll SuccessPolicyType = "All"
+	// SuccessAny requires that one worker succeeds.
+	SuccessAny SuccessPolicyType = "Any"
+	// SuccessPercent requires that a percentage of the workers succeed.
 	SuccessPercent SuccessPolicyType = "Percent"
 )
 
-// ElasticPolicy says how patient the operator is. All in seconds.
+// ElasticPolicy sets how long the operator waits before it acts, and how many disruptions it tolerates.
 type ElasticPolicy struct {
-	// settleSeconds is how long fewer than minReplicas workers may be possible before the job fails, so that all failures of one fault are
-	// seen, and somebody can raise replicas or backoffLimit. Default 30.
+	// settleSeconds is how long the job waits before it fails because fewer than minReplicas workers are left. In this time all failures
+	// with the same cause are counted, and replicas or backoffLimit can be raised. The default is 30.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
-	// disruptionLimit is how often each worker is replaced because it was evicted, preempted or lost. Once more, and the worker is given up.
-	// Absent: without limit.
+	// disruptionLimit is how often each worker is replaced because it was evicted, preempted or lost. At the next disruption, the worker is
+	// abandoned. By default, there is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	DisruptionLimit *int32 `json:"disruptionLimit,omitempty"`
-	// lostNodeSeconds is how long a node may be not ready before its workers count as lost and are replaced elsewhere. Default 60.
+	// lostNodeSeconds is how long a node may be not ready before its workers are considered lost and are replaced on other nodes. The default
+	// is 60.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	LostNodeSeconds *int32 `json:"lostNodeSeconds,omitempty"`
-	// surplusPendingSeconds is how long workers beyond minReplicas may wait for a node before they are given back, so that other work can
-	// have the place they hold in queues and autoscalers. 0 means never. Default 600.
+	// surplusPendingSeconds is how long workers beyond minReplicas may be unschedulable before they are removed, so that they do not occupy
+	// quota or make the cluster scale up. 0 means that they are never removed. The default is 600.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	SurplusPendingSeconds *int32 `json:"surplusPendingSeconds,omitempty"`
-	// surplusRetrySeconds is after how long they are asked for again. A change of replicas asks at once. Default 1800.
+	// surplusRetrySeconds is how long the operator waits before it creates the removed workers again. It creates them immediately when
+	// replicas changes. The default is 1800.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800

@@ -82,8 +82,8 @@ func (in *ElasticJobSpec) DeepCopyInto(out *ElasticJobSpec) {
 	}
 	in.ReplicaSpecs.DeepCopyInto(&out.ReplicaSpecs)
 	in.RunPolicy.DeepCopyInto(&out.RunPolicy)
-	if in.WrittenRunPolicy != nil {
-		in, out := &in.WrittenRunPolicy, &out.WrittenRunPolicy
+	if in.LegacyRunPolicy != nil {
+		in, out := &in.LegacyRunPolicy, &out.LegacyRunPolicy
 		*out = new(RunPolicy)
 		(*in).DeepCopyInto(*out)
 	}

@@ -1,4 +1,5 @@
-// Command bench-rendezvous measures the managed rendezvous with many agents at once, in a process of its own, and prints a table.
+// Command bench-rendezvous measures the managed rendezvous server with many concurrent agents and prints a table. The server runs in a
+// separate process.
 package main
 
 import (
@@ -13,9 +14,9 @@ import (
 )
 
 func main() {
-	agents := pflag.Int("agents", 1000, "How many agents there are.")
-	binary := pflag.String("server", "bin/rendezvous", "The server's program.")
-	out := pflag.String("out", "", "Where the results go as JSON; empty is nowhere.")
+	agents := pflag.Int("agents", 1000, "Number of agents.")
+	binary := pflag.String("server", "bin/rendezvous", "Path of the server binary.")
+	out := pflag.String("out", "", "File for the results as JSON. If empty, no file is written.")
 	pflag.Parse()
 	results, err := measure(*binary, *agents)
 	if err == nil {
@@ -28,25 +29,25 @@ func main() {
 	}
 }
 
-// result is one row.
+// result is one row of the table.
 type result struct {
 	Name     string
 	Agents   int
 	Total    time.Duration
-	P50, P99 time.Duration // of what one agent waits; zero if each waits for the total
+	P50, P99 time.Duration // of the time that one agent waits
 	Requests int
 	CPU      time.Duration // of the server
 	RSS      int64         // of the server, at the end, in bytes
 }
 
-// percentiles of what each agent has waited.
+// percentiles returns the percentiles of the agents' waiting times.
 func percentiles(waits []time.Duration) (p50, p99 time.Duration) {
 	slices.Sort(waits)
 	return waits[len(waits)/2], waits[(len(waits)-1)*99/100]
 }
 
 func print(results []result) {
-	fmt.Println("| agents | at once                           | total     | p50       | p99       | requests | server CPU | memory   |")
+	fmt.Println("| agents | concurrent step                   | total     | p50       | p99       | requests | server CPU | memory   |")
 	fmt.Println("|-------:|-----------------------------------|----------:|----------:|----------:|---------:|-----------:|---------:|")
 	for _, r := range results {
 		fmt.Printf("| %6d | %-33s | %9s | %9s | %9s | %8d | %10s | %4d MiB |\n", r.Agents, r.Name, short(r.Total), short(r.P50), short(r.P99), r.Requests, short(r.CPU), r.RSS>>20)

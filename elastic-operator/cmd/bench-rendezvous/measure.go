@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
-// bench is all that the measurements share.
+// bench is the state shared by the measurements.
 type bench struct {
 	server   *server
 	clients  []*client.Client
@@ -31,11 +31,11 @@ func measure(binary string, agents int) (results []result, err error) {
 		agents int
 		do     func(i int) error
 	}{
-		{"connect, and get a first answer", agents, b.connect},
+		{"connect and get the first reply", agents, b.connect},
 		{"join one round (compare and set)", min(agents, joining), b.join},
-		{"say who they are", agents, b.tell},
-		{"read what all have said", min(agents, reading), b.readAll},
-		{"wait for one key, which is set", agents, b.wake},
+		{"publish a value per agent", agents, b.publish},
+		{"read the values of all agents", min(agents, reading), b.readAll},
+		{"wait for one key until it is set", agents, b.waitForKey},
 	} {
 		if err := b.measure(step.name, step.agents, step.do); err != nil {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
@@ -44,7 +44,7 @@ func measure(binary string, agents int) (results []result, err error) {
 	return b.results, nil
 }
 
-// measure has the first agents do something at once.
+// measure runs the step concurrently for the first agents.
 func (b *bench) measure(name string, agents int, do func(i int) error) error {
 	before, err := b.server.cpu()
 	if err != nil {
@@ -90,12 +90,12 @@ func (b *bench) connect(i int) (err error) {
 	return err
 }
 
-// joining is how many agents join at once. Each that succeeds makes all others try again, with states that grow: the work grows with the third power,
-// whoever serves it.
+// joining is the number of agents that join concurrently. Each success makes all others retry with a larger state, so with any server the
+// work grows with the cube of the number.
 const joining = 100
 
-// join is what an agent does: it reads the state, adds itself, and tries again if another was faster. The state grows as torch's does, in the
-// same number of bytes for each agent, and the server reads it each time, as it would torch's.
+// join joins as a torch agent does: it reads the state, adds itself, and retries if another agent was faster. As with torch, the state
+// grows by the same number of bytes per agent, and the server parses it after each change.
 func (b *bench) join(i int) error {
 	c := b.clients[i]
 	state := []byte(nil)
@@ -113,30 +113,30 @@ func (b *bench) join(i int) error {
 	}
 }
 
-func (b *bench) tell(i int) error {
+func (b *bench) publish(i int) error {
 	b.requests.Add(2)
-	key := fmt.Sprintf("%stold/%d", round, i)
+	key := fmt.Sprintf("%svalue/%d", round, i)
 	if err := b.clients[i].Set(key, make([]byte, 200)); err != nil {
 		return err
 	}
 	return b.clients[i].Wait(key)
 }
 
-// reading is how many agents read what all have said, one key after the other. With torch 1.13 each agent does.
+// reading is the number of agents that read the values of all agents one by one. With torch 1.13 all agents do.
 const reading = 100
 
 func (b *bench) readAll(i int) error {
 	for other := range b.clients {
 		b.requests.Add(2) // a wait, then the value
-		if _, err := b.clients[i].Get(fmt.Sprintf("%stold/%d", round, other)); err != nil {
+		if _, err := b.clients[i].Get(fmt.Sprintf("%svalue/%d", round, other)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wake: the last agent to come sets the key that the others wait for.
-func (b *bench) wake(i int) error {
+// waitForKey waits for a key. The last agent to arrive sets it.
+func (b *bench) waitForKey(i int) error {
 	c := b.clients[i]
 	b.requests.Add(1)
 	n, err := c.Add(round+"waiting", 1)

@@ -1,4 +1,4 @@
-// Command rendezvous is the managed rendezvous of an ElasticJob, where torch's agents meet over the c10d backend.
+// Command rendezvous is the managed rendezvous server of an ElasticJob, for torch agents with the c10d backend.
 package main
 
 import (
@@ -28,7 +28,7 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the next signal has its default effect again
+	context.AfterFunc(ctx, stop) // a second signal terminates the process
 	os.Exit(run(ctx, os.Args[1:]))
 }
 
@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string) int {
 		return exitUsage
 	}
 	if err := serve(ctx, o); err != nil {
-		o.server.Log.Error("the server has failed", "error", err)
+		o.server.Log.Error("server failed", "error", err)
 		return exitFailed
 	}
 	return exitOK
@@ -59,9 +59,9 @@ type options struct {
 func newOptions() *options {
 	o := &options{flags: pflag.NewFlagSet("rendezvous", pflag.ContinueOnError), server: server.Defaults()}
 	c, f := &o.server, o.flags
-	f.StringVar(&c.RunID, "run-id", "", "The rendezvous ID of the job. Required. Keys of other jobs are refused.")
-	f.StringVar(&o.listen, "listen", ":29400", "The address for workers.")
-	f.StringVar(&o.metrics, "metrics", ":8080", "The address for /status, /healthz and /metrics.")
+	f.StringVar(&c.RunID, "run-id", "", "Rendezvous ID of the job (required). Requests for keys of other jobs are rejected.")
+	f.StringVar(&o.listen, "listen", ":29400", "Listen address for workers.")
+	f.StringVar(&o.metrics, "metrics", ":8080", "Listen address for /status, /healthz and /metrics.")
 	return o
 }
 
@@ -86,13 +86,13 @@ func serve(ctx context.Context, o *options) error {
 	if err != nil {
 		return fmt.Errorf("listening for workers: %w", err)
 	}
-	people, err := net.Listen("tcp", o.metrics)
+	metrics, err := net.Listen("tcp", o.metrics)
 	if err != nil {
-		return errors.Join(fmt.Errorf("listening for probes: %w", err), workers.Close())
+		return errors.Join(fmt.Errorf("listening for metrics and probes: %w", err), workers.Close())
 	}
-	side := &http.Server{Handler: s.Handler(), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
-	go func() { _ = side.Serve(people) }()
-	defer side.Close()
-	o.server.Log.Info("serving", "run", o.server.RunID, "workers", workers.Addr().String(), "metrics", people.Addr().String())
+	web := &http.Server{Handler: s.Handler(), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
+	go func() { _ = web.Serve(metrics) }()
+	defer web.Close()
+	o.server.Log.Info("serving", "run", o.server.RunID, "workers", workers.Addr().String(), "metrics", metrics.Addr().String())
 	return s.Serve(ctx, workers)
 }

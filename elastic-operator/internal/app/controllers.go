@@ -12,7 +12,7 @@ import (
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... output:rbac:dir=../../../charts/elastic-operator/files/rbac
 
-// addControllers lists all that runs in the manager.
+// addControllers adds everything that runs in the manager.
 func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if err := elasticjob.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)

@@ -1,10 +1,9 @@
+// Package app sets up the manager of the elastic operator: its flags, its configuration file, its cache and its controller.
 package app
 
 import (
 	"context"
-	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -19,7 +18,7 @@ import (
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 
-// Run manages ElasticJobs until ctx ends. It fails at once if the cluster does not know ElasticJobs.
+// Run manages ElasticJobs until ctx is done. It fails if the API server does not serve ElasticJobs in time.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
 		Program: "elastic-operator", Scheme: NewScheme(), Cache: elasticjob.CacheOptions(),
@@ -27,7 +26,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := requireCRD(mgr.GetRESTMapper()); err != nil {
+	if err := mgr.AwaitKind(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)); err != nil {
 		return err
 	}
 	if err := addControllers(ctx, mgr, o); err != nil {
@@ -36,23 +35,10 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
-// NewScheme knows the kinds that the manager reads and writes.
+// NewScheme returns a scheme with the kinds that the manager reads and writes.
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	return scheme
-}
-
-// requireCRD turns an endless retry of the caches into one clear error.
-func requireCRD(mapper meta.RESTMapper) error {
-	kind := v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster does not know ElasticJobs of %s: install the custom resource definition first", v1alpha1.GroupVersion)
-	}
-	if err != nil {
-		return fmt.Errorf("looking for the ElasticJob definition: %w", err)
-	}
-	return nil
 }

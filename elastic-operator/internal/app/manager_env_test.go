@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// The whole manager, from its flags to a job that has its pods.
 func TestTheManagerRunsAJob(t *testing.T) {
 	cluster, k8s := apiserver.ForTest(t, NewScheme(), "../../../charts/elastic-operator/files/crds")
 	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
@@ -54,7 +53,7 @@ func TestRunWithoutTheCRDSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Registry = prometheus.NewRegistry()
+	o.Registry, o.KindPatience = prometheus.NewRegistry(), 300*time.Millisecond
 	if err := o.Run(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), "install the custom resource definition first") {
 		t.Errorf("got %v", err)
 	}

@@ -2,43 +2,39 @@ package app
 
 import (
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// leaseName is the operator's own: the published controller elects by a ConfigMap, which no API server of today serves it for.
+// leaseName differs from that of the published controller, whose leader election uses a ConfigMap and no longer works.
 const leaseName = "elastic-operator.holdfast.dev"
 
-// Options is what the command line and the configuration file set.
+// Options holds the settings from the command line and the configuration file.
 type Options struct {
 	bootstrap.Options
 
-	// RendezvousImage of the managed rendezvous server. Empty: jobs have to bring their own.
+	// RendezvousImage is the image of the managed rendezvous server. If it is empty, every job needs an rdzvEndpoint.
 	RendezvousImage string
-	// Agents of jobs that ask for restarts in place.
+	// Agents configures in-place restarts.
 	Agents plan.Agents
 }
 
-// Configuration is the content of --config.
+// Configuration is the content of the file given by --config.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
 
-	// RendezvousImage is the same as --rendezvous-image.
-	RendezvousImage *string `json:"rendezvousImage,omitempty"`
-	// InPlace is what workers get that restart in place.
-	InPlace InPlaceConfig `json:"inPlace,omitempty"`
+	RendezvousImage *string          `json:"rendezvousImage,omitempty"` // --rendezvous-image
+	InPlace         supervise.Config `json:"inPlace,omitempty"`
 }
 
-// NewOptions has the defaults.
+// NewOptions returns the defaults.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults()}
 	o.Leader.Name = leaseName
@@ -51,13 +47,24 @@ const flagRendezvousImage = "rendezvous-image"
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
 	set.StringVar(&o.RendezvousImage, flagRendezvousImage, o.RendezvousImage,
-		"image of the rendezvous server for jobs that name none; without it, they have to")
+		"image of the managed rendezvous server; if empty, every ElasticJob needs spec.rdzvEndpoint")
 	set.StringSliceVar(&o.Agents.PullSecrets, "image-pull-secrets", nil,
-		"pull Secrets in the namespaces of ElasticJobs, added to the rendezvous server's pod and to workers that get a supervisor")
+		"pull Secrets in the namespaces of ElasticJobs, added to rendezvous server pods and to workers with a supervisor")
 	inPlaceFlags(set, &o.Agents)
 }
 
-// Complete reads the configuration file and returns all that is wrong.
+func inPlaceFlags(set *pflag.FlagSet, a *plan.Agents) {
+	set.StringVar(&a.Store.Address, supervise.FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; if empty, in-place restarts of ElasticJobs are disabled")
+	set.StringVar(&a.Store.Username, supervise.FlagStoreUsername, "", "ACL user of the supervisors")
+	set.StringVar(&a.Store.Secret, supervise.FlagStoreSecret, "", "Secret with the supervisors' password, in the namespace of the ElasticJob")
+	set.StringVar(&a.Store.SecretKey, supervise.FlagStoreSecretKey, supervise.SecretPassword, "key of the password in that Secret")
+	set.BoolVar(&a.StoreACL, supervise.FlagStoreACL, false, "supervisors use the store user and the Secret that the orchestrator creates for each ElasticJob with --valkey-acl")
+	set.BoolVar(&a.Store.TLS, supervise.FlagStoreTLS, false, "supervisors connect to the store with TLS; their Secret must also contain ca.crt")
+	set.StringVar(&a.Store.ServerName, supervise.FlagStoreServer, "", "server name in the store's certificate; defaults to the host of the address")
+	set.StringVar(&a.ExecImage, supervise.FlagExecImage, "", "image of the supervisor")
+}
+
+// Complete reads the configuration file and returns all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	file, err := read(o.ConfigFile)
 	if err != nil {
@@ -66,22 +73,22 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	if file.RendezvousImage != nil && !set.Changed(flagRendezvousImage) {
 		o.RendezvousImage = *file.RendezvousImage
 	}
-	return bootstrap.Join(append(o.Options.Complete(set, file.Config), completeInPlace(set, &o.Agents, file.InPlace)...))
+	a := &o.Agents
+	file.InPlace.Complete(set, &a.Store, &a.StoreACL, &a.ExecImage)
+	return bootstrap.Join(append(o.Options.Complete(set, file.Config), a.Store.Check(a.StoreACL, "supervisors", "ElasticJob")...))
 }
 
+// read reads the configuration file, if there is one. An unknown key is an error.
 func read(path string) (c Configuration, err error) {
 	if path == "" {
 		return c, nil
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return c, fmt.Errorf("--config: %w", err)
+	unknown, err := bootstrap.ReadLooseConfig(path, &c)
+	if err == nil && len(unknown) > 0 {
+		err = fmt.Errorf("--config %s: %w", path, bootstrap.Join(unknown))
 	}
-	if err := yaml.UnmarshalStrict(content, &c); err != nil {
-		return c, fmt.Errorf("--config %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
-	}
-	return c, nil
+	return c, err
 }
 
-// Logging is what the zap flags say.
+// Logging returns the options set by the zap flags.
 func (o *Options) Logging() *zap.Options { return &o.Zap }

@@ -1,4 +1,4 @@
-// Package indexes is a set of workers, by their indexes, and its short way of writing: "0-3,7". It is pure.
+// Package indexes provides sets of worker indexes and their text form, such as "0-3,7". It is pure.
 package indexes
 
 import (
@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// most keeps a corrupt text from becoming a list that fills the memory.
-const most = 100_000
+// Max limits the size of a parsed set, so that corrupt text cannot exhaust the memory. It is larger than any job.
+const Max = 100_000
 
-// Set holds indexes in ascending order, each once. nil is the empty set.
+// Set contains indexes in ascending order without duplicates. nil is the empty set.
 type Set []int
 
-// Of makes a set.
+// Of returns the set of the given indexes.
 func Of(members ...int) Set {
 	s := slices.Clone(members)
 	slices.Sort(s)
 	return slices.Compact(s)
 }
 
-// Parse reads what String writes. The error says which part is wrong.
+// Parse parses the output of String. The error quotes the invalid part.
 func Parse(text string) (Set, error) {
 	var members []int
 	if text == "" {
@@ -37,7 +37,7 @@ func Parse(text string) (Set, error) {
 			return nil, fmt.Errorf("indexes: %q is not an index or a range such as 0-3", part)
 		}
 		to, err := strconv.ParseUint(last, 10, 31)
-		if err != nil || to < from || to-from >= most || len(members)+int(to-from) >= most {
+		if err != nil || to < from || to-from >= Max || len(members)+int(to-from) >= Max {
 			return nil, fmt.Errorf("indexes: %q is not an index or a range such as 0-3", part)
 		}
 		for i := from; i <= to; i++ {
@@ -47,7 +47,7 @@ func Parse(text string) (Set, error) {
 	return Of(members...), nil
 }
 
-// String is such as "0-3,7"; two neighbours are written as a range too.
+// String returns the text form. Two or more consecutive indexes form a range, such as "0-3,7".
 func (s Set) String() string {
 	var parts []string
 	for i := 0; i < len(s); {
@@ -65,13 +65,13 @@ func (s Set) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Has reports whether an index is in the set.
+// Has reports whether the set contains the index.
 func (s Set) Has(index int) bool {
 	_, found := slices.BinarySearch(s, index)
 	return found
 }
 
-// With is the set and one more.
+// With returns the set with the index added.
 func (s Set) With(index int) Set {
 	at, found := slices.BinarySearch(s, index)
 	if found {
@@ -80,12 +80,12 @@ func (s Set) With(index int) Set {
 	return slices.Insert(slices.Clone(s), at, index)
 }
 
-// Without is the set but for some.
-func (s Set) Without(gone Set) Set {
-	return slices.DeleteFunc(slices.Clone(s), gone.Has)
+// Without returns the indexes of s that are not in other.
+func (s Set) Without(other Set) Set {
+	return slices.DeleteFunc(slices.Clone(s), other.Has)
 }
 
-// Only is what is in both sets.
-func (s Set) Only(other Set) Set {
+// Intersect returns the indexes that are in both sets.
+func (s Set) Intersect(other Set) Set {
 	return slices.DeleteFunc(slices.Clone(s), func(i int) bool { return !other.Has(i) })
 }

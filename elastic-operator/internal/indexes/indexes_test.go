@@ -45,7 +45,7 @@ func TestMembers(t *testing.T) {
 	if got := s.Without(Of(3, 4)); got.String() != "1,5" || s.String() != "1,3,5" {
 		t.Errorf("got %s of %s", got, s)
 	}
-	if got := s.Only(Of(3, 4, 5)); got.String() != "3,5" {
+	if got := s.Intersect(Of(3, 4, 5)); got.String() != "3,5" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -39,7 +39,7 @@ func (d *decider) resizeTo(size int) {
 			delete(d.m.Workers, i)
 		}
 	}
-	d.m.Completed = d.m.Completed.Only(d.m.Indexes)
+	d.m.Completed = d.m.Completed.Intersect(d.m.Indexes)
 }
 
 // ranked puts the workers that are given away first before those that are kept longest.

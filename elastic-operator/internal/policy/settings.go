@@ -69,7 +69,7 @@ func Read(job *v1alpha1.ElasticJob) Settings {
 // RunPolicyOf is the run policy of a spec: what is at the top level, then what is in runPolicy, then what is in RunPolicy.
 func RunPolicyOf(spec *v1alpha1.ElasticJobSpec) v1alpha1.RunPolicy {
 	run := spec.RunPolicy
-	for _, other := range []*v1alpha1.RunPolicy{spec.NestedRunPolicy, spec.WrittenRunPolicy} {
+	for _, other := range []*v1alpha1.RunPolicy{spec.NestedRunPolicy, spec.LegacyRunPolicy} {
 		if other == nil {
 			continue
 		}

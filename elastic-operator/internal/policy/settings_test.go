@@ -48,10 +48,10 @@ func TestTheRunPolicyIsReadWhereverItIs(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.ElasticJobSpec){
 		"at the top level": func(s *v1alpha1.ElasticJobSpec) { s.RunPolicy = run },
 		"in runPolicy":     func(s *v1alpha1.ElasticJobSpec) { s.NestedRunPolicy = &run },
-		"in RunPolicy":     func(s *v1alpha1.ElasticJobSpec) { s.WrittenRunPolicy = &run },
+		"in RunPolicy":     func(s *v1alpha1.ElasticJobSpec) { s.LegacyRunPolicy = &run },
 		"here and there": func(s *v1alpha1.ElasticJobSpec) {
 			s.BackoffLimit, s.NestedRunPolicy = run.BackoffLimit, &v1alpha1.RunPolicy{CleanPodPolicy: run.CleanPodPolicy, ActiveDeadlineSeconds: run.ActiveDeadlineSeconds}
-			s.WrittenRunPolicy = &v1alpha1.RunPolicy{CleanPodPolicy: ptr.To(v1alpha1.CleanNone), TTLSecondsAfterFinished: run.TTLSecondsAfterFinished}
+			s.LegacyRunPolicy = &v1alpha1.RunPolicy{CleanPodPolicy: ptr.To(v1alpha1.CleanNone), TTLSecondsAfterFinished: run.TTLSecondsAfterFinished}
 		},
 	} {
 		s := Read(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { change(&j.Spec) }).Obj())

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// ElasticJob is one in the making.
+// ElasticJob builds an ElasticJob.
 type ElasticJob struct{ job v1alpha1.ElasticJob }
 
-// MakeElasticJob has two workers, of which one is enough, and a rendezvous of its own.
+// MakeElasticJob starts with two workers, a minReplicas of 1 and an external rendezvous.
 func MakeElasticJob(name string) *ElasticJob {
 	return &ElasticJob{v1alpha1.ElasticJob{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -28,16 +28,16 @@ func MakeElasticJob(name string) *ElasticJob {
 	}}
 }
 
-// Namespace of the job.
+// Namespace sets the namespace.
 func (e *ElasticJob) Namespace(namespace string) *ElasticJob {
 	e.job.Namespace = namespace
 	return e
 }
 
-// Workers sets the number of workers: at least, wanted, at most.
-func (e *ElasticJob) Workers(minimum, wanted, maximum int32) *ElasticJob {
+// Workers sets minReplicas, replicas and maxReplicas.
+func (e *ElasticJob) Workers(minimum, desired, maximum int32) *ElasticJob {
 	e.job.Spec.MinReplicas, e.job.Spec.MaxReplicas = ptr.To(minimum), ptr.To(maximum)
-	e.job.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(wanted)
+	e.job.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(desired)
 	return e
 }
 
@@ -47,7 +47,7 @@ func (e *ElasticJob) Restart(policy v1alpha1.RestartPolicy) *ElasticJob {
 	return e
 }
 
-// Settle sets the settle window, in seconds.
+// Settle sets settleSeconds.
 func (e *ElasticJob) Settle(seconds int32) *ElasticJob {
 	return e.Elastic(func(p *v1alpha1.ElasticPolicy) { p.SettleSeconds = ptr.To(seconds) })
 }
@@ -61,17 +61,17 @@ func (e *ElasticJob) Elastic(change func(*v1alpha1.ElasticPolicy)) *ElasticJob {
 	return e
 }
 
-// Queue puts the job into a queue of Kueue.
+// Queue sets the Kueue queue.
 func (e *ElasticJob) Queue(name string) *ElasticJob {
 	e.job.Labels = map[string]string{v1alpha1.QueueLabel: name}
 	return e
 }
 
-// With changes anything of the job.
+// With applies any change to the job.
 func (e *ElasticJob) With(change func(*v1alpha1.ElasticJob)) *ElasticJob {
 	change(&e.job)
 	return e
 }
 
-// Obj is the job.
+// Obj returns a copy of the job.
 func (e *ElasticJob) Obj() *v1alpha1.ElasticJob { return e.job.DeepCopy() }

@@ -1,10 +1,9 @@
+// Package app sets up the manager of the Kueue integration: its flags, its cache and its controller.
 package app
 
 import (
 	"context"
-	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -24,7 +23,7 @@ import (
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Run integrates ElasticJobs until ctx ends. It fails at once if the cluster does not know them, or Kueue.
+// Run integrates ElasticJobs with Kueue until ctx is done. It fails if the API server does not serve both kinds in time.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
 		Program: "elastic-kueue", Scheme: NewScheme(), Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
@@ -33,7 +32,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 		return err
 	}
 	for _, kind := range []schema.GroupVersionKind{integration.GVK, kueue.SchemeGroupVersion.WithKind("Workload")} {
-		if err := require(mgr.GetRESTMapper(), kind); err != nil {
+		if err := mgr.AwaitKind(ctx, kind); err != nil {
 			return err
 		}
 	}
@@ -45,23 +44,11 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
-// NewScheme knows the kinds that are read and written.
+// NewScheme returns a scheme with the kinds that the manager reads and writes.
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	utilruntime.Must(kueue.AddToScheme(scheme))
 	return scheme
-}
-
-// require turns an endless retry of the caches into one clear error.
-func require(mapper meta.RESTMapper, kind schema.GroupVersionKind) error {
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster does not know %s of %s: install its custom resource definition first", kind.Kind, kind.GroupVersion())
-	}
-	if err != nil {
-		return fmt.Errorf("looking for the definition of %s: %w", kind.Kind, err)
-	}
-	return nil
 }

@@ -13,26 +13,27 @@ import (
 
 const (
 	leaseName = "elastic-kueue.holdfast.dev"
-	// managedNamespaces is Kueue's own default.
+	// managedNamespaces is Kueue's default.
 	managedNamespaces = "kubernetes.io/metadata.name notin (kube-system,kueue-system)"
 )
 
-// Options is what the command line sets. Most of it has to be as in the configuration of Kueue's manager.
+// Options holds the settings from the command line. Most of them must match the configuration of Kueue's manager.
 type Options struct {
 	bootstrap.Options
 
-	// WaitForPodsReady reports to Kueue when enough pods are ready. If Kueue waits for that report and there is none, it evicts every job.
+	// WaitForPodsReady makes the integration report to Kueue when enough pods are ready. If Kueue waits for that report and does not get
+	// it, it evicts every job.
 	WaitForPodsReady bool
-	// ManageWithoutQueue: suspend jobs without a queue too.
+	// ManageWithoutQueue also suspends jobs without a queue until Kueue admits them.
 	ManageWithoutQueue bool
-	// Namespaces in which jobs without a queue are managed.
+	// Namespaces selects the namespaces in which jobs without a queue are managed.
 	Namespaces labels.Selector
 
 	namespaces string
 	gates      string
 }
 
-// NewOptions has Kueue's defaults.
+// NewOptions returns Kueue's defaults.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults(), WaitForPodsReady: true, namespaces: managedNamespaces}
 	o.Leader.Name = leaseName
@@ -42,16 +43,16 @@ func NewOptions() *Options {
 // Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
-	set.BoolVar(&o.WaitForPodsReady, "wait-for-pods-ready", o.WaitForPodsReady, "as waitForPodsReady.enable of Kueue: tell it when minReplicas workers are ready")
-	set.BoolVar(&o.ManageWithoutQueue, "manage-jobs-without-queue-name", o.ManageWithoutQueue, "as manageJobsWithoutQueueName of Kueue")
-	set.StringVar(&o.namespaces, "managed-jobs-namespace-selector", o.namespaces, "as managedJobsNamespaceSelector of Kueue")
-	set.StringVar(&o.gates, "kueue-feature-gates", o.gates, "feature gates of Kueue, as its manager has them")
+	set.BoolVar(&o.WaitForPodsReady, "wait-for-pods-ready", o.WaitForPodsReady, "report to Kueue when minReplicas workers are ready; set it like waitForPodsReady.enable of Kueue")
+	set.BoolVar(&o.ManageWithoutQueue, "manage-jobs-without-queue-name", o.ManageWithoutQueue, "manage jobs without a queue name; set it like manageJobsWithoutQueueName of Kueue")
+	set.StringVar(&o.namespaces, "managed-jobs-namespace-selector", o.namespaces, "namespaces in which jobs without a queue name are managed; set it like managedJobsNamespaceSelector of Kueue")
+	set.StringVar(&o.gates, "kueue-feature-gates", o.gates, "Kueue's feature gates; set them like those of Kueue's manager")
 }
 
-// Complete returns all that is wrong.
+// Complete returns all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	if o.ConfigFile != "" {
-		return fmt.Errorf("--config: this program has flags only")
+		return fmt.Errorf("--config: elastic-kueue has no configuration file, use flags")
 	}
 	errs := o.Options.Complete(set, bootstrap.Config{})
 	selector, err := labels.Parse(o.namespaces)
@@ -65,5 +66,5 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	return bootstrap.Join(errs)
 }
 
-// Logging is what the zap flags say.
+// Logging returns the options set by the zap flags.
 func (o *Options) Logging() *zap.Options { return &o.Zap }

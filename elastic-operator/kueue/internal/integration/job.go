@@ -1,3 +1,4 @@
+// Package integration makes ElasticJobs a job kind of Kueue. It is the only importer of Kueue's jobframework.
 package integration
 
 import (
@@ -21,20 +22,20 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// GVK of the jobs.
+// GVK identifies the kind ElasticJob.
 var GVK = v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)
 
-// PodSet is the name of the one pod set of a job.
+// PodSet is the name of a job's only pod set.
 const PodSet = kueue.PodSetReference(v1alpha1.ReplicaTypeWorker)
 
-// slices is the annotation by which users ask for workload slices. Kueue's validation keeps them for kinds of its own: its manager would
-// refuse such a workload, or leave the pods gated for ever.
-const slices = "kueue.x-k8s.io/elastic-job"
+// slicesAnnotation enables workload slices. Kueue supports them for its built-in kinds only: it would reject the workload of an ElasticJob,
+// or never remove the scheduling gates of the pods.
+const slicesAnnotation = "kueue.x-k8s.io/elastic-job"
 
-// appWrappers is the group of AppWrappers, of which the library here knows nothing.
-const appWrappers = "workload.codeflare.dev"
+// appWrapperGroup is the API group of AppWrappers. Kueue's library does not have it.
+const appWrapperGroup = "workload.codeflare.dev"
 
-// Job is an ElasticJob as Kueue sees it.
+// Job adapts an ElasticJob to Kueue's job interfaces.
 type Job v1alpha1.ElasticJob
 
 var (
@@ -45,47 +46,50 @@ var (
 	_ jobframework.JobWithSkip             = (*Job)(nil)
 )
 
-// NewJob makes an empty one.
+// NewJob returns an empty job.
 func NewJob() jobframework.GenericJob { return &Job{} }
 
 func (j *Job) job() *v1alpha1.ElasticJob { return (*v1alpha1.ElasticJob)(j) }
 
-// Object is the ElasticJob.
+// Object returns the ElasticJob.
 func (j *Job) Object() client.Object { return j.job() }
 
-// GVK of the job.
+// GVK returns the kind of the job.
 func (j *Job) GVK() schema.GroupVersionKind { return GVK }
 
-// IsSuspended is what the spec says.
+// IsSuspended reports whether the spec suspends the job.
 func (j *Job) IsSuspended() bool { return j.Spec.Suspend }
 
-// Suspend takes the grant back too: what comes next is another admission.
+// Suspend suspends the job and removes grantedReplicas, which the next admission sets again.
 func (j *Job) Suspend() { j.Spec.Suspend, j.Spec.GrantedReplicas = true, nil }
 
-// Skip jobs that ask for workload slices, and parts of AppWrappers without a queue of their own: these hold the quota of all their parts.
-// Who holds quota already is never skipped, nor one that is being deleted: it would keep the quota for ever.
+// Skip reports whether Kueue must ignore the job: it asks for workload slices, or it is part of an AppWrapper and has no queue, since the
+// AppWrapper has the quota of all its parts. A job that has quota or is being deleted is never ignored, because its quota would never be
+// released.
 func (j *Job) Skip(context.Context) bool {
 	if j.Spec.GrantedReplicas != nil || !j.DeletionTimestamp.IsZero() {
-		delete(j.Annotations, slices) // of the copy that is worked on: the library would resize a slice that is none
+		delete(j.Annotations, slicesAnnotation) // in this copy only, so that the framework does not resize a slice
 		return false
 	}
-	return j.Annotations[slices] == "true" || j.wrapped()
+	return j.Annotations[slicesAnnotation] == "true" || j.wrapped()
 }
 
-// wrapped: an AppWrapper controls the job, and no queue is named.
+// wrapped reports whether the job is part of an AppWrapper and has no queue.
 func (j *Job) wrapped() bool {
 	owner := metav1.GetControllerOf(j.job())
 	if owner == nil || jobframework.QueueName(j) != "" {
 		return false
 	}
 	group, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && group.Group == appWrappers
+	return err == nil && group.Group == appWrapperGroup
 }
 
-// PodSets is one: as many workers as are wanted, or minReplicas if there is no room for all. While the job runs it is as many as were
-// admitted: another number would end the admission, and with it the training. A change of replicas counts at the next admission, and a
-// smaller number at once for the pods. Until the quota of an admission is given back it is as many as were asked for: Kueue deletes a
-// workload that says something else, with the quota of pods that still run and its place in the queue.
+// PodSets returns one pod set with the desired number of workers. Kueue may admit fewer, but not fewer than minReplicas.
+//
+// While the job runs, the count is that of the admission, because Kueue evicts a job whose pod set differs from the admitted one. A change
+// of replicas therefore applies to the next admission, and a reduction also immediately to the pods. While a suspended job still has quota,
+// the count is the requested one, because Kueue deletes a workload whose pod set differs from the job's, together with the quota of pods
+// that are still running and its position in the queue.
 func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, error) {
 	spec := j.job().Spec.DeepCopy()
 	granted := spec.GrantedReplicas
@@ -93,14 +97,14 @@ func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, err
 	s := policy.Read(&v1alpha1.ElasticJob{Spec: *spec})
 	set := kueue.PodSet{
 		Name: PodSet, Template: *spec.ReplicaSpecs.Worker.Template.PodTemplateSpec.DeepCopy(), Count: int32(s.Wanted),
-		MinCount: ptr.To(int32(s.Min)), // also if it is all of them: it must not come and go with replicas
+		MinCount: ptr.To(int32(s.Min)), // always set, so that a change of replicas does not add or remove it
 	}
 	if j.IsSuspended() || granted != nil {
-		holder, err := j.holder(ctx, c)
+		w, err := j.workloadWithQuota(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		set.Count = j.count(holder, granted, set.Count)
+		set.Count = j.count(w, granted, set.Count)
 	}
 	if features.Enabled(features.TopologyAwareScheduling) {
 		request, err := jobframework.NewPodSetTopologyRequest(&set.Template.ObjectMeta).PodIndexLabel(ptr.To(v1alpha1.ReplicaIndexLabel)).Build()
@@ -112,24 +116,24 @@ func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, err
 	return []kueue.PodSet{set}, nil
 }
 
-// count of the pod set, with the workload that holds quota, what was granted, and what is wanted.
-func (j *Job) count(holder *kueue.Workload, granted *int32, wanted int32) int32 {
+// count returns the count of the pod set. w is the job's workload with quota, or nil.
+func (j *Job) count(w *kueue.Workload, granted *int32, desired int32) int32 {
 	switch {
-	case j.IsSuspended() && holder != nil:
-		return holder.Spec.PodSets[0].Count
+	case j.IsSuspended() && w != nil:
+		return w.Spec.PodSets[0].Count
 	case j.IsSuspended():
-		return wanted
-	case holder == nil || !j.continues(holder, *granted):
+		return desired
+	case w == nil || !j.includesCompleted(w, *granted):
 		return *granted
-	case workload.CanBePartiallyAdmitted(holder):
-		return *admitted(holder)
+	case workload.CanBePartiallyAdmitted(w):
+		return *admittedCount(w)
 	}
-	return holder.Spec.PodSets[0].Count // Kueue expects all of them, whatever was admitted
+	return w.Spec.PodSets[0].Count // Kueue compares with the requested count
 }
 
-// continues: the grant is what was admitted and workers that had completed before, for which no quota was asked again.
-func (j *Job) continues(holder *kueue.Workload, granted int32) bool {
-	count := admitted(holder)
+// includesCompleted reports whether granted exceeds the admitted count by workers that had completed before the admission and got no quota.
+func (j *Job) includesCompleted(w *kueue.Workload, granted int32) bool {
+	count := admittedCount(w)
 	if count == nil {
 		return false
 	}
@@ -137,16 +141,16 @@ func (j *Job) continues(holder *kueue.Workload, granted int32) bool {
 	return before > 0 && int(before) <= len(j.completed())
 }
 
-// admitted is the number of pods of the admission, nil if it is not one of one pod set.
-func admitted(holder *kueue.Workload) *int32 {
-	if a := holder.Status.Admission; a != nil && len(a.PodSetAssignments) == 1 {
+// admittedCount returns the number of admitted pods, or nil if the workload has no admission with exactly one pod set.
+func admittedCount(w *kueue.Workload) *int32 {
+	if a := w.Status.Admission; a != nil && len(a.PodSetAssignments) == 1 {
 		return a.PodSetAssignments[0].Count
 	}
 	return nil
 }
 
-// holder is the workload that holds quota for the job, nil if none does.
-func (j *Job) holder(ctx context.Context, c client.Client) (*kueue.Workload, error) {
+// workloadWithQuota returns the job's workload that has a quota reservation, or nil.
+func (j *Job) workloadWithQuota(ctx context.Context, c client.Client) (*kueue.Workload, error) {
 	var workloads kueue.WorkloadList
 	if err := c.List(ctx, &workloads, client.InNamespace(j.Namespace), jobframework.OwnerReferenceIndexFieldMatcher(GVK, j.Name)); err != nil {
 		return nil, fmt.Errorf("listing the workloads of %s/%s: %w", j.Namespace, j.Name, err)
@@ -160,8 +164,8 @@ func (j *Job) holder(ctx context.Context, c client.Client) (*kueue.Workload, err
 	return nil, nil
 }
 
-// RunWithPodSetsInfo starts the job with as many workers as were admitted, where they were admitted, and those that completed before an
-// eviction: Kueue has subtracted them, and what is granted is a total.
+// RunWithPodSetsInfo starts the job with the admitted number of workers and with the admitted scheduling constraints. Workers that
+// completed before an eviction are added to grantedReplicas, which is a total: Kueue has subtracted them.
 func (j *Job) RunWithPodSetsInfo(ctx context.Context, _ client.Client, infos []podset.PodSetInfo) error {
 	if len(infos) != 1 {
 		return podset.BadPodSetsInfoLenError(1, len(infos))
@@ -171,7 +175,7 @@ func (j *Job) RunWithPodSetsInfo(ctx context.Context, _ client.Client, infos []p
 	return podset.Merge(ctrl.LoggerFrom(ctx), &template.ObjectMeta, &template.Spec, infos[0])
 }
 
-// RestorePodSetsInfo undoes that.
+// RestorePodSetsInfo undoes RunWithPodSetsInfo and reports whether the job has changed.
 func (j *Job) RestorePodSetsInfo(_ context.Context, infos []podset.PodSetInfo) bool {
 	if len(infos) != 1 {
 		return false
@@ -182,7 +186,7 @@ func (j *Job) RestorePodSetsInfo(_ context.Context, infos []podset.PodSetInfo) b
 	return podset.RestorePodSpec(&template.ObjectMeta, &template.Spec, infos[0]) || changed
 }
 
-// Finished tells how the job ended, if it has.
+// Finished reports whether and how the job has finished.
 func (j *Job) Finished(context.Context) (message string, success, finished bool) {
 	for _, c := range j.Status.Conditions {
 		if c.Status == metav1.ConditionTrue && (c.Type == v1alpha1.JobSucceeded || c.Type == v1alpha1.JobFailed) {
@@ -192,20 +196,20 @@ func (j *Job) Finished(context.Context) (message string, success, finished bool)
 	return "", true, false
 }
 
-// IsActive: there are pods that have not ended, or there may be: the operator has not seen the latest spec of a job that it runs.
+// IsActive reports whether pods of the job may be running. If the operator has not observed the latest spec of a running job, they may.
 func (j *Job) IsActive() bool {
-	unseen := j.Status.ObservedGeneration != j.Generation && j.Status.State != "" && j.Status.State != v1alpha1.StateSuspended
-	return j.Status.Replicas > 0 || unseen
+	outdated := j.Status.ObservedGeneration != j.Generation && j.Status.State != "" && j.Status.State != v1alpha1.StateSuspended
+	return j.Status.Replicas > 0 || outdated
 }
 
-// PodsReady: the training goes on with minReplicas workers. Waiting for all of them would evict a healthy job when it has lost one. Where
-// some have completed, and none of the others runs, it does not go on.
+// PodsReady reports whether at least minReplicas workers are ready or completed. If it required all workers, Kueue would evict a healthy
+// job that has lost one of them. At least one worker must be ready unless all have completed.
 func (j *Job) PodsReady(context.Context, client.Client) bool {
-	ready, completed, wanted := int(j.Status.ReadyReplicas), j.completed(), policy.Read(j.job())
-	return !j.Spec.Suspend && ready+len(completed) >= wanted.Min && (ready > 0 || len(completed) >= wanted.Wanted)
+	ready, completed, settings := int(j.Status.ReadyReplicas), j.completed(), policy.Read(j.job())
+	return !j.Spec.Suspend && ready+len(completed) >= settings.Min && (ready > 0 || len(completed) >= settings.Wanted)
 }
 
-// ReclaimablePods are those of workers that have completed. They do not run again.
+// ReclaimablePods returns the pods of completed workers, which do not run again.
 func (j *Job) ReclaimablePods(context.Context, client.Client) ([]kueue.ReclaimablePod, error) {
 	if n := len(j.completed()); n > 0 {
 		return []kueue.ReclaimablePod{{Name: PodSet, Count: int32(n)}}, nil
@@ -213,23 +217,23 @@ func (j *Job) ReclaimablePods(context.Context, client.Client) ([]kueue.Reclaimab
 	return nil, nil
 }
 
-// completed workers among those that are wanted: what was scaled away is not given back twice.
+// completed returns the completed workers that are still desired. The quota of workers that were scaled down is not reclaimed again.
 func (j *Job) completed() indexes.Set {
 	completed, _ := indexes.Parse(j.Status.CompletedIndexes)
 	wanted, _ := indexes.Parse(j.Status.Indexes)
-	return completed.Only(wanted)
+	return completed.Intersect(wanted)
 }
 
-// PodLabelSelector finds the workers.
+// PodLabelSelector returns the label selector of the workers.
 func (j *Job) PodLabelSelector() string { return plan.Selector(j.Name) }
 
-// CanDefaultManagedBy reports whether nobody else has been named.
+// CanDefaultManagedBy reports whether MultiKueue may set managedBy.
 func (j *Job) CanDefaultManagedBy() bool {
 	return features.Enabled(features.MultiKueue) && ptr.Deref(j.Spec.ManagedBy, v1alpha1.ControllerName) == v1alpha1.ControllerName
 }
 
-// ManagedBy names the controller that answers for the job.
+// ManagedBy returns the name of the controller that manages the job.
 func (j *Job) ManagedBy() *string { return j.Spec.ManagedBy }
 
-// SetManagedBy names it.
+// SetManagedBy sets the name of the controller that manages the job.
 func (j *Job) SetManagedBy(name *string) { j.Spec.ManagedBy = name }

@@ -157,24 +157,23 @@ func TestAGrantThatNobodyHasAdmittedIsNotHidden(t *testing.T) {
 	}
 }
 
-// Slices are closed to kinds that Kueue does not know: such a job would be refused, or its pods gated for ever. An AppWrapper holds the
-// quota of its parts: one that has to wait for quota of its own never runs. But who holds quota has to give it back.
-func TestWhoIsSkipped(t *testing.T) {
+// Kueue supports workload slices for its built-in kinds only. An AppWrapper has the quota of its parts. A job with quota must release it.
+func TestJobsThatKueueIgnores(t *testing.T) {
 	wrapped := func(e *v1alpha1.ElasticJob) {
 		e.OwnerReferences = []metav1.OwnerReference{{APIVersion: "workload.codeflare.dev/v1beta2", Kind: "AppWrapper", Name: "w", UID: "w", Controller: ptr.To(true)}}
 	}
-	sliced := func(e *v1alpha1.ElasticJob) { e.Annotations = map[string]string{slices: "true"} }
+	sliced := func(e *v1alpha1.ElasticJob) { e.Annotations = map[string]string{slicesAnnotation: "true"} }
 	for name, c := range map[string]struct {
 		change []func(*v1alpha1.ElasticJob)
 		want   bool
 	}{
-		"nobody else":                      {nil, false},
-		"who asks for slices":              {[]func(*v1alpha1.ElasticJob){sliced}, true},
-		"not one that holds quota":         {[]func(*v1alpha1.ElasticJob){sliced, func(e *v1alpha1.ElasticJob) { e.Spec.GrantedReplicas = ptr.To[int32](3) }}, false},
-		"not one that is being deleted":    {[]func(*v1alpha1.ElasticJob){sliced, func(e *v1alpha1.ElasticJob) { e.DeletionTimestamp = ptr.To(metav1.Now()) }}, false},
-		"a part of an AppWrapper":          {[]func(*v1alpha1.ElasticJob){wrapped}, true},
-		"not one with a queue of its own":  {[]func(*v1alpha1.ElasticJob){wrapped, func(e *v1alpha1.ElasticJob) { e.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }}, false},
-		"not what somebody else's kind is": {[]func(*v1alpha1.ElasticJob){wrapped, func(e *v1alpha1.ElasticJob) { e.OwnerReferences[0].APIVersion = "example.com/v1" }}, false},
+		"plain job":                                {nil, false},
+		"job with workload slices":                 {[]func(*v1alpha1.ElasticJob){sliced}, true},
+		"job with workload slices and quota":       {[]func(*v1alpha1.ElasticJob){sliced, func(e *v1alpha1.ElasticJob) { e.Spec.GrantedReplicas = ptr.To[int32](3) }}, false},
+		"deleted job with workload slices":         {[]func(*v1alpha1.ElasticJob){sliced, func(e *v1alpha1.ElasticJob) { e.DeletionTimestamp = ptr.To(metav1.Now()) }}, false},
+		"part of an AppWrapper":                    {[]func(*v1alpha1.ElasticJob){wrapped}, true},
+		"part of an AppWrapper with its own queue": {[]func(*v1alpha1.ElasticJob){wrapped, func(e *v1alpha1.ElasticJob) { e.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }}, false},
+		"part of another group's AppWrapper":       {[]func(*v1alpha1.ElasticJob){wrapped, func(e *v1alpha1.ElasticJob) { e.OwnerReferences[0].APIVersion = "example.com/v1" }}, false},
 	} {
 		e := MakeElasticJob("a").Workers(2, 5, 8)
 		for _, change := range c.change {
@@ -184,7 +183,7 @@ func TestWhoIsSkipped(t *testing.T) {
 		if got := j.Skip(t.Context()); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
-		if j.Annotations[slices] != "" && !c.want {
+		if j.Annotations[slicesAnnotation] != "" && !c.want {
 			t.Errorf("%s: the library would take it for a slice", name)
 		}
 	}

@@ -22,24 +22,24 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// recorder is the reporter of events.
-const recorder = "elastic-kueue"
+// managerName identifies the integration as the reporter of events and as a manager of jobs.
+const managerName = "elastic-kueue"
 
-// Options of the controller; they have to be as Kueue's manager has them.
+// Options configures the controller. The options must match the configuration of Kueue's manager.
 type Options struct {
 	WaitForPodsReady   bool
 	ManageWithoutQueue bool
 	Namespaces         labels.Selector
 }
 
-// Register adds the controller, which is called elasticjob, to a manager.
+// Register adds the controller to a manager. Kueue's framework names it elasticjob.
 func Register(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := jobframework.SetupWorkloadOwnerIndex(ctx, mgr.GetFieldIndexer(), GVK); err != nil {
 		return fmt.Errorf("adding the index of workloads by their owner: %w", err)
 	}
-	reconciler, err := jobframework.NewGenericReconcilerFactory(NewJob)(ctx, mgr.GetClient(), mgr.GetFieldIndexer(), mgr.GetEventRecorder(recorder), frameworkOptions(mgr, o)...)
+	reconciler, err := jobframework.NewGenericReconcilerFactory(NewJob)(ctx, mgr.GetClient(), mgr.GetFieldIndexer(), mgr.GetEventRecorder(managerName), frameworkOptions(mgr, o)...)
 	if err != nil {
-		return fmt.Errorf("making the controller: %w", err)
+		return fmt.Errorf("creating the controller: %w", err)
 	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller: %w", err)
@@ -47,13 +47,14 @@ func Register(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// frameworkOptions: without the cache, the first job whose pods become ready ends the program; it may stay empty.
+// frameworkOptions returns the options of Kueue's framework. It needs a scheduler cache, which may be empty: without one, the program
+// panics when the pods of a job become ready.
 func frameworkOptions(mgr ctrl.Manager, o Options) []jobframework.Option {
 	options := []jobframework.Option{
 		jobframework.WithManageJobsWithoutQueueName(o.ManageWithoutQueue),
 		jobframework.WithManagedJobsNamespaceSelector(o.Namespaces),
 		jobframework.WithCache(schdcache.New(mgr.GetClient())),
-		jobframework.WithManagerName(recorder),
+		jobframework.WithManagerName(managerName),
 	}
 	if o.WaitForPodsReady {
 		options = append(options, jobframework.WithWaitForPodsReady(&configapi.WaitForPodsReady{}))

@@ -1,2 +1,0 @@
-// Package app wires the elastic operator: its flags, its file, its cache and what runs in it.
-package app

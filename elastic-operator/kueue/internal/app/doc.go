@@ -1,2 +1,0 @@
-// Package app wires the integration: its flags, its cache and its one controller.
-package app

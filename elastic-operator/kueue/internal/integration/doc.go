@@ -1,2 +1,0 @@
-// Package integration tells Kueue what an ElasticJob is. It is the only importer of Kueue's jobframework.
-package integration
